@@ -1,0 +1,1 @@
+//! Performance models written once, as YAML contracts, and the compiler that reads them.

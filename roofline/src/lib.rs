@@ -1,0 +1,5 @@
+//! How fast can this model go on this machine, what holds it back, and how far is the code from
+//! that ceiling?
+
+#[cfg(feature = "program")]
+pub mod program;

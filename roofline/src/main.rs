@@ -1,0 +1,7 @@
+//! The `roofline` program: everything is in [`roofline::program`].
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    roofline::program::run(std::env::args_os())
+}

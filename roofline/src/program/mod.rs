@@ -1,0 +1,53 @@
+//! The command line: one file per command, definitions in `cli`, shared output in `output`.
+
+mod cli;
+mod output;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+/// How the program ends. The numbers are part of its interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// Everything asked for was done and every check held.
+    Fine = 0,
+    /// A check or a gate did not hold.
+    Failed = 1,
+    /// Wrong use or bad input.
+    BadInput = 2,
+}
+
+/// Why a command could not do what it was asked: the message for stderr, without a trailing newline.
+/// It always ends the program with [`Exit::BadInput`].
+#[derive(Debug)]
+pub struct Failure(pub String);
+
+impl<E: std::error::Error> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Failure(error.to_string())
+    }
+}
+
+/// Runs the program with these arguments (the first is the program's name).
+pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let exit = match cli::Cli::try_parse_from(args) {
+        Ok(cli) => dispatch(cli).unwrap_or_else(|Failure(message)| {
+            eprintln!("error: {message}");
+            Exit::BadInput
+        }),
+        Err(error) => {
+            // Help and version are not mistakes: clap prints them to stdout and they end with 0.
+            let exit = if error.use_stderr() { Exit::BadInput } else { Exit::Fine };
+            // Nothing is left to tell when the terminal is gone.
+            let _ = error.print();
+            exit
+        }
+    };
+    ExitCode::from(exit as u8)
+}
+
+fn dispatch(cli: cli::Cli) -> Result<Exit, Failure> {
+    match cli.command {}
+}

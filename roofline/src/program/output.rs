@@ -1,0 +1,88 @@
+//! How results leave the program: one serde struct per command, four formats that read only it.
+
+use comfy_table::{ContentArrangement, Table as Grid, presets};
+use serde::Serialize;
+
+use super::Failure;
+
+/// The formats every command offers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Format {
+    /// For people at a terminal.
+    #[default]
+    Text,
+    /// One JSON document with a `schema` field.
+    Json,
+    /// Comma-separated values of the main table.
+    Csv,
+    /// GitHub-flavoured Markdown.
+    Md,
+}
+
+/// A rectangular part of a result, as text cells.
+#[derive(Clone, Debug, Default)]
+pub struct Table {
+    /// What the table shows; empty for none.
+    pub title: String,
+    /// Column headings.
+    pub headings: Vec<String>,
+    /// Rows, each as long as `headings`.
+    pub rows: Vec<Vec<String>>,
+}
+
+/// A command's result: serialized as it is for JSON, through its tables for CSV and Markdown.
+pub trait Report: Serialize {
+    /// The full text for a terminal.
+    fn text(&self) -> String;
+    /// The tables behind it; the first is the main one, which CSV prints.
+    fn tables(&self) -> Vec<Table>;
+}
+
+/// The report in the format asked for, ending in a newline.
+pub fn render(report: &impl Report, format: Format) -> Result<String, Failure> {
+    Ok(match format {
+        Format::Text => report.text(),
+        Format::Json => serde_json::to_string_pretty(report)? + "\n",
+        Format::Csv => report.tables().first().map(Table::csv).unwrap_or_default(),
+        Format::Md => report.tables().iter().map(Table::markdown).collect::<Vec<_>>().join("\n"),
+    })
+}
+
+impl Table {
+    /// The table with aligned columns for a terminal.
+    pub fn text(&self) -> String {
+        let mut grid = Grid::new();
+        grid.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+        grid.set_header(&self.headings);
+        for row in &self.rows {
+            grid.add_row(row);
+        }
+        let body: String = grid.lines().map(|line| format!("{}\n", line.trim_end())).collect();
+        if self.title.is_empty() { body } else { format!("{}\n{body}", self.title) }
+    }
+
+    /// RFC 4180, with a heading line.
+    pub fn csv(&self) -> String {
+        let quote = |cell: &String| {
+            if cell.contains([',', '"', '\n', '\r']) {
+                format!("\"{}\"", cell.replace('"', "\"\""))
+            } else {
+                cell.clone()
+            }
+        };
+        let line = |cells: &Vec<String>| cells.iter().map(quote).collect::<Vec<_>>().join(",") + "\r\n";
+        std::iter::once(&self.headings).chain(&self.rows).map(line).collect()
+    }
+
+    /// A GitHub-flavoured Markdown table under its title.
+    pub fn markdown(&self) -> String {
+        let escape = |cell: &String| cell.replace('|', "\\|").replace('\n', " ");
+        let line =
+            |cells: &Vec<String>| format!("| {} |\n", cells.iter().map(escape).collect::<Vec<_>>().join(" | "));
+        let mut out = if self.title.is_empty() { String::new() } else { format!("### {}\n\n", self.title) };
+        out += &line(&self.headings);
+        out += &format!("|{}\n", "---|".repeat(self.headings.len()));
+        out.extend(self.rows.iter().map(line));
+        out
+    }
+}

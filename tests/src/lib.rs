@@ -1,0 +1,1 @@
+//! Consumers that live outside the crates, and runs of the whole workspace; see `tests/`.

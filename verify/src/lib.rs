@@ -1,0 +1,1 @@
+//! What is proven about roofline beyond the contracts' own obligations.
