@@ -77,8 +77,9 @@ impl Table {
     /// A GitHub-flavoured Markdown table under its title.
     pub fn markdown(&self) -> String {
         let escape = |cell: &String| cell.replace('|', "\\|").replace('\n', " ");
-        let line =
-            |cells: &Vec<String>| format!("| {} |\n", cells.iter().map(escape).collect::<Vec<_>>().join(" | "));
+        let line = |cells: &Vec<String>| {
+            format!("| {} |\n", cells.iter().map(escape).collect::<Vec<_>>().join(" | "))
+        };
         let mut out = if self.title.is_empty() { String::new() } else { format!("### {}\n\n", self.title) };
         out += &line(&self.headings);
         out += &format!("|{}\n", "---|".repeat(self.headings.len()));

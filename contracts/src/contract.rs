@@ -1,0 +1,319 @@
+//! A checked contract: every name resolved, every unit right, every formula in the graph.
+//!
+//! Made by [`check`](crate::check) only; evaluation, proofs and code generation read it and cannot fail.
+
+use crate::domain::Domain;
+use crate::formula::Formula;
+use crate::graph::{Graph, Id};
+use crate::source::{Source, Span};
+use crate::unit::Unit;
+
+/// A checked contract.
+#[derive(Clone, Debug)]
+pub struct Contract {
+    /// The text it came from.
+    pub source: Source,
+    /// What it is called, its version and description.
+    pub metadata: Metadata,
+    /// The inputs.
+    pub quantities: Vec<Quantity>,
+    /// The equations in the order of the file.
+    pub equations: Vec<Equation>,
+    /// Positions in `equations`, such that each comes after those it uses.
+    pub order: Vec<usize>,
+    /// The classifiers.
+    pub classifiers: Vec<Classifier>,
+    /// The profile tables.
+    pub profiles: Vec<Table>,
+    /// The advice.
+    pub recommendations: Vec<Recommendation>,
+    /// What must hold.
+    pub obligations: Vec<Obligation>,
+    /// What everything means.
+    pub graph: Graph,
+}
+
+/// What a contract says of itself.
+#[derive(Clone, Debug, Default)]
+pub struct Metadata {
+    /// The name; the file's stem unless the contract says otherwise.
+    pub id: String,
+    /// A semantic version.
+    pub version: String,
+    /// What the contract models.
+    pub description: String,
+    /// Where its formulas come from.
+    pub references: Vec<String>,
+}
+
+/// An input.
+#[derive(Clone, Debug)]
+pub struct Quantity {
+    /// Its name.
+    pub name: String,
+    /// Its unit.
+    pub unit: Unit,
+    /// The unit as the contract writes it.
+    pub unit_text: String,
+    /// The values it may take.
+    pub domain: Domain,
+    /// The value it has when none is given.
+    pub default: Option<f64>,
+    /// What it is.
+    pub doc: String,
+    /// The key in the file.
+    pub span: Span,
+}
+
+/// What an expression uses directly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operand {
+    /// A quantity, by position.
+    Quantity(usize),
+    /// An equation, by position.
+    Equation(usize),
+}
+
+/// An expression: as it was written, and as it is computed.
+#[derive(Clone, Debug)]
+pub struct Expression {
+    /// The syntax tree.
+    pub formula: Formula,
+    /// The names it mentions, in order, each once, and what they are.
+    pub operands: Vec<(String, Operand)>,
+    /// The node in the graph.
+    pub id: Id,
+}
+
+/// A formula with a name.
+#[derive(Clone, Debug)]
+pub struct Equation {
+    /// Its name.
+    pub name: String,
+    /// Its unit.
+    pub unit: Unit,
+    /// The unit as the contract writes it.
+    pub unit_text: String,
+    /// The right side.
+    pub expression: Expression,
+    /// The measured value that the right side bounds, if the equation is a bound.
+    pub bounds: Option<String>,
+    /// What it is.
+    pub doc: String,
+    /// The key in the file.
+    pub span: Span,
+}
+
+/// An ordered choice.
+#[derive(Clone, Debug)]
+pub struct Classifier {
+    /// Its name.
+    pub name: String,
+    /// The cases; the last has no condition.
+    pub cases: Vec<Case>,
+    /// What it decides.
+    pub doc: String,
+    /// The key in the file.
+    pub span: Span,
+}
+
+/// One case of a classifier.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// The name of the outcome.
+    pub variant: String,
+    /// The condition; none for `otherwise`.
+    pub condition: Option<Expression>,
+    /// The node that tells whether this case is the one chosen.
+    pub chosen: Id,
+    /// The key in the file.
+    pub span: Span,
+}
+
+/// A table of profiles.
+#[derive(Clone, Debug)]
+pub struct Table {
+    /// Its name.
+    pub name: String,
+    /// What it lists.
+    pub doc: String,
+    /// The columns.
+    pub fields: Vec<Field>,
+    /// The rows.
+    pub entries: Vec<Entry>,
+    /// The key in the file.
+    pub span: Span,
+}
+
+/// A column of a profile table.
+#[derive(Clone, Debug)]
+pub struct Field {
+    /// Its name.
+    pub name: String,
+    /// What it holds.
+    pub kind: FieldKind,
+    /// An entry may leave it out.
+    pub optional: bool,
+    /// The quantity of the same name that it sets, by position.
+    pub quantity: Option<usize>,
+    /// What it is.
+    pub doc: String,
+}
+
+/// What a column holds.
+#[derive(Clone, Debug)]
+pub enum FieldKind {
+    /// A number.
+    Number {
+        /// Its unit.
+        unit: Unit,
+        /// The unit as the contract writes it.
+        unit_text: String,
+        /// The values it may take.
+        domain: Domain,
+    },
+    /// A text.
+    Text {
+        /// The texts it may be; any if empty.
+        one_of: Vec<String>,
+    },
+}
+
+/// A row of a profile table.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// Its name.
+    pub name: String,
+    /// One value for each field of the table.
+    pub values: Vec<Value>,
+    /// Where the figures come from.
+    pub source: String,
+    /// The day they were taken, as `YYYY-MM-DD`.
+    pub as_of: String,
+    /// What it is.
+    pub doc: String,
+    /// The key in the file.
+    pub span: Span,
+}
+
+/// A value of a profile entry.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// Left out.
+    Absent,
+    /// A number in the field's unit.
+    Number(f64),
+    /// A text.
+    Text(String),
+}
+
+/// How urgent an advice is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Priority {
+    /// Do it first.
+    High,
+    /// Do it next.
+    Medium,
+    /// Do it when there is time.
+    Low,
+}
+
+/// An advice and when it applies.
+#[derive(Clone, Debug)]
+pub struct Recommendation {
+    /// Its name.
+    pub name: String,
+    /// When it applies.
+    pub when: Expression,
+    /// How urgent it is.
+    pub priority: Priority,
+    /// What to do.
+    pub text: String,
+    /// The key in the file.
+    pub span: Span,
+}
+
+/// The kinds of obligation; each fixes the shape that `formal` has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ObligationKind {
+    /// A comparison of two values.
+    Bound,
+    /// Any condition.
+    Invariant,
+    /// `x increasing in q` or `x decreasing in q`.
+    Monotonicity,
+    /// `a == b` or `a iff b`.
+    Equivalence,
+    /// `finite(x)`.
+    Finiteness,
+    /// A comparison with a substitution.
+    Scaling,
+}
+
+/// What an obligation claims, over all values of the domains.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Claim {
+    /// The condition is true at every point.
+    Always(Id),
+    /// The number never moves against the direction when only the quantity grows.
+    Monotone {
+        /// The number.
+        of: Id,
+        /// Never falls, else never rises.
+        increasing: bool,
+        /// The quantity, by position.
+        quantity: usize,
+    },
+}
+
+/// Something that must hold.
+#[derive(Clone, Debug)]
+pub struct Obligation {
+    /// Its name.
+    pub id: String,
+    /// Its kind.
+    pub kind: ObligationKind,
+    /// What it means.
+    pub doc: String,
+    /// The claim as it was written.
+    pub formula: Formula,
+    /// The names it mentions.
+    pub operands: Vec<(String, Operand)>,
+    /// The claim in the graph.
+    pub claim: Claim,
+    /// Values that stand in for quantities somewhere in the claim: the claim is about points where each of
+    /// them lies in the quantity's domain.
+    pub substituted: Vec<(usize, Id)>,
+    /// Tests are enough; a proof is not demanded.
+    pub tested: bool,
+    /// What a failure would mean.
+    pub if_fails: String,
+    /// The solver for Kani, if not its default.
+    pub kani_solver: Option<String>,
+    /// Loop bound for Kani.
+    pub kani_unwind: Option<u32>,
+    /// The `formal` value in the file.
+    pub span: Span,
+}
+
+impl Contract {
+    /// The position of a quantity.
+    pub fn quantity(&self, name: &str) -> Option<usize> {
+        self.quantities.iter().position(|quantity| quantity.name == name)
+    }
+
+    /// The equation of this name.
+    pub fn equation(&self, name: &str) -> Option<&Equation> {
+        self.equations.iter().find(|equation| equation.name == name)
+    }
+
+    /// The profile table of this name.
+    pub fn table(&self, name: &str) -> Option<&Table> {
+        self.profiles.iter().find(|table| table.name == name)
+    }
+
+    /// `file:line` of a place in the contract.
+    pub fn line(&self, span: Span) -> String {
+        format!("{}:{}", self.source.name, self.source.position(span.start).0)
+    }
+}

@@ -1,0 +1,173 @@
+//! The interpreter: the same operations as the generated Rust, in the same order, bit for bit.
+
+use crate::contract::Contract;
+use crate::graph::{Graph, Id, Op};
+
+/// A value of a node.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Value {
+    /// A number.
+    Number(f64),
+    /// A truth value.
+    Bool(bool),
+}
+
+impl Value {
+    /// The number; NaN for a truth value, which no checked contract asks for.
+    pub fn number(self) -> f64 {
+        match self {
+            Value::Number(value) => value,
+            Value::Bool(_) => f64::NAN,
+        }
+    }
+
+    /// The truth value; false for a number, which no checked contract asks for.
+    pub fn truth(self) -> bool {
+        matches!(self, Value::Bool(true))
+    }
+}
+
+/// The largest exponent of `pow`, and so the most multiplications one evaluation does.
+pub const MAX_POW: f64 = 65536.0;
+
+/// `base` multiplied `exponent` times, from 1, in order.
+pub fn pow(base: f64, exponent: f64) -> f64 {
+    let mut product = 1.0;
+    let mut left = exponent.clamp(0.0, MAX_POW) as u32;
+    while left > 0 {
+        product *= base;
+        left -= 1;
+    }
+    product
+}
+
+/// Evaluates nodes at one point after another; keeps its memory between points.
+#[derive(Clone, Debug)]
+pub struct Evaluator<'a> {
+    graph: &'a Graph,
+    order: Vec<Id>,
+    values: Vec<Value>,
+}
+
+impl<'a> Evaluator<'a> {
+    /// Prepares to evaluate these nodes.
+    pub fn new(graph: &'a Graph, roots: &[Id]) -> Self {
+        let order = graph.reachable(roots);
+        let values = vec![Value::Bool(false); graph.ops().len()];
+        Evaluator { graph, order, values }
+    }
+
+    /// Evaluates all nodes at a point, one value for each quantity of the contract.
+    pub fn run(&mut self, point: &[f64]) -> &mut Self {
+        for i in 0..self.order.len() {
+            let id = self.order[i];
+            self.values[id.index()] = self.step(self.graph.op(id), point);
+        }
+        self
+    }
+
+    /// The value of a node at the last point.
+    pub fn value(&self, id: Id) -> Value {
+        self.values[id.index()]
+    }
+
+    fn step(&self, op: Op, point: &[f64]) -> Value {
+        let number = |id: Id| self.values[id.index()].number();
+        let truth = |id: Id| self.values[id.index()].truth();
+        match op {
+            Op::Number(bits) => Value::Number(f64::from_bits(bits)),
+            Op::Quantity(index) => Value::Number(point[index]),
+            Op::Neg(a) => Value::Number(-number(a)),
+            Op::Add(a, b) => Value::Number(number(a) + number(b)),
+            Op::Sub(a, b) => Value::Number(number(a) - number(b)),
+            Op::Mul(a, b) => Value::Number(number(a) * number(b)),
+            Op::Div(a, b) => Value::Number(number(a) / number(b)),
+            Op::Min(a, b) => Value::Number(if number(a) < number(b) { number(a) } else { number(b) }),
+            Op::Max(a, b) => Value::Number(if number(a) > number(b) { number(a) } else { number(b) }),
+            Op::Floor(a) => Value::Number(number(a).floor()),
+            Op::Ceil(a) => Value::Number(number(a).ceil()),
+            Op::Pow(a, b) => Value::Number(pow(number(a), number(b))),
+            Op::If(c, a, b) => Value::Number(if truth(c) { number(a) } else { number(b) }),
+            Op::Bool(value) => Value::Bool(value),
+            Op::Less(a, b) => Value::Bool(number(a) < number(b)),
+            Op::LessEqual(a, b) => Value::Bool(number(a) <= number(b)),
+            Op::Equal(a, b) => Value::Bool(number(a) == number(b)),
+            Op::And(a, b) => Value::Bool(truth(a) && truth(b)),
+            Op::Or(a, b) => Value::Bool(truth(a) || truth(b)),
+            Op::Not(a) => Value::Bool(!truth(a)),
+            Op::Iff(a, b) => Value::Bool(truth(a) == truth(b)),
+            Op::Finite(a) => Value::Bool(number(a).is_finite()),
+        }
+    }
+}
+
+/// Everything a contract computes at one point.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outputs {
+    /// One value for each equation, in the order of the contract.
+    pub equations: Vec<f64>,
+    /// The position of the chosen case for each classifier.
+    pub classes: Vec<usize>,
+    /// The recommendations that apply, by position, most urgent first.
+    pub recommendations: Vec<usize>,
+}
+
+/// A value outside its quantity's domain.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OutOfDomain {
+    /// The quantity.
+    pub quantity: String,
+    /// The value.
+    pub value: f64,
+    /// The domain as the contract writes it.
+    pub domain: String,
+}
+
+impl std::fmt::Display for OutOfDomain {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} = {} is outside its domain {}", self.quantity, self.value, self.domain)
+    }
+}
+
+impl std::error::Error for OutOfDomain {}
+
+/// Checks every domain, then evaluates everything. `point` has one value for each quantity.
+pub fn evaluate(contract: &Contract, point: &[f64]) -> Result<Outputs, OutOfDomain> {
+    for (quantity, &value) in contract.quantities.iter().zip(point) {
+        if !quantity.domain.contains(value) {
+            let (name, domain) = (quantity.name.clone(), quantity.domain.to_string());
+            return Err(OutOfDomain { quantity: name, value, domain });
+        }
+    }
+    let roots: Vec<Id> = (contract.equations.iter().map(|equation| equation.expression.id))
+        .chain(
+            contract
+                .classifiers
+                .iter()
+                .flat_map(|classifier| classifier.cases.iter().map(|case| case.chosen)),
+        )
+        .chain(contract.recommendations.iter().map(|advice| advice.when.id))
+        .collect();
+    let mut evaluator = Evaluator::new(&contract.graph, &roots);
+    evaluator.run(point);
+    let mut recommendations: Vec<usize> = (0..contract.recommendations.len())
+        .filter(|&i| evaluator.value(contract.recommendations[i].when.id).truth())
+        .collect();
+    recommendations.sort_by_key(|&i| contract.recommendations[i].priority);
+    Ok(Outputs {
+        equations: contract
+            .equations
+            .iter()
+            .map(|equation| evaluator.value(equation.expression.id).number())
+            .collect(),
+        classes: contract
+            .classifiers
+            .iter()
+            .map(|classifier| {
+                let chosen = classifier.cases.iter().position(|case| evaluator.value(case.chosen).truth());
+                chosen.unwrap_or(classifier.cases.len() - 1)
+            })
+            .collect(),
+        recommendations,
+    })
+}

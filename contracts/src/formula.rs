@@ -1,0 +1,910 @@
+//! The grammar of formulas: from text to a syntax tree that knows where each token stands.
+//!
+//! Nodes live in one vector, children before parents, so that every later pass is a loop and no formula,
+//! however long, can exhaust the stack.
+
+use std::fmt;
+use std::ops::Range;
+
+use crate::source::{Span, Text, shorten};
+use crate::unit::Unit;
+
+/// How deep a formula may nest. Deeper ones are better written as several equations.
+pub const MAX_DEPTH: usize = 200;
+/// The longest formula, in bytes.
+const MAX_LENGTH: usize = 64 << 10;
+/// The largest exponent of `^`.
+pub const MAX_POWER: i32 = 64;
+
+/// A node's place in [`Formula::nodes`].
+pub type NodeId = usize;
+
+/// A parsed formula.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Formula {
+    /// All nodes, children before parents.
+    pub nodes: Vec<Node>,
+    /// The node of the whole formula.
+    pub root: NodeId,
+}
+
+/// One node and the source bytes it covers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Node {
+    /// What it is.
+    pub kind: Kind,
+    /// Where it stands in the contract.
+    pub span: Span,
+    depth: usize,
+}
+
+/// What a node is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Kind {
+    /// A number, perhaps with a unit.
+    Number {
+        /// The value.
+        value: f64,
+        /// The unit and the text it was written with.
+        unit: Option<(Unit, String)>,
+    },
+    /// A quantity, an equation, a profile field, or the measured value of a bound.
+    Name(String),
+    /// A quoted text, only in the rules of a profile table.
+    Quote(String),
+    /// `-x`
+    Negate(NodeId),
+    /// `not x`
+    Not(NodeId),
+    /// Two operands.
+    Binary(Binary, NodeId, NodeId),
+    /// `x ^ 3`
+    Power(NodeId, i32),
+    /// A built-in function.
+    Call(Function, Vec<NodeId>),
+    /// `if c then a else b`
+    If(NodeId, NodeId, NodeId),
+    /// `classifier is Variant`
+    Is(String, String, Span),
+    /// `equation(quantity: expression, ...)`
+    Substitute(String, Vec<(String, Span, NodeId)>),
+    /// `x increasing in q`, `x decreasing in q`
+    Monotone {
+        /// The expression.
+        of: NodeId,
+        /// Increasing, else decreasing; both weak.
+        increasing: bool,
+        /// The quantity, and where it stands.
+        variable: (String, Span),
+    },
+}
+
+/// Operators with two operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names are the operators'")]
+pub enum Binary {
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    Less,
+    LessEqual,
+    Greater,
+    GreaterEqual,
+    Equal,
+    NotEqual,
+    And,
+    Or,
+    Implies,
+    Iff,
+}
+
+/// Built-in functions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Function {
+    /// The smaller of two or more.
+    Min,
+    /// The larger of two or more.
+    Max,
+    /// The largest whole number that is not greater.
+    Floor,
+    /// The smallest whole number that is not smaller.
+    Ceil,
+    /// `pow(x, n)`: x multiplied n times, n a whole number.
+    Pow,
+    /// Neither infinite nor NaN.
+    Finite,
+    /// Whether a profile entry has a value for an optional field; only in the rules of a profile table.
+    Given,
+}
+
+impl Function {
+    /// All functions, by name.
+    pub const ALL: [(&'static str, Function); 7] = [
+        ("min", Function::Min),
+        ("max", Function::Max),
+        ("floor", Function::Floor),
+        ("ceil", Function::Ceil),
+        ("pow", Function::Pow),
+        ("finite", Function::Finite),
+        ("given", Function::Given),
+    ];
+
+    /// The name in a formula.
+    pub fn name(self) -> &'static str {
+        Function::ALL.iter().find(|(_, function)| *function == self).map_or("", |(name, _)| name)
+    }
+
+    fn arity(self) -> Range<usize> {
+        match self {
+            Function::Min | Function::Max => 2..17,
+            Function::Pow => 2..3,
+            Function::Floor | Function::Ceil | Function::Finite | Function::Given => 1..2,
+        }
+    }
+}
+
+/// Words that are not names.
+pub const RESERVED: [&str; 20] = [
+    "if",
+    "then",
+    "else",
+    "and",
+    "or",
+    "not",
+    "implies",
+    "iff",
+    "is",
+    "in",
+    "increasing",
+    "decreasing",
+    "otherwise",
+    "min",
+    "max",
+    "floor",
+    "ceil",
+    "pow",
+    "finite",
+    "given",
+];
+
+impl Binary {
+    /// The operator as it is printed.
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Binary::Add => "+",
+            Binary::Subtract => "-",
+            Binary::Multiply => "*",
+            Binary::Divide => "/",
+            Binary::Less => "<",
+            Binary::LessEqual => "<=",
+            Binary::Greater => ">",
+            Binary::GreaterEqual => ">=",
+            Binary::Equal => "==",
+            Binary::NotEqual => "!=",
+            Binary::And => "and",
+            Binary::Or => "or",
+            Binary::Implies => "implies",
+            Binary::Iff => "iff",
+        }
+    }
+
+    /// How tightly it binds, and whether equal operators group to the left; comparisons do neither.
+    fn power(self) -> u8 {
+        match self {
+            Binary::Iff => 1,
+            Binary::Implies => 2,
+            Binary::Or => 3,
+            Binary::And => 4,
+            Binary::Less
+            | Binary::LessEqual
+            | Binary::Greater
+            | Binary::GreaterEqual
+            | Binary::Equal
+            | Binary::NotEqual => 6,
+            Binary::Add | Binary::Subtract => 7,
+            Binary::Multiply | Binary::Divide => 8,
+        }
+    }
+
+    /// `<`, `<=`, `>`, `>=`, `==`, `!=`
+    pub fn is_comparison(self) -> bool {
+        self.power() == 6
+    }
+
+    /// `+`, `-`, `*`, `/`
+    pub fn is_arithmetic(self) -> bool {
+        self.power() > 6
+    }
+}
+
+const NOT_POWER: u8 = 5;
+const NEGATE_POWER: u8 = 9;
+
+/// Why a formula does not parse.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FormulaError {
+    /// Where.
+    pub span: Span,
+    /// What is wrong.
+    pub message: String,
+    /// What is allowed or what to do; empty for none.
+    pub note: String,
+}
+
+/// `name = expression`, `name <= expression` or just an expression.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Statement {
+    /// The name before `=` or `<=`, with its place.
+    pub left: Option<(String, Span)>,
+    /// Whether it is a bound (`<=`).
+    pub bound: bool,
+    /// The right side.
+    pub formula: Formula,
+}
+
+impl Formula {
+    /// Parses an expression.
+    pub fn parse(text: &Text) -> Result<Formula, FormulaError> {
+        let mut parser = Parser::new(text)?;
+        let root = parser.expression(0)?;
+        parser.finish(root)
+    }
+
+    /// The node of the whole formula.
+    pub fn top(&self) -> &Node {
+        &self.nodes[self.root]
+    }
+
+    /// Every name in the order in which the formula mentions them, each once.
+    pub fn names(&self) -> Vec<&str> {
+        let mut found: Vec<(Span, &str)> = Vec::new();
+        for node in &self.nodes {
+            match &node.kind {
+                Kind::Name(name) | Kind::Substitute(name, _) => found.push((node.span, name)),
+                Kind::Monotone { variable: (name, span), .. } => found.push((*span, name)),
+                _ => {}
+            }
+        }
+        found.sort_by_key(|(span, _)| span.start);
+        let mut names: Vec<&str> = Vec::new();
+        let mut seen = std::collections::BTreeSet::new();
+        for (_, name) in found {
+            if seen.insert(name) {
+                names.push(name);
+            }
+        }
+        names
+    }
+}
+
+impl Statement {
+    /// Parses an equation.
+    pub fn parse(text: &Text) -> Result<Statement, FormulaError> {
+        let mut parser = Parser::new(text)?;
+        let left = match (&parser.tokens[..]).first_chunk::<2>() {
+            Some([(Token::Name(name), range), (Token::Assign, _)]) => {
+                Some((name.clone(), text.at(range.clone()), false))
+            }
+            Some([(Token::Name(name), range), (Token::Operator(Binary::LessEqual), _)]) => {
+                Some((name.clone(), text.at(range.clone()), true))
+            }
+            _ => None,
+        };
+        if left.is_some() {
+            parser.at = 2;
+        }
+        let root = parser.expression(0)?;
+        let formula = parser.finish(root)?;
+        let bound = left.as_ref().is_some_and(|(.., bound)| *bound);
+        Ok(Statement { left: left.map(|(name, span, _)| (name, span)), bound, formula })
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Token {
+    Number(f64),
+    Unit(Unit, String),
+    Name(String),
+    Quote(String),
+    Operator(Binary),
+    Assign,
+    Caret,
+    Open,
+    Close,
+    Comma,
+    Colon,
+    End,
+}
+
+fn lex(text: &Text) -> Result<Vec<(Token, Range<usize>)>, FormulaError> {
+    let value = text.value.as_str();
+    let error = |range: Range<usize>, message: String, note: &str| {
+        Err(FormulaError { span: text.at(range), message, note: note.to_owned() })
+    };
+    if value.len() > MAX_LENGTH {
+        let message = format!("the formula is longer than {} KiB", MAX_LENGTH >> 10);
+        return error(0..1, message, "split it into several equations");
+    }
+    let mut tokens = Vec::new();
+    let mut at = 0;
+    while let Some(first) = value[at..].chars().next() {
+        let rest = &value[at..];
+        let one = first.len_utf8();
+        let (token, length) = match first {
+            c if c.is_whitespace() => {
+                at += one;
+                continue;
+            }
+            '0'..='9' | '.' => {
+                let length = number_length(rest);
+                match rest[..length].parse::<f64>() {
+                    Ok(number) if number.is_finite() => (Token::Number(number), length),
+                    Ok(_) => {
+                        return error(
+                            at..at + length,
+                            format!("`{}` is too large for an f64", &rest[..length]),
+                            "the largest is about 1.8e308",
+                        );
+                    }
+                    Err(_) => {
+                        return error(at..at + length, format!("`{}` is not a number", &rest[..length]), "");
+                    }
+                }
+            }
+            '[' => {
+                if !matches!(tokens.last(), Some((Token::Number(_), _))) {
+                    return error(
+                        at..at + 1,
+                        "a unit in brackets stands only after a number".into(),
+                        "write `1e9 [B/GB]`",
+                    );
+                }
+                let Some(length) = rest.find(']') else {
+                    return error(at..at + 1, "this bracket is never closed".into(), "");
+                };
+                let inner = &rest[1..length];
+                let unit = Unit::parse(inner).map_err(|wrong| FormulaError {
+                    span: text.at(at + 1 + wrong.range.start..at + 1 + wrong.range.end),
+                    message: wrong.message,
+                    note: wrong.note,
+                })?;
+                (Token::Unit(unit, inner.trim().to_owned()), length + 1)
+            }
+            '"' => {
+                let Some(length) = rest[1..].find('"') else {
+                    return error(at..at + 1, "this quote is never closed".into(), "");
+                };
+                (Token::Quote(rest[1..1 + length].to_owned()), length + 2)
+            }
+            c if c.is_alphabetic() || c == '_' => {
+                let length = rest.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(rest.len());
+                let word = &rest[..length];
+                let token = match word {
+                    "and" => Token::Operator(Binary::And),
+                    "or" => Token::Operator(Binary::Or),
+                    "implies" => Token::Operator(Binary::Implies),
+                    "iff" => Token::Operator(Binary::Iff),
+                    _ => Token::Name(word.to_owned()),
+                };
+                (token, length)
+            }
+            _ => {
+                let two: String = rest.chars().take(2).collect();
+                match (two.as_str(), first) {
+                    ("<=", _) => (Token::Operator(Binary::LessEqual), 2),
+                    (">=", _) => (Token::Operator(Binary::GreaterEqual), 2),
+                    ("==", _) => (Token::Operator(Binary::Equal), 2),
+                    ("!=", _) => (Token::Operator(Binary::NotEqual), 2),
+                    ("**", _) => {
+                        return error(
+                            at..at + 2,
+                            "`**` is not an operator".into(),
+                            "a power is written `x ^ 2`",
+                        );
+                    }
+                    ("&&", _) => return error(at..at + 2, "`&&` is not an operator".into(), "write `and`"),
+                    ("||", _) => return error(at..at + 2, "`||` is not an operator".into(), "write `or`"),
+                    (_, '+') => (Token::Operator(Binary::Add), 1),
+                    (_, '-' | '−') => (Token::Operator(Binary::Subtract), one),
+                    (_, '*' | '×' | '·') => (Token::Operator(Binary::Multiply), one),
+                    (_, '/' | '÷') => (Token::Operator(Binary::Divide), one),
+                    (_, '<') => (Token::Operator(Binary::Less), 1),
+                    (_, '>') => (Token::Operator(Binary::Greater), 1),
+                    (_, '≤') => (Token::Operator(Binary::LessEqual), one),
+                    (_, '≥') => (Token::Operator(Binary::GreaterEqual), one),
+                    (_, '≠') => (Token::Operator(Binary::NotEqual), one),
+                    (_, '=') => (Token::Assign, 1),
+                    (_, '^') => (Token::Caret, 1),
+                    (_, '(') => (Token::Open, 1),
+                    (_, ')') => (Token::Close, 1),
+                    (_, ',') => (Token::Comma, 1),
+                    (_, ':') => (Token::Colon, 1),
+                    (_, other) => {
+                        return error(at..at + one, format!("unexpected `{other}` in a formula"), "");
+                    }
+                }
+            }
+        };
+        tokens.push((token, at..at + length));
+        at += length;
+    }
+    tokens.push((Token::End, value.len()..value.len()));
+    Ok(tokens)
+}
+
+fn number_length(rest: &str) -> usize {
+    let bytes = rest.as_bytes();
+    let mut at = 0;
+    while at < bytes.len() {
+        match bytes[at] {
+            b'0'..=b'9' | b'.' => at += 1,
+            // A sign belongs to the number only right after the exponent's letter.
+            b'e' | b'E' if bytes.get(at + 1).is_some_and(u8::is_ascii_digit) => at += 2,
+            b'e' | b'E'
+                if matches!(bytes.get(at + 1), Some(b'+' | b'-'))
+                    && bytes.get(at + 2).is_some_and(u8::is_ascii_digit) =>
+            {
+                at += 3
+            }
+            b'a'..=b'z' | b'A'..=b'Z' | b'_' => at += 1,
+            _ => break,
+        }
+    }
+    at
+}
+
+struct Parser<'a> {
+    text: &'a Text,
+    tokens: Vec<(Token, Range<usize>)>,
+    at: usize,
+    nodes: Vec<Node>,
+    nesting: usize,
+}
+
+impl<'a> Parser<'a> {
+    fn new(text: &'a Text) -> Result<Self, FormulaError> {
+        Ok(Parser { text, tokens: lex(text)?, at: 0, nodes: Vec::new(), nesting: 0 })
+    }
+
+    fn peek(&self) -> &Token {
+        &self.tokens[self.at].0
+    }
+
+    fn range(&self) -> Range<usize> {
+        self.tokens[self.at].1.clone()
+    }
+
+    fn next(&mut self) -> (Token, Range<usize>) {
+        let token = self.tokens[self.at].clone();
+        if token.0 != Token::End {
+            self.at += 1;
+        }
+        token
+    }
+
+    fn word(&self, word: &str) -> bool {
+        matches!(self.peek(), Token::Name(name) if name == word)
+    }
+
+    fn error<T>(
+        &self,
+        range: Range<usize>,
+        message: impl Into<String>,
+        note: &str,
+    ) -> Result<T, FormulaError> {
+        let length = self.text.value.len();
+        // At the end of the text the caret goes under its last letter.
+        let range =
+            if range.is_empty() && length > 0 { previous(&self.text.value, length)..length } else { range };
+        Err(FormulaError { span: self.text.at(range), message: message.into(), note: note.to_owned() })
+    }
+
+    fn unexpected<T>(&self, wanted: &str) -> Result<T, FormulaError> {
+        let range = self.range();
+        match self.peek() {
+            Token::End => self.error(range, format!("the formula ends where {wanted} should stand"), ""),
+            Token::Assign => self.error(
+                range,
+                "unexpected `=`",
+                "write `==` to compare; `name = ...` stands only at the start of an equation",
+            ),
+            _ => self.error(
+                range.clone(),
+                format!("`{}` stands where {wanted} should", shorten(&self.text.value[range])),
+                "",
+            ),
+        }
+    }
+
+    fn expect(&mut self, token: Token, wanted: &str) -> Result<Range<usize>, FormulaError> {
+        if *self.peek() == token { Ok(self.next().1) } else { self.unexpected(wanted) }
+    }
+
+    fn finish(self, root: NodeId) -> Result<Formula, FormulaError> {
+        match self.peek() {
+            Token::End => Ok(Formula { nodes: self.nodes, root }),
+            Token::Close => self.error(self.range(), "this parenthesis was never opened", ""),
+            _ => self.unexpected("an operator or the end"),
+        }
+    }
+
+    fn push(&mut self, kind: Kind, range: Range<usize>) -> Result<NodeId, FormulaError> {
+        let depth = |id: &NodeId| self.nodes[*id].depth;
+        let below = match &kind {
+            Kind::Number { .. } | Kind::Name(_) | Kind::Quote(_) | Kind::Is(..) => 0,
+            Kind::Negate(a) | Kind::Not(a) | Kind::Power(a, _) | Kind::Monotone { of: a, .. } => depth(a),
+            Kind::Binary(_, a, b) => depth(a).max(depth(b)),
+            Kind::If(a, b, c) => depth(a).max(depth(b)).max(depth(c)),
+            Kind::Call(_, args) => args.iter().map(depth).max().unwrap_or(0),
+            Kind::Substitute(_, args) => args.iter().map(|(.., id)| depth(id)).max().unwrap_or(0),
+        };
+        if below >= MAX_DEPTH {
+            return self.too_deep(range);
+        }
+        self.nodes.push(Node { kind, span: self.text.at(range), depth: below + 1 });
+        Ok(self.nodes.len() - 1)
+    }
+
+    fn too_deep<T>(&self, range: Range<usize>) -> Result<T, FormulaError> {
+        let end = range.end.min(range.start + 1).max(range.start);
+        self.error(
+            range.start..end,
+            format!("the formula nests deeper than {MAX_DEPTH} levels"),
+            "split it into several equations",
+        )
+    }
+
+    /// Precedence climbing: reads operators that bind at least as tightly as `least`.
+    fn expression(&mut self, least: u8) -> Result<NodeId, FormulaError> {
+        self.nesting += 1;
+        if self.nesting > MAX_DEPTH {
+            return self.too_deep(self.range());
+        }
+        let start = self.range().start;
+        let mut left = self.prefix()?;
+        let mut compared = false;
+        loop {
+            let end = |parser: &Self| parser.tokens[parser.at - 1].1.end;
+            match *self.peek() {
+                Token::Operator(operator) if operator.power() >= least => {
+                    if operator.is_comparison() && std::mem::replace(&mut compared, true) {
+                        return self.error(
+                            self.range(),
+                            "comparisons do not chain",
+                            "write `a <= b and b <= c`",
+                        );
+                    }
+                    self.next();
+                    // `implies` groups to the right, all else to the left.
+                    let tighter =
+                        if operator == Binary::Implies { operator.power() } else { operator.power() + 1 };
+                    let right = self.expression(tighter)?;
+                    left = self.push(Kind::Binary(operator, left, right), start..end(self))?;
+                }
+                Token::Name(_) if self.word("increasing") || self.word("decreasing") => {
+                    let increasing = self.word("increasing");
+                    if least > 0 || self.nesting > 1 {
+                        return self.error(
+                            self.range(),
+                            "a direction stands only at the top of an obligation",
+                            "",
+                        );
+                    }
+                    self.next();
+                    if !self.word("in") {
+                        return self.unexpected("`in` and a quantity");
+                    }
+                    self.next();
+                    let (name, span) = self.name("a quantity")?;
+                    left = self.push(
+                        Kind::Monotone { of: left, increasing, variable: (name, span) },
+                        start..end(self),
+                    )?;
+                }
+                _ => break,
+            }
+        }
+        self.nesting -= 1;
+        Ok(left)
+    }
+
+    fn name(&mut self, wanted: &str) -> Result<(String, Span), FormulaError> {
+        match self.peek() {
+            Token::Name(name) if !RESERVED.contains(&name.as_str()) => {
+                let name = name.clone();
+                let (_, range) = self.next();
+                Ok((name, self.text.at(range)))
+            }
+            _ => self.unexpected(wanted),
+        }
+    }
+
+    fn prefix(&mut self) -> Result<NodeId, FormulaError> {
+        let start = self.range().start;
+        if *self.peek() == Token::Operator(Binary::Subtract) {
+            self.next();
+            let inner = self.expression(NEGATE_POWER)?;
+            let end = self.tokens[self.at - 1].1.end;
+            return self.push(Kind::Negate(inner), start..end);
+        }
+        if self.word("not") {
+            self.next();
+            let inner = self.expression(NOT_POWER)?;
+            let end = self.tokens[self.at - 1].1.end;
+            return self.push(Kind::Not(inner), start..end);
+        }
+        if self.word("if") {
+            self.next();
+            let condition = self.expression(0)?;
+            if !self.word("then") {
+                return self.unexpected("`then`");
+            }
+            self.next();
+            let yes = self.expression(0)?;
+            if !self.word("else") {
+                return self.unexpected("`else`");
+            }
+            self.next();
+            let no = self.expression(0)?;
+            let end = self.tokens[self.at - 1].1.end;
+            return self.push(Kind::If(condition, yes, no), start..end);
+        }
+        let base = self.primary()?;
+        if *self.peek() != Token::Caret {
+            return Ok(base);
+        }
+        self.next();
+        let exponent = self.exponent()?;
+        let end = self.tokens[self.at - 1].1.end;
+        let power = self.push(Kind::Power(base, exponent), start..end)?;
+        if *self.peek() == Token::Caret {
+            return self.error(self.range(), "powers do not chain", "use parentheses");
+        }
+        Ok(power)
+    }
+
+    fn exponent(&mut self) -> Result<i32, FormulaError> {
+        let start = self.range().start;
+        let closed = *self.peek() == Token::Open;
+        if closed {
+            self.next();
+        }
+        let negative = *self.peek() == Token::Operator(Binary::Subtract);
+        if negative {
+            self.next();
+        }
+        let (token, range) = self.next();
+        let wrong = start..range.end;
+        let Token::Number(value) = token else {
+            return self.error(
+                wrong,
+                "a power is a whole number",
+                "write `pow(x, n)` for a whole-number quantity n",
+            );
+        };
+        if value % 1.0 != 0.0 || value > f64::from(MAX_POWER) {
+            return self.error(
+                wrong,
+                format!("a power is a whole number from -{MAX_POWER} to {MAX_POWER}"),
+                "",
+            );
+        }
+        if closed {
+            self.expect(Token::Close, "`)`")?;
+        }
+        Ok(if negative { -(value as i32) } else { value as i32 })
+    }
+
+    fn primary(&mut self) -> Result<NodeId, FormulaError> {
+        let (token, range) = (self.peek().clone(), self.range());
+        match token {
+            Token::Number(value) => {
+                self.next();
+                let (unit, end) = match self.peek().clone() {
+                    Token::Unit(unit, text) => (Some((unit, text)), self.next().1.end),
+                    _ => (None, range.end),
+                };
+                self.push(Kind::Number { value, unit }, range.start..end)
+            }
+            Token::Quote(text) => {
+                self.next();
+                self.push(Kind::Quote(text), range)
+            }
+            Token::Open => {
+                self.next();
+                let inner = self.expression(0)?;
+                if *self.peek() != Token::Close {
+                    return match self.peek() {
+                        Token::End => self.error(range, "this parenthesis is never closed", ""),
+                        _ => self.unexpected("`)`"),
+                    };
+                }
+                self.next();
+                Ok(inner)
+            }
+            Token::Name(name) => self.named(name, range),
+            _ => self.unexpected("a number, a name or `(`"),
+        }
+    }
+
+    fn named(&mut self, name: String, range: Range<usize>) -> Result<NodeId, FormulaError> {
+        self.next();
+        if let Some((_, function)) = Function::ALL.iter().find(|(known, _)| *known == name) {
+            return self.call(*function, range);
+        }
+        if RESERVED.contains(&name.as_str()) {
+            self.at -= 1;
+            return self.unexpected("a number, a name or `(`");
+        }
+        if self.word("is") {
+            self.next();
+            let (variant, span) = self.name("the name of a case")?;
+            let end = self.tokens[self.at - 1].1.end;
+            return self.push(Kind::Is(name, variant, span), range.start..end);
+        }
+        if *self.peek() != Token::Open {
+            return self.push(Kind::Name(name), range);
+        }
+        let is_substitution = matches!(
+            self.tokens.get(self.at + 1..self.at + 3),
+            Some([(Token::Name(_), _), (Token::Colon, _)])
+        );
+        if !is_substitution {
+            let known = Function::ALL.map(|(name, _)| name).join(", ");
+            return self.error(
+                range,
+                format!("unknown function `{}`", shorten(&name)),
+                &format!("functions are {known}; an equation with a quantity replaced is written `{}(quantity: expression)`", shorten(&name)),
+            );
+        }
+        self.next();
+        let mut replaced = Vec::new();
+        loop {
+            let (quantity, span) = self.name("a quantity")?;
+            self.expect(Token::Colon, "`:`")?;
+            replaced.push((quantity, span, self.expression(0)?));
+            match self.next() {
+                (Token::Comma, _) => {}
+                (Token::Close, close) => {
+                    return self.push(Kind::Substitute(name, replaced), range.start..close.end);
+                }
+                _ => {
+                    self.at -= usize::from(*self.peek() != Token::End);
+                    return self.unexpected("`,` or `)`");
+                }
+            }
+        }
+    }
+
+    fn call(&mut self, function: Function, range: Range<usize>) -> Result<NodeId, FormulaError> {
+        self.expect(Token::Open, &format!("`(` after `{}`", function.name()))?;
+        let mut arguments = vec![self.expression(0)?];
+        loop {
+            match self.peek() {
+                Token::Comma => {
+                    self.next();
+                    arguments.push(self.expression(0)?);
+                }
+                Token::Close => break,
+                _ => return self.unexpected("`,` or `)`"),
+            }
+        }
+        let close = self.next().1.end;
+        let arity = function.arity();
+        if !arity.contains(&arguments.len()) {
+            let wanted = match function {
+                Function::Min | Function::Max => "two to sixteen values",
+                Function::Pow => "a value and a whole number",
+                _ => "one value",
+            };
+            return self.error(range.start..close, format!("`{}` takes {wanted}", function.name()), "");
+        }
+        self.push(Kind::Call(function, arguments), range.start..close)
+    }
+}
+
+fn previous(text: &str, end: usize) -> usize {
+    text[..end].char_indices().next_back().map_or(0, |(at, _)| at)
+}
+
+/// Prints the formula in its canonical form: ASCII operators, one space around them, only the parentheses
+/// that are needed.
+impl fmt::Display for Formula {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write(f, self.root, 0)
+    }
+}
+
+/// A number as formulas write it: the shortest text that reads back as the same f64.
+pub fn number(value: f64) -> String {
+    let plain = format!("{value}");
+    let exponent = format!("{value:e}");
+    if plain.len() <= exponent.len() + 3 && plain.len() <= 12 { plain } else { exponent }
+}
+
+impl Formula {
+    fn write(&self, f: &mut fmt::Formatter<'_>, id: NodeId, least: u8) -> fmt::Result {
+        let node = &self.nodes[id];
+        let own = match &node.kind {
+            Kind::Binary(operator, ..) => operator.power(),
+            Kind::Not(_) => NOT_POWER,
+            Kind::Negate(_) => NEGATE_POWER,
+            Kind::If(..) | Kind::Monotone { .. } => 0,
+            Kind::Power(..) => 10,
+            _ => 11,
+        };
+        if own < least {
+            write!(f, "(")?;
+        }
+        match &node.kind {
+            Kind::Number { value, unit } => {
+                write!(f, "{}", number(*value))?;
+                if let Some((_, text)) = unit {
+                    write!(f, " [{text}]")?;
+                }
+            }
+            Kind::Name(name) => write!(f, "{name}")?,
+            Kind::Quote(text) => write!(f, "\"{text}\"")?,
+            Kind::Negate(a) => {
+                write!(f, "-")?;
+                self.write(f, *a, NEGATE_POWER)?;
+            }
+            Kind::Not(a) => {
+                write!(f, "not ")?;
+                self.write(f, *a, NOT_POWER)?;
+            }
+            Kind::Binary(operator, a, b) => {
+                let right_first = *operator == Binary::Implies;
+                let tighter = own + 1;
+                let left_least = if right_first || operator.is_comparison() { tighter } else { own };
+                self.write(f, *a, left_least)?;
+                write!(f, " {} ", operator.symbol())?;
+                self.write(f, *b, if right_first { own } else { tighter })?;
+            }
+            Kind::Power(a, exponent) => {
+                self.write(f, *a, 11)?;
+                write!(f, "^{exponent}")?;
+            }
+            Kind::Call(function, arguments) => {
+                write!(f, "{}(", function.name())?;
+                for (i, argument) in arguments.iter().enumerate() {
+                    if i > 0 {
+                        write!(f, ", ")?;
+                    }
+                    self.write(f, *argument, 0)?;
+                }
+                write!(f, ")")?;
+            }
+            Kind::If(c, a, b) => {
+                write!(f, "if ")?;
+                self.write(f, *c, 0)?;
+                write!(f, " then ")?;
+                self.write(f, *a, 0)?;
+                write!(f, " else ")?;
+                self.write(f, *b, 0)?;
+            }
+            Kind::Is(name, variant, _) => write!(f, "{name} is {variant}")?,
+            Kind::Substitute(name, replaced) => {
+                write!(f, "{name}(")?;
+                for (i, (quantity, _, by)) in replaced.iter().enumerate() {
+                    if i > 0 {
+                        write!(f, ", ")?;
+                    }
+                    write!(f, "{quantity}: ")?;
+                    self.write(f, *by, 0)?;
+                }
+                write!(f, ")")?;
+            }
+            Kind::Monotone { of, increasing, variable } => {
+                self.write(f, *of, 1)?;
+                let word = if *increasing { "increasing" } else { "decreasing" };
+                write!(f, " {word} in {}", variable.0)?;
+            }
+        }
+        if own < least {
+            write!(f, ")")?;
+        }
+        Ok(())
+    }
+}

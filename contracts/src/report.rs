@@ -1,0 +1,131 @@
+//! Mistakes in a contract: collected, never thrown, and shown with the line they stand on.
+
+use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+
+use crate::source::{Source, Span};
+
+/// How bad a mistake is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// The contract is not usable.
+    Error,
+    /// The contract works; something in it is probably not meant.
+    Warning,
+}
+
+/// One mistake and where it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mistake {
+    /// How bad it is.
+    pub severity: Severity,
+    /// The place.
+    pub span: Span,
+    /// What is wrong, in one lower-case sentence.
+    pub message: String,
+    /// What stands under the caret; empty for none.
+    pub label: String,
+    /// Other places that matter.
+    pub others: Vec<(Span, String)>,
+    /// What is allowed, what to do.
+    pub notes: Vec<String>,
+}
+
+impl Mistake {
+    /// A mistake that makes the contract unusable.
+    pub fn error(span: Span, message: impl Into<String>) -> Self {
+        let (label, others, notes) = Default::default();
+        Mistake { severity: Severity::Error, span, message: message.into(), label, others, notes }
+    }
+
+    /// Something that is probably not meant.
+    pub fn warning(span: Span, message: impl Into<String>) -> Self {
+        Mistake { severity: Severity::Warning, ..Self::error(span, message) }
+    }
+
+    /// Adds the text under the caret.
+    pub fn label(mut self, label: impl Into<String>) -> Self {
+        self.label = label.into();
+        self
+    }
+
+    /// Adds what is allowed, or what to do.
+    pub fn note(mut self, note: impl Into<String>) -> Self {
+        self.notes.push(note.into());
+        self
+    }
+
+    /// Adds another place.
+    pub fn and(mut self, span: Span, label: impl Into<String>) -> Self {
+        self.others.push((span, label.into()));
+        self
+    }
+
+    /// The mistake as people read it: `file:line:column: error: ...`, the line, a caret, the notes.
+    pub fn render(&self, source: &Source) -> String {
+        let (level, word) = match self.severity {
+            Severity::Error => (Level::ERROR, "error"),
+            Severity::Warning => (Level::WARNING, "warning"),
+        };
+        let clamp = |span: Span| {
+            let end = span.end.min(source.text.len());
+            span.start.min(end)..end
+        };
+        let mut snippet = Snippet::source(source.text.as_str()).annotation(
+            AnnotationKind::Primary.span(clamp(self.span)).label(if self.label.is_empty() {
+                None
+            } else {
+                Some(&*self.label)
+            }),
+        );
+        for (span, label) in &self.others {
+            snippet = snippet.annotation(AnnotationKind::Context.span(clamp(*span)).label(&**label));
+        }
+        let mut group = Group::with_level(level).element(snippet);
+        for note in &self.notes {
+            group = group.element(Level::HELP.message(&**note));
+        }
+        let shown = Renderer::plain().render(&[group]);
+        format!("{}: {word}: {}\n{shown}", source.place(self.span), self.message)
+    }
+}
+
+/// Collects mistakes. Dropping it unread is a bug, so it has to be [finished](Report::finish).
+#[derive(Debug, Default)]
+pub struct Report {
+    mistakes: Vec<Mistake>,
+    finished: bool,
+}
+
+impl Report {
+    /// An empty report.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a mistake and goes on.
+    pub fn add(&mut self, mistake: Mistake) {
+        self.mistakes.push(mistake);
+    }
+
+    /// Whether any mistake makes the contract unusable.
+    pub fn has_errors(&self) -> bool {
+        self.mistakes.iter().any(|mistake| mistake.severity == Severity::Error)
+    }
+
+    /// All mistakes in the order of the file.
+    pub fn finish(mut self) -> Vec<Mistake> {
+        self.finished = true;
+        let mut mistakes = std::mem::take(&mut self.mistakes);
+        mistakes.sort_by_key(|mistake| (mistake.span, mistake.severity));
+        mistakes.dedup();
+        mistakes
+    }
+}
+
+impl Drop for Report {
+    fn drop(&mut self) {
+        if !self.finished && !std::thread::panicking() {
+            debug_assert!(self.mistakes.is_empty(), "a report was dropped unread: {:?}", self.mistakes);
+        }
+    }
+}

@@ -1,0 +1,520 @@
+//! Units: a vector of exponents over base dimensions, and an exact scale.
+//!
+//! Scales are products of powers of 2, 3 and 5, kept as exponents: every SI prefix, every binary prefix,
+//! the byte, the minute and the per cent are exact, and two scales are equal or they are not.
+
+use std::fmt;
+
+use crate::source::{Span, Text, shorten};
+use crate::suggest;
+
+/// The base dimensions, by the name that units are printed with. Counts (token, layer, ...) are dimensions,
+/// so that tokens per second can't be mistaken for samples per second.
+const BASES: [&str; 16] = [
+    "bit", "flop", "op", "token", "param", "element", "block", "layer", "head", "expert", "sequence",
+    "sample", "cycle", "core", "J", "s",
+];
+const BIT: usize = 0;
+const JOULE: usize = 14;
+const SECOND: usize = 15;
+
+/// Powers of 2, 3 and 5.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Scale([i16; 3]);
+
+/// A dimension and a scale, such as GB/s.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Unit {
+    exponents: [i16; BASES.len()],
+    scale: Scale,
+}
+
+/// Names that are not a base dimension themselves: (name, base and exponent list, scale).
+const DERIVED: [(&str, &[(usize, i16)], [i16; 3]); 8] = [
+    ("B", &[(BIT, 1)], [3, 0, 0]),
+    ("byte", &[(BIT, 1)], [3, 0, 0]),
+    ("FLOP", &[(1, 1)], [0, 0, 0]),
+    ("W", &[(JOULE, 1), (SECOND, -1)], [0, 0, 0]),
+    ("Hz", &[(SECOND, -1)], [0, 0, 0]),
+    ("min", &[(SECOND, 1)], [2, 1, 1]),
+    ("h", &[(SECOND, 1)], [4, 2, 2]),
+    ("%", &[], [-2, 0, -2]),
+];
+/// Names that take no prefix.
+const PLAIN: [&str; 3] = ["min", "h", "%"];
+
+const DECIMAL: [(&str, i16); 12] = [
+    ("k", 3),
+    ("M", 6),
+    ("G", 9),
+    ("T", 12),
+    ("P", 15),
+    ("E", 18),
+    ("m", -3),
+    ("u", -6),
+    ("µ", -6),
+    ("n", -9),
+    ("p", -12),
+    ("f", -15),
+];
+const BINARY: [(&str, i16); 5] = [("Ki", 10), ("Mi", 20), ("Gi", 30), ("Ti", 40), ("Pi", 50)];
+
+/// Exponents beyond this are a mistake, not a unit.
+const MAX_EXPONENT: i16 = 64;
+
+impl Scale {
+    const fn ten(power: i16) -> Self {
+        Scale([power, 0, power])
+    }
+
+    const fn two(power: i16) -> Self {
+        Scale([power, 0, 0])
+    }
+
+    fn combine(self, other: Scale, sign: i16) -> Self {
+        Scale(std::array::from_fn(|i| self.0[i].saturating_add(other.0[i].saturating_mul(sign))))
+    }
+
+    /// The nearest f64; exact as long as numerator and denominator are below 2^53.
+    fn value(self) -> f64 {
+        let part = |sign: i16| {
+            let power = |base: f64, exponent: i16| (0..exponent).fold(1.0, |product, _| product * base);
+            power(2.0, (self.0[0] * sign).max(0))
+                * power(3.0, (self.0[1] * sign).max(0))
+                * power(5.0, (self.0[2] * sign).max(0))
+        };
+        part(1) / part(-1)
+    }
+}
+
+impl fmt::Display for Scale {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let value = self.value();
+        match self.0 {
+            [a, 0, b] if a == b && a.abs() > 3 => write!(f, "1e{a}"),
+            [a, 0, 0] if a.abs() > 9 => write!(f, "2^{a}"),
+            _ => write!(f, "{value}"),
+        }
+    }
+}
+
+impl Unit {
+    /// The unit of plain numbers.
+    pub const ONE: Unit = Unit { exponents: [0; BASES.len()], scale: Scale([0; 3]) };
+
+    /// The product of two units.
+    pub fn times(self, other: Unit) -> Unit {
+        self.combine(other, 1)
+    }
+
+    /// The quotient of two units.
+    pub fn over(self, other: Unit) -> Unit {
+        self.combine(other, -1)
+    }
+
+    /// An integer power.
+    pub fn power(self, exponent: i32) -> Unit {
+        let exponent = exponent.clamp(-i32::from(MAX_EXPONENT), i32::from(MAX_EXPONENT)) as i16;
+        Unit {
+            exponents: self.exponents.map(|e| e.saturating_mul(exponent)),
+            scale: Scale(self.scale.0.map(|e| e.saturating_mul(exponent))),
+        }
+    }
+
+    fn combine(self, other: Unit, sign: i16) -> Unit {
+        Unit {
+            exponents: std::array::from_fn(|i| {
+                self.exponents[i].saturating_add(other.exponents[i].saturating_mul(sign))
+            }),
+            scale: self.scale.combine(other.scale, sign),
+        }
+    }
+
+    /// Same dimension, whatever the scale.
+    pub fn same_dimension(self, other: Unit) -> bool {
+        self.exponents == other.exponents
+    }
+
+    /// No dimension, whatever the scale.
+    pub fn is_dimensionless(self) -> bool {
+        self.same_dimension(Unit::ONE)
+    }
+
+    /// The number that makes a ratio of units of the same dimension equal to one: 1e9 for B/GB.
+    pub fn conversion(self) -> f64 {
+        Scale::default().combine(self.scale, -1).value()
+    }
+
+    /// What is missing when a value of unit `self` stands where `wanted` of the same dimension is needed:
+    /// how far it is off, and the literal that puts it right.
+    pub fn missing_factor(self, wanted: Unit) -> (String, String) {
+        let factor = self.scale.combine(wanted.scale, -1);
+        let fixes = self.conversions();
+        let name = |scale: Scale, text: &str| format!("{scale} [{text}]");
+        let single = |left: Scale| {
+            fixes.iter().find_map(|(scale, text)| {
+                if left == *scale {
+                    Some(("multiply", name(*scale, text)))
+                } else if left == Scale::default().combine(*scale, -1) {
+                    Some(("divide", name(*scale, text)))
+                } else {
+                    None
+                }
+            })
+        };
+        let off = if factor.value() >= 1.0 { factor } else { Scale::default().combine(factor, -1) };
+        if let Some((verb, literal)) = single(factor) {
+            return (off.to_string(), format!("{verb} by `{literal}`"));
+        }
+        for (scale, text) in &fixes {
+            for sign in [1, -1] {
+                let verb = if sign == 1 { "multiply" } else { "divide" };
+                if let Some((second, literal)) = single(factor.combine(*scale, -sign)) {
+                    let first = name(*scale, text);
+                    return (off.to_string(), format!("{verb} by `{first}` and {second} by `{literal}`"));
+                }
+            }
+        }
+        (off.to_string(), format!("multiply by {factor}, written with the unit that converts"))
+    }
+
+    /// The conversion literals that make sense for this unit, the likely ones first.
+    fn conversions(self) -> Vec<(Scale, String)> {
+        let mut found = Vec::new();
+        let used = |sign: i16| (0..BASES.len()).filter(move |&i| self.exponents[i] * sign > 0);
+        for base in used(1).chain(used(-1)) {
+            let name = if base == BIT { "B" } else { BASES[base] };
+            // Nobody says kilosecond: times are converted downwards, below.
+            for (prefix, power) in DECIMAL.iter().filter(|(_, power)| *power > 0 && base != SECOND) {
+                found.push((Scale::ten(*power), format!("{name}/{prefix}{name}")));
+            }
+            if base == BIT {
+                for (prefix, power) in BINARY {
+                    found.push((Scale::two(power), format!("B/{prefix}B")));
+                }
+                found.push((Scale::two(3), "bit/B".into()));
+            }
+            if base == SECOND {
+                for (prefix, power) in DECIMAL.iter().filter(|(_, power)| *power < 0) {
+                    found.push((Scale::ten(-power), format!("{prefix}s/s")));
+                }
+                found.push((Scale([2, 1, 1]), "s/min".into()));
+                found.push((Scale([4, 2, 2]), "s/h".into()));
+            }
+        }
+        if self.is_dimensionless() {
+            found.push((Scale::ten(2), "%".into()));
+        }
+        found
+    }
+
+    /// Parses a unit. `%`, `1`, names with an optional prefix, `*`, `/`, `^` and parentheses.
+    pub fn parse(text: &str) -> Result<Unit, UnitError> {
+        let mut parser = UnitParser { text, at: 0, depth: 0 };
+        let unit = parser.product()?;
+        parser.skip();
+        if parser.at < text.len() {
+            let end = text[parser.at..].chars().next().map_or(0, char::len_utf8) + parser.at;
+            return Err(UnitError {
+                range: parser.at..end,
+                message: format!("unexpected `{}` in a unit", &text[parser.at..end]),
+                note: GRAMMAR.into(),
+            });
+        }
+        Ok(unit)
+    }
+
+    /// Parses a unit that stands in a contract.
+    pub fn parse_text(text: &Text) -> Result<Unit, (Span, UnitError)> {
+        Unit::parse(&text.value).map_err(|error| (text.at(error.range.clone()), error))
+    }
+
+    fn named(name: &str) -> Option<Unit> {
+        let base = |name: &str| {
+            let mut unit = Unit::ONE;
+            if let Some(index) = BASES.iter().position(|base| *base == name) {
+                unit.exponents[index] = 1;
+                return Some(unit);
+            }
+            let (_, exponents, scale) = DERIVED.iter().find(|(derived, ..)| *derived == name)?;
+            for (index, exponent) in *exponents {
+                unit.exponents[*index] = *exponent;
+            }
+            unit.scale = Scale(*scale);
+            Some(unit)
+        };
+        let prefixed = |prefix: &str, scale: Scale| {
+            let rest = name.strip_prefix(prefix).filter(|rest| !PLAIN.contains(rest))?;
+            let unit = base(rest)?;
+            Some(Unit { scale: unit.scale.combine(scale, 1), ..unit })
+        };
+        let binary = |(prefix, power): &(&str, i16)| {
+            let unit = prefixed(prefix, Scale::two(*power))?;
+            (unit.exponents[BIT] == 1).then_some(unit)
+        };
+        base(name)
+            .or_else(|| BINARY.iter().find_map(binary))
+            .or_else(|| DECIMAL.iter().find_map(|(prefix, power)| prefixed(prefix, Scale::ten(*power))))
+    }
+}
+
+/// Every unit name, with common prefixes, for did-you-mean.
+fn known_names() -> Vec<String> {
+    let bare = BASES.iter().copied().chain(DERIVED.iter().map(|(name, ..)| *name)).map(str::to_owned);
+    let prefixed = ["k", "M", "G", "T"]
+        .iter()
+        .flat_map(|prefix| ["B", "flop", "FLOP", "bit", "param"].map(|name| format!("{prefix}{name}")));
+    bare.chain(prefixed).chain(["ms", "us", "GiB", "MiB", "KiB"].map(str::to_owned)).collect()
+}
+
+const GRAMMAR: &str =
+    "a unit is a product of names such as `GB/s`, `flop/param/token`, `1/s`, `B*s`, `s^2`, `%` or `1`";
+
+/// Why a unit does not parse.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnitError {
+    /// The bytes of the unit that are wrong.
+    pub range: std::ops::Range<usize>,
+    /// What is wrong.
+    pub message: String,
+    /// What is allowed.
+    pub note: String,
+}
+
+struct UnitParser<'a> {
+    text: &'a str,
+    at: usize,
+    depth: usize,
+}
+
+impl UnitParser<'_> {
+    fn skip(&mut self) {
+        let rest = &self.text[self.at..];
+        self.at += rest.len() - rest.trim_start().len();
+    }
+
+    fn peek(&mut self) -> Option<char> {
+        self.skip();
+        self.text[self.at..].chars().next()
+    }
+
+    fn error<T>(&self, range: std::ops::Range<usize>, message: String) -> Result<T, UnitError> {
+        Err(UnitError { range, message, note: GRAMMAR.into() })
+    }
+
+    fn product(&mut self) -> Result<Unit, UnitError> {
+        let start = self.at;
+        let mut unit = self.factor()?;
+        loop {
+            let sign = match self.peek() {
+                Some('*' | '·' | '×') => 1,
+                Some('/' | '÷') => -1,
+                _ => return Ok(unit),
+            };
+            self.at += self.text[self.at..].chars().next().map_or(0, char::len_utf8);
+            unit = unit.combine(self.factor()?, sign);
+            if unit.exponents.iter().chain(&unit.scale.0).any(|e| e.abs() > 8 * MAX_EXPONENT) {
+                return self.error(start..self.at, "the exponents of this unit are too large".into());
+            }
+        }
+    }
+
+    fn factor(&mut self) -> Result<Unit, UnitError> {
+        let unit = self.atom()?;
+        if self.peek() != Some('^') {
+            return Ok(unit);
+        }
+        self.at += 1;
+        self.skip();
+        let start = self.at;
+        let rest = &self.text[start..];
+        let length = rest
+            .char_indices()
+            .find(|(i, c)| !(c.is_ascii_digit() || (*i == 0 && *c == '-')))
+            .map_or(rest.len(), |(i, _)| i);
+        self.at += length;
+        match rest[..length].parse::<i16>() {
+            Ok(exponent) if (-MAX_EXPONENT..=MAX_EXPONENT).contains(&exponent) => {
+                Ok(unit.power(exponent.into()))
+            }
+            _ => self.error(
+                start..self.at.max(start + rest.chars().next().map_or(0, char::len_utf8)),
+                format!("an exponent in a unit is an integer from -{MAX_EXPONENT} to {MAX_EXPONENT}"),
+            ),
+        }
+    }
+
+    fn atom(&mut self) -> Result<Unit, UnitError> {
+        let Some(first) = self.peek() else {
+            let at = self.text.len();
+            let message =
+                if self.text.trim().is_empty() { "the unit is empty" } else { "the unit ends too early" };
+            return self.error(at.saturating_sub(1)..at, message.into());
+        };
+        let start = self.at;
+        match first {
+            '(' => {
+                if self.depth == 16 {
+                    return self.error(start..start + 1, "too many parentheses in a unit".into());
+                }
+                self.depth += 1;
+                self.at += 1;
+                let unit = self.product()?;
+                if self.peek() != Some(')') {
+                    return self.error(start..start + 1, "this parenthesis is never closed".into());
+                }
+                self.at += 1;
+                self.depth -= 1;
+                Ok(unit)
+            }
+            '1' if !self.text[start + 1..].starts_with(|c: char| c.is_ascii_digit() || c == '.') => {
+                self.at += 1;
+                Ok(Unit::ONE)
+            }
+            '%' => {
+                self.at += 1;
+                Unit::named("%").map_or(Ok(Unit::ONE), Ok)
+            }
+            c if c.is_alphabetic() => {
+                let rest = &self.text[start..];
+                let length = rest.find(|c: char| !(c.is_alphabetic() || c == '_')).unwrap_or(rest.len());
+                self.at += length;
+                let name = &rest[..length];
+                Unit::named(name).ok_or_else(|| UnitError {
+                    range: start..self.at,
+                    message: format!("unknown unit `{}`", shorten(name)),
+                    note: match suggest::closest(name, known_names().iter().map(String::as_str)) {
+                        Some(near) => format!("did you mean `{near}`?"),
+                        None => format!(
+                            "units are built from {}, B, W, Hz, min, h, % with prefixes such as k, M, G, T, m, u, n, Ki, Mi, Gi",
+                            BASES.join(", ")
+                        ),
+                    },
+                })
+            }
+            other => {
+                self.at += other.len_utf8();
+                self.error(start..self.at, format!("unexpected `{other}` in a unit"))
+            }
+        }
+    }
+}
+
+impl fmt::Display for Unit {
+    /// Prefers bytes to bits, puts a prefix on the first name where one fits, else a factor in front.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bits = self.exponents[BIT];
+        let as_bytes = self.scale.combine(Scale::two(3 * bits), -1);
+        let is_plain = |scale: Scale| {
+            scale.0[1] == 0 && (scale.0[0] == scale.0[2] || scale.0[2] == 0 && scale.0[0] % 10 == 0)
+        };
+        let bytes = bits != 0 && is_plain(as_bytes);
+        let rest = if bytes { as_bytes } else { self.scale };
+        let name = |index: usize| if index == BIT && bytes { "B" } else { BASES[index] };
+
+        let above: Vec<_> = (0..BASES.len()).filter(|&i| self.exponents[i] > 0).collect();
+        let below: Vec<_> = (0..BASES.len()).filter(|&i| self.exponents[i] < 0).collect();
+        let single = above.first().filter(|&&i| self.exponents[i] == 1).copied();
+        let prefix = single.and_then(|first| {
+            let decimal = DECIMAL.iter().find(|(_, power)| rest == Scale::ten(*power));
+            let binary =
+                || BINARY.iter().find(|(_, power)| rest == Scale::two(*power) && first == BIT && bytes);
+            decimal.or_else(binary).map(|(prefix, _)| *prefix)
+        });
+        if self.is_dimensionless() && rest == Scale([-2, 0, -2]) {
+            return write!(f, "%");
+        }
+        if prefix.is_none() && rest != Scale::default() {
+            write!(f, "{rest} ")?;
+        }
+        let write_one = |f: &mut fmt::Formatter<'_>, index: usize, exponent: i16| {
+            write!(f, "{}", name(index))?;
+            if exponent == 1 { Ok(()) } else { write!(f, "^{exponent}") }
+        };
+        write!(f, "{}", prefix.unwrap_or_default())?;
+        if above.is_empty() {
+            write!(f, "1")?;
+        }
+        for (i, &index) in above.iter().enumerate() {
+            if i > 0 {
+                write!(f, "*")?;
+            }
+            write_one(f, index, self.exponents[index])?;
+        }
+        for &index in &below {
+            write!(f, "/")?;
+            write_one(f, index, -self.exponents[index])?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn unit(text: &str) -> Unit {
+        Unit::parse(text).unwrap_or_else(|error| panic!("{text}: {error:?}"))
+    }
+
+    #[test]
+    fn prefixes_and_derived_units_are_exact() {
+        assert_eq!(unit("B"), unit("byte"));
+        assert_eq!(unit("B/bit").conversion(), 0.125);
+        assert_eq!(unit("B/GB").conversion(), 1e9);
+        assert_eq!(unit("GB/B").conversion(), 1e-9);
+        assert_eq!(unit("B/GiB").conversion(), 1073741824.0);
+        assert_eq!(unit("W*s"), unit("J"));
+        assert_eq!(unit("flop/param/token"), unit("flop/(param*token)"));
+        assert_eq!(unit("s/h").conversion(), 3600.0);
+        assert_eq!(unit("%").conversion(), 100.0);
+        assert_ne!(unit("GB"), unit("GiB"));
+        assert_ne!(unit("op"), unit("flop"));
+    }
+
+    #[test]
+    fn units_print_the_way_people_write_them() {
+        for text in [
+            "GB/s",
+            "bit/param",
+            "flop/token/param",
+            "1",
+            "%",
+            "GiB",
+            "Gflop/s",
+            "1/s",
+            "s^2",
+            "MB",
+            "J/token",
+            "ms",
+            "bit",
+        ] {
+            assert_eq!(unit(text).to_string(), text);
+        }
+        assert_eq!(unit("flop/min").to_string(), "0.016666666666666666 flop/s");
+    }
+
+    #[test]
+    fn the_missing_factor_is_a_literal_that_puts_the_scale_right() {
+        let (off, fix) = unit("Gflop/s").missing_factor(unit("flop/s"));
+        assert_eq!((off.as_str(), fix.as_str()), ("1e9", "multiply by `1e9 [flop/Gflop]`"));
+        let (off, fix) = unit("B").missing_factor(unit("GB"));
+        assert_eq!((off.as_str(), fix.as_str()), ("1e9", "divide by `1e9 [B/GB]`"));
+        let (off, fix) = unit("bit").missing_factor(unit("B"));
+        assert_eq!((off.as_str(), fix.as_str()), ("8", "divide by `8 [bit/B]`"));
+        let (_, fix) = unit("GB").missing_factor(unit("bit"));
+        assert!(fix.contains("[bit/B]") && fix.contains("[B/GB]"), "{fix}");
+        let (_, fix) = unit("s").missing_factor(unit("ms"));
+        assert_eq!(fix, "multiply by `1000 [ms/s]`");
+    }
+
+    #[test]
+    fn wrong_units_say_where_and_what() {
+        let error = Unit::parse("GB/sec").unwrap_err();
+        assert_eq!(error.range, 3..6);
+        assert!(Unit::parse("tokens/s").unwrap_err().note.contains("`token`"));
+        for text in ["", "/s", "GB/", "GB//s", "(B", "B)", "B^x", "B^999", "7", "B s", "€"] {
+            assert!(Unit::parse(text).is_err(), "{text}");
+        }
+    }
+}
