@@ -1,5 +1,7 @@
 //! How fast can this model go on this machine, what holds it back, and how far is the code from
 //! that ceiling?
 
+#[cfg(feature = "models")]
+pub mod chart;
 #[cfg(feature = "program")]
 pub mod program;

@@ -1,6 +1,10 @@
 //! Definitions of the command line, nothing else.
 
-use clap::{Parser, Subcommand};
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+use super::output::Format;
 
 /// How fast can this model go on this machine, what holds it back, and how far is the code from that
 /// ceiling?
@@ -14,4 +18,21 @@ pub struct Cli {
 
 /// What the program can do; one file in this directory each.
 #[derive(Debug, Subcommand)]
-pub enum Command {}
+pub enum Command {
+    /// Draw saved results again, several in one chart.
+    Plot(Plot),
+}
+
+/// Arguments of `plot`.
+#[derive(Debug, Args)]
+pub struct Plot {
+    /// Saved JSON results.
+    #[arg(required = true, value_name = "RESULT.json")]
+    pub results: Vec<PathBuf>,
+    /// How to print the chart.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+    /// Use ASCII only.
+    #[arg(long)]
+    pub ascii: bool,
+}

@@ -2,6 +2,8 @@
 
 mod cli;
 mod output;
+mod plot;
+mod terminal;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -49,5 +51,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 }
 
 fn dispatch(cli: cli::Cli) -> Result<Exit, Failure> {
-    match cli.command {}
+    match cli.command {
+        cli::Command::Plot(args) => plot::run(&args),
+    }
 }

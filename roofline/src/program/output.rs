@@ -1,5 +1,7 @@
 //! How results leave the program: one serde struct per command, four formats that read only it.
 
+use std::io::Write;
+
 use comfy_table::{ContentArrangement, Table as Grid, presets};
 use serde::Serialize;
 
@@ -46,6 +48,14 @@ pub fn render(report: &impl Report, format: Format) -> Result<String, Failure> {
         Format::Csv => report.tables().first().map(Table::csv).unwrap_or_default(),
         Format::Md => report.tables().iter().map(Table::markdown).collect::<Vec<_>>().join("\n"),
     })
+}
+
+/// Prints the report on standard output. A reader that has seen enough, such as `head`, is no mistake.
+pub fn print(report: &impl Report, format: Format) -> Result<(), Failure> {
+    match std::io::stdout().lock().write_all(render(report, format)?.as_bytes()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(()),
+    }
 }
 
 impl Table {

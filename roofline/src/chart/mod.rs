@@ -1,0 +1,303 @@
+//! One chart of roofs and points, and what draws it: [`terminal`], and later files for other media.
+//! The model knows nothing of where its figures come from; every renderer reads only it.
+
+pub mod terminal;
+
+mod number;
+#[cfg(test)]
+mod sample;
+mod scale;
+mod text;
+
+pub use scale::Log;
+
+use serde::{Deserialize, Serialize};
+
+/// The schema of a saved chart: `{"schema": ..., "chart": ...}`.
+pub const SCHEMA: &str = "roofline.chart/1";
+
+/// A roofline chart: what can be reached, and what was reached or predicted.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Chart {
+    /// What the chart shows.
+    pub title: String,
+    /// Machine, settings, date: one line below the title; empty for none.
+    #[serde(default)]
+    pub subtitle: String,
+    /// The roofs, the most important first: renderers take its ridge as the border between the bounds.
+    pub roofs: Vec<Roof>,
+    /// The operations.
+    pub points: Vec<Point>,
+}
+
+/// A limit of the machine. With both figures it is a whole roofline; with one, it is a single line that ends
+/// where it meets the highest other line of its group.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Roof {
+    /// What limits: `DRAM read`, `f32 FMA`.
+    pub name: String,
+    /// Roofs of one group hold together: `1 thread`, `all threads`, a machine's name.
+    #[serde(default)]
+    pub group: String,
+    /// Bandwidth in GB/s: the slope.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bandwidth_gb_s: Option<f64>,
+    /// Peak in GFLOP/s: the flat part.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compute_gflop_s: Option<f64>,
+}
+
+/// An operation on the chart.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Point {
+    /// The operation, as its source names it.
+    pub name: String,
+    /// Its kind: `attention`, `feed-forward`, a kernel's family.
+    #[serde(default)]
+    pub group: String,
+    /// FLOP/byte; absent when it has none.
+    #[serde(default)]
+    pub intensity_flop_byte: Option<f64>,
+    /// GFLOP/s; absent when it is not known.
+    #[serde(default)]
+    pub performance_gflop_s: Option<f64>,
+    /// Its part of the whole time, 0 to 1; absent when it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share: Option<f64>,
+    /// What holds it back.
+    #[serde(default)]
+    pub bound: Bound,
+    /// More to tell about it, in the order to show.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub details: Vec<(String, String)>,
+}
+
+/// What holds an operation back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Bound {
+    /// The memory.
+    Memory,
+    /// The arithmetic.
+    Compute,
+    /// Nobody can say.
+    #[default]
+    Undefined,
+}
+
+impl Bound {
+    /// The word shown to people.
+    pub fn word(self) -> &'static str {
+        match self {
+            Bound::Memory => "memory",
+            Bound::Compute => "compute",
+            Bound::Undefined => "undefined",
+        }
+    }
+}
+
+/// A place on the chart: intensity in FLOP/byte and performance in GFLOP/s, both finite and above zero.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Place {
+    /// FLOP/byte.
+    pub intensity: f64,
+    /// GFLOP/s.
+    pub performance: f64,
+}
+
+/// The intensity in FLOP/byte at which a machine changes from memory-bound to compute-bound.
+fn ridge(compute_gflop_s: f64, bandwidth_gb_s: f64) -> f64 {
+    compute_gflop_s / bandwidth_gb_s
+}
+
+/// The GFLOP/s that the memory allows at an intensity.
+fn memory_limit(intensity: f64, bandwidth_gb_s: f64) -> f64 {
+    intensity * bandwidth_gb_s
+}
+
+/// A figure that a logarithmic axis can show.
+fn drawable(value: Option<f64>) -> Option<f64> {
+    value.filter(|value| value.is_finite() && *value > 0.0)
+}
+
+impl Point {
+    /// Where it stands, unless one of its figures is missing, zero or not finite.
+    pub fn place(&self) -> Option<Place> {
+        Some(Place {
+            intensity: drawable(self.intensity_flop_byte)?,
+            performance: drawable(self.performance_gflop_s)?,
+        })
+    }
+
+    /// Its part of the time, for ordering: what has none comes last.
+    fn weight(&self) -> f64 {
+        self.share.filter(|share| share.is_finite()).unwrap_or(-1.0)
+    }
+}
+
+/// A roof as it is drawn.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Line<'a> {
+    /// The roof it shows.
+    pub roof: &'a Roof,
+    /// Where it meets its own flat part or the highest one of its group.
+    pub ridge: Option<Place>,
+    /// Its ends from left to right: two for a single line, three when it bends at the ridge, none when the
+    /// roof has no figure to draw.
+    pub vertices: Vec<Place>,
+}
+
+impl Chart {
+    /// Several charts as one: what belongs to each carries its title.
+    pub fn together(mut charts: Vec<Chart>) -> Chart {
+        if charts.len() <= 1 {
+            return charts.pop().unwrap_or_default();
+        }
+        let titles: Vec<String> = charts.iter().map(|chart| chart.title.clone()).collect();
+        let mut whole = Chart { title: titles.join(" | "), ..Chart::default() };
+        for Chart { title, roofs, points, .. } in charts {
+            whole.roofs.extend(roofs.into_iter().map(|roof| Roof {
+                name: format!("{title}: {}", roof.name),
+                group: format!("{title}: {}", roof.group),
+                ..roof
+            }));
+            whole.points.extend(points.into_iter().map(|mut point| {
+                let kind = std::mem::replace(&mut point.group, title.clone());
+                point.details.insert(0, ("kind".into(), kind));
+                point
+            }));
+        }
+        whole
+    }
+
+    /// The highest figure of a roof's group, or of all roofs when the group has none.
+    fn highest(&self, group: &str, figure: impl Fn(&Roof) -> Option<f64>) -> Option<f64> {
+        let highest = |within: &dyn Fn(&&Roof) -> bool| {
+            self.roofs.iter().filter(within).filter_map(|roof| drawable(figure(roof))).reduce(f64::max)
+        };
+        highest(&|roof| roof.group == group).or_else(|| highest(&|_| true))
+    }
+
+    /// Where a roof's slope and its flat part meet.
+    fn ridge_of(&self, roof: &Roof) -> Option<Place> {
+        let bandwidth = drawable(roof.bandwidth_gb_s);
+        let compute = drawable(roof.compute_gflop_s);
+        bandwidth.or(compute)?;
+        let bandwidth = bandwidth.or_else(|| self.highest(&roof.group, |roof| roof.bandwidth_gb_s))?;
+        let compute = compute.or_else(|| self.highest(&roof.group, |roof| roof.compute_gflop_s))?;
+        let intensity = drawable(Some(ridge(compute, bandwidth)))?;
+        Some(Place { intensity, performance: compute })
+    }
+
+    /// The places where roofs bend or meet, in the order of the roofs.
+    pub fn ridges(&self) -> impl Iterator<Item = Place> {
+        self.roofs.iter().filter_map(|roof| self.ridge_of(roof))
+    }
+
+    /// Every roof as a line from one intensity to another.
+    pub fn lines(&self, from: f64, to: f64) -> Vec<Line<'_>> {
+        self.roofs.iter().map(|roof| self.line(roof, from, to)).collect()
+    }
+
+    fn line<'a>(&self, roof: &'a Roof, from: f64, to: f64) -> Line<'a> {
+        let ridge = self.ridge_of(roof);
+        let mut vertices = Vec::new();
+        if let Some(bandwidth) = drawable(roof.bandwidth_gb_s) {
+            let end = ridge.map_or(to, |ridge| ridge.intensity);
+            let at = |intensity| Place { intensity, performance: memory_limit(intensity, bandwidth) };
+            // The ridge itself is taken as it is: multiplying back could miss it by a rounding.
+            vertices.extend([at(from.min(end)), ridge.unwrap_or_else(|| at(end))]);
+        }
+        if let Some(compute) = drawable(roof.compute_gflop_s) {
+            let start = ridge.map_or(from, |ridge| ridge.intensity);
+            if vertices.is_empty() {
+                vertices.push(Place { intensity: start, performance: compute });
+            }
+            vertices.push(Place { intensity: to.max(start), performance: compute });
+        }
+        vertices.retain(|place| drawable(Some(place.performance)).is_some());
+        Line { roof, ridge, vertices }
+    }
+
+    /// The axes: intensity and performance, wide enough for every ridge and every point that can be drawn,
+    /// with air around them.
+    pub fn axes(&self) -> (Log, Log) {
+        let places: Vec<Place> = self.points.iter().filter_map(Point::place).collect();
+        let ridges: Vec<Place> = self.ridges().collect();
+        let intensity = Log::around(
+            places
+                .iter()
+                .flat_map(|place| [place.intensity / 2.0, place.intensity * 2.0])
+                .chain(ridges.iter().flat_map(|ridge| [ridge.intensity / 20.0, ridge.intensity * 10.0])),
+        );
+        let lines = self.lines(intensity.low(), intensity.high());
+        let performance = Log::around(
+            places
+                .iter()
+                .map(|place| place.performance)
+                .chain(lines.iter().flat_map(|line| line.vertices.iter().map(|place| place.performance)))
+                .flat_map(|performance| [performance / 1.6, performance * 1.8]),
+        );
+        (intensity, performance)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slope_and_flat_part_meet_at_the_ridge() {
+        let chart = sample::model();
+        let lines = chart.lines(0.01, 1000.0);
+        let [whole, other, slope] = &lines[..] else { panic!("three roofs, three lines") };
+        for line in [whole, other] {
+            assert_eq!(line.vertices.len(), 3);
+            assert_eq!(Some(line.vertices[1]), line.ridge);
+            assert_eq!(line.vertices[2].performance, line.vertices[1].performance);
+        }
+        assert_eq!(whole.ridge, Some(Place { intensity: 193.6 / 36.5, performance: 193.6 }));
+        // A bandwidth without a peak of its own ends at the highest peak of its group.
+        assert_eq!(slope.vertices.last(), Some(&Place { intensity: 193.6 / 180.0, performance: 193.6 }));
+    }
+
+    #[test]
+    fn every_point_and_every_ridge_is_inside_the_axes() {
+        for chart in [sample::model(), sample::hostile()] {
+            let (intensity, performance) = chart.axes();
+            for place in chart.points.iter().filter_map(Point::place).chain(chart.ridges()) {
+                assert!((0.0..=1.0).contains(&intensity.at(place.intensity)), "{place:?}");
+                assert!((0.0..=1.0).contains(&performance.at(place.performance)), "{place:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_roof_without_figures_has_no_line() {
+        let chart = sample::hostile();
+        let lines = chart.lines(0.1, 10.0);
+        assert!(lines.iter().filter(|line| line.roof.group == "odd").all(|line| line.vertices.is_empty()));
+    }
+
+    #[test]
+    fn charts_together_keep_every_roof_and_point_apart() {
+        let one = sample::model();
+        let other = Chart { title: "other".into(), ..sample::model() };
+        let both = Chart::together(vec![one.clone(), other]);
+        assert_eq!(both.roofs.len(), 2 * one.roofs.len());
+        assert_eq!(both.points.len(), 2 * one.points.len());
+        assert_eq!(both.roofs[3].name, "other: DRAM, 2 threads");
+        assert_eq!(both.points[one.points.len()].group, "other");
+        assert_eq!(Chart::together(vec![one.clone()]), one);
+    }
+
+    #[test]
+    fn a_chart_survives_json() {
+        let chart = sample::model();
+        let json = serde_json::to_string(&chart).expect("a chart is plain data");
+        assert!(serde_json::from_str::<Chart>(&json).expect("what was written can be read") == chart);
+    }
+}

@@ -1,0 +1,107 @@
+//! `roofline plot`: charts from saved results, without measuring again.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::output::{self, Report, Table};
+use super::{Exit, Failure, cli, terminal};
+use crate::chart::terminal::{Canvas, draw};
+use crate::chart::{Chart, SCHEMA};
+
+/// No result is this long; a file that is was not written by this program.
+const LONGEST: u64 = 64 << 20;
+
+/// A saved chart.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Saved {
+    #[serde(rename = "schema")]
+    _schema: String,
+    chart: Chart,
+}
+
+/// What all results have.
+#[derive(Deserialize)]
+struct Head {
+    schema: String,
+}
+
+/// A chart and where its text goes.
+#[derive(Serialize)]
+struct Drawing {
+    schema: &'static str,
+    chart: Chart,
+    #[serde(skip)]
+    canvas: Canvas,
+}
+
+impl Report for Drawing {
+    fn text(&self) -> String {
+        draw(&self.chart, &self.canvas)
+    }
+
+    fn tables(&self) -> Vec<Table> {
+        let figure = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
+        let headings = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        let points = self.chart.points.iter().map(|point| {
+            vec![
+                point.name.clone(),
+                point.group.clone(),
+                figure(point.intensity_flop_byte),
+                figure(point.performance_gflop_s),
+                figure(point.share),
+                point.bound.word().to_owned(),
+            ]
+        });
+        let roofs = self.chart.roofs.iter().map(|roof| {
+            vec![
+                roof.name.clone(),
+                roof.group.clone(),
+                figure(roof.bandwidth_gb_s),
+                figure(roof.compute_gflop_s),
+            ]
+        });
+        vec![
+            Table {
+                title: "Operations".into(),
+                headings: headings(&["name", "kind", "flop_per_byte", "gflop_s", "share", "bound"]),
+                rows: points.collect(),
+            },
+            Table {
+                title: "Roofs".into(),
+                headings: headings(&["name", "group", "gb_s", "gflop_s"]),
+                rows: roofs.collect(),
+            },
+        ]
+    }
+}
+
+/// Reads the results, draws them together.
+pub fn run(args: &cli::Plot) -> Result<Exit, Failure> {
+    let mut charts = Vec::new();
+    for path in &args.results {
+        charts
+            .push(read(path).map_err(|Failure(message)| Failure(format!("{}: {message}", path.display())))?);
+    }
+    let canvas = terminal::canvas(args.ascii);
+    let drawing = Drawing { schema: SCHEMA, chart: Chart::together(charts), canvas };
+    output::print(&drawing, args.format)?;
+    Ok(Exit::Fine)
+}
+
+fn read(path: &Path) -> Result<Chart, Failure> {
+    let mut text = String::new();
+    File::open(path)?.take(LONGEST + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > LONGEST {
+        return Err(Failure(format!("longer than {} MiB, so it is no saved result", LONGEST >> 20)));
+    }
+    let Head { schema } = serde_json::from_str(&text)
+        .map_err(|error| Failure(format!("{error}; a saved result is a JSON object with a \"schema\"")))?;
+    match schema.as_str() {
+        SCHEMA => Ok(serde_json::from_str::<Saved>(&text)?.chart),
+        other => Err(Failure(format!("schema {other:?} can't be drawn; {SCHEMA} can"))),
+    }
+}

@@ -1,0 +1,66 @@
+//! `roofline plot` as its users run it.
+
+use std::path::PathBuf;
+
+use assert_cmd::Command;
+
+fn plot(name: &str, json: &str, args: &[&str]) -> std::process::Output {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::write(&path, json).expect("the test's own directory can be written");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_roofline"));
+    command
+        .env_clear()
+        .env("LANG", "C.UTF-8")
+        .arg("plot")
+        .arg(path)
+        .args(args)
+        .output()
+        .expect("the program starts")
+}
+
+const CHART: &str = r#"{"schema": "roofline.chart/1", "chart": {"title": "small", "roofs": [
+    {"name": "DRAM", "bandwidth_gb_s": 36.5, "compute_gflop_s": 193.6}],
+    "points": [{"name": "output", "intensity_flop_byte": 1.88, "performance_gflop_s": 60.5, "bound": "memory"}]}}"#;
+
+#[test]
+fn a_saved_chart_is_drawn_again() {
+    let output = plot("saved.json", CHART, &[]);
+    let text = String::from_utf8(output.stdout).expect("UTF-8");
+    assert!(output.status.success());
+    assert!(text.contains("A  output          1.88     60.5  memory"), "{text}");
+}
+
+#[test]
+fn json_gives_back_what_was_read_and_csv_the_operations() {
+    let output = plot("again.json", CHART, &["--format", "json"]);
+    let again: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(again["schema"], "roofline.chart/1");
+    assert_eq!(again["chart"]["points"][0]["performance_gflop_s"], 60.5);
+    let output = plot("csv.json", CHART, &["--format", "csv"]);
+    let text = String::from_utf8(output.stdout).expect("UTF-8");
+    assert_eq!(text, "name,kind,flop_per_byte,gflop_s,share,bound\r\noutput,,1.88,60.5,,memory\r\n");
+}
+
+#[test]
+fn what_cannot_be_drawn_is_refused_with_the_file_the_place_and_what_is_allowed() {
+    for (name, json, says) in [
+        (
+            "newer.json",
+            r#"{"schema": "roofline.chart/2", "chart": {}}"#,
+            "\"roofline.chart/2\" can't be drawn",
+        ),
+        ("none.json", "{}", "missing field `schema`"),
+        ("cut.json", "{\"schema\": \"roofline.chart/1\",", "line 1 column"),
+        (
+            "extra.json",
+            r#"{"schema": "roofline.chart/1", "chart": {"title": "", "roofs": [], "points": [], "x": 1}}"#,
+            "unknown field `x`",
+        ),
+        ("binary.json", "\u{0}\u{1}", "line 1 column 1"),
+    ] {
+        let output = plot(name, json, &[]);
+        let text = String::from_utf8(output.stderr).expect("UTF-8");
+        assert_eq!(output.status.code(), Some(2), "{text}");
+        assert!(text.contains(name) && text.contains(says), "{text}");
+    }
+}
