@@ -64,3 +64,23 @@ fn what_cannot_be_drawn_is_refused_with_the_file_the_place_and_what_is_allowed()
         assert!(text.contains(name) && text.contains(says), "{text}");
     }
 }
+
+#[test]
+fn a_picture_is_written_whole_or_not_at_all() {
+    let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("pictures");
+    let _ = std::fs::remove_dir_all(&directory);
+    std::fs::create_dir(&directory).expect("the test's own directory can be written");
+    let svg = directory.join("chart.svg");
+    let svg = svg.to_str().expect("a plain path");
+    assert!(plot("svg.json", CHART, &["--svg", svg]).status.success());
+    assert!(std::fs::read_to_string(svg).expect("it was written").ends_with("</svg>\n"));
+    assert_eq!(plot("no-svg.json", "{}", &["--svg", svg]).status.code(), Some(2));
+    assert_eq!(std::fs::read_dir(&directory).expect("it is there").count(), 1, "nothing else is left behind");
+    for nowhere in [directory.join("no/such/chart.svg"), directory.clone(), PathBuf::from("/")] {
+        let output = plot("nowhere.json", CHART, &["--svg", nowhere.to_str().expect("a plain path")]);
+        let text = String::from_utf8(output.stderr).expect("UTF-8");
+        assert_eq!(output.status.code(), Some(2), "{text}");
+        assert!(text.contains("can't be written"), "{text}");
+        assert!(output.stdout.is_empty());
+    }
+}

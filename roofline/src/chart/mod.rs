@@ -1,8 +1,10 @@
-//! One chart of roofs and points, and what draws it: [`terminal`], and later files for other media.
+//! One chart of roofs and points, and what draws it: [`terminal`], [`svg`].
 //! The model knows nothing of where its figures come from; every renderer reads only it.
 
+pub mod svg;
 pub mod terminal;
 
+mod layout;
 mod number;
 #[cfg(test)]
 mod sample;
@@ -31,8 +33,7 @@ pub struct Chart {
     pub points: Vec<Point>,
 }
 
-/// A limit of the machine. With both figures it is a whole roofline; with one, it is a single line that ends
-/// where it meets the highest other line of its group.
+/// A limit of the machine. What a roof has no figure for, it takes from the highest of its group.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Roof {
@@ -145,8 +146,8 @@ pub struct Line<'a> {
     pub roof: &'a Roof,
     /// Where it meets its own flat part or the highest one of its group.
     pub ridge: Option<Place>,
-    /// Its ends from left to right: two for a single line, three when it bends at the ridge, none when the
-    /// roof has no figure to draw.
+    /// Its ends from left to right, and the ridge between them when it bends; none when the roof has no
+    /// figure to draw.
     pub vertices: Vec<Place>,
 }
 
@@ -171,6 +172,18 @@ impl Chart {
             }));
         }
         whole
+    }
+
+    /// The part of the time that some points take together.
+    fn share(&self, points: &[usize]) -> Option<f64> {
+        let shares = points.iter().filter_map(|point| self.points.get(*point)?.share);
+        shares.filter(|share| share.is_finite()).reduce(|sum, share| sum + share)
+    }
+
+    /// The kinds of operation, in the order they first occur.
+    fn kinds(&self) -> Vec<&str> {
+        let mut seen = std::collections::BTreeSet::new();
+        self.points.iter().map(|point| point.group.as_str()).filter(|kind| seen.insert(*kind)).collect()
     }
 
     /// The highest figure of a roof's group, or of all roofs when the group has none.
@@ -204,20 +217,20 @@ impl Chart {
 
     fn line<'a>(&self, roof: &'a Roof, from: f64, to: f64) -> Line<'a> {
         let ridge = self.ridge_of(roof);
-        let mut vertices = Vec::new();
-        if let Some(bandwidth) = drawable(roof.bandwidth_gb_s) {
-            let end = ridge.map_or(to, |ridge| ridge.intensity);
-            let at = |intensity| Place { intensity, performance: memory_limit(intensity, bandwidth) };
-            // The ridge itself is taken as it is: multiplying back could miss it by a rounding.
-            vertices.extend([at(from.min(end)), ridge.unwrap_or_else(|| at(end))]);
-        }
-        if let Some(compute) = drawable(roof.compute_gflop_s) {
-            let start = ridge.map_or(from, |ridge| ridge.intensity);
-            if vertices.is_empty() {
-                vertices.push(Place { intensity: start, performance: compute });
+        let flat = |compute| move |intensity| Place { intensity, performance: compute };
+        let slope =
+            |bandwidth| move |intensity| Place { intensity, performance: memory_limit(intensity, bandwidth) };
+        let mut vertices = match (ridge, drawable(roof.bandwidth_gb_s), drawable(roof.compute_gflop_s)) {
+            (Some(ridge), bandwidth, _) => {
+                let bandwidth = bandwidth.or_else(|| self.highest(&roof.group, |roof| roof.bandwidth_gb_s));
+                let start = bandwidth.map(|bandwidth| slope(bandwidth)(from.min(ridge.intensity)));
+                // The ridge itself is taken as it is: multiplying back could miss it by a rounding.
+                start.into_iter().chain([ridge, flat(ridge.performance)(to.max(ridge.intensity))]).collect()
             }
-            vertices.push(Place { intensity: to.max(start), performance: compute });
-        }
+            (None, Some(bandwidth), _) => [from, to].map(slope(bandwidth)).to_vec(),
+            (None, None, Some(compute)) => [from, to].map(flat(compute)).to_vec(),
+            (None, None, None) => Vec::new(),
+        };
         vertices.retain(|place| drawable(Some(place.performance)).is_some());
         Line { roof, ridge, vertices }
     }
@@ -253,15 +266,15 @@ mod tests {
     fn slope_and_flat_part_meet_at_the_ridge() {
         let chart = sample::model();
         let lines = chart.lines(0.01, 1000.0);
-        let [whole, other, slope] = &lines[..] else { panic!("three roofs, three lines") };
-        for line in [whole, other] {
+        let [whole, _, slope] = &lines[..] else { panic!("three roofs, three lines") };
+        for line in &lines {
             assert_eq!(line.vertices.len(), 3);
             assert_eq!(Some(line.vertices[1]), line.ridge);
             assert_eq!(line.vertices[2].performance, line.vertices[1].performance);
         }
         assert_eq!(whole.ridge, Some(Place { intensity: 193.6 / 36.5, performance: 193.6 }));
-        // A bandwidth without a peak of its own ends at the highest peak of its group.
-        assert_eq!(slope.vertices.last(), Some(&Place { intensity: 193.6 / 180.0, performance: 193.6 }));
+        // A bandwidth without a peak of its own bends at the highest peak of its group.
+        assert_eq!(slope.ridge, Some(Place { intensity: 193.6 / 180.0, performance: 193.6 }));
     }
 
     #[test]

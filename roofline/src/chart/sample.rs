@@ -51,6 +51,25 @@ pub fn model() -> Chart {
     }
 }
 
+/// Two thousand operations, spread over the whole plot.
+pub fn crowd() -> Chart {
+    let mut chart = model();
+    chart.points = (0..2000)
+        .map(|index| {
+            let (kind, spread) = (
+                ["attention", "feed-forward", "norm", "head"][index % 4],
+                (index * 7919 % 2000) as f64 / 2000.0,
+            );
+            let intensity = 0.1 * 1000f64.powf(spread);
+            let performance =
+                193.6f64.min(36.5 * intensity) * (0.2 + 0.8 * (index * 104_729 % 1000) as f64 / 1000.0);
+            let bound = if intensity < 5.3 { Bound::Memory } else { Bound::Compute };
+            point(&format!("blk.{}.{kind}.{index}", index / 16), kind, intensity, performance, 0.0005, bound)
+        })
+        .collect();
+    chart
+}
+
 /// Names and figures that files may hold but nobody wishes for.
 pub fn hostile() -> Chart {
     let mut chart = model();

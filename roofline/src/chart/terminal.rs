@@ -60,7 +60,7 @@ pub fn draw(chart: &Chart, canvas: &Canvas) -> String {
             out.push('\n');
         }
     }
-    let kinds = kinds(chart);
+    let kinds = chart.kinds();
     if canvas.columns < NARROWEST || canvas.rows < LOWEST {
         return out + &list(chart, canvas);
     }
@@ -73,28 +73,10 @@ pub fn draw(chart: &Chart, canvas: &Canvas) -> String {
     out
 }
 
-/// The kinds of operation, in the order they first occur.
-fn kinds(chart: &Chart) -> Vec<&str> {
-    let mut kinds = Vec::new();
-    for point in &chart.points {
-        if !kinds.contains(&point.group.as_str()) {
-            kinds.push(point.group.as_str());
-        }
-    }
-    kinds
-}
-
 /// A cell and the points in it, the one that takes most of the time first.
 struct Spot {
     at: (usize, usize),
     points: Vec<usize>,
-}
-
-impl Spot {
-    fn share(&self, chart: &Chart) -> Option<f64> {
-        let shares = self.points.iter().filter_map(|point| chart.points.get(*point)?.share);
-        shares.filter(|share| share.is_finite()).reduce(|sum, share| sum + share)
-    }
 }
 
 /// What the nth spot is marked with: a letter while there are some.
@@ -174,7 +156,8 @@ impl<'a> Picture<'a> {
                 Spot { at, points }
             })
             .collect();
-        spots.sort_by(|a, b| b.share(chart).unwrap_or(-1.0).total_cmp(&a.share(chart).unwrap_or(-1.0)));
+        let weight = |spot: &Spot| chart.share(&spot.points).unwrap_or(-1.0);
+        spots.sort_by(|a, b| weight(b).total_cmp(&weight(a)));
         spots
     }
 
@@ -198,7 +181,7 @@ impl<'a> Picture<'a> {
             self.set(spot.at.0, spot.at.1, mark(index, self.canvas.unicode), Ink::Kind(kind));
         }
         for (index, line) in lines.iter().enumerate() {
-            self.label(line, if lines.len() > 1 { format!("{} ", index + 1) } else { String::new() });
+            self.label(line, if lines.len() > 1 { format!("{}: ", index + 1) } else { String::new() });
         }
         if let Some(ridge) = lines.first().and_then(|line| line.ridge) {
             self.border(ridge);
@@ -297,7 +280,7 @@ impl<'a> Picture<'a> {
             let long = format!("{tag}{name} {figure} {unit}");
             // A picture is made of single columns; a name that needs wider ones is left to the legend.
             let simple = long.chars().all(|c| columns(c.encode_utf8(&mut [0; 4])) == 1) || !unicode;
-            let short = [format!("{tag}{figure} {unit}"), tag.trim_end().to_owned()];
+            let short = [format!("{tag}{figure} {unit}"), tag.trim_end_matches(": ").to_owned()];
             [long]
                 .into_iter()
                 .filter(|_| simple)
@@ -518,7 +501,7 @@ fn table(
         column("GFLOP/s", true, &|_, first| number::maybe(first.performance_gflop_s)),
     ];
     if chart.points.iter().any(|point| point.share.is_some()) {
-        figures.push(column("time", true, &|spot, _| number::percent(spot.share(chart))));
+        figures.push(column("time", true, &|spot, _| number::percent(chart.share(&spot.points))));
     }
     if chart.points.iter().any(|point| point.bound != Bound::Undefined) {
         figures.push(column("bound", false, &|spot, _| common(spot, &|point| point.bound.word().into())));

@@ -14,6 +14,24 @@ fn right_to_left(c: char) -> bool {
     matches!(c, '\u{0590}'..='\u{08ff}' | '\u{fb1d}'..='\u{fdff}' | '\u{fe70}'..='\u{fefe}' | '\u{10800}'..='\u{10fff}' | '\u{1e800}'..='\u{1efff}')
 }
 
+/// The text for XML and HTML: what they can't hold is shown as a replacement character.
+pub fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out += "&amp;",
+            '<' => out += "&lt;",
+            '>' => out += "&gt;",
+            '"' => out += "&quot;",
+            '\'' => out += "&#39;",
+            '\n' | '\u{2066}'..='\u{2069}' => out.push(c),
+            c if disturbs(c) => out.push('\u{fffd}'),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
 /// The name in no more than `most` columns, kept apart from the direction of its surroundings.
 pub fn cut(name: &str, most: usize, unicode: bool) -> String {
     let text = shorten(name, most, unicode);

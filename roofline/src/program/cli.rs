@@ -32,7 +32,18 @@ pub struct Plot {
     /// How to print the chart.
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
-    /// Use ASCII only.
+    /// Where else to draw.
+    #[command(flatten)]
+    pub pictures: Pictures,
+}
+
+/// How and where a command draws its chart.
+#[derive(Debug, Args)]
+pub struct Pictures {
+    /// Write the chart as an SVG picture.
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+    /// Draw in the terminal with ASCII only.
     #[arg(long)]
     pub ascii: bool,
 }

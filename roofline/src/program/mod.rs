@@ -2,6 +2,7 @@
 
 mod cli;
 mod output;
+mod picture;
 mod plot;
 mod terminal;
 

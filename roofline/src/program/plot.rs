@@ -7,12 +7,16 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::output::{self, Report, Table};
+use super::picture::Pictures;
 use super::{Exit, Failure, cli, terminal};
 use crate::chart::terminal::{Canvas, draw};
 use crate::chart::{Chart, SCHEMA};
 
 /// No result is this long; a file that is was not written by this program.
 const LONGEST: u64 = 64 << 20;
+/// More than anyone could tell apart.
+const ROOFS: usize = 200;
+const POINTS: usize = 100_000;
 
 /// A saved chart.
 #[derive(Debug, Deserialize)]
@@ -81,13 +85,15 @@ impl Report for Drawing {
 
 /// Reads the results, draws them together.
 pub fn run(args: &cli::Plot) -> Result<Exit, Failure> {
+    let pictures = Pictures::open(&args.pictures)?;
     let mut charts = Vec::new();
     for path in &args.results {
         charts
             .push(read(path).map_err(|Failure(message)| Failure(format!("{}: {message}", path.display())))?);
     }
-    let canvas = terminal::canvas(args.ascii);
+    let canvas = terminal::canvas(args.pictures.ascii);
     let drawing = Drawing { schema: SCHEMA, chart: Chart::together(charts), canvas };
+    pictures.draw(&drawing.chart)?;
     output::print(&drawing, args.format)?;
     Ok(Exit::Fine)
 }
@@ -101,7 +107,13 @@ fn read(path: &Path) -> Result<Chart, Failure> {
     let Head { schema } = serde_json::from_str(&text)
         .map_err(|error| Failure(format!("{error}; a saved result is a JSON object with a \"schema\"")))?;
     match schema.as_str() {
-        SCHEMA => Ok(serde_json::from_str::<Saved>(&text)?.chart),
+        SCHEMA => {
+            let Saved { chart, .. } = serde_json::from_str(&text)?;
+            if chart.roofs.len() > ROOFS || chart.points.len() > POINTS {
+                return Err(Failure(format!("a chart has at most {ROOFS} roofs and {POINTS} points")));
+            }
+            Ok(chart)
+        }
         other => Err(Failure(format!("schema {other:?} can't be drawn; {SCHEMA} can"))),
     }
 }

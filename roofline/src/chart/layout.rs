@@ -1,0 +1,577 @@
+//! Where everything stands on a page, in pixels from its upper left corner: marks of coinciding points, roofs, and labels
+//! that overlap neither each other nor a mark they don't belong to.
+
+use std::collections::BTreeMap;
+use std::f64::consts::{FRAC_PI_2, TAU};
+
+use super::text::{cut, shorten};
+use super::{Chart, Log, Place, Point, number};
+
+/// Size of the text in the plot, in pixels.
+pub const TEXT: f64 = 12.0;
+/// Height of a line of it.
+const LINE: f64 = 15.0;
+/// Labels of points; the rest show theirs when pointed at.
+const LABELS: usize = 24;
+/// Points closer than this coincide.
+const COINCIDE: f64 = 8.0;
+
+/// A point of the page.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Spot {
+    pub x: f64,
+    pub y: f64,
+}
+
+/// A rectangle, turned around its centre.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Frame {
+    pub centre: Spot,
+    pub width: f64,
+    pub height: f64,
+    /// Radians, clockwise.
+    pub turn: f64,
+}
+
+/// A line from a mark to its label.
+type Leader = (Spot, Spot);
+
+/// A label: its text, the room it takes and the line that leads to what it names.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Label {
+    pub text: String,
+    pub frame: Frame,
+    pub anchor: Anchor,
+    pub leader: Option<Leader>,
+}
+
+/// Which end of its frame a text keeps to: frames are as wide as the widest typeface needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Anchor {
+    Start,
+    Middle,
+    End,
+}
+
+/// Points that coincide, the one that takes most of the time first.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mark {
+    pub at: Spot,
+    pub radius: f64,
+    pub points: Vec<usize>,
+    pub label: Option<Label>,
+}
+
+/// A roof on the page.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Beam {
+    /// Which roof.
+    pub roof: usize,
+    /// Its ends and its bend, from left to right.
+    pub path: Vec<Spot>,
+    /// The texts along it.
+    pub labels: Vec<Label>,
+    /// Texts for which there was no room.
+    pub unplaced: Vec<String>,
+}
+
+/// The plot: everything inside the axes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Layout {
+    pub plot: Frame,
+    pub intensity: Log,
+    pub performance: Log,
+    pub beams: Vec<Beam>,
+    pub marks: Vec<Mark>,
+    /// The ridge of the first roof, and the words at the foot of the border below it.
+    pub ridge: Option<Spot>,
+    pub words: Vec<Label>,
+}
+
+impl Spot {
+    fn toward(self, other: Spot, part: f64) -> Spot {
+        Spot { x: self.x + part * (other.x - self.x), y: self.y + part * (other.y - self.y) }
+    }
+
+    fn distance(self, other: Spot) -> f64 {
+        (self.x - other.x).hypot(self.y - other.y)
+    }
+}
+
+impl Frame {
+    /// An upright rectangle by its upper left corner.
+    pub fn upright(left: f64, top: f64, width: f64, height: f64) -> Frame {
+        Frame { centre: Spot { x: left + width / 2.0, y: top + height / 2.0 }, width, height, turn: 0.0 }
+    }
+
+    pub fn left(&self) -> f64 {
+        self.centre.x - self.width / 2.0
+    }
+
+    pub fn right(&self) -> f64 {
+        self.centre.x + self.width / 2.0
+    }
+
+    pub fn top(&self) -> f64 {
+        self.centre.y - self.height / 2.0
+    }
+
+    pub fn bottom(&self) -> f64 {
+        self.centre.y + self.height / 2.0
+    }
+
+    pub fn corners(&self) -> [Spot; 4] {
+        let (sin, cos) = self.turn.sin_cos();
+        [(-0.5, -0.5), (0.5, -0.5), (0.5, 0.5), (-0.5, 0.5)].map(|(across, down)| {
+            let (dx, dy) = (across * self.width, down * self.height);
+            Spot { x: self.centre.x + dx * cos - dy * sin, y: self.centre.y + dx * sin + dy * cos }
+        })
+    }
+
+    /// Whether two rectangles share any area: no line along one of their sides parts them.
+    pub fn overlaps(&self, other: &Frame) -> bool {
+        let reach = |frame: &Frame| frame.width.hypot(frame.height) / 2.0;
+        if self.centre.distance(other.centre) > reach(self) + reach(other) {
+            return false;
+        }
+        let (mine, others) = (self.corners(), other.corners());
+        [self.turn, self.turn + FRAC_PI_2, other.turn, other.turn + FRAC_PI_2].iter().all(|turn| {
+            let (sin, cos) = turn.sin_cos();
+            let reach = |corners: &[Spot; 4]| {
+                let along = corners.map(|corner| corner.x * cos + corner.y * sin);
+                (
+                    along.into_iter().fold(f64::INFINITY, f64::min),
+                    along.into_iter().fold(f64::NEG_INFINITY, f64::max),
+                )
+            };
+            let (mine, others) = (reach(&mine), reach(&others));
+            mine.1 > others.0 && others.1 > mine.0
+        })
+    }
+
+    /// Whether a rectangle lies inside this upright one.
+    pub fn holds(&self, other: &Frame) -> bool {
+        other.corners().iter().all(|corner| {
+            (self.left()..=self.right()).contains(&corner.x)
+                && (self.top()..=self.bottom()).contains(&corner.y)
+        })
+    }
+
+    /// Whether a straight line crosses it.
+    pub fn crossed_by(&self, from: Spot, to: Spot) -> bool {
+        let length = from.distance(to).max(0.01);
+        let turn = (to.y - from.y).atan2(to.x - from.x);
+        self.overlaps(&Frame { centre: from.toward(to, 0.5), width: length, height: 0.01, turn })
+    }
+
+    /// The nearest of its own points to another, for an upright rectangle.
+    fn nearest(&self, spot: Spot) -> Spot {
+        Spot { x: spot.x.clamp(self.left(), self.right()), y: spot.y.clamp(self.top(), self.bottom()) }
+    }
+}
+
+/// The width of a text in pixels, on the safe side: measured by the widest of the usual typefaces.
+pub fn width(text: &str, size: f64) -> f64 {
+    let em = |c: char| match c {
+        '\u{2066}'..='\u{2069}' => 0.0,
+        'i' | 'j' | 'l' | 'I' | '\'' | '|' | '.' | ',' | ':' | ';' | ' ' | '/' | '·' => 0.34,
+        'f' | 't' | 'r' | '(' | ')' | '[' | ']' | '-' | '!' | '"' | '`' => 0.42,
+        'm' | 'w' | 'M' | 'W' | '@' | '%' | '…' | 'Q' | 'O' | '+' | '<' | '>' | '=' | '~' | '^' => 1.0,
+        'A'..='Z' | '&' | '#' => 0.76,
+        ' '..='~' => 0.64,
+        c if unicode_width::UnicodeWidthChar::width(c) == Some(0) => 0.0,
+        c if unicode_width::UnicodeWidthChar::width(c) == Some(2) => 1.4,
+        _ => 0.8,
+    };
+    text.chars().map(em).sum::<f64>() * size
+}
+
+impl Layout {
+    /// The chart inside an upright rectangle.
+    pub fn new(chart: &Chart, plot: Frame) -> Layout {
+        let (intensity, performance) = chart.axes();
+        let mut layout = Layout {
+            plot,
+            intensity,
+            performance,
+            beams: Vec::new(),
+            marks: Vec::new(),
+            ridge: None,
+            words: Vec::new(),
+        };
+        let lines = chart.lines(intensity.low(), intensity.high());
+        layout.ridge = lines.first().and_then(|line| line.ridge).map(|ridge| layout.spot(ridge));
+        layout.marks = layout.gather(chart);
+        layout.beams = lines
+            .iter()
+            .enumerate()
+            .map(|(roof, line)| Beam {
+                roof,
+                path: line.vertices.iter().map(|place| layout.spot(*place)).collect(),
+                labels: Vec::new(),
+                unplaced: Vec::new(),
+            })
+            .collect();
+        layout.border_words(chart);
+        layout.label_beams(chart);
+        layout.label_marks(chart);
+        layout
+    }
+
+    /// Where a place of the chart stands on the page.
+    pub fn spot(&self, place: Place) -> Spot {
+        Spot {
+            x: self.plot.left() + self.intensity.at(place.intensity) * self.plot.width,
+            y: self.plot.bottom() - self.performance.at(place.performance) * self.plot.height,
+        }
+    }
+
+    /// All labels inside the axes.
+    pub fn labels(&self) -> impl Iterator<Item = &Label> {
+        let beams = self.beams.iter().flat_map(|beam| &beam.labels);
+        beams.chain(self.words.iter()).chain(self.marks.iter().filter_map(|mark| mark.label.as_ref()))
+    }
+
+    /// The texts of roofs for which there was no room.
+    pub fn unplaced(&self) -> Vec<&str> {
+        self.beams.iter().flat_map(|beam| &beam.unplaced).map(String::as_str).collect()
+    }
+
+    fn segments(&self) -> impl Iterator<Item = (Spot, Spot)> {
+        self.beams.iter().flat_map(|beam| beam.path.windows(2)).filter_map(|pair| match pair {
+            [from, to] => Some((*from, *to)),
+            _ => None,
+        })
+    }
+
+    fn gather(&self, chart: &Chart) -> Vec<Mark> {
+        let mut order: Vec<(usize, &Point, Spot)> = chart
+            .points
+            .iter()
+            .enumerate()
+            .filter_map(|(index, point)| Some((index, point, self.spot(point.place()?))))
+            .collect();
+        order.sort_by(|a, b| b.1.weight().total_cmp(&a.1.weight()));
+        let mut marks: Vec<Mark> = Vec::new();
+        // Marks by square of the page, so that each point is compared with its neighbours alone.
+        let mut squares = BTreeMap::<(i64, i64), Vec<usize>>::new();
+        for (index, _, at) in order {
+            let square = ((at.x / COINCIDE) as i64, (at.y / COINCIDE) as i64);
+            let around = (-1..=1).flat_map(|dx| (-1..=1).map(move |dy| (square.0 + dx, square.1 + dy)));
+            let mut near = around.filter_map(|square| squares.get(&square)).flatten();
+            match near.find(|mark| marks.get(**mark).is_some_and(|mark| mark.at.distance(at) < COINCIDE)) {
+                Some(mark) => marks[*mark].points.push(index),
+                None => {
+                    squares.entry(square).or_default().push(marks.len());
+                    marks.push(Mark { at, radius: 0.0, points: vec![index], label: None });
+                }
+            }
+        }
+        for mark in &mut marks {
+            // The area shows the part of the time.
+            mark.radius = 4.5 + 9.0 * chart.share(&mark.points).unwrap_or(0.0).clamp(0.0, 1.0).sqrt();
+        }
+        marks.sort_by(|a, b| b.radius.total_cmp(&a.radius));
+        marks
+    }
+
+    /// The two sides of the ridge and its figure, at the foot of the plot.
+    fn border_words(&mut self, chart: &Chart) {
+        let (Some(ridge), Some(first)) =
+            (self.ridge, chart.roofs.first().and_then(|roof| chart.ridge_of(roof)))
+        else {
+            return;
+        };
+        let top = self.plot.bottom() - LINE - 5.0;
+        let figure = format!("ridge {}", number::figure(first.intensity));
+        let (memory, compute) = ("memory-bound", "compute-bound");
+        let left =
+            |text: &str, x: f64| Frame::upright(x - 10.0 - width(text, TEXT), top, width(text, TEXT), LINE);
+        let right = |text: &str, x: f64| Frame::upright(x + 10.0, top, width(text, TEXT), LINE);
+        let above = Frame {
+            centre: Spot { y: top - LINE / 2.0 - 2.0, ..right(&figure, ridge.x).centre },
+            ..right(&figure, ridge.x)
+        };
+        let wanted = [
+            (memory, left(memory, ridge.x), Anchor::End),
+            (compute, right(compute, ridge.x), Anchor::Start),
+            (&figure, above, Anchor::Start),
+        ];
+        for (text, frame, anchor) in wanted {
+            if self.plot.holds(&frame) && !self.marks.iter().any(|mark| frame.overlaps(&mark.frame(2.0))) {
+                self.words.push(Label { text: text.into(), frame, anchor, leader: None });
+            }
+        }
+    }
+
+    /// Writes each roof's figures along its slope and its flat part.
+    fn label_beams(&mut self, chart: &Chart) {
+        for index in 0..self.beams.len() {
+            let Some(roof) = self.beams.get(index).and_then(|beam| chart.roofs.get(beam.roof)) else {
+                continue;
+            };
+            let path = self.beams.get(index).map(|beam| beam.path.clone()).unwrap_or_default();
+            let name = shorten(&roof.name, 32, true);
+            let slope = roof.bandwidth_gb_s.zip(path.first().copied().zip(path.get(1).copied()));
+            let flat = roof.compute_gflop_s.zip(match path[..] {
+                [.., from, to] => Some((from, to)),
+                _ => None,
+            });
+            for (part, unit, (figure, (from, to))) in [(0.4, "GB/s", slope), (1.0, "GFLOP/s", flat)]
+                .into_iter()
+                .filter_map(|(part, unit, line)| Some((part, unit, line?)))
+            {
+                let figure = format!("{} {unit}", number::figure(figure));
+                let texts = [format!("{name}  {figure}"), figure];
+                let placed = texts.iter().find_map(|text| self.along(index, text, from, to, part));
+                let Some(beam) = self.beams.get_mut(index) else { continue };
+                match placed {
+                    Some(label) => beam.labels.push(label),
+                    None => beam.unplaced.extend(texts.into_iter().next()),
+                }
+            }
+        }
+    }
+
+    /// The best place for a text along a line, near a part of it.
+    fn along(&self, own: usize, text: &str, from: Spot, to: Spot, part: f64) -> Option<Label> {
+        let turn = (to.y - from.y).atan2(to.x - from.x);
+        let (sin, cos) = turn.sin_cos();
+        let size = width(text, TEXT);
+        let length = from.distance(to);
+        let mut best: Option<(f64, Frame)> = None;
+        // The text stays between the ends of its line, as far as the line is long enough.
+        let spare = ((length - size) / 2.0 - 5.0).max(0.0) / length.max(1.0);
+        for step in 0..=40 {
+            for side in [-1.0, 1.0] {
+                let middle = from.toward(to, 0.5 + spare * (f64::from(step) / 20.0 - 1.0));
+                let away = side * (LINE / 2.0 + 3.0);
+                let centre = Spot { x: middle.x - sin * away, y: middle.y + cos * away };
+                let frame = Frame { centre, width: size, height: LINE, turn };
+                let taken = self.labels().any(|label| label.frame.overlaps(&frame))
+                    || self.marks.iter().any(|mark| mark.frame(1.0).overlaps(&frame));
+                // A text much longer than its line would lie along nothing.
+                if taken || !self.plot.holds(&frame) || size > length + 60.0 {
+                    continue;
+                }
+                let others =
+                    self.beams.iter().filter(|beam| beam.roof != own).flat_map(|beam| beam.path.windows(2));
+                let crossed =
+                    others.filter(|pair| matches!(pair, [from, to] if frame.crossed_by(*from, *to))).count();
+                let border = self
+                    .ridge
+                    .is_some_and(|ridge| frame.crossed_by(ridge, Spot { y: self.plot.bottom(), ..ridge }));
+                let cost = (f64::from(step) / 40.0 - part).abs()
+                    + if side > 0.0 { 0.15 } else { 0.0 }
+                    + 1.5 * crossed as f64
+                    + f64::from(u8::from(border));
+                if best.is_none_or(|(least, _)| cost < least) {
+                    best = Some((cost, frame));
+                }
+            }
+        }
+        let anchor = if turn == 0.0 { Anchor::End } else { Anchor::Middle };
+        best.map(|(_, frame)| Label { text: text.into(), frame, anchor, leader: None })
+    }
+
+    /// Labels the marks that take most of the time.
+    fn label_marks(&mut self, chart: &Chart) {
+        let mut order: Vec<usize> = (0..self.marks.len()).collect();
+        let weight =
+            |mark: &usize| self.marks.get(*mark).and_then(|mark| chart.share(&mark.points)).unwrap_or(-1.0);
+        order.sort_by(|a, b| weight(b).total_cmp(&weight(a)));
+        for index in order.into_iter().take(LABELS) {
+            let Some(mark) = self.marks.get(index) else { continue };
+            let Some(first) = mark.points.first().and_then(|point| chart.points.get(*point)) else {
+                continue;
+            };
+            let mut text = cut(&first.name, 30, true);
+            if mark.points.len() > 1 {
+                text += &format!(" +{}", number::count(mark.points.len() - 1));
+            }
+            let label = self.beside(index, text);
+            if let Some(mark) = self.marks.get_mut(index) {
+                mark.label = label;
+            }
+        }
+    }
+
+    /// The best place for a label near a mark; none when every place is taken.
+    fn beside(&self, own: usize, text: String) -> Option<Label> {
+        let mark = self.marks.get(own)?;
+        let size = width(&text, TEXT);
+        let mut best: Option<(f64, Frame, Option<Leader>)> = None;
+        for distance in [4.0, 14.0, 26.0, 42.0, 62.0, 90.0, 130.0] {
+            for step in 0..16 {
+                let (sin, cos) = (f64::from(step) / 16.0 * TAU).sin_cos();
+                let reach = mark.radius + distance;
+                let centre = Spot {
+                    x: mark.at.x + cos * (reach + size / 2.0),
+                    y: mark.at.y + sin * (reach + LINE / 2.0),
+                };
+                let frame = Frame { centre, width: size, height: LINE, turn: 0.0 };
+                let Some((cost, leader)) = self.cost(own, mark, frame) else { continue };
+                // To the right reads best, then to the left; straight above and below come after.
+                let cost = cost + distance / 16.0 + (1.0 - cos) * 0.3 + sin.abs() * 0.3;
+                if best.as_ref().is_none_or(|(least, ..)| cost < *least) {
+                    best = Some((cost, frame, leader));
+                }
+            }
+        }
+        best.map(|(_, frame, leader)| {
+            let anchor = match mark.at.x {
+                x if x <= frame.left() => Anchor::Start,
+                x if x >= frame.right() => Anchor::End,
+                _ => Anchor::Middle,
+            };
+            Label { text, frame, anchor, leader }
+        })
+    }
+
+    /// What a place costs, and the line that leads to it; none when it can't be used.
+    fn cost(&self, own: usize, mark: &Mark, frame: Frame) -> Option<(f64, Option<Leader>)> {
+        if !self.plot.holds(&frame) || frame.overlaps(&mark.frame(0.0)) {
+            return None;
+        }
+        let end = frame.nearest(mark.at);
+        let gap = mark.at.distance(end) - mark.radius;
+        let leader =
+            (gap > 9.0).then(|| (mark.at.toward(end, (mark.radius + 1.0) / (gap + mark.radius)), end));
+        let mut cost = 0.0;
+        for label in self.labels() {
+            if label.frame.overlaps(&frame)
+                || leader.is_some_and(|(from, to)| label.frame.crossed_by(from, to))
+            {
+                return None;
+            }
+            if label.leader.is_some_and(|(from, to)| frame.crossed_by(from, to)) {
+                return None;
+            }
+            if let (Some((a, b)), Some((c, d))) = (leader, label.leader)
+                && cross(a, b, c, d)
+            {
+                cost += 4.0;
+            }
+        }
+        for other in self.marks.iter().enumerate().filter(|(index, _)| *index != own).map(|(_, other)| other)
+        {
+            if frame.overlaps(&other.frame(0.0)) {
+                return None;
+            }
+            if let Some((from, to)) = leader
+                && other.frame(0.0).crossed_by(from, to)
+            {
+                cost += 1.0;
+            }
+        }
+        cost += self.segments().filter(|(from, to)| frame.crossed_by(*from, *to)).count() as f64 * 1.2;
+        if self.ridge.is_some_and(|ridge| frame.crossed_by(ridge, Spot { y: self.plot.bottom(), ..ridge })) {
+            cost += 0.8;
+        }
+        Some((cost, leader))
+    }
+}
+
+impl Mark {
+    /// The square around it, with air.
+    pub fn frame(&self, air: f64) -> Frame {
+        let side = 2.0 * (self.radius + air);
+        Frame { centre: self.at, width: side, height: side, turn: 0.0 }
+    }
+}
+
+fn cross(a: Spot, b: Spot, c: Spot, d: Spot) -> bool {
+    let side = |p: Spot, q: Spot, r: Spot| (q.x - p.x) * (r.y - p.y) - (q.y - p.y) * (r.x - p.x) > 0.0;
+    side(a, b, c) != side(a, b, d) && side(c, d, a) != side(c, d, b)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ops::Sub;
+
+    use super::super::sample;
+    use super::*;
+
+    fn layouts() -> impl Iterator<Item = (Chart, Layout)> {
+        let sizes = [(858.0, 470.0), (300.0, 200.0), (1500.0, 900.0)];
+        let charts = [sample::model(), sample::hostile(), sample::crowd()];
+        charts.into_iter().flat_map(move |chart| {
+            sizes.map(|(width, height)| {
+                let layout = Layout::new(&chart, Frame::upright(74.0, 68.0, width, height));
+                (chart.clone(), layout)
+            })
+        })
+    }
+
+    #[test]
+    fn no_label_overlaps_another_or_any_mark() {
+        for (_, layout) in layouts() {
+            let labels: Vec<&Label> = layout.labels().collect();
+            for (index, label) in labels.iter().enumerate() {
+                for other in &labels[index + 1..] {
+                    assert!(!label.frame.overlaps(&other.frame), "{:?} and {:?}", label.text, other.text);
+                }
+            }
+            for label in labels {
+                for mark in &layout.marks {
+                    assert!(!label.frame.overlaps(&mark.frame(0.0)), "{:?} hides a mark", label.text);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn no_leader_runs_through_a_label() {
+        for (_, layout) in layouts() {
+            for (from, to) in layout.labels().filter_map(|label| label.leader) {
+                let through = layout
+                    .labels()
+                    .find(|label| label.leader != Some((from, to)) && label.frame.crossed_by(from, to));
+                assert_eq!(through, None);
+            }
+        }
+    }
+
+    #[test]
+    fn every_point_has_a_mark_inside_the_plot_and_every_label_is_inside_too() {
+        for (chart, layout) in layouts() {
+            let marked: usize = layout.marks.iter().map(|mark| mark.points.len()).sum();
+            assert_eq!(marked, chart.points.iter().filter(|point| point.place().is_some()).count());
+            for mark in &layout.marks {
+                assert!(layout.plot.holds(&Frame { width: 0.0, height: 0.0, ..mark.frame(0.0) }), "{mark:?}");
+            }
+            for label in layout.labels() {
+                assert!(layout.plot.holds(&label.frame), "{:?}", label.text);
+            }
+        }
+    }
+
+    #[test]
+    fn roofs_are_straight_and_bend_at_their_ridge() {
+        for (chart, layout) in layouts() {
+            for (beam, line) in layout.beams.iter().zip(chart.lines(1.0, 2.0)) {
+                let [from, bend, to] = beam.path[..] else { continue };
+                let ridge = layout.spot(line.ridge.expect("what bends has a ridge"));
+                assert!(bend.distance(ridge) < 1e-9);
+                assert_eq!(bend.y, to.y);
+                // A slope of one decade per decade, whatever the size.
+                let decades = (bend.x - from.x) / layout.plot.width
+                    * layout.intensity.high().log10().sub(layout.intensity.low().log10());
+                let rise = (from.y - bend.y) / layout.plot.height
+                    * layout.performance.high().log10().sub(layout.performance.low().log10());
+                assert!((decades - rise).abs() < 1e-9);
+            }
+        }
+    }
+
+    #[test]
+    fn turned_rectangles_overlap_exactly_where_they_share_area() {
+        let square = Frame::upright(0.0, 0.0, 10.0, 10.0);
+        let beside = Frame { centre: Spot { x: 16.0, y: 5.0 }, width: 10.0, height: 10.0, turn: 0.0 };
+        assert!(!square.overlaps(&beside));
+        // Turned by an eighth, its corner reaches seven pixels to the left.
+        assert!(square.overlaps(&Frame { turn: std::f64::consts::FRAC_PI_4, ..beside }));
+        assert!(square.crossed_by(Spot { x: -5.0, y: 5.0 }, Spot { x: 15.0, y: 6.0 }));
+        assert!(!square.crossed_by(Spot { x: -5.0, y: 5.0 }, Spot { x: 5.0, y: 16.0 }));
+    }
+}
