@@ -3,5 +3,7 @@
 
 #[cfg(feature = "models")]
 pub mod chart;
+#[cfg(feature = "models")]
+pub mod model;
 #[cfg(feature = "program")]
 pub mod program;

@@ -1,0 +1,434 @@
+//! From a Hugging Face `config.json` to the model's dimensions. Every complaint names the field.
+
+use std::collections::HashSet;
+
+use serde_json::{Map, Value};
+
+use super::fault::{Fault, quoted};
+use super::hyper::{Attention, Experts, FeedForward, Head, Hyper, Latent, Layer, MOST_LAYERS, Width};
+
+/// The model types this module understands.
+pub const MODEL_TYPES: &[&str] = &[
+    "llama",
+    "mistral",
+    "mixtral",
+    "qwen2",
+    "qwen2_moe",
+    "qwen3",
+    "qwen3_moe",
+    "gemma",
+    "gemma2",
+    "gemma3",
+    "gemma3_text",
+    "phi3",
+    "deepseek_v2",
+    "deepseek_v3",
+    "gpt2",
+    "bert",
+    "roberta",
+    "xlm-roberta",
+];
+
+/// The dimensions a `config.json` gives; none when its `model_type` is missing or not one of
+/// [`MODEL_TYPES`].
+pub fn read(text: &[u8]) -> Result<Option<Hyper>, Fault> {
+    hyper(&object(text)?)
+}
+
+/// A JSON object, or the place where it stops being one.
+pub(super) fn object(text: &[u8]) -> Result<Map<String, Value>, Fault> {
+    match serde_json::from_slice(text) {
+        Ok(Value::Object(map)) => Ok(map),
+        Ok(_) => Err(Fault::file("must be a JSON object")),
+        Err(error) => Err(Fault::file(format!("not valid JSON: {error}"))),
+    }
+}
+
+/// The dimensions a parsed `config.json` gives.
+pub(super) fn hyper(map: &Map<String, Value>) -> Result<Option<Hyper>, Fault> {
+    let outer = Fields { map };
+    let Some(mut model_type) = outer.text("model_type")? else { return Ok(None) };
+    // Models of several modalities keep the language model's dimensions in an object of their own.
+    let fields = match map.get("text_config") {
+        None | Some(Value::Null) => outer,
+        Some(Value::Object(map)) => {
+            let inner = Fields { map };
+            model_type = inner.text("model_type")?.unwrap_or(model_type);
+            inner
+        }
+        Some(_) => return Err(Fault::field("text_config", "must be an object")),
+    };
+    if !MODEL_TYPES.contains(&model_type) {
+        return Ok(None);
+    }
+    let hyper = match model_type {
+        "gpt2" => gpt2(&fields)?,
+        "bert" | "roberta" | "xlm-roberta" => encoder(&fields, model_type)?,
+        _ => decoder(&fields, model_type)?,
+    };
+    hyper.check(|name| field_of(name, model_type).to_owned())?;
+    Ok(Some(hyper))
+}
+
+/// The field behind a dimension, for messages.
+fn field_of<'a>(name: &'a str, model_type: &str) -> &'a str {
+    let gpt2 = model_type == "gpt2";
+    match name {
+        "layers" if gpt2 => "n_layer",
+        "hidden" if gpt2 => "n_embd",
+        "heads" if gpt2 => "n_head",
+        "positions" | "context_length" if gpt2 => "n_positions",
+        "feed_forward" if gpt2 => "n_inner",
+        "layers" => "num_hidden_layers",
+        "hidden" => "hidden_size",
+        "vocab" => "vocab_size",
+        "heads" => "num_attention_heads",
+        "kv_heads" => "num_key_value_heads",
+        "key_length" | "value_length" => "head_dim",
+        "window" => "sliding_window",
+        "latent_rank" => "kv_lora_rank",
+        "query_rank" => "q_lora_rank",
+        "rope_length" => "qk_rope_head_dim",
+        "feed_forward" => "intermediate_size",
+        "experts" => match model_type {
+            "mixtral" => "num_local_experts",
+            "deepseek_v2" | "deepseek_v3" => "n_routed_experts",
+            _ => "num_experts",
+        },
+        "experts_used" => "num_experts_per_tok",
+        "expert_length" if model_type == "mixtral" => "intermediate_size",
+        "expert_length" => "moe_intermediate_size",
+        "shared_length" => "shared_expert_intermediate_size",
+        "positions" | "context_length" => "max_position_embeddings",
+        "token_types" => "type_vocab_size",
+        other => other,
+    }
+}
+
+fn gpt2(fields: &Fields) -> Result<Hyper, Fault> {
+    let hidden = fields.need("n_embd")?;
+    let heads = fields.need("n_head")?;
+    let positions = fields.need("n_positions")?;
+    let head_length = divide(hidden, heads, "n_head", "n_embd")?;
+    let inner = fields.count("n_inner")?.unwrap_or(hidden.saturating_mul(4));
+    Ok(Hyper {
+        architecture: "gpt2".to_owned(),
+        hidden,
+        vocab: fields.need("vocab_size")?,
+        context_length: Some(positions),
+        positions,
+        token_types: 0,
+        embedding_norm: false,
+        output_norm: true,
+        norm_bias: true,
+        head: if fields.flag("tie_word_embeddings")?.unwrap_or(true) { Head::Tied } else { Head::Own },
+        layers: classic(fields.layers("n_layer")?, heads, head_length, inner, true),
+    })
+}
+
+fn encoder(fields: &Fields, model_type: &str) -> Result<Hyper, Fault> {
+    let hidden = fields.need("hidden_size")?;
+    let heads = fields.need("num_attention_heads")?;
+    let positions = fields.need("max_position_embeddings")?;
+    let head_length = divide(hidden, heads, "num_attention_heads", "hidden_size")?;
+    let inner = fields.need("intermediate_size")?;
+    Ok(Hyper {
+        architecture: model_type.to_owned(),
+        hidden,
+        vocab: fields.need("vocab_size")?,
+        context_length: Some(positions),
+        positions,
+        token_types: fields.count("type_vocab_size")?.unwrap_or(2),
+        embedding_norm: true,
+        output_norm: false,
+        norm_bias: true,
+        head: Head::Pooler,
+        layers: classic(fields.layers("num_hidden_layers")?, heads, head_length, inner, false),
+    })
+}
+
+/// Layers as in the first transformers: equal heads, no gate, a bias everywhere.
+fn classic(layers: usize, heads: u64, head_length: u64, inner: u64, causal: bool) -> Vec<Layer> {
+    let attention = Attention {
+        heads,
+        kv_heads: heads,
+        key_length: head_length,
+        value_length: head_length,
+        window: None,
+        causal,
+        latent: None,
+        bias: true,
+        output_bias: true,
+        head_norm: false,
+    };
+    let feed_forward = FeedForward { gated: false, bias: true, width: Width::Dense(inner) };
+    vec![Layer { norms: 2, attention: Some(attention), feed_forward }; layers]
+}
+
+fn decoder(fields: &Fields, model_type: &str) -> Result<Hyper, Fault> {
+    let gemma3 = matches!(model_type, "gemma3" | "gemma3_text");
+    let gemma = gemma3 || matches!(model_type, "gemma" | "gemma2");
+    let deepseek = matches!(model_type, "deepseek_v2" | "deepseek_v3");
+    let hidden = fields.need("hidden_size")?;
+    let layers = fields.layers("num_hidden_layers")?;
+    // The published configurations of Gemma 3 leave these to the defaults of its reference code.
+    let heads = fields.need_or("num_attention_heads", gemma3.then_some(8))?;
+    let kv_heads = match model_type {
+        "llama" | "phi3" | "deepseek_v2" | "deepseek_v3" => Some(heads),
+        _ => gemma3.then_some(4),
+    };
+    let kv_heads = fields.need_or("num_key_value_heads", kv_heads)?;
+    let bias = fields.flag("attention_bias")?.unwrap_or(false);
+
+    let latent = if deepseek { latent(fields)? } else { None };
+    let (key_length, value_length) = if latent.is_some() {
+        let nope = fields.need("qk_nope_head_dim")?;
+        (nope.saturating_add(fields.need("qk_rope_head_dim")?), fields.need("v_head_dim")?)
+    } else {
+        let length = match fields.count("head_dim")?.or(gemma.then_some(256)) {
+            Some(length) => length,
+            None => divide(hidden, heads, "num_attention_heads", "hidden_size")?,
+        };
+        (length, length)
+    };
+    let windows = windows(fields, model_type, layers)?;
+    let dense: HashSet<u64> = fields.numbers("mlp_only_layers")?.into_iter().collect();
+    let layer = |index: usize| {
+        Ok(Layer {
+            norms: if gemma3 || model_type == "gemma2" { 4 } else { 2 },
+            attention: Some(Attention {
+                heads,
+                kv_heads: if latent.is_some() { 1 } else { kv_heads },
+                key_length,
+                value_length,
+                window: windows.get(index).copied().flatten(),
+                causal: true,
+                latent,
+                bias: bias || matches!(model_type, "qwen2" | "qwen2_moe"),
+                output_bias: bias,
+                head_norm: gemma3 || matches!(model_type, "qwen3" | "qwen3_moe"),
+            }),
+            feed_forward: FeedForward {
+                gated: true,
+                bias: fields.flag("mlp_bias")?.unwrap_or(false),
+                width: width(fields, model_type, index as u64, &dense)?,
+            },
+        })
+    };
+    Ok(Hyper {
+        architecture: model_type.to_owned(),
+        hidden,
+        vocab: fields.need_or("vocab_size", gemma3.then_some(262_208))?,
+        context_length: fields.count("max_position_embeddings")?.or(gemma3.then_some(131_072)),
+        positions: 0,
+        token_types: 0,
+        embedding_norm: false,
+        output_norm: true,
+        norm_bias: false,
+        head: if fields.flag("tie_word_embeddings")?.unwrap_or(gemma) { Head::Tied } else { Head::Own },
+        layers: (0..layers).map(layer).collect::<Result<_, Fault>>()?,
+    })
+}
+
+fn latent(fields: &Fields) -> Result<Option<Latent>, Fault> {
+    let Some(rank) = fields.count("kv_lora_rank")? else { return Ok(None) };
+    Ok(Some(Latent {
+        query_rank: fields.count("q_lora_rank")?,
+        rank,
+        rope_length: fields.need("qk_rope_head_dim")?,
+    }))
+}
+
+fn width(fields: &Fields, model_type: &str, index: u64, always_dense: &HashSet<u64>) -> Result<Width, Fault> {
+    let dense = || Ok(Width::Dense(fields.need("intermediate_size")?));
+    let experts = match model_type {
+        "mixtral" => Experts {
+            count: fields.need("num_local_experts")?,
+            used: fields.need("num_experts_per_tok")?,
+            length: fields.need("intermediate_size")?,
+            shared_length: 0,
+            shared_gate: false,
+            router_bias: false,
+        },
+        "qwen2_moe" | "qwen3_moe" => {
+            let step = fields.count("decoder_sparse_step")?.unwrap_or(1);
+            if step == 0 {
+                return Err(Fault::field("decoder_sparse_step", "must be at least 1, but is 0"));
+            }
+            if !(index + 1).is_multiple_of(step) || always_dense.contains(&index) {
+                return dense();
+            }
+            let shared_length = match model_type {
+                "qwen2_moe" => fields.need("shared_expert_intermediate_size")?,
+                _ => 0,
+            };
+            Experts {
+                count: fields.need("num_experts")?,
+                used: fields.need("num_experts_per_tok")?,
+                length: fields.need("moe_intermediate_size")?,
+                shared_length,
+                shared_gate: shared_length > 0,
+                router_bias: false,
+            }
+        }
+        "deepseek_v2" | "deepseek_v3" => {
+            let Some(count) = fields.count("n_routed_experts")? else { return dense() };
+            let frequency = fields.count("moe_layer_freq")?.unwrap_or(1);
+            if frequency == 0 {
+                return Err(Fault::field("moe_layer_freq", "must be at least 1, but is 0"));
+            }
+            let leading = fields.count("first_k_dense_replace")?.unwrap_or(0);
+            if index < leading || !index.is_multiple_of(frequency) {
+                return dense();
+            }
+            let length = fields.need("moe_intermediate_size")?;
+            Experts {
+                count,
+                used: fields.need("num_experts_per_tok")?,
+                length,
+                shared_length: fields.count("n_shared_experts")?.unwrap_or(0).saturating_mul(length),
+                shared_gate: false,
+                router_bias: fields.text("topk_method")? == Some("noaux_tc"),
+            }
+        }
+        _ => return dense(),
+    };
+    Ok(Width::Experts(experts))
+}
+
+/// Each layer's window. The fields have grown over time: `layer_types` says it layer by layer, before
+/// it there were a pattern and, for some families, a rule that only their code knows.
+fn windows(fields: &Fields, model_type: &str, layers: usize) -> Result<Vec<Option<u64>>, Fault> {
+    let gemma3 = matches!(model_type, "gemma3" | "gemma3_text");
+    let default = match model_type {
+        "gemma2" => Some(4096),
+        _ => gemma3.then_some(4096),
+    };
+    let window = fields.count("sliding_window")?.or(default).filter(|window| *window > 0);
+    // Qwen states a window and whether it is used at all.
+    let off = model_type.starts_with("qwen") && !fields.flag("use_sliding_window")?.unwrap_or(false);
+    let Some(window) = window.filter(|_| !off) else { return Ok(vec![None; layers]) };
+
+    let slides: Vec<bool> = match fields.map.get("layer_types") {
+        Some(Value::Array(types)) if types.len() == layers => types
+            .iter()
+            .map(|kind| match kind.as_str() {
+                Some("sliding_attention") => Ok(true),
+                Some("full_attention") => Ok(false),
+                _ => {
+                    let what = format!("{kind} is neither \"sliding_attention\" nor \"full_attention\"");
+                    Err(Fault::field("layer_types", what))
+                }
+            })
+            .collect::<Result<_, _>>()?,
+        Some(Value::Array(types)) => {
+            let what = format!("has {} elements for {layers} layers", types.len());
+            return Err(Fault::field("layer_types", what));
+        }
+        Some(Value::Null) | None => {
+            let pattern = fields.count("sliding_window_pattern")?.or(match model_type {
+                "gemma2" => Some(2),
+                _ => gemma3.then_some(6),
+            });
+            let full_below = match model_type {
+                "qwen2" | "qwen2_moe" | "qwen3" | "qwen3_moe" => {
+                    fields.count("max_window_layers")?.unwrap_or(0)
+                }
+                _ => 0,
+            };
+            (0..layers as u64)
+                .map(|index| match pattern {
+                    Some(pattern) if pattern > 0 => !(index + 1).is_multiple_of(pattern),
+                    _ => index >= full_below,
+                })
+                .collect()
+        }
+        Some(_) => return Err(Fault::field("layer_types", "must be an array")),
+    };
+    Ok(slides.into_iter().map(|slides| slides.then_some(window)).collect())
+}
+
+fn divide(hidden: u64, heads: u64, heads_field: &str, hidden_field: &str) -> Result<u64, Fault> {
+    if heads > 0 && hidden.is_multiple_of(heads) {
+        Ok(hidden / heads)
+    } else {
+        let what = format!("{heads} heads do not divide {hidden_field} {hidden}");
+        Err(Fault::field(heads_field, what))
+    }
+}
+
+/// The fields of one object.
+struct Fields<'a> {
+    map: &'a Map<String, Value>,
+}
+
+impl<'a> Fields<'a> {
+    fn get(&self, name: &str) -> Option<&'a Value> {
+        self.map.get(name).filter(|value| !value.is_null())
+    }
+
+    fn missing(&self, name: &str) -> Fault {
+        Fault::field(name, "is missing")
+    }
+
+    fn count(&self, name: &str) -> Result<Option<u64>, Fault> {
+        self.get(name).map(|value| number(name, value)).transpose()
+    }
+
+    fn need(&self, name: &str) -> Result<u64, Fault> {
+        self.count(name)?.ok_or_else(|| self.missing(name))
+    }
+
+    fn need_or(&self, name: &str, default: Option<u64>) -> Result<u64, Fault> {
+        self.count(name)?.or(default).ok_or_else(|| self.missing(name))
+    }
+
+    /// A number of layers, small enough to make a list of.
+    fn layers(&self, name: &str) -> Result<usize, Fault> {
+        match self.need(name)? {
+            layers @ 1..=MOST_LAYERS => Ok(layers as usize),
+            layers => {
+                Err(Fault::field(name, format!("must be between 1 and {MOST_LAYERS}, but is {layers}")))
+            }
+        }
+    }
+
+    fn numbers(&self, name: &str) -> Result<Vec<u64>, Fault> {
+        match self.get(name) {
+            None => Ok(Vec::new()),
+            Some(Value::Array(values)) => values.iter().map(|value| number(name, value)).collect(),
+            Some(_) => Err(Fault::field(name, "must be an array of whole numbers")),
+        }
+    }
+
+    fn flag(&self, name: &str) -> Result<Option<bool>, Fault> {
+        match self.get(name) {
+            None => Ok(None),
+            Some(Value::Bool(flag)) => Ok(Some(*flag)),
+            Some(other) => Err(Fault::field(name, format!("must be true or false, but is {}", short(other)))),
+        }
+    }
+
+    fn text(&self, name: &str) -> Result<Option<&'a str>, Fault> {
+        match self.get(name) {
+            None => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text)),
+            Some(other) => Err(Fault::field(name, format!("must be a string, but is {}", short(other)))),
+        }
+    }
+}
+
+fn number(name: &str, value: &Value) -> Result<u64, Fault> {
+    value.as_u64().ok_or_else(|| {
+        Fault::field(name, format!("must be a whole number, zero or more, but is {}", short(value)))
+    })
+}
+
+fn short(value: &Value) -> String {
+    match value {
+        Value::Array(_) => "an array".to_owned(),
+        Value::Object(_) => "an object".to_owned(),
+        Value::String(text) => quoted(text),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,183 @@
+//! Element types of tensors: name, ggml number, elements in a block and bytes of a block.
+
+use std::fmt;
+
+macro_rules! dtypes {
+    ($($variant:ident $name:literal $ggml:expr, $block:literal $bytes:literal;)*) => {
+        /// The type of a tensor's elements.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[allow(missing_docs, reason = "the names are those of the formats")]
+        pub enum Dtype {
+            $($variant,)*
+            /// A number the table does not know; its size is not known either.
+            Unknown(u32),
+        }
+
+        const TABLE: &[Row] = &[
+            $(Row { dtype: Dtype::$variant, name: $name, ggml: $ggml, block: $block, bytes: $bytes },)*
+        ];
+    };
+}
+
+struct Row {
+    dtype: Dtype,
+    name: &'static str,
+    ggml: Option<u32>,
+    block: u64,
+    bytes: u64,
+}
+
+dtypes! {
+    F32 "F32" Some(0), 1 4;
+    F16 "F16" Some(1), 1 2;
+    Q4_0 "Q4_0" Some(2), 32 18;
+    Q4_1 "Q4_1" Some(3), 32 20;
+    Q5_0 "Q5_0" Some(6), 32 22;
+    Q5_1 "Q5_1" Some(7), 32 24;
+    Q8_0 "Q8_0" Some(8), 32 34;
+    Q8_1 "Q8_1" Some(9), 32 36;
+    Q2K "Q2_K" Some(10), 256 84;
+    Q3K "Q3_K" Some(11), 256 110;
+    Q4K "Q4_K" Some(12), 256 144;
+    Q5K "Q5_K" Some(13), 256 176;
+    Q6K "Q6_K" Some(14), 256 210;
+    Q8K "Q8_K" Some(15), 256 292;
+    Iq2Xxs "IQ2_XXS" Some(16), 256 66;
+    Iq2Xs "IQ2_XS" Some(17), 256 74;
+    Iq3Xxs "IQ3_XXS" Some(18), 256 98;
+    Iq1S "IQ1_S" Some(19), 256 50;
+    Iq4Nl "IQ4_NL" Some(20), 32 18;
+    Iq3S "IQ3_S" Some(21), 256 110;
+    Iq2S "IQ2_S" Some(22), 256 82;
+    Iq4Xs "IQ4_XS" Some(23), 256 136;
+    I8 "I8" Some(24), 1 1;
+    I16 "I16" Some(25), 1 2;
+    I32 "I32" Some(26), 1 4;
+    I64 "I64" Some(27), 1 8;
+    F64 "F64" Some(28), 1 8;
+    Iq1M "IQ1_M" Some(29), 256 56;
+    Bf16 "BF16" Some(30), 1 2;
+    Tq1_0 "TQ1_0" Some(34), 256 54;
+    Tq2_0 "TQ2_0" Some(35), 256 66;
+    Mxfp4 "MXFP4" Some(39), 32 17;
+    Nvfp4 "NVFP4" Some(40), 64 36;
+    Q1_0 "Q1_0" Some(41), 128 18;
+    Q2_0 "Q2_0" Some(42), 64 18;
+    Bool "BOOL" None, 1 1;
+    U8 "U8" None, 1 1;
+    U16 "U16" None, 1 2;
+    U32 "U32" None, 1 4;
+    U64 "U64" None, 1 8;
+    C64 "C64" None, 1 8;
+    F8E5M2 "F8_E5M2" None, 1 1;
+    F8E4M3 "F8_E4M3" None, 1 1;
+    F8E8M0 "F8_E8M0" None, 1 1;
+    F8E4M3Fnuz "F8_E4M3FNUZ" None, 1 1;
+    F8E5M2Fnuz "F8_E5M2FNUZ" None, 1 1;
+    F6E2M3 "F6_E2M3" None, 4 3;
+    F6E3M2 "F6_E3M2" None, 4 3;
+    F4 "F4" None, 2 1;
+    AprQ4 "APR_Q4" None, 32 18;
+    AprQ8 "APR_Q8" None, 1 1;
+}
+
+/// What a ggml type number stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GgmlType {
+    /// A type that files may use.
+    Known(Dtype),
+    /// A type ggml has taken back; no file may use it.
+    Removed,
+    /// A number newer than this table.
+    Unknown,
+}
+
+impl Dtype {
+    /// Every type of the table.
+    pub fn all() -> impl Iterator<Item = Dtype> {
+        TABLE.iter().map(|row| row.dtype)
+    }
+
+    /// What the ggml type `id` stands for.
+    pub fn from_ggml(id: u32) -> GgmlType {
+        match (id, TABLE.iter().find(|row| row.ggml == Some(id))) {
+            (_, Some(row)) => GgmlType::Known(row.dtype),
+            (4 | 5 | 31..=33 | 36..=38, None) => GgmlType::Removed,
+            (_, None) => GgmlType::Unknown,
+        }
+    }
+
+    /// The type with this name, in any case: `q4_k`, `BF16`.
+    pub fn from_name(name: &str) -> Option<Dtype> {
+        TABLE.iter().find(|row| row.name.eq_ignore_ascii_case(name)).map(|row| row.dtype)
+    }
+
+    /// The number ggml gives this type.
+    pub fn ggml(self) -> Option<u32> {
+        match self {
+            Dtype::Unknown(id) => Some(id),
+            _ => self.row().and_then(|row| row.ggml),
+        }
+    }
+
+    /// Elements in a block and bytes of a block; none for a type of unknown size.
+    pub fn block(self) -> Option<(u64, u64)> {
+        self.row().map(|row| (row.block, row.bytes))
+    }
+
+    /// Bytes of `elements` elements that fill whole blocks; none when they don't, when the type's size
+    /// is unknown, or when the result does not fit.
+    pub fn bytes(self, elements: u64) -> Option<u64> {
+        let (block, bytes) = self.block()?;
+        if elements.is_multiple_of(block) { (elements / block).checked_mul(bytes) } else { None }
+    }
+
+    fn row(self) -> Option<&'static Row> {
+        TABLE.iter().find(|row| row.dtype == self)
+    }
+}
+
+impl fmt::Display for Dtype {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self, self.row()) {
+            (Dtype::Unknown(id), _) => f.pad(&format!("type {id}")),
+            (_, row) => f.pad(row.map_or("", |row| row.name)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_ggml_number_is_known_removed_or_unknown() {
+        let removed = [4, 5, 31, 32, 33, 36, 37, 38];
+        for id in 0..=42 {
+            match Dtype::from_ggml(id) {
+                GgmlType::Known(dtype) => assert_eq!(dtype.ggml(), Some(id)),
+                GgmlType::Removed => assert!(removed.contains(&id), "{id}"),
+                GgmlType::Unknown => panic!("{id} is unknown"),
+            }
+        }
+        assert_eq!(Dtype::from_ggml(43), GgmlType::Unknown);
+        assert_eq!(Dtype::from_ggml(u32::MAX), GgmlType::Unknown);
+    }
+
+    #[test]
+    fn names_are_unique_and_read_back_in_any_case() {
+        for dtype in Dtype::all() {
+            assert_eq!(Dtype::from_name(&dtype.to_string().to_lowercase()), Some(dtype));
+        }
+        assert_eq!(Dtype::from_name("Q4_K_M"), None, "a recipe is not a type");
+    }
+
+    #[test]
+    fn a_row_that_does_not_fill_its_blocks_has_no_size() {
+        assert_eq!(Dtype::Q8_0.bytes(64), Some(68));
+        assert_eq!(Dtype::Q8_0.bytes(33), None);
+        assert_eq!(Dtype::Q4K.bytes(256), Some(144));
+        assert_eq!(Dtype::F64.bytes(u64::MAX), None);
+        assert_eq!(Dtype::Unknown(99).bytes(32), None);
+    }
+}

@@ -1,0 +1,151 @@
+//! Models from files: what tensors they hold and what a token's way through them costs in matrix
+//! products. Headers only; the weights are mapped, not read.
+
+mod apr;
+mod architecture;
+mod config;
+mod cursor;
+mod dtype;
+mod fault;
+mod gguf;
+mod hyper;
+mod layout;
+mod metadata;
+mod names;
+mod open;
+mod operation;
+mod safetensors;
+
+use std::path::PathBuf;
+
+pub use architecture::{Architecture, Basis};
+pub use config::MODEL_TYPES;
+pub use dtype::{Dtype, GgmlType};
+pub use fault::{Error, Fault, Place};
+pub use hyper::{Attention, Experts, FeedForward, Head, Hyper, Latent, Layer, MOST_LAYERS, Width};
+pub use names::{Kind, Role};
+pub use operation::{Operation, Work};
+
+/// A model as its files describe it.
+#[derive(Debug)]
+pub struct Model {
+    /// How it is stored.
+    pub format: Format,
+    /// The files with its tensors.
+    pub files: Vec<File>,
+    /// All tensors, file by file.
+    pub tensors: Vec<Tensor>,
+    /// What it computes.
+    pub architecture: Architecture,
+    /// A few facts the files state about themselves, as text.
+    pub summary: Vec<(String, String)>,
+    /// What is odd but not wrong, also what [`Architecture`] found.
+    pub warnings: Vec<String>,
+}
+
+/// How a model is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// GGUF of this version, in one or more files.
+    Gguf {
+        /// 2 or 3.
+        version: u32,
+        /// Whether numbers are stored with the highest byte first.
+        big_endian: bool,
+    },
+    /// SafeTensors, one file or shards with an index.
+    SafeTensors,
+    /// APR version 2.
+    Apr,
+    /// A `config.json` alone: dimensions without weights.
+    Config,
+}
+
+/// One file of a model, mapped into memory.
+#[derive(Debug)]
+pub struct File {
+    /// Where it is.
+    pub path: PathBuf,
+    map: memmap2::Mmap,
+}
+
+/// One tensor of a model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tensor {
+    /// Its name in the file.
+    pub name: String,
+    /// The type of its elements.
+    pub dtype: Dtype,
+    /// Its dimensions, the slowest first: a matrix is rows, then columns. GGUF stores them the other way
+    /// round.
+    pub dims: Vec<u64>,
+    /// Where its data begins, from the start of its file.
+    pub offset: u64,
+    /// Bytes of its data; none when the type's size is unknown.
+    pub bytes: Option<u64>,
+    /// The file it is in, as an index into the model's list.
+    pub file: usize,
+}
+
+impl Tensor {
+    /// The number of its elements. The readers have checked that it fits.
+    pub fn elements(&self) -> u64 {
+        elements(&self.dims).unwrap_or(u64::MAX)
+    }
+
+    /// Its dimensions for people: `4096 x 1024`.
+    pub fn shape(&self) -> String {
+        match self.dims.as_slice() {
+            [] => "a single number".to_owned(),
+            dims => dims.iter().map(u64::to_string).collect::<Vec<_>>().join(" x "),
+        }
+    }
+}
+
+impl File {
+    /// Its length in bytes.
+    pub fn length(&self) -> u64 {
+        self.map.len() as u64
+    }
+}
+
+impl Model {
+    /// The stored bytes of a tensor; none when the file ends before they do or their size is unknown.
+    pub fn data(&self, tensor: &Tensor) -> Option<&[u8]> {
+        let start = usize::try_from(tensor.offset).ok()?;
+        let end = start.checked_add(usize::try_from(tensor.bytes?).ok()?)?;
+        self.files.get(tensor.file)?.map.get(start..end)
+    }
+
+    /// The number of elements of all tensors, or what the dimensions make where there are no tensors.
+    pub fn parameters(&self) -> u64 {
+        match (&self.architecture.hyper, self.tensors.is_empty()) {
+            (Some(hyper), true) => hyper.parameters(),
+            _ => total(self.tensors.iter().map(Tensor::elements)),
+        }
+    }
+
+    /// Bytes of all tensors; none when a type's size is unknown.
+    pub fn bytes(&self) -> Option<u64> {
+        self.tensors.iter().try_fold(0u64, |sum, tensor| Some(sum.saturating_add(tensor.bytes?)))
+    }
+}
+
+/// The product of all dimensions; none when it does not fit.
+fn elements(dims: &[u64]) -> Option<u64> {
+    dims.iter().try_fold(1u64, |product, dim| product.checked_mul(*dim))
+}
+
+/// A sum that stays at the largest number instead of passing it: hostile headers can claim anything.
+fn total(numbers: impl Iterator<Item = u64>) -> u64 {
+    numbers.fold(0, u64::saturating_add)
+}
+
+/// The readers themselves, over bytes: for tests of hostile input, which need no file.
+#[doc(hidden)]
+pub mod readers {
+    pub use super::apr::read as apr;
+    pub use super::config::read as config;
+    pub use super::gguf::read as gguf;
+    pub use super::safetensors::{read as safetensors, read_index};
+}

@@ -1,0 +1,348 @@
+//! Opening a model: which format a file has is told by its content, and the files that belong to it
+//! (the other parts of a split model, shards, `config.json`) are found beside it.
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value};
+
+use super::architecture::Architecture;
+use super::fault::{Error, Fault, quoted};
+use super::hyper::Hyper;
+use super::{File, Format, Model, Tensor, apr, config, gguf, metadata, safetensors};
+
+const CONFIG: &str = "config.json";
+const INDEX_END: &str = ".safetensors.index.json";
+
+impl Model {
+    /// Opens a model: a GGUF file (any part of a split one), a SafeTensors file or its index, an APR
+    /// file, a `config.json`, or a directory with one of these.
+    pub fn open(path: impl AsRef<Path>) -> Result<Model, Error> {
+        let path = path.as_ref();
+        let path = if path.is_dir() { find(path)? } else { path.to_owned() };
+        let file = File::open(&path)?;
+        match detect(&file.map).map_err(Error::malformed(&path))? {
+            Content::Gguf => open_gguf(file),
+            Content::SafeTensors => match index_of(&path)? {
+                Some(index) => open_index(&index),
+                None => open_safetensors(file),
+            },
+            Content::Apr => open_apr(file),
+            Content::Json => {
+                let map = config::object(&file.map).map_err(Error::malformed(&path))?;
+                if map.contains_key("weight_map") { open_index(&path) } else { open_config(&path, &map) }
+            }
+        }
+    }
+}
+
+impl File {
+    fn open(path: &Path) -> Result<File, Error> {
+        let file = std::fs::File::open(path).map_err(Error::io(path))?;
+        let kind = file.metadata().map_err(Error::io(path))?;
+        if !kind.is_file() {
+            return Err(Error::malformed(path)(Fault::file("not a regular file")));
+        }
+        // SAFETY: the map is private and never written through. Another process that cuts the file short
+        // while it is mapped would end this one with a signal, as it would any program that maps its input.
+        let map = unsafe { memmap2::Mmap::map(&file) }.map_err(Error::io(path))?;
+        Ok(File { path: path.to_owned(), map })
+    }
+}
+
+enum Content {
+    Gguf,
+    SafeTensors,
+    Apr,
+    Json,
+}
+
+/// What a file is, told from its first bytes.
+fn detect(bytes: &[u8]) -> Result<Content, Fault> {
+    const ALLOWED: &str = "a GGUF, SafeTensors or APR file, a SafeTensors index or a config.json";
+    let known = [
+        (b"PK\x03\x04".as_slice(), "a PyTorch or zip archive"),
+        (b"\x80\x02".as_slice(), "a Python pickle"),
+        (b"APRN".as_slice(), "an APR file of version 1"),
+        (b"lmgg".as_slice(), "a ggml file older than GGUF"),
+        (b"tjgg".as_slice(), "a ggml file older than GGUF"),
+        (b"version https://git-lfs".as_slice(), "a Git LFS pointer, not the file it points to"),
+    ];
+    let length = bytes.first_chunk().map(|length| u64::from_le_bytes(*length));
+    let text = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
+    if bytes.is_empty() {
+        Err(Fault::file(format!("the file is empty; {ALLOWED} is needed")))
+    } else if bytes.starts_with(&gguf::MAGIC) {
+        Ok(Content::Gguf)
+    } else if apr::MAGICS.iter().any(|magic| bytes.starts_with(magic)) {
+        Ok(Content::Apr)
+    } else if bytes.get(8) == Some(&b'{') && length.is_some_and(|length| length <= safetensors::MOST_HEADER) {
+        Ok(Content::SafeTensors)
+    } else if text == Some(&b'{') {
+        Ok(Content::Json)
+    } else if let Some((_, what)) = known.iter().find(|(magic, _)| bytes.starts_with(magic)) {
+        Err(Fault::file(format!("this is {what}; {ALLOWED} is needed")))
+    } else {
+        Err(Fault::file(format!("not a model file; {ALLOWED} is needed")))
+    }
+}
+
+/// The one model of a directory.
+fn find(directory: &Path) -> Result<PathBuf, Error> {
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(directory).map_err(Error::io(directory))? {
+        let entry = entry.map_err(Error::io(directory))?;
+        names.extend(entry.file_name().into_string());
+    }
+    names.sort();
+    let ending = |end: &str| -> Vec<&String> {
+        let later_part = |name: &str| split_name(name).is_some_and(|(_, part, _)| part > 1);
+        names.iter().filter(|name| name.ends_with(end) && !later_part(name)).collect()
+    };
+    for end in [INDEX_END, ".safetensors", ".gguf", ".apr"] {
+        match ending(end).as_slice() {
+            [] => {}
+            [one] => return Ok(directory.join(one)),
+            [first, second, ..] => {
+                let what = format!(
+                    "has several models, among them {} and {}: name one",
+                    quoted(first),
+                    quoted(second)
+                );
+                return Err(Error::malformed(directory)(Fault::file(what)));
+            }
+        }
+    }
+    if names.iter().any(|name| name == CONFIG) {
+        return Ok(directory.join(CONFIG));
+    }
+    Err(Error::malformed(directory)(Fault::file(
+        "the directory has no .gguf, .safetensors or .apr file and no config.json",
+    )))
+}
+
+/// A name like `model-00002-of-00003.gguf`: what stands before the numbers, and the numbers.
+fn split_name(name: &str) -> Option<(&str, u64, u64)> {
+    let (stem, _) = name.rsplit_once('.')?;
+    let (rest, count) = stem.rsplit_once("-of-")?;
+    let (prefix, number) = rest.rsplit_once('-')?;
+    let five = |digits: &str| if digits.len() == 5 { digits.parse().ok() } else { None };
+    Some((prefix, five(number)?, five(count)?))
+}
+
+fn open_gguf(file: File) -> Result<Model, Error> {
+    let header = gguf::read(&file.map).map_err(Error::malformed(&file.path))?;
+    let count = header.metadata.count("split.count").map_err(Error::malformed(&file.path))?;
+    let mut parts = match count {
+        Some(count) if count > 1 => read_parts(file, header, count)?,
+        _ => vec![(file, header)],
+    };
+
+    let mut tensors = Vec::new();
+    let mut warnings = Vec::new();
+    let mut names = HashSet::new();
+    for (index, (file, header)) in parts.iter_mut().enumerate() {
+        for mut tensor in header.tensors.drain(..) {
+            tensor.file = index;
+            if index > 0 && names.contains(&tensor.name) {
+                let what = format!("tensor {} is in another part too", quoted(&tensor.name));
+                return Err(Error::malformed(&file.path)(Fault::file(what)));
+            }
+            tensors.push(tensor);
+        }
+        if count.is_some_and(|count| count > 1) {
+            names.extend(
+                tensors.iter().filter(|tensor| tensor.file == index).map(|tensor| tensor.name.clone()),
+            );
+        }
+        warnings.append(&mut header.warnings);
+    }
+    let Some((first, header)) = parts.first() else { return Err(no_parts()) };
+    let malformed = || Error::malformed(&first.path);
+    let total = header.metadata.count("split.tensors.count").map_err(malformed())?;
+    if let Some(total) = total.filter(|total| count.unwrap_or(0) > 1 && *total != tensors.len() as u64) {
+        let what = format!("says {total}, but the parts have {} tensors together", tensors.len());
+        return Err(malformed()(Fault::field("split.tensors.count", what)));
+    }
+    let architecture = match metadata::hyper(&header.metadata, &tensors).map_err(malformed())? {
+        Some(hyper) => Architecture::of_family(hyper, &tensors),
+        None => {
+            let name = header.metadata.text("general.architecture").map_err(malformed())?;
+            let used = format!("{}.expert_used_count", name.unwrap_or_default());
+            let used = header.metadata.count(&used).map_err(malformed())?;
+            Architecture::of_tensors(name, &tensors, used)
+        }
+    };
+    let summary = ["general.name", "general.size_label", "general.organization", "general.license"]
+        .into_iter()
+        .filter_map(|key| Some((key.to_owned(), brief(header.metadata.text(key).ok()??))))
+        .collect();
+    let format = Format::Gguf { version: header.version, big_endian: header.big_endian };
+    let files = parts.into_iter().map(|(file, _)| file).collect();
+    Ok(assemble(format, files, tensors, architecture, summary, warnings))
+}
+
+fn no_parts() -> Error {
+    Error::malformed(Path::new(""))(Fault::file("a model without files"))
+}
+
+/// All parts of a split GGUF file, of which one has been read.
+fn read_parts(file: File, header: gguf::Header, count: u64) -> Result<Vec<(File, gguf::Header)>, Error> {
+    let given = file.path.clone();
+    let name = given.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let prefix = match split_name(name) {
+        Some((prefix, _, of)) if of == count => prefix,
+        _ => {
+            let what = format!(
+                "is {count}, so the name must end in -00001-of-{count:05}.gguf to find the other parts"
+            );
+            return Err(Error::malformed(&given)(Fault::field("split.count", what)));
+        }
+    };
+    let mut read = Some((file, header));
+    let mut parts = Vec::new();
+    for number in 1..=count {
+        let path = given.with_file_name(format!("{prefix}-{number:05}-of-{count:05}.gguf"));
+        let (file, header) = match read.take_if(|(file, _)| file.path == path) {
+            Some(read) => read,
+            None => {
+                let file = File::open(&path)?;
+                let header = gguf::read(&file.map).map_err(Error::malformed(&path))?;
+                (file, header)
+            }
+        };
+        for (key, expected) in [("split.count", count), ("split.no", number - 1)] {
+            let found = header.metadata.count(key).map_err(Error::malformed(&path))?;
+            if found != Some(expected) {
+                let found = found.map_or("is missing".to_owned(), |found| format!("is {found}"));
+                return Err(Error::malformed(&path)(Fault::field(
+                    key,
+                    format!("{found}, expected {expected}"),
+                )));
+            }
+        }
+        parts.push((file, header));
+    }
+    Ok(parts)
+}
+
+/// The index that lists this shard, if there is one beside it.
+fn index_of(path: &Path) -> Result<Option<PathBuf>, Error> {
+    let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return Ok(None) };
+    let Some((prefix, _, _)) = split_name(name) else { return Ok(None) };
+    let index = path.with_file_name(format!("{prefix}{INDEX_END}"));
+    Ok(index.is_file().then_some(index))
+}
+
+fn open_safetensors(file: File) -> Result<Model, Error> {
+    let header = safetensors::read(&file.map).map_err(Error::malformed(&file.path))?;
+    let architecture = with_config(&file.path, &header.tensors)?;
+    let summary = header.metadata.iter().take(16).map(|(key, value)| (brief(key), brief(value))).collect();
+    Ok(assemble(Format::SafeTensors, vec![file], header.tensors, architecture, summary, header.warnings))
+}
+
+fn open_index(path: &Path) -> Result<Model, Error> {
+    let text = File::open(path)?;
+    let listed = safetensors::read_index(&text.map).map_err(Error::malformed(path))?;
+    let mut files: Vec<File> = Vec::new();
+    let mut tensors: Vec<Tensor> = Vec::new();
+    let mut warnings = Vec::new();
+    let mut where_found: HashMap<String, usize> = HashMap::new();
+    let mut shards: HashMap<&str, usize> = HashMap::new();
+    for (_, shard) in &listed {
+        if shards.contains_key(shard.as_str()) {
+            continue;
+        }
+        shards.insert(shard, files.len());
+        let shard = path.with_file_name(shard);
+        let file = File::open(&shard)?;
+        let header = safetensors::read(&file.map).map_err(Error::malformed(&shard))?;
+        warnings.extend(header.warnings);
+        for mut tensor in header.tensors {
+            tensor.file = files.len();
+            if where_found.insert(tensor.name.clone(), files.len()).is_some() {
+                let what = format!("tensor {} is in another shard too", quoted(&tensor.name));
+                return Err(Error::malformed(&shard)(Fault::file(what)));
+            }
+            tensors.push(tensor);
+        }
+        files.push(file);
+    }
+    for (tensor, shard) in &listed {
+        if where_found.remove(tensor.as_str()) != shards.get(shard.as_str()).copied() {
+            let what = format!("{} is not in {}", quoted(tensor), quoted(shard));
+            return Err(Error::malformed(path)(Fault::field("weight_map", what)));
+        }
+    }
+    if !where_found.is_empty() {
+        warnings.push(format!("{} tensor(s) of the shards are not in the index", where_found.len()));
+    }
+    let architecture = with_config(path, &tensors)?;
+    Ok(assemble(Format::SafeTensors, files, tensors, architecture, Vec::new(), warnings))
+}
+
+/// The architecture that the `config.json` beside `path` gives these tensors.
+fn with_config(path: &Path, tensors: &[Tensor]) -> Result<Architecture, Error> {
+    let config = path.with_file_name(CONFIG);
+    if !config.is_file() {
+        let mut architecture = Architecture::of_tensors(None, tensors, None);
+        architecture.warnings.push("there is no config.json beside the file".to_owned());
+        return Ok(architecture);
+    }
+    let file = File::open(&config)?;
+    let map = config::object(&file.map).map_err(Error::malformed(&config))?;
+    Ok(match config::hyper(&map).map_err(Error::malformed(&config))? {
+        Some(hyper) => Architecture::of_family(hyper, tensors),
+        None => Architecture::of_tensors(map.get("model_type").and_then(Value::as_str), tensors, None),
+    })
+}
+
+fn open_config(path: &Path, map: &Map<String, Value>) -> Result<Model, Error> {
+    let hyper: Option<Hyper> = config::hyper(map).map_err(Error::malformed(path))?;
+    let hyper = hyper.ok_or_else(|| {
+        let found = map.get("model_type").map_or("is missing".to_owned(), |found| format!("is {found}"));
+        let what =
+            format!("{found}; without weights one of these is needed: {}", config::MODEL_TYPES.join(", "));
+        Error::malformed(path)(Fault::field("model_type", what))
+    })?;
+    let architecture = Architecture::of_family(hyper, &[]);
+    Ok(assemble(Format::Config, Vec::new(), Vec::new(), architecture, Vec::new(), Vec::new()))
+}
+
+fn open_apr(file: File) -> Result<Model, Error> {
+    let header = apr::read(&file.map).map_err(Error::malformed(&file.path))?;
+    // A file that says nothing of a transformer's size is some other model.
+    let states_size =
+        ["hidden_size", "num_hidden_layers"].iter().all(|key| header.metadata.contains_key(*key));
+    let hyper = match states_size {
+        true => config::hyper(&header.metadata).map_err(Error::malformed(&file.path))?,
+        false => None,
+    };
+    let text = |key: &str| header.metadata.get(key).and_then(Value::as_str);
+    let architecture = match hyper {
+        Some(hyper) => Architecture::of_family(hyper, &header.tensors),
+        None => Architecture::of_tensors(text("model_type"), &header.tensors, None),
+    };
+    let summary = ["name", "version", "author", "license"]
+        .into_iter()
+        .filter_map(|key| Some((key.to_owned(), brief(text(key)?))))
+        .collect();
+    Ok(assemble(Format::Apr, vec![file], header.tensors, architecture, summary, header.warnings))
+}
+
+fn assemble(
+    format: Format,
+    files: Vec<File>,
+    tensors: Vec<Tensor>,
+    architecture: Architecture,
+    summary: Vec<(String, String)>,
+    mut warnings: Vec<String>,
+) -> Model {
+    warnings.extend(architecture.warnings.iter().cloned());
+    Model { format, files, tensors, architecture, summary, warnings }
+}
+
+/// Text from a file, short enough for a line.
+fn brief(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).take(120).collect()
+}

@@ -1,0 +1,131 @@
+//! One operation of a model: what it computes, in numbers a contract's equations take, and which
+//! stored tensors it reads.
+
+use super::dtype::Dtype;
+use super::hyper::{Attention, Experts};
+use super::names::Role;
+
+/// One operation on one token's way through the model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Operation {
+    /// The layer it belongs to; none outside the layers.
+    pub layer: Option<u64>,
+    /// What it does there.
+    pub role: Role,
+    /// Its shape.
+    pub work: Work,
+    /// Parameters it brings along, biases too; 0 when they are another operation's.
+    pub parameters: u64,
+    /// The tensors it reads, as indexes into the model's list. A tied head names the embedding's.
+    pub tensors: Vec<usize>,
+    /// The type of the largest of them.
+    pub dtype: Option<Dtype>,
+    /// Bytes of all of them; none without tensors or when a type's size is unknown.
+    pub bytes: Option<u64>,
+    /// Bytes of weights read for one token; none when that can't be known.
+    pub streamed: Option<u64>,
+}
+
+/// The shape of an operation's work for one token.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// One row of a table.
+    Lookup {
+        /// Rows of the table.
+        rows: u64,
+        /// Width of a row.
+        cols: u64,
+    },
+    /// A matrix times a vector.
+    Product {
+        /// Outputs.
+        rows: u64,
+        /// Inputs.
+        cols: u64,
+    },
+    /// Some of many matrices, each times a vector.
+    Experts {
+        /// Outputs of one.
+        rows: u64,
+        /// Inputs of one.
+        cols: u64,
+        /// Matrices there are.
+        count: u64,
+        /// Matrices a token uses.
+        used: u64,
+    },
+    /// Scores against cached keys and the weighted sum of cached values.
+    Attention(Attention),
+    /// A vector applied element by element.
+    Vector {
+        /// Elements of it.
+        elements: u64,
+    },
+    /// A convolution; the size of its input is not in the file.
+    Convolution {
+        /// Output channels.
+        outputs: u64,
+        /// Input channels of a group.
+        inputs: u64,
+        /// Size of the kernel, one number for each dimension.
+        kernel: Vec<u64>,
+    },
+    /// Not computed for a token in ordinary use.
+    Unused,
+    /// What it costs can't be said.
+    Undefined {
+        /// Why not.
+        reason: String,
+    },
+}
+
+impl Operation {
+    fn new(role: Role, work: Work, parameters: u64) -> Operation {
+        Operation {
+            layer: None,
+            role,
+            work,
+            parameters,
+            tensors: Vec::new(),
+            dtype: None,
+            bytes: None,
+            streamed: None,
+        }
+    }
+
+    pub(super) fn lookup(role: Role, rows: u64, cols: u64) -> Operation {
+        Operation::new(role, Work::Lookup { rows, cols }, rows.saturating_mul(cols))
+    }
+
+    pub(super) fn product(role: Role, rows: u64, cols: u64, bias: bool) -> Operation {
+        let parameters = rows.saturating_mul(cols + u64::from(bias));
+        Operation::new(role, Work::Product { rows, cols }, parameters)
+    }
+
+    pub(super) fn experts(role: Role, experts: Experts, rows: u64, cols: u64) -> Operation {
+        let Experts { count, used, .. } = experts;
+        let parameters = rows.saturating_mul(cols).saturating_mul(count);
+        Operation::new(role, Work::Experts { rows, cols, count, used }, parameters)
+    }
+
+    pub(super) fn attention(attention: Attention) -> Operation {
+        Operation::new(Role::Attention, Work::Attention(attention), 0)
+    }
+
+    pub(super) fn vector(elements: u64) -> Operation {
+        Operation::new(Role::Norm, Work::Vector { elements }, elements)
+    }
+
+    pub(super) fn pooler(hidden: u64) -> Operation {
+        let reason = "runs once for a sequence, not for each token".to_owned();
+        Operation::new(Role::Pooler, Work::Undefined { reason }, hidden.saturating_mul(hidden + 1))
+    }
+
+    pub(super) fn undefined(role: Role, reason: impl Into<String>) -> Operation {
+        Operation::new(role, Work::Undefined { reason: reason.into() }, 0)
+    }
+
+    pub(super) fn of(role: Role, work: Work) -> Operation {
+        Operation::new(role, work, 0)
+    }
+}

@@ -1,0 +1,7 @@
+//! Model files: what the readers make of good, odd and hostile ones, checked against other readers and
+//! against operations worked out by hand.
+
+#![allow(missing_docs, reason = "tests")]
+
+mod gguf;
+mod writer;

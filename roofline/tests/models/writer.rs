@@ -1,0 +1,237 @@
+//! Model files made in memory: a GGUF writer that can also write what it should not, and places to put
+//! files.
+
+use std::path::PathBuf;
+
+use roofline::model::Dtype;
+
+/// A metadata value.
+#[derive(Clone)]
+pub enum Value {
+    U8(u8),
+    U32(u32),
+    I32(i32),
+    U64(u64),
+    F32(f32),
+    Bool(bool),
+    Text(String),
+    U32s(Vec<u32>),
+    Bools(Vec<bool>),
+    Texts(Vec<String>),
+    /// A type number and the bytes behind it, as they are.
+    Raw(u32, Vec<u8>),
+}
+
+impl From<u32> for Value {
+    fn from(value: u32) -> Value {
+        Value::U32(value)
+    }
+}
+
+impl From<&str> for Value {
+    fn from(value: &str) -> Value {
+        Value::Text(value.to_owned())
+    }
+}
+
+impl From<bool> for Value {
+    fn from(value: bool) -> Value {
+        Value::Bool(value)
+    }
+}
+
+impl From<Vec<u32>> for Value {
+    fn from(values: Vec<u32>) -> Value {
+        Value::U32s(values)
+    }
+}
+
+/// A tensor's entry: dimensions slowest first, as the library lists them.
+#[derive(Clone)]
+pub struct Entry {
+    pub name: Vec<u8>,
+    pub dims: Vec<u64>,
+    pub type_id: u32,
+    /// Behind the tensor before it when none.
+    pub offset: Option<u64>,
+    pub bytes: u64,
+}
+
+/// A GGUF file to be.
+#[derive(Clone)]
+pub struct Gguf {
+    pub version: u32,
+    pub big_endian: bool,
+    pub alignment: u64,
+    pub keys: Vec<(Vec<u8>, Value)>,
+    pub tensors: Vec<Entry>,
+}
+
+impl Gguf {
+    pub fn new() -> Gguf {
+        Gguf { version: 3, big_endian: false, alignment: 32, keys: Vec::new(), tensors: Vec::new() }
+    }
+
+    /// A file of this architecture, whose name goes before each key.
+    pub fn of(architecture: &str, keys: &[(&str, Value)]) -> Gguf {
+        let mut gguf = Gguf::new().key("general.architecture", architecture);
+        for (key, value) in keys {
+            gguf = gguf.key(&format!("{architecture}.{key}"), value.clone());
+        }
+        gguf
+    }
+
+    pub fn key(mut self, key: &str, value: impl Into<Value>) -> Gguf {
+        self.keys.push((key.as_bytes().to_vec(), value.into()));
+        self
+    }
+
+    pub fn tensor(mut self, name: &str, dims: &[u64], dtype: Dtype) -> Gguf {
+        let bytes = dtype.bytes(dims.iter().product()).expect("a test's tensor fills its blocks");
+        let type_id = dtype.ggml().expect("a test's tensor has a ggml type");
+        self.tensors.push(Entry { name: name.into(), dims: dims.to_vec(), type_id, offset: None, bytes });
+        self
+    }
+
+    pub fn entry(mut self, name: &str, dims: &[u64], type_id: u32, offset: Option<u64>, bytes: u64) -> Gguf {
+        self.tensors.push(Entry { name: name.into(), dims: dims.to_vec(), type_id, offset, bytes });
+        self
+    }
+
+    /// The header, padded to where the data begins.
+    pub fn header(&self) -> Vec<u8> {
+        let mut out = Bytes { bytes: b"GGUF".to_vec(), big_endian: self.big_endian };
+        out.u32(self.version);
+        out.u64(self.tensors.len() as u64);
+        out.u64(self.keys.len() as u64);
+        for (key, value) in &self.keys {
+            out.text(key);
+            out.value(value);
+        }
+        let mut next = 0u64;
+        for tensor in &self.tensors {
+            out.text(&tensor.name);
+            out.u32(tensor.dims.len() as u32);
+            for dim in tensor.dims.iter().rev() {
+                out.u64(*dim);
+            }
+            out.u32(tensor.type_id);
+            out.u64(tensor.offset.unwrap_or(next));
+            let end = tensor.offset.unwrap_or(next).saturating_add(tensor.bytes);
+            next = end.checked_next_multiple_of(self.alignment).unwrap_or(end);
+        }
+        let length = (out.bytes.len() as u64).next_multiple_of(self.alignment);
+        out.bytes.resize(length as usize, 0);
+        out.bytes
+    }
+
+    /// The whole file; all weights are zero.
+    pub fn build(&self) -> Vec<u8> {
+        let mut bytes = self.header();
+        let data: u64 = self.tensors.iter().map(|tensor| tensor.bytes.next_multiple_of(self.alignment)).sum();
+        bytes.resize(bytes.len() + data as usize, 0);
+        bytes
+    }
+}
+
+struct Bytes {
+    bytes: Vec<u8>,
+    big_endian: bool,
+}
+
+impl Bytes {
+    fn put(&mut self, little: &[u8]) {
+        if self.big_endian {
+            self.bytes.extend(little.iter().rev());
+        } else {
+            self.bytes.extend(little);
+        }
+    }
+
+    fn u32(&mut self, value: u32) {
+        self.put(&value.to_le_bytes());
+    }
+
+    fn u64(&mut self, value: u64) {
+        self.put(&value.to_le_bytes());
+    }
+
+    fn text(&mut self, text: &[u8]) {
+        self.u64(text.len() as u64);
+        self.bytes.extend(text);
+    }
+
+    fn array(&mut self, kind: u32, length: usize) {
+        self.u32(9);
+        self.u32(kind);
+        self.u64(length as u64);
+    }
+
+    fn value(&mut self, value: &Value) {
+        match value {
+            Value::U8(value) => {
+                self.u32(0);
+                self.put(&[*value]);
+            }
+            Value::U32(value) => {
+                self.u32(4);
+                self.u32(*value);
+            }
+            Value::I32(value) => {
+                self.u32(5);
+                self.put(&value.to_le_bytes());
+            }
+            Value::U64(value) => {
+                self.u32(10);
+                self.u64(*value);
+            }
+            Value::F32(value) => {
+                self.u32(6);
+                self.put(&value.to_le_bytes());
+            }
+            Value::Bool(value) => {
+                self.u32(7);
+                self.put(&[u8::from(*value)]);
+            }
+            Value::Text(value) => {
+                self.u32(8);
+                self.text(value.as_bytes());
+            }
+            Value::U32s(values) => {
+                self.array(4, values.len());
+                values.iter().for_each(|value| self.u32(*value));
+            }
+            Value::Bools(values) => {
+                self.array(7, values.len());
+                values.iter().for_each(|value| self.put(&[u8::from(*value)]));
+            }
+            Value::Texts(values) => {
+                self.array(8, values.len());
+                values.iter().for_each(|value| self.text(value.as_bytes()));
+            }
+            Value::Raw(kind, bytes) => {
+                self.u32(*kind);
+                self.bytes.extend(bytes);
+            }
+        }
+    }
+}
+
+/// An empty directory of this test's own.
+pub fn directory(test: &str) -> PathBuf {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("models").join(test);
+    if path.exists() {
+        std::fs::remove_dir_all(&path).expect("an old test directory can be removed");
+    }
+    std::fs::create_dir_all(&path).expect("a test directory can be made");
+    path
+}
+
+/// Writes files into a directory of this test's own and answers with it.
+pub fn files(test: &str, files: &[(&str, &[u8])]) -> PathBuf {
+    let directory = directory(test);
+    for (name, bytes) in files {
+        std::fs::write(directory.join(name), bytes).expect("a test file can be written");
+    }
+    directory
+}
