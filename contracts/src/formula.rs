@@ -251,6 +251,20 @@ impl Formula {
         parser.finish(root)
     }
 
+    /// Parses a condition that may start with a comparison, `>= 0.9`: then it is about `subject`.
+    pub fn parse_band(text: &Text, subject: &str) -> Result<Formula, FormulaError> {
+        let mut parser = Parser::new(text)?;
+        let root = match *parser.peek() {
+            Token::Operator(operator) if operator.is_comparison() => {
+                let start = parser.range();
+                let left = parser.push(Kind::Name(subject.to_owned()), start.clone())?;
+                parser.climb(left, start.start, 0)?
+            }
+            _ => parser.expression(0)?,
+        };
+        parser.finish(root)
+    }
+
     /// The node of the whole formula.
     pub fn top(&self) -> &Node {
         &self.nodes[self.root]
@@ -282,7 +296,7 @@ impl Statement {
     /// Parses an equation.
     pub fn parse(text: &Text) -> Result<Statement, FormulaError> {
         let mut parser = Parser::new(text)?;
-        let left = match (&parser.tokens[..]).first_chunk::<2>() {
+        let left = match parser.tokens.first_chunk::<2>() {
             Some([(Token::Name(name), range), (Token::Assign, _)]) => {
                 Some((name.clone(), text.at(range.clone()), false))
             }
@@ -555,14 +569,20 @@ impl<'a> Parser<'a> {
         )
     }
 
-    /// Precedence climbing: reads operators that bind at least as tightly as `least`.
+    /// Precedence climbing: reads an operand, then operators that bind at least as tightly as `least`.
     fn expression(&mut self, least: u8) -> Result<NodeId, FormulaError> {
         self.nesting += 1;
         if self.nesting > MAX_DEPTH {
             return self.too_deep(self.range());
         }
         let start = self.range().start;
-        let mut left = self.prefix()?;
+        let left = self.prefix()?;
+        let whole = self.climb(left, start, least)?;
+        self.nesting -= 1;
+        Ok(whole)
+    }
+
+    fn climb(&mut self, mut left: NodeId, start: usize, least: u8) -> Result<NodeId, FormulaError> {
         let mut compared = false;
         loop {
             let end = |parser: &Self| parser.tokens[parser.at - 1].1.end;
@@ -597,16 +617,12 @@ impl<'a> Parser<'a> {
                     }
                     self.next();
                     let (name, span) = self.name("a quantity")?;
-                    left = self.push(
-                        Kind::Monotone { of: left, increasing, variable: (name, span) },
-                        start..end(self),
-                    )?;
+                    let kind = Kind::Monotone { of: left, increasing, variable: (name, span) };
+                    left = self.push(kind, start..end(self))?;
                 }
-                _ => break,
+                _ => return Ok(left),
             }
         }
-        self.nesting -= 1;
-        Ok(left)
     }
 
     fn name(&mut self, wanted: &str) -> Result<(String, Span), FormulaError> {

@@ -6,7 +6,7 @@
 use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use granit_parser::{Event, Parser, ScalarStyle};
 
@@ -122,6 +122,13 @@ pub struct ReadError {
 pub enum ReadErrorKind {
     /// There is no such file.
     Missing,
+    /// No file of this name where contracts are looked for.
+    Nowhere {
+        /// The directory of the crate that asked.
+        directory: PathBuf,
+        /// A built-in contract with a similar name.
+        near: Option<String>,
+    },
     /// It is a directory.
     Directory,
     /// The system refuses.
@@ -142,6 +149,17 @@ impl std::fmt::Display for ReadError {
         let name = &self.name;
         match &self.kind {
             ReadErrorKind::Missing => write!(f, "{name}: no such file"),
+            ReadErrorKind::Nowhere { directory, near } => {
+                let directory = directory.display();
+                write!(
+                    f,
+                    "{name}: no such contract; looked in {directory}, in {directory}/contracts and among the built-in ones"
+                )?;
+                match near {
+                    Some(near) => write!(f, "; did you mean `{near}`?"),
+                    None => Ok(()),
+                }
+            }
             ReadErrorKind::Directory => {
                 write!(f, "{name}: is a directory; name a contract file in it, such as {name}/model-v1.yaml")
             }

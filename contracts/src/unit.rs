@@ -29,8 +29,11 @@ pub struct Unit {
     scale: Scale,
 }
 
-/// Names that are not a base dimension themselves: (name, base and exponent list, scale).
-const DERIVED: [(&str, &[(usize, i16)], [i16; 3]); 8] = [
+/// A name, what it is made of as bases with exponents, and its scale.
+type Derived = (&'static str, &'static [(usize, i16)], [i16; 3]);
+
+/// Names that are not a base dimension themselves.
+const DERIVED: [Derived; 8] = [
     ("B", &[(BIT, 1)], [3, 0, 0]),
     ("byte", &[(BIT, 1)], [3, 0, 0]),
     ("FLOP", &[(1, 1)], [0, 0, 0]),

@@ -1,4 +1,112 @@
 //! `roofline_contract!`: the shell around the contract compiler.
 //!
 //! It knows the path literal, the manifest directory and the span; everything else is
-//! `roofline-contracts`.
+//! [`roofline_contracts`].
+
+use proc_macro2::{Ident, TokenStream, TokenTree};
+use quote::{quote, quote_spanned};
+use roofline_contracts::report::Severity;
+use roofline_contracts::{compile, emit, library};
+use syn::parse::{Parse, ParseStream};
+use syn::{LitStr, Token};
+
+/// Compiles a YAML contract into a module of const functions, profile constants and classifiers.
+///
+/// ```
+/// # use roofline_macros::roofline_contract;
+/// // A module named after the contract: `roofline_model_v1`.
+/// roofline_contract!("roofline-model-v1.yaml");
+/// // Another name and visibility.
+/// roofline_contract!(pub mod ceilings = "roofline-model-v1.yaml");
+///
+/// let inputs = ceilings::Inputs::new(7e9, 4.0, 200.0, 5000.0);
+/// let outputs = inputs.evaluate().unwrap();
+/// assert_eq!(outputs.bottleneck, ceilings::Bottleneck::Bandwidth);
+/// assert_eq!(roofline_model_v1::model_bytes(7e9, 4.0), 3.5e9);
+/// ```
+///
+/// The file is looked for in the directory of the crate's manifest, in its `contracts` directory, and among the
+/// contracts that ship with `roofline-contracts`. A mistake in it is a compile error that names the file, the
+/// line and the column; a change of the file rebuilds the crate.
+#[proc_macro]
+pub fn roofline_contract(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
+    let call = syn::parse_macro_input!(input as Call);
+    expand(&call).into()
+}
+
+/// `"file.yaml"` or `pub mod name = "file.yaml"`.
+struct Call {
+    module: Option<(TokenStream, Ident)>,
+    file: LitStr,
+}
+
+impl Parse for Call {
+    fn parse(input: ParseStream) -> syn::Result<Self> {
+        let mut visibility = TokenStream::new();
+        while !input.peek(LitStr) && !input.peek(Token![mod]) {
+            let usage = "expected \"file.yaml\" or `pub mod name = \"file.yaml\"`";
+            let token: TokenTree = input.parse().map_err(|_| input.error(usage))?;
+            visibility.extend([token]);
+        }
+        let module = if input.peek(Token![mod]) {
+            input.parse::<Token![mod]>()?;
+            let name = input.parse()?;
+            input.parse::<Token![=]>()?;
+            Some((visibility, name))
+        } else if visibility.is_empty() {
+            None
+        } else {
+            return Err(input.error("expected `mod name =` before the file"));
+        };
+        Ok(Call { module, file: input.parse()? })
+    }
+}
+
+fn expand(call: &Call) -> TokenStream {
+    let span = call.file.span();
+    let fail = |message: String| quote_spanned!(span=> ::core::compile_error!(#message););
+    let name = call.file.value();
+    let directory = std::env::var("CARGO_MANIFEST_DIR").unwrap_or_else(|_| ".".into());
+    let found = match library::find(&name, directory.as_ref()) {
+        Ok(found) => found,
+        Err(error) => return fail(error.to_string()),
+    };
+    // A consumer is built again when the file changes, also when it has a mistake now.
+    let track = found.path.map(|path| {
+        let relative = path.strip_prefix(&directory).map(|rest| format!("/{}", rest.display()));
+        match relative {
+            Ok(rest) => {
+                quote!(::core::include_bytes!(::core::concat!(::core::env!("CARGO_MANIFEST_DIR"), #rest)))
+            }
+            Err(_) => {
+                let path = path.to_string_lossy().into_owned();
+                quote!(::core::include_bytes!(#path))
+            }
+        }
+    });
+    let track = track.map(|bytes| quote!(const _: &[u8] = #bytes;));
+    let compiled = compile(found.source);
+    let id = compiled.contract.as_ref().map(|contract| contract.metadata.id.clone());
+    let stem = || name.rsplit(['/', '\\']).next().unwrap_or_default().trim_end_matches(".yaml").to_owned();
+    let (visibility, module) = match &call.module {
+        Some((visibility, name)) => (visibility.clone(), name.clone()),
+        None => match syn::parse_str::<Ident>(&emit::rust::module_name(&id.unwrap_or_else(stem))) {
+            Ok(mut module) => {
+                module.set_span(span);
+                (TokenStream::new(), module)
+            }
+            Err(_) => return fail(format!("{name}: choose a module name: `mod name = \"{name}\"`")),
+        },
+    };
+    match &compiled.contract {
+        Some(contract) => {
+            let module = emit::rust::module(contract, &visibility, &module);
+            quote!(#track #module)
+        }
+        None => {
+            let errors = compiled.rendered(Severity::Error).map(fail);
+            // The module exists all the same, so that its users do not add their own errors about its name.
+            quote!(#track #(#errors)* #visibility mod #module {})
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! From checked syntax trees to the graph.
+
+use std::collections::BTreeMap;
+
+use crate::formula::{Binary, Formula, Function, Kind};
+use crate::graph::{Graph, Id, Op};
+
+/// What the names of a formula are in the graph.
+pub struct Lowering<'a> {
+    /// The graph that grows.
+    pub graph: &'a mut Graph,
+    /// Quantities and equations.
+    pub values: &'a BTreeMap<String, Id>,
+    /// For each classifier, its variants and the nodes that tell whether they are chosen.
+    pub classes: &'a BTreeMap<String, Vec<(String, Id)>>,
+    /// The position of each quantity.
+    pub quantities: &'a BTreeMap<String, usize>,
+    /// Collects what stands in for quantities in substitutions.
+    pub substituted: Vec<(usize, Id)>,
+}
+
+impl Lowering<'_> {
+    /// The node of the whole formula; of the number in it for a direction.
+    pub fn lower(&mut self, formula: &Formula) -> Id {
+        let mut ids: Vec<Id> = Vec::with_capacity(formula.nodes.len());
+        for node in &formula.nodes {
+            let id = self.node(&node.kind, &ids);
+            ids.push(id);
+        }
+        ids[formula.root]
+    }
+
+    fn node(&mut self, kind: &Kind, ids: &[Id]) -> Id {
+        match kind {
+            Kind::Number { value, .. } => self.graph.number(*value),
+            Kind::Name(name) => match self.values.get(name) {
+                Some(id) => *id,
+                None => self.graph.number(f64::NAN),
+            },
+            // Rules of profile tables are the only place for texts, and are not lowered.
+            Kind::Quote(_) => self.graph.number(f64::NAN),
+            Kind::Negate(a) => self.graph.add(Op::Neg(ids[*a])),
+            Kind::Not(a) => self.graph.add(Op::Not(ids[*a])),
+            Kind::Binary(operator, a, b) => self.binary(*operator, ids[*a], ids[*b]),
+            Kind::Power(a, exponent) => self.graph.power(ids[*a], *exponent),
+            Kind::Call(function, arguments) => self.call(*function, arguments, ids),
+            Kind::If(c, a, b) => self.graph.add(Op::If(ids[*c], ids[*a], ids[*b])),
+            Kind::Is(name, variant, _) => {
+                let cases = self.classes.get(name).map(Vec::as_slice).unwrap_or_default();
+                match cases.iter().find(|(known, _)| known == variant) {
+                    Some((_, id)) => *id,
+                    None => self.graph.add(Op::Bool(false)),
+                }
+            }
+            Kind::Substitute(name, replaced) => {
+                let by: Vec<(usize, Id)> = replaced
+                    .iter()
+                    .filter_map(|(quantity, _, by)| Some((*self.quantities.get(quantity)?, ids[*by])))
+                    .collect();
+                self.substituted.extend(&by);
+                match self.values.get(name) {
+                    Some(root) => self.graph.substitute(*root, &by),
+                    None => self.graph.number(f64::NAN),
+                }
+            }
+            Kind::Monotone { of, .. } => ids[*of],
+        }
+    }
+
+    fn binary(&mut self, operator: Binary, a: Id, b: Id) -> Id {
+        let op = match operator {
+            Binary::Add => Op::Add(a, b),
+            Binary::Subtract => Op::Sub(a, b),
+            Binary::Multiply => Op::Mul(a, b),
+            Binary::Divide => Op::Div(a, b),
+            Binary::Less => Op::Less(a, b),
+            Binary::LessEqual => Op::LessEqual(a, b),
+            Binary::Greater => Op::Less(b, a),
+            Binary::GreaterEqual => Op::LessEqual(b, a),
+            Binary::Equal => Op::Equal(a, b),
+            Binary::NotEqual => Op::Not(self.graph.add(Op::Equal(a, b))),
+            Binary::And => Op::And(a, b),
+            Binary::Or => Op::Or(a, b),
+            Binary::Implies => Op::Or(self.graph.add(Op::Not(a)), b),
+            Binary::Iff => Op::Iff(a, b),
+        };
+        self.graph.add(op)
+    }
+
+    fn call(&mut self, function: Function, arguments: &[usize], ids: &[Id]) -> Id {
+        let fold = |graph: &mut Graph, op: fn(Id, Id) -> Op| {
+            let rest = arguments[1..].iter();
+            rest.fold(ids[arguments[0]], |left, right| graph.add(op(left, ids[*right])))
+        };
+        match function {
+            Function::Min => fold(self.graph, Op::Min),
+            Function::Max => fold(self.graph, Op::Max),
+            Function::Pow => fold(self.graph, Op::Pow),
+            Function::Floor => self.graph.add(Op::Floor(ids[arguments[0]])),
+            Function::Ceil => self.graph.add(Op::Ceil(ids[arguments[0]])),
+            Function::Finite => self.graph.add(Op::Finite(ids[arguments[0]])),
+            // Rules of profile tables are the only place for `given`, and are not lowered.
+            Function::Given => self.graph.add(Op::Bool(true)),
+        }
+    }
+}

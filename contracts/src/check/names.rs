@@ -1,0 +1,119 @@
+//! Which names a contract may use: they become Rust identifiers, so they must be ones, and must not clash.
+
+use std::collections::BTreeMap;
+
+use crate::formula::RESERVED;
+use crate::report::{Mistake, Report};
+use crate::source::{Span, Text, shorten};
+
+/// The longest name.
+const MAX_NAME: usize = 64;
+
+/// Rust's keywords, strict and reserved, of every edition.
+const KEYWORDS: [&str; 53] = [
+    "abstract", "as", "async", "await", "become", "box", "break", "const", "continue", "crate", "do", "dyn",
+    "else", "enum", "extern", "false", "final", "fn", "for", "gen", "if", "impl", "in", "let", "loop",
+    "macro", "match", "mod", "move", "mut", "override", "priv", "pub", "ref", "return", "self", "Self",
+    "static", "struct", "super", "trait", "true", "try", "type", "typeof", "union", "unsafe", "unsized",
+    "use", "virtual", "where", "while", "yield",
+];
+
+/// Type names that the generated module has anyway.
+const TYPES: [&str; 8] =
+    ["Contract", "Inputs", "Outputs", "OutOfDomain", "Obligation", "Verdict", "Recommendation", "Priority"];
+/// Function and module names that the generated module has anyway.
+const ITEMS: [&str; 3] = ["recommendations", "proofs", "properties"];
+
+/// `snake_case` to `CamelCase`, for the type of a classifier or a table.
+pub fn camel(name: &str) -> String {
+    let capital = |word: &str| {
+        let mut letters = word.chars();
+        letters.next().map(|first| first.to_ascii_uppercase()).into_iter().chain(letters).collect::<String>()
+    };
+    name.split('_').map(capital).collect()
+}
+
+/// What kind of Rust name a contract's name becomes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Style {
+    /// `lower_case`: functions, fields, modules.
+    Snake,
+    /// `CamelCase`: the cases of a classifier.
+    Camel,
+    /// `lower-case-with-dashes`: obligations and rules.
+    Kebab,
+}
+
+/// Whether a letter may stand at a place of a name.
+type Allowed = fn(char) -> bool;
+
+/// Reports a name that can't be used; `what` is what it names.
+pub fn check(name: &Text, style: Style, what: &str, report: &mut Report) -> bool {
+    let value = name.value.as_str();
+    let (first, rest, shape): (Allowed, Allowed, _) = match style {
+        Style::Snake => (
+            |c| c.is_ascii_lowercase(),
+            |c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_',
+            "lower-case letters, digits and `_`, a letter first",
+        ),
+        Style::Camel => {
+            (|c| c.is_ascii_uppercase(), |c| c.is_ascii_alphanumeric(), "letters and digits, a capital first")
+        }
+        Style::Kebab => (
+            |c| c.is_ascii_lowercase(),
+            |c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_',
+            "lower-case letters, digits, `-` and `_`, a letter first",
+        ),
+    };
+    let mut letters = value.chars();
+    let mistake = if value.chars().count() > MAX_NAME {
+        Mistake::error(name.span, format!("the name of {what} has more than {MAX_NAME} letters"))
+    } else if !(letters.next().is_some_and(first) && letters.all(rest)) {
+        Mistake::error(name.span, format!("`{}` can't be the name of {what}", shorten(value)))
+            .note(format!("such a name has {shape}"))
+    } else if style != Style::Kebab && KEYWORDS.contains(&value) {
+        Mistake::error(name.span, format!("`{value}` is a keyword of Rust and can't be the name of {what}"))
+            .note(format!("for example `{value}_`, or a longer word"))
+    } else if style == Style::Snake && RESERVED.contains(&value) {
+        Mistake::error(
+            name.span,
+            format!("`{value}` is a word of the formula language and can't be the name of {what}"),
+        )
+    } else {
+        return true;
+    };
+    report.add(mistake);
+    false
+}
+
+/// Finds two things of one name, in each namespace of the generated module.
+#[derive(Debug, Default)]
+pub struct Names {
+    seen: BTreeMap<String, (Span, String)>,
+}
+
+impl Names {
+    /// Claims the name for functions, fields and modules.
+    pub fn claim(&mut self, name: &Text, what: &str, report: &mut Report) {
+        self.claim_as(&name.value, name.span, what, &ITEMS, report);
+    }
+
+    /// Claims the type that the name becomes.
+    pub fn claim_type(&mut self, name: &Text, what: &str, report: &mut Report) {
+        self.claim_as(&camel(&name.value), name.span, what, &TYPES, report);
+    }
+
+    /// Claims a derived name.
+    pub fn claim_as(&mut self, name: &str, span: Span, what: &str, taken: &[&str], report: &mut Report) {
+        if taken.contains(&name) {
+            let message =
+                format!("{what} would be called `{name}`, which every generated module has already");
+            report.add(Mistake::error(span, message).note("choose another name"));
+        } else if let Some((first, other)) = self.seen.get(name) {
+            let message = format!("{what} would be called `{name}`, and so would {other}");
+            report.add(Mistake::error(span, message).and(*first, "first here"));
+        } else {
+            self.seen.insert(name.to_owned(), (span, what.to_owned()));
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! Taking a YAML tree apart by the tables of [`schema`](crate::schema): every unknown, missing or wrongly
+//! shaped key is reported at its place.
+
+use crate::report::{Mistake, Report};
+use crate::schema::{Key, Shape};
+use crate::source::{Node, Span, Text, shorten};
+use crate::suggest;
+use crate::unit::Unit;
+
+/// The keys of one mapping.
+pub struct Fields<'a> {
+    pairs: &'a [(Text, Node)],
+}
+
+/// A mapping, or a mistake that says what stands there instead.
+pub fn pairs<'a>(node: &'a Node, what: &str, report: &mut Report) -> Option<&'a [(Text, Node)]> {
+    match node {
+        Node::Map(pairs, _) => Some(pairs),
+        // An empty section is a section with nothing in it.
+        Node::Text(text) if text.plain && text.value.is_empty() => Some(&[]),
+        _ => {
+            let message = format!("{what} must be a mapping, not {}", node.what());
+            report.add(Mistake::error(node.span(), message).note("write `key: value` lines below it"));
+            None
+        }
+    }
+}
+
+/// A list, or a mistake that says what stands there instead.
+pub fn list<'a>(node: &'a Node, what: &str, report: &mut Report) -> Option<&'a [Node]> {
+    match node {
+        Node::List(items, _) => Some(items),
+        Node::Text(text) if text.plain && text.value.is_empty() => Some(&[]),
+        _ => {
+            let message = format!("{what} must be a list, not {}", node.what());
+            report.add(Mistake::error(node.span(), message).note("write `- item` lines below it"));
+            None
+        }
+    }
+}
+
+impl<'a> Fields<'a> {
+    /// Reads a mapping whose keys are in `keys`; `owner` is the key it stands under. `extra` keys are allowed
+    /// too and left to the caller.
+    pub fn read(
+        node: &'a Node,
+        owner: Span,
+        what: &str,
+        keys: &[Key],
+        extra: &[&str],
+        report: &mut Report,
+    ) -> Option<Self> {
+        let pairs = pairs(node, what, report)?;
+        let known = || keys.iter().map(|key| key.name).chain(extra.iter().copied());
+        for (name, _) in pairs {
+            if !known().any(|key| key == name.value) {
+                let mut mistake =
+                    Mistake::error(name.span, format!("unknown key `{}` in {what}", shorten(&name.value)));
+                if let Some(near) = suggest::closest(&name.value, known()) {
+                    mistake = mistake.label(format!("did you mean `{near}`?"));
+                }
+                report.add(mistake.note(format!("allowed: {}", known().collect::<Vec<_>>().join(", "))));
+            }
+        }
+        let missing: Vec<&Key> = keys
+            .iter()
+            .filter(|key| key.required && !pairs.iter().any(|(name, _)| name.value == key.name))
+            .collect();
+        for key in missing {
+            report.add(
+                Mistake::error(owner, format!("{what} has no `{}`", key.name))
+                    .note(format!("`{}`: {}", key.name, key.doc)),
+            );
+        }
+        Some(Fields { pairs })
+    }
+
+    /// The key and value, if the key is there.
+    pub fn entry(&self, name: &str) -> Option<(&'a Text, &'a Node)> {
+        self.pairs.iter().find(|(key, _)| key.value == name).map(|(key, node)| (key, node))
+    }
+
+    /// The value, if the key is there.
+    pub fn node(&self, name: &str) -> Option<&'a Node> {
+        self.entry(name).map(|(_, node)| node)
+    }
+
+    /// A text that is not empty.
+    pub fn text(&self, name: &str, report: &mut Report) -> Option<&'a Text> {
+        text(self.node(name)?, &format!("`{name}`"), report)
+    }
+
+    /// A text's value, or nothing.
+    pub fn string(&self, name: &str, report: &mut Report) -> String {
+        self.text(name, report).map(|text| text.value.trim().to_owned()).unwrap_or_default()
+    }
+
+    /// A list of texts.
+    pub fn strings(&self, name: &str, report: &mut Report) -> Vec<String> {
+        let Some(node) = self.node(name) else { return Vec::new() };
+        let what = format!("`{name}`");
+        let items = list(node, &what, report).unwrap_or_default();
+        items.iter().filter_map(|item| text(item, &what, report)).map(|text| text.value.clone()).collect()
+    }
+
+    /// One of the words that the key's shape allows.
+    pub fn word(&self, keys: &[Key], name: &str, report: &mut Report) -> Option<&'static str> {
+        let text = self.text(name, report)?;
+        let key = keys.iter().find(|key| key.name == name)?;
+        let Shape::Word(words) = key.shape else { return None };
+        let found = words.iter().find(|word| **word == text.value);
+        if found.is_none() {
+            report.add(
+                Mistake::error(text.span, format!("`{}` is not a value of `{name}`", shorten(&text.value)))
+                    .note(format!("allowed: {}", words.join(", "))),
+            );
+        }
+        found.copied()
+    }
+
+    /// `true` or `false`.
+    pub fn flag(&self, name: &str, report: &mut Report) -> bool {
+        let Some(text) = self.text(name, report) else { return false };
+        if !(text.plain && matches!(text.value.as_str(), "true" | "false")) {
+            let message = format!("`{name}` is `true` or `false`, not `{}`", shorten(&text.value));
+            report.add(Mistake::error(text.span, message));
+        }
+        text.value == "true"
+    }
+
+    /// A number in this unit.
+    pub fn number(&self, name: &str, unit: Unit, report: &mut Report) -> Option<(f64, Span)> {
+        let text = self.text(name, report)?;
+        Some((number(text, unit, report)?, text.span))
+    }
+}
+
+/// A text that is not empty, or a mistake.
+pub fn text<'a>(node: &'a Node, what: &str, report: &mut Report) -> Option<&'a Text> {
+    match node {
+        Node::Text(text) if !text.value.trim().is_empty() => Some(text),
+        Node::Text(text) => {
+            report.add(Mistake::error(text.span, format!("{what} has no value")));
+            None
+        }
+        _ => {
+            report.add(Mistake::error(node.span(), format!("{what} must be a text, not {}", node.what())));
+            None
+        }
+    }
+}
+
+/// A number that may carry its unit, `2039` or `2039 GB/s`; the unit must be exactly the one wanted.
+pub fn number(text: &Text, wanted: Unit, report: &mut Report) -> Option<f64> {
+    let value = text.value.as_str();
+    let digits = value.trim_start_matches(['-', '+']);
+    let length = match digits.find(char::is_whitespace) {
+        Some(space) => value.len() - digits.len() + space,
+        None => value.len(),
+    };
+    let (number, rest) = value.split_at(length);
+    let parsed = match number.parse::<f64>() {
+        Ok(parsed) if parsed.is_finite() && !number.contains(['n', 'N', 'i', 'I']) => parsed,
+        Ok(_) | Err(_)
+            if number.trim_start_matches(['-', '+', '.']).to_ascii_lowercase().starts_with("inf") =>
+        {
+            report.add(Mistake::error(text.span, "infinity is not a value").note("write a finite number"));
+            return None;
+        }
+        Err(_) if matches!(number.to_ascii_lowercase().as_str(), ".nan" | "nan") => {
+            report.add(Mistake::error(text.span, "NaN is not a value").note("write a finite number"));
+            return None;
+        }
+        Ok(_) => {
+            let message = format!("`{}` is too large for an f64", shorten(number));
+            report.add(Mistake::error(text.span, message).note("the largest is about 1.8e308"));
+            return None;
+        }
+        Err(_) => {
+            let message = format!("`{}` is not a number", shorten(value));
+            report.add(
+                Mistake::error(text.span, message)
+                    .note("write a number, perhaps with a unit: `2039` or `2039 GB/s`"),
+            );
+            return None;
+        }
+    };
+    let unit_text = rest.trim();
+    if unit_text.is_empty() {
+        return Some(parsed);
+    }
+    let start = length + (rest.len() - rest.trim_start().len());
+    match Unit::parse(unit_text) {
+        Err(wrong) => {
+            let span = text.at(start + wrong.range.start..start + wrong.range.end);
+            report.add(Mistake::error(span, wrong.message).note(wrong.note));
+            None
+        }
+        Ok(unit) if unit == wanted => Some(parsed),
+        Ok(unit) => {
+            let span = text.at(start..start + unit_text.len());
+            report.add(unit_mistake(span, unit, wanted, "the value"));
+            None
+        }
+    }
+}
+
+/// The mistake of a unit that is not the one wanted: scale errors name the factor, others both units.
+pub fn unit_mistake(span: Span, found: Unit, wanted: Unit, what: &str) -> Mistake {
+    if found.same_dimension(wanted) {
+        let (off, fix) = found.missing_factor(wanted);
+        Mistake::error(span, format!("{what} is in {found}, not in {wanted}: off by {off}: {fix}"))
+            .label(format!("this is in {found}"))
+    } else {
+        Mistake::error(span, format!("{what} has the unit {found}, not {wanted}"))
+            .label(format!("this has the unit {found}"))
+    }
+}

@@ -1,0 +1,364 @@
+//! Profile tables: fields, entries, and the rules that every entry must meet.
+
+use std::collections::BTreeMap;
+
+use crate::contract::{Entry, Field, FieldKind, Quantity, Table, Value};
+use crate::formula::{Binary, Formula, Function, Kind};
+use crate::report::{Mistake, Report};
+use crate::schema;
+use crate::source::{Node, Span, Text, shorten};
+use crate::suggest;
+
+use super::names::{self, Names, Style};
+use super::reader::{self, Fields};
+use super::types::{self, Meaning, Place, Scope};
+use super::{domain, formula, unit};
+
+struct Rule {
+    id: String,
+    doc: String,
+    check: Formula,
+    span: Span,
+}
+
+/// Reads one table.
+pub fn read(key: &Text, node: &Node, quantities: &[Quantity], report: &mut Report) -> Option<Table> {
+    let what = format!("profile table `{}`", shorten(&key.value));
+    let keys = Fields::read(node, key.span, &what, schema::TABLE, &[], report)?;
+    let mut fields = Vec::new();
+    let mut seen = Names::default();
+    let columns =
+        keys.node("fields").and_then(|node| reader::pairs(node, "`fields`", report)).unwrap_or_default();
+    for (name, node) in columns {
+        if schema::ENTRY.iter().any(|key| key.name == name.value) || name.value == "name" {
+            let message = format!("`{}` is a field that every entry has already", name.value);
+            report.add(Mistake::error(name.span, message));
+        } else if names::check(name, Style::Snake, "a field", report) {
+            seen.claim(name, "this field", report);
+            fields.extend(field(name, node, quantities, report));
+        }
+    }
+    let rules = rules(&keys, &fields, report);
+    let mut entries = Vec::new();
+    let mut seen = Names::default();
+    let rows =
+        keys.node("entries").and_then(|node| reader::pairs(node, "`entries`", report)).unwrap_or_default();
+    if rows.is_empty() && keys.node("entries").is_some() {
+        report.add(Mistake::error(key.span, format!("{what} has no entries")));
+    }
+    for (name, node) in rows {
+        if names::check(name, Style::Snake, "a profile", report) {
+            seen.claim_as(&name.value.to_ascii_uppercase(), name.span, "this profile", &["ALL"], report);
+            entries.extend(entry(name, node, &fields, &rules, report));
+        }
+    }
+    let doc = keys.string("doc", report);
+    Some(Table { name: key.value.clone(), doc, fields, entries, span: key.span })
+}
+
+fn field(name: &Text, node: &Node, quantities: &[Quantity], report: &mut Report) -> Option<Field> {
+    let what = format!("field `{}`", name.value);
+    let keys = Fields::read(node, name.span, &what, schema::FIELD, &[], report)?;
+    let optional = keys.flag("optional", report);
+    let doc = keys.string("doc", report);
+    let twin = quantities.iter().position(|quantity| quantity.name == name.value);
+    let is_text = keys.word(schema::FIELD, "type", report) == Some("text");
+    let refuse = |key: &str, allowed: &str, report: &mut Report| {
+        if let Some((key, _)) = keys.entry(key) {
+            report.add(Mistake::error(key.span, format!("`{}` belongs to a {allowed} field", key.value)));
+        }
+    };
+    if is_text {
+        refuse("unit", "number", report);
+        refuse("domain", "number", report);
+        let one_of = keys.strings("one_of", report);
+        let kind = FieldKind::Text { one_of };
+        return Some(Field { name: name.value.clone(), kind, optional, quantity: None, doc });
+    }
+    refuse("one_of", "text", report);
+    let inherited = twin.map(|index| &quantities[index]);
+    let own_unit = keys.text("unit", report).and_then(|text| Some((unit(text, report)?, text)));
+    let (unit, unit_text) = match (own_unit, inherited) {
+        (Some((unit, text)), Some(quantity)) if unit != quantity.unit => {
+            let what = format!("the field, which sets the quantity `{}`,", name.value);
+            report.add(
+                reader::unit_mistake(text.span, unit, quantity.unit, &what)
+                    .and(quantity.span, "the quantity"),
+            );
+            return None;
+        }
+        (Some((unit, text)), _) => (unit, text.value.clone()),
+        (None, Some(quantity)) => (quantity.unit, quantity.unit_text.clone()),
+        (None, None) => {
+            if keys.node("unit").is_none() {
+                report.add(Mistake::error(name.span, format!("{what} has no `unit`")).note(
+                    "a field that is not named after a quantity says its unit; `1` for a plain number",
+                ));
+            }
+            return None;
+        }
+    };
+    let own_domain = keys.text("domain", report).and_then(|text| domain(text, report));
+    let domain = own_domain.or_else(|| inherited.map(|quantity| quantity.domain.clone())).unwrap_or_default();
+    let kind = FieldKind::Number { unit, unit_text, domain };
+    Some(Field { name: name.value.clone(), kind, optional, quantity: twin, doc })
+}
+
+fn entry(name: &Text, node: &Node, fields: &[Field], rules: &[Rule], report: &mut Report) -> Option<Entry> {
+    let what = format!("profile `{}`", name.value);
+    let own: Vec<&str> = fields.iter().map(|field| field.name.as_str()).collect();
+    let keys = Fields::read(node, name.span, &what, schema::ENTRY, &own, report)?;
+    let mut values = Vec::new();
+    let mut complete = true;
+    for field in fields {
+        let value = match keys.text(&field.name, report) {
+            None if keys.node(&field.name).is_some() => None,
+            None if field.optional => Some(Value::Absent),
+            None => {
+                report.add(Mistake::error(name.span, format!("{what} has no `{}`", field.name)));
+                None
+            }
+            Some(text) => value(field, text, report),
+        };
+        complete &= value.is_some();
+        values.push(value.unwrap_or(Value::Absent));
+    }
+    let as_of = keys.text("as_of", report);
+    if let Some(date) = as_of.filter(|date| !is_date(&date.value)) {
+        report.add(
+            Mistake::error(date.span, format!("`{}` is not a date", shorten(&date.value)))
+                .note("write the day the figures were taken as `2024-12-31`"),
+        );
+    }
+    let allowed = allowed(&keys, rules, report);
+    if complete {
+        let known: BTreeMap<&str, &Value> = own.iter().copied().zip(&values).collect();
+        for rule in rules {
+            let broken = holds(&rule.check, &known) == Some(false);
+            match (broken, allowed.iter().find(|(id, _)| *id == rule.id)) {
+                (true, None) => report.add(
+                    Mistake::error(name.span, format!("{what} breaks the rule `{}`: {}", rule.id, rule.doc))
+                        .label(format!("not true here: {}", rule.check))
+                        .and(rule.span, "the rule"),
+                ),
+                (false, Some((_, span))) => report.add(Mistake::warning(
+                    *span,
+                    format!("{what} meets the rule `{}` and needs no exception", rule.id),
+                )),
+                _ => {}
+            }
+        }
+    }
+    Some(Entry {
+        name: name.value.clone(),
+        values,
+        source: keys.string("source", report),
+        as_of: as_of.map(|text| text.value.clone()).unwrap_or_default(),
+        doc: keys.string("doc", report),
+        span: name.span,
+    })
+}
+
+fn value(field: &Field, text: &Text, report: &mut Report) -> Option<Value> {
+    match &field.kind {
+        FieldKind::Number { unit, domain, .. } => {
+            let number = reader::number(text, *unit, report)?;
+            if !domain.contains(number) {
+                let message = format!("`{}` is {} here, outside its domain {domain}", field.name, text.value);
+                report.add(Mistake::error(text.span, message));
+                return None;
+            }
+            Some(Value::Number(number))
+        }
+        FieldKind::Text { one_of } => {
+            if !one_of.is_empty() && !one_of.contains(&text.value) {
+                let mut mistake = Mistake::error(
+                    text.span,
+                    format!("`{}` is not a value of `{}`", shorten(&text.value), field.name),
+                );
+                if let Some(near) = suggest::closest(&text.value, one_of.iter().map(String::as_str)) {
+                    mistake = mistake.label(format!("did you mean `{near}`?"));
+                }
+                report.add(mistake.note(format!("allowed: {}", one_of.join(", "))));
+                return None;
+            }
+            Some(Value::Text(text.value.clone()))
+        }
+    }
+}
+
+/// `YYYY-MM-DD`, a day that a calendar has.
+fn is_date(text: &str) -> bool {
+    let parts: Vec<&str> = text.split('-').collect();
+    let [year, month, day] = parts[..] else { return false };
+    let digits = |text: &str, length| {
+        (text.len() == length && text.bytes().all(|b| b.is_ascii_digit()))
+            .then(|| text.parse::<u32>().unwrap_or(0))
+    };
+    let (Some(year), Some(month), Some(day)) = (digits(year, 4), digits(month, 2), digits(day, 2)) else {
+        return false;
+    };
+    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let days = match month {
+        4 | 6 | 9 | 11 => 30,
+        2 => 28 + u32::from(leap),
+        1..=12 => 31,
+        _ => 0,
+    };
+    (1..=days).contains(&day)
+}
+
+fn allowed<'a>(keys: &Fields<'a>, rules: &[Rule], report: &mut Report) -> Vec<(&'a str, Span)> {
+    let Some(node) = keys.node("allow") else { return Vec::new() };
+    let mut found = Vec::new();
+    for (id, reason) in reader::pairs(node, "`allow`", report).unwrap_or_default() {
+        if rules.iter().any(|rule| rule.id == id.value) {
+            reader::text(reason, "the reason", report);
+            found.push((id.value.as_str(), id.span));
+        } else {
+            let known: Vec<&str> = rules.iter().map(|rule| rule.id.as_str()).collect();
+            report.add(
+                Mistake::error(id.span, format!("the table has no rule `{}`", shorten(&id.value))).note(
+                    format!("its rules: {}", if known.is_empty() { "none".into() } else { known.join(", ") }),
+                ),
+            );
+        }
+    }
+    found
+}
+
+fn rules(keys: &Fields<'_>, fields: &[Field], report: &mut Report) -> Vec<Rule> {
+    let mut scope = Scope::default();
+    for field in fields {
+        let meaning = match &field.kind {
+            FieldKind::Number { unit, .. } => Meaning::Number(*unit),
+            FieldKind::Text { one_of } => Meaning::Text(one_of.clone()),
+        };
+        scope.insert(&field.name, meaning);
+    }
+    let mut found: Vec<Rule> = Vec::new();
+    let Some(node) = keys.node("rules") else { return found };
+    for item in reader::list(node, "`rules`", report).unwrap_or_default() {
+        let Some(keys) = Fields::read(item, item.span(), "a rule", schema::RULE, &[], report) else {
+            continue;
+        };
+        let id = keys.text("id", report);
+        let doc = keys.string("doc", report);
+        let check = keys.text("check", report).and_then(|text| formula(text, report));
+        let (Some(id), Some(check)) = (id, check) else { continue };
+        if !names::check(id, Style::Kebab, "a rule", report) {
+            continue;
+        }
+        if let Some(first) = found.iter().find(|rule| rule.id == id.value) {
+            report.add(
+                Mistake::error(id.span, format!("two rules are called `{}`", id.value))
+                    .and(first.span, "first here"),
+            );
+        }
+        let span = check.top().span;
+        types::check_condition(&check, Place::Rule, "a rule", &scope, report);
+        found.push(Rule { id: id.value.clone(), doc, check, span });
+    }
+    found
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Known {
+    Number(f64),
+    Text(String),
+    Truth(bool),
+    /// The entry has no value for a field, so the outcome is open.
+    Absent,
+}
+
+/// Whether an entry meets a condition; `None` when a value that decides it is absent.
+fn holds(rule: &Formula, values: &BTreeMap<&str, &Value>) -> Option<bool> {
+    let mut known: Vec<Known> = Vec::with_capacity(rule.nodes.len());
+    for node in &rule.nodes {
+        let number = |id: &usize| match known[*id] {
+            Known::Number(value) => Some(value),
+            _ => None,
+        };
+        let truth = |id: &usize| match known[*id] {
+            Known::Truth(value) => Some(value),
+            _ => None,
+        };
+        let of_number = |value: Option<f64>| value.map_or(Known::Absent, Known::Number);
+        let of_truth = |value: Option<bool>| value.map_or(Known::Absent, Known::Truth);
+        let both = |a: &usize, b: &usize, f: fn(f64, f64) -> f64| {
+            of_number(number(a).zip(number(b)).map(|(a, b)| f(a, b)))
+        };
+        let value = match &node.kind {
+            Kind::Number { value, .. } => Known::Number(*value),
+            Kind::Quote(text) => Known::Text(text.clone()),
+            Kind::Name(name) => match values.get(name.as_str()) {
+                Some(Value::Number(value)) => Known::Number(*value),
+                Some(Value::Text(text)) => Known::Text(text.clone()),
+                _ => Known::Absent,
+            },
+            Kind::Negate(a) => of_number(number(a).map(|a| -a)),
+            Kind::Not(a) => of_truth(truth(a).map(|a| !a)),
+            Kind::Power(a, exponent) => of_number(number(a).map(|a| a.powi(*exponent))),
+            Kind::Call(function, arguments) => match function {
+                Function::Given => Known::Truth(known[arguments[0]] != Known::Absent),
+                Function::Floor => of_number(number(&arguments[0]).map(f64::floor)),
+                Function::Ceil => of_number(number(&arguments[0]).map(f64::ceil)),
+                Function::Min | Function::Max | Function::Pow | Function::Finite => {
+                    let all: Option<Vec<f64>> = arguments.iter().map(number).collect();
+                    let fold = |f: fn(f64, f64) -> f64| {
+                        of_number(all.clone().and_then(|all| all.into_iter().reduce(f)))
+                    };
+                    match function {
+                        Function::Min => fold(f64::min),
+                        Function::Max => fold(f64::max),
+                        Function::Pow => fold(crate::eval::pow),
+                        _ => of_truth(all.map(|all| all.iter().all(|value| value.is_finite()))),
+                    }
+                }
+            },
+            Kind::If(c, a, b) => match truth(c) {
+                Some(true) => known[*a].clone(),
+                Some(false) => known[*b].clone(),
+                None => Known::Absent,
+            },
+            Kind::Binary(operator, a, b) => {
+                let (x, y) = (&known[*a], &known[*b]);
+                let compare =
+                    |f: fn(f64, f64) -> bool| of_truth(number(a).zip(number(b)).map(|(a, b)| f(a, b)));
+                let equal = match (x, y) {
+                    (Known::Absent, _) | (_, Known::Absent) => None,
+                    _ => Some(x == y),
+                };
+                let or = |a: Option<bool>, b: Option<bool>| match (a, b) {
+                    (Some(true), _) | (_, Some(true)) => Some(true),
+                    (Some(false), Some(false)) => Some(false),
+                    _ => None,
+                };
+                let not = |a: Option<bool>| a.map(|a| !a);
+                match operator {
+                    Binary::Add => both(a, b, |a, b| a + b),
+                    Binary::Subtract => both(a, b, |a, b| a - b),
+                    Binary::Multiply => both(a, b, |a, b| a * b),
+                    Binary::Divide => both(a, b, |a, b| a / b),
+                    Binary::Less => compare(|a, b| a < b),
+                    Binary::LessEqual => compare(|a, b| a <= b),
+                    Binary::Greater => compare(|a, b| a > b),
+                    Binary::GreaterEqual => compare(|a, b| a >= b),
+                    Binary::Equal => of_truth(equal),
+                    Binary::NotEqual => of_truth(not(equal)),
+                    Binary::And => of_truth(not(or(not(truth(a)), not(truth(b))))),
+                    Binary::Or => of_truth(or(truth(a), truth(b))),
+                    Binary::Implies => of_truth(or(not(truth(a)), truth(b))),
+                    Binary::Iff => of_truth(equal),
+                }
+            }
+            // The type checker keeps these out of rules.
+            Kind::Is(..) | Kind::Substitute(..) | Kind::Monotone { .. } => Known::Absent,
+        };
+        known.push(value);
+    }
+    match known.get(rule.root) {
+        Some(Known::Truth(value)) => Some(*value),
+        _ => None,
+    }
+}

@@ -1,0 +1,490 @@
+//! Names, types and units of formulas.
+
+use crate::contract::Operand;
+use crate::domain::Domain;
+use crate::formula::{Binary, Formula, Function, Kind, Node};
+use crate::report::{Mistake, Report};
+use crate::source::{Span, shorten};
+use crate::suggest;
+use crate::unit::Unit;
+
+use super::reader::unit_mistake;
+
+/// What a (part of a) formula is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Type {
+    /// A number with a unit.
+    Number(Unit),
+    /// A bare 0, which fits any unit.
+    Zero,
+    /// A truth value.
+    Truth,
+    /// A text; only in the rules of a profile table.
+    Text,
+    /// Wrong, and already reported.
+    Unknown,
+}
+
+impl Type {
+    fn what(self) -> &'static str {
+        match self {
+            Type::Number(_) | Type::Zero => "a number",
+            Type::Truth => "a condition",
+            Type::Text => "a text",
+            Type::Unknown => "unknown",
+        }
+    }
+}
+
+/// What a name stands for.
+#[derive(Clone, Debug)]
+pub enum Meaning {
+    /// A quantity or an equation with its unit; a quantity's domain too.
+    Value(Operand, Unit, Option<Domain>),
+    /// A classifier and its variants.
+    Classifier(Vec<String>),
+    /// A numeric field of a profile table.
+    Number(Unit),
+    /// A text field and what it may be.
+    Text(Vec<String>),
+    /// A profile table, which has no value.
+    Table,
+    /// A quantity or an equation whose mistake has been reported.
+    Wrong,
+}
+
+/// All names a formula may use, in the order of the file.
+#[derive(Clone, Debug, Default)]
+pub struct Scope {
+    names: std::collections::BTreeMap<String, Meaning>,
+}
+
+impl Scope {
+    /// Adds a name.
+    pub fn insert(&mut self, name: &str, meaning: Meaning) {
+        self.names.insert(name.to_owned(), meaning);
+    }
+
+    /// What a name stands for.
+    pub fn get(&self, name: &str) -> Option<&Meaning> {
+        self.names.get(name)
+    }
+
+    fn unknown(&self, name: &str, span: Span) -> Mistake {
+        let known = self.names.keys().map(String::as_str);
+        let mistake = Mistake::error(span, format!("unknown name `{}`", shorten(name)));
+        match suggest::closest(name, known) {
+            Some(near) => mistake.label(format!("did you mean `{near}`?")),
+            None => mistake.note("a name is a quantity or an equation of this contract"),
+        }
+    }
+}
+
+/// Where a formula stands decides what it may contain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// An equation or the condition of a classifier's case.
+    Equation,
+    /// The condition of a recommendation: classifiers may be asked.
+    Recommendation,
+    /// An obligation: directions, substitutions and `finite` too.
+    Obligation,
+    /// A rule of a profile table: texts and `given` too.
+    Rule,
+}
+
+/// Checks a formula and returns what it is as a whole.
+pub fn check(formula: &Formula, place: Place, scope: &Scope, report: &mut Report) -> Type {
+    let mut checker =
+        Checker { formula, place, scope, report, types: Vec::with_capacity(formula.nodes.len()) };
+    for node in &formula.nodes {
+        let found = checker.node(node);
+        checker.types.push(found);
+    }
+    checker.types[formula.root]
+}
+
+/// Checks a formula that must be a number of this unit.
+pub fn check_number(formula: &Formula, wanted: Unit, what: &str, scope: &Scope, report: &mut Report) {
+    let span = formula.top().span;
+    match check(formula, Place::Equation, scope, report) {
+        Type::Number(found) if found != wanted => report.add(unit_mistake(span, found, wanted, what)),
+        Type::Number(_) | Type::Zero | Type::Unknown => {}
+        other => report.add(Mistake::error(span, format!("{what} must be a number, not {}", other.what()))),
+    }
+}
+
+/// Checks a formula that must be a condition.
+pub fn check_condition(formula: &Formula, place: Place, what: &str, scope: &Scope, report: &mut Report) {
+    match check(formula, place, scope, report) {
+        Type::Truth | Type::Unknown => {}
+        other => report.add(
+            Mistake::error(formula.top().span, format!("{what} must be a condition, not {}", other.what()))
+                .note("compare: `a < b`, `a <= b`, `a == b`"),
+        ),
+    }
+}
+
+struct Checker<'a> {
+    formula: &'a Formula,
+    place: Place,
+    scope: &'a Scope,
+    report: &'a mut Report,
+    types: Vec<Type>,
+}
+
+impl Checker<'_> {
+    fn span(&self, id: usize) -> Span {
+        self.formula.nodes[id].span
+    }
+
+    fn node(&mut self, node: &Node) -> Type {
+        match &node.kind {
+            Kind::Number { value, unit: None } if *value == 0.0 => Type::Zero,
+            Kind::Number { unit: None, .. } => Type::Number(Unit::ONE),
+            Kind::Number { value, unit: Some((unit, text)) } => self.literal(node.span, *value, *unit, text),
+            Kind::Name(name) => self.name(name, node.span),
+            Kind::Quote(_) if self.place == Place::Rule => Type::Text,
+            Kind::Quote(_) => self.misplaced(node.span, "a quoted text", "the rules of a profile table"),
+            Kind::Negate(a) => self.number(*a),
+            Kind::Not(a) => {
+                self.truth(*a);
+                Type::Truth
+            }
+            Kind::Binary(operator, a, b) => self.binary(*operator, *a, *b),
+            Kind::Power(a, exponent) => match self.number(*a) {
+                Type::Number(unit) => Type::Number(unit.power(*exponent)),
+                other => other,
+            },
+            Kind::Call(function, arguments) => self.call(*function, arguments, node.span),
+            Kind::If(condition, a, b) => {
+                self.truth(*condition);
+                let (yes, no) = (self.number(*a), self.number(*b));
+                self.unify(yes, no, *a, *b, "the two branches")
+            }
+            Kind::Is(name, variant, span) => self.is(name, variant, *span, node.span),
+            Kind::Substitute(name, replaced) => self.substitute(name, replaced, node.span),
+            Kind::Monotone { of, variable, .. } => {
+                if self.place != Place::Obligation {
+                    return self.misplaced(node.span, "a direction", "an obligation");
+                }
+                self.number(*of);
+                self.quantity(&variable.0, variable.1);
+                Type::Truth
+            }
+        }
+    }
+
+    fn misplaced(&mut self, span: Span, what: &str, allowed: &str) -> Type {
+        self.report.add(Mistake::error(span, format!("{what} stands only in {allowed}")));
+        Type::Unknown
+    }
+
+    /// A ratio of units of one dimension is a conversion, and must be exactly right.
+    fn literal(&mut self, span: Span, value: f64, unit: Unit, text: &str) -> Type {
+        let is_ratio = unit.is_dimensionless() && text.contains(['/', '÷']);
+        if is_ratio && value != unit.conversion() {
+            let right = crate::formula::number(unit.conversion());
+            self.report.add(
+                Mistake::error(
+                    span,
+                    format!("wrong conversion: 1 = {right} [{text}], not {}", crate::formula::number(value)),
+                )
+                .label(format!("write `{right} [{text}]`")),
+            );
+            return Type::Unknown;
+        }
+        Type::Number(unit)
+    }
+
+    fn name(&mut self, name: &str, span: Span) -> Type {
+        match self.scope.get(name) {
+            Some(Meaning::Value(_, unit, _) | Meaning::Number(unit)) => Type::Number(*unit),
+            Some(Meaning::Text(_)) => Type::Text,
+            Some(Meaning::Classifier(variants)) => {
+                let first = variants.first().map_or("", String::as_str);
+                self.report.add(
+                    Mistake::error(span, format!("`{name}` is a classifier, not a number")).note(format!(
+                        "ask it with `{name} is {first}`, in a recommendation or an obligation"
+                    )),
+                );
+                Type::Unknown
+            }
+            Some(Meaning::Table) => {
+                self.report
+                    .add(Mistake::error(span, format!("`{name}` is a profile table and has no value here")));
+                Type::Unknown
+            }
+            Some(Meaning::Wrong) => Type::Unknown,
+            None => {
+                self.report.add(self.scope.unknown(name, span));
+                Type::Unknown
+            }
+        }
+    }
+
+    fn number(&mut self, id: usize) -> Type {
+        match self.types[id] {
+            found @ (Type::Truth | Type::Text) => {
+                self.report.add(Mistake::error(
+                    self.span(id),
+                    format!("a number should stand here, not {}", found.what()),
+                ));
+                Type::Unknown
+            }
+            found => found,
+        }
+    }
+
+    fn truth(&mut self, id: usize) {
+        let found = self.types[id];
+        if !matches!(found, Type::Truth | Type::Unknown) {
+            self.report.add(
+                Mistake::error(self.span(id), format!("a condition should stand here, not {}", found.what()))
+                    .note("compare: `a < b`, `a <= b`, `a == b`"),
+            );
+        }
+    }
+
+    /// Both must have one unit; a bare 0 takes the other's.
+    fn unify(&mut self, a: Type, b: Type, left: usize, right: usize, what: &str) -> Type {
+        match (a, b) {
+            (Type::Zero, other) | (other, Type::Zero) => other,
+            (Type::Number(x), Type::Number(y)) if x == y => a,
+            (Type::Number(x), Type::Number(y)) => {
+                let mut mistake = if x.same_dimension(y) {
+                    let (off, fix) = y.missing_factor(x);
+                    Mistake::error(
+                        self.span(right),
+                        format!("{what} differ in scale, {x} and {y}: off by {off}: {fix}"),
+                    )
+                } else {
+                    Mistake::error(self.span(right), format!("{what} have different units, {x} and {y}"))
+                };
+                mistake =
+                    mistake.label(format!("this is in {y}")).and(self.span(left), format!("this is in {x}"));
+                self.report.add(mistake);
+                Type::Unknown
+            }
+            _ => Type::Unknown,
+        }
+    }
+
+    fn binary(&mut self, operator: Binary, a: usize, b: usize) -> Type {
+        if matches!(operator, Binary::And | Binary::Or | Binary::Implies | Binary::Iff) {
+            self.truth(a);
+            self.truth(b);
+            return Type::Truth;
+        }
+        if (self.types[a], self.types[b]) == (Type::Text, Type::Text)
+            && matches!(operator, Binary::Equal | Binary::NotEqual)
+        {
+            self.check_texts(a, b);
+            return Type::Truth;
+        }
+        let (left, right) = (self.number(a), self.number(b));
+        match operator {
+            Binary::Add => self.unify(left, right, a, b, "the terms of a sum"),
+            Binary::Subtract => self.unify(left, right, a, b, "the terms of a difference"),
+            Binary::Multiply | Binary::Divide => {
+                if operator == Binary::Divide {
+                    self.divisor(b);
+                }
+                let unit = |found| match found {
+                    Type::Number(unit) => Some(unit),
+                    Type::Zero => Some(Unit::ONE),
+                    _ => None,
+                };
+                match (unit(left), unit(right)) {
+                    (Some(x), Some(y)) if operator == Binary::Multiply => Type::Number(x.times(y)),
+                    (Some(x), Some(y)) => Type::Number(x.over(y)),
+                    _ => Type::Unknown,
+                }
+            }
+            _ => {
+                self.unify(left, right, a, b, "the two sides of a comparison");
+                Type::Truth
+            }
+        }
+    }
+
+    /// A text that a field can never be is a typing mistake in the rule.
+    fn check_texts(&mut self, a: usize, b: usize) {
+        for (field, text) in [(a, b), (b, a)] {
+            let (Kind::Name(name), Kind::Quote(quoted)) =
+                (&self.formula.nodes[field].kind, &self.formula.nodes[text].kind)
+            else {
+                continue;
+            };
+            if let Some(Meaning::Text(one_of)) = self.scope.get(name)
+                && !one_of.is_empty()
+                && !one_of.contains(quoted)
+            {
+                self.report.add(
+                    Mistake::error(self.span(text), format!("`{name}` is never \"{}\"", shorten(quoted)))
+                        .note(format!("allowed: {}", one_of.join(", "))),
+                );
+            }
+        }
+    }
+
+    fn divisor(&mut self, id: usize) {
+        match &self.formula.nodes[id].kind {
+            Kind::Number { value, .. } if *value == 0.0 => {
+                self.report.add(Mistake::error(self.span(id), "division by zero"));
+            }
+            Kind::Name(name) => {
+                if let Some(Meaning::Value(_, _, Some(domain))) = self.scope.get(name)
+                    && domain.contains(0.0)
+                {
+                    self.report.add(
+                        Mistake::error(
+                            self.span(id),
+                            format!("division by `{name}`, whose domain {domain} contains zero"),
+                        )
+                        .note("narrow the domain, for example to `> 0`"),
+                    );
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn call(&mut self, function: Function, arguments: &[usize], span: Span) -> Type {
+        let first = arguments[0];
+        match function {
+            Function::Min | Function::Max => {
+                let mut found = self.number(first);
+                for &argument in &arguments[1..] {
+                    let next = self.number(argument);
+                    found = self.unify(
+                        found,
+                        next,
+                        first,
+                        argument,
+                        &format!("the values of `{}`", function.name()),
+                    );
+                }
+                found
+            }
+            Function::Floor | Function::Ceil => self.number(first),
+            Function::Pow => self.pow(first, arguments[1]),
+            Function::Finite if self.place == Place::Obligation => {
+                self.number(first);
+                Type::Truth
+            }
+            Function::Finite => self.misplaced(span, "`finite`", "an obligation"),
+            Function::Given if self.place == Place::Rule => {
+                if !matches!(self.formula.nodes[first].kind, Kind::Name(_)) {
+                    self.report
+                        .add(Mistake::error(self.span(first), "`given` asks for a field of the table"));
+                }
+                Type::Truth
+            }
+            Function::Given => self.misplaced(span, "`given`", "the rules of a profile table"),
+        }
+    }
+
+    fn pow(&mut self, base: usize, exponent: usize) -> Type {
+        if let Type::Number(unit) = self.number(base)
+            && unit != Unit::ONE
+        {
+            self.report.add(
+                Mistake::error(
+                    self.span(base),
+                    format!("the base of `pow` must be a plain number, not in {unit}"),
+                )
+                .note("a unit has a fixed power only: write `x ^ 2`"),
+            );
+        }
+        self.number(exponent);
+        let domain = match &self.formula.nodes[exponent].kind {
+            Kind::Name(name) => match self.scope.get(name) {
+                Some(Meaning::Value(Operand::Quantity(_), _, Some(domain))) => Some(domain),
+                _ => None,
+            },
+            _ => None,
+        };
+        let fits = domain
+            .is_some_and(|domain| domain.integer && domain.low >= 0.0 && domain.high <= crate::eval::MAX_POW);
+        if !fits {
+            self.report.add(
+                Mistake::error(
+                    self.span(exponent),
+                    "the exponent of `pow` must be a quantity with an integer domain from 0 to 65536",
+                )
+                .note("a fixed power is written `x ^ 2`"),
+            );
+        }
+        Type::Number(Unit::ONE)
+    }
+
+    fn is(&mut self, name: &str, variant: &str, variant_span: Span, span: Span) -> Type {
+        if !matches!(self.place, Place::Recommendation | Place::Obligation) {
+            return self.misplaced(span, "`is`", "a recommendation or an obligation");
+        }
+        match self.scope.get(name) {
+            Some(Meaning::Classifier(variants)) => {
+                if !variants.iter().any(|known| known == variant) {
+                    let mut mistake =
+                        Mistake::error(variant_span, format!("`{name}` has no case `{}`", shorten(variant)));
+                    if let Some(near) = suggest::closest(variant, variants.iter().map(String::as_str)) {
+                        mistake = mistake.label(format!("did you mean `{near}`?"));
+                    }
+                    self.report.add(mistake.note(format!("its cases: {}", variants.join(", "))));
+                }
+            }
+            Some(Meaning::Wrong) => {}
+            Some(_) => self.report.add(Mistake::error(span, format!("`{name}` is not a classifier"))),
+            None => self.report.add(self.scope.unknown(name, span)),
+        }
+        Type::Truth
+    }
+
+    fn quantity(&mut self, name: &str, span: Span) -> Option<Unit> {
+        match self.scope.get(name) {
+            Some(Meaning::Value(Operand::Quantity(_), unit, _)) => return Some(*unit),
+            Some(Meaning::Wrong) => {}
+            Some(_) => self.report.add(
+                Mistake::error(span, format!("`{name}` is not a quantity"))
+                    .note("only inputs vary; name a quantity of this contract"),
+            ),
+            None => self.report.add(self.scope.unknown(name, span)),
+        }
+        None
+    }
+
+    fn substitute(&mut self, name: &str, replaced: &[(String, Span, usize)], span: Span) -> Type {
+        if self.place != Place::Obligation {
+            return self.misplaced(span, "a substitution", "an obligation");
+        }
+        for (i, (quantity, at, by)) in replaced.iter().enumerate() {
+            if replaced[..i].iter().any(|(before, ..)| before == quantity) {
+                self.report.add(Mistake::error(*at, format!("`{quantity}` is replaced twice")));
+            }
+            let wanted = self.quantity(quantity, *at);
+            if let (Some(wanted), Type::Number(found)) = (wanted, self.number(*by))
+                && wanted != found
+            {
+                self.report.add(unit_mistake(
+                    self.span(*by),
+                    found,
+                    wanted,
+                    &format!("the new value of `{quantity}`"),
+                ));
+            }
+        }
+        match self.scope.get(name) {
+            Some(Meaning::Value(Operand::Equation(_), unit, _)) => Type::Number(*unit),
+            Some(Meaning::Wrong) => Type::Unknown,
+            Some(_) => {
+                self.report.add(Mistake::error(span, format!("`{name}` is not an equation")));
+                Type::Unknown
+            }
+            None => {
+                self.report.add(self.scope.unknown(name, span));
+                Type::Unknown
+            }
+        }
+    }
+}

@@ -1,0 +1,806 @@
+//! The Rust module of a contract: const functions, profile constants, classifiers, inputs and outputs.
+//!
+//! The generated code needs only `::core`, allocates nothing and contains no unsafe block. Equations become
+//! functions of their direct operands; [`eval`](crate::eval) computes the same bits.
+
+use proc_macro2::{Ident, Literal, Span, TokenStream};
+use quote::quote;
+
+use crate::check::names::camel;
+use crate::contract::{
+    Classifier, Contract, Equation, Field, FieldKind, ObligationKind, Operand, Priority, Quantity, Table,
+    Value,
+};
+use crate::domain::Domain;
+use crate::formula::{self, Binary, Formula, Function, Kind, NodeId};
+
+/// The items of the contract's module, without the `mod` around them.
+pub fn items(contract: &Contract) -> TokenStream {
+    let parts = [
+        about(contract),
+        helpers(contract),
+        contract.equations.iter().map(|equation| self::equation(contract, equation)).collect(),
+        contract.classifiers.iter().map(|classifier| self::classifier(contract, classifier)).collect(),
+        inputs(contract),
+        outputs(contract),
+        contract.profiles.iter().map(|table| self::table(contract, table)).collect(),
+        recommendations(contract),
+        obligations(contract),
+    ];
+    parts.into_iter().collect()
+}
+
+/// `pub mod name { ... }` around the items, with the attributes that keep a strict consumer quiet.
+pub fn module(contract: &Contract, visibility: &TokenStream, name: &Ident) -> TokenStream {
+    let items = items(contract);
+    let doc = docs(&[
+        contract.metadata.description.clone(),
+        format!("Generated from `{}`, version {}.", file(contract), contract.metadata.version),
+    ]);
+    quote! {
+        #doc
+        #[allow(dead_code, unreachable_pub, clippy::all)]
+        #visibility mod #name {
+            #items
+        }
+    }
+}
+
+/// The module name that a contract has unless the caller chooses one: its id with `_` for `-`.
+pub fn module_name(id: &str) -> String {
+    id.replace('-', "_")
+}
+
+fn file(contract: &Contract) -> &str {
+    contract.source.name.rsplit(['/', '\\']).next().unwrap_or_default()
+}
+
+fn ident(name: &str) -> Ident {
+    Ident::new(name, Span::call_site())
+}
+
+/// `#[doc]` lines; paragraphs are separated by an empty line, empty ones are left out.
+fn docs(paragraphs: &[String]) -> TokenStream {
+    let mut lines: Vec<String> = Vec::new();
+    for paragraph in paragraphs.iter().filter(|paragraph| !paragraph.trim().is_empty()) {
+        if !lines.is_empty() {
+            lines.push(String::new());
+        }
+        lines.extend(paragraph.lines().map(str::to_owned));
+    }
+    let lines = lines.iter().map(|line| if line.is_empty() { String::new() } else { format!(" {line}") });
+    quote! { #(#[doc = #lines])* }
+}
+
+/// Brackets in prose are not links.
+fn prose(text: &str) -> String {
+    text.replace('[', "\\[").replace(']', "\\]")
+}
+
+/// A finite number as a Rust literal that reads back as the same f64.
+fn number(value: f64) -> TokenStream {
+    let text = formula::number(value.abs());
+    let text = if text.contains(['.', 'e']) { text } else { format!("{text}.0") };
+    let literal: Literal = text.parse().unwrap_or_else(|_| Literal::f64_unsuffixed(value.abs()));
+    if value.is_sign_negative() { quote!(-#literal) } else { quote!(#literal) }
+}
+
+fn about(contract: &Contract) -> TokenStream {
+    let meta = &contract.metadata;
+    let (id, version, description, sha256) =
+        (&meta.id, &meta.version, &meta.description, &contract.source.sha256);
+    quote! {
+        /// What a contract says of itself.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub struct Contract {
+            /// The name.
+            pub id: &'static str,
+            /// The semantic version.
+            pub version: &'static str,
+            /// What it models.
+            pub description: &'static str,
+            /// SHA-256 of the file.
+            pub sha256: &'static str,
+        }
+        /// The contract this module was generated from.
+        pub const CONTRACT: Contract =
+            Contract { id: #id, version: #version, description: #description, sha256: #sha256 };
+    }
+}
+
+/// The private functions that the formulas of this contract need.
+fn helpers(contract: &Contract) -> TokenStream {
+    let formulas: Vec<&Formula> = (contract.equations.iter().map(|equation| &equation.expression.formula))
+        .chain(
+            contract
+                .classifiers
+                .iter()
+                .flat_map(|c| c.cases.iter().filter_map(|case| Some(&case.condition.as_ref()?.formula))),
+        )
+        .chain(contract.recommendations.iter().map(|advice| &advice.when.formula))
+        .collect();
+    let calls = |wanted: Function| {
+        formulas.iter().any(|formula| {
+            formula
+                .nodes
+                .iter()
+                .any(|node| matches!(node.kind, Kind::Call(function, _) if function == wanted))
+        })
+    };
+    let powers = formulas.iter().any(|formula| {
+        formula.nodes.iter().any(|node| matches!(node.kind, Kind::Power(base, _) if !is_atom(formula, base)))
+    });
+    let mut helpers = TokenStream::new();
+    if calls(Function::Min) {
+        helpers.extend(quote! {
+            #[inline]
+            const fn min(a: f64, b: f64) -> f64 {
+                if a < b { a } else { b }
+            }
+        });
+    }
+    if calls(Function::Max) {
+        helpers.extend(quote! {
+            #[inline]
+            const fn max(a: f64, b: f64) -> f64 {
+                if a > b { a } else { b }
+            }
+        });
+    }
+    if calls(Function::Floor) || calls(Function::Ceil) {
+        // `f64::floor` is neither const nor in core at the oldest supported compiler.
+        helpers.extend(quote! {
+            #[inline]
+            const fn truncate(x: f64) -> f64 {
+                // From 2^52 on every f64 is whole; the sign survives for -0.
+                if x.abs() < 4503599627370496.0 { (x as i64 as f64).copysign(x) } else { x }
+            }
+        });
+    }
+    if calls(Function::Floor) {
+        helpers.extend(quote! {
+            #[inline]
+            const fn floor(x: f64) -> f64 {
+                let whole = truncate(x);
+                if whole > x { whole - 1.0 } else { whole }
+            }
+        });
+    }
+    if calls(Function::Ceil) {
+        helpers.extend(quote! {
+            #[inline]
+            const fn ceil(x: f64) -> f64 {
+                let whole = truncate(x);
+                if whole < x { whole + 1.0 } else { whole }
+            }
+        });
+    }
+    if calls(Function::Pow) {
+        helpers.extend(quote! {
+            const fn pow(base: f64, exponent: f64) -> f64 {
+                let mut product = 1.0;
+                // A domain keeps the exponent from 0 to 65536; the cast keeps any other value from hanging.
+                let mut left = if exponent > 65536.0 { 65536 } else { exponent as u32 };
+                while left > 0 {
+                    product *= base;
+                    left -= 1;
+                }
+                product
+            }
+        });
+    }
+    if powers {
+        helpers.extend(quote! {
+            const fn power(base: f64, exponent: u32) -> f64 {
+                let mut product = base;
+                let mut done = 1;
+                while done < exponent {
+                    product *= base;
+                    done += 1;
+                }
+                product
+            }
+        });
+    }
+    helpers
+}
+
+fn is_atom(formula: &Formula, id: NodeId) -> bool {
+    matches!(formula.nodes[id].kind, Kind::Name(_) | Kind::Number { .. })
+}
+
+/// Rust's own precedence, so that only the parentheses that are needed are written.
+mod level {
+    pub const ANY: u8 = 0;
+    pub const OR: u8 = 1;
+    pub const AND: u8 = 2;
+    pub const COMPARE: u8 = 3;
+    pub const ADD: u8 = 4;
+    pub const MULTIPLY: u8 = 5;
+    pub const UNARY: u8 = 6;
+    pub const ATOM: u8 = 7;
+}
+
+/// Translates formulas; `name` says how a quantity or an equation is written, `class` how a classifier's result is.
+struct Translator<'a> {
+    formula: &'a Formula,
+    name: &'a dyn Fn(&str) -> TokenStream,
+    class: &'a dyn Fn(&str) -> TokenStream,
+}
+
+impl Translator<'_> {
+    fn whole(&self) -> TokenStream {
+        self.node(self.formula.root, level::ANY)
+    }
+
+    fn node(&self, id: NodeId, least: u8) -> TokenStream {
+        let (tokens, own) = self.bare(id);
+        if own < least { quote!((#tokens)) } else { tokens }
+    }
+
+    fn bare(&self, id: NodeId) -> (TokenStream, u8) {
+        match &self.formula.nodes[id].kind {
+            Kind::Number { value, .. } => (number(*value), level::ATOM),
+            Kind::Name(name) => ((self.name)(name), level::ATOM),
+            Kind::Negate(a) => {
+                let a = self.node(*a, level::UNARY);
+                (quote!(-#a), level::UNARY)
+            }
+            Kind::Not(a) => {
+                let a = self.node(*a, level::UNARY);
+                (quote!(!#a), level::UNARY)
+            }
+            Kind::Binary(operator, a, b) => self.binary(*operator, *a, *b),
+            Kind::Power(a, exponent) => self.power(*a, *exponent),
+            Kind::Call(function, arguments) => self.call(*function, arguments),
+            Kind::If(c, a, b) => {
+                let (c, a, b) =
+                    (self.node(*c, level::ANY), self.node(*a, level::ANY), self.node(*b, level::ANY));
+                // As a statement's first token an `if` would end the expression, so it never stands bare in one.
+                (quote!(if #c { #a } else { #b }), level::ANY)
+            }
+            Kind::Is(name, variant, _) => {
+                let (value, kind, variant) = ((self.class)(name), ident(&camel(name)), ident(variant));
+                (quote!(::core::matches!(#value, #kind::#variant)), level::ATOM)
+            }
+            // The type checker keeps these out of everything that becomes a function.
+            Kind::Quote(_) | Kind::Substitute(..) | Kind::Monotone { .. } => (quote!(), level::ATOM),
+        }
+    }
+
+    fn binary(&self, operator: Binary, a: NodeId, b: NodeId) -> (TokenStream, u8) {
+        let infix = |symbol: TokenStream, own: u8, left: u8| {
+            let (a, b) = (self.node(a, left), self.node(b, own + 1));
+            (quote!(#a #symbol #b), own)
+        };
+        // Comparisons do not chain in Rust either, so their left side is parenthesized too.
+        let compare = |symbol: TokenStream| infix(symbol, level::COMPARE, level::COMPARE + 1);
+        match operator {
+            Binary::Add => infix(quote!(+), level::ADD, level::ADD),
+            Binary::Subtract => infix(quote!(-), level::ADD, level::ADD),
+            Binary::Multiply => infix(quote!(*), level::MULTIPLY, level::MULTIPLY),
+            Binary::Divide => infix(quote!(/), level::MULTIPLY, level::MULTIPLY),
+            Binary::Less => compare(quote!(<)),
+            Binary::LessEqual => compare(quote!(<=)),
+            Binary::Greater => compare(quote!(>)),
+            Binary::GreaterEqual => compare(quote!(>=)),
+            Binary::Equal | Binary::Iff => compare(quote!(==)),
+            Binary::NotEqual => compare(quote!(!=)),
+            Binary::And => infix(quote!(&&), level::AND, level::AND),
+            Binary::Or => infix(quote!(||), level::OR, level::OR),
+            Binary::Implies => {
+                let (a, b) = (self.node(a, level::UNARY), self.node(b, level::AND));
+                (quote!(!#a || #b), level::OR)
+            }
+        }
+    }
+
+    fn power(&self, base: NodeId, exponent: i32) -> (TokenStream, u8) {
+        if exponent == 0 {
+            return (number(1.0), level::ATOM);
+        }
+        let times = exponent.unsigned_abs();
+        let (product, own) = if times == 1 {
+            (self.node(base, level::MULTIPLY), level::MULTIPLY)
+        } else if is_atom(self.formula, base) {
+            let factors = (0..times).map(|_| self.node(base, level::UNARY));
+            (quote!(#(#factors)**), level::MULTIPLY)
+        } else {
+            let (base, times) = (self.node(base, level::ANY), Literal::u32_unsuffixed(times));
+            (quote!(power(#base, #times)), level::ATOM)
+        };
+        if exponent > 0 {
+            (product, own)
+        } else {
+            let product = if own == level::ATOM { product } else { quote!((#product)) };
+            (quote!(1.0 / #product), level::MULTIPLY)
+        }
+    }
+
+    fn call(&self, function: Function, arguments: &[NodeId]) -> (TokenStream, u8) {
+        let name = ident(function.name());
+        let mut values = arguments.iter().map(|id| self.node(*id, level::ANY));
+        let first = values.next().unwrap_or_default();
+        let tokens = match function {
+            Function::Min | Function::Max | Function::Pow => {
+                values.fold(first, |left, right| quote!(#name(#left, #right)))
+            }
+            Function::Floor | Function::Ceil => quote!(#name(#first)),
+            Function::Finite => quote!((#first).is_finite()),
+            Function::Given => quote!(),
+        };
+        (tokens, level::ATOM)
+    }
+}
+
+fn unit_of(contract: &Contract, operand: Operand) -> (&str, Option<&Domain>) {
+    match operand {
+        Operand::Quantity(index) => {
+            let quantity = &contract.quantities[index];
+            (&quantity.unit_text, Some(&quantity.domain))
+        }
+        Operand::Equation(index) => (&contract.equations[index].unit_text, None),
+    }
+}
+
+/// One line for each operand: its unit, and its domain or that it is an equation.
+fn operand_docs(contract: &Contract, operands: &[(String, Operand)]) -> String {
+    let line = |(name, operand): &(String, Operand)| {
+        let (unit, domain) = unit_of(contract, *operand);
+        match domain {
+            Some(domain) => format!("- `{name}`: `{unit}`, in `{domain}`"),
+            None => format!("- `{name}`: `{unit}`, the equation of this name"),
+        }
+    };
+    operands.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+fn equation(contract: &Contract, equation: &Equation) -> TokenStream {
+    let name = ident(&equation.name);
+    let operands = &equation.expression.operands;
+    let parameters: Vec<Ident> = operands.iter().map(|(name, _)| ident(name)).collect();
+    let formula = &equation.expression.formula;
+    let body = Translator { formula, name: &bare_name, class: &bare_name }.whole();
+    let doc = docs(&[
+        prose(&equation.doc),
+        format!("`{} = {formula}`, in `{}`.", equation.name, equation.unit_text),
+        operand_docs(contract, operands),
+        format!("From `{}`, `equations.{}`.", file(contract), equation.name),
+    ]);
+    let mut tokens = quote! {
+        #doc
+        #[inline]
+        pub const fn #name(#(#parameters: f64),*) -> f64 {
+            #body
+        }
+    };
+    if let Some(measured) = &equation.bounds {
+        let (check, value) = (ident(&format!("{measured}_within")), ident(measured));
+        // An operand of the right side may have the measured value's name.
+        let rest: Vec<&Ident> = parameters.iter().filter(|parameter| **parameter != value).collect();
+        let doc = docs(&[
+            format!("Whether a measured `{measured}` is possible: `{measured} <= {formula}`."),
+            "False means that the measurement, or an input of the ceiling, is wrong.".into(),
+            format!("From `{}`, `equations.{}`.", file(contract), equation.name),
+        ]);
+        tokens.extend(quote! {
+            #doc
+            #[inline]
+            pub const fn #check(#value: f64 #(, #rest: f64)*) -> bool {
+                #value <= #name(#(#parameters),*)
+            }
+        });
+    }
+    tokens
+}
+
+fn bare_name(name: &str) -> TokenStream {
+    let name = ident(name);
+    quote!(#name)
+}
+
+/// The operands of all conditions of a classifier, in the order in which they are mentioned.
+fn classifier_operands(classifier: &Classifier) -> Vec<(String, Operand)> {
+    let mut operands: Vec<(String, Operand)> = Vec::new();
+    for condition in classifier.cases.iter().filter_map(|case| case.condition.as_ref()) {
+        for operand in &condition.operands {
+            if !operands.contains(operand) {
+                operands.push(operand.clone());
+            }
+        }
+    }
+    operands
+}
+
+fn classifier(contract: &Contract, classifier: &Classifier) -> TokenStream {
+    let kind = ident(&camel(&classifier.name));
+    let function = ident(&classifier.name);
+    let operands = classifier_operands(classifier);
+    let parameters = operands.iter().map(|(name, _)| ident(name));
+    let variants: Vec<Ident> = classifier.cases.iter().map(|case| ident(&case.variant)).collect();
+    let names: Vec<&str> = classifier.cases.iter().map(|case| case.variant.as_str()).collect();
+    let variant_docs = classifier.cases.iter().map(|case| match &case.condition {
+        Some(condition) => format!(" `{}`", condition.formula),
+        None => " Otherwise.".into(),
+    });
+    let mut body = TokenStream::new();
+    for (case, variant) in classifier.cases.iter().zip(&variants) {
+        match &case.condition {
+            Some(condition) => {
+                let condition =
+                    Translator { formula: &condition.formula, name: &bare_name, class: &bare_name }.whole();
+                body.extend(quote!(if #condition { #kind::#variant } else));
+            }
+            None => body.extend(quote!({ #kind::#variant })),
+        }
+    }
+    let origin = format!("From `{}`, `classifiers.{}`.", file(contract), classifier.name);
+    let doc = docs(&[prose(&classifier.doc), origin.clone()]);
+    let function_doc = docs(&[prose(&classifier.doc), operand_docs(contract, &operands), origin]);
+    quote! {
+        #doc
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum #kind {
+            #(#[doc = #variant_docs] #variants,)*
+        }
+        impl #kind {
+            /// All cases, in the order in which they are tried.
+            pub const ALL: &'static [#kind] = &[#(#kind::#variants),*];
+            /// The name of the case, as the contract writes it.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    #(#kind::#variants => #names,)*
+                }
+            }
+        }
+        impl ::core::fmt::Display for #kind {
+            fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                f.pad(self.name())
+            }
+        }
+        #function_doc
+        #[inline]
+        pub const fn #function(#(#parameters: f64),*) -> #kind {
+            #body
+        }
+    }
+}
+
+fn quantity_docs(quantity: &Quantity) -> TokenStream {
+    let default = quantity
+        .default
+        .map(|value| format!(", {} if not given", formula::number(value)))
+        .unwrap_or_default();
+    docs(&[prose(&quantity.doc), format!("In `{}`, `{}`{default}.", quantity.unit_text, quantity.domain)])
+}
+
+/// The condition that a value lies in a domain. NaN and infinities never do.
+fn within(domain: &Domain, value: &TokenStream) -> TokenStream {
+    if !domain.set.is_empty() {
+        let members = domain.set.iter().map(|member| number(*member));
+        return quote!((#(#value == #members)||*));
+    }
+    let (low, high) = (number(domain.low), number(domain.high));
+    let range = quote!(#value >= #low && #value <= #high);
+    if domain.integer { quote!((#range && #value % 1.0 == 0.0)) } else { quote!((#range)) }
+}
+
+fn inputs(contract: &Contract) -> TokenStream {
+    let names: Vec<Ident> = contract.quantities.iter().map(|quantity| ident(&quantity.name)).collect();
+    let field_docs = contract.quantities.iter().map(quantity_docs);
+    let required = contract.quantities.iter().zip(&names).filter(|(quantity, _)| quantity.default.is_none());
+    let required: Vec<&Ident> = required.map(|(_, name)| name).collect();
+    let initial = contract.quantities.iter().zip(&names).map(|(quantity, name)| match quantity.default {
+        Some(value) => {
+            let value = number(value);
+            quote!(#name: #value)
+        }
+        None => quote!(#name),
+    });
+    let checks = contract.quantities.iter().zip(&names).map(|(quantity, name)| {
+        let inside = within(&quantity.domain, &quote!(self.#name));
+        let (text, domain) = (&quantity.name, quantity.domain.to_string());
+        quote! {
+            if !#inside {
+                return ::core::result::Result::Err(OutOfDomain {
+                    quantity: #text,
+                    value: self.#name,
+                    domain: #domain,
+                });
+            }
+        }
+    });
+    let argument = |(name, operand): &(String, Operand)| {
+        let name = ident(name);
+        match operand {
+            Operand::Quantity(_) => quote!(self.#name),
+            Operand::Equation(_) => quote!(#name),
+        }
+    };
+    let equations = contract.order.iter().map(|&index| {
+        let equation = &contract.equations[index];
+        let (name, arguments) = (ident(&equation.name), equation.expression.operands.iter().map(argument));
+        quote!(let #name = #name(#(#arguments),*);)
+    });
+    let classes = contract.classifiers.iter().map(|classifier| {
+        let (name, operands) = (ident(&classifier.name), classifier_operands(classifier));
+        let arguments = operands.iter().map(argument);
+        quote!(let #name = #name(#(#arguments),*);)
+    });
+    let results = output_names(contract);
+    let profiles = contract.profiles.iter().filter_map(|table| {
+        let bound: Vec<&Field> = table.fields.iter().filter(|field| field.quantity.is_some()).collect();
+        if bound.is_empty() {
+            return None;
+        }
+        let (method, module, kind) = (ident(&format!("with_{}", table.name)), ident(&table.name), ident(&camel(&table.name)));
+        let set = bound.iter().map(|field| {
+            let name = ident(&field.name);
+            if field.optional {
+                quote!(#name: match profile.#name { ::core::option::Option::Some(value) => value, ::core::option::Option::None => self.#name })
+            } else {
+                quote!(#name: profile.#name)
+            }
+        });
+        let names = bound.iter().map(|field| format!("`{}`", field.name)).collect::<Vec<_>>().join(", ");
+        let doc = format!(" The same inputs with {names} of this profile.");
+        let rest = if bound.len() < contract.quantities.len() { quote!(, ..self) } else { quote!() };
+        Some(quote! {
+            #[doc = #doc]
+            pub const fn #method(self, profile: &#module::#kind) -> Self {
+                Inputs { #(#set),* #rest }
+            }
+        })
+    });
+    quote! {
+        /// One value for each quantity of the contract.
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        pub struct Inputs {
+            #(#field_docs pub #names: f64,)*
+        }
+        impl Inputs {
+            /// The quantities without a default, in the order of the contract; the others have their default.
+            pub const fn new(#(#required: f64),*) -> Self {
+                Inputs { #(#initial),* }
+            }
+            #(#profiles)*
+            /// Checks every domain, then computes every equation and class.
+            pub const fn evaluate(self) -> ::core::result::Result<Outputs, OutOfDomain> {
+                #(#checks)*
+                #(#equations)*
+                #(#classes)*
+                ::core::result::Result::Ok(Outputs { #(#results),* })
+            }
+        }
+        /// A value outside its quantity's domain.
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        pub struct OutOfDomain {
+            /// The quantity.
+            pub quantity: &'static str,
+            /// The value.
+            pub value: f64,
+            /// The domain as the contract writes it.
+            pub domain: &'static str,
+        }
+        impl ::core::fmt::Display for OutOfDomain {
+            fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                ::core::write!(f, "{} = {} is outside its domain {}", self.quantity, self.value, self.domain)
+            }
+        }
+        impl ::core::error::Error for OutOfDomain {}
+    }
+}
+
+fn output_names(contract: &Contract) -> Vec<Ident> {
+    let equations = contract.equations.iter().map(|equation| ident(&equation.name));
+    equations.chain(contract.classifiers.iter().map(|classifier| ident(&classifier.name))).collect()
+}
+
+fn outputs(contract: &Contract) -> TokenStream {
+    let equations = contract.equations.iter().map(|equation| {
+        let name = ident(&equation.name);
+        let doc = docs(&[prose(&equation.doc), format!("In `{}`.", equation.unit_text)]);
+        quote!(#doc pub #name: f64,)
+    });
+    let classes = contract.classifiers.iter().map(|classifier| {
+        let (name, kind) = (ident(&classifier.name), ident(&camel(&classifier.name)));
+        let doc = docs(&[prose(&classifier.doc), "One of the classifier's cases.".into()]);
+        quote!(#doc pub #name: #kind,)
+    });
+    quote! {
+        /// Everything the contract computes.
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        pub struct Outputs {
+            #(#equations)*
+            #(#classes)*
+        }
+    }
+}
+
+fn table(contract: &Contract, table: &Table) -> TokenStream {
+    let (module, kind) = (ident(&table.name), ident(&camel(&table.name)));
+    let names: Vec<Ident> = table.fields.iter().map(|field| ident(&field.name)).collect();
+    let fields = table.fields.iter().zip(&names).map(|(field, name)| {
+        let (doc, plain) = match &field.kind {
+            FieldKind::Number { unit_text, domain, .. } => {
+                (format!("In `{unit_text}`, `{domain}`."), quote!(f64))
+            }
+            FieldKind::Text { one_of } if one_of.is_empty() => (String::new(), quote!(&'static str)),
+            FieldKind::Text { one_of } => {
+                (format!("One of `{}`.", one_of.join("`, `")), quote!(&'static str))
+            }
+        };
+        let doc = docs(&[prose(&field.doc), doc]);
+        let kind = if field.optional { quote!(::core::option::Option<#plain>) } else { plain };
+        quote!(#doc pub #name: #kind,)
+    });
+    let constants: Vec<Ident> =
+        table.entries.iter().map(|entry| ident(&entry.name.to_ascii_uppercase())).collect();
+    let entries = table.entries.iter().zip(&constants).map(|(entry, constant)| {
+        let values = table.fields.iter().zip(&names).zip(&entry.values).map(|((field, name), value)| {
+            let plain = match value {
+                Value::Absent => return quote!(#name: ::core::option::Option::None),
+                Value::Number(value) => number(*value),
+                Value::Text(text) => quote!(#text),
+            };
+            if field.optional { quote!(#name: ::core::option::Option::Some(#plain)) } else { quote!(#name: #plain) }
+        });
+        let (text, about, source, as_of) = (&entry.name, &entry.doc, &entry.source, &entry.as_of);
+        let doc = docs(&[prose(about), prose(&format!("Source: {source}, as of {as_of}."))]);
+        quote! {
+            #doc
+            pub const #constant: #kind = #kind { name: #text, doc: #about, #(#values,)* source: #source, as_of: #as_of };
+        }
+    });
+    let doc = docs(&[prose(&table.doc), format!("From `{}`, `profiles.{}`.", file(contract), table.name)]);
+    quote! {
+        #doc
+        pub mod #module {
+            #doc
+            #[derive(Clone, Copy, Debug, PartialEq)]
+            pub struct #kind {
+                /// The name in the contract.
+                pub name: &'static str,
+                /// What it is.
+                pub doc: &'static str,
+                #(#fields)*
+                /// Where the figures come from.
+                pub source: &'static str,
+                /// The day they were taken.
+                pub as_of: &'static str,
+            }
+            #(#entries)*
+            /// All entries, in the order of the contract.
+            pub const ALL: &[#kind] = &[#(#constants),*];
+            /// The entry of this name.
+            pub const fn by_name(name: &str) -> ::core::option::Option<&'static #kind> {
+                let wanted = name.as_bytes();
+                let mut i = 0;
+                while i < ALL.len() {
+                    let known = ALL[i].name.as_bytes();
+                    let mut same = known.len() == wanted.len();
+                    let mut j = 0;
+                    while same && j < known.len() {
+                        same = known[j] == wanted[j];
+                        j += 1;
+                    }
+                    if same {
+                        return ::core::option::Option::Some(&ALL[i]);
+                    }
+                    i += 1;
+                }
+                ::core::option::Option::None
+            }
+        }
+    }
+}
+
+fn recommendations(contract: &Contract) -> TokenStream {
+    if contract.recommendations.is_empty() {
+        return TokenStream::new();
+    }
+    let mut sorted: Vec<_> = contract.recommendations.iter().collect();
+    sorted.sort_by_key(|advice| advice.priority);
+    let count = Literal::usize_unsuffixed(sorted.len());
+    let name = |name: &str| {
+        let from = if contract.quantity(name).is_some() { quote!(inputs) } else { quote!(outputs) };
+        let name = ident(name);
+        quote!(#from.#name)
+    };
+    let steps = sorted.iter().map(|advice| {
+        let when = Translator { formula: &advice.when.formula, name: &name, class: &name }.whole();
+        let (text, about) = (&advice.name, &advice.text);
+        let priority = ident(match advice.priority {
+            Priority::High => "High",
+            Priority::Medium => "Medium",
+            Priority::Low => "Low",
+        });
+        quote! {
+            if #when {
+                found[count] = ::core::option::Option::Some(Recommendation {
+                    name: #text,
+                    priority: Priority::#priority,
+                    text: #about,
+                });
+                count += 1;
+            }
+        }
+    });
+    let doc = docs(&[
+        "The advice that applies, most urgent first; the rest of the array is `None`.".into(),
+        format!("From `{}`, `recommendations`.", file(contract)),
+    ]);
+    quote! {
+        /// How urgent an advice is.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Priority {
+            /// Do it first.
+            High,
+            /// Do it next.
+            Medium,
+            /// Do it when there is time.
+            Low,
+        }
+        /// An advice.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub struct Recommendation {
+            /// The name in the contract.
+            pub name: &'static str,
+            /// How urgent it is.
+            pub priority: Priority,
+            /// What to do.
+            pub text: &'static str,
+        }
+        #doc
+        #[allow(unused_variables, unused_assignments)]
+        pub const fn recommendations(inputs: &Inputs, outputs: &Outputs) -> [::core::option::Option<Recommendation>; #count] {
+            let mut found = [::core::option::Option::None; #count];
+            let mut count = 0;
+            #(#steps)*
+            found
+        }
+    }
+}
+
+fn obligations(contract: &Contract) -> TokenStream {
+    let entries = contract.obligations.iter().map(|obligation| {
+        let (id, formal, doc) = (&obligation.id, obligation.formula.to_string(), &obligation.doc);
+        let kind = match obligation.kind {
+            ObligationKind::Bound => "bound",
+            ObligationKind::Invariant => "invariant",
+            ObligationKind::Monotonicity => "monotonicity",
+            ObligationKind::Equivalence => "equivalence",
+            ObligationKind::Finiteness => "finiteness",
+            ObligationKind::Scaling => "scaling",
+        };
+        quote!(Obligation { id: #id, kind: #kind, formal: #formal, doc: #doc, verdict: Verdict::NotRun })
+    });
+    quote! {
+        /// What is known of an obligation.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Verdict {
+            /// True for all values of the domains.
+            Proven,
+            /// No counterexample among the points tried; the contract asks for no more.
+            Tested,
+            /// Nothing has tried to decide it.
+            NotRun,
+        }
+        /// Something that must hold over all values of the domains.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub struct Obligation {
+            /// The name in the contract.
+            pub id: &'static str,
+            /// The kind of claim.
+            pub kind: &'static str,
+            /// The claim.
+            pub formal: &'static str,
+            /// What it means.
+            pub doc: &'static str,
+            /// What is known of it.
+            pub verdict: Verdict,
+        }
+        /// Every obligation of the contract and what is known of it.
+        pub const OBLIGATIONS: &[Obligation] = &[#(#entries),*];
+    }
+}

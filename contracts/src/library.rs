@@ -1,0 +1,46 @@
+//! The contracts that ship with this crate, and where a contract that is asked for by name is found.
+
+use std::path::{Path, PathBuf};
+
+use crate::source::{ReadError, ReadErrorKind, Source};
+use crate::suggest;
+
+/// The contracts inside the crate: file name and text.
+pub const BUILT_IN: &[(&str, &str)] =
+    &[("roofline-model-v1.yaml", include_str!("../roofline-model-v1.yaml"))];
+
+/// A contract and the file it came from; none for a built-in one.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// The text.
+    pub source: Source,
+    /// The file, for rebuild tracking.
+    pub path: Option<PathBuf>,
+}
+
+/// The built-in contract of this file name, with or without `.yaml`.
+pub fn built_in(name: &str) -> Option<Source> {
+    let (file, text) =
+        BUILT_IN.iter().find(|(file, _)| *file == name || file.strip_suffix(".yaml") == Some(name))?;
+    Source::from_bytes(file, text.as_bytes().to_vec()).ok()
+}
+
+/// Finds a contract for a crate: in its own directory, in its `contracts/` directory, among the built-in ones.
+pub fn find(name: &str, directory: &Path) -> Result<Found, ReadError> {
+    for relative in [PathBuf::from(name), Path::new("contracts").join(name)] {
+        let path = directory.join(&relative);
+        match Source::read(&path, &relative.to_string_lossy()) {
+            Ok(source) => return Ok(Found { source, path: Some(path) }),
+            Err(ReadError { kind: ReadErrorKind::Missing, .. }) => {}
+            Err(other) => return Err(other),
+        }
+    }
+    match built_in(name) {
+        Some(source) => Ok(Found { source, path: None }),
+        None => {
+            let near = suggest::closest(name, BUILT_IN.iter().map(|(file, _)| *file)).map(str::to_owned);
+            let kind = ReadErrorKind::Nowhere { directory: directory.to_owned(), near };
+            Err(ReadError { name: name.to_owned(), kind })
+        }
+    }
+}
