@@ -312,7 +312,10 @@ impl Builder<'_> {
                 | Event::MappingStart(_, anchor, ref tag)
                     if anchor != 0 || tag.is_some() =>
                 {
-                    let what = if anchor != 0 { "anchors" } else { "tags" };
+                    let (what, mark) = if anchor != 0 { ("anchors", '&') } else { ("tags", '!') };
+                    let before = text[..span.start].trim_end();
+                    let start = before.rfind(mark).unwrap_or(span.start);
+                    let span = Span { start, end: before.len().max(start) };
                     return Err(Box::new(
                         Mistake::error(span, format!("{what} are not part of the contract language"))
                             .note("write the plain value"),
@@ -383,6 +386,8 @@ impl Builder<'_> {
     fn text(&self, value: &str, style: ScalarStyle, span: Span) -> Text {
         let raw = &self.source.text[span.start..span.end];
         let plain = style == ScalarStyle::Plain;
+        // The parser says `~` for a value that is not there.
+        let value = if plain && raw.is_empty() { "" } else { value };
         let body = match style {
             ScalarStyle::SingleQuoted | ScalarStyle::DoubleQuoted => 1,
             // The header of a block scalar, `|2-` and a comment, ends with its line.

@@ -166,6 +166,21 @@ impl Unit {
             })
         };
         let off = if factor.value() >= 1.0 { factor } else { Scale::default().combine(factor, -1) };
+        // Where both have a prefix on one name, the literal is written with these: `1000 [Gflop/Tflop]`.
+        let (here, there) = (self.shown(), wanted.shown());
+        if let (Some(from), Some(to), Some(&first)) = (here.prefix, there.prefix, here.above.first())
+            && here.bytes == there.bytes
+        {
+            let x = here.name(first);
+            return (
+                off.to_string(),
+                if factor.value() >= 1.0 {
+                    format!("multiply by `{off} [{to}{x}/{from}{x}]`")
+                } else {
+                    format!("divide by `{off} [{from}{x}/{to}{x}]`")
+                },
+            );
+        }
         if let Some((verb, literal)) = single(factor) {
             return (off.to_string(), format!("{verb} by `{literal}`"));
         }
@@ -403,9 +418,18 @@ impl UnitParser<'_> {
     }
 }
 
-impl fmt::Display for Unit {
-    /// Prefers bytes to bits, puts a prefix on the first name where one fits, else a factor in front.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+/// How a unit is printed: the prefix of its first name, or else a factor in front of all.
+struct Shown {
+    bytes: bool,
+    prefix: Option<&'static str>,
+    rest: Scale,
+    above: Vec<usize>,
+    below: Vec<usize>,
+}
+
+impl Unit {
+    /// Prefers bytes to bits, and a prefix on the first name to a factor in front.
+    fn shown(self) -> Shown {
         let bits = self.exponents[BIT];
         let as_bytes = self.scale.combine(Scale::two(3 * bits), -1);
         let is_plain = |scale: Scale| {
@@ -413,8 +437,6 @@ impl fmt::Display for Unit {
         };
         let bytes = bits != 0 && is_plain(as_bytes);
         let rest = if bytes { as_bytes } else { self.scale };
-        let name = |index: usize| if index == BIT && bytes { "B" } else { BASES[index] };
-
         let above: Vec<_> = (0..BASES.len()).filter(|&i| self.exponents[i] > 0).collect();
         let below: Vec<_> = (0..BASES.len()).filter(|&i| self.exponents[i] < 0).collect();
         let single = above.first().filter(|&&i| self.exponents[i] == 1).copied();
@@ -422,29 +444,43 @@ impl fmt::Display for Unit {
             let decimal = DECIMAL.iter().find(|(_, power)| rest == Scale::ten(*power));
             let binary =
                 || BINARY.iter().find(|(_, power)| rest == Scale::two(*power) && first == BIT && bytes);
-            decimal.or_else(binary).map(|(prefix, _)| *prefix)
+            let none = (rest == Scale::default()).then_some("");
+            none.or_else(|| decimal.or_else(binary).map(|(prefix, _)| *prefix))
         });
-        if self.is_dimensionless() && rest == Scale([-2, 0, -2]) {
+        Shown { bytes, prefix, rest, above, below }
+    }
+}
+
+impl Shown {
+    fn name(&self, index: usize) -> &'static str {
+        if index == BIT && self.bytes { "B" } else { BASES[index] }
+    }
+}
+
+impl fmt::Display for Unit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = self.shown();
+        if self.is_dimensionless() && shown.rest == Scale([-2, 0, -2]) {
             return write!(f, "%");
         }
-        if prefix.is_none() && rest != Scale::default() {
-            write!(f, "{rest} ")?;
+        if shown.prefix.is_none() && shown.rest != Scale::default() {
+            write!(f, "{} ", shown.rest)?;
         }
         let write_one = |f: &mut fmt::Formatter<'_>, index: usize, exponent: i16| {
-            write!(f, "{}", name(index))?;
+            write!(f, "{}", shown.name(index))?;
             if exponent == 1 { Ok(()) } else { write!(f, "^{exponent}") }
         };
-        write!(f, "{}", prefix.unwrap_or_default())?;
-        if above.is_empty() {
+        write!(f, "{}", shown.prefix.unwrap_or_default())?;
+        if shown.above.is_empty() {
             write!(f, "1")?;
         }
-        for (i, &index) in above.iter().enumerate() {
+        for (i, &index) in shown.above.iter().enumerate() {
             if i > 0 {
                 write!(f, "*")?;
             }
             write_one(f, index, self.exponents[index])?;
         }
-        for &index in &below {
+        for &index in &shown.below {
             write!(f, "/")?;
             write_one(f, index, -self.exponents[index])?;
         }
@@ -509,6 +545,10 @@ mod tests {
         assert!(fix.contains("[bit/B]") && fix.contains("[B/GB]"), "{fix}");
         let (_, fix) = unit("s").missing_factor(unit("ms"));
         assert_eq!(fix, "multiply by `1000 [ms/s]`");
+        let (_, fix) = unit("Tflop/s").missing_factor(unit("Gflop/s"));
+        assert_eq!(fix, "multiply by `1000 [Gflop/Tflop]`");
+        let (_, fix) = unit("GiB").missing_factor(unit("GB"));
+        assert!(fix.contains("[B/GiB]") || fix.contains("GB/GiB"), "{fix}");
     }
 
     #[test]

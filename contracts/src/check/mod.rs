@@ -132,10 +132,11 @@ impl Draft {
 
         let mut quantities: Vec<Quantity> = Vec::new();
         for (key, node) in section(&top, "quantities", report) {
-            if names::check(key, Style::Snake, "a quantity", report) {
-                names.claim(key, "this quantity", report);
-                // A wrong quantity keeps its name, so that its users are not wrong too.
-                scope.insert(&key.value, Meaning::Wrong);
+            // A wrong quantity keeps its name, so that its users are not wrong too.
+            scope.insert_new(&key.value, Meaning::Wrong);
+            if names::check(key, Style::Snake, "a quantity", report)
+                && names.claim(key, "this quantity", report)
+            {
                 if let Some(quantity) = quantity(key, node, report) {
                     let operand = Operand::Quantity(quantities.len());
                     let meaning = Meaning::Value(operand, quantity.unit, Some(quantity.domain.clone()));
@@ -147,9 +148,11 @@ impl Draft {
 
         let mut equations = Vec::new();
         for (key, node) in section(&top, "equations", report) {
-            if names::check(key, Style::Snake, "an equation", report) {
-                names.claim(key, "this equation", report);
-                scope.insert(&key.value, Meaning::Wrong);
+            // A wrong equation keeps its name, so that its users are not wrong too.
+            scope.insert_new(&key.value, Meaning::Wrong);
+            if names::check(key, Style::Snake, "an equation", report)
+                && names.claim(key, "this equation", report)
+            {
                 if let Some(equation) = equation(key, node, &mut names, report) {
                     let operand = Operand::Equation(equations.len());
                     scope.insert(&key.value, Meaning::Value(operand, equation.unit, None));
@@ -239,7 +242,10 @@ impl Draft {
             types::check_condition(&obligation.formula, Place::Obligation, "`formal`", &self.scope, report);
             check_shape(obligation, report);
         }
-        self.warn_unused(report);
+        // With an error somewhere, a quantity may be unused only because its user is wrong.
+        if !report.has_errors() {
+            self.warn_unused(report);
+        }
     }
 
     fn warn_unused(&self, report: &mut Report) {

@@ -93,18 +93,25 @@ pub struct Names {
 }
 
 impl Names {
-    /// Claims the name for functions, fields and modules.
-    pub fn claim(&mut self, name: &Text, what: &str, report: &mut Report) {
-        self.claim_as(&name.value, name.span, what, &ITEMS, report);
+    /// Claims the name for functions, fields and modules; false if it is taken.
+    pub fn claim(&mut self, name: &Text, what: &str, report: &mut Report) -> bool {
+        self.claim_as(&name.value, name.span, what, &ITEMS, report)
     }
 
     /// Claims the type that the name becomes.
-    pub fn claim_type(&mut self, name: &Text, what: &str, report: &mut Report) {
-        self.claim_as(&camel(&name.value), name.span, what, &TYPES, report);
+    pub fn claim_type(&mut self, name: &Text, what: &str, report: &mut Report) -> bool {
+        self.claim_as(&camel(&name.value), name.span, what, &TYPES, report)
     }
 
     /// Claims a derived name.
-    pub fn claim_as(&mut self, name: &str, span: Span, what: &str, taken: &[&str], report: &mut Report) {
+    pub fn claim_as(
+        &mut self,
+        name: &str,
+        span: Span,
+        what: &str,
+        taken: &[&str],
+        report: &mut Report,
+    ) -> bool {
         if taken.contains(&name) {
             let message =
                 format!("{what} would be called `{name}`, which every generated module has already");
@@ -114,6 +121,8 @@ impl Names {
             report.add(Mistake::error(span, message).and(*first, "first here"));
         } else {
             self.seen.insert(name.to_owned(), (span, what.to_owned()));
+            return true;
         }
+        false
     }
 }

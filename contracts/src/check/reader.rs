@@ -199,7 +199,13 @@ pub fn number(text: &Text, wanted: Unit, report: &mut Report) -> Option<f64> {
         Ok(unit) if unit == wanted => Some(parsed),
         Ok(unit) => {
             let span = text.at(start..start + unit_text.len());
-            report.add(unit_mistake(span, unit, wanted, "the value"));
+            let mut mistake = unit_mistake(span, unit, wanted, "the value");
+            if unit.same_dimension(wanted) {
+                let right = parsed / unit.over(wanted).conversion();
+                mistake.message = format!("the value is in {unit}, not in {wanted}");
+                mistake = mistake.note(format!("write `{} {wanted}`", crate::formula::number(right)));
+            }
+            report.add(mistake);
             None
         }
     }

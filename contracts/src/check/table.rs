@@ -49,7 +49,7 @@ pub fn read(key: &Text, node: &Node, quantities: &[Quantity], report: &mut Repor
     for (name, node) in rows {
         if names::check(name, Style::Snake, "a profile", report) {
             seen.claim_as(&name.value.to_ascii_uppercase(), name.span, "this profile", &["ALL"], report);
-            entries.extend(entry(name, node, &fields, &rules, report));
+            entries.extend(entry(name, node, &fields, columns, &rules, report));
         }
     }
     let doc = keys.string("doc", report);
@@ -104,10 +104,17 @@ fn field(name: &Text, node: &Node, quantities: &[Quantity], report: &mut Report)
     Some(Field { name: name.value.clone(), kind, optional, quantity: twin, doc })
 }
 
-fn entry(name: &Text, node: &Node, fields: &[Field], rules: &[Rule], report: &mut Report) -> Option<Entry> {
+fn entry(
+    name: &Text,
+    node: &Node,
+    fields: &[Field],
+    columns: &[(Text, Node)],
+    rules: &[Rule],
+    report: &mut Report,
+) -> Option<Entry> {
     let what = format!("profile `{}`", name.value);
-    let own: Vec<&str> = fields.iter().map(|field| field.name.as_str()).collect();
-    let keys = Fields::read(node, name.span, &what, schema::ENTRY, &own, report)?;
+    let declared: Vec<&str> = columns.iter().map(|(name, _)| name.value.as_str()).collect();
+    let keys = Fields::read(node, name.span, &what, schema::ENTRY, &declared, report)?;
     let mut values = Vec::new();
     let mut complete = true;
     for field in fields {
@@ -132,7 +139,7 @@ fn entry(name: &Text, node: &Node, fields: &[Field], rules: &[Rule], report: &mu
     }
     let allowed = allowed(&keys, rules, report);
     if complete {
-        let known: BTreeMap<&str, &Value> = own.iter().copied().zip(&values).collect();
+        let known = fields.iter().map(|field| field.name.as_str()).zip(&values).collect();
         for rule in rules {
             let broken = holds(&rule.check, &known) == Some(false);
             match (broken, allowed.iter().find(|(id, _)| *id == rule.id)) {

@@ -65,6 +65,11 @@ impl Scope {
         self.names.insert(name.to_owned(), meaning);
     }
 
+    /// Adds a name unless it is there already.
+    pub fn insert_new(&mut self, name: &str, meaning: Meaning) {
+        self.names.entry(name.to_owned()).or_insert(meaning);
+    }
+
     /// What a name stands for.
     pub fn get(&self, name: &str) -> Option<&Meaning> {
         self.names.get(name)
