@@ -121,7 +121,8 @@ impl Architecture {
         }
         for found in &stored.nameless {
             let tensor = &tensors[found.tensor];
-            let mut operation = Operation::of(Role::Other, plain(tensor));
+            let (layer, _) = names::layer(&tensor.name);
+            let mut operation = Operation { layer, ..Operation::of(Role::Other, plain(tensor)) };
             read(&mut operation, std::slice::from_ref(found), tensors);
             operation.parameters = tensor.elements();
             operations.push(operation);

@@ -314,20 +314,24 @@ const PARTS: &[(&str, Part)] = &[
     (".scale", Part::Scale),
 ];
 
-/// What a tensor of this name is for; none for a name that is not in the table.
-pub(super) fn place(name: &str) -> Option<Place> {
+/// The number of the layer a name belongs to, and what stands behind it; without a layer, what stands
+/// behind the words that say nothing.
+pub(super) fn layer(name: &str) -> (Option<u64>, &str) {
     let mut rest = name;
     while let Some(inner) = PREFIXES.iter().find_map(|prefix| rest.strip_prefix(prefix)) {
         rest = inner;
     }
     let numbered = STACKS.iter().find_map(|stack| {
         let (number, rest) = rest.strip_prefix(stack)?.split_once('.')?;
-        Some((number.parse().ok()?, rest))
+        Some((Some(number.parse().ok()?), rest))
     });
-    let (layer, rest, table) = match numbered {
-        Some((layer, rest)) => (Some(layer), rest, INSIDE),
-        None => (None, rest, OUTSIDE),
-    };
+    numbered.unwrap_or((None, rest))
+}
+
+/// What a tensor of this name is for; none for a name that is not in the table.
+pub(super) fn place(name: &str) -> Option<Place> {
+    let (layer, rest) = layer(name);
+    let table = if layer.is_some() { INSIDE } else { OUTSIDE };
     let exact = |stem: &str| table.iter().find(|(known, _)| *known == stem).map(|(_, role)| *role);
     // A name that is in the table as it stands (`attn.bias` is a mask) is not cut further.
     if let Some(role) = exact(rest) {

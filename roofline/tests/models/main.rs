@@ -3,5 +3,9 @@
 
 #![allow(missing_docs, reason = "tests")]
 
+mod config;
+mod families;
 mod gguf;
+mod open;
+mod safetensors;
 mod writer;

@@ -235,3 +235,21 @@ pub fn files(test: &str, files: &[(&str, &[u8])]) -> PathBuf {
     }
     directory
 }
+
+/// A SafeTensors file of zeros.
+pub fn safetensors(tensors: &[(&str, &[u64], Dtype)]) -> Vec<u8> {
+    let mut end = 0;
+    let entries: Vec<String> = tensors
+        .iter()
+        .map(|(name, dims, dtype)| {
+            let start = end;
+            end += dtype.bytes(dims.iter().product()).expect("a test's tensor has a size");
+            format!(r#""{name}":{{"dtype":"{dtype}","shape":{dims:?},"data_offsets":[{start},{end}]}}"#)
+        })
+        .collect();
+    let header = format!("{{{}}}", entries.join(","));
+    let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
+    bytes.extend(header.as_bytes());
+    bytes.resize(bytes.len() + end as usize, 0);
+    bytes
+}

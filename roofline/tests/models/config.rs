@@ -1,0 +1,317 @@
+//! `config.json`: dimensions of published models, and complaints that name the field.
+
+use roofline::model::readers::config as read;
+use roofline::model::{Attention, Head, Hyper, Model, Width};
+use serde_json::{Value, json};
+
+use crate::writer::files;
+
+fn hyper(config: &Value) -> Hyper {
+    read(config.to_string().as_bytes()).unwrap().expect("a known family")
+}
+
+fn llama() -> Value {
+    json!({"model_type": "llama", "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32,
+        "num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 128256,
+        "max_position_embeddings": 131072, "tie_word_embeddings": false})
+}
+
+fn deepseek_v3() -> Value {
+    json!({"model_type": "deepseek_v3", "hidden_size": 7168, "intermediate_size": 18432,
+        "num_hidden_layers": 61, "num_attention_heads": 128, "num_key_value_heads": 128, "vocab_size": 129280,
+        "q_lora_rank": 1536, "kv_lora_rank": 512, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64,
+        "v_head_dim": 128, "n_routed_experts": 256, "num_experts_per_tok": 8, "n_shared_experts": 1,
+        "moe_intermediate_size": 2048, "first_k_dense_replace": 3, "moe_layer_freq": 1,
+        "topk_method": "noaux_tc", "max_position_embeddings": 163840})
+}
+
+fn gemma2() -> Value {
+    json!({"model_type": "gemma2", "hidden_size": 3584, "intermediate_size": 14336, "num_hidden_layers": 42,
+        "num_attention_heads": 16, "num_key_value_heads": 8, "head_dim": 256, "vocab_size": 256000,
+        "sliding_window": 4096, "max_position_embeddings": 8192})
+}
+
+fn qwen3_moe() -> Value {
+    json!({"model_type": "qwen3_moe", "hidden_size": 2048, "intermediate_size": 6144, "num_hidden_layers": 48,
+        "num_attention_heads": 32, "num_key_value_heads": 4, "head_dim": 128, "vocab_size": 151936,
+        "num_experts": 128, "num_experts_per_tok": 8, "moe_intermediate_size": 768, "decoder_sparse_step": 1,
+        "mlp_only_layers": [], "sliding_window": null, "use_sliding_window": false, "max_window_layers": 48})
+}
+
+fn mixtral() -> Value {
+    json!({"model_type": "mixtral", "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32,
+        "num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 32000, "num_local_experts": 8,
+        "num_experts_per_tok": 2, "sliding_window": null})
+}
+
+/// The element counts the publishers' pages state for the checkpoints' SafeTensors files.
+#[test]
+fn parameter_counts_are_those_of_the_published_checkpoints() {
+    let small = |model_type: &str, hidden: u64, inner: u64, layers: u64, heads: u64, kv: u64, vocab: u64| {
+        json!({"model_type": model_type, "hidden_size": hidden, "intermediate_size": inner,
+            "num_hidden_layers": layers, "num_attention_heads": heads, "num_key_value_heads": kv, "vocab_size": vocab})
+    };
+    let with = |mut config: Value, field: &str, value: Value| {
+        config[field] = value;
+        config
+    };
+    let cases = [
+        ("Llama 3.1 8B", llama(), 8_030_261_248),
+        ("Llama 2 7B", small("llama", 4096, 11008, 32, 32, 32, 32000), 6_738_415_616),
+        ("TinyLlama 1.1B", small("llama", 2048, 5632, 22, 32, 4, 32000), 1_100_048_384),
+        ("Mistral 7B", small("mistral", 4096, 14336, 32, 32, 8, 32000), 7_241_732_096),
+        ("Mixtral 8x7B", mixtral(), 46_702_792_704),
+        (
+            "Qwen2.5 0.5B",
+            with(small("qwen2", 896, 4864, 24, 14, 2, 151936), "tie_word_embeddings", json!(true)),
+            494_032_768,
+        ),
+        ("Qwen2.5 7B", small("qwen2", 3584, 18944, 28, 28, 4, 152064), 7_615_616_512),
+        (
+            "Qwen3 8B",
+            with(small("qwen3", 4096, 12288, 36, 32, 8, 151936), "head_dim", json!(128)),
+            8_190_735_360,
+        ),
+        ("Qwen3 30B-A3B", qwen3_moe(), 30_532_122_624),
+        ("Gemma 2 9B", gemma2(), 9_241_705_984),
+        ("Phi-3 mini", small("phi3", 3072, 8192, 32, 32, 32, 32064), 3_821_079_552),
+        ("DeepSeek-V3", deepseek_v3(), 671_026_419_200),
+        (
+            "GPT-2",
+            json!({"model_type": "gpt2", "n_embd": 768, "n_head": 12, "n_layer": 12, "n_positions": 1024,
+                "vocab_size": 50257}),
+            124_439_808,
+        ),
+        (
+            "BERT base",
+            json!({"model_type": "bert", "hidden_size": 768, "num_attention_heads": 12, "num_hidden_layers": 12,
+                "intermediate_size": 3072, "max_position_embeddings": 512, "type_vocab_size": 2,
+                "vocab_size": 30522}),
+            109_482_240,
+        ),
+    ];
+    for (name, config, parameters) in cases {
+        assert_eq!(hyper(&config).parameters(), parameters, "{name}");
+    }
+}
+
+#[test]
+fn active_parameters_leave_out_the_experts_a_token_is_not_sent_to() {
+    // Published: 12.9e9 with the embedding; 3.3e9 and 37e9, the last one without it.
+    let active = |config: &Value| (hyper(config).active_parameters() as f64 / 1e8).round() / 10.0;
+    assert_eq!(active(&mixtral()), 12.9);
+    assert_eq!(active(&qwen3_moe()), 3.4);
+    assert_eq!(active(&deepseek_v3()), 37.6);
+    assert_eq!(hyper(&llama()).active_parameters(), hyper(&llama()).parameters());
+}
+
+/// A named field with another value, and the complaint.
+#[track_caller]
+fn assert_refused(mut config: Value, field: &str, value: Value, expected: &str) {
+    if value == json!("absent") {
+        config.as_object_mut().unwrap().remove(field);
+    } else {
+        config[field] = value;
+    }
+    let fault = read(config.to_string().as_bytes()).expect_err("a bad field").to_string();
+    assert_eq!(fault, expected);
+}
+
+#[test]
+fn missing_and_mistyped_fields_are_named() {
+    for field in
+        ["hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads", "vocab_size"]
+    {
+        assert_refused(llama(), field, json!("absent"), &format!("`{field}`: is missing"));
+        assert_refused(llama(), field, json!(null), &format!("`{field}`: is missing"));
+        let whole = format!("`{field}`: must be a whole number, zero or more, but is");
+        assert_refused(llama(), field, json!("many"), &format!("{whole} \"many\""));
+        assert_refused(llama(), field, json!(-1), &format!("{whole} -1"));
+        assert_refused(llama(), field, json!(1.5), &format!("{whole} 1.5"));
+        assert_refused(llama(), field, json!([1]), &format!("{whole} an array"));
+        assert_refused(llama(), field, json!(1e300), &format!("{whole} 1e+300"));
+    }
+    assert_refused(mixtral(), "num_key_value_heads", json!("absent"), "`num_key_value_heads`: is missing");
+    assert_refused(mixtral(), "num_local_experts", json!("absent"), "`num_local_experts`: is missing");
+    assert_refused(
+        llama(),
+        "tie_word_embeddings",
+        json!(1),
+        "`tie_word_embeddings`: must be true or false, but is 1",
+    );
+    assert_refused(llama(), "model_type", json!(7), "`model_type`: must be a string, but is 7");
+    assert_refused(llama(), "text_config", json!(7), "`text_config`: must be an object");
+}
+
+#[test]
+fn contradictions_are_named() {
+    assert_refused(
+        llama(),
+        "num_attention_heads",
+        json!(33),
+        "`num_attention_heads`: 33 heads do not divide hidden_size 4096",
+    );
+    assert_refused(
+        llama(),
+        "num_attention_heads",
+        json!(0),
+        "`num_attention_heads`: 0 heads do not divide hidden_size 4096",
+    );
+    assert_refused(
+        llama(),
+        "num_key_value_heads",
+        json!(5),
+        "`num_key_value_heads`: layer 0: 32 heads can't share 5 key-value heads evenly",
+    );
+    assert_refused(
+        mixtral(),
+        "num_experts_per_tok",
+        json!(9),
+        "`num_experts_per_tok`: layer 0: must be between 1 and 8, but is 9",
+    );
+    assert_refused(
+        qwen3_moe(),
+        "decoder_sparse_step",
+        json!(0),
+        "`decoder_sparse_step`: must be at least 1, but is 0",
+    );
+    assert_refused(
+        gemma2(),
+        "layer_types",
+        json!(["full_attention"]),
+        "`layer_types`: has 1 elements for 42 layers",
+    );
+    assert_refused(
+        gemma2(),
+        "layer_types",
+        json!(vec!["linear"; 42]),
+        "`layer_types`: \"linear\" is neither \"sliding_attention\" nor \"full_attention\"",
+    );
+}
+
+#[test]
+fn sizes_no_model_has_are_refused() {
+    assert_refused(
+        llama(),
+        "num_hidden_layers",
+        json!(1_000_000_000),
+        "`num_hidden_layers`: must be between 1 and 4096, but is 1000000000",
+    );
+    assert_refused(
+        llama(),
+        "num_hidden_layers",
+        json!(0),
+        "`num_hidden_layers`: must be between 1 and 4096, but is 0",
+    );
+    assert_refused(
+        llama(),
+        "vocab_size",
+        json!(u64::MAX),
+        "`vocab_size`: must be between 1 and 2147483648, but is 18446744073709551615",
+    );
+    assert_refused(
+        llama(),
+        "hidden_size",
+        json!(0),
+        "`hidden_size`: must be between 1 and 16777216, but is 0",
+    );
+    let mut huge = mixtral();
+    huge["hidden_size"] = json!(1 << 23);
+    huge["intermediate_size"] = json!(1 << 23);
+    huge["num_local_experts"] = json!(65536);
+    huge["head_dim"] = json!(128);
+    let fault = read(huge.to_string().as_bytes()).unwrap_err().to_string();
+    assert_eq!(fault, "the dimensions make more than 2^53 parameters");
+}
+
+#[test]
+fn what_is_not_an_object_is_refused_with_its_place() {
+    for (text, expected) in [
+        ("", "not valid JSON: EOF while parsing a value at line 1 column 0"),
+        ("[1]", "must be a JSON object"),
+        ("{\"a\": }", "not valid JSON: expected value at line 1 column 7"),
+        ("{} x", "not valid JSON: trailing characters at line 1 column 4"),
+    ] {
+        assert_eq!(read(text.as_bytes()).unwrap_err().to_string(), expected);
+    }
+    let deep = format!("{}{}", "{\"a\":".repeat(100_000), "1");
+    assert!(read(deep.as_bytes()).unwrap_err().to_string().contains("recursion limit"));
+}
+
+fn windows(config: &Value) -> Vec<Option<u64>> {
+    hyper(config).layers.iter().map(|layer| layer.attention.unwrap().window).collect()
+}
+
+#[test]
+fn each_family_has_its_own_way_to_state_a_window() {
+    let gemma = windows(&gemma2());
+    assert_eq!(gemma[..4], [Some(4096), None, Some(4096), None]);
+
+    let mut mistral = llama();
+    mistral["model_type"] = json!("mistral");
+    assert!(windows(&mistral).iter().all(Option::is_none));
+    mistral["sliding_window"] = json!(4096);
+    assert!(windows(&mistral).iter().all(|window| *window == Some(4096)));
+
+    let mut qwen = llama();
+    qwen["model_type"] = json!("qwen2");
+    qwen["sliding_window"] = json!(32768);
+    assert!(windows(&qwen).iter().all(Option::is_none), "stated but not used");
+    qwen["use_sliding_window"] = json!(true);
+    qwen["max_window_layers"] = json!(30);
+    assert_eq!(windows(&qwen)[28..], [None, None, Some(32768), Some(32768)]);
+
+    let mut types = llama();
+    types["model_type"] = json!("gemma3_text");
+    types["num_hidden_layers"] = json!(2);
+    types["sliding_window"] = json!(512);
+    types["layer_types"] = json!(["full_attention", "sliding_attention"]);
+    assert_eq!(windows(&types), [None, Some(512)]);
+}
+
+#[test]
+fn gemma3_keeps_its_language_model_in_an_object_of_its_own_and_leaves_much_to_defaults() {
+    let config = json!({"model_type": "gemma3", "vision_config": {"hidden_size": 1152},
+        "text_config": {"model_type": "gemma3_text", "hidden_size": 2560, "intermediate_size": 10240,
+            "num_hidden_layers": 34, "sliding_window": 1024}});
+    let hyper = hyper(&config);
+    let attention = hyper.layers[5].attention.unwrap();
+    let Attention { heads, kv_heads, key_length, value_length, window, head_norm, .. } = attention;
+    assert_eq!((heads, kv_heads, key_length, value_length, window, head_norm), (8, 4, 256, 256, None, true));
+    assert_eq!(hyper.layers[4].attention.unwrap().window, Some(1024));
+    assert_eq!((hyper.head, hyper.vocab), (Head::Tied, 262_208));
+    // Published: 3.88e9 in the language model of Gemma 3 4B.
+    assert_eq!((hyper.parameters() as f64 / 1e7).round(), 388.0);
+}
+
+#[test]
+fn deepseek_mixes_after_its_dense_layers() {
+    let hyper = hyper(&deepseek_v3());
+    let widths: Vec<bool> =
+        hyper.layers.iter().map(|layer| matches!(layer.feed_forward.width, Width::Experts(_))).collect();
+    assert_eq!(widths[..5], [false, false, false, true, true]);
+    let latent = hyper.layers[0].attention.unwrap().latent.unwrap();
+    assert_eq!((latent.query_rank, latent.rank, latent.rope_length), (Some(1536), 512, 64));
+}
+
+#[test]
+fn a_config_alone_is_a_model_without_weights() {
+    let directory = files("config-alone", &[("config.json", llama().to_string().as_bytes())]);
+    for path in [directory.clone(), directory.join("config.json")] {
+        let model = Model::open(path).unwrap();
+        assert_eq!(model.parameters(), 8_030_261_248);
+        assert_eq!(model.warnings, Vec::<String>::new());
+        assert!(model.architecture.operations.iter().all(|operation| operation.tensors.is_empty()));
+    }
+}
+
+#[test]
+fn a_config_alone_must_be_of_a_known_family() {
+    for (config, found) in [("{}", "is missing"), (r#"{"model_type": "rwkv"}"#, "is \"rwkv\"")] {
+        let directory = files("config-unknown", &[("config.json", config.as_bytes())]);
+        let message = Model::open(directory.join("config.json")).unwrap_err().to_string();
+        let expected =
+            format!("config.json: `model_type`: {found}; without weights one of these is needed: llama, ");
+        assert!(message.contains(&expected), "{message}");
+    }
+}

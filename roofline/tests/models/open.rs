@@ -1,0 +1,96 @@
+//! What can be opened, what can't, and what is said then.
+
+use roofline::model::{Dtype, Format, Model};
+
+use crate::writer::{Gguf, directory, files, safetensors};
+
+#[track_caller]
+fn refusal(test: &str, bytes: &[u8]) -> String {
+    let directory = files(test, &[("file.bin", bytes)]);
+    Model::open(directory.join("file.bin")).unwrap_err().to_string()
+}
+
+#[test]
+fn the_format_is_told_by_the_content_not_by_the_name() {
+    let gguf = Gguf::new().tensor("a", &[8], Dtype::F32).build();
+    let safetensors = safetensors(&[("a", &[8], Dtype::F32)]);
+    let directory = files("content", &[("a.safetensors", &gguf), ("b.gguf", &safetensors)]);
+    let format = |name: &str| Model::open(directory.join(name)).unwrap().format;
+    assert_eq!(format("a.safetensors"), Format::Gguf { version: 3, big_endian: false });
+    assert_eq!(format("b.gguf"), Format::SafeTensors);
+}
+
+#[test]
+fn a_header_whose_length_looks_like_a_brace_is_not_json() {
+    // 0x7b is '{': a header of 123 bytes begins like a JSON object.
+    let entry = r#""dtype":"U8","shape":[1],"data_offsets":[0,1]"#;
+    let name = "n".repeat(123 - entry.len() - 7);
+    let header = format!(r#"{{"{name}":{{{entry}}}}}"#);
+    assert_eq!(header.len(), 123);
+    let mut bytes = 123u64.to_le_bytes().to_vec();
+    bytes.extend(header.as_bytes());
+    bytes.push(0);
+    let directory = files("brace", &[("m", &bytes)]);
+    assert_eq!(Model::open(directory.join("m")).unwrap().format, Format::SafeTensors);
+}
+
+#[test]
+fn what_is_no_model_is_named() {
+    assert!(refusal("open-empty", b"").ends_with("file.bin: the file is empty; a GGUF, SafeTensors or APR file, a SafeTensors index or a config.json is needed"));
+    assert!(refusal("open-text", b"hello").contains("not a model file;"));
+    assert!(refusal("open-zip", b"PK\x03\x04....").contains("this is a PyTorch or zip archive;"));
+    assert!(refusal("open-apr1", b"APRN....").contains("this is an APR file of version 1;"));
+    assert!(refusal("open-ggml", b"tjgg....").contains("a ggml file older than GGUF;"));
+    assert!(
+        refusal("open-lfs", b"version https://git-lfs.github.com/spec/v1\n").contains("a Git LFS pointer")
+    );
+    assert!(refusal("open-json", b"  {\"a\":").contains("not valid JSON"));
+}
+
+#[test]
+fn a_missing_file_is_an_error_with_its_name() {
+    let message = Model::open(directory("open-missing").join("nothing.gguf")).unwrap_err().to_string();
+    assert!(message.contains("nothing.gguf: No such file"), "{message}");
+}
+
+#[cfg(unix)]
+#[test]
+fn devices_are_not_files() {
+    let message = Model::open("/dev/null").unwrap_err().to_string();
+    assert_eq!(message, "/dev/null: not a regular file");
+}
+
+#[test]
+fn a_directory_must_have_one_model() {
+    let gguf = Gguf::new().build();
+    let two = files("open-two", &[("a.gguf", &gguf), ("b.gguf", &gguf)]);
+    let message = Model::open(&two).unwrap_err().to_string();
+    assert!(
+        message.contains("has several models, among them \"a.gguf\" and \"b.gguf\": name one"),
+        "{message}"
+    );
+    let none = files("open-none", &[("readme.txt", b"x")]);
+    let message = Model::open(&none).unwrap_err().to_string();
+    assert!(message.contains("no .gguf, .safetensors or .apr file and no config.json"), "{message}");
+    let one = files("open-one", &[("a.gguf", &gguf), ("readme.txt", b"x")]);
+    assert_eq!(Model::open(one).unwrap().tensors.len(), 0);
+}
+
+#[test]
+fn a_broken_config_beside_the_weights_is_an_error_in_that_file() {
+    let weights = safetensors(&[("a", &[8], Dtype::F32)]);
+    let directory = files(
+        "open-config",
+        &[("m.safetensors", &weights), ("config.json", br#"{"model_type":"llama","hidden_size":"x"}"#)],
+    );
+    let message = Model::open(&directory).unwrap_err().to_string();
+    assert!(
+        message.ends_with("config.json: `hidden_size`: must be a whole number, zero or more, but is \"x\""),
+        "{message}"
+    );
+    let other = files(
+        "open-config-other",
+        &[("m.safetensors", &weights), ("config.json", br#"{"architecture":"resnet"}"#)],
+    );
+    assert_eq!(Model::open(&other).unwrap().architecture.name, "undefined");
+}
