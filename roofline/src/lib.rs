@@ -3,6 +3,8 @@
 
 #[cfg(feature = "models")]
 pub mod chart;
+pub mod isa;
+pub mod kernels;
 #[cfg(feature = "models")]
 pub mod model;
 #[cfg(feature = "program")]

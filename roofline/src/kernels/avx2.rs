@@ -1,0 +1,515 @@
+//! The kernels with AVX2, FMA and F16C. Loads and stores are the only unsafe operations; the few helpers
+//! at the end hold them.
+//!
+//! Bytes are widened to 16 bits and multiplied with `madd_epi16`, which is exact for every byte value. The
+//! shorter way through `sign_epi8` and `maddubs` is wrong for -128 and, measured, not faster here.
+
+use std::arch::x86_64::*;
+
+use half::{bf16, f16};
+
+use super::q8_0::BlockQ8_0;
+use super::scalar;
+use super::stream::{Streams, distance, rows_by_four};
+
+/// How far the matrix-vector kernels prefetch in each row, in bytes.
+const PREFETCH: usize = 512;
+
+/// f32 values that the streaming kernels take from one stream at a time: two cache lines.
+const STEP: usize = 32;
+
+/// The sum of all elements.
+#[target_feature(enable = "avx2,fma,f16c")]
+pub fn read(source: &[f32], streams: Streams) -> f32 {
+    match streams.count {
+        0 | 1 => read_streams::<1>(source, streams.prefetch),
+        2 => read_streams::<2>(source, streams.prefetch),
+        3 => read_streams::<3>(source, streams.prefetch),
+        4 => read_streams::<4>(source, streams.prefetch),
+        5 => read_streams::<5>(source, streams.prefetch),
+        6 => read_streams::<6>(source, streams.prefetch),
+        7 => read_streams::<7>(source, streams.prefetch),
+        _ => read_streams::<8>(source, streams.prefetch),
+    }
+}
+
+#[target_feature(enable = "avx2,fma,f16c")]
+fn read_streams<const N: usize>(source: &[f32], prefetch: usize) -> f32 {
+    let distance = distance(source.len(), 4, N, STEP);
+    let lanes: [&[f32]; N] = std::array::from_fn(|lane| &source[lane * distance..(lane + 1) * distance]);
+    let mut sums = [_mm256_setzero_ps(); N];
+    for at in (0..distance).step_by(STEP) {
+        for (lane, sum) in lanes.iter().zip(&mut sums) {
+            if prefetch > 0 {
+                prefetch_step(lane, at, prefetch);
+            }
+            // Two sums a step, so that the chain of additions is half as long as the chain of loads.
+            let (a, b) = (load_f32(lane, at), load_f32(lane, at + 8));
+            let (c, d) = (load_f32(lane, at + 16), load_f32(lane, at + 24));
+            *sum = _mm256_add_ps(*sum, _mm256_add_ps(_mm256_add_ps(a, b), _mm256_add_ps(c, d)));
+        }
+    }
+    let total = sums.into_iter().fold(_mm256_setzero_ps(), |total, sum| _mm256_add_ps(total, sum));
+    horizontal_sum(total) + scalar::read(&source[N * distance..], Streams::ONE)
+}
+
+/// Copies `source` to `target`.
+#[target_feature(enable = "avx2,fma,f16c")]
+pub fn copy(target: &mut [f32], source: &[f32], streams: Streams) {
+    map::<false, 1>(target, [source], streams, |[a]| a, |[a]| a);
+}
+
+/// Copies `source` to `target` with stores that pass the cache by.
+#[target_feature(enable = "avx2,fma,f16c")]
+pub fn copy_streaming(target: &mut [f32], source: &[f32], streams: Streams) {
+    map::<true, 1>(target, [source], streams, |[a]| a, |[a]| a);
+}
+
+/// `target = a + factor * b`.
+#[target_feature(enable = "avx2,fma,f16c")]
+pub fn triad(target: &mut [f32], a: &[f32], b: &[f32], factor: f32, streams: Streams) {
+    let factors = _mm256_set1_ps(factor);
+    let vector = |[a, b]: [__m256; 2]| _mm256_add_ps(a, _mm256_mul_ps(factors, b));
+    map::<false, 2>(target, [a, b], streams, vector, |[a, b]| a + factor * b);
+}
+
+/// `target = a + factor * b` with stores that pass the cache by.
+#[target_feature(enable = "avx2,fma,f16c")]
+pub fn triad_streaming(target: &mut [f32], a: &[f32], b: &[f32], factor: f32, streams: Streams) {
+    let factors = _mm256_set1_ps(factor);
+    let vector = |[a, b]: [__m256; 2]| _mm256_add_ps(a, _mm256_mul_ps(factors, b));
+    map::<true, 2>(target, [a, b], streams, vector, |[a, b]| a + factor * b);
+}
+
+/// `target = f(sources)`, elementwise. Streaming stores need an aligned target: what stands before the
+/// first aligned element and after the last full step is done one by one.
+#[target_feature(enable = "avx2,fma,f16c")]
+#[inline]
+fn map<const STREAMING: bool, const INPUTS: usize>(
+    target: &mut [f32],
+    sources: [&[f32]; INPUTS],
+    streams: Streams,
+    vector: impl Fn([__m256; INPUTS]) -> __m256,
+    single: impl Fn([f32; INPUTS]) -> f32,
+) {
+    let length = sources.iter().fold(target.len(), |length, source| length.min(source.len()));
+    let head = target.as_ptr().align_offset(64).min(length);
+    let count = streams.count.clamp(1, Streams::MOST);
+    let distance = distance(length - head, 4, count, STEP);
+    for at in (0..distance).step_by(STEP) {
+        for lane in 0..count {
+            let start = head + lane * distance + at;
+            if streams.prefetch > 0 {
+                for source in &sources {
+                    prefetch_step(source, start, streams.prefetch);
+                }
+            }
+            for start in [start, start + 8, start + 16, start + 24] {
+                let value = vector(sources.map(|source| load_f32(source, start)));
+                if STREAMING { stream_f32(target, start, value) } else { store_f32(target, start, value) }
+            }
+        }
+    }
+    for at in (0..head).chain(head + count * distance..length) {
+        target[at] = single(sources.map(|source| source[at]));
+    }
+    if STREAMING {
+        _mm_sfence();
+    }
+}
+
+/// Multiply-adds in registers, and how many floating-point operations those were.
+#[target_feature(enable = "avx2,fma,f16c")]
+pub fn fma_peak(rounds: usize, seed: f32) -> (f32, u64) {
+    // Twelve chains: enough for a latency of five cycles at two multiply-adds a cycle.
+    const CHAINS: usize = 12;
+    let (factor, addend) = (_mm256_set1_ps(0.999_999), _mm256_set1_ps(seed));
+    let mut sums = [_mm256_set1_ps(seed); CHAINS];
+    for _ in 0..rounds {
+        for sum in &mut sums {
+            *sum = _mm256_fmadd_ps(*sum, factor, addend);
+        }
+    }
+    let total = sums.into_iter().fold(_mm256_setzero_ps(), |total, sum| _mm256_add_ps(total, sum));
+    (horizontal_sum(total), 2 * (8 * CHAINS * rounds) as u64)
+}
+
+/// Multiply-adds of bytes in registers, and how many integer operations those were: `maddubs`, `madd`
+/// and an addition for 32 products, the shortest way AVX2 has to 32-bit sums.
+#[target_feature(enable = "avx2,fma,f16c")]
+pub fn int8_peak(rounds: usize, seed: i8) -> (i32, u64) {
+    const CHAINS: usize = 8;
+    let ones = _mm256_set1_epi16(1);
+    let signed = _mm256_set1_epi8(seed);
+    let mut sums = [_mm256_setzero_si256(); CHAINS];
+    let mut unsigned: [__m256i; CHAINS] = std::array::from_fn(|chain| _mm256_set1_epi8(chain as i8));
+    for _ in 0..rounds {
+        for (sum, unsigned) in sums.iter_mut().zip(&mut unsigned) {
+            let products = _mm256_madd_epi16(_mm256_maddubs_epi16(*unsigned, signed), ones);
+            *sum = _mm256_add_epi32(*sum, products);
+            // A new operand each round, so that the compiler cannot multiply once and add many times.
+            *unsigned = _mm256_xor_si256(*unsigned, *sum);
+        }
+    }
+    let total = sums.into_iter().fold(_mm256_setzero_si256(), |total, sum| _mm256_add_epi32(total, sum));
+    (
+        lanes_i32(total).iter().fold(0, |sum: i32, lane| sum.wrapping_add(*lane)),
+        2 * (32 * CHAINS * rounds) as u64,
+    )
+}
+
+/// Quantizes 32 values for each block, byte for byte as [`scalar::quantize_q8_0`].
+#[target_feature(enable = "avx2,fma,f16c")]
+pub fn quantize_q8_0(blocks: &mut [BlockQ8_0], values: &[f32]) {
+    let sign = _mm256_set1_ps(-0.0);
+    for (block, values) in blocks.iter_mut().zip(values.as_chunks::<32>().0) {
+        let x: [__m256; 4] = std::array::from_fn(|part| load_f32(values, 8 * part));
+        let size = x.map(|x| _mm256_andnot_ps(sign, x));
+        let infinity = _mm256_set1_ps(f32::INFINITY);
+        let bad = size.map(|size| _mm256_cmp_ps::<_CMP_NLT_UQ>(size, infinity));
+        let bad = _mm256_or_ps(_mm256_or_ps(bad[0], bad[1]), _mm256_or_ps(bad[2], bad[3]));
+        if _mm256_movemask_ps(bad) != 0 {
+            *block = BlockQ8_0::new(f16::NAN, [0; 32]);
+            continue;
+        }
+        let largest = _mm256_max_ps(_mm256_max_ps(size[0], size[1]), _mm256_max_ps(size[2], size[3]));
+        let largest = _mm_max_ps(_mm256_castps256_ps128(largest), _mm256_extractf128_ps::<1>(largest));
+        let largest = _mm_max_ps(largest, _mm_movehl_ps(largest, largest));
+        let scale = _mm_cvtss_f32(_mm_max_ss(largest, _mm_movehdup_ps(largest))) / 127.0;
+        let inverse = 1.0 / scale;
+        let inverse = _mm256_set1_ps(if inverse.is_finite() { inverse } else { 0.0 });
+        let quants = x.map(|x| {
+            // Half away from zero: the fraction is exact, and only it decides.
+            let scaled = _mm256_mul_ps(x, inverse);
+            let whole = _mm256_round_ps::<{ _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC }>(scaled);
+            let fraction = _mm256_andnot_ps(sign, _mm256_sub_ps(scaled, whole));
+            let up = _mm256_cmp_ps::<_CMP_GE_OQ>(fraction, _mm256_set1_ps(0.5));
+            let one = _mm256_or_ps(_mm256_and_ps(sign, scaled), _mm256_set1_ps(1.0));
+            _mm256_cvtps_epi32(_mm256_add_ps(whole, _mm256_and_ps(up, one)))
+        });
+        let words = [_mm256_packs_epi32(quants[0], quants[1]), _mm256_packs_epi32(quants[2], quants[3])];
+        // Both packs work within 128-bit halves; the permutation puts the groups of four back in order.
+        let bytes = _mm256_permutevar8x32_epi32(
+            _mm256_packs_epi16(words[0], words[1]),
+            _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7),
+        );
+        let half = _mm_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(_mm_set_ss(scale));
+        *block = BlockQ8_0::new(f16::from_bits(_mm_extract_epi16::<0>(half) as u16), store_i8(bytes));
+    }
+}
+
+/// The 32 values of each block, bit for bit as [`scalar::dequantize_q8_0`].
+#[target_feature(enable = "avx2,fma,f16c")]
+pub fn dequantize_q8_0(values: &mut [f32], blocks: &[BlockQ8_0]) {
+    for (values, block) in values.as_chunks_mut::<32>().0.iter_mut().zip(blocks) {
+        let scale = broadcast_scale(block);
+        for part in 0..4 {
+            store_f32(values, 8 * part, _mm256_mul_ps(scale, quants_f32(block, part)));
+        }
+    }
+}
+
+/// The exact integer product of each pair of blocks' quants.
+#[target_feature(enable = "avx2,fma,f16c")]
+pub fn block_sums(sums: &mut [i32], a: &[BlockQ8_0], b: &[BlockQ8_0]) {
+    for ((sum, a), b) in sums.iter_mut().zip(a).zip(b) {
+        *sum = lanes_i32(product(a, widen(b))).iter().sum();
+    }
+}
+
+/// The product of a Q8_0 row with f32 activations.
+#[target_feature(enable = "avx2,fma,f16c")]
+pub fn dot_q8_0(row: &[BlockQ8_0], x: &[f32]) -> f32 {
+    let [sum] = dots_q8_0([row], x);
+    sum
+}
+
+/// The product of a Q8_0 row with Q8_0 activations.
+#[target_feature(enable = "avx2,fma,f16c")]
+pub fn dot_q8_0_q8_0(row: &[BlockQ8_0], x: &[BlockQ8_0]) -> f32 {
+    let mut sum = _mm256_setzero_ps();
+    for (block, x) in row.iter().zip(x) {
+        let scale = _mm256_mul_ps(broadcast_scale(block), broadcast_scale(x));
+        sum = _mm256_fmadd_ps(_mm256_cvtepi32_ps(product(block, widen(x))), scale, sum);
+    }
+    horizontal_sum(sum)
+}
+
+/// A Q8_0 matrix times f32 activations; one row for each element of `out`.
+#[target_feature(enable = "avx2,fma,f16c")]
+pub fn matvec_q8_0(weights: &[BlockQ8_0], x: &[f32], out: &mut [f32]) {
+    rows(weights, out, |rows| dots_q8_0(rows, x), |row| dot_q8_0(row, x));
+}
+
+/// A Q8_0 matrix times Q8_0 activations; one row for each element of `out`.
+#[target_feature(enable = "avx2,fma,f16c")]
+pub fn matvec_q8_0_q8_0(weights: &[BlockQ8_0], x: &[BlockQ8_0], out: &mut [f32]) {
+    rows(weights, out, |rows| four_dots_q8_0_q8_0(rows, x), |row| dot_q8_0_q8_0(row, x));
+}
+
+/// An f32 matrix times f32 activations; one row for each element of `out`.
+#[target_feature(enable = "avx2,fma,f16c")]
+pub fn matvec_f32(weights: &[f32], x: &[f32], out: &mut [f32]) {
+    let dot = |tail: &[f32], x: &[f32]| tail.iter().zip(x).map(|(weight, x)| weight * x).sum();
+    dense(weights, x, out, |row, at| load_f32(row, at), dot);
+}
+
+/// An f16 matrix times f32 activations; one row for each element of `out`.
+#[target_feature(enable = "avx2,fma,f16c")]
+pub fn matvec_f16(weights: &[f16], x: &[f32], out: &mut [f32]) {
+    let dot = |tail: &[f16], x: &[f32]| tail.iter().zip(x).map(|(weight, x)| weight.to_f32() * x).sum();
+    dense(weights, x, out, |row, at| _mm256_cvtph_ps(load_u16(row, at)), dot);
+}
+
+/// A bf16 matrix times f32 activations; one row for each element of `out`.
+#[target_feature(enable = "avx2,fma,f16c")]
+pub fn matvec_bf16(weights: &[bf16], x: &[f32], out: &mut [f32]) {
+    let dot = |tail: &[bf16], x: &[f32]| tail.iter().zip(x).map(|(weight, x)| weight.to_f32() * x).sum();
+    let load = |row: &[bf16], at| {
+        _mm256_castsi256_ps(_mm256_slli_epi32::<16>(_mm256_cvtepu16_epi32(load_u16(row, at))))
+    };
+    dense(weights, x, out, load, dot);
+}
+
+/// Rows of plain numbers: `load` gives eight of them as f32, `tail` the product of what is left.
+#[target_feature(enable = "avx2,fma,f16c")]
+#[inline]
+fn dense<T>(
+    weights: &[T],
+    x: &[f32],
+    out: &mut [f32],
+    load: impl Fn(&[T], usize) -> __m256,
+    tail: impl Fn(&[T], &[f32]) -> f32,
+) {
+    rows(weights, out, |rows| dots_dense(rows, x, &load, &tail), |row| dots_dense([row], x, &load, &tail)[0]);
+}
+
+#[target_feature(enable = "avx2,fma,f16c")]
+#[inline]
+fn dots_dense<T, const N: usize>(
+    rows: [&[T]; N],
+    x: &[f32],
+    load: impl Fn(&[T], usize) -> __m256,
+    tail: impl Fn(&[T], &[f32]) -> f32,
+) -> [f32; N] {
+    let length = rows.iter().fold(x.len(), |length, row| length.min(row.len()));
+    let (x, rows) = (&x[..length], rows.map(|row| &row[..length]));
+    let line = 64 / size_of::<T>();
+    let full = length - length % line;
+    // Two sums a row: with one, four rows would wait for the latency of their own additions.
+    let mut sums = [[_mm256_setzero_ps(); 2]; N];
+    for start in (0..full).step_by(line) {
+        for (row, sums) in rows.iter().zip(&mut sums) {
+            prefetch(row, start, PREFETCH);
+            for part in 0..line / 8 {
+                let at = start + 8 * part;
+                sums[part % 2] = _mm256_fmadd_ps(load(row, at), load_f32(x, at), sums[part % 2]);
+            }
+        }
+    }
+    let mut dots = [0f32; N];
+    for ((dot, row), sums) in dots.iter_mut().zip(rows).zip(sums) {
+        *dot = horizontal_sum(_mm256_add_ps(sums[0], sums[1])) + tail(&row[full..], &x[full..]);
+    }
+    dots
+}
+
+#[target_feature(enable = "avx2,fma,f16c")]
+#[inline]
+fn dots_q8_0<const N: usize>(rows: [&[BlockQ8_0]; N], x: &[f32]) -> [f32; N] {
+    let x = x.as_chunks::<32>().0;
+    let blocks = rows.iter().fold(x.len(), |blocks, row| blocks.min(row.len()));
+    let (x, rows) = (&x[..blocks], rows.map(|row| &row[..blocks]));
+    let mut sums = [_mm256_setzero_ps(); N];
+    for (at, x) in x.iter().enumerate() {
+        let x: [__m256; 4] = std::array::from_fn(|part| load_f32(x, 8 * part));
+        for (row, sum) in rows.iter().zip(&mut sums) {
+            prefetch(row, at, PREFETCH);
+            let block = &row[at];
+            let low = _mm256_fmadd_ps(quants_f32(block, 1), x[1], _mm256_mul_ps(quants_f32(block, 0), x[0]));
+            let high = _mm256_fmadd_ps(quants_f32(block, 3), x[3], _mm256_mul_ps(quants_f32(block, 2), x[2]));
+            *sum = _mm256_fmadd_ps(_mm256_add_ps(low, high), broadcast_scale(block), *sum);
+        }
+    }
+    sums.map(|sum| horizontal_sum(sum))
+}
+
+/// Four rows at once: their four scales are converted by one instruction, and their integer products are
+/// reduced together until one vector holds four rows twice.
+#[target_feature(enable = "avx2,fma,f16c")]
+#[inline]
+fn four_dots_q8_0_q8_0(rows: [&[BlockQ8_0]; 4], x: &[BlockQ8_0]) -> [f32; 4] {
+    let blocks = rows.iter().fold(x.len(), |blocks, row| blocks.min(row.len()));
+    let (x, rows) = (&x[..blocks], rows.map(|row| &row[..blocks]));
+    let mut sum = _mm256_setzero_ps();
+    for (at, x) in x.iter().enumerate() {
+        let wide = widen(x);
+        let four = rows.map(|row| &row[at]);
+        let bits = four.map(|block| u64::from(block.scale().to_bits()));
+        let bits = bits[0] | bits[1] << 16 | bits[2] << 32 | bits[3] << 48;
+        let scales = _mm256_cvtph_ps(_mm_set1_epi64x(bits as i64));
+        let products = four.map(|block| product(block, wide));
+        for row in &rows {
+            prefetch(row, at, PREFETCH);
+        }
+        let pairs = [fold(products[0], products[1]), fold(products[2], products[3])];
+        let reduced = _mm256_cvtepi32_ps(_mm256_hadd_epi32(pairs[0], pairs[1]));
+        sum = _mm256_fmadd_ps(reduced, _mm256_mul_ps(scales, broadcast_scale(x)), sum);
+    }
+    let halves = _mm_add_ps(_mm256_castps256_ps128(sum), _mm256_extractf128_ps::<1>(sum));
+    store_four(halves)
+}
+
+/// `[a0+a2, a1+a3, b0+b2, b1+b3]` in each half.
+#[target_feature(enable = "avx2,fma,f16c")]
+#[inline]
+fn fold(a: __m256i, b: __m256i) -> __m256i {
+    _mm256_add_epi32(_mm256_blend_epi32::<0b1100_1100>(a, b), _mm256_alignr_epi8::<8>(b, a))
+}
+
+/// Walks the rows of a matrix as streams.
+#[target_feature(enable = "avx2,fma,f16c")]
+#[inline]
+fn rows<T>(weights: &[T], out: &mut [f32], four: impl Fn([&[T]; 4]) -> [f32; 4], one: impl Fn(&[T]) -> f32) {
+    let length = weights.len() / out.len().max(1);
+    let row = |index: usize| &weights[index * length..(index + 1) * length];
+    let out = std::cell::Cell::from_mut(out).as_slice_of_cells();
+    rows_by_four(
+        out.len(),
+        |indexes| {
+            for (index, dot) in indexes.into_iter().zip(four(indexes.map(row))) {
+                out[index].set(dot);
+            }
+        },
+        |index| out[index].set(one(row(index))),
+    );
+}
+
+/// The 32 quants as 16-bit numbers.
+#[target_feature(enable = "avx2,fma,f16c")]
+#[inline]
+fn widen(block: &BlockQ8_0) -> [__m256i; 2] {
+    let (halves, _) = block.quants.as_chunks::<16>();
+    [_mm256_cvtepi8_epi16(load_i8(&halves[0])), _mm256_cvtepi8_epi16(load_i8(&halves[1]))]
+}
+
+/// Eight partial sums of the product of the quants.
+#[target_feature(enable = "avx2,fma,f16c")]
+#[inline]
+fn product(block: &BlockQ8_0, x: [__m256i; 2]) -> __m256i {
+    let block = widen(block);
+    _mm256_add_epi32(_mm256_madd_epi16(block[0], x[0]), _mm256_madd_epi16(block[1], x[1]))
+}
+
+/// Eight quants, the `part`th of four, as f32.
+#[target_feature(enable = "avx2,fma,f16c")]
+#[inline]
+fn quants_f32(block: &BlockQ8_0, part: usize) -> __m256 {
+    let eight = block.quants.as_chunks::<8>().0[part];
+    let bytes = _mm_cvtsi64_si128(i64::from_le_bytes(eight.map(|quant| quant as u8)));
+    _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(bytes))
+}
+
+#[target_feature(enable = "avx2,fma,f16c")]
+#[inline]
+fn broadcast_scale(block: &BlockQ8_0) -> __m256 {
+    _mm256_cvtph_ps(_mm_set1_epi16(block.scale().to_bits() as i16))
+}
+
+#[target_feature(enable = "avx2,fma,f16c")]
+#[inline]
+fn horizontal_sum(vector: __m256) -> f32 {
+    let half = _mm_add_ps(_mm256_castps256_ps128(vector), _mm256_extractf128_ps::<1>(vector));
+    let quarter = _mm_add_ps(half, _mm_movehl_ps(half, half));
+    _mm_cvtss_f32(_mm_add_ss(quarter, _mm_movehdup_ps(quarter)))
+}
+
+/// Asks for the cache line `ahead` bytes after element `at`; never faults, wherever that is.
+#[target_feature(enable = "avx2,fma,f16c")]
+#[inline]
+fn prefetch<T>(slice: &[T], at: usize, ahead: usize) {
+    let place = slice.as_ptr().wrapping_add(at).wrapping_byte_add(ahead);
+    // SAFETY: a prefetch is a hint and may name any address.
+    #[allow(unused_unsafe, reason = "older compilers count this intrinsic as unsafe")]
+    unsafe {
+        _mm_prefetch::<_MM_HINT_T0>(place.cast())
+    }
+}
+
+/// Prefetches the two lines of a step.
+#[target_feature(enable = "avx2,fma,f16c")]
+#[inline]
+fn prefetch_step(slice: &[f32], at: usize, ahead: usize) {
+    prefetch(slice, at, ahead);
+    prefetch(slice, at, ahead + 64);
+}
+
+#[target_feature(enable = "avx2,fma,f16c")]
+#[inline]
+fn load_f32(slice: &[f32], at: usize) -> __m256 {
+    let eight = &slice[at..at + 8];
+    // SAFETY: `eight` is 32 readable bytes.
+    unsafe { _mm256_loadu_ps(eight.as_ptr()) }
+}
+
+#[target_feature(enable = "avx2,fma,f16c")]
+#[inline]
+fn load_u16<T>(slice: &[T], at: usize) -> __m128i {
+    const { assert!(size_of::<T>() == 2) }
+    let eight = &slice[at..at + 8];
+    // SAFETY: `eight` is 16 readable bytes.
+    unsafe { _mm_loadu_si128(eight.as_ptr().cast()) }
+}
+
+#[target_feature(enable = "avx2,fma,f16c")]
+#[inline]
+fn load_i8(sixteen: &[i8; 16]) -> __m128i {
+    // SAFETY: `sixteen` is 16 readable bytes.
+    unsafe { _mm_loadu_si128(sixteen.as_ptr().cast()) }
+}
+
+#[target_feature(enable = "avx2,fma,f16c")]
+#[inline]
+fn store_f32(slice: &mut [f32], at: usize, value: __m256) {
+    let eight = &mut slice[at..at + 8];
+    // SAFETY: `eight` is 32 writable bytes.
+    unsafe { _mm256_storeu_ps(eight.as_mut_ptr(), value) }
+}
+
+/// Stores past the cache. The place must be aligned to 32 bytes.
+#[target_feature(enable = "avx2,fma,f16c")]
+#[inline]
+fn stream_f32(slice: &mut [f32], at: usize, value: __m256) {
+    let eight = &mut slice[at..at + 8];
+    debug_assert!(eight.as_ptr().addr().is_multiple_of(32));
+    // SAFETY: `eight` is 32 writable bytes, and `map` begins at an aligned element and goes on in whole
+    // vectors.
+    unsafe { _mm256_stream_ps(eight.as_mut_ptr(), value) }
+}
+
+#[target_feature(enable = "avx2,fma,f16c")]
+#[inline]
+fn store_i8(value: __m256i) -> [i8; 32] {
+    let mut bytes = [0; 32];
+    // SAFETY: `bytes` is 32 writable bytes.
+    unsafe { _mm256_storeu_si256(bytes.as_mut_ptr().cast(), value) };
+    bytes
+}
+
+#[target_feature(enable = "avx2,fma,f16c")]
+#[inline]
+fn store_four(value: __m128) -> [f32; 4] {
+    let mut four = [0f32; 4];
+    // SAFETY: `four` is 16 writable bytes.
+    unsafe { _mm_storeu_ps(four.as_mut_ptr(), value) };
+    four
+}
+
+#[target_feature(enable = "avx2,fma,f16c")]
+#[inline]
+fn lanes_i32(value: __m256i) -> [i32; 8] {
+    let mut lanes = [0i32; 8];
+    // SAFETY: `lanes` is 32 writable bytes.
+    unsafe { _mm256_storeu_si256(lanes.as_mut_ptr().cast(), value) };
+    lanes
+}

@@ -1,0 +1,107 @@
+//! Weights as the matrix-vector kernels take them: a checked shape over a slice, or over a file's bytes.
+
+use half::{bf16, f16};
+
+use super::{BlockQ8_0, KernelError};
+
+/// A type that weights are stored in.
+pub trait Weight: sealed::Bytes + Copy + Send + Sync + 'static {
+    /// How many weights one value holds.
+    const WEIGHTS: usize;
+    /// Its name.
+    const NAME: &'static str;
+}
+
+mod sealed {
+    /// Types without padding, for which every bit pattern is a value.
+    ///
+    /// # Safety
+    /// The implementor is such a type.
+    pub unsafe trait Bytes {}
+}
+
+macro_rules! weight {
+    ($($type:ty, $weights:expr, $name:expr;)*) => {$(
+        // SAFETY: plain numbers or byte arrays of them.
+        unsafe impl sealed::Bytes for $type {}
+        impl Weight for $type {
+            const WEIGHTS: usize = $weights;
+            const NAME: &'static str = $name;
+        }
+    )*};
+}
+weight! {
+    f32, 1, "f32";
+    f16, 1, "f16";
+    bf16, 1, "bf16";
+    BlockQ8_0, BlockQ8_0::WEIGHTS, "q8_0";
+}
+
+/// A row-major matrix of weights.
+#[derive(Clone, Copy, Debug)]
+pub struct Matrix<'a, T> {
+    data: &'a [T],
+    rows: usize,
+    columns: usize,
+}
+
+impl<'a, T: Weight> Matrix<'a, T> {
+    /// A matrix over `data`, which must have exactly the length that the shape says.
+    pub fn new(data: &'a [T], rows: usize, columns: usize) -> Result<Self, KernelError> {
+        let expected = Self::length(rows, columns)?;
+        if data.len() != expected {
+            return Err(KernelError::Length { what: "weights", expected, found: data.len() });
+        }
+        Ok(Matrix { data, rows, columns })
+    }
+
+    /// A matrix over the bytes of a file, which must be aligned for `T`.
+    pub fn from_bytes(bytes: &'a [u8], rows: usize, columns: usize) -> Result<Self, KernelError> {
+        Matrix::new(cast(bytes)?, rows, columns)
+    }
+
+    /// How many values of `T` this shape needs.
+    pub fn length(rows: usize, columns: usize) -> Result<usize, KernelError> {
+        if rows == 0 || columns == 0 {
+            return Err(KernelError::Empty { rows, columns });
+        }
+        if !columns.is_multiple_of(T::WEIGHTS) {
+            return Err(KernelError::Multiple { what: "columns", multiple: T::WEIGHTS, found: columns });
+        }
+        let length = rows.checked_mul(columns / T::WEIGHTS);
+        let bytes = length.and_then(|length| length.checked_mul(size_of::<T>()));
+        length.filter(|_| bytes.is_some()).ok_or(KernelError::Overflow { rows, columns })
+    }
+
+    /// The values, row after row.
+    pub fn data(&self) -> &'a [T] {
+        self.data
+    }
+
+    /// How many rows there are; one output each.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// How many columns there are; one activation each.
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// The bytes of the weights, which a matrix-vector product reads once.
+    pub fn bytes(&self) -> usize {
+        size_of_val(self.data)
+    }
+}
+
+/// These bytes as values of `T`, if their length and address fit.
+pub(super) fn cast<T: Weight>(bytes: &[u8]) -> Result<&[T], KernelError> {
+    if !bytes.len().is_multiple_of(size_of::<T>()) {
+        return Err(KernelError::Multiple { what: "bytes", multiple: size_of::<T>(), found: bytes.len() });
+    }
+    if !bytes.as_ptr().addr().is_multiple_of(align_of::<T>()) {
+        return Err(KernelError::Misaligned { what: T::NAME, alignment: align_of::<T>() });
+    }
+    // SAFETY: `Bytes` promises that any bytes are values of `T`; length and alignment were checked above.
+    Ok(unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast(), bytes.len() / size_of::<T>()) })
+}

@@ -1,0 +1,274 @@
+//! The kernels: what moves memory and what multiplies, for each instruction set, safe to call.
+//!
+//! The functions here check shapes and lengths, share the rows out to the threads of a [`Team`], and call
+//! the kernel of the same name in [`scalar`], `avx2` or `neon`.
+
+mod matrix;
+mod q8_0;
+pub mod scalar;
+mod stream;
+mod team;
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "aarch64")]
+mod neon;
+
+use std::sync::Mutex;
+
+use half::{bf16, f16};
+
+use crate::isa::{Isa, dispatch};
+
+pub use matrix::{Matrix, Weight};
+pub use q8_0::BlockQ8_0;
+pub use stream::Streams;
+pub use team::Team;
+
+/// Input that a kernel cannot work on.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum KernelError {
+    /// A slice is not as long as another argument says.
+    #[error("{what}: {found} elements where the shape needs {expected}")]
+    Length {
+        /// Which argument.
+        what: &'static str,
+        /// How long it must be.
+        expected: usize,
+        /// How long it is.
+        found: usize,
+    },
+    /// A length is not a multiple of the block.
+    #[error("{what}: {found} is not a multiple of {multiple}")]
+    Multiple {
+        /// Which length.
+        what: &'static str,
+        /// What it must be a multiple of.
+        multiple: usize,
+        /// What it is.
+        found: usize,
+    },
+    /// A matrix without rows or columns.
+    #[error("a {rows} x {columns} matrix is empty; both must be at least 1")]
+    Empty {
+        /// Its rows.
+        rows: usize,
+        /// Its columns.
+        columns: usize,
+    },
+    /// A shape with more bytes than there are addresses.
+    #[error("a {rows} x {columns} matrix is larger than memory can be")]
+    Overflow {
+        /// Its rows.
+        rows: usize,
+        /// Its columns.
+        columns: usize,
+    },
+    /// Bytes at an address that does not suit the type.
+    #[error("the bytes of {what} weights must start at a multiple of {alignment}; copy them first")]
+    Misaligned {
+        /// The type.
+        what: &'static str,
+        /// What the address must be a multiple of.
+        alignment: usize,
+    },
+}
+
+fn same_length(what: &'static str, expected: usize, found: usize) -> Result<(), KernelError> {
+    if expected == found { Ok(()) } else { Err(KernelError::Length { what, expected, found }) }
+}
+
+/// The sum of all elements: every byte is read once.
+pub fn read(isa: Isa, source: &[f32], streams: Streams) -> f32 {
+    dispatch!(isa, read(source, streams))
+}
+
+/// Copies `source` to `target` through the cache.
+pub fn copy(isa: Isa, target: &mut [f32], source: &[f32], streams: Streams) -> Result<(), KernelError> {
+    same_length("source", target.len(), source.len())?;
+    dispatch!(isa, copy(target, source, streams));
+    Ok(())
+}
+
+/// Copies `source` to `target` with stores that pass the cache by, where there are such.
+pub fn copy_streaming(
+    isa: Isa,
+    target: &mut [f32],
+    source: &[f32],
+    streams: Streams,
+) -> Result<(), KernelError> {
+    same_length("source", target.len(), source.len())?;
+    dispatch!(isa, copy_streaming(target, source, streams));
+    Ok(())
+}
+
+/// `target = a + factor * b`, rounded after the product and after the sum.
+pub fn triad(
+    isa: Isa,
+    target: &mut [f32],
+    a: &[f32],
+    b: &[f32],
+    factor: f32,
+    streams: Streams,
+) -> Result<(), KernelError> {
+    same_length("a", target.len(), a.len())?;
+    same_length("b", target.len(), b.len())?;
+    dispatch!(isa, triad(target, a, b, factor, streams));
+    Ok(())
+}
+
+/// [`triad`] with stores that pass the cache by, where there are such.
+pub fn triad_streaming(
+    isa: Isa,
+    target: &mut [f32],
+    a: &[f32],
+    b: &[f32],
+    factor: f32,
+    streams: Streams,
+) -> Result<(), KernelError> {
+    same_length("a", target.len(), a.len())?;
+    same_length("b", target.len(), b.len())?;
+    dispatch!(isa, triad_streaming(target, a, b, factor, streams));
+    Ok(())
+}
+
+/// Rounds of f32 multiply-adds in registers: a value that depends on all of them, and how many
+/// floating-point operations they were.
+pub fn fma_peak(isa: Isa, rounds: usize, seed: f32) -> (f32, u64) {
+    dispatch!(isa, fma_peak(rounds, seed))
+}
+
+/// Rounds of multiply-adds of bytes into 32-bit sums in registers: a value that depends on all of them,
+/// and how many operations they were.
+pub fn int8_peak(isa: Isa, rounds: usize, seed: i8) -> (i32, u64) {
+    dispatch!(isa, int8_peak(rounds, seed))
+}
+
+/// Quantizes 32 values for each block, byte for byte as ggml's reference does.
+pub fn quantize_q8_0(isa: Isa, blocks: &mut [BlockQ8_0], values: &[f32]) -> Result<(), KernelError> {
+    same_length("values", blocks.len().saturating_mul(BlockQ8_0::WEIGHTS), values.len())?;
+    dispatch!(isa, quantize_q8_0(blocks, values));
+    Ok(())
+}
+
+/// [`quantize_q8_0`] into blocks of its own.
+pub fn quantized_q8_0(isa: Isa, values: &[f32]) -> Result<Vec<BlockQ8_0>, KernelError> {
+    if !values.len().is_multiple_of(BlockQ8_0::WEIGHTS) {
+        return Err(KernelError::Multiple {
+            what: "values",
+            multiple: BlockQ8_0::WEIGHTS,
+            found: values.len(),
+        });
+    }
+    let mut blocks = vec![BlockQ8_0::ZERO; values.len() / BlockQ8_0::WEIGHTS];
+    quantize_q8_0(isa, &mut blocks, values)?;
+    Ok(blocks)
+}
+
+/// The 32 values of each block.
+pub fn dequantize_q8_0(isa: Isa, values: &mut [f32], blocks: &[BlockQ8_0]) -> Result<(), KernelError> {
+    same_length("values", blocks.len().saturating_mul(BlockQ8_0::WEIGHTS), values.len())?;
+    dispatch!(isa, dequantize_q8_0(values, blocks));
+    Ok(())
+}
+
+/// The exact integer product of each pair of blocks' quants, without the scales.
+pub fn block_sums(isa: Isa, sums: &mut [i32], a: &[BlockQ8_0], b: &[BlockQ8_0]) -> Result<(), KernelError> {
+    same_length("a", sums.len(), a.len())?;
+    same_length("b", sums.len(), b.len())?;
+    dispatch!(isa, block_sums(sums, a, b));
+    Ok(())
+}
+
+/// The product of a Q8_0 row with f32 activations.
+pub fn dot_q8_0(isa: Isa, row: &[BlockQ8_0], x: &[f32]) -> Result<f32, KernelError> {
+    same_length("activations", row.len().saturating_mul(BlockQ8_0::WEIGHTS), x.len())?;
+    Ok(dispatch!(isa, dot_q8_0(row, x)))
+}
+
+/// The product of a Q8_0 row with Q8_0 activations: exact within a block, f32 across blocks.
+pub fn dot_q8_0_q8_0(isa: Isa, row: &[BlockQ8_0], x: &[BlockQ8_0]) -> Result<f32, KernelError> {
+    same_length("activations", row.len(), x.len())?;
+    Ok(dispatch!(isa, dot_q8_0_q8_0(row, x)))
+}
+
+/// A Q8_0 matrix times f32 activations, in f32 throughout.
+pub fn matvec_q8_0(
+    team: &Team,
+    weights: Matrix<BlockQ8_0>,
+    x: &[f32],
+    out: &mut [f32],
+) -> Result<(), KernelError> {
+    same_length("activations", weights.columns(), x.len())?;
+    by_rows(team, weights, out, |weights, out| dispatch!(team.isa(), matvec_q8_0(weights, x, out)))
+}
+
+/// A Q8_0 matrix times Q8_0 activations. Quantize the activations once with [`quantized_q8_0`].
+pub fn matvec_q8_0_q8_0(
+    team: &Team,
+    weights: Matrix<BlockQ8_0>,
+    x: &[BlockQ8_0],
+    out: &mut [f32],
+) -> Result<(), KernelError> {
+    same_length("activations", weights.columns() / BlockQ8_0::WEIGHTS, x.len())?;
+    by_rows(team, weights, out, |weights, out| dispatch!(team.isa(), matvec_q8_0_q8_0(weights, x, out)))
+}
+
+/// An f32 matrix times f32 activations.
+pub fn matvec_f32(team: &Team, weights: Matrix<f32>, x: &[f32], out: &mut [f32]) -> Result<(), KernelError> {
+    same_length("activations", weights.columns(), x.len())?;
+    by_rows(team, weights, out, |weights, out| dispatch!(team.isa(), matvec_f32(weights, x, out)))
+}
+
+/// An f16 matrix times f32 activations.
+pub fn matvec_f16(team: &Team, weights: Matrix<f16>, x: &[f32], out: &mut [f32]) -> Result<(), KernelError> {
+    same_length("activations", weights.columns(), x.len())?;
+    by_rows(team, weights, out, |weights, out| dispatch!(team.isa(), matvec_f16(weights, x, out)))
+}
+
+/// A bf16 matrix times f32 activations.
+pub fn matvec_bf16(
+    team: &Team,
+    weights: Matrix<bf16>,
+    x: &[f32],
+    out: &mut [f32],
+) -> Result<(), KernelError> {
+    same_length("activations", weights.columns(), x.len())?;
+    by_rows(team, weights, out, |weights, out| dispatch!(team.isa(), matvec_bf16(weights, x, out)))
+}
+
+/// Shares the rows out to the team: thread `i` of `n` takes the `i`th of `n` equal parts, so that it meets
+/// the same rows, in its own cache and memory, every time.
+fn by_rows<T: Weight>(
+    team: &Team,
+    weights: Matrix<T>,
+    out: &mut [f32],
+    kernel: impl Fn(&[T], &mut [f32]) + Sync,
+) -> Result<(), KernelError> {
+    same_length("output", weights.rows(), out.len())?;
+    let threads = team.threads();
+    if threads == 1 {
+        kernel(weights.data(), out);
+        return Ok(());
+    }
+    let length = weights.columns() / T::WEIGHTS;
+    let (mut data, mut out) = (weights.data(), out);
+    let mut shares = Vec::with_capacity(threads);
+    for index in 0..threads {
+        let rows = out.len() / (threads - index);
+        let (share, rest) = data.split_at(rows * length);
+        let (share_out, rest_out) = out.split_at_mut(rows);
+        shares.push(Mutex::new((share, share_out)));
+        (data, out) = (rest, rest_out);
+    }
+    team.run(|index| {
+        // Each thread locks its own share only; a poisoned one is a panic that is already on its way.
+        if let Some(Ok(mut share)) = shares.get(index).map(Mutex::lock) {
+            let (weights, out) = &mut *share;
+            if !out.is_empty() {
+                kernel(weights, out);
+            }
+        }
+    });
+    Ok(())
+}

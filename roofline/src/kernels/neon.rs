@@ -1,0 +1,522 @@
+//! The kernels with NEON. Those that multiply bytes use the dot product instructions when `DOTPROD` is
+//! true, and widening multiplication otherwise; both are exact for every byte value. Instructions that the
+//! compiler has no stable name for are written as assembly in the helpers at the end.
+
+use std::arch::aarch64::*;
+use std::arch::asm;
+
+use half::{bf16, f16};
+
+use super::q8_0::BlockQ8_0;
+use super::scalar;
+use super::stream::{Streams, distance, rows_by_four};
+
+/// How far the matrix-vector kernels prefetch in each row, in bytes.
+const PREFETCH: usize = 512;
+
+/// f32 values that the streaming kernels take from one stream at a time: two cache lines.
+const STEP: usize = 32;
+
+/// The sum of all elements.
+#[target_feature(enable = "neon")]
+pub fn read<const DOTPROD: bool>(source: &[f32], streams: Streams) -> f32 {
+    match streams.count {
+        0 | 1 => read_streams::<1>(source, streams.prefetch),
+        2 => read_streams::<2>(source, streams.prefetch),
+        3 => read_streams::<3>(source, streams.prefetch),
+        4 => read_streams::<4>(source, streams.prefetch),
+        5 => read_streams::<5>(source, streams.prefetch),
+        6 => read_streams::<6>(source, streams.prefetch),
+        7 => read_streams::<7>(source, streams.prefetch),
+        _ => read_streams::<8>(source, streams.prefetch),
+    }
+}
+
+#[target_feature(enable = "neon")]
+fn read_streams<const N: usize>(source: &[f32], prefetch: usize) -> f32 {
+    let distance = distance(source.len(), 4, N, STEP);
+    let lanes: [&[f32]; N] = std::array::from_fn(|lane| &source[lane * distance..(lane + 1) * distance]);
+    let mut sums = [vdupq_n_f32(0.0); N];
+    for at in (0..distance).step_by(STEP) {
+        for (lane, sum) in lanes.iter().zip(&mut sums) {
+            if prefetch > 0 {
+                prefetch_step(lane, at, prefetch);
+            }
+            let pairs: [float32x4_t; 4] = std::array::from_fn(|pair| {
+                vaddq_f32(load_f32(lane, at + 8 * pair), load_f32(lane, at + 8 * pair + 4))
+            });
+            let step = vaddq_f32(vaddq_f32(pairs[0], pairs[1]), vaddq_f32(pairs[2], pairs[3]));
+            *sum = vaddq_f32(*sum, step);
+        }
+    }
+    let total = sums.into_iter().fold(vdupq_n_f32(0.0), |total, sum| vaddq_f32(total, sum));
+    vaddvq_f32(total) + scalar::read(&source[N * distance..], Streams::ONE)
+}
+
+/// Copies `source` to `target`.
+#[target_feature(enable = "neon")]
+pub fn copy<const DOTPROD: bool>(target: &mut [f32], source: &[f32], streams: Streams) {
+    map::<false, 1>(target, [source], streams, |[a]| a, |[a]| a);
+}
+
+/// Copies `source` to `target` with stores that ask not to be cached.
+#[target_feature(enable = "neon")]
+pub fn copy_streaming<const DOTPROD: bool>(target: &mut [f32], source: &[f32], streams: Streams) {
+    map::<true, 1>(target, [source], streams, |[a]| a, |[a]| a);
+}
+
+/// `target = a + factor * b`.
+#[target_feature(enable = "neon")]
+pub fn triad<const DOTPROD: bool>(target: &mut [f32], a: &[f32], b: &[f32], factor: f32, streams: Streams) {
+    let factors = vdupq_n_f32(factor);
+    let vector = |[a, b]: [float32x4_t; 2]| vaddq_f32(a, vmulq_f32(factors, b));
+    map::<false, 2>(target, [a, b], streams, vector, |[a, b]| a + factor * b);
+}
+
+/// `target = a + factor * b` with stores that ask not to be cached.
+#[target_feature(enable = "neon")]
+pub fn triad_streaming<const DOTPROD: bool>(
+    target: &mut [f32],
+    a: &[f32],
+    b: &[f32],
+    factor: f32,
+    streams: Streams,
+) {
+    let factors = vdupq_n_f32(factor);
+    let vector = |[a, b]: [float32x4_t; 2]| vaddq_f32(a, vmulq_f32(factors, b));
+    map::<true, 2>(target, [a, b], streams, vector, |[a, b]| a + factor * b);
+}
+
+/// `target = f(sources)`, elementwise; what is left after the last full step is done one by one.
+#[target_feature(enable = "neon")]
+#[inline]
+fn map<const STREAMING: bool, const INPUTS: usize>(
+    target: &mut [f32],
+    sources: [&[f32]; INPUTS],
+    streams: Streams,
+    vector: impl Fn([float32x4_t; INPUTS]) -> float32x4_t,
+    single: impl Fn([f32; INPUTS]) -> f32,
+) {
+    let length = sources.iter().fold(target.len(), |length, source| length.min(source.len()));
+    let count = streams.count.clamp(1, Streams::MOST);
+    let distance = distance(length, 4, count, STEP);
+    for at in (0..distance).step_by(STEP) {
+        for lane in 0..count {
+            let start = lane * distance + at;
+            if streams.prefetch > 0 {
+                for source in &sources {
+                    prefetch_step(source, start, streams.prefetch);
+                }
+            }
+            for start in [start, start + 8, start + 16, start + 24] {
+                let low = vector(sources.map(|source| load_f32(source, start)));
+                let high = vector(sources.map(|source| load_f32(source, start + 4)));
+                if STREAMING {
+                    stream_f32(target, start, low, high);
+                } else {
+                    store_f32(target, start, low);
+                    store_f32(target, start + 4, high);
+                }
+            }
+        }
+    }
+    for at in count * distance..length {
+        target[at] = single(sources.map(|source| source[at]));
+    }
+}
+
+/// Multiply-adds in registers, and how many floating-point operations those were.
+#[target_feature(enable = "neon")]
+pub fn fma_peak<const DOTPROD: bool>(rounds: usize, seed: f32) -> (f32, u64) {
+    // Sixteen chains: enough for a latency of four cycles at four multiply-adds a cycle.
+    const CHAINS: usize = 16;
+    let (factor, addend) = (vdupq_n_f32(0.999_999), vdupq_n_f32(seed));
+    let mut sums = [vdupq_n_f32(seed); CHAINS];
+    for _ in 0..rounds {
+        for sum in &mut sums {
+            *sum = vfmaq_f32(addend, *sum, factor);
+        }
+    }
+    let total = sums.into_iter().fold(vdupq_n_f32(0.0), |total, sum| vaddq_f32(total, sum));
+    (vaddvq_f32(total), 2 * (4 * CHAINS * rounds) as u64)
+}
+
+/// Multiply-adds of bytes in registers, and how many integer operations those were.
+#[target_feature(enable = "neon")]
+pub fn int8_peak<const DOTPROD: bool>(rounds: usize, seed: i8) -> (i32, u64) {
+    const CHAINS: usize = 12;
+    let factor = vdupq_n_s8(seed);
+    let mut sums: [int32x4_t; CHAINS] = std::array::from_fn(|chain| vdupq_n_s32(chain as i32));
+    for _ in 0..rounds {
+        for sum in &mut sums {
+            // The sum's own bytes as operand, so that the compiler cannot multiply once and add many times.
+            *sum = multiply_add::<DOTPROD>(*sum, vreinterpretq_s8_s32(*sum), factor);
+        }
+    }
+    let total = sums.into_iter().fold(vdupq_n_s32(0), |total, sum| vaddq_s32(total, sum));
+    (vaddvq_s32(total), 2 * (16 * CHAINS * rounds) as u64)
+}
+
+/// Quantizes 32 values for each block, byte for byte as [`scalar::quantize_q8_0`].
+#[target_feature(enable = "neon")]
+pub fn quantize_q8_0<const DOTPROD: bool>(blocks: &mut [BlockQ8_0], values: &[f32]) {
+    for (block, values) in blocks.iter_mut().zip(values.as_chunks::<32>().0) {
+        let x: [float32x4_t; 8] = std::array::from_fn(|part| load_f32(values, 4 * part));
+        // `vmaxq` hands a NaN on, so the largest size tells of both NaN and infinity.
+        let largest = x.iter().fold(vdupq_n_f32(0.0), |largest, x| vmaxq_f32(largest, vabsq_f32(*x)));
+        let largest = vmaxvq_f32(largest);
+        if !largest.is_finite() {
+            *block = BlockQ8_0::new(f16::NAN, [0; 32]);
+            continue;
+        }
+        let scale = largest / 127.0;
+        let inverse = 1.0 / scale;
+        let inverse = vdupq_n_f32(if inverse.is_finite() { inverse } else { 0.0 });
+        let words: [int16x8_t; 4] = std::array::from_fn(|pair| {
+            let quants = [x[2 * pair], x[2 * pair + 1]].map(|x| vcvtaq_s32_f32(vmulq_f32(x, inverse)));
+            vcombine_s16(vqmovn_s32(quants[0]), vqmovn_s32(quants[1]))
+        });
+        let mut quants = [0i8; 32];
+        for (quants, words) in quants.as_chunks_mut::<16>().0.iter_mut().zip(words.chunks_exact(2)) {
+            store_i8(quants, vcombine_s8(vqmovn_s16(words[0]), vqmovn_s16(words[1])));
+        }
+        *block = BlockQ8_0::new(f16::from_f32(scale), quants);
+    }
+}
+
+/// The 32 values of each block, bit for bit as [`scalar::dequantize_q8_0`].
+#[target_feature(enable = "neon")]
+pub fn dequantize_q8_0<const DOTPROD: bool>(values: &mut [f32], blocks: &[BlockQ8_0]) {
+    for (values, block) in values.as_chunks_mut::<32>().0.iter_mut().zip(blocks) {
+        let scale = vdupq_n_f32(block.scale().to_f32());
+        for (part, quants) in quants_f32(block).into_iter().enumerate() {
+            store_f32(values, 4 * part, vmulq_f32(scale, quants));
+        }
+    }
+}
+
+/// The exact integer product of each pair of blocks' quants.
+#[target_feature(enable = "neon")]
+pub fn block_sums<const DOTPROD: bool>(sums: &mut [i32], a: &[BlockQ8_0], b: &[BlockQ8_0]) {
+    for ((sum, a), b) in sums.iter_mut().zip(a).zip(b) {
+        *sum = vaddvq_s32(product::<DOTPROD>(a, quants(b)));
+    }
+}
+
+/// The product of a Q8_0 row with f32 activations.
+#[target_feature(enable = "neon")]
+pub fn dot_q8_0<const DOTPROD: bool>(row: &[BlockQ8_0], x: &[f32]) -> f32 {
+    let [sum] = dots_q8_0([row], x);
+    sum
+}
+
+/// The product of a Q8_0 row with Q8_0 activations.
+#[target_feature(enable = "neon")]
+pub fn dot_q8_0_q8_0<const DOTPROD: bool>(row: &[BlockQ8_0], x: &[BlockQ8_0]) -> f32 {
+    let mut sum = vdupq_n_f32(0.0);
+    for (block, x) in row.iter().zip(x) {
+        let scale = vdupq_n_f32(block.scale().to_f32() * x.scale().to_f32());
+        sum = vfmaq_f32(sum, vcvtq_f32_s32(product::<DOTPROD>(block, quants(x))), scale);
+    }
+    vaddvq_f32(sum)
+}
+
+/// A Q8_0 matrix times f32 activations; one row for each element of `out`.
+#[target_feature(enable = "neon")]
+pub fn matvec_q8_0<const DOTPROD: bool>(weights: &[BlockQ8_0], x: &[f32], out: &mut [f32]) {
+    rows(weights, out, |rows| dots_q8_0(rows, x), |row| dots_q8_0([row], x)[0]);
+}
+
+/// A Q8_0 matrix times Q8_0 activations; one row for each element of `out`.
+#[target_feature(enable = "neon")]
+pub fn matvec_q8_0_q8_0<const DOTPROD: bool>(weights: &[BlockQ8_0], x: &[BlockQ8_0], out: &mut [f32]) {
+    let one = |row: &[BlockQ8_0]| dot_q8_0_q8_0::<DOTPROD>(row, x);
+    rows(weights, out, |rows| four_dots_q8_0_q8_0::<DOTPROD>(rows, x), one);
+}
+
+/// An f32 matrix times f32 activations; one row for each element of `out`.
+#[target_feature(enable = "neon")]
+pub fn matvec_f32<const DOTPROD: bool>(weights: &[f32], x: &[f32], out: &mut [f32]) {
+    let dot = |tail: &[f32], x: &[f32]| tail.iter().zip(x).map(|(weight, x)| weight * x).sum();
+    dense(weights, x, out, |row, at| [load_f32(row, at), load_f32(row, at + 4)], dot);
+}
+
+/// An f16 matrix times f32 activations; one row for each element of `out`.
+#[target_feature(enable = "neon")]
+pub fn matvec_f16<const DOTPROD: bool>(weights: &[f16], x: &[f32], out: &mut [f32]) {
+    let dot = |tail: &[f16], x: &[f32]| tail.iter().zip(x).map(|(weight, x)| weight.to_f32() * x).sum();
+    dense(weights, x, out, |row, at| half_to_f32(load_u16(row, at)), dot);
+}
+
+/// A bf16 matrix times f32 activations; one row for each element of `out`.
+#[target_feature(enable = "neon")]
+pub fn matvec_bf16<const DOTPROD: bool>(weights: &[bf16], x: &[f32], out: &mut [f32]) {
+    let dot = |tail: &[bf16], x: &[f32]| tail.iter().zip(x).map(|(weight, x)| weight.to_f32() * x).sum();
+    let load = |row: &[bf16], at| {
+        let eight = load_u16(row, at);
+        let low = vshll_n_u16::<16>(vget_low_u16(eight));
+        let high = vshll_n_u16::<16>(vget_high_u16(eight));
+        [vreinterpretq_f32_u32(low), vreinterpretq_f32_u32(high)]
+    };
+    dense(weights, x, out, load, dot);
+}
+
+/// Rows of plain numbers: `load` gives eight of them as f32, `tail` the product of what is left.
+#[target_feature(enable = "neon")]
+#[inline]
+fn dense<T>(
+    weights: &[T],
+    x: &[f32],
+    out: &mut [f32],
+    load: impl Fn(&[T], usize) -> [float32x4_t; 2],
+    tail: impl Fn(&[T], &[f32]) -> f32,
+) {
+    rows(weights, out, |rows| dots_dense(rows, x, &load, &tail), |row| dots_dense([row], x, &load, &tail)[0]);
+}
+
+#[target_feature(enable = "neon")]
+#[inline]
+fn dots_dense<T, const N: usize>(
+    rows: [&[T]; N],
+    x: &[f32],
+    load: impl Fn(&[T], usize) -> [float32x4_t; 2],
+    tail: impl Fn(&[T], &[f32]) -> f32,
+) -> [f32; N] {
+    let length = rows.iter().fold(x.len(), |length, row| length.min(row.len()));
+    let (x, rows) = (&x[..length], rows.map(|row| &row[..length]));
+    let line = 64 / size_of::<T>();
+    let full = length - length % line;
+    let mut sums = [[vdupq_n_f32(0.0); 2]; N];
+    for start in (0..full).step_by(line) {
+        for (row, sums) in rows.iter().zip(&mut sums) {
+            prefetch(row, start, PREFETCH);
+            for at in (start..start + line).step_by(8) {
+                let weights = load(row, at);
+                sums[0] = vfmaq_f32(sums[0], weights[0], load_f32(x, at));
+                sums[1] = vfmaq_f32(sums[1], weights[1], load_f32(x, at + 4));
+            }
+        }
+    }
+    let mut dots = [0f32; N];
+    for ((dot, row), sums) in dots.iter_mut().zip(rows).zip(sums) {
+        *dot = vaddvq_f32(vaddq_f32(sums[0], sums[1])) + tail(&row[full..], &x[full..]);
+    }
+    dots
+}
+
+#[target_feature(enable = "neon")]
+#[inline]
+fn dots_q8_0<const N: usize>(rows: [&[BlockQ8_0]; N], x: &[f32]) -> [f32; N] {
+    let x = x.as_chunks::<32>().0;
+    let blocks = rows.iter().fold(x.len(), |blocks, row| blocks.min(row.len()));
+    let (x, rows) = (&x[..blocks], rows.map(|row| &row[..blocks]));
+    let mut sums = [vdupq_n_f32(0.0); N];
+    for (at, x) in x.iter().enumerate() {
+        for (row, sum) in rows.iter().zip(&mut sums) {
+            prefetch(row, at, PREFETCH);
+            let mut parts = [vdupq_n_f32(0.0); 2];
+            for (part, quants) in quants_f32(&row[at]).into_iter().enumerate() {
+                parts[part % 2] = vfmaq_f32(parts[part % 2], quants, load_f32(x, 4 * part));
+            }
+            let scale = vdupq_n_f32(row[at].scale().to_f32());
+            *sum = vfmaq_f32(*sum, vaddq_f32(parts[0], parts[1]), scale);
+        }
+    }
+    sums.map(|sum| vaddvq_f32(sum))
+}
+
+/// Four rows at once: their four scales are converted by one instruction, and their integer products are
+/// reduced together until one vector holds the four rows.
+#[target_feature(enable = "neon")]
+#[inline]
+fn four_dots_q8_0_q8_0<const DOTPROD: bool>(rows: [&[BlockQ8_0]; 4], x: &[BlockQ8_0]) -> [f32; 4] {
+    let blocks = rows.iter().fold(x.len(), |blocks, row| blocks.min(row.len()));
+    let (x, rows) = (&x[..blocks], rows.map(|row| &row[..blocks]));
+    let mut sum = vdupq_n_f32(0.0);
+    for (at, x) in x.iter().enumerate() {
+        let four = rows.map(|row| &row[at]);
+        let bits = four.map(|block| block.scale().to_bits());
+        let [scales, x_scales] =
+            half_to_f32(vcombine_u16(load_four_u16(bits), vdup_n_u16(x.scale().to_bits())));
+        let x = quants(x);
+        let products = four.map(|block| product::<DOTPROD>(block, x));
+        for row in &rows {
+            prefetch(row, at, PREFETCH);
+        }
+        let pairs = [vpaddq_s32(products[0], products[1]), vpaddq_s32(products[2], products[3])];
+        let reduced = vcvtq_f32_s32(vpaddq_s32(pairs[0], pairs[1]));
+        sum = vfmaq_f32(sum, reduced, vmulq_f32(scales, x_scales));
+    }
+    let mut dots = [0f32; 4];
+    store_f32(&mut dots, 0, sum);
+    dots
+}
+
+/// Walks the rows of a matrix as streams.
+#[target_feature(enable = "neon")]
+#[inline]
+fn rows<T>(weights: &[T], out: &mut [f32], four: impl Fn([&[T]; 4]) -> [f32; 4], one: impl Fn(&[T]) -> f32) {
+    let length = weights.len() / out.len().max(1);
+    let row = |index: usize| &weights[index * length..(index + 1) * length];
+    let out = std::cell::Cell::from_mut(out).as_slice_of_cells();
+    rows_by_four(
+        out.len(),
+        |indexes| {
+            for (index, dot) in indexes.into_iter().zip(four(indexes.map(row))) {
+                out[index].set(dot);
+            }
+        },
+        |index| out[index].set(one(row(index))),
+    );
+}
+
+#[target_feature(enable = "neon")]
+#[inline]
+fn quants(block: &BlockQ8_0) -> [int8x16_t; 2] {
+    let (halves, _) = block.quants.as_chunks::<16>();
+    [load_i8(&halves[0]), load_i8(&halves[1])]
+}
+
+/// The 32 quants as f32.
+#[target_feature(enable = "neon")]
+#[inline]
+fn quants_f32(block: &BlockQ8_0) -> [float32x4_t; 8] {
+    let halves = quants(block);
+    let words = [
+        vmovl_s8(vget_low_s8(halves[0])),
+        vmovl_s8(vget_high_s8(halves[0])),
+        vmovl_s8(vget_low_s8(halves[1])),
+        vmovl_s8(vget_high_s8(halves[1])),
+    ];
+    std::array::from_fn(|part| {
+        let words = words[part / 2];
+        let four = if part % 2 == 0 { vget_low_s16(words) } else { vget_high_s16(words) };
+        vcvtq_f32_s32(vmovl_s16(four))
+    })
+}
+
+/// Four partial sums of the product of the quants.
+#[target_feature(enable = "neon")]
+#[inline]
+fn product<const DOTPROD: bool>(block: &BlockQ8_0, x: [int8x16_t; 2]) -> int32x4_t {
+    let block = quants(block);
+    let sum = multiply_add::<DOTPROD>(vdupq_n_s32(0), block[0], x[0]);
+    multiply_add::<DOTPROD>(sum, block[1], x[1])
+}
+
+/// Adds the sixteen products to the four sums.
+#[target_feature(enable = "neon")]
+#[inline]
+fn multiply_add<const DOTPROD: bool>(sum: int32x4_t, a: int8x16_t, b: int8x16_t) -> int32x4_t {
+    if DOTPROD {
+        let mut sum = sum;
+        // SAFETY: `DOTPROD` is true only where `isa` found these instructions; registers only.
+        unsafe {
+            asm!(
+                ".arch_extension dotprod",
+                "sdot {sum:v}.4s, {a:v}.16b, {b:v}.16b",
+                sum = inout(vreg) sum, a = in(vreg) a, b = in(vreg) b,
+                options(pure, nomem, nostack, preserves_flags),
+            );
+        }
+        return sum;
+    }
+    let low = vmull_s8(vget_low_s8(a), vget_low_s8(b));
+    let high = vmull_s8(vget_high_s8(a), vget_high_s8(b));
+    vpadalq_s16(vpadalq_s16(sum, low), high)
+}
+
+/// Eight f16 as f32, four and four.
+#[target_feature(enable = "neon")]
+#[inline]
+fn half_to_f32(eight: uint16x8_t) -> [float32x4_t; 2] {
+    let (low, high);
+    // SAFETY: both instructions are part of NEON; registers only.
+    unsafe {
+        asm!(
+            "fcvtl {low:v}.4s, {eight:v}.4h",
+            "fcvtl2 {high:v}.4s, {eight:v}.8h",
+            low = out(vreg) low, high = lateout(vreg) high, eight = in(vreg) eight,
+            options(pure, nomem, nostack, preserves_flags),
+        );
+    }
+    [low, high]
+}
+
+/// Asks for the cache line `ahead` bytes after element `at`; never faults, wherever that is.
+#[target_feature(enable = "neon")]
+#[inline]
+fn prefetch<T>(slice: &[T], at: usize, ahead: usize) {
+    let place = slice.as_ptr().wrapping_add(at).wrapping_byte_add(ahead);
+    // SAFETY: a prefetch is a hint and may name any address.
+    unsafe { asm!("prfm pldl1strm, [{}]", in(reg) place, options(nostack, preserves_flags, readonly)) }
+}
+
+/// Prefetches the two lines of a step.
+#[target_feature(enable = "neon")]
+#[inline]
+fn prefetch_step(slice: &[f32], at: usize, ahead: usize) {
+    prefetch(slice, at, ahead);
+    prefetch(slice, at, ahead + 64);
+}
+
+#[target_feature(enable = "neon")]
+#[inline]
+fn load_f32(slice: &[f32], at: usize) -> float32x4_t {
+    let four = &slice[at..at + 4];
+    // SAFETY: `four` is 16 readable bytes.
+    unsafe { vld1q_f32(four.as_ptr()) }
+}
+
+#[target_feature(enable = "neon")]
+#[inline]
+fn load_u16<T>(slice: &[T], at: usize) -> uint16x8_t {
+    const { assert!(size_of::<T>() == 2) }
+    let eight = &slice[at..at + 8];
+    // SAFETY: `eight` is 16 readable bytes.
+    unsafe { vld1q_u16(eight.as_ptr().cast()) }
+}
+
+#[target_feature(enable = "neon")]
+#[inline]
+fn load_four_u16(four: [u16; 4]) -> uint16x4_t {
+    // SAFETY: `four` is 8 readable bytes.
+    unsafe { vld1_u16(four.as_ptr()) }
+}
+
+#[target_feature(enable = "neon")]
+#[inline]
+fn load_i8(sixteen: &[i8; 16]) -> int8x16_t {
+    // SAFETY: `sixteen` is 16 readable bytes.
+    unsafe { vld1q_s8(sixteen.as_ptr()) }
+}
+
+#[target_feature(enable = "neon")]
+#[inline]
+fn store_f32(slice: &mut [f32], at: usize, value: float32x4_t) {
+    let four = &mut slice[at..at + 4];
+    // SAFETY: `four` is 16 writable bytes.
+    unsafe { vst1q_f32(four.as_mut_ptr(), value) }
+}
+
+/// Stores two vectors with the hint that nobody will read them soon.
+#[target_feature(enable = "neon")]
+#[inline]
+fn stream_f32(slice: &mut [f32], at: usize, low: float32x4_t, high: float32x4_t) {
+    let eight = &mut slice[at..at + 8];
+    // SAFETY: `eight` is 32 writable bytes.
+    unsafe {
+        asm!(
+            "stnp {low:q}, {high:q}, [{place}]",
+            low = in(vreg) low, high = in(vreg) high, place = in(reg) eight.as_mut_ptr(),
+            options(nostack, preserves_flags),
+        );
+    }
+}
+
+#[target_feature(enable = "neon")]
+#[inline]
+fn store_i8(sixteen: &mut [i8; 16], value: int8x16_t) {
+    // SAFETY: `sixteen` is 16 writable bytes.
+    unsafe { vst1q_s8(sixteen.as_mut_ptr(), value) }
+}

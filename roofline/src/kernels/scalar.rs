@@ -1,0 +1,169 @@
+//! Every kernel in plain Rust: short, and the oracle that the vector kernels are compared with.
+//! Lengths are checked by the callers in [`super`]; a wrong one gives a wrong sum here, never a panic.
+
+use half::{bf16, f16};
+
+use super::q8_0::BlockQ8_0;
+use super::stream::Streams;
+
+/// How many sums the loops below keep apart, so that one addition need not wait for the last.
+const LANES: usize = 16;
+
+/// The sum of all elements.
+pub fn read(source: &[f32], _: Streams) -> f32 {
+    let mut sums = [0f32; LANES];
+    let (chunks, tail) = source.as_chunks::<LANES>();
+    for chunk in chunks {
+        for (sum, value) in sums.iter_mut().zip(chunk) {
+            *sum += value;
+        }
+    }
+    sums.iter().sum::<f32>() + tail.iter().sum::<f32>()
+}
+
+/// Copies `source` to `target`.
+pub fn copy(target: &mut [f32], source: &[f32], _: Streams) {
+    for (to, from) in target.iter_mut().zip(source) {
+        *to = *from;
+    }
+}
+
+/// Copies `source` to `target`; plain Rust has no stores that pass the cache by.
+pub fn copy_streaming(target: &mut [f32], source: &[f32], streams: Streams) {
+    copy(target, source, streams);
+}
+
+/// `target = a + factor * b`.
+pub fn triad(target: &mut [f32], a: &[f32], b: &[f32], factor: f32, _: Streams) {
+    for ((to, a), b) in target.iter_mut().zip(a).zip(b) {
+        *to = a + factor * b;
+    }
+}
+
+/// `target = a + factor * b`; plain Rust has no stores that pass the cache by.
+pub fn triad_streaming(target: &mut [f32], a: &[f32], b: &[f32], factor: f32, streams: Streams) {
+    triad(target, a, b, factor, streams);
+}
+
+/// Multiply-adds in registers, and how many floating-point operations those were.
+pub fn fma_peak(rounds: usize, seed: f32) -> (f32, u64) {
+    let mut sums = [seed; LANES];
+    for _ in 0..rounds {
+        for sum in &mut sums {
+            *sum = *sum * 0.999_999 + seed;
+        }
+    }
+    (sums.iter().sum(), 2 * (LANES * rounds) as u64)
+}
+
+/// Multiply-adds of bytes in registers, and how many integer operations those were.
+pub fn int8_peak(rounds: usize, seed: i8) -> (i32, u64) {
+    let mut sums = [0i32; LANES];
+    let mut factors = [seed; LANES];
+    for _ in 0..rounds {
+        for (sum, factor) in sums.iter_mut().zip(&mut factors) {
+            *sum = sum.wrapping_add(i32::from(*factor) * i32::from(seed));
+            *factor = factor.wrapping_add(1);
+        }
+    }
+    (sums.iter().fold(0, |total: i32, sum| total.wrapping_add(*sum)), 2 * (LANES * rounds) as u64)
+}
+
+/// The block that ggml's reference quantizer writes for these values: scale `max|x| / 127`, quants
+/// rounded half away from zero. Values ggml leaves undefined are defined here: NaN or infinity make the
+/// scale NaN, so that they cannot vanish, and a scale whose inverse overflows makes all quants zero.
+pub fn quantize_block(values: &[f32; 32]) -> BlockQ8_0 {
+    if values.iter().any(|value| !value.is_finite()) {
+        return BlockQ8_0::new(f16::NAN, [0; 32]);
+    }
+    let largest = values.iter().fold(0f32, |largest, value| largest.max(value.abs()));
+    let scale = largest / 127.0;
+    let inverse = 1.0 / scale;
+    let inverse = if inverse.is_finite() { inverse } else { 0.0 };
+    let mut quants = [0i8; 32];
+    for (quant, value) in quants.iter_mut().zip(values) {
+        *quant = (value * inverse).round() as i8;
+    }
+    BlockQ8_0::new(f16::from_f32(scale), quants)
+}
+
+/// Quantizes 32 values for each block.
+pub fn quantize_q8_0(blocks: &mut [BlockQ8_0], values: &[f32]) {
+    for (block, values) in blocks.iter_mut().zip(values.as_chunks::<32>().0) {
+        *block = quantize_block(values);
+    }
+}
+
+/// The 32 values of each block, `scale * quant`.
+pub fn dequantize_q8_0(values: &mut [f32], blocks: &[BlockQ8_0]) {
+    for (values, block) in values.as_chunks_mut::<32>().0.iter_mut().zip(blocks) {
+        let scale = block.scale().to_f32();
+        for (value, quant) in values.iter_mut().zip(&block.quants) {
+            *value = scale * f32::from(*quant);
+        }
+    }
+}
+
+/// The exact integer product of two blocks' quants; at most 32 * 128 * 128.
+pub fn block_sum(a: &BlockQ8_0, b: &BlockQ8_0) -> i32 {
+    a.quants.iter().zip(&b.quants).map(|(a, b)| i32::from(*a) * i32::from(*b)).sum()
+}
+
+/// [`block_sum`] of each pair of blocks.
+pub fn block_sums(sums: &mut [i32], a: &[BlockQ8_0], b: &[BlockQ8_0]) {
+    for ((sum, a), b) in sums.iter_mut().zip(a).zip(b) {
+        *sum = block_sum(a, b);
+    }
+}
+
+/// The product of a Q8_0 row with f32 activations.
+pub fn dot_q8_0(row: &[BlockQ8_0], x: &[f32]) -> f32 {
+    row.iter()
+        .zip(x.as_chunks::<32>().0)
+        .map(|(block, x)| {
+            let sum: f32 = block.quants.iter().zip(x).map(|(quant, x)| f32::from(*quant) * x).sum();
+            block.scale().to_f32() * sum
+        })
+        .sum()
+}
+
+/// The product of a Q8_0 row with Q8_0 activations: exact within a block, f32 across blocks.
+pub fn dot_q8_0_q8_0(row: &[BlockQ8_0], x: &[BlockQ8_0]) -> f32 {
+    row.iter().zip(x).map(|(a, b)| a.scale().to_f32() * b.scale().to_f32() * block_sum(a, b) as f32).sum()
+}
+
+/// A Q8_0 matrix times f32 activations; one row for each element of `out`.
+pub fn matvec_q8_0(weights: &[BlockQ8_0], x: &[f32], out: &mut [f32]) {
+    rows(weights, out, |row| dot_q8_0(row, x));
+}
+
+/// A Q8_0 matrix times Q8_0 activations; one row for each element of `out`.
+pub fn matvec_q8_0_q8_0(weights: &[BlockQ8_0], x: &[BlockQ8_0], out: &mut [f32]) {
+    rows(weights, out, |row| dot_q8_0_q8_0(row, x));
+}
+
+/// An f32 matrix times f32 activations; one row for each element of `out`.
+pub fn matvec_f32(weights: &[f32], x: &[f32], out: &mut [f32]) {
+    rows(weights, out, |row| dot(row, x, |weight| *weight));
+}
+
+/// An f16 matrix times f32 activations; one row for each element of `out`.
+pub fn matvec_f16(weights: &[f16], x: &[f32], out: &mut [f32]) {
+    rows(weights, out, |row| dot(row, x, |weight| weight.to_f32()));
+}
+
+/// A bf16 matrix times f32 activations; one row for each element of `out`.
+pub fn matvec_bf16(weights: &[bf16], x: &[f32], out: &mut [f32]) {
+    rows(weights, out, |row| dot(row, x, |weight| weight.to_f32()));
+}
+
+fn dot<T>(row: &[T], x: &[f32], value: impl Fn(&T) -> f32) -> f32 {
+    row.iter().zip(x).map(|(weight, x)| value(weight) * x).sum()
+}
+
+fn rows<T>(weights: &[T], out: &mut [f32], dot: impl Fn(&[T]) -> f32) {
+    let length = (weights.len() / out.len().max(1)).max(1);
+    for (row, out) in weights.chunks_exact(length).zip(out) {
+        *out = dot(row);
+    }
+}

@@ -1,0 +1,80 @@
+//! Several places in memory at once. One forward stream keeps too few cache lines under way; the kernels
+//! therefore walk a few streams that lie far apart, and this is where they are laid out.
+
+/// How a kernel walks memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Streams {
+    /// Streams at once, 1 to [`Streams::MOST`]; other values count as the nearest of these.
+    pub count: usize,
+    /// How many bytes ahead to prefetch; 0 leaves it to the hardware.
+    pub prefetch: usize,
+}
+
+impl Streams {
+    /// The most streams a kernel walks at once.
+    pub const MOST: usize = 8;
+    /// One stream, no prefetch.
+    pub const ONE: Streams = Streams { count: 1, prefetch: 0 };
+}
+
+/// Streams a power of two apart fall on the same cache sets and memory banks, which costs a quarter of the
+/// bandwidth. They are set apart by this many bytes less than the even share: five pages and four lines.
+const SKEW: usize = 5 * 4096 + 4 * 64;
+
+/// The distance between `count` streams over `length` elements of `size` bytes, a multiple of `step`
+/// elements. What is left after `count * distance` elements is the tail.
+pub(super) fn distance(length: usize, size: usize, count: usize, step: usize) -> usize {
+    let share = length / count;
+    let skew = SKEW / size;
+    let skewed = if count > 1 && share > 32 * skew { share - skew } else { share };
+    skewed - skewed % step
+}
+
+/// Gives every row below `rows` to one of the two closures: four at a time while there are enough, else
+/// one. The four are a quarter of the rows apart, and an odd number of them, for the reason of `SKEW`.
+#[inline(always)]
+pub(super) fn rows_by_four(rows: usize, mut four: impl FnMut([usize; 4]), mut one: impl FnMut(usize)) {
+    let quarter = rows / 4;
+    let distance = if quarter > 2 && quarter.is_multiple_of(2) { quarter - 1 } else { quarter };
+    for row in 0..distance {
+        four([row, row + distance, row + 2 * distance, row + 3 * distance]);
+    }
+    let mut row = 4 * distance;
+    while row + 4 <= rows {
+        four([row, row + 1, row + 2, row + 3]);
+        row += 4;
+    }
+    for row in row..rows {
+        one(row);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_is_walked_exactly_once() {
+        for rows in 0..300 {
+            let seen = std::cell::RefCell::new(vec![0; rows]);
+            rows_by_four(
+                rows,
+                |four| four.iter().for_each(|&row| seen.borrow_mut()[row] += 1),
+                |one| seen.borrow_mut()[one] += 1,
+            );
+            assert!(seen.borrow().iter().all(|&count| count == 1), "{rows} rows: {:?}", seen.borrow());
+        }
+    }
+
+    #[test]
+    fn streams_stay_inside_and_off_the_power_of_two() {
+        for count in 1..=Streams::MOST {
+            for length in [0, 1, 31, 32, 1000, 1 << 20, 1 << 26] {
+                let distance = distance(length, 4, count, 32);
+                assert!(count * distance <= length);
+                assert_eq!(distance % 32, 0);
+                assert!(count == 1 || length < 1 << 26 || !distance.is_power_of_two());
+            }
+        }
+    }
+}

@@ -1,0 +1,519 @@
+//! Every instruction set of this processor against the scalar oracle, the oracle against ggml, and the
+//! errors for wrong shapes. `ROOFLINE_EXPECT_ISA` names the instruction sets that must be there.
+
+use half::{bf16, f16};
+use proptest::prelude::*;
+use roofline::isa::{Isa, IsaError};
+use roofline::kernels::{self, BlockQ8_0, KernelError, Matrix, Streams, Team, Weight, scalar};
+
+/// Lengths around every block, vector and unrolling edge.
+const LENGTHS: [usize; 22] =
+    [0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 1000, 4099];
+const BLOCKS: [usize; 10] = [1, 2, 3, 4, 5, 7, 8, 9, 31, 64];
+const ROWS: [usize; 12] = [1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 33, 70];
+
+/// Numbers without a pattern, the same in every run.
+struct Noise(u64);
+
+impl Noise {
+    fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        self.0 >> 32
+    }
+    /// From -1 to 1.
+    fn unit(&mut self) -> f32 {
+        self.bits() as u32 as f32 / u32::MAX as f32 * 2.0 - 1.0
+    }
+    fn values(&mut self, count: usize) -> Vec<f32> {
+        (0..count).map(|_| self.unit()).collect()
+    }
+    fn blocks(&mut self, count: usize) -> Vec<BlockQ8_0> {
+        (0..count)
+            .map(|_| {
+                let scale = f16::from_f32(self.unit() * 0.1);
+                BlockQ8_0::new(scale, std::array::from_fn(|_| self.bits() as i8))
+            })
+            .collect()
+    }
+}
+
+/// Blocks at the edges of what a block can hold.
+fn edge_blocks() -> Vec<BlockQ8_0> {
+    let scales = [
+        f16::from_f32(0.01),
+        f16::from_bits(0x0001),
+        f16::from_bits(0x03ff),
+        f16::MIN_POSITIVE,
+        f16::MAX,
+        -f16::MAX,
+        f16::ZERO,
+        f16::NEG_ZERO,
+    ];
+    let quants: [fn(usize) -> i8; 7] = [
+        |_| 127,
+        |_| -127,
+        |_| -128,
+        |at| if at % 2 == 0 { 127 } else { -127 },
+        |at| if at % 2 == 0 { -128 } else { 127 },
+        |_| 0,
+        |at| (at as i8) - 16,
+    ];
+    scales
+        .into_iter()
+        .flat_map(|scale| quants.map(|quant| BlockQ8_0::new(scale, std::array::from_fn(quant))))
+        .collect()
+}
+
+/// Two sums of the same `terms` in another order: the error of each is at most about `count` roundings of
+/// the sum of sizes.
+fn assert_close(found: f32, expected: f32, sizes: f64, count: usize, what: &str) {
+    if expected.is_nan() || found.is_nan() {
+        assert!(expected.is_nan() && found.is_nan(), "{what}: {found} instead of {expected}");
+        return;
+    }
+    if expected.is_infinite() || found.is_infinite() {
+        assert_eq!(found, expected, "{what}");
+        return;
+    }
+    let bound = sizes * (count as f64 + 8.0) * f64::from(f32::EPSILON) + 1e-37;
+    let error = (f64::from(found) - f64::from(expected)).abs();
+    assert!(error <= bound, "{what}: {found} instead of {expected}, off by {error:e}, allowed {bound:e}");
+}
+
+fn sizes_q8_0(row: &[BlockQ8_0], x: &[f32]) -> f64 {
+    let mut values = vec![0f32; x.len()];
+    scalar::dequantize_q8_0(&mut values, row);
+    values.iter().zip(x).map(|(w, x)| (f64::from(*w) * f64::from(*x)).abs()).sum()
+}
+
+fn restored(blocks: &[BlockQ8_0]) -> Vec<f32> {
+    let mut values = vec![0f32; blocks.len() * 32];
+    scalar::dequantize_q8_0(&mut values, blocks);
+    values
+}
+
+#[test]
+fn the_expected_instruction_sets_are_here() {
+    let names: Vec<_> = Isa::available().iter().map(|isa| isa.name()).collect();
+    let expected = std::env::var("ROOFLINE_EXPECT_ISA").unwrap_or_else(|_| "scalar".into());
+    for isa in expected.split(',') {
+        assert!(names.contains(&isa), "expected {isa}, found {names:?}");
+    }
+    assert_eq!(Some(&Isa::detect().name()), names.last());
+}
+
+#[test]
+fn an_absent_or_unknown_instruction_set_is_an_error_that_names_what_there_is() {
+    let absent = if cfg!(target_arch = "x86_64") { "neon" } else { "avx2" };
+    let error = Isa::named(absent).unwrap_err();
+    assert!(
+        matches!(&error, IsaError::Absent { name, available } if name == absent && available[0] == "scalar")
+    );
+    assert!(Isa::named("sse9").unwrap_err().to_string().contains("scalar, avx2, neon"));
+    assert_eq!(Isa::named("scalar"), Ok(Isa::SCALAR));
+}
+
+#[test]
+fn read_sums_every_element_with_any_number_of_streams() {
+    let mut noise = Noise(1);
+    for &isa in Isa::available() {
+        for length in LENGTHS.into_iter().chain([1 << 20]) {
+            let source = noise.values(length);
+            let sizes = source.iter().map(|value| f64::from(value.abs())).sum();
+            let expected = source.iter().map(|value| f64::from(*value)).sum::<f64>() as f32;
+            for count in 0..=Streams::MOST + 1 {
+                for prefetch in [0, 256] {
+                    let found = kernels::read(isa, &source, Streams { count, prefetch });
+                    assert_close(found, expected, sizes, length, &format!("{isa} {length} {count}"));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn copies_and_triads_write_exactly_the_right_elements() {
+    let mut noise = Noise(2);
+    for &isa in Isa::available() {
+        for length in LENGTHS.into_iter().chain([1 << 18]) {
+            let (a, b) = (noise.values(length), noise.values(length));
+            // A target that begins off the vector's alignment, between two guards.
+            for offset in 0..3 {
+                let streams = Streams { count: 1 + length % 4, prefetch: 128 * (length % 2) };
+                let run = |kernel: &dyn Fn(&mut [f32])| {
+                    let mut target = vec![7.0f32; length + 8];
+                    kernel(&mut target[offset..offset + length]);
+                    assert!(target[..offset].iter().chain(&target[offset + length..]).all(|&v| v == 7.0));
+                    target[offset..offset + length].to_vec()
+                };
+                assert_eq!(run(&|t| kernels::copy(isa, t, &a, streams).unwrap()), a);
+                assert_eq!(run(&|t| kernels::copy_streaming(isa, t, &a, streams).unwrap()), a);
+                let mut expected = vec![0f32; length];
+                scalar::triad(&mut expected, &a, &b, 1.5, streams);
+                assert_eq!(run(&|t| kernels::triad(isa, t, &a, &b, 1.5, streams).unwrap()), expected);
+                assert_eq!(
+                    run(&|t| kernels::triad_streaming(isa, t, &a, &b, 1.5, streams).unwrap()),
+                    expected
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn the_peak_kernels_do_the_work_they_count() {
+    for &isa in Isa::available() {
+        for rounds in [1, 10, 1000] {
+            let ((value, flops), (_, ops)) =
+                (kernels::fma_peak(isa, rounds, 0.5), kernels::int8_peak(isa, rounds, 3));
+            assert!(value.is_finite() && value > 0.0, "{isa}: {value}");
+            assert!(flops > 0 && flops.is_multiple_of(2 * rounds as u64), "{isa}: {flops}");
+            assert!(ops > 0 && ops.is_multiple_of(2 * rounds as u64), "{isa}: {ops}");
+        }
+        // Every chain starts at 1 and becomes `x * 0.999999 + 1`: the sum shows how many chains there are.
+        let (value, flops) = kernels::fma_peak(isa, 1, 1.0);
+        assert_close(value, flops as f32 / 2.0 * 1.999_999, f64::from(value), 64, isa.name());
+    }
+}
+
+#[test]
+fn integer_block_sums_are_exact_for_every_byte() {
+    let mut blocks = edge_blocks();
+    blocks.extend(Noise(3).blocks(500));
+    // Every byte value against every other, at every place of the block at least once.
+    let bytes: Vec<i8> = (0..=255u8).map(|byte| byte as i8).collect();
+    for shift in 0..256 {
+        blocks.push(BlockQ8_0::new(f16::ONE, std::array::from_fn(|at| bytes[(at * 8 + shift) % 256])));
+    }
+    let other: Vec<_> = blocks.iter().rev().copied().collect();
+    let mut expected = vec![0; blocks.len()];
+    scalar::block_sums(&mut expected, &blocks, &other);
+    for &isa in Isa::available() {
+        let mut found = vec![0; blocks.len()];
+        kernels::block_sums(isa, &mut found, &blocks, &other).unwrap();
+        assert_eq!(found, expected, "{isa}");
+    }
+    let lowest = BlockQ8_0::new(f16::ONE, [-128; 32]);
+    assert_eq!(scalar::block_sum(&lowest, &lowest), 32 * 128 * 128);
+}
+
+#[test]
+fn minus_128_is_exact_in_the_products() {
+    let lowest = BlockQ8_0::new(f16::ONE, [-128; 32]);
+    for &isa in Isa::available() {
+        let team = Team::single(isa);
+        for rows in [1, 4, 9] {
+            let weights = vec![lowest; rows * 2];
+            let matrix = Matrix::new(&weights, rows, 64).unwrap();
+            let mut out = vec![0f32; rows];
+            kernels::matvec_q8_0_q8_0(&team, matrix, &[lowest; 2], &mut out).unwrap();
+            assert!(out.iter().all(|&value| value == 2.0 * 524_288.0), "{isa}: {out:?}");
+            kernels::matvec_q8_0(&team, matrix, &[-128.0; 64], &mut out).unwrap();
+            assert!(out.iter().all(|&value| value == 2.0 * 524_288.0), "{isa}: {out:?}");
+        }
+    }
+}
+
+#[test]
+fn quantizing_and_restoring_is_bit_equal_to_the_oracle() {
+    let mut noise = Noise(4);
+    for &isa in Isa::available() {
+        for scale in [0.0, 1e-44, 1e-38, 1e-30, 1e-7, 1.0, 127.0, 1e6, 8.4e6, 1e20, f32::MAX] {
+            let mut values: Vec<f32> = noise.values(32 * 9).iter().map(|value| value * scale).collect();
+            values[5] = scale;
+            values[70] = -scale;
+            let mut expected = vec![BlockQ8_0::ZERO; 9];
+            scalar::quantize_q8_0(&mut expected, &values);
+            assert_eq!(kernels::quantized_q8_0(isa, &values).unwrap(), expected, "{isa} {scale:e}");
+        }
+        // Every fraction around one half.
+        for bits in 0..64 {
+            let near = f32::from_bits(2.5f32.to_bits() - 32 + bits);
+            let values: [f32; 32] =
+                std::array::from_fn(|at| if at == 0 { 127.0 } else { near * [1.0, -1.0][at % 2] });
+            assert_eq!(
+                kernels::quantized_q8_0(isa, &values).unwrap(),
+                [scalar::quantize_block(&values)],
+                "{isa}"
+            );
+        }
+        let mut blocks = edge_blocks();
+        blocks.extend(noise.blocks(50));
+        let mut found = vec![0f32; blocks.len() * 32];
+        kernels::dequantize_q8_0(isa, &mut found, &blocks).unwrap();
+        let bits = |values: &[f32]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
+        assert_eq!(bits(&found), bits(&restored(&blocks)), "{isa}");
+    }
+}
+
+#[test]
+fn nan_and_infinity_never_vanish() {
+    for &isa in Isa::available() {
+        let team = Team::single(isa);
+        for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+            for place in [0, 13, 31, 32, 63, 95] {
+                let mut x = vec![0.5f32; 96];
+                x[place] = bad;
+                let quantized = kernels::quantized_q8_0(isa, &x).unwrap();
+                let mut expected = vec![BlockQ8_0::ZERO; 3];
+                scalar::quantize_q8_0(&mut expected, &x);
+                assert_eq!(quantized, expected, "{isa}");
+                for rows in [1, 5] {
+                    let weights = vec![BlockQ8_0::new(f16::ONE, [1; 32]); 3 * rows];
+                    let matrix = Matrix::new(&weights, rows, 96).unwrap();
+                    let mut out = vec![0f32; rows];
+                    kernels::matvec_q8_0_q8_0(&team, matrix, &quantized, &mut out).unwrap();
+                    assert!(out.iter().all(|value| value.is_nan()), "{isa} {bad} at {place}: {out:?}");
+                    kernels::matvec_q8_0(&team, matrix, &x, &mut out).unwrap();
+                    assert!(out.iter().all(|value| !value.is_finite()), "{isa} {bad} at {place}: {out:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn dots_agree_with_the_oracle() {
+    let mut noise = Noise(5);
+    for &isa in Isa::available() {
+        for count in BLOCKS {
+            let (row, x) = (noise.blocks(count), noise.values(count * 32));
+            let sizes = sizes_q8_0(&row, &x);
+            let found = kernels::dot_q8_0(isa, &row, &x).unwrap();
+            assert_close(found, scalar::dot_q8_0(&row, &x), sizes, count * 32, isa.name());
+            let quantized = noise.blocks(count);
+            let sizes = sizes_q8_0(&row, &restored(&quantized));
+            let found = kernels::dot_q8_0_q8_0(isa, &row, &quantized).unwrap();
+            assert_close(found, scalar::dot_q8_0_q8_0(&row, &quantized), sizes, count * 32, isa.name());
+        }
+        let edges = edge_blocks();
+        for (a, b) in edges.iter().zip(edges.iter().rev()) {
+            let (found, expected) =
+                (kernels::dot_q8_0_q8_0(isa, &[*a], &[*b]).unwrap(), scalar::dot_q8_0_q8_0(&[*a], &[*b]));
+            assert_close(found, expected, sizes_q8_0(&[*a], &restored(&[*b])), 32, isa.name());
+        }
+    }
+}
+
+#[test]
+fn matrix_vector_products_agree_with_the_oracle_on_one_thread_and_on_three() {
+    let mut noise = Noise(6);
+    for &isa in Isa::available() {
+        for team in [Team::single(isa), Team::new(isa, 3).unwrap()] {
+            for rows in ROWS {
+                for blocks in [1, 2, 5, 8] {
+                    let (columns, what) = (blocks * 32, format!("{isa} {rows} x {}", blocks * 32));
+                    let (weights, x) = (noise.blocks(rows * blocks), noise.values(columns));
+                    let matrix = Matrix::new(&weights, rows, columns).unwrap();
+                    let (mut found, mut expected) = (vec![f32::NAN; rows], vec![0f32; rows]);
+                    kernels::matvec_q8_0(&team, matrix, &x, &mut found).unwrap();
+                    scalar::matvec_q8_0(&weights, &x, &mut expected);
+                    for (row, (found, expected)) in weights.chunks(blocks).zip(found.iter().zip(&expected)) {
+                        assert_close(*found, *expected, sizes_q8_0(row, &x), columns, &what);
+                    }
+                    let x = noise.blocks(blocks);
+                    kernels::matvec_q8_0_q8_0(&team, matrix, &x, &mut found).unwrap();
+                    scalar::matvec_q8_0_q8_0(&weights, &x, &mut expected);
+                    for (row, (found, expected)) in weights.chunks(blocks).zip(found.iter().zip(&expected)) {
+                        assert_close(*found, *expected, sizes_q8_0(row, &restored(&x)), columns, &what);
+                    }
+                }
+                for columns in [1, 7, 8, 9, 31, 32, 33, 65, 100] {
+                    let x = noise.values(columns);
+                    let weights = noise.values(rows * columns);
+                    dense(&team, &weights, rows, &x, kernels::matvec_f32, scalar::matvec_f32, |w| *w);
+                    let half: Vec<_> = weights.iter().map(|&w| f16::from_f32(w)).collect();
+                    dense(&team, &half, rows, &x, kernels::matvec_f16, scalar::matvec_f16, |w| w.to_f32());
+                    let brain: Vec<_> = weights.iter().map(|&w| bf16::from_f32(w)).collect();
+                    dense(&team, &brain, rows, &x, kernels::matvec_bf16, scalar::matvec_bf16, |w| w.to_f32());
+                }
+            }
+        }
+    }
+}
+
+type Matvec<T> = fn(&Team, Matrix<T>, &[f32], &mut [f32]) -> Result<(), KernelError>;
+
+fn dense<T: Weight>(
+    team: &Team,
+    weights: &[T],
+    rows: usize,
+    x: &[f32],
+    kernel: Matvec<T>,
+    oracle: fn(&[T], &[f32], &mut [f32]),
+    value: impl Fn(&T) -> f32,
+) {
+    let (mut found, mut expected) = (vec![f32::NAN; rows], vec![0f32; rows]);
+    kernel(team, Matrix::new(weights, rows, x.len()).unwrap(), x, &mut found).unwrap();
+    oracle(weights, x, &mut expected);
+    for (row, (found, expected)) in weights.chunks(x.len()).zip(found.iter().zip(&expected)) {
+        let sizes = row.iter().zip(x).map(|(w, x)| f64::from((value(w) * x).abs())).sum();
+        let what = format!("{} {} {rows} x {}", team.isa(), T::NAME, x.len());
+        assert_close(*found, *expected, sizes, x.len(), &what);
+    }
+}
+
+#[test]
+fn special_half_values_come_through_the_dense_kernels() {
+    for &isa in Isa::available() {
+        let team = Team::single(isa);
+        // Denormals, zeros and the largest numbers, at vector and at tail places.
+        for bits in [0x0001u16, 0x03ff, 0x0400, 0x7bff, 0x8000, 0xfbff, 0x3c00] {
+            for place in [0, 31, 32] {
+                let mut x = vec![0f32; 33];
+                x[place] = 1.0;
+                let mut out = [0f32];
+                let half = [f16::from_bits(bits); 33];
+                kernels::matvec_f16(&team, Matrix::new(&half, 1, 33).unwrap(), &x, &mut out).unwrap();
+                assert_eq!(out[0], f16::from_bits(bits).to_f32(), "{isa} f16 {bits:#06x}");
+                let brain = [bf16::from_bits(bits); 33];
+                kernels::matvec_bf16(&team, Matrix::new(&brain, 1, 33).unwrap(), &x, &mut out).unwrap();
+                assert_eq!(out[0], bf16::from_bits(bits).to_f32(), "{isa} bf16 {bits:#06x}");
+            }
+        }
+        for x in [f32::NAN, f32::INFINITY] {
+            let mut out = [0f32; 4];
+            kernels::matvec_f32(&team, Matrix::new(&[1.0; 36], 4, 9).unwrap(), &[x; 9], &mut out).unwrap();
+            assert!(out.iter().all(|value| !value.is_finite()), "{isa} {x}");
+        }
+    }
+}
+
+const VALUES: &[u8] = include_bytes!("fixtures/q8_0.values.f32");
+const GGML_BLOCKS: &[u8] = include_bytes!("fixtures/q8_0.blocks");
+const RESTORED: &[u8] = include_bytes!("fixtures/q8_0.restored.f32");
+
+fn floats(bytes: &[u8]) -> Vec<f32> {
+    bytes.as_chunks::<4>().0.iter().map(|&four| f32::from_le_bytes(four)).collect()
+}
+
+#[test]
+fn quantizing_matches_ggml_byte_for_byte() {
+    let values = floats(VALUES);
+    for &isa in Isa::available() {
+        let blocks = kernels::quantized_q8_0(isa, &values).unwrap();
+        for (at, (found, expected)) in
+            BlockQ8_0::to_bytes(&blocks).chunks(34).zip(GGML_BLOCKS.chunks(34)).enumerate()
+        {
+            assert_eq!(found, expected, "{isa} block {at}");
+        }
+        assert_eq!(blocks.len() * 34, GGML_BLOCKS.len());
+    }
+}
+
+#[test]
+fn restoring_matches_ggml_bit_for_bit() {
+    let blocks = BlockQ8_0::from_bytes(GGML_BLOCKS).unwrap();
+    for &isa in Isa::available() {
+        let mut values = vec![0f32; blocks.len() * 32];
+        kernels::dequantize_q8_0(isa, &mut values, blocks).unwrap();
+        let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+        assert_eq!(bytes, RESTORED, "{isa}");
+    }
+}
+
+/// The true bound for a block with the f16 scale that files store, as long as that scale is normal:
+/// half a quant, what the scale's rounding moves 127 quants by, and the roundings of f32.
+fn restoring_error_is_bounded(values: &[f32; 32]) {
+    let block = scalar::quantize_block(values);
+    let scale = values.iter().fold(0f32, |largest, value| largest.max(value.abs())) / 127.0;
+    if !(f16::MIN_POSITIVE.to_f32()..=f16::MAX.to_f32()).contains(&scale) {
+        return;
+    }
+    let bound = (0.5 + 127.0 / 2048.0 + 1.0 / 32768.0) * f64::from(scale);
+    for (value, restored) in values.iter().zip(restored(&[block])) {
+        let error = (f64::from(*value) - f64::from(restored)).abs();
+        assert!(error <= bound, "{value} came back as {restored}: {error:e} is over {bound:e}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn the_restored_values_stay_within_the_true_bound(
+        values in proptest::array::uniform32(-1f32..1f32), exponent in -12i32..20,
+    ) {
+        restoring_error_is_bounded(&values.map(|value| value * 2f32.powi(exponent)));
+    }
+
+    #[test]
+    fn any_blocks_multiply_like_the_oracle(seed: u64, rows in 1usize..12, blocks in 1usize..6) {
+        let mut noise = Noise(seed);
+        let (weights, x) = (noise.blocks(rows * blocks), noise.blocks(blocks));
+        for &isa in Isa::available() {
+            let (mut found, mut expected) = (vec![0f32; rows], vec![0f32; rows]);
+            let matrix = Matrix::new(&weights, rows, blocks * 32).unwrap();
+            kernels::matvec_q8_0_q8_0(&Team::single(isa), matrix, &x, &mut found).unwrap();
+            scalar::matvec_q8_0_q8_0(&weights, &x, &mut expected);
+            for (row, (found, expected)) in weights.chunks(blocks).zip(found.iter().zip(&expected)) {
+                assert_close(*found, *expected, sizes_q8_0(row, &restored(&x)), blocks * 32, isa.name());
+            }
+        }
+    }
+}
+
+#[test]
+fn half_a_quant_is_not_a_bound_for_the_scale_that_files_store() {
+    // The scale 1 + 2^-11 rounds down to 1 in f16. A value just under half-way between two quants is
+    // rounded down too, and both errors add up.
+    let scale = 1.0 + 1.0 / 2048.0;
+    let mut values = [0f32; 32];
+    values[0] = 127.0 * scale;
+    values[1] = 126.49 * scale;
+    let error = values[1] - restored(&[scalar::quantize_block(&values)])[1];
+    assert!(error > 1.1 * scale / 2.0, "{error}");
+    restoring_error_is_bounded(&values);
+}
+
+#[test]
+fn wrong_shapes_are_typed_errors() {
+    let blocks = [BlockQ8_0::ZERO; 4];
+    let new = |rows, columns| Matrix::new(&blocks, rows, columns).map(|_| ());
+    assert_eq!(new(2, 64), Ok(()));
+    assert_eq!(new(0, 64), Err(KernelError::Empty { rows: 0, columns: 64 }));
+    assert_eq!(new(2, 0), Err(KernelError::Empty { rows: 2, columns: 0 }));
+    assert_eq!(new(2, 65), Err(KernelError::Multiple { what: "columns", multiple: 32, found: 65 }));
+    assert_eq!(new(3, 64), Err(KernelError::Length { what: "weights", expected: 6, found: 4 }));
+    for (rows, columns) in [(usize::MAX, 64), (usize::MAX / 2, 32)] {
+        assert_eq!(new(rows, columns), Err(KernelError::Overflow { rows, columns }));
+    }
+
+    let team = Team::new(Isa::detect(), 2).unwrap();
+    let matrix = Matrix::new(&blocks, 2, 64).unwrap();
+    let length = |what, expected, found| Err(KernelError::Length { what, expected, found });
+    assert_eq!(kernels::matvec_q8_0(&team, matrix, &[0.0; 63], &mut [0.0; 2]), length("activations", 64, 63));
+    assert_eq!(kernels::matvec_q8_0(&team, matrix, &[0.0; 64], &mut [0.0; 3]), length("output", 2, 3));
+    assert_eq!(kernels::matvec_q8_0_q8_0(&team, matrix, &blocks, &mut [0.0; 2]), length("activations", 2, 4));
+    assert_eq!(kernels::copy(Isa::detect(), &mut [0.0; 3], &[0.0; 2], Streams::ONE), length("source", 3, 2));
+    assert_eq!(
+        kernels::triad(Isa::detect(), &mut [0.0; 3], &[0.0; 3], &[0.0; 2], 1.0, Streams::ONE),
+        length("b", 3, 2)
+    );
+    assert_eq!(
+        kernels::dot_q8_0(Isa::detect(), &blocks, &[0.0; 1]).map(|_| ()),
+        length("activations", 128, 1)
+    );
+    assert_eq!(
+        kernels::quantized_q8_0(Isa::detect(), &[0.0; 33]),
+        Err(KernelError::Multiple { what: "values", multiple: 32, found: 33 })
+    );
+}
+
+#[test]
+fn bytes_of_a_file_are_checked_for_length_and_alignment() {
+    let bytes = vec![0u8; 34 * 2 + 1];
+    assert_eq!(BlockQ8_0::from_bytes(&bytes[1..]).map(<[_]>::len), Ok(2), "blocks may lie anywhere");
+    assert_eq!(
+        BlockQ8_0::from_bytes(&bytes),
+        Err(KernelError::Multiple { what: "bytes", multiple: 34, found: 69 })
+    );
+    let words = [0f32; 5];
+    let bytes: &[u8] = &words.map(|word| word.to_le_bytes()).concat();
+    let odd = bytes.as_ptr().addr() % 4;
+    let start = (4 - odd) % 4;
+    assert!(Matrix::<f32>::from_bytes(&bytes[start..start + 16], 2, 2).is_ok());
+    assert_eq!(
+        Matrix::<f32>::from_bytes(&bytes[start + 1..start + 17 - 4 * usize::from(start + 17 > 20)], 1, 3)
+            .map(|_| ()),
+        Err(KernelError::Misaligned { what: "f32", alignment: 4 })
+    );
+}
