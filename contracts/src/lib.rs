@@ -8,6 +8,7 @@ pub mod eval;
 pub mod formula;
 pub mod graph;
 pub mod library;
+pub mod prove;
 pub mod report;
 pub mod schema;
 pub mod source;

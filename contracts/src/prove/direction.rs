@@ -1,0 +1,142 @@
+//! Which way a node moves when one quantity grows and all others stay.
+//!
+//! Every rounded operation is monotone in each operand, with the direction that the other operand's sign gives,
+//! so directions compose along the graph; rounding can make a value stand still but never turn it around.
+
+use std::collections::HashMap;
+
+use super::number::Number;
+use super::range::Range;
+use crate::graph::{Graph, Id, Op};
+
+/// How a node moves; weak, so `Still` is both rising and falling.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// Does not change.
+    Still,
+    /// Never falls.
+    Rises,
+    /// Never rises.
+    Falls,
+    /// Not known.
+    Unknown,
+}
+
+use Direction::{Falls, Rises, Still, Unknown};
+
+impl Direction {
+    /// Is it at least this?
+    pub fn is(self, wanted: Direction) -> bool {
+        self == wanted || self == Still
+    }
+
+    fn and(self, other: Direction) -> Direction {
+        match (self, other) {
+            (Still, x) | (x, Still) => x,
+            (x, y) if x == y => x,
+            _ => Unknown,
+        }
+    }
+
+    fn turned(self) -> Direction {
+        match self {
+            Rises => Falls,
+            Falls => Rises,
+            other => other,
+        }
+    }
+
+    /// The direction of `x * factor` or the like, by the sign of the factor.
+    fn by_sign<F: Number>(self, factor: Range<F>) -> Direction {
+        match self {
+            Still => Still,
+            _ if factor.at_least(0.0) => self,
+            _ if factor.at_most(0.0) => self.turned(),
+            _ => Unknown,
+        }
+    }
+}
+
+/// The directions found so far, by node and quantity.
+#[derive(Default)]
+pub(super) struct Directions {
+    known: HashMap<(Id, usize), Direction>,
+}
+
+impl Directions {
+    /// The direction of a node in a quantity.
+    pub fn of<F: Number>(
+        &mut self,
+        graph: &Graph,
+        ranges: &[Range<F>],
+        root: Id,
+        quantity: usize,
+    ) -> Direction {
+        let mut pending = vec![root];
+        while let Some(&id) = pending.last() {
+            if self.known.contains_key(&(id, quantity)) {
+                pending.pop();
+                continue;
+            }
+            let before = pending.len();
+            pending.extend(graph.op(id).operands().filter(|&id| !self.known.contains_key(&(id, quantity))));
+            if pending.len() == before {
+                let direction = self.step(graph.op(id), id, ranges, quantity);
+                self.known.insert((id, quantity), direction);
+            }
+        }
+        self.get(root, quantity)
+    }
+
+    /// The direction of a node that [`Directions::of`] has visited.
+    pub fn get(&self, id: Id, quantity: usize) -> Direction {
+        self.known.get(&(id, quantity)).copied().unwrap_or(Unknown)
+    }
+
+    fn step<F: Number>(&self, op: Op, id: Id, ranges: &[Range<F>], quantity: usize) -> Direction {
+        let way = |id: Id| self.get(id, quantity);
+        let range = |id: Id| ranges[id.index()];
+        if op.operands().all(|id| way(id) == Still) {
+            return if op == Op::Quantity(quantity) { Rises } else { Still };
+        }
+        // A NaN has no order, and neither has anything that moves because of it.
+        if range(id).nan || op.operands().any(|id| range(id).nan) {
+            return Unknown;
+        }
+        match op {
+            Op::Number(_) | Op::Bool(_) | Op::Quantity(_) => Still,
+            Op::Neg(a) | Op::Not(a) => way(a).turned(),
+            Op::Add(a, b) | Op::Min(a, b) | Op::Max(a, b) | Op::And(a, b) | Op::Or(a, b) => way(a).and(way(b)),
+            Op::Sub(a, b) => way(a).and(way(b).turned()),
+            Op::Mul(a, b) => way(a).by_sign(range(b)).and(way(b).by_sign(range(a))),
+            Op::Div(a, b) if range(b).has_zero() => {
+                if way(b) == Still { way(a).by_sign(range(b)) } else { Unknown }
+            }
+            Op::Div(a, b) => way(a).by_sign(range(b)).and(way(b).by_sign(range(a)).turned()),
+            Op::Floor(a) | Op::Ceil(a) => way(a),
+            Op::Pow(a, _) if !range(a).at_least(0.0) => Unknown,
+            Op::Pow(a, b) => {
+                let by_exponent = match way(b) {
+                    Still => Still,
+                    other if range(a).at_least(1.0) => other,
+                    other if range(a).at_most(1.0) => other.turned(),
+                    _ => Unknown,
+                };
+                way(a).and(by_exponent)
+            }
+            Op::If(c, a, b) => {
+                let branches = way(a).and(way(b));
+                let (x, y) = (range(a), range(b));
+                match way(c) {
+                    Still => branches,
+                    // When the condition turns true the value jumps from b to a.
+                    turning if y.high <= x.low => branches.and(turning),
+                    turning if x.high <= y.low => branches.and(turning.turned()),
+                    _ => Unknown,
+                }
+            }
+            Op::Less(a, b) | Op::LessEqual(a, b) => way(a).turned().and(way(b)),
+            Op::Equal(..) | Op::Iff(..) | Op::Finite(_) => Unknown,
+        }
+    }
+}

@@ -1,0 +1,480 @@
+//! The falsifier: looks for a point of the domain where a claim is false, and makes what it finds simple.
+//!
+//! Corners, their neighbours in the last place and whole numbers first; then points uniform over the bits; then points on
+//! the edge where a comparison of the claim turns, found by bisection over the bits. The same contract always sees the same points.
+
+use std::fmt;
+
+use crate::contract::{Claim, Contract, Obligation};
+use crate::domain::Domain;
+use crate::eval::Evaluator;
+use crate::graph::{Id, Op};
+
+/// How many points are tried for one claim.
+pub const POINTS: usize = 20_000;
+/// How many edges are looked for.
+const EDGES: usize = 400;
+
+/// Inputs at which a claim is false.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Counterexample {
+    /// The quantities that matter: position, name and value.
+    pub inputs: Vec<Input>,
+    /// For a claim of monotonicity: the larger value of the quantity, by position.
+    pub other: Option<(usize, f64)>,
+    /// What the claim compares there: text, value, and for monotonicity the value at the other point.
+    pub values: Vec<(String, f64, Option<f64>)>,
+}
+
+/// One quantity of a counterexample.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Input {
+    /// Its position in the contract.
+    pub quantity: usize,
+    /// Its name.
+    pub name: String,
+    /// Its value.
+    pub value: f64,
+}
+
+/// A number in decimal and as its bits.
+struct Exact(f64);
+
+impl fmt::Display for Exact {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} (0x{:016x})", self.0, self.0.to_bits())
+    }
+}
+
+impl fmt::Display for Counterexample {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, input) in self.inputs.iter().enumerate() {
+            let end = if i == 0 { "" } else { "\n" };
+            write!(f, "{end}{} = {}", input.name, Exact(input.value))?;
+            if let Some((_, larger)) = self.other.filter(|(quantity, _)| *quantity == input.quantity) {
+                write!(f, ", then {}", Exact(larger))?;
+            }
+        }
+        for (text, value, other) in &self.values {
+            write!(f, "\n{text} = {}", Exact(*value))?;
+            if let Some(other) = other {
+                write!(f, ", then {}", Exact(*other))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What the search for a counterexample came to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Search {
+    /// What was found.
+    pub counterexample: Option<Counterexample>,
+    /// The points, or pairs of points, at which the claim was evaluated.
+    pub points: usize,
+}
+
+/// A small deterministic generator (splitmix64).
+pub(super) struct Random(pub u64);
+
+impl Random {
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    pub fn below(&mut self, bound: usize) -> usize {
+        (self.next() % bound.max(1) as u64) as usize
+    }
+
+    pub fn pick<'a, T>(&mut self, from: &'a [T]) -> Option<&'a T> {
+        from.get(self.below(from.len()))
+    }
+}
+
+/// Numbers in order, as integers without gaps; both zeros are 0.
+fn key(value: f64) -> i64 {
+    let bits = value.to_bits() as i64;
+    if bits < 0 { i64::MIN.wrapping_sub(bits) } else { bits }
+}
+
+fn unkey(key: i64) -> f64 {
+    f64::from_bits(if key < 0 { i64::MIN.wrapping_sub(key) } else { key } as u64)
+}
+
+/// The member of a domain at or near a value.
+fn member(domain: &Domain, value: f64) -> Option<f64> {
+    let value = if domain.integer { value.round() } else { value };
+    let value = value.clamp(domain.low, domain.high);
+    domain.contains(value).then_some(value)
+}
+
+/// The next larger member of a domain, `ulps` numbers or whole numbers further on.
+fn next_member(domain: &Domain, value: f64, ulps: i64) -> Option<f64> {
+    let next = if !domain.set.is_empty() {
+        *domain.set.iter().find(|&&member| member > value)?
+    } else if domain.integer {
+        value + ulps as f64
+    } else {
+        unkey(key(value).saturating_add(ulps))
+    };
+    (next > value && domain.contains(next)).then_some(next)
+}
+
+fn uniform(domain: &Domain, random: &mut Random) -> f64 {
+    if let Some(&value) = random.pick(&domain.set) {
+        return value;
+    }
+    let (low, high) = (key(domain.low), key(domain.high));
+    let width = (high as i128 - low as i128 + 1) as u128;
+    let offset = (random.next() as u128 % width) as i128;
+    let value = unkey((low as i128 + offset) as i64);
+    member(domain, value).unwrap_or(domain.low)
+}
+
+/// Values where things tend to break: the limits and their neighbours, small and round numbers.
+fn special(domain: &Domain) -> Vec<f64> {
+    if !domain.set.is_empty() {
+        return domain.set.clone();
+    }
+    let mut values = vec![domain.low, domain.high];
+    for round in [0.0, -0.0, 1.0, 2.0, 3.0, 7.0, 10.0, 0.1, 0.5, 1.5, 1e3, 1e9, -1.0, 4096.0, 1.0 / 3.0] {
+        values.push(round);
+    }
+    let step = if domain.integer { [domain.low + 1.0, domain.high - 1.0] } else { [domain.low.next_up(), domain.high.next_down()] };
+    values.extend(step);
+    let mut members: Vec<f64> = Vec::new();
+    for value in values {
+        if domain.contains(value) && !members.iter().any(|there| there.to_bits() == value.to_bits()) {
+            members.push(value);
+        }
+    }
+    members
+}
+
+struct Hunt<'a> {
+    contract: &'a Contract,
+    obligation: &'a Obligation,
+    /// The quantities that the claim depends on.
+    support: Vec<usize>,
+    special: Vec<Vec<f64>>,
+    evaluator: Evaluator<'a>,
+    /// Numbers and comparisons under the claim.
+    numbers: Vec<Id>,
+    comparisons: Vec<Id>,
+    random: Random,
+    points: usize,
+}
+
+/// Where a claim fails: a point, and for monotonicity the larger value of the quantity.
+type Failure = (Vec<f64>, Option<f64>);
+
+/// Looks for a counterexample to an obligation.
+pub fn falsify(contract: &Contract, obligation: &Obligation) -> Search {
+    let (root, varied) = match obligation.claim {
+        Claim::Always(id) => (id, None),
+        Claim::Monotone { of, quantity, .. } => (of, Some(quantity)),
+    };
+    let mut roots = vec![root];
+    roots.extend(obligation.substituted.iter().map(|(_, id)| *id));
+    let graph = &contract.graph;
+    let cone = super::structure::cone(graph, &roots, usize::MAX).unwrap_or_default();
+    let is_comparison =
+        |id: &Id| matches!(graph.op(*id), Op::Less(..) | Op::LessEqual(..) | Op::Equal(..));
+    let mut support: Vec<usize> = (cone.iter())
+        .filter_map(|&id| if let Op::Quantity(index) = graph.op(id) { Some(index) } else { None })
+        .chain(varied)
+        .collect();
+    support.sort_unstable();
+    support.dedup();
+    let numbers = cone.iter().copied().filter(|&id| {
+        !is_comparison(&id)
+            && !matches!(graph.op(id), Op::Bool(_) | Op::And(..) | Op::Or(..) | Op::Not(_) | Op::Iff(..) | Op::Finite(_))
+    });
+    let mut hunt = Hunt {
+        contract,
+        obligation,
+        special: contract.quantities.iter().map(|quantity| special(&quantity.domain)).collect(),
+        support,
+        evaluator: Evaluator::new(graph, &roots),
+        numbers: numbers.collect(),
+        comparisons: cone.iter().copied().filter(is_comparison).collect(),
+        random: Random(0x0072_6f6f_666c_696e),
+        points: 0,
+    };
+    let failure = hunt.run();
+    let counterexample = failure.map(|failure| {
+        let simple = hunt.shrink(failure);
+        hunt.report(&simple)
+    });
+    Search { counterexample, points: hunt.points }
+}
+
+impl Hunt<'_> {
+    fn domain(&self, quantity: usize) -> &Domain {
+        &self.contract.quantities[quantity].domain
+    }
+
+    /// The claim at a point: true, false, or none where it makes no claim.
+    fn holds(&mut self, point: &[f64]) -> Option<bool> {
+        self.evaluator.run(point);
+        let inside = (self.obligation.substituted.iter())
+            .all(|&(q, id)| self.contract.quantities[q].domain.contains(self.evaluator.value(id).number()));
+        match self.obligation.claim {
+            _ if !inside => None,
+            Claim::Always(id) => Some(self.evaluator.value(id).truth()),
+            Claim::Monotone { .. } => Some(true),
+        }
+    }
+
+    /// The claim at a pair of points that differ in one quantity.
+    fn moves(&mut self, point: &[f64], larger: f64) -> Option<bool> {
+        let Claim::Monotone { of, increasing, quantity } = self.obligation.claim else { return None };
+        self.holds(point)?;
+        let first = self.evaluator.value(of).number();
+        let mut moved = point.to_vec();
+        moved[quantity] = larger;
+        self.holds(&moved)?;
+        let second = self.evaluator.value(of).number();
+        Some(if increasing { first <= second } else { first >= second })
+    }
+
+    fn fails(&mut self, (point, larger): &Failure) -> bool {
+        let holds = match larger {
+            None => self.holds(point),
+            Some(larger) => self.moves(point, *larger),
+        };
+        self.points += usize::from(holds.is_some());
+        holds == Some(false)
+    }
+
+    /// Tries a point; for monotonicity, it and some larger values of the quantity.
+    fn attempt(&mut self, point: &[f64]) -> Option<Failure> {
+        let Claim::Monotone { quantity, .. } = self.obligation.claim else {
+            let failure = (point.to_vec(), None);
+            return self.fails(&failure).then_some(failure);
+        };
+        let domain = self.domain(quantity).clone();
+        let near = [1, 2, 1 + self.random.below(64) as i64].map(|ulps| next_member(&domain, point[quantity], ulps));
+        let far = uniform(&domain, &mut self.random);
+        let round = self.random.pick(&self.special[quantity]).copied();
+        for larger in near.into_iter().chain([Some(far), round]).flatten() {
+            let (low, high) = if larger < point[quantity] { (larger, point[quantity]) } else { (point[quantity], larger) };
+            let mut start = point.to_vec();
+            start[quantity] = low;
+            let failure = (start, Some(high));
+            if self.fails(&failure) {
+                return Some(failure);
+            }
+        }
+        None
+    }
+
+    fn run(&mut self) -> Option<Failure> {
+        let mut point: Vec<f64> = (self.contract.quantities.iter())
+            .map(|quantity| quantity.default.unwrap_or(quantity.domain.low))
+            .collect();
+        if let Some(found) = self.attempt(&point) {
+            return Some(found);
+        }
+        let combinations: usize =
+            self.support.iter().fold(1, |count, &q| usize::saturating_mul(count, self.special[q].len()));
+        for mut index in 0..combinations.min(POINTS / 4) {
+            for i in 0..self.support.len() {
+                let quantity = self.support[i];
+                let values = &self.special[quantity];
+                // Too many to try all: take them at random.
+                let at = if combinations > POINTS / 4 { self.random.below(values.len()) } else { index % values.len() };
+                point[quantity] = values[at];
+                index /= values.len();
+            }
+            if let Some(found) = self.attempt(&point) {
+                return Some(found);
+            }
+        }
+        for round in 0..POINTS / 2 {
+            for i in 0..self.support.len() {
+                let quantity = self.support[i];
+                point[quantity] = match self.random.below(4) {
+                    0 if round % 2 == 1 => {
+                        self.random.pick(&self.special[quantity]).copied().unwrap_or(point[quantity])
+                    }
+                    _ => uniform(&self.contract.quantities[quantity].domain, &mut self.random),
+                };
+            }
+            if let Some(found) = self.attempt(&point).or_else(|| self.copied(&mut point)) {
+                return Some(found);
+            }
+        }
+        for _ in 0..EDGES {
+            if let Some(found) = self.edge(&mut point) {
+                return Some(found);
+            }
+        }
+        None
+    }
+
+    /// Sets one quantity to a value that some node has at this point, so that equalities happen.
+    fn copied(&mut self, point: &mut [f64]) -> Option<Failure> {
+        let quantity = *self.random.pick(&self.support)?;
+        let node = *self.random.pick(&self.numbers)?;
+        let value = self.evaluator.value(node).number();
+        point[quantity] = member(self.domain(quantity), value)?;
+        self.attempt(point)
+    }
+
+    /// Moves one quantity to where a comparison turns, and tries the points around.
+    fn edge(&mut self, point: &mut [f64]) -> Option<Failure> {
+        let comparison = *self.random.pick(&self.comparisons)?;
+        let quantity = *self.random.pick(&self.support)?;
+        for i in 0..self.support.len() {
+            let other = self.support[i];
+            point[other] = uniform(&self.contract.quantities[other].domain, &mut self.random);
+        }
+        let domain = self.domain(quantity).clone();
+        if !domain.set.is_empty() {
+            return None;
+        }
+        let mut at = |hunt: &mut Self, value: f64| {
+            point[quantity] = value;
+            hunt.evaluator.run(point);
+            hunt.evaluator.value(comparison).truth()
+        };
+        let (mut low, mut high) = (domain.low, domain.high);
+        let start = at(self, low);
+        if at(self, high) == start {
+            return None;
+        }
+        loop {
+            let (a, b) = (key(low), key(high));
+            let middle = ((a as i128 + b as i128) >> 1) as i64;
+            let Some(value) = member(&domain, unkey(middle)).filter(|&value| low < value && value < high) else { break };
+            if at(self, value) == start {
+                low = value;
+            } else {
+                high = value;
+            }
+        }
+        for steps in -2..=2i64 {
+            let near = if domain.integer { low + steps as f64 } else { unkey(key(low).saturating_add(steps)) };
+            if let Some(value) = member(&domain, near) {
+                point[quantity] = value;
+                let found = self.attempt(point);
+                if found.is_some() {
+                    return found;
+                }
+            }
+        }
+        None
+    }
+
+    /// Replaces values by simpler ones as long as the claim still fails.
+    fn shrink(&mut self, mut failure: Failure) -> Failure {
+        let varied = match self.obligation.claim {
+            Claim::Monotone { quantity, .. } => Some(quantity),
+            Claim::Always(_) => None,
+        };
+        for _ in 0..4 {
+            let before = failure.clone();
+            for i in 0..self.support.len() {
+                let quantity = self.support[i];
+                let domain = self.domain(quantity).clone();
+                let current = failure.0[quantity];
+                let mut candidates = self.special[quantity].clone();
+                candidates.extend(self.contract.quantities[quantity].default);
+                candidates.extend(shorter(current));
+                candidates.retain(|&value| domain.contains(value) && weight(value) < weight(current));
+                candidates.sort_by_key(|&value| weight(value));
+                for value in candidates {
+                    let mut simpler = failure.clone();
+                    simpler.0[quantity] = value;
+                    // A pair keeps its order.
+                    let ordered = Some(quantity) != varied || simpler.1.is_none_or(|larger| value < larger);
+                    if ordered && self.fails(&simpler) {
+                        failure = simpler;
+                        break;
+                    }
+                }
+            }
+            if let (Some(quantity), Some(larger)) = (varied, failure.1) {
+                let domain = self.domain(quantity).clone();
+                let mut candidates = self.special[quantity].clone();
+                candidates.extend(shorter(larger));
+                candidates.retain(|&v| domain.contains(v) && v > failure.0[quantity] && weight(v) < weight(larger));
+                candidates.sort_by_key(|&value| weight(value));
+                for value in candidates {
+                    let simpler = (failure.0.clone(), Some(value));
+                    if self.fails(&simpler) {
+                        failure = simpler;
+                        break;
+                    }
+                }
+            }
+            if failure == before {
+                break;
+            }
+        }
+        failure
+    }
+
+    fn report(&mut self, (point, larger): &Failure) -> Counterexample {
+        let inputs = (self.support.iter())
+            .map(|&quantity| Input {
+                quantity,
+                name: self.contract.quantities[quantity].name.clone(),
+                value: point[quantity],
+            })
+            .collect();
+        let names = super::names(self.contract);
+        let structure = super::structure::Structure::new(&self.contract.graph, super::leaves(self.contract), names);
+        let mut shown: Vec<Id> = match self.obligation.claim {
+            Claim::Monotone { of, .. } => vec![of],
+            Claim::Always(id) => compared(self.contract, id),
+        };
+        shown.retain(|&id| !matches!(self.contract.graph.op(id), Op::Number(_) | Op::Quantity(_)));
+        self.evaluator.run(point);
+        let first: Vec<f64> = shown.iter().map(|&id| self.evaluator.value(id).number()).collect();
+        let mut other = None;
+        if let (Claim::Monotone { quantity, .. }, Some(larger)) = (self.obligation.claim, larger) {
+            let mut moved = point.clone();
+            moved[quantity] = *larger;
+            self.evaluator.run(&moved);
+            other = Some((quantity, *larger));
+        }
+        let values = (shown.iter().zip(first))
+            .map(|(&id, value)| (structure.show(id), value, other.map(|_| self.evaluator.value(id).number())))
+            .collect();
+        Counterexample { inputs, other, values }
+    }
+}
+
+/// The numbers that a condition compares, in order, each once, without those inside numbers.
+fn compared(contract: &Contract, claim: Id) -> Vec<Id> {
+    let mut found = Vec::new();
+    let mut pending = vec![claim];
+    while let Some(id) = pending.pop() {
+        match contract.graph.op(id) {
+            Op::Less(a, b) | Op::LessEqual(a, b) | Op::Equal(a, b) => {
+                found.extend([a, b].into_iter().filter(|id| !found.contains(id)).collect::<Vec<_>>());
+            }
+            Op::Finite(a) if !found.contains(&a) => found.push(a),
+            Op::And(a, b) | Op::Or(a, b) | Op::Iff(a, b) => pending.extend([b, a]),
+            Op::Not(a) => pending.push(a),
+            _ => {}
+        }
+    }
+    found
+}
+
+/// How hard a number is to read.
+fn weight(value: f64) -> (usize, bool, u64) {
+    (format!("{value:e}").len(), value < 0.0, value.abs().to_bits())
+}
+
+/// The number with fewer digits.
+fn shorter(value: f64) -> Vec<f64> {
+    (0..16).filter_map(|digits| format!("{value:.digits$e}").parse().ok()).collect()
+}

@@ -1,0 +1,139 @@
+//! Proofs: each obligation of a contract is proven, refuted, or named as neither.
+//!
+//! The structural prover reasons over every f64 value of the domains at once, by rules that rest on one fact:
+//! correctly rounded operations are monotone. What it cannot prove goes to the falsifier, which looks for a point where it fails.
+
+mod direction;
+mod falsify;
+mod number;
+mod order;
+pub mod range;
+mod roundoff;
+mod scale;
+#[cfg(test)]
+mod small;
+#[cfg(test)]
+mod soundness;
+mod structure;
+
+use std::collections::HashMap;
+use std::fmt;
+
+pub use falsify::{Counterexample, Input, POINTS};
+
+use crate::contract::{Claim, Contract, Obligation};
+use crate::graph::Id;
+use range::Range;
+use structure::{Leaf, Structure};
+
+/// What is known of an obligation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// True at every point of the domain.
+    Proven,
+    /// False at a point of the domain.
+    Refuted,
+    /// True at every point that was tried, which is all the contract asks for.
+    Tested,
+    /// Prose, which nothing checks.
+    Informal,
+    /// Neither proven nor refuted.
+    Unknown,
+    /// Nothing ran.
+    NotRun,
+}
+
+impl Verdict {
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Verdict::Proven => "proven",
+            Verdict::Refuted => "refuted",
+            Verdict::Tested => "tested",
+            Verdict::Informal => "informal",
+            Verdict::Unknown => "unknown",
+            Verdict::NotRun => "not run",
+        }
+    }
+
+    /// A contract with this verdict compiles.
+    pub fn acceptable(self) -> bool {
+        !matches!(self, Verdict::Refuted | Verdict::Unknown)
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+/// What ran, and what it came to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Proof {
+    /// The obligation's name.
+    pub id: String,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// What gave it: `structural` or `falsifier`.
+    pub method: &'static str,
+    /// The rules of a proof, one step a line.
+    pub trace: Vec<String>,
+    /// The inputs of a refutation.
+    pub counterexample: Option<Counterexample>,
+    /// The points that the falsifier evaluated.
+    pub points: usize,
+}
+
+/// Proves or refutes every obligation, in the order of the contract.
+pub fn prove(contract: &Contract) -> Vec<Proof> {
+    let mut structure = Structure::new(&contract.graph, leaves(contract), names(contract));
+    contract.obligations.iter().map(|obligation| prove_one(contract, obligation, &mut structure)).collect()
+}
+
+fn prove_one(contract: &Contract, obligation: &Obligation, structure: &mut Structure<'_, f64>) -> Proof {
+    let id = obligation.id.clone();
+    let trace = match obligation.claim {
+        Claim::Always(claim) => structure.always(claim),
+        Claim::Monotone { of, increasing, quantity } => structure.monotone(of, increasing, quantity),
+    };
+    if let Some(trace) = trace {
+        return Proof { id, verdict: Verdict::Proven, method: "structural", trace, counterexample: None, points: 0 };
+    }
+    let search = falsify::falsify(contract, obligation);
+    let verdict = match &search.counterexample {
+        Some(_) => Verdict::Refuted,
+        None if obligation.tested && search.points > 0 => Verdict::Tested,
+        None => Verdict::Unknown,
+    };
+    Proof {
+        id,
+        verdict,
+        method: "falsifier",
+        trace: Vec::new(),
+        counterexample: search.counterexample,
+        points: search.points,
+    }
+}
+
+fn leaves(contract: &Contract) -> Vec<Leaf<f64>> {
+    (contract.quantities.iter())
+        .map(|quantity| {
+            let domain = &quantity.domain;
+            let set = !domain.set.is_empty() && domain.set.iter().all(|value| value % 1.0 == 0.0);
+            Leaf {
+                name: quantity.name.clone(),
+                range: Range::new(domain.low, domain.high),
+                whole: domain.integer || set,
+            }
+        })
+        .collect()
+}
+
+fn names(contract: &Contract) -> HashMap<Id, String> {
+    let mut names = HashMap::new();
+    for equation in &contract.equations {
+        names.entry(equation.expression.id).or_insert_with(|| equation.name.clone());
+    }
+    names
+}

@@ -1,0 +1,90 @@
+//! What the prover needs of a number format, so that the same rules run on f64 and, exhaustively, on tiny floats.
+
+/// A binary floating-point format with infinities, NaN and round to nearest even.
+pub trait Number: Copy + PartialOrd + std::fmt::Debug {
+    /// Positive infinity.
+    const INFINITY: Self;
+    /// The smallest positive number with a full significand.
+    const SMALLEST_NORMAL: Self;
+    /// The largest relative error of one rounding to a normal number.
+    const ROUNDOFF: f64;
+    /// The largest whole number below which every whole number is in the format.
+    const MAX_WHOLE: f64;
+
+    /// The nearest number of the format.
+    fn of(value: f64) -> Self;
+    /// The value, exactly.
+    fn to_f64(self) -> f64;
+    /// `self + other`, rounded.
+    fn add(self, other: Self) -> Self;
+    /// `self - other`, rounded.
+    fn sub(self, other: Self) -> Self;
+    /// `self * other`, rounded.
+    fn mul(self, other: Self) -> Self;
+    /// `self / other`, rounded.
+    fn div(self, other: Self) -> Self;
+    /// The largest whole number that is not greater.
+    fn floor(self) -> Self;
+
+    /// `-self`
+    fn neg(self) -> Self {
+        Self::of(-self.to_f64())
+    }
+    /// The smallest whole number that is not smaller.
+    fn ceil(self) -> Self {
+        self.neg().floor().neg()
+    }
+    /// Not a number.
+    fn is_nan(self) -> bool {
+        self.to_f64().is_nan()
+    }
+    /// Neither infinite nor NaN.
+    fn is_finite(self) -> bool {
+        self.to_f64().is_finite()
+    }
+}
+
+impl Number for f64 {
+    const INFINITY: f64 = f64::INFINITY;
+    const SMALLEST_NORMAL: f64 = f64::MIN_POSITIVE;
+    const ROUNDOFF: f64 = f64::EPSILON / 2.0;
+    const MAX_WHOLE: f64 = crate::domain::MAX_INTEGER;
+
+    fn of(value: f64) -> f64 {
+        value
+    }
+    fn to_f64(self) -> f64 {
+        self
+    }
+    fn add(self, other: f64) -> f64 {
+        self + other
+    }
+    fn sub(self, other: f64) -> f64 {
+        self - other
+    }
+    fn mul(self, other: f64) -> f64 {
+        self * other
+    }
+    fn div(self, other: f64) -> f64 {
+        self / other
+    }
+    fn floor(self) -> f64 {
+        f64::floor(self)
+    }
+}
+
+/// `base` multiplied `exponent` times, from 1, as [`crate::eval::pow`] does it.
+pub fn pow<F: Number>(base: F, exponent: F) -> F {
+    let mut product = F::of(1.0);
+    let mut left = exponent.to_f64().clamp(0.0, crate::eval::MAX_POW) as u32;
+    while left > 0 {
+        let next = product.mul(base);
+        // A product that no longer changes has reached its limit: 0, 1, an infinity.
+        if next == product {
+            break;
+        }
+        product = next;
+        left -= 1;
+    }
+    product
+}

@@ -1,0 +1,629 @@
+//! The decision procedure: comparisons of opaque values, joined by min, max, if, and, or, not, iff.
+//!
+//! A claim is evaluated with three truth values. Where it hangs on the order of two values, each order that the
+//! ranges, the facts assumed so far and the monotonicity of rounding leave open is assumed in turn. It is proven when it is true in every
+//! case. Steps are counted, so an undecidable claim ends as unknown in bounded time.
+
+use std::collections::{BTreeSet, HashMap};
+
+use super::number::Number;
+use super::range::{self, Range};
+use super::structure::Structure;
+use crate::graph::{Id, Op};
+
+/// The most steps of comparison for one claim.
+const MAX_STEPS: usize = 6000;
+/// The most cases for one claim.
+const MAX_CASES: usize = 600;
+/// How deep two expressions are compared, and cases nested.
+const MAX_DEPTH: usize = 48;
+/// The most nodes whose ranges are computed anew under assumptions.
+const MAX_CONE: usize = 2000;
+
+const LESS: u8 = 1;
+const EQUAL: u8 = 2;
+const GREATER: u8 = 4;
+
+/// `0 <= 1`, or `0 < 1` if strict.
+#[derive(Clone, Copy, PartialEq)]
+struct Fact(Id, Id, bool);
+
+/// Why one value is at most another.
+#[derive(Clone, Default)]
+struct Reason {
+    rule: Option<&'static str>,
+    premises: Vec<(Id, Id)>,
+}
+
+/// Undecided: the order of these two values would help, if any would.
+type Undecided = Option<(Id, Id)>;
+
+pub(super) struct Order<'p, 'g, F> {
+    structure: &'p mut Structure<'g, F>,
+    facts: Vec<Fact>,
+    cone: Vec<Id>,
+    refined: HashMap<Id, Range<F>>,
+    known: HashMap<(Id, Id), Reason>,
+    steps: usize,
+    cases: usize,
+    trace: Vec<String>,
+}
+
+impl<'p, 'g, F: Number> Order<'p, 'g, F> {
+    pub fn new(structure: &'p mut Structure<'g, F>, claim: Id) -> Self {
+        let cone = structure.cone(claim, MAX_CONE).unwrap_or_default();
+        Order {
+            structure,
+            facts: Vec::new(),
+            cone,
+            refined: HashMap::new(),
+            known: HashMap::new(),
+            steps: 0,
+            cases: 0,
+            trace: Vec::new(),
+        }
+    }
+
+    /// The trace of a proof that the condition is true at every point.
+    pub fn prove(mut self, claim: Id) -> Option<Vec<String>> {
+        self.holds(claim, 0).then_some(self.trace)
+    }
+
+    fn say(&mut self, depth: usize, line: String) {
+        let line = format!("{}{line}", "  ".repeat(depth));
+        if !self.trace.contains(&line) {
+            self.trace.push(line);
+        }
+    }
+
+    fn range(&self, id: Id) -> Range<F> {
+        self.refined.get(&id).copied().unwrap_or_else(|| self.structure.range(id))
+    }
+
+    fn holds(&mut self, claim: Id, depth: usize) -> bool {
+        self.cases += 1;
+        if self.cases > MAX_CASES || depth > MAX_DEPTH {
+            return false;
+        }
+        let (a, b) = match self.truth(claim, depth, 0) {
+            Ok(true) => return true,
+            Ok(false) | Err(None) => return false,
+            Err(Some(pair)) => pair,
+        };
+        let open = self.relation(a, b);
+        let saved = (self.known.clone(), self.refined.clone());
+        let mut proven = true;
+        for (order, word) in [(LESS, "<"), (EQUAL, "=="), (GREATER, ">")] {
+            if open & order == 0 || !proven {
+                continue;
+            }
+            let facts: &[Fact] = match order {
+                LESS => &[Fact(a, b, true)],
+                EQUAL => &[Fact(a, b, false), Fact(b, a, false)],
+                _ => &[Fact(b, a, true)],
+            };
+            let line = format!("case {} {word} {}:", self.structure.show(a), self.structure.show(b));
+            self.say(depth, line);
+            let before = self.facts.len();
+            self.facts.extend(facts);
+            self.known.clear();
+            if self.refine() {
+                proven = self.holds(claim, depth + 1);
+            } else {
+                self.say(depth + 1, "cannot occur: the ranges exclude it".into());
+            }
+            self.facts.truncate(before);
+            (self.known, self.refined) = saved.clone();
+        }
+        proven
+    }
+
+    /// Ranges under the facts; false if no point satisfies them.
+    fn refine(&mut self) -> bool {
+        for i in 0..self.cone.len() {
+            let id = self.cone[i];
+            let op = self.structure.graph.op(id);
+            let mut new = range::step(op, |id| self.range(id), |index| self.structure.domain(index));
+            if let Op::Less(a, b) | Op::LessEqual(a, b) | Op::Equal(a, b) = op {
+                let order = self.assumed(a, b);
+                let wanted = match op {
+                    Op::Less(..) => LESS,
+                    Op::LessEqual(..) => LESS | EQUAL,
+                    _ => EQUAL,
+                };
+                if order & wanted == 0 {
+                    new = Range::truth(false);
+                } else if order & !wanted == 0 && !self.range(a).nan && !self.range(b).nan {
+                    new = Range::truth(true);
+                }
+            }
+            let old = self.range(id);
+            new.nan &= old.nan;
+            new.low = if new.low < old.low { old.low } else { new.low };
+            new.high = if new.high > old.high { old.high } else { new.high };
+            for &Fact(a, b, _) in &self.facts {
+                if id == a && self.range(b).high < new.high {
+                    new.high = self.range(b).high;
+                }
+                if id == b && self.range(a).low > new.low {
+                    new.low = self.range(a).low;
+                }
+            }
+            if new.low <= new.high {
+                self.refined.insert(id, new);
+            } else if !new.nan {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// The orders of two values that the facts alone leave open.
+    fn assumed(&self, a: Id, b: Id) -> u8 {
+        let mut open = LESS | EQUAL | GREATER;
+        for &Fact(x, y, strict) in &self.facts {
+            if (x, y) == (a, b) {
+                open &= if strict { LESS } else { LESS | EQUAL };
+            }
+            if (x, y) == (b, a) {
+                open &= if strict { GREATER } else { GREATER | EQUAL };
+            }
+        }
+        open
+    }
+
+    fn truth(&mut self, id: Id, depth: usize, level: usize) -> Result<bool, Undecided> {
+        if let Some(value) = self.range(id).decided() {
+            if let Op::Less(a, b) | Op::LessEqual(a, b) | Op::Equal(a, b) = self.structure.graph.op(id)
+                && self.assumed(a, b) == LESS | EQUAL | GREATER
+            {
+                let line = format!(
+                    "{}: {value}, as {} and {}",
+                    self.structure.show(id),
+                    self.describe(a),
+                    self.describe(b)
+                );
+                self.say(depth, line);
+            }
+            return Ok(value);
+        }
+        if level > MAX_DEPTH {
+            return Err(None);
+        }
+        let level = level + 1;
+        match self.structure.graph.op(id) {
+            Op::Less(a, b) => self.atom(a, b, LESS, depth, level),
+            Op::LessEqual(a, b) => self.atom(a, b, LESS | EQUAL, depth, level),
+            Op::Equal(a, b) => self.atom(a, b, EQUAL, depth, level),
+            Op::Not(a) => self.truth(a, depth, level).map(|value| !value),
+            Op::And(a, b) => self.both(a, b, false, depth, level),
+            Op::Or(a, b) => self.both(a, b, true, depth, level),
+            Op::Iff(a, b) => {
+                let (x, y) = (self.truth(a, depth, level), self.truth(b, depth, level));
+                match (x, y) {
+                    (Ok(x), Ok(y)) => Ok(x == y),
+                    (Err(Some(pair)), _) | (_, Err(Some(pair))) => Err(Some(pair)),
+                    _ => Err(None),
+                }
+            }
+            _ => Err(None),
+        }
+    }
+
+    /// `a and b` (or `a or b`), which one operand alone decides if it has the value `decides`.
+    fn both(&mut self, a: Id, b: Id, decides: bool, depth: usize, level: usize) -> Result<bool, Undecided> {
+        let x = self.truth(a, depth, level);
+        if x == Ok(decides) {
+            return x;
+        }
+        let y = self.truth(b, depth, level);
+        match (x, y) {
+            (_, Ok(value)) if value == decides => Ok(decides),
+            (Ok(_), Ok(_)) => Ok(!decides),
+            (Err(Some(pair)), _) | (_, Err(Some(pair))) => Err(Some(pair)),
+            _ => Err(None),
+        }
+    }
+
+    fn atom(&mut self, a: Id, b: Id, wanted: u8, depth: usize, level: usize) -> Result<bool, Undecided> {
+        if self.range(a).nan || self.range(b).nan {
+            return Err(None);
+        }
+        if let Some(value) = self.compare(a, b, wanted, depth) {
+            return Ok(value);
+        }
+        let (x, y) = (self.resolve(a, depth, level)?, self.resolve(b, depth, level)?);
+        if (x, y) != (a, b)
+            && let Some(value) = self.compare(x, y, wanted, depth)
+        {
+            return Ok(value);
+        }
+        Err(Some(self.inner_choice(x, y).unwrap_or((x, y))))
+    }
+
+    fn compare(&mut self, a: Id, b: Id, wanted: u8, depth: usize) -> Option<bool> {
+        let open = self.relation(a, b);
+        let value = match (open & wanted, open & !wanted) {
+            (0, _) => false,
+            (_, 0) => true,
+            _ => return None,
+        };
+        self.explain(a, b, depth);
+        Some(value)
+    }
+
+    /// The value that a min, max or if is, under the facts.
+    fn resolve(&mut self, id: Id, depth: usize, level: usize) -> Result<Id, Undecided> {
+        if level > MAX_DEPTH {
+            return Ok(id);
+        }
+        match self.structure.graph.op(id) {
+            op @ (Op::Min(a, b) | Op::Max(a, b)) => {
+                let (x, y) = (self.resolve(a, depth, level + 1)?, self.resolve(b, depth, level + 1)?);
+                if self.range(x).nan || self.range(y).nan {
+                    return Ok(id);
+                }
+                let first = if matches!(op, Op::Min(..)) { LESS } else { GREATER };
+                match self.relation(x, y) {
+                    open if open & !(first | EQUAL) == 0 => Ok(x),
+                    open if open & first == 0 => Ok(y),
+                    _ => Err(Some((x, y))),
+                }
+            }
+            Op::If(c, a, b) => {
+                let branch = if self.truth(c, depth, level + 1)? { a } else { b };
+                self.resolve(branch, depth, level + 1)
+            }
+            _ => Ok(id),
+        }
+    }
+
+    /// A choice inside the arithmetic of two values that the facts do not settle.
+    fn inner_choice(&mut self, x: Id, y: Id) -> Option<(Id, Id)> {
+        let mut found = BTreeSet::new();
+        for root in [x, y] {
+            for id in self.structure.cone(root, 200)? {
+                let pair = match self.structure.graph.op(id) {
+                    Op::Min(a, b) | Op::Max(a, b) => (a, b),
+                    Op::Less(a, b) | Op::LessEqual(a, b) | Op::Equal(a, b) => (a, b),
+                    _ => continue,
+                };
+                found.insert(pair);
+            }
+        }
+        found.into_iter().find(|&(a, b)| {
+            let ordered = !self.range(a).nan && !self.range(b).nan;
+            ordered && self.relation(a, b).count_ones() > 1
+        })
+    }
+
+    /// The orders of two values, neither NaN, that are not excluded.
+    fn relation(&mut self, a: Id, b: Id) -> u8 {
+        if a == b {
+            return EQUAL;
+        }
+        let mut open = self.assumed(a, b);
+        if self.at_most(a, b, 0) {
+            open &= LESS | EQUAL;
+        }
+        if open != LESS && self.at_most(b, a, 0) {
+            open &= GREATER | EQUAL;
+        }
+        if open & LESS != 0 && self.below(a, b) {
+            open &= LESS;
+        }
+        if open & GREATER != 0 && self.below(b, a) {
+            open &= GREATER;
+        }
+        open
+    }
+
+    fn below(&mut self, a: Id, b: Id) -> bool {
+        let (x, y) = (self.range(a), self.range(b));
+        if x.high < y.low {
+            return true;
+        }
+        for i in 0..self.facts.len() {
+            let Fact(c, d, strict) = self.facts[i];
+            if strict && self.at_most(a, c, 0) && self.at_most(d, b, 0) {
+                return true;
+            }
+        }
+        let ratio = self.structure.ratio(a, b);
+        if ratio.is_some_and(|k| k < 0 && y.positive() || k > 0 && y.high < F::of(0.0)) {
+            return true;
+        }
+        self.steps_past(a, b) || self.structure.within(a, b, true)
+    }
+
+    /// `b = a + c` where c is at least the distance from any a to the next number.
+    fn steps_past(&self, a: Id, b: Id) -> bool {
+        let Op::Add(p, q) = self.structure.graph.op(b) else { return false };
+        let Some(step) = (if p == a { Some(q) } else { (q == a).then_some(p) }) else { return false };
+        let (x, step) = (self.range(a), self.range(step));
+        let (low, high) = (x.low.to_f64().abs(), x.high.to_f64().abs());
+        let largest = low.max(high);
+        // Two units of relative error of the largest number are at least its distance to the next.
+        x.finite() && self.range(b).finite() && step.low.to_f64() >= largest * 2.0 * F::ROUNDOFF
+            && step.low.to_f64() > 0.0 && step.low.to_f64() >= F::SMALLEST_NORMAL.to_f64() * 2.0 * F::ROUNDOFF
+    }
+
+    /// `a <= b` at every point that satisfies the facts.
+    fn at_most(&mut self, a: Id, b: Id, depth: usize) -> bool {
+        if self.range(a).nan || self.range(b).nan {
+            return false;
+        }
+        if a == b || self.range(a).high <= self.range(b).low {
+            return true;
+        }
+        if let Some(reason) = self.known.get(&(a, b)) {
+            return reason.rule.is_some();
+        }
+        self.steps += 1;
+        if depth > MAX_DEPTH || self.steps > MAX_STEPS {
+            return false;
+        }
+        // While it is being proven, a claim is no reason for itself.
+        self.known.insert((a, b), Reason::default());
+        match self.reason(a, b, depth + 1) {
+            Some(reason) => {
+                self.known.insert((a, b), reason);
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn all_at_most(&mut self, premises: &[(Id, Id)], depth: usize) -> bool {
+        premises.iter().all(|&(a, b)| self.at_most(a, b, depth))
+    }
+
+    fn reason(&mut self, a: Id, b: Id, depth: usize) -> Option<Reason> {
+        if self.assumed(a, b) & GREATER == 0 {
+            return Some(Reason { rule: Some("assumed"), premises: vec![] });
+        }
+        for (rule, premises) in self.candidates(a, b) {
+            if self.all_at_most(&premises, depth) {
+                return Some(Reason { rule: Some(rule), premises });
+            }
+        }
+        let y = self.range(b);
+        let ratio = self.structure.ratio(a, b);
+        if ratio.is_some_and(|k| k == 0 || k < 0 && y.at_least(0.0) || k > 0 && y.at_most(0.0)) {
+            return Some(Reason { rule: Some("the first is the second times a power of two, exactly"), premises: vec![] });
+        }
+        if self.structure.within(a, b, false) {
+            return Some(Reason { rule: Some("their exact ratio leaves room for every rounding"), premises: vec![] });
+        }
+        for i in 0..self.facts.len() {
+            let Fact(c, d, _) = self.facts[i];
+            let premises = vec![(a, c), (d, b)];
+            if (a, b) != (c, d) && self.all_at_most(&premises, depth) {
+                return Some(Reason { rule: Some("through what is assumed"), premises });
+            }
+        }
+        None
+    }
+
+    /// The ways in which `a <= b` follows from simpler comparisons; ranges decide which apply.
+    fn candidates(&self, a: Id, b: Id) -> Vec<(&'static str, Vec<(Id, Id)>)> {
+        let mut ways: Vec<(&'static str, Vec<(Id, Id)>)> = Vec::new();
+        let range = |id: Id| self.range(id);
+        let finite = |ids: &[Id]| ids.iter().all(|&id| range(id).finite());
+        let (x, y) = (self.structure.graph.op(a), self.structure.graph.op(b));
+        match (x, y) {
+            (Op::Neg(p), Op::Neg(q)) => ways.push(("a negation turns the order", vec![(q, p)])),
+            (Op::Add(p, q), Op::Add(r, s)) => {
+                ways.push(("rounded sums are monotone", vec![(p, r), (q, s)]));
+                ways.push(("rounded sums are monotone", vec![(p, s), (q, r)]));
+            }
+            (Op::Sub(p, q), Op::Sub(r, s)) => {
+                ways.push(("rounded differences are monotone", vec![(p, r), (s, q)]));
+            }
+            (Op::Mul(p, q), Op::Mul(r, s)) => {
+                let rule = "rounded products are monotone";
+                for (p, q) in [(p, q), (q, p)] {
+                    // p * q <= r * q <= r * s
+                    if finite(&[p, q, r, s]) && range(q).at_least(0.0) && range(r).at_least(0.0) {
+                        ways.push((rule, vec![(p, r), (q, s)]));
+                    }
+                    if finite(&[p, q, r, s]) && q == s && range(q).at_most(0.0) {
+                        ways.push((rule, vec![(r, p)]));
+                    }
+                    if finite(&[p, q, r, s]) && p == r && range(p).at_most(0.0) {
+                        ways.push((rule, vec![(s, q)]));
+                    }
+                }
+            }
+            (Op::Div(p, q), Op::Div(r, s)) if finite(&[p, q, r, s]) => {
+                let rule = "rounded quotients are monotone";
+                // p / q <= r / q <= r / s
+                if range(q).positive() && range(s).positive() && range(r).at_least(0.0) {
+                    ways.push((rule, vec![(p, r), (s, q)]));
+                }
+                if q == s && range(q).positive() {
+                    ways.push((rule, vec![(p, r)]));
+                }
+                if q == s && range(q).high < F::of(0.0) {
+                    ways.push((rule, vec![(r, p)]));
+                }
+                if p == r && range(p).at_most(0.0) && range(q).positive() && range(s).positive() {
+                    ways.push((rule, vec![(q, s)]));
+                }
+            }
+            (Op::Floor(p), Op::Floor(q)) | (Op::Ceil(p), Op::Ceil(q)) => {
+                ways.push(("rounding to whole numbers is monotone", vec![(p, q)]));
+            }
+            (Op::Pow(p, n), Op::Pow(q, m)) => {
+                if n == m && range(p).at_least(0.0) {
+                    ways.push(("powers are monotone in the base", vec![(p, q)]));
+                }
+                if p == q && range(p).at_least(1.0) {
+                    ways.push(("powers of a base of at least 1 are monotone", vec![(n, m)]));
+                }
+            }
+            _ => {}
+        }
+        self.left(a, b, x, &mut ways);
+        self.right(a, b, y, &mut ways);
+        ways
+    }
+
+    /// Ways that look at the smaller side only.
+    fn left(&self, _a: Id, b: Id, x: Op, ways: &mut Vec<(&'static str, Vec<(Id, Id)>)>) {
+        let range = |id: Id| self.range(id);
+        let (one, y) = (F::of(1.0), range(b));
+        match x {
+            Op::Min(p, q) => {
+                ways.push(("a min is at most each of its values", vec![(q, b)]));
+                ways.push(("a min is at most each of its values", vec![(p, b)]));
+            }
+            Op::Max(p, q) => ways.push(("a max is one of its values", vec![(p, b), (q, b)])),
+            Op::If(c, p, q) => match range(c).decided() {
+                Some(chosen) => ways.push(("the condition is settled", vec![(if chosen { p } else { q }, b)])),
+                None => ways.push(("an if is one of its values", vec![(p, b), (q, b)])),
+            },
+            Op::Floor(p) => ways.push(("a floor is at most its value", vec![(p, b)])),
+            Op::Add(p, q) => {
+                for (p, c) in [(p, q), (q, p)] {
+                    if range(c).at_most(0.0) {
+                        ways.push(("adding nothing positive", vec![(p, b)]));
+                    }
+                }
+            }
+            Op::Sub(p, c) => {
+                if range(c).at_least(0.0) {
+                    ways.push(("subtracting nothing negative", vec![(p, b)]));
+                }
+                if y.low >= F::of(0.0) {
+                    ways.push(("x - y <= 0 where x <= y", vec![(p, c)]));
+                }
+            }
+            Op::Mul(p, q) => {
+                for (p, c) in [(p, q), (q, p)] {
+                    let (value, factor) = (range(p), range(c));
+                    let shrinks = value.at_least(0.0) && factor.at_least(0.0) && factor.at_most(1.0);
+                    let sinks = value.at_most(0.0) && factor.at_least(1.0);
+                    if value.finite() && factor.finite() && (shrinks || sinks) {
+                        ways.push(("the factor cannot enlarge it", vec![(p, b)]));
+                    }
+                }
+            }
+            Op::Div(p, c) => {
+                let (value, divisor) = (range(p), range(c));
+                let shrinks = value.at_least(0.0) && divisor.at_least(1.0);
+                let sinks = value.at_most(0.0) && divisor.positive() && divisor.at_most(1.0);
+                if value.finite() && divisor.finite() && (shrinks || sinks) {
+                    ways.push(("the divisor cannot enlarge it", vec![(p, b)]));
+                }
+                if value.finite() && divisor.finite() && divisor.positive() && y.low >= one {
+                    ways.push(("x / y <= y / y = 1 where x <= y", vec![(p, c)]));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Ways that look at the larger side only.
+    fn right(&self, a: Id, _b: Id, y: Op, ways: &mut Vec<(&'static str, Vec<(Id, Id)>)>) {
+        let range = |id: Id| self.range(id);
+        let (one, x) = (F::of(1.0), range(a));
+        match y {
+            Op::Max(p, q) => {
+                ways.push(("a max is at least each of its values", vec![(a, q)]));
+                ways.push(("a max is at least each of its values", vec![(a, p)]));
+            }
+            Op::Min(p, q) => ways.push(("a min is one of its values", vec![(a, p), (a, q)])),
+            Op::If(c, p, q) => match range(c).decided() {
+                Some(chosen) => ways.push(("the condition is settled", vec![(a, if chosen { p } else { q })])),
+                None => ways.push(("an if is one of its values", vec![(a, p), (a, q)])),
+            },
+            Op::Ceil(p) => ways.push(("a ceiling is at least its value", vec![(a, p)])),
+            Op::Add(p, q) => {
+                for (p, c) in [(p, q), (q, p)] {
+                    if range(c).at_least(0.0) {
+                        ways.push(("adding nothing negative", vec![(a, p)]));
+                    }
+                }
+            }
+            Op::Sub(p, c) => {
+                if range(c).at_most(0.0) {
+                    ways.push(("subtracting nothing positive", vec![(a, p)]));
+                }
+                if x.high <= F::of(0.0) {
+                    ways.push(("x - y >= 0 where y <= x", vec![(c, p)]));
+                }
+            }
+            Op::Mul(p, q) => {
+                for (p, c) in [(p, q), (q, p)] {
+                    let (value, factor) = (range(p), range(c));
+                    let grows = value.at_least(0.0) && factor.at_least(1.0);
+                    let rises = value.at_most(0.0) && factor.at_least(0.0) && factor.at_most(1.0);
+                    if value.finite() && factor.finite() && (grows || rises) {
+                        ways.push(("the factor cannot reduce it", vec![(a, p)]));
+                    }
+                }
+            }
+            Op::Div(p, c) => {
+                let (value, divisor) = (range(p), range(c));
+                let grows = value.at_least(0.0) && divisor.positive() && divisor.at_most(1.0);
+                let rises = value.at_most(0.0) && divisor.at_least(1.0);
+                if value.finite() && divisor.finite() && (grows || rises) {
+                    ways.push(("the divisor cannot reduce it", vec![(a, p)]));
+                }
+                if value.finite() && divisor.finite() && divisor.positive() && x.high <= one {
+                    ways.push(("x / y >= y / y = 1 where y <= x", vec![(c, p)]));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn describe(&self, id: Id) -> String {
+        let range = self.range(id);
+        let (name, low, high) = (self.structure.show(id), range.low.to_f64(), range.high.to_f64());
+        match self.structure.graph.op(id) {
+            Op::Number(_) => name,
+            _ if low == high => format!("{name} is {low:?}"),
+            _ => format!("{name} is in [{low:?}, {high:?}]"),
+        }
+    }
+
+    /// Writes down why two values stand in the order found.
+    fn explain(&mut self, a: Id, b: Id, depth: usize) {
+        if self.assumed(a, b).count_ones() == 1 || a == b {
+            return;
+        }
+        let (x, y) = (self.range(a), self.range(b));
+        if x.high < y.low || y.high < x.low {
+            let line = format!("{} and {}", self.describe(a), self.describe(b));
+            return self.say(depth, line);
+        }
+        let mut pending = vec![(a, b), (b, a)];
+        let mut seen = BTreeSet::new();
+        let mut said = false;
+        while let Some((p, q)) = pending.pop() {
+            if p == q || !seen.insert((p, q)) {
+                continue;
+            }
+            if self.range(p).high <= self.range(q).low {
+                let line = format!("{} and {}", self.describe(p), self.describe(q));
+                self.say(depth, line);
+                said = true;
+            } else if let Some(Reason { rule: Some(rule), premises }) = self.known.get(&(p, q)).cloned() {
+                let line = format!("{} <= {}: {rule}", self.structure.show(p), self.structure.show(q));
+                self.say(depth, line);
+                said = true;
+                pending.extend(premises);
+            }
+        }
+        if !said {
+            let (p, q) = (self.structure.show(a), self.structure.show(b));
+            let rule = match self.structure.ratio(a, b) {
+                Some(k) => format!("{p} is 2^{k} times {q}, exactly"),
+                None => format!("{p} and {q} differ by at least the distance between numbers, or as assumed"),
+            };
+            self.say(depth, rule);
+        }
+    }
+}

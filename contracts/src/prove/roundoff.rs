@@ -1,0 +1,280 @@
+//! Relative error by counting roundings: a node as a sum of monomials in opaque nodes, each with an interval of
+//! coefficients that holds the exact factor and every rounding on the way.
+//!
+//! One rounding to a normal number multiplies by some 1 + d with |d| <= u; sums never lose bits below the normal
+//! numbers; operations on whole numbers below 2^53 and scalings by powers of two lose nothing.
+
+use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
+
+use super::number::Number;
+use super::range::Range;
+use crate::graph::{Graph, Id, Op};
+
+/// The most monomials, and factors in a monomial, that are followed.
+const MAX_TERMS: usize = 16;
+/// How deep a node is expanded.
+const MAX_DEPTH: usize = 64;
+
+/// Opaque nodes and their powers.
+type Monomial = Vec<(Id, i32)>;
+
+/// `value = sum of c_i * monomial_i` for some `c_i` within their intervals.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Form {
+    terms: BTreeMap<Monomial, Interval>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Interval {
+    low: f64,
+    high: f64,
+}
+
+/// Widens a rounded result unless it is known to be exact.
+fn outward(value: f64, exact: bool) -> Interval {
+    // Below this an error term could itself vanish.
+    let exact = exact && (value == 0.0 || value.abs() > 1e-250);
+    if exact {
+        Interval { low: value, high: value }
+    } else {
+        Interval { low: value.next_down(), high: value.next_up() }
+    }
+}
+
+fn hull(parts: &[Interval]) -> Interval {
+    let low = parts.iter().map(|part| part.low).fold(f64::INFINITY, f64::min);
+    let high = parts.iter().map(|part| part.high).fold(f64::NEG_INFINITY, f64::max);
+    Interval { low, high }
+}
+
+impl Interval {
+    fn corners(self, other: Interval, of: impl Fn(f64, f64) -> Interval) -> Interval {
+        hull(&[
+            of(self.low, other.low),
+            of(self.low, other.high),
+            of(self.high, other.low),
+            of(self.high, other.high),
+        ])
+    }
+
+    fn add(self, other: Interval) -> Interval {
+        let add = |a: f64, b: f64| {
+            let sum = a + b;
+            let back = sum - a;
+            outward(sum, (a - (sum - back)) + (b - back) == 0.0)
+        };
+        Interval { low: add(self.low, other.low).low, high: add(self.high, other.high).high }
+    }
+
+    fn mul(self, other: Interval) -> Interval {
+        self.corners(other, |a, b| {
+            let vanished = a * b == 0.0 && a != 0.0 && b != 0.0;
+            outward(a * b, !vanished && a.mul_add(b, -(a * b)) == 0.0)
+        })
+    }
+
+    fn div(self, other: Interval) -> Interval {
+        self.corners(other, |a, b| {
+            let vanished = a / b == 0.0 && a != 0.0;
+            outward(a / b, !vanished && (a / b).mul_add(b, -a) == 0.0)
+        })
+    }
+
+    fn neg(self) -> Interval {
+        Interval { low: -self.high, high: -self.low }
+    }
+
+    fn usable(self) -> bool {
+        self.low.is_finite() && self.high.is_finite()
+    }
+}
+
+/// The forms found so far.
+#[derive(Default)]
+pub(super) struct Forms {
+    known: HashMap<Id, Option<Rc<Form>>>,
+}
+
+/// What the forms of a graph are built from.
+#[derive(Clone, Copy)]
+pub(super) struct Basis<'a, F> {
+    pub graph: &'a Graph,
+    pub ranges: &'a [Range<F>],
+    /// Nodes whose finite values are whole numbers.
+    pub whole: &'a [bool],
+}
+
+impl<F: Number> Basis<'_, F> {
+    fn range(&self, id: Id) -> Range<F> {
+        self.ranges[id.index()]
+    }
+
+    /// Whole operands and a result among the whole numbers that are all representable.
+    fn whole_step(&self, id: Id, a: Id, b: Id) -> bool {
+        let range = self.range(id);
+        let small = range.low.to_f64() > -F::MAX_WHOLE && range.high.to_f64() < F::MAX_WHOLE;
+        small && self.whole[a.index()] && self.whole[b.index()]
+    }
+
+    fn power_of_two(&self, id: Id) -> Option<f64> {
+        match self.graph.op(id) {
+            Op::Number(bits) => {
+                let value = F::of(f64::from_bits(bits)).to_f64();
+                (value.is_normal() && value.to_bits() << 12 == 0).then_some(value.abs())
+            }
+            _ => None,
+        }
+    }
+
+    /// A factor of a power of two loses nothing unless the result is below the normal numbers.
+    fn scaling(&self, id: Id, factor: Option<f64>) -> bool {
+        factor.is_some_and(|f| self.range(id).normal() || f >= 1.0 && self.range(id).finite())
+    }
+}
+
+impl Form {
+    fn opaque(id: Id) -> Form {
+        let one = Interval { low: 1.0, high: 1.0 };
+        Form { terms: BTreeMap::from([(vec![(id, 1)], one)]) }
+    }
+
+    fn constant(value: f64) -> Form {
+        let terms = if value == 0.0 {
+            BTreeMap::new()
+        } else {
+            BTreeMap::from([(Monomial::new(), Interval { low: value, high: value })])
+        };
+        Form { terms }
+    }
+
+    fn plus(&self, other: &Form, sign: f64) -> Option<Form> {
+        let mut terms = self.terms.clone();
+        for (monomial, &interval) in &other.terms {
+            let interval = if sign < 0.0 { interval.neg() } else { interval };
+            let sum = terms.get(monomial).map_or(interval, |&there| there.add(interval));
+            terms.insert(monomial.clone(), sum);
+        }
+        Form { terms }.usable()
+    }
+
+    fn times(&self, other: &Form) -> Option<Form> {
+        let mut product = Form { terms: BTreeMap::new() };
+        for (a, &x) in &self.terms {
+            for (b, &y) in &other.terms {
+                let term = Form { terms: BTreeMap::from([(joined(a, b, 1), x.mul(y))]) };
+                product = product.plus(&term, 1.0)?;
+            }
+        }
+        Some(product)
+    }
+
+    /// Divides by a single monomial whose coefficient cannot be 0.
+    fn over(&self, other: &Form) -> Option<Form> {
+        let (divisor, &by) = other.terms.first_key_value().filter(|_| other.terms.len() == 1)?;
+        if by.low <= 0.0 && by.high >= 0.0 {
+            return None;
+        }
+        let mut terms = BTreeMap::new();
+        for (monomial, &interval) in &self.terms {
+            terms.insert(joined(monomial, divisor, -1), interval.div(by));
+        }
+        Form { terms }.usable()
+    }
+
+    fn rounded<F: Number>(mut self) -> Option<Form> {
+        let error = Interval { low: 1.0 - F::ROUNDOFF, high: (1.0 + F::ROUNDOFF).next_up() };
+        for interval in self.terms.values_mut() {
+            *interval = interval.mul(error);
+        }
+        self.usable()
+    }
+
+    fn usable(self) -> Option<Form> {
+        let small = self.terms.len() <= MAX_TERMS && self.terms.keys().all(|m| m.len() <= MAX_TERMS);
+        (small && self.terms.values().all(|interval| interval.usable())).then_some(self)
+    }
+}
+
+fn joined(a: &Monomial, b: &Monomial, sign: i32) -> Monomial {
+    let mut powers: BTreeMap<Id, i32> = a.iter().copied().collect();
+    for &(id, power) in b {
+        *powers.entry(id).or_insert(0) += sign * power;
+    }
+    powers.into_iter().filter(|&(_, power)| power != 0).collect()
+}
+
+impl Forms {
+    fn of<F: Number>(&mut self, basis: Basis<'_, F>, id: Id, depth: usize) -> Option<Rc<Form>> {
+        if let Some(known) = self.known.get(&id) {
+            return known.clone();
+        }
+        let range = basis.range(id);
+        if depth > MAX_DEPTH || !range.finite() {
+            return None;
+        }
+        let built = if range.low == range.high { Some(Form::constant(range.low.to_f64())) } else { None };
+        let built = built.or_else(|| self.build(basis, id, depth + 1));
+        let form = Rc::new(built.unwrap_or_else(|| Form::opaque(id)));
+        self.known.insert(id, Some(form.clone()));
+        Some(form)
+    }
+
+    fn build<F: Number>(&mut self, basis: Basis<'_, F>, id: Id, depth: usize) -> Option<Form> {
+        let settle = |form: Form, exact: bool| if exact { Some(form) } else { form.rounded::<F>() };
+        match basis.graph.op(id) {
+            Op::Neg(a) => Form::constant(0.0).plus(&*self.of(basis, a, depth)?, -1.0),
+            Op::Add(a, b) => {
+                let sum = self.of(basis, a, depth)?.plus(&*self.of(basis, b, depth)?, 1.0)?;
+                settle(sum, basis.whole_step(id, a, b))
+            }
+            Op::Sub(a, b) => {
+                let sum = self.of(basis, a, depth)?.plus(&*self.of(basis, b, depth)?, -1.0)?;
+                settle(sum, basis.whole_step(id, a, b))
+            }
+            Op::Mul(a, b) => {
+                let factor = basis.power_of_two(a).or(basis.power_of_two(b));
+                let exact = basis.whole_step(id, a, b) || basis.scaling(id, factor);
+                if !exact && !basis.range(id).normal() {
+                    return None;
+                }
+                settle(self.of(basis, a, depth)?.times(&*self.of(basis, b, depth)?)?, exact)
+            }
+            Op::Div(a, b) => {
+                let exact = basis.scaling(id, basis.power_of_two(b).map(|factor| 1.0 / factor));
+                if !exact && !basis.range(id).normal() {
+                    return None;
+                }
+                let (over, under) = (self.of(basis, a, depth)?, self.of(basis, b, depth)?);
+                let quotient = over.over(&under).or_else(|| over.over(&Form::opaque(b)))?;
+                settle(quotient, exact)
+            }
+            _ => None,
+        }
+    }
+
+    /// `x == y` at every point: both lost nothing and are the same polynomial.
+    pub fn equal<F: Number>(&mut self, basis: Basis<'_, F>, x: Id, y: Id) -> bool {
+        let (Some(x), Some(y)) = (self.of(basis, x, 0), self.of(basis, y, 0)) else { return false };
+        x == y && x.terms.values().all(|interval| interval.low == interval.high)
+    }
+
+    /// `x <= y` at every point, or `x < y` if `strict`: no monomial's coefficient in x can exceed that in y.
+    pub fn at_most<F: Number>(&mut self, basis: Basis<'_, F>, x: Id, y: Id, strict: bool) -> bool {
+        let (Some(x), Some(y)) = (self.of(basis, x, 0), self.of(basis, y, 0)) else { return false };
+        let none = Interval { low: 0.0, high: 0.0 };
+        let mut larger = false;
+        for monomial in x.terms.keys().chain(y.terms.keys()) {
+            let over = x.terms.get(monomial).unwrap_or(&none);
+            let under = y.terms.get(monomial).unwrap_or(&none);
+            let equal = over.low == over.high && over == under;
+            let nonnegative = monomial.iter().all(|&(id, _)| basis.range(id).at_least(0.0));
+            if !equal && !(nonnegative && over.high <= under.low) {
+                return false;
+            }
+            let positive = monomial.iter().all(|&(id, _)| basis.range(id).positive());
+            larger |= positive && over.high < under.low;
+        }
+        !strict || larger
+    }
+}

@@ -1,0 +1,84 @@
+//! Floats of eight or nine bits, for which every claim can be checked at every value.
+
+use super::number::Number;
+
+/// A float with `E` exponent bits and `M` fraction bits, IEEE style, kept as the f64 of the same value.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub struct Small<const E: i32, const M: i32>(f64);
+
+/// Wide range, two fraction bits.
+pub type E5M2 = Small<5, 2>;
+/// Eight bits in the middle.
+pub type E4M3 = Small<4, 3>;
+/// Narrow range, five fraction bits.
+pub type E3M5 = Small<3, 5>;
+
+const fn power(k: i32) -> f64 {
+    f64::from_bits(((1023 + k) as u64) << 52)
+}
+
+impl<const E: i32, const M: i32> Small<E, M> {
+    const BIAS: i32 = (1 << (E - 1)) - 1;
+    /// The largest finite number.
+    pub const MAX: f64 = (2.0 - power(-M)) * power(Self::BIAS);
+
+    /// Every number from the smallest to the largest, both zeros once; no infinity, no NaN.
+    pub fn all() -> Vec<Self> {
+        let mut values = vec![];
+        for exponent in 0..(1 << E) - 1 {
+            for fraction in 0..1 << M {
+                let value = if exponent == 0 {
+                    fraction as f64 * power(1 - Self::BIAS - M)
+                } else {
+                    (1.0 + fraction as f64 * power(-M)) * power(exponent - Self::BIAS)
+                };
+                values.push(Small(value));
+                if value != 0.0 {
+                    values.push(Small(-value));
+                }
+            }
+        }
+        values.sort_by(|a, b| a.0.total_cmp(&b.0));
+        values
+    }
+
+    fn round(value: f64) -> Self {
+        if !value.is_finite() || value == 0.0 {
+            return Small(value);
+        }
+        let exponent = ((value.to_bits() >> 52) & 0x7ff) as i32 - 1023;
+        let quantum = power(exponent.max(1 - Self::BIAS) - M);
+        let rounded = (value / quantum).round_ties_even() * quantum;
+        Small(if rounded.abs() > Self::MAX { f64::INFINITY.copysign(value) } else { rounded })
+    }
+}
+
+// A result in f64 is exact, or for a quotient precise enough that rounding it once more is innocuous: 53 >= 2 * 6 + 2.
+impl<const E: i32, const M: i32> Number for Small<E, M> {
+    const INFINITY: Self = Small(f64::INFINITY);
+    const SMALLEST_NORMAL: Self = Small(power(1 - Self::BIAS));
+    const ROUNDOFF: f64 = power(-M - 1);
+    const MAX_WHOLE: f64 = if power(M + 1) < Self::MAX { power(M + 1) } else { Self::MAX };
+
+    fn of(value: f64) -> Self {
+        Self::round(value)
+    }
+    fn to_f64(self) -> f64 {
+        self.0
+    }
+    fn add(self, other: Self) -> Self {
+        Self::round(self.0 + other.0)
+    }
+    fn sub(self, other: Self) -> Self {
+        Self::round(self.0 - other.0)
+    }
+    fn mul(self, other: Self) -> Self {
+        Self::round(self.0 * other.0)
+    }
+    fn div(self, other: Self) -> Self {
+        Self::round(self.0 / other.0)
+    }
+    fn floor(self) -> Self {
+        Self::round(self.0.floor())
+    }
+}
