@@ -106,11 +106,17 @@ impl Directions {
         match op {
             Op::Number(_) | Op::Bool(_) | Op::Quantity(_) => Still,
             Op::Neg(a) | Op::Not(a) => way(a).turned(),
-            Op::Add(a, b) | Op::Min(a, b) | Op::Max(a, b) | Op::And(a, b) | Op::Or(a, b) => way(a).and(way(b)),
+            Op::Add(a, b) | Op::Min(a, b) | Op::Max(a, b) | Op::And(a, b) | Op::Or(a, b) => {
+                way(a).and(way(b))
+            }
             Op::Sub(a, b) => way(a).and(way(b).turned()),
             Op::Mul(a, b) => way(a).by_sign(range(b)).and(way(b).by_sign(range(a))),
             Op::Div(a, b) if range(b).has_zero() => {
-                if way(b) == Still { way(a).by_sign(range(b)) } else { Unknown }
+                if way(b) == Still {
+                    way(a).by_sign(range(b))
+                } else {
+                    Unknown
+                }
             }
             Op::Div(a, b) => way(a).by_sign(range(b)).and(way(b).by_sign(range(a)).turned()),
             Op::Floor(a) | Op::Ceil(a) => way(a),

@@ -144,7 +144,11 @@ fn special(domain: &Domain) -> Vec<f64> {
     for round in [0.0, -0.0, 1.0, 2.0, 3.0, 7.0, 10.0, 0.1, 0.5, 1.5, 1e3, 1e9, -1.0, 4096.0, 1.0 / 3.0] {
         values.push(round);
     }
-    let step = if domain.integer { [domain.low + 1.0, domain.high - 1.0] } else { [domain.low.next_up(), domain.high.next_down()] };
+    let step = if domain.integer {
+        [domain.low + 1.0, domain.high - 1.0]
+    } else {
+        [domain.low.next_up(), domain.high.next_down()]
+    };
     values.extend(step);
     let mut members: Vec<f64> = Vec::new();
     for value in values {
@@ -182,8 +186,7 @@ pub fn falsify(contract: &Contract, obligation: &Obligation) -> Search {
     roots.extend(obligation.substituted.iter().map(|(_, id)| *id));
     let graph = &contract.graph;
     let cone = super::structure::cone(graph, &roots, usize::MAX).unwrap_or_default();
-    let is_comparison =
-        |id: &Id| matches!(graph.op(*id), Op::Less(..) | Op::LessEqual(..) | Op::Equal(..));
+    let is_comparison = |id: &Id| matches!(graph.op(*id), Op::Less(..) | Op::LessEqual(..) | Op::Equal(..));
     let mut support: Vec<usize> = (cone.iter())
         .filter_map(|&id| if let Op::Quantity(index) = graph.op(id) { Some(index) } else { None })
         .chain(varied)
@@ -192,7 +195,10 @@ pub fn falsify(contract: &Contract, obligation: &Obligation) -> Search {
     support.dedup();
     let numbers = cone.iter().copied().filter(|&id| {
         !is_comparison(&id)
-            && !matches!(graph.op(id), Op::Bool(_) | Op::And(..) | Op::Or(..) | Op::Not(_) | Op::Iff(..) | Op::Finite(_))
+            && !matches!(
+                graph.op(id),
+                Op::Bool(_) | Op::And(..) | Op::Or(..) | Op::Not(_) | Op::Iff(..) | Op::Finite(_)
+            )
     });
     let mut hunt = Hunt {
         contract,
@@ -258,11 +264,13 @@ impl Hunt<'_> {
             return self.fails(&failure).then_some(failure);
         };
         let domain = self.domain(quantity).clone();
-        let near = [1, 2, 1 + self.random.below(64) as i64].map(|ulps| next_member(&domain, point[quantity], ulps));
+        let near =
+            [1, 2, 1 + self.random.below(64) as i64].map(|ulps| next_member(&domain, point[quantity], ulps));
         let far = uniform(&domain, &mut self.random);
         let round = self.random.pick(&self.special[quantity]).copied();
         for larger in near.into_iter().chain([Some(far), round]).flatten() {
-            let (low, high) = if larger < point[quantity] { (larger, point[quantity]) } else { (point[quantity], larger) };
+            let (low, high) =
+                if larger < point[quantity] { (larger, point[quantity]) } else { (point[quantity], larger) };
             let mut start = point.to_vec();
             start[quantity] = low;
             let failure = (start, Some(high));
@@ -287,7 +295,11 @@ impl Hunt<'_> {
                 let quantity = self.support[i];
                 let values = &self.special[quantity];
                 // Too many to try all: take them at random.
-                let at = if combinations > POINTS / 4 { self.random.below(values.len()) } else { index % values.len() };
+                let at = if combinations > POINTS / 4 {
+                    self.random.below(values.len())
+                } else {
+                    index % values.len()
+                };
                 point[quantity] = values[at];
                 index /= values.len();
             }
@@ -351,7 +363,10 @@ impl Hunt<'_> {
         loop {
             let (a, b) = (key(low), key(high));
             let middle = ((a as i128 + b as i128) >> 1) as i64;
-            let Some(value) = member(&domain, unkey(middle)).filter(|&value| low < value && value < high) else { break };
+            let Some(value) = member(&domain, unkey(middle)).filter(|&value| low < value && value < high)
+            else {
+                break;
+            };
             if at(self, value) == start {
                 low = value;
             } else {
@@ -359,7 +374,8 @@ impl Hunt<'_> {
             }
         }
         for steps in -2..=2i64 {
-            let near = if domain.integer { low + steps as f64 } else { unkey(key(low).saturating_add(steps)) };
+            let near =
+                if domain.integer { low + steps as f64 } else { unkey(key(low).saturating_add(steps)) };
             if let Some(value) = member(&domain, near) {
                 point[quantity] = value;
                 let found = self.attempt(point);
@@ -403,7 +419,8 @@ impl Hunt<'_> {
                 let domain = self.domain(quantity).clone();
                 let mut candidates = self.special[quantity].clone();
                 candidates.extend(shorter(larger));
-                candidates.retain(|&v| domain.contains(v) && v > failure.0[quantity] && weight(v) < weight(larger));
+                candidates
+                    .retain(|&v| domain.contains(v) && v > failure.0[quantity] && weight(v) < weight(larger));
                 candidates.sort_by_key(|&value| weight(value));
                 for value in candidates {
                     let simpler = (failure.0.clone(), Some(value));
@@ -429,7 +446,8 @@ impl Hunt<'_> {
             })
             .collect();
         let names = super::names(self.contract);
-        let structure = super::structure::Structure::new(&self.contract.graph, super::leaves(self.contract), names);
+        let structure =
+            super::structure::Structure::new(&self.contract.graph, super::leaves(self.contract), names);
         let mut shown: Vec<Id> = match self.obligation.claim {
             Claim::Monotone { of, .. } => vec![of],
             Claim::Always(id) => compared(self.contract, id),

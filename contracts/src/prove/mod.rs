@@ -3,6 +3,8 @@
 //! The structural prover reasons over every f64 value of the domains at once, by rules that rest on one fact:
 //! correctly rounded operations are monotone. What it cannot prove goes to the falsifier, which looks for a point where it fails.
 
+#[cfg(test)]
+mod claims;
 mod direction;
 mod falsify;
 mod number;
@@ -94,11 +96,23 @@ pub fn prove(contract: &Contract) -> Vec<Proof> {
 fn prove_one(contract: &Contract, obligation: &Obligation, structure: &mut Structure<'_, f64>) -> Proof {
     let id = obligation.id.clone();
     let trace = match obligation.claim {
-        Claim::Always(claim) => structure.always(claim),
+        Claim::Always(claim) => {
+            let given: Vec<(Id, Range)> = (obligation.substituted.iter())
+                .map(|&(quantity, node)| (node, structure.domain(quantity)))
+                .collect();
+            structure.always(claim, &given)
+        }
         Claim::Monotone { of, increasing, quantity } => structure.monotone(of, increasing, quantity),
     };
     if let Some(trace) = trace {
-        return Proof { id, verdict: Verdict::Proven, method: "structural", trace, counterexample: None, points: 0 };
+        return Proof {
+            id,
+            verdict: Verdict::Proven,
+            method: "structural",
+            trace,
+            counterexample: None,
+            points: 0,
+        };
     }
     let search = falsify::falsify(contract, obligation);
     let verdict = match &search.counterexample {

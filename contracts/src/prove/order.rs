@@ -41,23 +41,30 @@ type Undecided = Option<(Id, Id)>;
 pub(super) struct Order<'p, 'g, F> {
     structure: &'p mut Structure<'g, F>,
     facts: Vec<Fact>,
+    /// Nodes of which the claim speaks only where they are in a range.
+    given: &'p [(Id, Range<F>)],
     cone: Vec<Id>,
     refined: HashMap<Id, Range<F>>,
     known: HashMap<(Id, Id), Reason>,
+    strict: HashMap<(Id, Id), &'static str>,
+    truths: HashMap<Id, Result<bool, Undecided>>,
     steps: usize,
     cases: usize,
     trace: Vec<String>,
 }
 
 impl<'p, 'g, F: Number> Order<'p, 'g, F> {
-    pub fn new(structure: &'p mut Structure<'g, F>, claim: Id) -> Self {
+    pub fn new(structure: &'p mut Structure<'g, F>, claim: Id, given: &'p [(Id, Range<F>)]) -> Self {
         let cone = structure.cone(claim, MAX_CONE).unwrap_or_default();
         Order {
             structure,
             facts: Vec::new(),
+            given,
             cone,
             refined: HashMap::new(),
             known: HashMap::new(),
+            strict: HashMap::new(),
+            truths: HashMap::new(),
             steps: 0,
             cases: 0,
             trace: Vec::new(),
@@ -66,12 +73,18 @@ impl<'p, 'g, F: Number> Order<'p, 'g, F> {
 
     /// The trace of a proof that the condition is true at every point.
     pub fn prove(mut self, claim: Id) -> Option<Vec<String>> {
+        // A claim about no point at all proves nothing.
+        if !self.given.is_empty() && !self.refine() {
+            return None;
+        }
         self.holds(claim, 0).then_some(self.trace)
     }
 
     fn say(&mut self, depth: usize, line: String) {
         let line = format!("{}{line}", "  ".repeat(depth));
-        if !self.trace.contains(&line) {
+        // The same step may serve several comparisons of one case.
+        let case = self.trace.iter().rposition(|line| line.ends_with(':')).unwrap_or(0);
+        if line.ends_with(':') || !self.trace[case..].contains(&line) {
             self.trace.push(line);
         }
     }
@@ -86,12 +99,19 @@ impl<'p, 'g, F: Number> Order<'p, 'g, F> {
             return false;
         }
         let (a, b) = match self.truth(claim, depth, 0) {
-            Ok(true) => return true,
+            Ok(true) => {
+                if depth > 0 && self.trace.last().is_some_and(|line| line.ends_with(':')) {
+                    self.say(depth, "true by what is assumed".into());
+                }
+                return true;
+            }
             Ok(false) | Err(None) => return false,
             Err(Some(pair)) => pair,
         };
         let open = self.relation(a, b);
         let saved = (self.known.clone(), self.refined.clone());
+        self.strict.clear();
+        self.truths.clear();
         let mut proven = true;
         for (order, word) in [(LESS, "<"), (EQUAL, "=="), (GREATER, ">")] {
             if open & order == 0 || !proven {
@@ -114,6 +134,8 @@ impl<'p, 'g, F: Number> Order<'p, 'g, F> {
             }
             self.facts.truncate(before);
             (self.known, self.refined) = saved.clone();
+            self.strict.clear();
+            self.truths.clear();
         }
         proven
     }
@@ -141,6 +163,11 @@ impl<'p, 'g, F: Number> Order<'p, 'g, F> {
             new.nan &= old.nan;
             new.low = if new.low < old.low { old.low } else { new.low };
             new.high = if new.high > old.high { old.high } else { new.high };
+            for (_, range) in self.given.iter().filter(|(node, _)| *node == id) {
+                new.low = if new.low < range.low { range.low } else { new.low };
+                new.high = if new.high > range.high { range.high } else { new.high };
+                new.nan = false;
+            }
             for &Fact(a, b, _) in &self.facts {
                 if id == a && self.range(b).high < new.high {
                     new.high = self.range(b).high;
@@ -174,23 +201,21 @@ impl<'p, 'g, F: Number> Order<'p, 'g, F> {
 
     fn truth(&mut self, id: Id, depth: usize, level: usize) -> Result<bool, Undecided> {
         if let Some(value) = self.range(id).decided() {
-            if let Op::Less(a, b) | Op::LessEqual(a, b) | Op::Equal(a, b) = self.structure.graph.op(id)
-                && self.assumed(a, b) == LESS | EQUAL | GREATER
-            {
-                let line = format!(
-                    "{}: {value}, as {} and {}",
-                    self.structure.show(id),
-                    self.describe(a),
-                    self.describe(b)
-                );
-                self.say(depth, line);
-            }
+            self.account(id, depth);
             return Ok(value);
+        }
+        if let Some(&known) = self.truths.get(&id) {
+            return known;
         }
         if level > MAX_DEPTH {
             return Err(None);
         }
-        let level = level + 1;
+        let truth = self.weigh(id, depth, level + 1);
+        self.truths.insert(id, truth);
+        truth
+    }
+
+    fn weigh(&mut self, id: Id, depth: usize, level: usize) -> Result<bool, Undecided> {
         match self.structure.graph.op(id) {
             Op::Less(a, b) => self.atom(a, b, LESS, depth, level),
             Op::LessEqual(a, b) => self.atom(a, b, LESS | EQUAL, depth, level),
@@ -207,6 +232,40 @@ impl<'p, 'g, F: Number> Order<'p, 'g, F> {
                 }
             }
             _ => Err(None),
+        }
+    }
+
+    /// Writes down the ranges that decide a condition.
+    fn account(&mut self, id: Id, depth: usize) {
+        let mut pending = vec![id];
+        let mut seen = BTreeSet::new();
+        while let Some(id) = pending.pop() {
+            let Some(value) = self.range(id).decided() else { continue };
+            if !seen.insert(id) {
+                continue;
+            }
+            let op = self.structure.graph.op(id);
+            let parts: Vec<Id> = op.operands().collect();
+            let grounds = match op {
+                Op::Less(a, b) | Op::LessEqual(a, b) | Op::Equal(a, b) if a == b => {
+                    "both are the same value".into()
+                }
+                Op::Less(a, b) | Op::LessEqual(a, b) | Op::Equal(a, b) => {
+                    if self.assumed(a, b) != LESS | EQUAL | GREATER {
+                        continue;
+                    }
+                    self.describe(&parts)
+                }
+                Op::Finite(_) => self.describe(&parts),
+                Op::Iff(a, b) if a == b => "both are the same condition".into(),
+                Op::Bool(_) => "it says so".into(),
+                _ => {
+                    pending.extend(parts);
+                    continue;
+                }
+            };
+            let line = format!("{}: {value}, as {grounds}", self.structure.show(id));
+            self.say(depth, line);
         }
     }
 
@@ -319,21 +378,33 @@ impl<'p, 'g, F: Number> Order<'p, 'g, F> {
     }
 
     fn below(&mut self, a: Id, b: Id) -> bool {
+        let rule = self.strictly(a, b);
+        if let Some(rule) = rule {
+            self.strict.insert((a, b), rule);
+        }
+        rule.is_some()
+    }
+
+    /// Why `a < b` at every point that satisfies the facts.
+    fn strictly(&mut self, a: Id, b: Id) -> Option<&'static str> {
         let (x, y) = (self.range(a), self.range(b));
         if x.high < y.low {
-            return true;
+            return Some("their ranges are apart");
         }
         for i in 0..self.facts.len() {
             let Fact(c, d, strict) = self.facts[i];
             if strict && self.at_most(a, c, 0) && self.at_most(d, b, 0) {
-                return true;
+                return Some("through what is assumed");
             }
         }
         let ratio = self.structure.ratio(a, b);
         if ratio.is_some_and(|k| k < 0 && y.positive() || k > 0 && y.high < F::of(0.0)) {
-            return true;
+            return Some("the first is a smaller power of two times the second");
         }
-        self.steps_past(a, b) || self.structure.within(a, b, true)
+        if self.steps_past(a, b) {
+            return Some("the addend is at least the distance to the next number");
+        }
+        self.structure.within(a, b, true).then_some("their exact ratio leaves room for every rounding")
     }
 
     /// `b = a + c` where c is at least the distance from any a to the next number.
@@ -344,8 +415,11 @@ impl<'p, 'g, F: Number> Order<'p, 'g, F> {
         let (low, high) = (x.low.to_f64().abs(), x.high.to_f64().abs());
         let largest = low.max(high);
         // Two units of relative error of the largest number are at least its distance to the next.
-        x.finite() && self.range(b).finite() && step.low.to_f64() >= largest * 2.0 * F::ROUNDOFF
-            && step.low.to_f64() > 0.0 && step.low.to_f64() >= F::SMALLEST_NORMAL.to_f64() * 2.0 * F::ROUNDOFF
+        x.finite()
+            && self.range(b).finite()
+            && step.low.to_f64() >= largest * 2.0 * F::ROUNDOFF
+            && step.low.to_f64() > 0.0
+            && step.low.to_f64() >= F::SMALLEST_NORMAL.to_f64() * 2.0 * F::ROUNDOFF
     }
 
     /// `a <= b` at every point that satisfies the facts.
@@ -390,13 +464,23 @@ impl<'p, 'g, F: Number> Order<'p, 'g, F> {
         let y = self.range(b);
         let ratio = self.structure.ratio(a, b);
         if ratio.is_some_and(|k| k == 0 || k < 0 && y.at_least(0.0) || k > 0 && y.at_most(0.0)) {
-            return Some(Reason { rule: Some("the first is the second times a power of two, exactly"), premises: vec![] });
+            return Some(Reason {
+                rule: Some("the first is the second times a power of two, exactly"),
+                premises: vec![],
+            });
         }
         if self.structure.within(a, b, false) {
-            return Some(Reason { rule: Some("their exact ratio leaves room for every rounding"), premises: vec![] });
+            return Some(Reason {
+                rule: Some("their exact ratio leaves room for every rounding"),
+                premises: vec![],
+            });
         }
         for i in 0..self.facts.len() {
             let Fact(c, d, _) = self.facts[i];
+            if self.structure.within_given(a, b, c, d) {
+                let rule = "what is assumed, times the same factor, leaves room for every rounding";
+                return Some(Reason { rule: Some(rule), premises: vec![(c, d)] });
+            }
             let premises = vec![(a, c), (d, b)];
             if (a, b) != (c, d) && self.all_at_most(&premises, depth) {
                 return Some(Reason { rule: Some("through what is assumed"), premises });
@@ -480,7 +564,9 @@ impl<'p, 'g, F: Number> Order<'p, 'g, F> {
             }
             Op::Max(p, q) => ways.push(("a max is one of its values", vec![(p, b), (q, b)])),
             Op::If(c, p, q) => match range(c).decided() {
-                Some(chosen) => ways.push(("the condition is settled", vec![(if chosen { p } else { q }, b)])),
+                Some(chosen) => {
+                    ways.push(("the condition is settled", vec![(if chosen { p } else { q }, b)]))
+                }
                 None => ways.push(("an if is one of its values", vec![(p, b), (q, b)])),
             },
             Op::Floor(p) => ways.push(("a floor is at most its value", vec![(p, b)])),
@@ -535,7 +621,9 @@ impl<'p, 'g, F: Number> Order<'p, 'g, F> {
             }
             Op::Min(p, q) => ways.push(("a min is one of its values", vec![(a, p), (a, q)])),
             Op::If(c, p, q) => match range(c).decided() {
-                Some(chosen) => ways.push(("the condition is settled", vec![(a, if chosen { p } else { q })])),
+                Some(chosen) => {
+                    ways.push(("the condition is settled", vec![(a, if chosen { p } else { q })]))
+                }
                 None => ways.push(("an if is one of its values", vec![(a, p), (a, q)])),
             },
             Op::Ceil(p) => ways.push(("a ceiling is at least its value", vec![(a, p)])),
@@ -579,14 +667,19 @@ impl<'p, 'g, F: Number> Order<'p, 'g, F> {
         }
     }
 
-    fn describe(&self, id: Id) -> String {
-        let range = self.range(id);
-        let (name, low, high) = (self.structure.show(id), range.low.to_f64(), range.high.to_f64());
-        match self.structure.graph.op(id) {
-            Op::Number(_) => name,
-            _ if low == high => format!("{name} is {low:?}"),
-            _ => format!("{name} is in [{low:?}, {high:?}]"),
+    /// What is known of values that are not constants.
+    fn describe(&self, ids: &[Id]) -> String {
+        let mut parts = Vec::new();
+        for &id in ids {
+            let range = self.range(id);
+            let (name, low, high) = (self.structure.show(id), range.low.to_f64(), range.high.to_f64());
+            parts.push(match self.structure.graph.op(id) {
+                Op::Number(_) => continue,
+                _ if low == high => format!("{name} is {low:?}"),
+                _ => format!("{name} is in [{low:?}, {high:?}]"),
+            });
         }
+        if parts.is_empty() { "the numbers say so".into() } else { parts.join(" and ") }
     }
 
     /// Writes down why two values stand in the order found.
@@ -596,34 +689,29 @@ impl<'p, 'g, F: Number> Order<'p, 'g, F> {
         }
         let (x, y) = (self.range(a), self.range(b));
         if x.high < y.low || y.high < x.low {
-            let line = format!("{} and {}", self.describe(a), self.describe(b));
+            let line = self.describe(&[a, b]);
             return self.say(depth, line);
+        }
+        for (p, q) in [(a, b), (b, a)] {
+            if let Some(rule) = self.strict.get(&(p, q)).copied() {
+                let line = format!("{} < {}: {rule}", self.structure.show(p), self.structure.show(q));
+                return self.say(depth, line);
+            }
         }
         let mut pending = vec![(a, b), (b, a)];
         let mut seen = BTreeSet::new();
-        let mut said = false;
         while let Some((p, q)) = pending.pop() {
             if p == q || !seen.insert((p, q)) {
                 continue;
             }
             if self.range(p).high <= self.range(q).low {
-                let line = format!("{} and {}", self.describe(p), self.describe(q));
+                let line = self.describe(&[p, q]);
                 self.say(depth, line);
-                said = true;
             } else if let Some(Reason { rule: Some(rule), premises }) = self.known.get(&(p, q)).cloned() {
                 let line = format!("{} <= {}: {rule}", self.structure.show(p), self.structure.show(q));
                 self.say(depth, line);
-                said = true;
                 pending.extend(premises);
             }
-        }
-        if !said {
-            let (p, q) = (self.structure.show(a), self.structure.show(b));
-            let rule = match self.structure.ratio(a, b) {
-                Some(k) => format!("{p} is 2^{k} times {q}, exactly"),
-                None => format!("{p} and {q} differ by at least the distance between numbers, or as assumed"),
-            };
-            self.say(depth, rule);
         }
     }
 }

@@ -253,12 +253,6 @@ impl Forms {
         }
     }
 
-    /// `x == y` at every point: both lost nothing and are the same polynomial.
-    pub fn equal<F: Number>(&mut self, basis: Basis<'_, F>, x: Id, y: Id) -> bool {
-        let (Some(x), Some(y)) = (self.of(basis, x, 0), self.of(basis, y, 0)) else { return false };
-        x == y && x.terms.values().all(|interval| interval.low == interval.high)
-    }
-
     /// `x <= y` at every point, or `x < y` if `strict`: no monomial's coefficient in x can exceed that in y.
     pub fn at_most<F: Number>(&mut self, basis: Basis<'_, F>, x: Id, y: Id, strict: bool) -> bool {
         let (Some(x), Some(y)) = (self.of(basis, x, 0), self.of(basis, y, 0)) else { return false };
@@ -269,12 +263,26 @@ impl Forms {
             let under = y.terms.get(monomial).unwrap_or(&none);
             let equal = over.low == over.high && over == under;
             let nonnegative = monomial.iter().all(|&(id, _)| basis.range(id).at_least(0.0));
-            if !equal && !(nonnegative && over.high <= under.low) {
+            if !(equal || nonnegative && over.high <= under.low) {
                 return false;
             }
             let positive = monomial.iter().all(|&(id, _)| basis.range(id).positive());
             larger |= positive && over.high < under.low;
         }
         !strict || larger
+    }
+
+    /// `x <= y` at every point where `c <= d`: x is to c as y is to d, with room for the roundings.
+    pub fn at_most_given<F: Number>(&mut self, basis: Basis<'_, F>, [x, y, c, d]: [Id; 4]) -> bool {
+        let mut single = |id: Id| {
+            let form = self.of(basis, id, 0)?;
+            let (monomial, &interval) = form.terms.first_key_value().filter(|_| form.terms.len() == 1)?;
+            let positive = monomial.iter().all(|&(id, _)| basis.range(id).positive());
+            (positive && interval.low > 0.0).then(|| (monomial.clone(), interval))
+        };
+        let (Some(x), Some(y), Some(c), Some(d)) = (single(x), single(y), single(c), single(d)) else {
+            return false;
+        };
+        joined(&x.0, &c.0, -1) == joined(&y.0, &d.0, -1) && x.1.div(c.1).mul(d.1).high <= y.1.low
     }
 }

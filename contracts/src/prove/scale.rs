@@ -68,7 +68,11 @@ impl<F: Number> Search<'_, F> {
     fn search(&mut self, x: Id, y: Id, depth: usize) -> Option<i32> {
         if let (Some(a), Some(b)) = (self.constant(x), self.constant(y)) {
             // The quotient of equal significands is a power of two, and no other is, unless it was rounded.
-            return if a == b { Some(0) } else { exponent(a / b).filter(|_| a / b * b == a && a.is_normal() && b.is_normal()) };
+            return if a == b {
+                Some(0)
+            } else {
+                exponent(a / b).filter(|_| a / b * b == a && a.is_normal() && b.is_normal())
+            };
         }
         let same = match (self.graph.op(x), self.graph.op(y)) {
             (Op::Neg(a), Op::Neg(b)) => self.ratio(a, b, depth),
@@ -76,9 +80,9 @@ impl<F: Number> Search<'_, F> {
                 .or_else(|| self.both(a, d, b, c, depth))
                 .map(|(j, k)| j + k)
                 .filter(|&k| self.rounds_alike(x, y, k)),
-            (Op::Div(a, b), Op::Div(c, d)) => (self.both(a, c, b, d, depth))
-                .map(|(j, k)| j - k)
-                .filter(|&k| self.rounds_alike(x, y, k)),
+            (Op::Div(a, b), Op::Div(c, d)) => {
+                (self.both(a, c, b, d, depth)).map(|(j, k)| j - k).filter(|&k| self.rounds_alike(x, y, k))
+            }
             (Op::Add(a, b), Op::Add(c, d)) => {
                 let equal = |&(j, k): &(i32, i32)| j == k;
                 (self.both(a, c, b, d, depth).filter(equal))
@@ -164,7 +168,9 @@ impl<F: Number> Search<'_, F> {
                 let ordered = [a, b, c, d].iter().all(|&id| !self.range(id).nan);
                 ordered && self.both(a, c, b, d, depth + 1).is_some_and(|(j, k)| j == k)
             }
-            (Op::And(a, b), Op::And(c, d)) | (Op::Or(a, b), Op::Or(c, d)) | (Op::Iff(a, b), Op::Iff(c, d)) => {
+            (Op::And(a, b), Op::And(c, d))
+            | (Op::Or(a, b), Op::Or(c, d))
+            | (Op::Iff(a, b), Op::Iff(c, d)) => {
                 self.same_truth(a, c, depth + 1) && self.same_truth(b, d, depth + 1)
             }
             (Op::Not(a), Op::Not(b)) => self.same_truth(a, b, depth + 1),

@@ -1,17 +1,10 @@
-//! Floats of eight or nine bits, for which every claim can be checked at every value.
+//! Floats of eight or nine bits (E4M3, E5M2, E3M5), for which every claim can be checked at every value.
 
 use super::number::Number;
 
 /// A float with `E` exponent bits and `M` fraction bits, IEEE style, kept as the f64 of the same value.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Small<const E: i32, const M: i32>(f64);
-
-/// Wide range, two fraction bits.
-pub type E5M2 = Small<5, 2>;
-/// Eight bits in the middle.
-pub type E4M3 = Small<4, 3>;
-/// Narrow range, five fraction bits.
-pub type E3M5 = Small<3, 5>;
 
 const fn power(k: i32) -> f64 {
     f64::from_bits(((1023 + k) as u64) << 52)

@@ -46,7 +46,9 @@ impl<'g, F: Number> Structure<'g, F> {
                 Op::Number(bits) => F::of(f64::from_bits(bits)).to_f64() % 1.0 == 0.0,
                 Op::Quantity(index) => leaves[index].whole,
                 Op::Neg(a) => at(a),
-                Op::Add(a, b) | Op::Sub(a, b) | Op::Mul(a, b) | Op::Min(a, b) | Op::Max(a, b) => at(a) && at(b),
+                Op::Add(a, b) | Op::Sub(a, b) | Op::Mul(a, b) | Op::Min(a, b) | Op::Max(a, b) => {
+                    at(a) && at(b)
+                }
                 Op::If(_, a, b) => at(a) && at(b),
                 Op::Pow(a, _) => at(a),
                 Op::Floor(_) | Op::Ceil(_) => true,
@@ -77,14 +79,20 @@ impl<'g, F: Number> Structure<'g, F> {
         self.forms.at_most(basis, x, y, strict)
     }
 
+    /// `x <= y` wherever `c <= d`, by counting roundings.
+    pub fn within_given(&mut self, x: Id, y: Id, c: Id, d: Id) -> bool {
+        let basis = Basis { graph: self.graph, ranges: &self.ranges, whole: &self.whole };
+        self.forms.at_most_given(basis, [x, y, c, d])
+    }
+
     /// The nodes under `root`, itself included, operands first; none if there are more than `most`.
     pub fn cone(&self, root: Id, most: usize) -> Option<Vec<Id>> {
         cone(self.graph, &[root], most)
     }
 
-    /// The rules by which the condition is true at every point.
-    pub fn always(&mut self, claim: Id) -> Option<Vec<String>> {
-        let mut trace = Order::new(self, claim).prove(claim)?;
+    /// The rules by which the condition is true at every point where the given nodes are within their ranges.
+    pub fn always(&mut self, claim: Id, given: &[(Id, Range<F>)]) -> Option<Vec<String>> {
+        let mut trace = Order::new(self, claim, given).prove(claim)?;
         shorten(&mut trace);
         Some(trace)
     }
@@ -115,14 +123,19 @@ impl<'g, F: Number> Structure<'g, F> {
                 .filter_map(|operand| self.sign(operand))
                 .collect();
             let meaning = if name == formula { String::new() } else { format!(" = {formula}") };
-            let signs = if signs.is_empty() { String::new() } else { format!(", as {}", signs.join(" and ")) };
+            let signs =
+                if signs.is_empty() { String::new() } else { format!(", as {}", signs.join(" and ")) };
             trace.push(format!("{name}{meaning} {word} as {variable} grows{signs}"));
             pending.extend(self.graph.op(id).operands());
         }
         if trace.is_empty() {
             let name = self.show(of);
             let stands = found == Direction::Still;
-            trace.push(if stands { format!("{name} does not depend on {variable}") } else { format!("{name} is {variable}") });
+            trace.push(if stands {
+                format!("{name} does not depend on {variable}")
+            } else {
+                format!("{name} is {variable}")
+            });
         }
         shorten(&mut trace);
         Some(trace)
@@ -160,7 +173,11 @@ impl<'g, F: Number> Structure<'g, F> {
         let inner = |id: Id| {
             let text = self.print(id, depth - 1, true);
             let atomic = text.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.'));
-            if atomic || text.ends_with(')') && !text.starts_with('(') && !text.contains(' ') { text } else { format!("({text})") }
+            if atomic || text.ends_with(')') && !text.starts_with('(') && !text.contains(' ') {
+                text
+            } else {
+                format!("({text})")
+            }
         };
         let plain = |id: Id| self.print(id, depth - 1, true);
         match self.graph.op(id) {

@@ -1,0 +1,202 @@
+//! Claims with a known answer: for each rule true ones that it proves, and false ones that must be refuted.
+
+use super::{Proof, Verdict, prove};
+use crate::library::BUILT_IN;
+use crate::report::Severity;
+use crate::source::Source;
+
+/// Proves one claim about a small model of an accelerator.
+fn judge(kind: &str, formal: &str) -> Proof {
+    let text = format!(
+        r#"
+metadata: {{version: 1.0.0, description: test}}
+quantities:
+  params: {{unit: param, domain: "integer [1, 1e13]"}}
+  bits: {{unit: bit/param, domain: "[0.5, 64]"}}
+  bandwidth: {{unit: GB/s, domain: "[1e-3, 1e6]"}}
+  peak: {{unit: Gflop/s, domain: "[1e-3, 1e9]"}}
+  ai: {{unit: flop/B, domain: "[1e-6, 1e9]"}}
+  rows: {{unit: "1", domain: "integer [1, 1e6]"}}
+  columns: {{unit: "1", domain: "integer [1, 1e6]"}}
+  share: {{unit: "1", domain: "(0, 1]"}}
+  gain: {{unit: "1", domain: "[1, 100]"}}
+  x: {{unit: "1"}}
+  y: {{unit: "1", domain: "[-10, 10]"}}
+  d: {{unit: "1", domain: "[1e-3, 1]"}}
+equations:
+  bytes: {{formula: "params * bits / 8 [bit/B]", unit: B}}
+  bw_ceiling: {{formula: "bandwidth / (bytes / 1e9 [B/GB])", unit: 1/s}}
+  ridge: {{formula: "peak / bandwidth", unit: flop/B}}
+  attainable: {{formula: "min(peak, ai * bandwidth)", unit: Gflop/s}}
+  utilization: {{formula: "attainable / peak", unit: "1"}}
+  cells: {{formula: "rows * columns", unit: "1"}}
+  part: {{formula: "share * d", unit: "1"}}
+  level: {{formula: "floor(y / d + 0.5)", unit: "1"}}
+  restored: {{formula: "level * d", unit: "1"}}
+classifiers:
+  bound:
+    cases:
+      - Memory: ai < ridge
+      - Compute: otherwise
+obligations:
+  - {{id: claim, type: {kind}, formal: "{formal}"}}
+"#
+    );
+    let source = Source::from_bytes("test.yaml", text.into_bytes()).unwrap();
+    let compiled = crate::compile(source);
+    let mistakes: Vec<String> = compiled.rendered(Severity::Error).collect();
+    let contract = compiled.contract.unwrap_or_else(|| panic!("{formal}: {}", mistakes.join("\n")));
+    prove(&contract).remove(0)
+}
+
+#[test]
+fn every_obligation_of_the_contracts_that_ship_is_proven_or_says_that_it_is_tested() {
+    for (name, text) in BUILT_IN {
+        let source = Source::from_bytes(name, text.as_bytes().to_vec()).unwrap();
+        let contract = crate::compile(source).contract.unwrap();
+        for (proof, obligation) in prove(&contract).iter().zip(&contract.obligations) {
+            let wanted = if obligation.tested { Verdict::Tested } else { Verdict::Proven };
+            assert_eq!(proof.verdict, wanted, "{name}, {}: {:?}", proof.id, proof.counterexample);
+            assert!(wanted == Verdict::Tested || !proof.trace.is_empty(), "{name}, {}: no trace", proof.id);
+        }
+    }
+}
+
+const TRUE: &[(&str, &str)] = &[
+    ("bound", "bytes > 0 [B]"),
+    ("finiteness", "finite(bw_ceiling)"),
+    ("bound", "attainable <= peak"),
+    ("bound", "attainable <= ai * bandwidth"),
+    ("bound", "utilization <= 1"),
+    ("invariant", "attainable == peak or attainable == ai * bandwidth"),
+    ("equivalence", "bound is Memory iff ai < ridge"),
+    ("invariant", "not (bound is Memory and bound is Compute)"),
+    ("invariant", "bound is Memory or bound is Compute"),
+    ("monotonicity", "bw_ceiling decreasing in params"),
+    ("monotonicity", "attainable increasing in ai"),
+    ("monotonicity", "level increasing in y"),
+    ("scaling", "bw_ceiling(params: 2 * params) == bw_ceiling / 2"),
+    ("scaling", "attainable(peak: 2 * peak, bandwidth: 2 * bandwidth) == 2 * attainable"),
+    ("bound", "bytes(bits: 2 * bits) >= bytes"),
+    ("bound", "bw_ceiling * bytes <= bandwidth * 1e9 [B/GB] * 1.000000000001"),
+    ("bound", "bw_ceiling * bytes >= bandwidth * 1e9 [B/GB] * 0.999999999999"),
+    ("scaling", "bw_ceiling(params: 3 * params) * 3 <= bw_ceiling * 1.000000000001"),
+    ("invariant", "ai >= ridge implies ai * bandwidth >= peak * 0.999999999999"),
+    ("invariant", "(rows + 1) * columns == cells + columns"),
+    ("invariant", "rows + 1 > rows"),
+    ("invariant", "rows <= columns implies rows / columns <= 1"),
+    ("invariant", "rows <= columns implies rows * params <= columns * params"),
+    ("bound", "bytes * share <= bytes"),
+    ("bound", "bytes / gain <= bytes"),
+    ("invariant", "x <= y implies x - y <= 0"),
+    ("invariant", "bits <= 8 [bit/param] implies bytes <= 1e13 [B]"),
+    ("invariant", "utilization >= 0.9 implies utilization > 0.5"),
+    ("invariant", "floor(y) <= y and y <= ceil(y)"),
+    ("invariant", "(if rows < columns then columns - rows else rows - columns) >= 0"),
+];
+
+/// Each looks true; the comment is the reason why it is not, in f64.
+const FALSE: &[(&str, &str)] = &[
+    // Rounding: neighbouring inputs give the same ceiling, so it does not fall strictly.
+    ("scaling", "bw_ceiling(bandwidth: bandwidth * 1.0000000000000002) > bw_ceiling"),
+    // ridge = peak / bandwidth is rounded, and multiplying back need not reach the peak.
+    ("invariant", "ai >= ridge implies ai * bandwidth >= peak"),
+    // Division by three is rounded; only powers of two are exact.
+    ("scaling", "bw_ceiling(params: 3 * params) == bw_ceiling / 3"),
+    // Positivity without a domain.
+    ("bound", "x > 0"),
+    // Overflow.
+    ("finiteness", "finite(x * x)"),
+    ("scaling", "cells(rows: 2 * rows) == 3 * cells"),
+    // Half a step, plus the roundings of the quotient and of the product.
+    ("bound", "max(y - restored, restored - y) <= d / 2"),
+    // A wrong direction.
+    ("monotonicity", "bw_ceiling increasing in params"),
+    // A product's direction hangs on the other factor's sign.
+    ("monotonicity", "(x * y) increasing in y"),
+    // The share may be so small that both are equal.
+    ("invariant", "gain + share > gain"),
+    ("invariant", "x + 1 > x"),
+    ("bound", "attainable < peak"),
+    ("bound", "utilization < 1"),
+    ("equivalence", "bound is Compute iff ai > ridge"),
+    ("bound", "bw_ceiling * bytes <= bandwidth * 1e9 [B/GB]"),
+    ("bound", "bytes / gain < bytes"),
+    ("invariant", "rows <= columns implies rows / columns < 1"),
+    // Not the same in f64 once the products exceed 2^53.
+    ("invariant", "params * (rows + columns) == params * rows + params * columns"),
+    ("scaling", "level(y: 2 * y) == 2 * level"),
+    ("invariant", "x - y <= 0 implies x < y"),
+];
+
+#[test]
+fn true_claims_are_proven_with_a_trace() {
+    for (kind, formal) in TRUE {
+        let proof = judge(kind, formal);
+        assert_eq!(proof.verdict, Verdict::Proven, "{formal}: {:?}", proof.counterexample);
+        assert!(!proof.trace.is_empty(), "{formal}");
+    }
+}
+
+#[test]
+fn claims_that_are_false_in_floating_point_are_refuted_with_their_inputs() {
+    for (kind, formal) in FALSE {
+        let proof = judge(kind, formal);
+        assert_eq!(proof.verdict, Verdict::Refuted, "{formal}: {:?}", proof.trace);
+        let text = proof.counterexample.unwrap().to_string();
+        assert!(text.contains("(0x"), "{text}");
+    }
+}
+
+#[test]
+fn a_trace_reads_like_an_argument() {
+    let trace = judge("bound", "utilization <= 1").trace;
+    assert_eq!(
+        trace,
+        [
+            "utilization <= 1.0: x / y <= y / y = 1 where x <= y",
+            "attainable <= peak: a min is at most each of its values"
+        ]
+    );
+    let trace = judge("invariant", "rows <= columns implies rows / columns <= 1").trace;
+    assert_eq!(trace[0], "case rows < columns:");
+    assert_eq!(trace[trace.len() - 1], "  true by what is assumed");
+}
+
+#[test]
+fn a_counterexample_is_simple_and_exact() {
+    let proof = judge("scaling", "cells(rows: 2 * rows) == 3 * cells");
+    let text = proof.counterexample.unwrap().to_string();
+    assert!(
+        text.starts_with("rows = 1.0 (0x3ff0000000000000)\ncolumns = 1.0 (0x3ff0000000000000)\n"),
+        "{text}"
+    );
+    assert_eq!(judge("bound", "x > 0").counterexample, judge("bound", "x > 0").counterexample);
+}
+
+#[test]
+fn a_claim_with_a_substitution_is_about_points_where_it_stays_in_the_domain() {
+    // False where 2 * share exceeds 1, which no share may be.
+    assert_eq!(judge("scaling", "part(share: 2 * share) <= d").verdict, Verdict::Proven);
+    assert_eq!(judge("scaling", "part(share: 2 * share) < d").verdict, Verdict::Refuted);
+    // No share is 2, so this speaks of nothing.
+    assert_eq!(judge("scaling", "part(share: 1 + gain) > d").verdict, Verdict::Unknown);
+}
+
+#[test]
+fn sixty_doublings_are_sixty_nodes() {
+    let mut text = String::from(
+        "metadata: {version: 1.0.0, description: test}\nquantities:\n  x0: {unit: '1', domain: '[1, 2]'}\nequations:\n",
+    );
+    for i in 1..=60 {
+        text += &format!("  x{i}: {{formula: 'x{0} + x{0}', unit: '1'}}\n", i - 1);
+    }
+    text += "obligations:\n  - {id: a, type: bound, formal: 'x60 <= 2305843009213693952'}\n";
+    text += "  - {id: b, type: monotonicity, formal: x60 increasing in x0}\n";
+    text += "  - {id: c, type: scaling, formal: 'x60(x0: 2 * x0) == 2 * x60'}\n";
+    text += "  - {id: d, type: bound, formal: 'x60 >= x0'}\n";
+    let contract = crate::compile(Source::from_bytes("t.yaml", text.into_bytes()).unwrap()).contract.unwrap();
+    for proof in prove(&contract) {
+        assert_eq!(proof.verdict, Verdict::Proven, "{}", proof.id);
+    }
+}
