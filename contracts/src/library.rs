@@ -6,8 +6,12 @@ use crate::source::{ReadError, ReadErrorKind, Source};
 use crate::suggest;
 
 /// The contracts inside the crate: file name and text.
-pub const BUILT_IN: &[(&str, &str)] =
-    &[("roofline-model-v1.yaml", include_str!("../roofline-model-v1.yaml"))];
+pub const BUILT_IN: &[(&str, &str)] = &[
+    ("hardware-v1.yaml", include_str!("../hardware-v1.yaml")),
+    ("layer-roofline-v1.yaml", include_str!("../layer-roofline-v1.yaml")),
+    ("quantization-v1.yaml", include_str!("../quantization-v1.yaml")),
+    ("roofline-model-v1.yaml", include_str!("../roofline-model-v1.yaml")),
+];
 
 /// A contract and the file it came from; none for a built-in one.
 #[derive(Clone, Debug)]
