@@ -88,6 +88,11 @@ pub fn read(bytes: &[u8]) -> Result<Header, Fault> {
         return Err(Fault::byte(32, what));
     }
     let mut warnings = Vec::new();
+    let unknown = |tensor: &&Tensor| matches!(tensor.dtype, Dtype::Unknown(_));
+    if let Some(first) = tensors.iter().find(unknown) {
+        let count = tensors.iter().filter(unknown).count();
+        warnings.push(format!("{count} tensor(s) of an unknown type, the first {}", quoted(&first.name)));
+    }
     if flags & COMPRESSED != 0 {
         warnings.push("the weights are compressed; sizes are those of the stored bytes".to_owned());
     }

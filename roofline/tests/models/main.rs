@@ -3,9 +3,11 @@
 
 #![allow(missing_docs, reason = "tests")]
 
+mod apr;
 mod config;
 mod families;
 mod gguf;
 mod open;
+mod oracles;
 mod safetensors;
 mod writer;

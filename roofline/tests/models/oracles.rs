@@ -1,0 +1,149 @@
+//! Our reading of files against that of others: gguf-rs-lib, and what PyPI `gguf`, PyPI `safetensors` and
+//! the crate apr-format wrote down about the files they made (fixtures/make.sh).
+
+use std::collections::BTreeMap;
+use std::io::Cursor;
+use std::path::PathBuf;
+
+use gguf_rs_lib::prelude::GGUFFileReader;
+use roofline::model::readers;
+use roofline::model::{Basis, Dtype, Model, Tensor};
+use serde_json::Value;
+
+use crate::writer::Gguf;
+
+fn fixture(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/models/fixtures").join(name)
+}
+
+fn bytes(name: &str) -> Vec<u8> {
+    std::fs::read(fixture(name)).unwrap()
+}
+
+/// What the maker of a fixture said about each of its tensors.
+fn expected(list: &str, name: &str) -> Vec<Value> {
+    let listed: Value = serde_json::from_slice(&bytes(list)).unwrap();
+    listed[name].as_array().unwrap().clone()
+}
+
+#[track_caller]
+fn assert_same(tensors: &[Tensor], expected: &[Value]) {
+    assert_eq!(tensors.len(), expected.len());
+    for (tensor, expected) in tensors.iter().zip(expected) {
+        assert_eq!(tensor.name, expected["name"]);
+        assert_eq!(tensor.dtype.to_string(), expected["dtype"], "{}", tensor.name);
+        assert_eq!(Value::from(tensor.dims.clone()), expected["dims"], "{}", tensor.name);
+        assert_eq!(Value::from(tensor.bytes), expected["bytes"], "{}", tensor.name);
+        if let Some(offset) = expected.get("offset") {
+            assert_eq!(Value::from(tensor.offset), *offset, "{}", tensor.name);
+        }
+    }
+}
+
+#[test]
+fn gguf_files_of_the_python_package_are_read_as_it_reads_them() {
+    for name in ["types.gguf", "types-big-endian.gguf", "llama.gguf"] {
+        let header = readers::gguf(&bytes(name)).unwrap();
+        assert_same(&header.tensors, &expected("expected.json", name));
+    }
+    // All ggml types but two: Q8_1, whose size the package has wrong, and Q2_0, which it does not know yet.
+    assert_eq!(expected("expected.json", "types.gguf").len(), 33);
+}
+
+#[test]
+fn every_kind_of_metadata_of_the_python_package_is_read() {
+    for name in ["types.gguf", "types-big-endian.gguf"] {
+        let header = readers::gguf(&bytes(name)).unwrap();
+        let found: BTreeMap<&str, String> =
+            header.metadata.iter().map(|(key, value)| (key, format!("{value:?}"))).collect();
+        let expected = [
+            ("general.architecture", r#"Text("nothing")"#),
+            ("k.bool", "Bool(true)"),
+            ("k.f32", "Float(1.5)"),
+            ("k.f64", "Float(-2.25)"),
+            ("k.flags", "Array { length: 2, integers: Some([1, 0]) }"),
+            ("k.floats", "Array { length: 2, integers: None }"),
+            ("k.i16", "Integer(-30000)"),
+            ("k.i32", "Integer(-2000000000)"),
+            ("k.i64", "Integer(-4611686018427387904)"),
+            ("k.i8", "Integer(-100)"),
+            ("k.numbers", "Array { length: 3, integers: Some([3, 1, 2]) }"),
+            ("k.string", r#"Text("naïve")"#),
+            ("k.strings", "Array { length: 3, integers: None }"),
+            ("k.u16", "Integer(60000)"),
+            ("k.u32", "Integer(4000000000)"),
+            ("k.u64", "Integer(9223372036854775809)"),
+            ("k.u8", "Integer(200)"),
+        ];
+        assert_eq!(found, expected.map(|(key, value)| (key, value.to_owned())).into());
+    }
+}
+
+#[test]
+fn a_split_model_of_the_python_package_is_one_model() {
+    let model = Model::open(fixture("split-00002-of-00003.gguf")).unwrap();
+    let parts = ["split-00001-of-00003.gguf", "split-00002-of-00003.gguf", "split-00003-of-00003.gguf"];
+    let listed: Vec<Value> = parts.iter().flat_map(|name| expected("expected.json", name)).collect();
+    assert_same(&model.tensors, &listed);
+    assert_eq!(model.files.len(), 3);
+    let whole = Model::open(fixture("llama.gguf")).unwrap();
+    assert_eq!(model.architecture.operations, whole.architecture.operations);
+    assert_eq!(whole.architecture.basis, Basis::Family);
+    assert_eq!(whole.parameters(), whole.architecture.hyper.as_ref().unwrap().parameters());
+}
+
+#[test]
+fn gguf_rs_lib_reads_the_same_types_shapes_and_places() {
+    let mut gguf = Gguf::new().key("general.architecture", "llama").key("general.alignment", 64);
+    gguf.alignment = 64;
+    for dtype in Dtype::all().filter(|dtype| dtype.ggml().is_some()) {
+        gguf = gguf.tensor(&format!("t.{dtype}"), &[3, 512], dtype);
+    }
+    let bytes = gguf.build();
+    let ours = readers::gguf(&bytes).unwrap();
+    let theirs = GGUFFileReader::new(Cursor::new(&bytes)).unwrap();
+    assert_eq!(ours.tensors.len(), theirs.tensor_count());
+    assert_eq!(ours.metadata.iter().count(), theirs.metadata().len());
+    for (ours, theirs_info) in ours.tensors.iter().zip(theirs.tensor_infos()) {
+        assert_eq!(ours.name, theirs_info.name());
+        assert_eq!(ours.dims.iter().rev().copied().collect::<Vec<_>>(), theirs_info.shape().dims());
+        assert_eq!(ours.dtype.ggml(), Some(theirs_info.tensor_type() as u32), "{}", ours.name);
+        assert_eq!(ours.offset, theirs.tensor_data_offset() + theirs_info.data_offset(), "{}", ours.name);
+        assert_eq!(ours.bytes, Some(theirs_info.expected_data_size()), "{}", ours.name);
+    }
+}
+
+#[test]
+fn safetensors_files_of_the_python_package_are_read_as_it_reads_them() {
+    let mut header = readers::safetensors(&bytes("types.safetensors")).unwrap();
+    header.tensors.sort_by(|a, b| a.name.cmp(&b.name));
+    assert_same(&header.tensors, &expected("expected.json", "types.safetensors"));
+    assert_eq!(header.metadata["made"], "by safetensors");
+}
+
+#[test]
+fn apr_files_are_read_as_their_own_crate_reads_them() {
+    for name in ["types.apr", "llama.apr"] {
+        let header = readers::apr(&bytes(name)).unwrap();
+        let mut tensors = header.tensors;
+        tensors.sort_by(|a, b| a.name.cmp(&b.name));
+        let mut expected = expected("expected-apr.json", name);
+        expected.sort_by_key(|tensor| tensor["name"].to_string());
+        assert_same(&tensors, &expected);
+        assert_eq!(header.warnings, Vec::<String>::new());
+    }
+}
+
+#[test]
+fn an_apr_file_of_a_known_family_has_its_operations() {
+    let model = Model::open(fixture("llama.apr")).unwrap();
+    assert_eq!(model.warnings, Vec::<String>::new());
+    assert_eq!((model.architecture.name.as_str(), model.architecture.basis), ("llama", Basis::Family));
+    assert_eq!(model.summary, [("name".to_owned(), "small llama".to_owned())]);
+    // 2 x 10 x 16 tables, 3 x 16 norms, 16 x (16 + 8 + 8 + 16) attention, 3 x 16 x 24 feed-forward, f16.
+    let parameters = 320 + 48 + 768 + 1152;
+    assert_eq!((model.parameters(), model.bytes()), (parameters, Some(2 * parameters)));
+    assert_eq!(model.architecture.hyper.as_ref().unwrap().parameters(), parameters);
+    let streamed: u64 = model.architecture.operations.iter().filter_map(|operation| operation.streamed).sum();
+    assert_eq!(streamed, 2 * (parameters - 9 * 16));
+}
