@@ -72,10 +72,13 @@ fn a_picture_is_written_whole_or_not_at_all() {
     std::fs::create_dir(&directory).expect("the test's own directory can be written");
     let svg = directory.join("chart.svg");
     let svg = svg.to_str().expect("a plain path");
-    assert!(plot("svg.json", CHART, &["--svg", svg]).status.success());
+    let html = directory.join("chart.html");
+    let html = html.to_str().expect("a plain path");
+    assert!(plot("svg.json", CHART, &["--svg", svg, "--html", html]).status.success());
     assert!(std::fs::read_to_string(svg).expect("it was written").ends_with("</svg>\n"));
+    assert!(std::fs::read_to_string(html).expect("it was written").ends_with("</html>\n"));
     assert_eq!(plot("no-svg.json", "{}", &["--svg", svg]).status.code(), Some(2));
-    assert_eq!(std::fs::read_dir(&directory).expect("it is there").count(), 1, "nothing else is left behind");
+    assert_eq!(std::fs::read_dir(&directory).expect("it is there").count(), 2, "nothing else is left behind");
     for nowhere in [directory.join("no/such/chart.svg"), directory.clone(), PathBuf::from("/")] {
         let output = plot("nowhere.json", CHART, &["--svg", nowhere.to_str().expect("a plain path")]);
         let text = String::from_utf8(output.stderr).expect("UTF-8");

@@ -354,16 +354,16 @@ impl Layout {
                 if taken || !self.plot.holds(&frame) || size > length + 60.0 {
                     continue;
                 }
-                let others =
+                let mut others =
                     self.beams.iter().filter(|beam| beam.roof != own).flat_map(|beam| beam.path.windows(2));
-                let crossed =
-                    others.filter(|pair| matches!(pair, [from, to] if frame.crossed_by(*from, *to))).count();
+                if others.any(|pair| matches!(pair, [from, to] if frame.crossed_by(*from, *to))) {
+                    continue;
+                }
                 let border = self
                     .ridge
                     .is_some_and(|ridge| frame.crossed_by(ridge, Spot { y: self.plot.bottom(), ..ridge }));
                 let cost = (f64::from(step) / 40.0 - part).abs()
                     + if side > 0.0 { 0.15 } else { 0.0 }
-                    + 1.5 * crossed as f64
                     + f64::from(u8::from(border));
                 if best.is_none_or(|(least, _)| cost < least) {
                     best = Some((cost, frame));
@@ -488,24 +488,26 @@ fn cross(a: Spot, b: Spot, c: Spot, d: Spot) -> bool {
 #[cfg(test)]
 mod tests {
     use std::ops::Sub;
+    use std::sync::LazyLock;
 
     use super::super::sample;
     use super::*;
 
-    fn layouts() -> impl Iterator<Item = (Chart, Layout)> {
+    static LAYOUTS: LazyLock<Vec<(Chart, Layout)>> = LazyLock::new(|| {
         let sizes = [(858.0, 470.0), (300.0, 200.0), (1500.0, 900.0)];
         let charts = [sample::model(), sample::hostile(), sample::crowd()];
-        charts.into_iter().flat_map(move |chart| {
+        let every = charts.into_iter().flat_map(move |chart| {
             sizes.map(|(width, height)| {
                 let layout = Layout::new(&chart, Frame::upright(74.0, 68.0, width, height));
                 (chart.clone(), layout)
             })
-        })
-    }
+        });
+        every.collect()
+    });
 
     #[test]
     fn no_label_overlaps_another_or_any_mark() {
-        for (_, layout) in layouts() {
+        for (_, layout) in LAYOUTS.iter() {
             let labels: Vec<&Label> = layout.labels().collect();
             for (index, label) in labels.iter().enumerate() {
                 for other in &labels[index + 1..] {
@@ -522,7 +524,7 @@ mod tests {
 
     #[test]
     fn no_leader_runs_through_a_label() {
-        for (_, layout) in layouts() {
+        for (_, layout) in LAYOUTS.iter() {
             for (from, to) in layout.labels().filter_map(|label| label.leader) {
                 let through = layout
                     .labels()
@@ -534,7 +536,7 @@ mod tests {
 
     #[test]
     fn every_point_has_a_mark_inside_the_plot_and_every_label_is_inside_too() {
-        for (chart, layout) in layouts() {
+        for (chart, layout) in LAYOUTS.iter() {
             let marked: usize = layout.marks.iter().map(|mark| mark.points.len()).sum();
             assert_eq!(marked, chart.points.iter().filter(|point| point.place().is_some()).count());
             for mark in &layout.marks {
@@ -548,7 +550,7 @@ mod tests {
 
     #[test]
     fn roofs_are_straight_and_bend_at_their_ridge() {
-        for (chart, layout) in layouts() {
+        for (chart, layout) in LAYOUTS.iter() {
             for (beam, line) in layout.beams.iter().zip(chart.lines(1.0, 2.0)) {
                 let [from, bend, to] = beam.path[..] else { continue };
                 let ridge = layout.spot(line.ridge.expect("what bends has a ridge"));

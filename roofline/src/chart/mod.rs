@@ -1,6 +1,7 @@
-//! One chart of roofs and points, and what draws it: [`terminal`], [`svg`].
+//! One chart of roofs and points, and what draws it: [`terminal`], [`svg`], [`html`].
 //! The model knows nothing of where its figures come from; every renderer reads only it.
 
+pub mod html;
 pub mod svg;
 pub mod terminal;
 
@@ -194,15 +195,21 @@ impl Chart {
         highest(&|roof| roof.group == group).or_else(|| highest(&|_| true))
     }
 
+    /// A roof's own bandwidth, or the highest of its group.
+    fn bandwidth(&self, roof: &Roof) -> Option<f64> {
+        drawable(roof.bandwidth_gb_s).or_else(|| self.highest(&roof.group, |roof| roof.bandwidth_gb_s))
+    }
+
+    /// A roof's own peak, or the highest of its group.
+    fn compute(&self, roof: &Roof) -> Option<f64> {
+        drawable(roof.compute_gflop_s).or_else(|| self.highest(&roof.group, |roof| roof.compute_gflop_s))
+    }
+
     /// Where a roof's slope and its flat part meet.
     fn ridge_of(&self, roof: &Roof) -> Option<Place> {
-        let bandwidth = drawable(roof.bandwidth_gb_s);
-        let compute = drawable(roof.compute_gflop_s);
-        bandwidth.or(compute)?;
-        let bandwidth = bandwidth.or_else(|| self.highest(&roof.group, |roof| roof.bandwidth_gb_s))?;
-        let compute = compute.or_else(|| self.highest(&roof.group, |roof| roof.compute_gflop_s))?;
-        let intensity = drawable(Some(ridge(compute, bandwidth)))?;
-        Some(Place { intensity, performance: compute })
+        drawable(roof.bandwidth_gb_s).or(drawable(roof.compute_gflop_s))?;
+        let (bandwidth, compute) = (self.bandwidth(roof)?, self.compute(roof)?);
+        Some(Place { intensity: drawable(Some(ridge(compute, bandwidth)))?, performance: compute })
     }
 
     /// The places where roofs bend or meet, in the order of the roofs.
@@ -221,9 +228,8 @@ impl Chart {
         let slope =
             |bandwidth| move |intensity| Place { intensity, performance: memory_limit(intensity, bandwidth) };
         let mut vertices = match (ridge, drawable(roof.bandwidth_gb_s), drawable(roof.compute_gflop_s)) {
-            (Some(ridge), bandwidth, _) => {
-                let bandwidth = bandwidth.or_else(|| self.highest(&roof.group, |roof| roof.bandwidth_gb_s));
-                let start = bandwidth.map(|bandwidth| slope(bandwidth)(from.min(ridge.intensity)));
+            (Some(ridge), ..) => {
+                let start = self.bandwidth(roof).map(|bandwidth| slope(bandwidth)(from.min(ridge.intensity)));
                 // The ridge itself is taken as it is: multiplying back could miss it by a rounding.
                 start.into_iter().chain([ridge, flat(ridge.performance)(to.max(ridge.intensity))]).collect()
             }

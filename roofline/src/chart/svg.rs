@@ -32,7 +32,8 @@ const COLOURS: usize = 8;
 /// Names and kinds longer than this are cut.
 const LONGEST: usize = 60;
 
-const STYLE: &str = include_str!("svg.css");
+/// The look of the chart, which the page shares.
+pub(super) const STYLE: &str = include_str!("svg.css");
 
 /// The chart in this size; never smaller than its axes need.
 pub fn draw(chart: &Chart, size: Size) -> String {

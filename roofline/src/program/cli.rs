@@ -43,6 +43,9 @@ pub struct Pictures {
     /// Write the chart as an SVG picture.
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
+    /// Write the chart as one HTML page that needs nothing else.
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
     /// Draw in the terminal with ASCII only.
     #[arg(long)]
     pub ascii: bool,

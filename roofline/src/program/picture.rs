@@ -6,23 +6,29 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use super::{Failure, cli};
+use crate::chart::html::{self, WhatIf};
 use crate::chart::{Chart, svg};
 
 /// The files a command was asked to draw to.
 pub struct Pictures {
     svg: Option<Unfinished>,
+    html: Option<Unfinished>,
 }
 
 impl Pictures {
     /// Opens every file asked for, beside its final place.
     pub fn open(args: &cli::Pictures) -> Result<Pictures, Failure> {
-        Ok(Pictures { svg: args.svg.as_deref().map(Unfinished::open).transpose()? })
+        let open = |path: &Option<PathBuf>| path.as_deref().map(Unfinished::open).transpose();
+        Ok(Pictures { svg: open(&args.svg)?, html: open(&args.html)? })
     }
 
-    /// Draws the chart to every file.
-    pub fn draw(self, chart: &Chart) -> Result<(), Failure> {
+    /// Draws the chart to every file; the page gets sliders when there is something to move.
+    pub fn draw(self, chart: &Chart, what_if: Option<&WhatIf>) -> Result<(), Failure> {
         if let Some(file) = self.svg {
             file.finish(&svg::draw(chart, svg::Size::default()))?;
+        }
+        if let Some(file) = self.html {
+            file.finish(&html::draw(chart, what_if))?;
         }
         Ok(())
     }

@@ -93,7 +93,7 @@ pub fn run(args: &cli::Plot) -> Result<Exit, Failure> {
     }
     let canvas = terminal::canvas(args.pictures.ascii);
     let drawing = Drawing { schema: SCHEMA, chart: Chart::together(charts), canvas };
-    pictures.draw(&drawing.chart)?;
+    pictures.draw(&drawing.chart, None)?;
     output::print(&drawing, args.format)?;
     Ok(Exit::Fine)
 }

@@ -1,0 +1,305 @@
+//! The chart as one page that needs nothing else: hover, isolate, search, sort, filter, what-if, export. The data is embedded as
+//! JSON, and the page makes elements from it, so that no text from a file can become markup or script.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::text::{cut, escape};
+use super::{Chart, drawable, number, svg};
+
+const PAGE: &str = include_str!("page.html");
+const STYLE: &str = include_str!("page.css");
+const SCRIPT: &str = include_str!("page.js");
+
+/// Sliders that move the points: for each operation, equations from a contract and what to call them with.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WhatIf {
+    /// JavaScript that declares the equations as functions.
+    pub module: String,
+    /// What can be moved.
+    pub sliders: Vec<Slider>,
+    /// How to compute an operation; most operations share one.
+    pub recipes: Vec<Recipe>,
+    /// The operations that move.
+    pub operations: Vec<Operation>,
+    /// What to say about all operations together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<Summary>,
+}
+
+/// A quantity to move.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Slider {
+    /// The contract's name for it.
+    pub quantity: String,
+    /// The word shown.
+    pub label: String,
+    /// The values it can take, from least to most.
+    pub stops: Vec<f64>,
+    /// The one of them that the chart was made with.
+    pub start: f64,
+}
+
+/// Calls in order, and which of their results place the point. An argument is an input of the operation, a slider's
+/// quantity, an earlier result, or a figure of the roof: `bandwidth_gb_s`, `compute_gflop_s`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Recipe {
+    /// The calls.
+    pub steps: Vec<Step>,
+    /// The result in FLOP/byte.
+    pub intensity: String,
+    /// The result in GFLOP/s.
+    pub performance: String,
+    /// The result that is a time, for the shares.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time: Option<String>,
+    /// The result that names the bound: `Memory` or `Compute`, in any case.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bound: Option<String>,
+}
+
+/// One call of an equation.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Step {
+    /// The name its result gets.
+    pub result: String,
+    /// The function.
+    pub function: String,
+    /// The names of what it is called with.
+    pub arguments: Vec<String>,
+}
+
+/// An operation that moves.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Operation {
+    /// Its place in [`Chart::points`].
+    pub point: usize,
+    /// Its place in [`WhatIf::recipes`].
+    pub recipe: usize,
+    /// What is particular to it.
+    pub inputs: BTreeMap<String, f64>,
+}
+
+/// Figures for all operations together; the sum of their times is there as `total_time`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Summary {
+    /// What the calls need besides sliders and roof.
+    pub inputs: BTreeMap<String, f64>,
+    /// The calls.
+    pub steps: Vec<Step>,
+    /// The results to show.
+    pub shown: Vec<Shown>,
+}
+
+/// A result as it is shown.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Shown {
+    /// The words before it.
+    pub label: String,
+    /// Its name in the steps.
+    pub result: String,
+    /// The unit after it.
+    pub unit: String,
+}
+
+/// A roof as the page draws it: its line is computed here, the page only reads it off.
+#[derive(Serialize)]
+struct Line<'a> {
+    name: &'a str,
+    bandwidth_gb_s: Option<f64>,
+    compute_gflop_s: Option<f64>,
+    ridge: Option<(f64, f64)>,
+    vertices: Vec<(f64, f64)>,
+    /// The texts along its slope and its flat part, when they are its own.
+    slope: Option<String>,
+    flat: Option<String>,
+    figures: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Data<'a> {
+    chart: &'a Chart,
+    lines: Vec<Line<'a>>,
+    style: &'a str,
+    what_if: Option<&'a WhatIf>,
+}
+
+/// The page.
+pub fn draw(chart: &Chart, what_if: Option<&WhatIf>) -> String {
+    let data = Data { chart, lines: lines(chart), style: svg::STYLE, what_if };
+    // Plain data with text keys: nothing in it can fail to become JSON.
+    let data = serde_json::to_string(&data).unwrap_or_default();
+    fill(
+        PAGE,
+        &[
+            // Equations arrive as text; only a page that has some may turn text into functions.
+            ("eval", if what_if.is_some() { " 'unsafe-eval'" } else { "" }),
+            ("title", &escape(&cut(&chart.title, 200, true))),
+            ("subtitle", &escape(&cut(&chart.subtitle, 400, true))),
+            ("style", &format!("{}{STYLE}", svg::STYLE)),
+            ("data", &embed(&data)),
+            ("script", SCRIPT),
+        ],
+    )
+}
+
+/// The template with its places filled, in one pass: what is filled in is not read again.
+fn fill(template: &str, values: &[(&str, &str)]) -> String {
+    let mut out = String::new();
+    let mut rest = template;
+    while let Some((before, after)) = rest.split_once("{{") {
+        out += before;
+        let Some((key, after)) = after.split_once("}}") else { break };
+        out += values.iter().find(|value| value.0 == key).map_or("", |value| value.1);
+        rest = after;
+    }
+    out + rest
+}
+
+/// JSON that can stand inside a script element, whatever its strings hold.
+fn embed(json: &str) -> String {
+    json.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
+}
+
+fn lines(chart: &Chart) -> Vec<Line<'_>> {
+    let (intensity, _) = chart.axes();
+    // Far beyond the axes, since sliders may move points there.
+    let lines = chart.lines(intensity.low() / 1e9, intensity.high() * 1e9);
+    lines
+        .into_iter()
+        .map(|line| {
+            let figure =
+                |value, unit: &str| drawable(value).map(|value| format!("{} {unit}", number::figure(value)));
+            let slope = figure(line.roof.bandwidth_gb_s, "GB/s");
+            let flat = figure(line.roof.compute_gflop_s, "GFLOP/s");
+            let ridge =
+                line.ridge.map(|ridge| format!("ridge {} FLOP/byte", number::figure(ridge.intensity)));
+            Line {
+                name: &line.roof.name,
+                bandwidth_gb_s: chart.bandwidth(line.roof),
+                compute_gflop_s: chart.compute(line.roof),
+                ridge: line.ridge.map(|ridge| (ridge.intensity, ridge.performance)),
+                vertices: line.vertices.iter().map(|place| (place.intensity, place.performance)).collect(),
+                figures: [slope.clone(), flat.clone(), ridge].into_iter().flatten().collect(),
+                slope,
+                flat,
+            }
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample;
+    use super::*;
+
+    /// Two sliders over the plainest equations that move a point along both axes.
+    fn what_if(chart: &Chart) -> WhatIf {
+        let step = |result: &str, function: &str, arguments: &[&str]| Step {
+            result: result.into(),
+            function: function.into(),
+            arguments: arguments.iter().map(|name| (*name).into()).collect(),
+        };
+        let slider = |quantity: &str, stops: &[f64]| Slider {
+            quantity: quantity.into(),
+            label: quantity.into(),
+            stops: stops.to_vec(),
+            start: 1.0,
+        };
+        WhatIf {
+            module:
+                "function times(a, b) { return a * b; }\nfunction ratio(a, b) { return a / b; } // </script>"
+                    .into(),
+            sliders: vec![slider("batch", &[1.0, 2.0, 4.0, 8.0]), slider("context", &[1.0, 1024.0])],
+            recipes: vec![Recipe {
+                steps: vec![
+                    step("intensity", "times", &["one", "batch"]),
+                    step("reached", "times", &["speed", "batch"]),
+                    step("time", "ratio", &["context", "reached"]),
+                ],
+                intensity: "intensity".into(),
+                performance: "reached".into(),
+                time: Some("time".into()),
+                bound: None,
+            }],
+            operations: (0..4)
+                .map(|point| Operation {
+                    point,
+                    recipe: 0,
+                    inputs: [
+                        ("one".to_owned(), 1.0),
+                        ("speed".to_owned(), chart.points[point].performance_gflop_s.unwrap_or(1.0)),
+                    ]
+                    .into(),
+                })
+                .collect(),
+            summary: Some(Summary {
+                inputs: BTreeMap::new(),
+                steps: vec![step("rate", "ratio", &["batch", "total_time"])],
+                shown: vec![Shown { label: "rate".into(), result: "rate".into(), unit: "tokens/s".into() }],
+            }),
+        }
+    }
+
+    /// The pages and pictures that a browser is driven through; written where ROOFLINE_PAGES says.
+    #[test]
+    fn every_page_is_whole_and_under_two_megabytes() {
+        let what_if = what_if(&sample::model());
+        let nothing = Chart::default();
+        let charts = [
+            ("model", sample::model(), None),
+            ("hostile", sample::hostile(), None),
+            ("crowd", sample::crowd(), None),
+            ("nothing", nothing, None),
+            ("what-if", sample::model(), Some(&what_if)),
+        ];
+        for (name, chart, what_if) in charts {
+            let page = draw(&chart, what_if);
+            assert!(page.len() < 2_000_000, "{name} has {} bytes", page.len());
+            assert!(page.starts_with("<!doctype html>") && page.ends_with("</html>\n"), "{name}");
+            assert!(!page.contains("{{"), "{name} has an empty place");
+            if let Some(directory) = std::env::var_os("ROOFLINE_PAGES") {
+                let path = std::path::Path::new(&directory).join(name);
+                std::fs::write(path.with_extension("html"), page).expect("the directory can be written");
+                let picture = svg::draw(&chart, svg::Size::default());
+                std::fs::write(path.with_extension("svg"), picture).expect("the directory can be written");
+            }
+        }
+    }
+
+    #[test]
+    fn no_text_from_a_file_or_a_contract_becomes_markup() {
+        let chart = sample::hostile();
+        let page = draw(&chart, Some(&what_if(&chart)));
+        assert_eq!(page.matches("<script").count(), 2);
+        assert_eq!(page.matches("</script").count(), 2);
+        assert!(!page.contains("<img") && !page.contains("alert(1)<"));
+        assert!(page.contains("<title>&lt;title&gt;</title>"));
+    }
+
+    #[test]
+    fn the_embedded_data_is_the_chart() {
+        let chart = sample::hostile();
+        let page = draw(&chart, None);
+        let (_, rest) = page.split_once(r#"id="data">"#).expect("the page has data");
+        let (data, _) = rest.split_once("</script>").expect("which ends");
+        let data: serde_json::Value = serde_json::from_str(data).expect("and is JSON");
+        assert_eq!(data["chart"]["points"][36]["name"], "<script>alert(1)</script>");
+        assert_eq!(data["chart"]["points"].as_array().map(Vec::len), Some(chart.points.len()));
+    }
+
+    #[test]
+    fn only_a_page_with_equations_may_turn_text_into_functions() {
+        let chart = sample::model();
+        assert!(!draw(&chart, None).contains("unsafe-eval"));
+        assert!(draw(&chart, Some(&what_if(&chart))).contains("script-src 'unsafe-inline' 'unsafe-eval'"));
+    }
+}
