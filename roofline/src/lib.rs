@@ -9,3 +9,5 @@ pub mod kernels;
 pub mod model;
 #[cfg(feature = "program")]
 pub mod program;
+
+pub use roofline_macros::roofline_contract;

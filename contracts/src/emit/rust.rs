@@ -528,6 +528,9 @@ fn inputs(contract: &Contract) -> TokenStream {
         quote!(let #name = #name(#(#arguments),*);)
     });
     let results = output_names(contract);
+    let count = Literal::usize_unsuffixed(names.len());
+    let texts = contract.quantities.iter().map(|quantity| &quantity.name);
+    let indices = (0..names.len()).map(Literal::usize_unsuffixed);
     let profiles = contract.profiles.iter().filter_map(|table| {
         let bound: Vec<&Field> = table.fields.iter().filter(|field| field.quantity.is_some()).collect();
         if bound.is_empty() {
@@ -563,6 +566,12 @@ fn inputs(contract: &Contract) -> TokenStream {
             pub const fn new(#(#required: f64),*) -> Self {
                 Inputs { #(#initial),* }
             }
+            /// The names of the quantities, in the order of the contract.
+            pub const NAMES: [&'static str; #count] = [#(#texts),*];
+            /// One value for each of [`NAMES`](Self::NAMES).
+            pub const fn from_array(values: [f64; #count]) -> Self {
+                Inputs { #(#names: values[#indices]),* }
+            }
             #(#profiles)*
             /// Checks every domain, then computes every equation and class.
             pub const fn evaluate(self) -> ::core::result::Result<Outputs, OutOfDomain> {
@@ -597,6 +606,9 @@ fn output_names(contract: &Contract) -> Vec<Ident> {
 }
 
 fn outputs(contract: &Contract) -> TokenStream {
+    let count = Literal::usize_unsuffixed(contract.equations.len());
+    let texts = contract.equations.iter().map(|equation| &equation.name);
+    let names = contract.equations.iter().map(|equation| ident(&equation.name));
     let equations = contract.equations.iter().map(|equation| {
         let name = ident(&equation.name);
         let doc = docs(&[prose(&equation.doc), format!("In `{}`.", equation.unit_text)]);
@@ -613,6 +625,14 @@ fn outputs(contract: &Contract) -> TokenStream {
         pub struct Outputs {
             #(#equations)*
             #(#classes)*
+        }
+        impl Outputs {
+            /// The names of the equations, in the order of the contract.
+            pub const NAMES: [&'static str; #count] = [#(#texts),*];
+            /// One value for each of [`NAMES`](Self::NAMES).
+            pub const fn to_array(&self) -> [f64; #count] {
+                [#(self.#names),*]
+            }
         }
     }
 }

@@ -19,8 +19,66 @@ pub struct Cli {
 /// What the program can do; one file in this directory each.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Check contracts: names, units, domains; every mistake at its place.
+    Check(Check),
+    /// Print the Rust module that `roofline_contract!` generates.
+    Expand(Expand),
+    /// Compute everything a contract says at one point.
+    Eval(Eval),
+    /// List the contracts that ship with the program, or show one.
+    Contracts(Contracts),
     /// Draw saved results again, several in one chart.
     Plot(Plot),
+}
+
+/// Arguments of `check`.
+#[derive(Debug, Args)]
+pub struct Check {
+    /// Contract files, or names of built-in contracts.
+    #[arg(required = true, value_name = "CONTRACT")]
+    pub contracts: Vec<String>,
+    /// How to print the result.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+/// Arguments of `expand`.
+#[derive(Debug, Args)]
+pub struct Expand {
+    /// A contract file, or the name of a built-in contract.
+    #[arg(value_name = "CONTRACT")]
+    pub contract: String,
+    /// How to print the result.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+/// Arguments of `eval`.
+#[derive(Debug, Args)]
+pub struct Eval {
+    /// A contract file, or the name of a built-in contract.
+    #[arg(value_name = "CONTRACT")]
+    pub contract: String,
+    /// Set a quantity, or a measured value to compare with its ceiling.
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub set: Vec<String>,
+    /// Set the quantities that this profile has, such as `hardware.h100_sxm`.
+    #[arg(long, value_name = "TABLE.ENTRY")]
+    pub profile: Option<String>,
+    /// How to print the result.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+/// Arguments of `contracts`.
+#[derive(Debug, Args)]
+pub struct Contracts {
+    /// Show the file of this contract.
+    #[arg(value_name = "NAME")]
+    pub name: Option<String>,
+    /// How to print the result.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
 }
 
 /// Arguments of `plot`.

@@ -1,6 +1,11 @@
 //! The command line: one file per command, definitions in `cli`, shared output in `output`.
 
+mod check;
 mod cli;
+mod contract;
+mod contracts;
+mod eval;
+mod expand;
 mod output;
 mod picture;
 mod plot;
@@ -53,6 +58,10 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 
 fn dispatch(cli: cli::Cli) -> Result<Exit, Failure> {
     match cli.command {
+        cli::Command::Check(args) => check::run(&args),
+        cli::Command::Expand(args) => expand::run(&args),
+        cli::Command::Eval(args) => eval::run(&args),
+        cli::Command::Contracts(args) => contracts::run(&args),
         cli::Command::Plot(args) => plot::run(&args),
     }
 }

@@ -1,0 +1,140 @@
+//! `roofline check`: every mistake of every contract, at its place.
+
+use roofline_contracts::Compiled;
+use roofline_contracts::report::Severity;
+use serde::Serialize;
+
+use super::output::{self, Report, Table};
+use super::{Exit, Failure, cli, contract};
+
+/// What was found.
+#[derive(Debug, Serialize)]
+struct Checked {
+    schema: &'static str,
+    files: Vec<File>,
+}
+
+#[derive(Debug, Serialize)]
+struct File {
+    file: String,
+    valid: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    summary: Option<Summary>,
+    mistakes: Vec<Mistake>,
+}
+
+/// What a valid contract holds.
+#[derive(Debug, Serialize)]
+struct Summary {
+    id: String,
+    version: String,
+    quantities: usize,
+    equations: usize,
+    classifiers: usize,
+    profiles: usize,
+    recommendations: usize,
+    obligations: usize,
+}
+
+#[derive(Debug, Serialize)]
+struct Mistake {
+    severity: &'static str,
+    line: usize,
+    column: usize,
+    message: String,
+    notes: Vec<String>,
+    #[serde(skip)]
+    rendered: String,
+}
+
+/// Checks the contracts; a file that can't be read counts as a contract with one mistake.
+pub fn run(args: &cli::Check) -> Result<Exit, Failure> {
+    let files: Vec<File> = args
+        .contracts
+        .iter()
+        .map(|name| match contract::compiled(name) {
+            Ok(compiled) => file(name, &compiled),
+            Err(Failure(message)) => {
+                let mistake = Mistake {
+                    severity: "error",
+                    line: 0,
+                    column: 0,
+                    rendered: message.clone(),
+                    message,
+                    notes: vec![],
+                };
+                File { file: name.clone(), valid: false, summary: None, mistakes: vec![mistake] }
+            }
+        })
+        .collect();
+    let all_valid = files.iter().all(|file| file.valid);
+    output::print(&Checked { schema: "roofline.check/1", files }, args.format)?;
+    Ok(if all_valid { Exit::Fine } else { Exit::BadInput })
+}
+
+fn file(name: &str, compiled: &Compiled) -> File {
+    let mistakes = compiled.mistakes.iter().map(|mistake| {
+        let (line, column) = compiled.source.position(mistake.span.start);
+        let severity = match mistake.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+        };
+        let (message, notes) = (mistake.message.clone(), mistake.notes.clone());
+        Mistake { severity, line, column, message, notes, rendered: mistake.render(&compiled.source) }
+    });
+    let summary = compiled.contract.as_ref().map(|contract| Summary {
+        id: contract.metadata.id.clone(),
+        version: contract.metadata.version.clone(),
+        quantities: contract.quantities.len(),
+        equations: contract.equations.len(),
+        classifiers: contract.classifiers.len(),
+        profiles: contract.profiles.iter().map(|table| table.entries.len()).sum(),
+        recommendations: contract.recommendations.len(),
+        obligations: contract.obligations.len(),
+    });
+    File { file: name.to_owned(), valid: summary.is_some(), summary, mistakes: mistakes.collect() }
+}
+
+impl Report for Checked {
+    fn text(&self) -> String {
+        let mut out = String::new();
+        for file in &self.files {
+            for mistake in &file.mistakes {
+                out += &format!("{}\n\n", mistake.rendered);
+            }
+            match &file.summary {
+                Some(s) => {
+                    out += &format!(
+                        "{}: valid, {} {}: {} quantities, {} equations, {} classifiers, {} profiles, {} recommendations, {} obligations\n",
+                        file.file,
+                        s.id,
+                        s.version,
+                        s.quantities,
+                        s.equations,
+                        s.classifiers,
+                        s.profiles,
+                        s.recommendations,
+                        s.obligations
+                    );
+                }
+                None => {
+                    let errors = file.mistakes.iter().filter(|mistake| mistake.severity == "error").count();
+                    let plural = if errors == 1 { "" } else { "s" };
+                    out += &format!("{}: not valid, {errors} mistake{plural}\n", file.file);
+                }
+            }
+        }
+        out
+    }
+
+    fn tables(&self) -> Vec<Table> {
+        let rows = self.files.iter().flat_map(|file| {
+            file.mistakes.iter().map(|mistake| {
+                let (line, column) = (mistake.line.to_string(), mistake.column.to_string());
+                vec![file.file.clone(), line, column, mistake.severity.to_owned(), mistake.message.clone()]
+            })
+        });
+        let headings = ["file", "line", "column", "severity", "message"].map(str::to_owned).to_vec();
+        vec![Table { title: "Mistakes".into(), headings, rows: rows.collect() }]
+    }
+}
