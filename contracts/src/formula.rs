@@ -836,7 +836,7 @@ impl fmt::Display for Formula {
 pub fn number(value: f64) -> String {
     let plain = format!("{value}");
     let exponent = format!("{value:e}");
-    if plain.len() <= exponent.len().max(7) { plain } else { exponent }
+    if plain.len() <= exponent.len().max(6) { plain } else { exponent }
 }
 
 impl Formula {

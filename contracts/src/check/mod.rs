@@ -136,13 +136,12 @@ impl Draft {
             scope.insert_new(&key.value, Meaning::Wrong);
             if names::check(key, Style::Snake, "a quantity", report)
                 && names.claim(key, "this quantity", report)
+                && let Some(quantity) = quantity(key, node, report)
             {
-                if let Some(quantity) = quantity(key, node, report) {
-                    let operand = Operand::Quantity(quantities.len());
-                    let meaning = Meaning::Value(operand, quantity.unit, Some(quantity.domain.clone()));
-                    scope.insert(&key.value, meaning);
-                    quantities.push(quantity);
-                }
+                let operand = Operand::Quantity(quantities.len());
+                let meaning = Meaning::Value(operand, quantity.unit, Some(quantity.domain.clone()));
+                scope.insert(&key.value, meaning);
+                quantities.push(quantity);
             }
         }
 
@@ -152,12 +151,11 @@ impl Draft {
             scope.insert_new(&key.value, Meaning::Wrong);
             if names::check(key, Style::Snake, "an equation", report)
                 && names.claim(key, "this equation", report)
+                && let Some(equation) = equation(key, node, &mut names, report)
             {
-                if let Some(equation) = equation(key, node, &mut names, report) {
-                    let operand = Operand::Equation(equations.len());
-                    scope.insert(&key.value, Meaning::Value(operand, equation.unit, None));
-                    equations.push(equation);
-                }
+                let operand = Operand::Equation(equations.len());
+                scope.insert(&key.value, Meaning::Value(operand, equation.unit, None));
+                equations.push(equation);
             }
         }
 
