@@ -29,6 +29,25 @@ pub enum Command {
     Contracts(Contracts),
     /// Draw saved results again, several in one chart.
     Plot(Plot),
+    /// Print a script that completes commands and options in a shell.
+    Completions(Completions),
+    /// Print the manual page of the program or of one command, for `man`.
+    Man(Man),
+}
+
+/// Arguments of `completions`.
+#[derive(Debug, Args)]
+pub struct Completions {
+    /// The shell.
+    #[arg(value_enum)]
+    pub shell: clap_complete::Shell,
+}
+
+/// Arguments of `man`.
+#[derive(Debug, Args)]
+pub struct Man {
+    /// The command; all of them when there is none.
+    pub command: Option<String>,
 }
 
 /// Arguments of `check`.

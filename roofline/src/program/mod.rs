@@ -2,10 +2,12 @@
 
 mod check;
 mod cli;
+mod completions;
 mod contract;
 mod contracts;
 mod eval;
 mod expand;
+mod man;
 mod output;
 mod picture;
 mod plot;
@@ -63,5 +65,7 @@ fn dispatch(cli: cli::Cli) -> Result<Exit, Failure> {
         cli::Command::Eval(args) => eval::run(&args),
         cli::Command::Contracts(args) => contracts::run(&args),
         cli::Command::Plot(args) => plot::run(&args),
+        cli::Command::Completions(args) => completions::run(&args),
+        cli::Command::Man(args) => man::run(&args),
     }
 }

@@ -50,9 +50,14 @@ pub fn render(report: &impl Report, format: Format) -> Result<String, Failure> {
     })
 }
 
-/// Prints the report on standard output. A reader that has seen enough, such as `head`, is no mistake.
+/// Prints the report on standard output.
 pub fn print(report: &impl Report, format: Format) -> Result<(), Failure> {
-    match std::io::stdout().lock().write_all(render(report, format)?.as_bytes()) {
+    write(render(report, format)?.as_bytes())
+}
+
+/// Writes to standard output. A reader that has seen enough, such as `head`, is no mistake.
+pub fn write(bytes: &[u8]) -> Result<(), Failure> {
+    match std::io::stdout().lock().write_all(bytes) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
         _ => Ok(()),
     }
