@@ -3,6 +3,7 @@
 
 #[cfg(feature = "models")]
 pub mod chart;
+pub mod contracts;
 pub mod isa;
 pub mod kernels;
 #[cfg(feature = "models")]

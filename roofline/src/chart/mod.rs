@@ -16,6 +16,8 @@ pub use scale::Log;
 
 use serde::{Deserialize, Serialize};
 
+use crate::contracts::layer_roofline::{attainable, ridge_point};
+
 /// The schema of a saved chart: `{"schema": ..., "chart": ...}`.
 pub const SCHEMA: &str = "roofline.chart/1";
 
@@ -110,16 +112,6 @@ pub struct Place {
     pub performance: f64,
 }
 
-/// The intensity in FLOP/byte at which a machine changes from memory-bound to compute-bound.
-fn ridge(compute_gflop_s: f64, bandwidth_gb_s: f64) -> f64 {
-    compute_gflop_s / bandwidth_gb_s
-}
-
-/// The GFLOP/s that the memory allows at an intensity.
-fn memory_limit(intensity: f64, bandwidth_gb_s: f64) -> f64 {
-    intensity * bandwidth_gb_s
-}
-
 /// A figure that a logarithmic axis can show.
 fn drawable(value: Option<f64>) -> Option<f64> {
     value.filter(|value| value.is_finite() && *value > 0.0)
@@ -209,7 +201,7 @@ impl Chart {
     fn ridge_of(&self, roof: &Roof) -> Option<Place> {
         drawable(roof.bandwidth_gb_s).or(drawable(roof.compute_gflop_s))?;
         let (bandwidth, compute) = (self.bandwidth(roof)?, self.compute(roof)?);
-        Some(Place { intensity: drawable(Some(ridge(compute, bandwidth)))?, performance: compute })
+        Some(Place { intensity: drawable(Some(ridge_point(compute, bandwidth)))?, performance: compute })
     }
 
     /// The places where roofs bend or meet, in the order of the roofs.
@@ -224,19 +216,23 @@ impl Chart {
 
     fn line<'a>(&self, roof: &'a Roof, from: f64, to: f64) -> Line<'a> {
         let ridge = self.ridge_of(roof);
-        let flat = |compute| move |intensity| Place { intensity, performance: compute };
-        let slope =
-            |bandwidth| move |intensity| Place { intensity, performance: memory_limit(intensity, bandwidth) };
-        let mut vertices = match (ridge, drawable(roof.bandwidth_gb_s), drawable(roof.compute_gflop_s)) {
-            (Some(ridge), ..) => {
-                let start = self.bandwidth(roof).map(|bandwidth| slope(bandwidth)(from.min(ridge.intensity)));
-                // The ridge itself is taken as it is: multiplying back could miss it by a rounding.
-                start.into_iter().chain([ridge, flat(ridge.performance)(to.max(ridge.intensity))]).collect()
-            }
-            (None, Some(bandwidth), _) => [from, to].map(slope(bandwidth)).to_vec(),
-            (None, None, Some(compute)) => [from, to].map(flat(compute)).to_vec(),
-            (None, None, None) => Vec::new(),
+        let limits = match (drawable(roof.bandwidth_gb_s), drawable(roof.compute_gflop_s)) {
+            (None, None) => None,
+            // A group without the other figure is bounded by this one alone.
+            _ => Some((
+                self.bandwidth(roof).unwrap_or(f64::INFINITY),
+                self.compute(roof).unwrap_or(f64::INFINITY),
+            )),
         };
+        let mut vertices = Vec::new();
+        if let Some((bandwidth, compute)) = limits {
+            let at = |intensity| Place { intensity, performance: attainable(compute, intensity, bandwidth) };
+            let end = ridge.map_or(to, |ridge| to.max(ridge.intensity));
+            vertices.push(at(ridge.map_or(from, |ridge| from.min(ridge.intensity))));
+            // The ridge itself is taken as it is: multiplying back could miss it by a rounding.
+            vertices.extend(ridge);
+            vertices.push(at(end));
+        }
         vertices.retain(|place| drawable(Some(place.performance)).is_some());
         Line { roof, ridge, vertices }
     }
