@@ -89,10 +89,15 @@ impl Mistake {
     }
 }
 
+/// The most mistakes that one report holds. People fix the first ones first, and a file made by a machine can
+/// have any number.
+const MAX_MISTAKES: usize = 100;
+
 /// Collects mistakes. Dropping it unread is a bug, so it has to be [finished](Report::finish).
 #[derive(Debug, Default)]
 pub struct Report {
     mistakes: Vec<Mistake>,
+    left_out: usize,
     finished: bool,
 }
 
@@ -104,12 +109,21 @@ impl Report {
 
     /// Adds a mistake and goes on.
     pub fn add(&mut self, mistake: Mistake) {
-        self.mistakes.push(mistake);
+        if self.is_full() {
+            self.left_out += 1;
+        } else {
+            self.mistakes.push(mistake);
+        }
+    }
+
+    /// Whether further mistakes are only counted, so that nobody needs to search for a suggestion.
+    pub fn is_full(&self) -> bool {
+        self.mistakes.len() >= MAX_MISTAKES
     }
 
     /// Whether any mistake makes the contract unusable.
     pub fn has_errors(&self) -> bool {
-        self.mistakes.iter().any(|mistake| mistake.severity == Severity::Error)
+        self.left_out > 0 || self.mistakes.iter().any(|mistake| mistake.severity == Severity::Error)
     }
 
     /// All mistakes in the order of the file.
@@ -118,6 +132,9 @@ impl Report {
         let mut mistakes = std::mem::take(&mut self.mistakes);
         mistakes.sort_by_key(|mistake| (mistake.span, mistake.severity));
         mistakes.dedup();
+        if let (Some(last), 1..) = (mistakes.last_mut(), self.left_out) {
+            last.notes.push(format!("{} more mistakes are not shown; mend these first", self.left_out));
+        }
         mistakes
     }
 }

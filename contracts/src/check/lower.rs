@@ -22,12 +22,17 @@ pub struct Lowering<'a> {
 impl Lowering<'_> {
     /// The node of the whole formula; of the number in it for a direction.
     pub fn lower(&mut self, formula: &Formula) -> Id {
+        self.lower_all(formula)[formula.root]
+    }
+
+    /// One graph node for each node of the formula.
+    pub fn lower_all(&mut self, formula: &Formula) -> Vec<Id> {
         let mut ids: Vec<Id> = Vec::with_capacity(formula.nodes.len());
         for node in &formula.nodes {
             let id = self.node(&node.kind, &ids);
             ids.push(id);
         }
-        ids[formula.root]
+        ids
     }
 
     fn node(&mut self, kind: &Kind, ids: &[Id]) -> Id {

@@ -19,6 +19,7 @@ use crate::contract::{
 use crate::domain::{Domain, DomainError};
 use crate::formula::{Binary, Formula, FormulaError, Kind, Statement};
 use crate::graph::{Graph, Id, Op};
+use crate::prove::range;
 use crate::report::{Mistake, Report};
 use crate::schema;
 use crate::source::{Node, Source, Span, Text, shorten};
@@ -341,12 +342,19 @@ impl Draft {
             quantities.insert(quantity.name.clone(), index);
         }
         let mut classes = BTreeMap::new();
+        let mut divisors: Vec<(Id, Span)> = Vec::new();
         for &index in &order {
             let equation = &self.equations[index];
-            let mut lowering = lowering(&mut graph, &values, &classes, &quantities);
-            let id = lowering.lower(&equation.statement.formula);
-            values.insert(equation.name.clone(), id);
+            let formula = &equation.statement.formula;
+            let ids = lowering(&mut graph, &values, &classes, &quantities).lower_all(formula);
+            values.insert(equation.name.clone(), ids[formula.root]);
+            for node in &formula.nodes {
+                if let Kind::Binary(Binary::Divide, _, divisor) = node.kind {
+                    divisors.push((ids[divisor], formula.nodes[divisor].span));
+                }
+            }
         }
+        check_divisors(&graph, &self.quantities, &divisors, report);
         let expression = |formula: &Formula, id: Id, draft: &Draft| Expression {
             formula: formula.clone(),
             operands: draft.operands(formula),
@@ -456,6 +464,22 @@ fn lowering<'a>(
     quantities: &'a BTreeMap<String, usize>,
 ) -> Lowering<'a> {
     Lowering { graph, values, classes, quantities, substituted: Vec::new() }
+}
+
+/// A divisor that can be zero, or underflow to it, somewhere in the domains.
+fn check_divisors(graph: &Graph, quantities: &[Quantity], divisors: &[(Id, Span)], report: &mut Report) {
+    let ranges = range::ranges(graph, quantities);
+    for (id, span) in divisors {
+        let range = ranges[id.index()];
+        if range.has_zero() {
+            let (low, high) = (crate::formula::number(range.low), crate::formula::number(range.high));
+            report.add(
+                Mistake::error(*span, "the divisor can be zero")
+                    .label(format!("from {low} to {high} over the domains"))
+                    .note("narrow the domains, or keep it away from zero with `max`"),
+            );
+        }
+    }
 }
 
 fn metadata(source: &Source, top: &Fields<'_>, report: &mut Report) -> Metadata {

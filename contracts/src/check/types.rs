@@ -75,9 +75,12 @@ impl Scope {
         self.names.get(name)
     }
 
-    fn unknown(&self, name: &str, span: Span) -> Mistake {
+    fn unknown(&self, name: &str, span: Span, report: &Report) -> Mistake {
         let known = self.names.keys().map(String::as_str);
         let mistake = Mistake::error(span, format!("unknown name `{}`", shorten(name)));
+        if report.is_full() {
+            return mistake;
+        }
         match suggest::closest(name, known) {
             Some(near) => mistake.label(format!("did you mean `{near}`?")),
             None => mistake.note("a name is a quantity or an equation of this contract"),
@@ -180,6 +183,11 @@ impl Checker<'_> {
         }
     }
 
+    fn unknown(&mut self, name: &str, span: Span) {
+        let mistake = self.scope.unknown(name, span, self.report);
+        self.report.add(mistake);
+    }
+
     fn misplaced(&mut self, span: Span, what: &str, allowed: &str) -> Type {
         self.report.add(Mistake::error(span, format!("{what} stands only in {allowed}")));
         Type::Unknown
@@ -222,7 +230,7 @@ impl Checker<'_> {
             }
             Some(Meaning::Wrong) => Type::Unknown,
             None => {
-                self.report.add(self.scope.unknown(name, span));
+                self.unknown(name, span);
                 Type::Unknown
             }
         }
@@ -441,7 +449,7 @@ impl Checker<'_> {
             }
             Some(Meaning::Wrong) => {}
             Some(_) => self.report.add(Mistake::error(span, format!("`{name}` is not a classifier"))),
-            None => self.report.add(self.scope.unknown(name, span)),
+            None => self.unknown(name, span),
         }
         Type::Truth
     }
@@ -454,7 +462,7 @@ impl Checker<'_> {
                 Mistake::error(span, format!("`{name}` is not a quantity"))
                     .note("only inputs vary; name a quantity of this contract"),
             ),
-            None => self.report.add(self.scope.unknown(name, span)),
+            None => self.unknown(name, span),
         }
         None
     }
@@ -487,7 +495,7 @@ impl Checker<'_> {
                 Type::Unknown
             }
             None => {
-                self.report.add(self.scope.unknown(name, span));
+                self.unknown(name, span);
                 Type::Unknown
             }
         }

@@ -1,0 +1,201 @@
+//! Input nobody should write: each is refused with a message, within bounded memory, without a panic.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use roofline_contracts::source::{ReadErrorKind, Source};
+use roofline_contracts::{Compiled, compile, emit};
+
+/// Counts what is allocated, to hold the compiler to its bound.
+struct Counting;
+
+static NOW: AtomicUsize = AtomicUsize::new(0);
+static MOST: AtomicUsize = AtomicUsize::new(0);
+/// The count is of the whole process, so the tests of this file take turns.
+static TURN: Mutex<()> = Mutex::new(());
+
+// SAFETY: every call is passed on to the system's allocator unchanged.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        MOST.fetch_max(NOW.fetch_add(layout.size(), Ordering::Relaxed) + layout.size(), Ordering::Relaxed);
+        // SAFETY: the caller keeps the contract of `GlobalAlloc::alloc`.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        NOW.fetch_sub(layout.size(), Ordering::Relaxed);
+        // SAFETY: the caller keeps the contract of `GlobalAlloc::dealloc`.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+const BOUND: usize = 200 << 20;
+
+/// Compiles within the memory bound, the text itself included.
+fn bounded(text: impl Into<String>) -> Compiled {
+    let _turn = TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let source = Source::from_bytes("hostile.yaml", text.into().into_bytes()).expect("not too large");
+    MOST.store(NOW.load(Ordering::Relaxed), Ordering::Relaxed);
+    let before = NOW.load(Ordering::Relaxed);
+    let compiled = compile(source);
+    let used = MOST.load(Ordering::Relaxed) - before;
+    assert!(used < BOUND, "{} MB used", used >> 20);
+    compiled
+}
+
+/// The first message of a contract that must be refused.
+fn refused(text: impl Into<String>) -> String {
+    let compiled = bounded(text);
+    assert!(compiled.contract.is_none(), "accepted");
+    compiled.mistakes.first().expect("a message").render(&compiled.source)
+}
+
+const HEAD: &str = "metadata: {version: 1.0.0, description: x}\nquantities: {x: {unit: 1, domain: '> 0'}}\n";
+
+fn formula(text: &str) -> String {
+    format!("{HEAD}equations:\n  y:\n    unit: 1\n    formula: {text}\n")
+}
+
+#[test]
+fn a_missing_file_a_directory_and_an_endless_file_are_told_apart() {
+    let kind = |path: &str| Source::read(Path::new(path), path).map(|_| ()).map_err(|error| error.kind);
+    assert_eq!(kind("/no/such/contract.yaml"), Err(ReadErrorKind::Missing));
+    assert_eq!(kind(env!("CARGO_MANIFEST_DIR")), Err(ReadErrorKind::Directory));
+    #[cfg(unix)]
+    assert_eq!(kind("/dev/zero"), Err(ReadErrorKind::TooLarge));
+}
+
+#[test]
+fn a_hundred_megabytes_are_refused_by_their_size() {
+    let bytes = vec![b'#'; 100 << 20];
+    let error = Source::from_bytes("large.yaml", bytes).expect_err("too large");
+    assert_eq!(error.kind, ReadErrorKind::TooLarge);
+    assert!(error.to_string().contains("4 MiB"), "{error}");
+}
+
+#[test]
+fn bytes_that_are_not_utf8_are_named_by_line() {
+    let error = Source::from_bytes("x.yaml", b"a: b\nc: \xff\n".to_vec()).expect_err("not UTF-8");
+    assert_eq!(error.kind, ReadErrorKind::NotUtf8 { line: 2, byte: 8 });
+}
+
+#[test]
+fn a_byte_order_mark_and_windows_line_ends_are_accepted() {
+    let text = include_str!("../roofline-model-v1.yaml");
+    let windows = format!("\u{feff}{}", text.replace('\n', "\r\n"));
+    let (plain, dressed) = (bounded(text), bounded(windows));
+    let code = |compiled: &Compiled| {
+        let mut contract = compiled.contract.clone().expect("valid");
+        contract.source.sha256.clear();
+        emit::rust::items(&contract).to_string()
+    };
+    assert_eq!(code(&plain), code(&dressed));
+}
+
+#[test]
+fn windows_line_ends_do_not_move_the_caret() {
+    let text = formula("|\n      x\n      + z").replace('\n', "\r\n");
+    assert!(refused(text).starts_with("hostile.yaml:8:9: error: unknown name `z`"));
+}
+
+#[test]
+fn alias_bombs_are_refused_at_the_first_anchor() {
+    let mut text = String::from("a: &a [x, x, x, x, x, x, x, x, x]\n");
+    for (from, to) in [('a', 'b'), ('b', 'c'), ('c', 'd'), ('d', 'e'), ('e', 'f'), ('f', 'g'), ('g', 'h')] {
+        text += &format!("{to}: &{to} [{}]\n", vec![format!("*{from}"); 9].join(", "));
+    }
+    assert!(refused(text).contains("anchors are not part of the contract language"));
+}
+
+#[test]
+fn deep_nesting_is_refused_in_flow_and_in_block_form() {
+    let flow = format!("a: {}{}", "[".repeat(100_000), "]".repeat(100_000));
+    assert!(refused(flow).contains("nests at most 32 levels"));
+    let dashes = "- ".repeat(100_000);
+    assert!(refused(dashes).contains("nests at most 32 levels"));
+    let block: String = (0..2000).map(|level| format!("{}a:\n", " ".repeat(level))).collect();
+    assert!(refused(block).contains("nests at most 32 levels"));
+}
+
+#[test]
+fn very_many_values_are_refused_within_memory() {
+    let list = format!("obligations: [{}]", "a,".repeat(2_000_000));
+    assert!(refused(list).contains("values, the most a contract may have"));
+    let mappings =
+        format!("quantities:\n{}", (0..300_000).map(|i| format!("  q{i}: 1\n")).collect::<String>());
+    assert!(refused(mappings).contains("values, the most a contract may have"));
+}
+
+#[test]
+fn very_many_mistakes_are_counted_and_the_first_ones_shown() {
+    let mut text = String::from(HEAD);
+    text += "equations:\n";
+    for i in 0..20_000 {
+        text += &format!("  e{i}: {{unit: 1, formula: z}}\n");
+    }
+    let compiled = bounded(text);
+    assert!(compiled.contract.is_none());
+    assert_eq!(compiled.mistakes.len(), 100);
+    let last = compiled.mistakes[99].render(&compiled.source);
+    assert!(last.contains("19900 more mistakes are not shown"), "{last}");
+}
+
+#[test]
+fn nested_parentheses_and_long_chains_are_refused_or_computed() {
+    for open in ["(", "-", "not ", "if ", "min(1, "] {
+        assert!(
+            refused(formula(&format!("\"{}x\"", open.repeat(100_000 / open.len())))).contains("formula"),
+            "{open}"
+        );
+    }
+    let nested = formula(&format!("{}x{}", "(".repeat(20_000), ")".repeat(20_000)));
+    assert!(refused(nested).contains("nests deeper than 200 levels"));
+    let long = formula(&vec!["x"; 10_000].join(" + "));
+    assert!(refused(long).contains("nests deeper than 200 levels"));
+    let chain = formula(&vec!["x"; 150].join(" + "));
+    assert!(bounded(chain).contract.is_some());
+    let enormous = formula(&"x * ".repeat(40_000));
+    assert!(refused(enormous).contains("longer than 64 KiB"));
+}
+
+#[test]
+fn names_of_ten_thousand_letters_are_refused_without_being_repeated() {
+    let name = "n".repeat(10_000);
+    let quoted =
+        format!("metadata: {{version: 1.0.0, description: x}}\nquantities:\n  \"{name}\": {{unit: 1}}\n");
+    let messages = [
+        refused(quoted),
+        refused(formula(&name)),
+        refused(formula(&format!("{name}(x)"))),
+        refused(formula(&format!("1 [{name}]"))),
+        refused(format!("{HEAD}? {name}\n: 1\n")),
+        refused(format!("metadata: {{version: {name}, description: x}}\n")),
+    ];
+    for message in messages {
+        assert!(message.len() < 2_000, "{} letters", message.len());
+    }
+}
+
+#[test]
+fn two_documents_and_an_empty_file_are_refused() {
+    assert!(refused("").contains("the contract is empty"));
+    assert!(refused("---\n---\n").contains("second document"));
+    assert!(refused("# only a comment\n").contains("the contract is empty"));
+    assert!(refused("%YAML 1.2\n---\na: b\n").contains("not valid YAML"));
+}
+
+#[test]
+fn sixty_doublings_stay_a_graph() {
+    let mut text = String::from(HEAD);
+    text += "equations:\n  e0: {unit: 1, formula: x + x}\n";
+    for i in 1..60 {
+        text += &format!("  e{i}: {{unit: 1, formula: e{} + e{}}}\n", i - 1, i - 1);
+    }
+    let contract = bounded(text).contract.expect("valid");
+    assert!(contract.graph.ops().len() < 100, "{} nodes", contract.graph.ops().len());
+}
