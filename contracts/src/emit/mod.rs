@@ -1,4 +1,5 @@
 //! From a checked contract to other languages. Nothing here can fail, and nothing depends on hashing: the same
 //! contract gives the same text on every run.
 
+pub mod javascript;
 pub mod rust;

@@ -400,7 +400,7 @@ fn bare_name(name: &str) -> TokenStream {
 }
 
 /// The operands of all conditions of a classifier, in the order in which they are mentioned.
-fn classifier_operands(classifier: &Classifier) -> Vec<(String, Operand)> {
+pub fn classifier_operands(classifier: &Classifier) -> Vec<(String, Operand)> {
     let mut operands: Vec<(String, Operand)> = Vec::new();
     for condition in classifier.cases.iter().filter_map(|case| case.condition.as_ref()) {
         for operand in &condition.operands {

@@ -1,0 +1,184 @@
+//! The equations and classifiers of a contract as JavaScript functions, for pages that compute without a server. JavaScript's
+//! numbers are f64 and its operators round as Rust's do, so the functions give the same bits.
+
+use std::fmt::Write;
+
+use super::rust::classifier_operands;
+use crate::contract::Contract;
+use crate::formula::{self, Binary, Formula, Function, Kind, NodeId};
+
+/// One function for each equation, of its direct operands in the order of
+/// [`operands`](crate::contract::Expression::operands), and one for each classifier, of its [`classifier_operands`],
+/// which returns the name of the case.
+pub fn module(contract: &Contract) -> String {
+    let mut out = String::from(HELPERS);
+    for equation in &contract.equations {
+        let body = Translator(&equation.expression.formula).whole();
+        let parameters = parameters(equation.expression.operands.iter().map(|operand| &operand.0));
+        function(&mut out, &equation.name, &parameters, &format!("return {body};"));
+    }
+    for classifier in &contract.classifiers {
+        let parameters = parameters(classifier_operands(classifier).iter().map(|operand| &operand.0));
+        let mut body = String::new();
+        for case in &classifier.cases {
+            // Writing to a string can't fail.
+            let _ = match &case.condition {
+                Some(condition) => {
+                    write!(
+                        body,
+                        "if ({}) return \"{}\"; ",
+                        Translator(&condition.formula).whole(),
+                        case.variant
+                    )
+                }
+                None => write!(body, "return \"{}\";", case.variant),
+            };
+        }
+        function(&mut out, &classifier.name, &parameters, &body);
+    }
+    out
+}
+
+/// What JavaScript calls a quantity, an equation or a classifier: its own name, unless JavaScript keeps that to itself.
+pub fn name(name: &str) -> String {
+    if RESERVED.contains(&name) { format!("{name}_") } else { name.to_owned() }
+}
+
+const RESERVED: &[&str] = &[
+    "arguments",
+    "await",
+    "break",
+    "case",
+    "catch",
+    "class",
+    "const",
+    "continue",
+    "debugger",
+    "default",
+    "delete",
+    "do",
+    "else",
+    "enum",
+    "eval",
+    "export",
+    "extends",
+    "false",
+    "finally",
+    "for",
+    "function",
+    "if",
+    "implements",
+    "import",
+    "in",
+    "instanceof",
+    "interface",
+    "let",
+    "new",
+    "null",
+    "package",
+    "private",
+    "protected",
+    "public",
+    "return",
+    "static",
+    "super",
+    "switch",
+    "this",
+    "throw",
+    "true",
+    "try",
+    "typeof",
+    "undefined",
+    "var",
+    "void",
+    "while",
+    "with",
+    "yield",
+];
+
+/// No contract can use a name with a `$`.
+const HELPERS: &str = "\
+const $min = (a, b) => (a < b ? a : b);
+const $max = (a, b) => (a > b ? a : b);
+const $power = (base, times) => { let product = base; while (--times > 0) product *= base; return product; };
+const $pow = (base, exponent) => { let product = 1; for (let left = Math.min(Math.trunc(exponent), 65536); left > 0; left--) product *= base; return product; };
+";
+
+fn parameters<'a>(names: impl Iterator<Item = &'a String>) -> String {
+    names.map(|operand| name(operand)).collect::<Vec<_>>().join(", ")
+}
+
+fn function(out: &mut String, called: &str, parameters: &str, body: &str) {
+    let _ = writeln!(out, "function {}({parameters}) {{ {body} }}", name(called));
+}
+
+/// Translates a formula. Every operator's operands are parenthesized unless they are atoms: nobody reads this, and no
+/// precedence can be wrong.
+struct Translator<'a>(&'a Formula);
+
+impl Translator<'_> {
+    fn whole(&self) -> String {
+        self.bare(self.0.root)
+    }
+
+    fn node(&self, id: NodeId) -> String {
+        let text = self.bare(id);
+        match self.0.nodes[id].kind {
+            Kind::Name(_) | Kind::Call(..) => text,
+            Kind::Number { value, .. } if value.is_sign_positive() => text,
+            _ => format!("({text})"),
+        }
+    }
+
+    fn bare(&self, id: NodeId) -> String {
+        match &self.0.nodes[id].kind {
+            Kind::Number { value, .. } => formula::number(*value),
+            Kind::Name(operand) => name(operand),
+            Kind::Negate(a) => format!("-{}", self.node(*a)),
+            Kind::Not(a) => format!("!{}", self.node(*a)),
+            Kind::Binary(operator, a, b) => {
+                let (a, b) = (self.node(*a), self.node(*b));
+                let symbol = match operator {
+                    Binary::Add => "+",
+                    Binary::Subtract => "-",
+                    Binary::Multiply => "*",
+                    Binary::Divide => "/",
+                    Binary::Less => "<",
+                    Binary::LessEqual => "<=",
+                    Binary::Greater => ">",
+                    Binary::GreaterEqual => ">=",
+                    Binary::Equal | Binary::Iff => "===",
+                    Binary::NotEqual => "!==",
+                    Binary::And => "&&",
+                    Binary::Or => "||",
+                    Binary::Implies => return format!("!{a} || {b}"),
+                };
+                format!("{a} {symbol} {b}")
+            }
+            Kind::Power(_, 0) => "1".into(),
+            Kind::Power(a, exponent) => {
+                let product = match exponent.unsigned_abs() {
+                    1 => self.node(*a),
+                    times => format!("$power({}, {times})", self.bare(*a)),
+                };
+                if *exponent > 0 { product } else { format!("1 / {product}") }
+            }
+            Kind::Call(function, arguments) => {
+                let mut values = arguments.iter().map(|id| self.bare(*id));
+                let first = values.next().unwrap_or_default();
+                match function {
+                    Function::Min | Function::Max | Function::Pow => {
+                        values.fold(first, |left, right| format!("${}({left}, {right})", function.name()))
+                    }
+                    Function::Floor | Function::Ceil => format!("Math.{}({first})", function.name()),
+                    Function::Finite => format!("Number.isFinite({first})"),
+                    // The type checker keeps it out of everything that becomes a function.
+                    Function::Given => String::new(),
+                }
+            }
+            Kind::If(c, a, b) => format!("{} ? {} : {}", self.node(*c), self.node(*a), self.node(*b)),
+            Kind::Is(classifier, variant, _) => format!("{} === \"{variant}\"", name(classifier)),
+            Kind::Quote(_) | Kind::Substitute(..) | Kind::Monotone { .. } => String::new(),
+        }
+    }
+}
