@@ -2,6 +2,7 @@
 
 use roofline_contracts::compile;
 use roofline_contracts::library::{BUILT_IN, built_in};
+use roofline_contracts::prove::{Verdict, prove};
 
 #[test]
 fn every_shipped_contract_compiles_without_a_mistake_or_a_warning() {
@@ -22,4 +23,16 @@ fn every_yaml_file_of_the_crate_is_shipped() {
         .collect();
     files.sort();
     assert_eq!(files, BUILT_IN.iter().map(|(file, _)| (*file).to_owned()).collect::<Vec<_>>());
+}
+
+#[test]
+fn every_obligation_of_a_shipped_contract_is_proven() {
+    for (file, _) in BUILT_IN {
+        let contract = compile(built_in(file).expect("a shipped contract is text")).contract;
+        let contract = contract.expect("a shipped contract has no mistakes");
+        for (obligation, proof) in contract.obligations.iter().zip(prove(&contract)) {
+            let wanted = if obligation.tested { Verdict::Tested } else { Verdict::Proven };
+            assert_eq!(proof.verdict, wanted, "{file}: {}: {}", proof.id, obligation.formula);
+        }
+    }
 }
