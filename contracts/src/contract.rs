@@ -2,6 +2,8 @@
 //!
 //! Made by [`check`](crate::check) only; evaluation, proofs and code generation read it and cannot fail.
 
+use std::sync::Arc;
+
 use crate::domain::Domain;
 use crate::formula::Formula;
 use crate::graph::{Graph, Id};
@@ -15,9 +17,11 @@ pub struct Contract {
     pub source: Source,
     /// What it is called, its version and description.
     pub metadata: Metadata,
-    /// The inputs.
+    /// The contracts it depends on.
+    pub dependencies: Vec<Arc<Contract>>,
+    /// The inputs; its own first, then those it takes from its dependencies.
     pub quantities: Vec<Quantity>,
-    /// The equations in the order of the file.
+    /// The equations in the order of the file, then those it takes from its dependencies.
     pub equations: Vec<Equation>,
     /// Positions in `equations`, such that each comes after those it uses.
     pub order: Vec<usize>,
@@ -61,6 +65,8 @@ pub struct Quantity {
     pub default: Option<f64>,
     /// What it is.
     pub doc: String,
+    /// The contract it was taken from; none for this one's own.
+    pub origin: Option<String>,
     /// The key in the file.
     pub span: Span,
 }
@@ -100,6 +106,8 @@ pub struct Equation {
     pub bounds: Option<String>,
     /// What it is.
     pub doc: String,
+    /// The contract it was taken from; none for this one's own.
+    pub origin: Option<String>,
     /// The key in the file.
     pub span: Span,
 }
@@ -113,6 +121,8 @@ pub struct Classifier {
     pub cases: Vec<Case>,
     /// What it decides.
     pub doc: String,
+    /// The contract it was taken from; none for this one's own.
+    pub origin: Option<String>,
     /// The key in the file.
     pub span: Span,
 }
@@ -141,6 +151,8 @@ pub struct Table {
     pub fields: Vec<Field>,
     /// The rows.
     pub entries: Vec<Entry>,
+    /// The contract it was taken from; none for this one's own.
+    pub origin: Option<String>,
     /// The key in the file.
     pub span: Span,
 }
@@ -310,6 +322,27 @@ impl Contract {
     /// The profile table of this name.
     pub fn table(&self, name: &str) -> Option<&Table> {
         self.profiles.iter().find(|table| table.name == name)
+    }
+
+    /// Every contract it depends on, directly or not, each once and after those it depends on itself.
+    pub fn closure(&self) -> Vec<&Contract> {
+        fn visit<'a>(contract: &'a Contract, found: &mut Vec<&'a Contract>) {
+            for dependency in &contract.dependencies {
+                if !found.iter().any(|known| known.metadata.id == dependency.metadata.id) {
+                    visit(dependency, found);
+                    found.push(dependency);
+                }
+            }
+        }
+        let mut found = Vec::new();
+        visit(self, &mut found);
+        found
+    }
+
+    /// The contract that an item was taken from: itself for its own.
+    pub fn home(&self, origin: Option<&str>) -> &Contract {
+        let of_origin = |origin| self.closure().into_iter().find(|known| known.metadata.id == origin);
+        origin.and_then(of_origin).unwrap_or(self)
     }
 
     /// `file:line` of a place in the contract.

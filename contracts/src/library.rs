@@ -30,9 +30,10 @@ pub fn built_in(name: &str) -> Option<Source> {
 }
 
 /// Finds a contract for a crate: in its own directory, in its `contracts/` directory, among the built-in ones.
-pub fn find(name: &str, directory: &Path) -> Result<Found, ReadError> {
+/// Without a directory only the built-in ones are there.
+pub fn find(name: &str, directory: Option<&Path>) -> Result<Found, ReadError> {
     for relative in [PathBuf::from(name), Path::new("contracts").join(name)] {
-        let path = directory.join(&relative);
+        let Some(path) = directory.map(|directory| directory.join(&relative)) else { break };
         match Source::read(&path, &relative.to_string_lossy()) {
             Ok(source) => return Ok(Found { source, path: Some(path) }),
             Err(ReadError { kind: ReadErrorKind::Missing, .. }) => {}
@@ -43,7 +44,7 @@ pub fn find(name: &str, directory: &Path) -> Result<Found, ReadError> {
         Some(source) => Ok(Found { source, path: None }),
         None => {
             let near = suggest::closest(name, BUILT_IN.iter().map(|(file, _)| *file)).map(str::to_owned);
-            let kind = ReadErrorKind::Nowhere { directory: directory.to_owned(), near };
+            let kind = ReadErrorKind::Nowhere { directory: directory.map(Path::to_owned), near };
             Err(ReadError { name: name.to_owned(), kind })
         }
     }

@@ -78,6 +78,11 @@ pub const METADATA: &[Key] = &[
     required("version", Shape::Text, "a semantic version, `1.0.0`"),
     required("description", Shape::Text, "what the contract models"),
     key("references", Shape::Texts, "where the formulas come from"),
+    key(
+        "depends_on",
+        Shape::Texts,
+        "contracts whose names this one uses, each with the version it needs: `hardware-v1 ^1.0`",
+    ),
 ];
 
 /// An entry of `quantities`

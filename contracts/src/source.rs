@@ -124,8 +124,8 @@ pub enum ReadErrorKind {
     Missing,
     /// No file of this name where contracts are looked for.
     Nowhere {
-        /// The directory of the crate that asked.
-        directory: PathBuf,
+        /// The directory of the crate that asked, if it was one.
+        directory: Option<PathBuf>,
         /// A built-in contract with a similar name.
         near: Option<String>,
     },
@@ -150,11 +150,11 @@ impl std::fmt::Display for ReadError {
         match &self.kind {
             ReadErrorKind::Missing => write!(f, "{name}: no such file"),
             ReadErrorKind::Nowhere { directory, near } => {
-                let directory = directory.display();
-                write!(
-                    f,
-                    "{name}: no such contract; looked in {directory}, in {directory}/contracts and among the built-in ones"
-                )?;
+                write!(f, "{name}: no such contract; looked ")?;
+                if let Some(directory) = directory.as_ref().map(|directory| directory.display()) {
+                    write!(f, "in {directory}, in {directory}/contracts and ")?;
+                }
+                write!(f, "among the built-in ones")?;
                 match near {
                     Some(near) => write!(f, "; did you mean `{near}`?"),
                     None => Ok(()),

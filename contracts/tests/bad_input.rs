@@ -92,7 +92,7 @@ fn a_byte_order_mark_and_windows_line_ends_are_accepted() {
     let code = |compiled: &Compiled| {
         let mut contract = compiled.contract.clone().expect("valid");
         contract.source.sha256.clear();
-        emit::rust::items(&contract).to_string()
+        emit::rust::items(&contract, &[]).to_string()
     };
     assert_eq!(code(&plain), code(&dressed));
 }

@@ -64,6 +64,6 @@ fn every_rule_of_the_registry_has_a_mistake_that_only_it_refuses() {
 #[test]
 fn an_entry_without_a_mistake_is_accepted() {
     let entry = "# A device of the future.\nfuture:\n  vendor: nvidia\n  kind: gpu\n  architecture: blackwell\n  \
-                 fp32: 75000 Gflop/s\n  bandwidth: 8000 GB/s\n  source: a data sheet\n  as_of: 2026-11-01\n";
+                 fp32: 75000 Gflop/s\n  compute: 75000 Gflop/s\n  bandwidth: 8000 GB/s\n  source: a data sheet\n  as_of: 2026-11-01\n";
     assert_eq!(errors_with(entry), Vec::<String>::new());
 }

@@ -6,7 +6,7 @@
 use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::{quote, quote_spanned};
 use roofline_contracts::report::Severity;
-use roofline_contracts::{compile, emit, library};
+use roofline_contracts::{compile_in, emit, library};
 use syn::parse::{Parse, ParseStream};
 use syn::{LitStr, Token};
 
@@ -25,6 +25,19 @@ use syn::{LitStr, Token};
 /// assert_eq!(roofline_model_v1::model_bytes(7e9, 4.0), 3.5e9);
 /// ```
 ///
+/// The modules of the contracts that it depends on are generated inside its own, unless they are elsewhere already:
+///
+/// ```
+/// # use roofline_macros::roofline_contract;
+/// roofline_contract!(pub mod hardware_v1 = "hardware-v1.yaml");
+/// roofline_contract!(pub mod roofline_model_v1 = "roofline-model-v1.yaml", hardware_v1 = self::hardware_v1);
+///
+/// fn main() {
+///     let device: &hardware_v1::devices::Devices = &roofline_model_v1::devices::H100_SXM;
+///     assert_eq!(device.name, "h100_sxm");
+/// }
+/// ```
+///
 /// The file is looked for in the directory of the crate's manifest, in its `contracts` directory, and among the
 /// contracts that ship with `roofline-contracts`. A mistake in it is a compile error that names the file, the
 /// line and the column; a change of the file rebuilds the crate.
@@ -34,10 +47,12 @@ pub fn roofline_contract(input: proc_macro::TokenStream) -> proc_macro::TokenStr
     expand(&call).into()
 }
 
-/// `"file.yaml"` or `pub mod name = "file.yaml"`.
+/// `"file.yaml"` or `pub mod name = "file.yaml"`, then `, dependency = path::of::its::module` for each one that is
+/// generated elsewhere.
 struct Call {
     module: Option<(TokenStream, Ident)>,
     file: LitStr,
+    reused: Vec<emit::rust::Reused>,
 }
 
 impl Parse for Call {
@@ -58,8 +73,38 @@ impl Parse for Call {
         } else {
             return Err(input.error("expected `mod name =` before the file"));
         };
-        Ok(Call { module, file: input.parse()? })
+        let file = input.parse()?;
+        let mut reused = Vec::new();
+        while !input.is_empty() {
+            input.parse::<Token![,]>()?;
+            if input.is_empty() {
+                break;
+            }
+            let name = input.parse()?;
+            input.parse::<Token![=]>()?;
+            reused.push((name, path(input)?));
+        }
+        Ok(Call { module, file, reused })
     }
+}
+
+/// A path as it is seen from inside the generated module, which is one deeper than the caller.
+fn path(input: ParseStream) -> syn::Result<TokenStream> {
+    let absolute = input.peek(Token![::]) || input.peek(Token![crate]);
+    let relative = input.peek(Token![self]);
+    let mut tokens = TokenStream::new();
+    while !input.is_empty() && !input.peek(Token![,]) {
+        tokens.extend([input.parse::<TokenTree>()?]);
+    }
+    Ok(match (absolute, relative) {
+        (true, _) => tokens,
+        (false, true) => {
+            let rest = tokens.into_iter().skip(1);
+            let rest: TokenStream = rest.collect();
+            quote!(super #rest)
+        }
+        (false, false) => quote!(super::#tokens),
+    })
 }
 
 fn expand(call: &Call) -> TokenStream {
@@ -67,14 +112,15 @@ fn expand(call: &Call) -> TokenStream {
     let fail = |message: String| quote_spanned!(span=> ::core::compile_error!(#message););
     let name = call.file.value();
     let directory = std::env::var("CARGO_MANIFEST_DIR").unwrap_or_else(|_| ".".into());
-    let found = match library::find(&name, directory.as_ref()) {
+    let found = match library::find(&name, Some(directory.as_ref())) {
         Ok(found) => found,
         Err(error) => return fail(error.to_string()),
     };
-    // A consumer is built again when the file changes, also when it has a mistake now.
-    let track = found.path.map(|path| {
+    let compiled = compile_in(found.source, Some(directory.as_ref()));
+    // A consumer is built again when a file changes, also when it has a mistake now.
+    let track = found.path.iter().chain(&compiled.files).map(|path| {
         let relative = path.strip_prefix(&directory).map(|rest| format!("/{}", rest.display()));
-        match relative {
+        let bytes = match relative {
             Ok(rest) => {
                 quote!(::core::include_bytes!(::core::concat!(::core::env!("CARGO_MANIFEST_DIR"), #rest)))
             }
@@ -82,10 +128,10 @@ fn expand(call: &Call) -> TokenStream {
                 let path = path.to_string_lossy().into_owned();
                 quote!(::core::include_bytes!(#path))
             }
-        }
+        };
+        quote!(const _: &[u8] = #bytes;)
     });
-    let track = track.map(|bytes| quote!(const _: &[u8] = #bytes;));
-    let compiled = compile(found.source);
+    let track: TokenStream = track.collect();
     let id = compiled.contract.as_ref().map(|contract| contract.metadata.id.clone());
     let stem = || name.rsplit(['/', '\\']).next().unwrap_or_default().trim_end_matches(".yaml").to_owned();
     let (visibility, module) = match &call.module {
@@ -100,7 +146,13 @@ fn expand(call: &Call) -> TokenStream {
     };
     match &compiled.contract {
         Some(contract) => {
-            let module = emit::rust::module(contract, &visibility, &module);
+            let closure = contract.closure();
+            let known =
+                |name: &Ident| closure.iter().any(|c| *name == emit::rust::module_name(&c.metadata.id));
+            if let Some((unknown, _)) = call.reused.iter().find(|(name, _)| !known(name)) {
+                return fail(format!("{name} does not depend on a contract with the module `{unknown}`"));
+            }
+            let module = emit::rust::module(contract, &visibility, &module, &call.reused);
             quote!(#track #module)
         }
         None => {

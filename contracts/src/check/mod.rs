@@ -3,6 +3,7 @@
 //! Goes on after a mistake, so that one run shows them all. Obligations are checked here for what they say;
 //! whether they are true is for the prover.
 
+mod import;
 mod lower;
 pub mod names;
 mod reader;
@@ -11,6 +12,7 @@ mod types;
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use crate::contract::{
     Case, Claim, Classifier, Contract, Equation, Expression, Metadata, Obligation, ObligationKind, Operand,
@@ -19,11 +21,13 @@ use crate::contract::{
 use crate::domain::{Domain, DomainError};
 use crate::formula::{Binary, Formula, FormulaError, Kind, Statement};
 use crate::graph::{Graph, Id, Op};
+use crate::load::Loader;
 use crate::prove::range;
 use crate::report::{Mistake, Report};
 use crate::schema;
 use crate::source::{Node, Source, Span, Text, shorten};
 use crate::unit::Unit;
+use crate::version::Version;
 
 use lower::Lowering;
 use names::{Names, Style};
@@ -31,9 +35,9 @@ use reader::Fields;
 use types::{Meaning, Place, Scope};
 
 /// Checks a contract. Without errors in the report, the result is there.
-pub fn check(source: Source, report: &mut Report) -> Option<Contract> {
+pub(crate) fn check(source: Source, loader: &mut Loader, report: &mut Report) -> Option<Contract> {
     let tree = source.tree(report)?;
-    let draft = Draft::read(&source, &tree, report)?;
+    let draft = Draft::read(&source, &tree, loader, report)?;
     draft.check_types(report);
     let order = draft.order(report);
     if report.has_errors() {
@@ -77,6 +81,7 @@ struct EquationDraft {
     unit_text: String,
     statement: Statement,
     doc: String,
+    origin: Option<String>,
     span: Span,
 }
 
@@ -84,6 +89,7 @@ struct ClassifierDraft {
     name: String,
     cases: Vec<(String, Option<Formula>, Span)>,
     doc: String,
+    origin: Option<String>,
     span: Span,
 }
 
@@ -109,6 +115,7 @@ struct ObligationDraft {
 /// A contract that has been read but not understood.
 struct Draft {
     metadata: Metadata,
+    dependencies: Vec<Arc<Contract>>,
     quantities: Vec<Quantity>,
     equations: Vec<EquationDraft>,
     classifiers: Vec<ClassifierDraft>,
@@ -124,10 +131,11 @@ fn section<'a>(fields: &Fields<'a>, name: &str, report: &mut Report) -> &'a [(Te
 }
 
 impl Draft {
-    fn read(source: &Source, tree: &Node, report: &mut Report) -> Option<Draft> {
+    fn read(source: &Source, tree: &Node, loader: &mut Loader, report: &mut Report) -> Option<Draft> {
         let start = Span { start: 0, end: source.text.lines().next().map_or(0, str::len) };
         let top = Fields::read(tree, start, "the contract", schema::CONTRACT, &[], report)?;
-        let metadata = metadata(source, &top, report);
+        let (metadata, wanted) = metadata(source, &top, report);
+        let dependencies = loader.load(&metadata.id, &wanted, report);
         let mut names = Names::default();
         let mut scope = Scope::default();
 
@@ -174,15 +182,6 @@ impl Draft {
             }
         }
 
-        let mut tables = Vec::new();
-        for (key, node) in section(&top, "profiles", report) {
-            if names::check(key, Style::Snake, "a profile table", report) {
-                names.claim(key, "this profile table", report);
-                scope.insert(&key.value, Meaning::Table);
-                tables.extend(table::read(key, node, &quantities, report));
-            }
-        }
-
         let mut recommendations = Vec::new();
         for (key, node) in section(&top, "recommendations", report) {
             if names::check(key, Style::Snake, "a recommendation", report) {
@@ -209,24 +208,38 @@ impl Draft {
                 obligations.extend(obligation(id, &keys, report));
             }
         }
-        Some(Draft {
+        for (key, _) in section(&top, "profiles", report) {
+            scope.insert(&key.value, Meaning::Table);
+        }
+        let mut draft = Draft {
             metadata,
+            dependencies,
             quantities,
             equations,
             classifiers,
-            tables,
+            tables: Vec::new(),
             recommendations,
             obligations,
             scope,
-        })
+        };
+        draft.import(&mut names, report);
+        // The fields of a table may be named after quantities of a dependency too.
+        for (key, node) in section(&top, "profiles", report) {
+            if names::check(key, Style::Snake, "a profile table", report) {
+                names.claim(key, "this profile table", report);
+                draft.tables.extend(table::read(key, node, &draft.quantities, report));
+            }
+        }
+        draft.import_tables();
+        Some(draft)
     }
 
     fn check_types(&self, report: &mut Report) {
-        for equation in &self.equations {
+        for equation in self.equations.iter().filter(|equation| equation.origin.is_none()) {
             let what = format!("`{}`", equation.name);
             types::check_number(&equation.statement.formula, equation.unit, &what, &self.scope, report);
         }
-        for classifier in &self.classifiers {
+        for classifier in self.classifiers.iter().filter(|classifier| classifier.origin.is_none()) {
             for (variant, condition, _) in &classifier.cases {
                 if let Some(condition) = condition {
                     let what = format!("the case `{variant}`");
@@ -256,7 +269,8 @@ impl Draft {
             )
             .chain(self.recommendations.iter().map(|advice| &advice.when));
         let used: std::collections::BTreeSet<&str> = formulas.flat_map(Formula::names).collect();
-        for quantity in self.quantities.iter().filter(|quantity| !used.contains(quantity.name.as_str())) {
+        let own = self.quantities.iter().filter(|quantity| quantity.origin.is_none());
+        for quantity in own.filter(|quantity| !used.contains(quantity.name.as_str())) {
             report.add(Mistake::warning(
                 quantity.span,
                 format!("the quantity `{}` is never used", quantity.name),
@@ -384,7 +398,7 @@ impl Draft {
                 cases.iter().map(|case| (case.variant.clone(), case.chosen)).collect(),
             );
             let (name, doc, span) = (classifier.name.clone(), classifier.doc.clone(), classifier.span);
-            classifiers.push(Classifier { name, cases, doc, span });
+            classifiers.push(Classifier { name, cases, doc, origin: classifier.origin.clone(), span });
         }
         let recommendations = (self.recommendations.iter())
             .map(|advice| {
@@ -439,12 +453,14 @@ impl Draft {
                     .filter(|_| equation.statement.bound)
                     .map(|(name, _)| name),
                 doc: equation.doc.clone(),
+                origin: equation.origin.clone(),
                 span: equation.span,
             })
             .collect();
         Contract {
             source,
             metadata: self.metadata,
+            dependencies: self.dependencies,
             quantities: self.quantities,
             equations,
             order,
@@ -482,10 +498,11 @@ fn check_divisors(graph: &Graph, quantities: &[Quantity], divisors: &[(Id, Span)
     }
 }
 
-fn metadata(source: &Source, top: &Fields<'_>, report: &mut Report) -> Metadata {
-    let Some((key, node)) = top.entry("metadata") else { return Metadata::default() };
+/// What the contract says of itself, and what it depends on.
+fn metadata<'a>(source: &Source, top: &Fields<'a>, report: &mut Report) -> (Metadata, Vec<&'a Text>) {
+    let Some((key, node)) = top.entry("metadata") else { return Default::default() };
     let Some(fields) = Fields::read(node, key.span, "`metadata`", schema::METADATA, &[], report) else {
-        return Metadata::default();
+        return Default::default();
     };
     let stem = Path::new(&source.name).file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
     let id = match fields.text("id", report) {
@@ -496,27 +513,20 @@ fn metadata(source: &Source, top: &Fields<'_>, report: &mut Report) -> Metadata 
         None => stem.to_owned(),
     };
     if let Some(version) = fields.text("version", report)
-        && !is_version(&version.value)
+        && Version::parse(&version.value).is_none()
     {
         report.add(
             Mistake::error(version.span, format!("`{}` is not a semantic version", shorten(&version.value)))
                 .note("write three numbers: `1.0.0`"),
         );
     }
-    Metadata {
+    let metadata = Metadata {
         id,
         version: fields.string("version", report),
         description: fields.string("description", report),
         references: fields.strings("references", report),
-    }
-}
-
-/// Three numbers without leading zeros; a pre-release part may follow.
-fn is_version(text: &str) -> bool {
-    let core = text.split_once(['-', '+']).map_or(text, |(core, _)| core);
-    let number = |part: &str| part.parse::<u32>().is_ok_and(|value| value.to_string() == part);
-    let parts: Vec<&str> = core.split('.').collect();
-    parts.len() == 3 && parts.into_iter().all(number)
+    };
+    (metadata, fields.texts("depends_on", report))
 }
 
 fn quantity(key: &Text, node: &Node, report: &mut Report) -> Option<Quantity> {
@@ -543,6 +553,7 @@ fn quantity(key: &Text, node: &Node, report: &mut Report) -> Option<Quantity> {
         domain,
         default: default.map(|(value, _)| value),
         doc: fields.string("doc", report),
+        origin: None,
         span: key.span,
     })
 }
@@ -586,6 +597,7 @@ fn equation(key: &Text, node: &Node, names: &mut Names, report: &mut Report) -> 
         unit_text: unit_text.map(|text| text.value.trim().to_owned()).unwrap_or_default(),
         statement,
         doc,
+        origin: None,
         span: key.span,
     })
 }
@@ -654,7 +666,7 @@ fn classifier(key: &Text, node: &Node, report: &mut Report) -> Option<Classifier
     if items.len() < 2 {
         report.add(Mistake::error(key.span, format!("{what} needs at least two cases")));
     }
-    Some(ClassifierDraft { name: key.value.clone(), cases, doc, span: key.span })
+    Some(ClassifierDraft { name: key.value.clone(), cases, doc, origin: None, span: key.span })
 }
 
 /// A case is never chosen if an earlier one holds whenever it does.

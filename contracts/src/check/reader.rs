@@ -96,11 +96,16 @@ impl<'a> Fields<'a> {
     }
 
     /// A list of texts.
-    pub fn strings(&self, name: &str, report: &mut Report) -> Vec<String> {
+    pub fn texts(&self, name: &str, report: &mut Report) -> Vec<&'a Text> {
         let Some(node) = self.node(name) else { return Vec::new() };
         let what = format!("`{name}`");
         let items = list(node, &what, report).unwrap_or_default();
-        items.iter().filter_map(|item| text(item, &what, report)).map(|text| text.value.clone()).collect()
+        items.iter().filter_map(|item| text(item, &what, report)).collect()
+    }
+
+    /// The values of a list of texts.
+    pub fn strings(&self, name: &str, report: &mut Report) -> Vec<String> {
+        self.texts(name, report).into_iter().map(|text| text.value.clone()).collect()
     }
 
     /// One of the words that the key's shape allows.

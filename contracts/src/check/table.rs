@@ -53,7 +53,7 @@ pub fn read(key: &Text, node: &Node, quantities: &[Quantity], report: &mut Repor
         }
     }
     let doc = keys.string("doc", report);
-    Some(Table { name: key.value.clone(), doc, fields, entries, span: key.span })
+    Some(Table { name: key.value.clone(), doc, fields, entries, origin: None, span: key.span })
 }
 
 fn field(name: &Text, node: &Node, quantities: &[Quantity], report: &mut Report) -> Option<Field> {

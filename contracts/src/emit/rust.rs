@@ -14,25 +14,62 @@ use crate::contract::{
 use crate::domain::Domain;
 use crate::formula::{self, Binary, Formula, Function, Kind, NodeId};
 
-/// The items of the contract's module, without the `mod` around them.
-pub fn items(contract: &Contract) -> TokenStream {
+/// A module that was generated elsewhere and stands for a dependency's: its name and its path, as seen from inside
+/// the module of the contract.
+pub type Reused = (Ident, TokenStream);
+
+/// The contract's own items. `modules` is where those of its dependencies are.
+fn own_items(contract: &Contract, modules: &TokenStream) -> TokenStream {
+    let taken = |origin: &Option<String>, items: &[Ident]| {
+        let module = ident(&module_name(origin.as_ref()?));
+        Some(quote!(#(#[doc(inline)] pub use #modules::#module::#items;)*))
+    };
+    let equations = contract.equations.iter().map(|equation| {
+        let mut items = vec![ident(&equation.name)];
+        items.extend(equation.bounds.as_ref().map(|measured| ident(&format!("{measured}_within"))));
+        taken(&equation.origin, &items).unwrap_or_else(|| self::equation(contract, equation))
+    });
+    let classifiers = contract.classifiers.iter().map(|classifier| {
+        let items = [ident(&classifier.name), ident(&camel(&classifier.name))];
+        taken(&classifier.origin, &items).unwrap_or_else(|| self::classifier(contract, classifier))
+    });
+    let tables = contract.profiles.iter().map(|table| {
+        taken(&table.origin, &[ident(&table.name)]).unwrap_or_else(|| self::table(contract, table))
+    });
     let parts = [
         about(contract),
         helpers(contract),
-        contract.equations.iter().map(|equation| self::equation(contract, equation)).collect(),
-        contract.classifiers.iter().map(|classifier| self::classifier(contract, classifier)).collect(),
+        equations.collect(),
+        classifiers.collect(),
         inputs(contract),
         outputs(contract),
-        contract.profiles.iter().map(|table| self::table(contract, table)).collect(),
+        tables.collect(),
         recommendations(contract),
         obligations(contract),
     ];
     parts.into_iter().collect()
 }
 
+/// The items of the contract's module and the modules of all dependencies, without the `mod` around them.
+pub fn items(contract: &Contract, reused: &[Reused]) -> TokenStream {
+    let dependencies = contract.closure().into_iter().map(|dependency| {
+        let name = ident(&module_name(&dependency.metadata.id));
+        match reused.iter().find(|(known, _)| *known == name) {
+            Some((_, path)) => quote!(pub use #path as #name;),
+            None => enclose(dependency, &quote!(pub), &name, own_items(dependency, &quote!(super))),
+        }
+    });
+    let mut items: TokenStream = dependencies.collect();
+    items.extend(own_items(contract, &quote!(self)));
+    items
+}
+
 /// `pub mod name { ... }` around the items, with the attributes that keep a strict consumer quiet.
-pub fn module(contract: &Contract, visibility: &TokenStream, name: &Ident) -> TokenStream {
-    let items = items(contract);
+pub fn module(contract: &Contract, visibility: &TokenStream, name: &Ident, reused: &[Reused]) -> TokenStream {
+    enclose(contract, visibility, name, items(contract, reused))
+}
+
+fn enclose(contract: &Contract, visibility: &TokenStream, name: &Ident, items: TokenStream) -> TokenStream {
     let doc = docs(&[
         contract.metadata.description.clone(),
         format!("Generated from `{}`, version {}.", file(contract), contract.metadata.version),
@@ -110,11 +147,12 @@ fn about(contract: &Contract) -> TokenStream {
 
 /// The private functions that the formulas of this contract need.
 fn helpers(contract: &Contract) -> TokenStream {
-    let formulas: Vec<&Formula> = (contract.equations.iter().map(|equation| &equation.expression.formula))
+    let equations = contract.equations.iter().filter(|equation| equation.origin.is_none());
+    let classifiers = contract.classifiers.iter().filter(|classifier| classifier.origin.is_none());
+    let formulas: Vec<&Formula> = equations
+        .map(|equation| &equation.expression.formula)
         .chain(
-            contract
-                .classifiers
-                .iter()
+            classifiers
                 .flat_map(|c| c.cases.iter().filter_map(|case| Some(&case.condition.as_ref()?.formula))),
         )
         .chain(contract.recommendations.iter().map(|advice| &advice.when.formula))

@@ -81,7 +81,7 @@ pub struct Eval {
     /// Set a quantity, or a measured value to compare with its ceiling.
     #[arg(long, value_name = "NAME=VALUE")]
     pub set: Vec<String>,
-    /// Set the quantities that this profile has, such as `hardware.h100_sxm`.
+    /// Set the quantities that this profile has, such as `devices.h100_sxm`.
     #[arg(long, value_name = "TABLE.ENTRY")]
     pub profile: Option<String>,
     /// How to print the result.

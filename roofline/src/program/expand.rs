@@ -20,7 +20,7 @@ pub fn run(args: &cli::Expand) -> Result<Exit, Failure> {
     let contract = contract::open(&args.contract)?;
     let name = module_name(&contract.metadata.id);
     let name = syn::parse_str::<Ident>(&name).unwrap_or_else(|_| Ident::new("contract", Span::call_site()));
-    let rust = prettyplease::unparse(&syn::parse2(module(&contract, &quote_pub(), &name))?);
+    let rust = prettyplease::unparse(&syn::parse2(module(&contract, &quote_pub(), &name, &[]))?);
     let (id, sha256) = (contract.metadata.id.clone(), contract.source.sha256.clone());
     output::print(&Expansion { schema: "roofline.expand/1", contract: id, sha256, rust }, args.format)?;
     Ok(Exit::Fine)

@@ -1,0 +1,121 @@
+//! Finding and compiling the contracts that a contract depends on, each once.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::contract::Contract;
+use crate::library;
+use crate::report::{Mistake, Report, Severity};
+use crate::source::{Text, shorten};
+use crate::version::{Requirement, Version};
+
+/// How far dependencies may lead. Deeper chains are a mistake, and would use up the stack.
+const MAX_DEPTH: usize = 16;
+
+/// Compiles dependencies and remembers them.
+#[derive(Debug, Default)]
+pub struct Loader {
+    directory: Option<PathBuf>,
+    /// The contracts that are being compiled, from the outermost to the innermost.
+    open: Vec<String>,
+    /// None for one with mistakes, which have been reported.
+    known: BTreeMap<String, Option<Arc<Contract>>>,
+    /// What was asked of each contract, and by whom.
+    asked: BTreeMap<String, (Requirement, String)>,
+    /// The files that were read.
+    pub files: Vec<PathBuf>,
+}
+
+impl Loader {
+    /// Looks for contracts in this directory, in its `contracts` directory and among the built-in ones; without a
+    /// directory only among the built-in ones.
+    pub fn new(directory: Option<&Path>) -> Self {
+        Loader { directory: directory.map(Path::to_owned), ..Loader::default() }
+    }
+
+    /// The contracts that `depends_on` of the contract `id` asks for. Mistakes go to the report.
+    pub fn load(&mut self, id: &str, wanted: &[&Text], report: &mut Report) -> Vec<Arc<Contract>> {
+        self.open.push(id.to_owned());
+        let mut found: Vec<Arc<Contract>> = Vec::new();
+        for text in wanted {
+            match self.one(id, text) {
+                Ok(Some(contract)) if found.iter().any(|known| known.metadata.id == contract.metadata.id) => {
+                    report.add(Mistake::error(
+                        text.span,
+                        format!("`{}` stands here twice", contract.metadata.id),
+                    ));
+                }
+                Ok(contract) => found.extend(contract),
+                Err(mistake) => report.add(*mistake),
+            }
+        }
+        self.open.pop();
+        found
+    }
+
+    fn one(&mut self, id: &str, text: &Text) -> Result<Option<Arc<Contract>>, Box<Mistake>> {
+        let mistake = |message: String| Box::new(Mistake::error(text.span, message));
+        let (name, requirement) = match text.value.trim().split_once(char::is_whitespace) {
+            Some((name, requirement)) => (name, requirement.trim()),
+            None => {
+                let message = format!("`{}` needs a version requirement", shorten(&text.value));
+                return Err(Box::new(mistake(message).note("write `hardware-v1 ^1.0`")));
+            }
+        };
+        let Some(requirement) = Requirement::parse(requirement) else {
+            let message = format!("`{}` is not a version requirement", shorten(requirement));
+            return Err(Box::new(mistake(message).note(Requirement::GRAMMAR)));
+        };
+        if let Some(start) = self.open.iter().position(|open| open == name) {
+            let path: Vec<&str> = self.open[start..].iter().map(String::as_str).chain([name]).collect();
+            let message = format!("a contract depends on itself: {}", path.join(" -> "));
+            return Err(Box::new(
+                mistake(message).note("break the cycle: one of them must not depend on the next"),
+            ));
+        }
+        if self.open.len() >= MAX_DEPTH {
+            return Err(mistake(format!("dependencies lead through more than {MAX_DEPTH} contracts")));
+        }
+        if !self.known.contains_key(name) {
+            // A second contract that asks for one with mistakes need not repeat them.
+            self.known.insert(name.to_owned(), None);
+            let contract = self.compile(name, &mistake)?;
+            self.known.insert(name.to_owned(), Some(contract));
+        }
+        let Some(Some(contract)) = self.known.get(name) else { return Ok(None) };
+        let version = Version::parse(&contract.metadata.version).unwrap_or_default();
+        if !requirement.allows(version) {
+            let message = format!("`{name}` is version {version}, which `{requirement}` does not allow");
+            let other = self.asked.get(name).map(|(other, by)| format!("`{by}` asks for `{name} {other}`"));
+            let note = other.unwrap_or_else(|| format!("it comes from {}", contract.source.name));
+            return Err(Box::new(mistake(message).note(note)));
+        }
+        self.asked.insert(name.to_owned(), (requirement, id.to_owned()));
+        Ok(Some(contract.clone()))
+    }
+
+    fn compile(
+        &mut self,
+        name: &str,
+        mistake: &impl Fn(String) -> Box<Mistake>,
+    ) -> Result<Arc<Contract>, Box<Mistake>> {
+        let file = format!("{name}.yaml");
+        let found =
+            library::find(&file, self.directory.as_deref()).map_err(|error| mistake(error.to_string()))?;
+        self.files.extend(found.path);
+        let compiled = crate::compile_with(found.source, self);
+        match &compiled.contract {
+            Some(contract) if contract.metadata.id != name => {
+                Err(mistake(format!("{file} calls itself `{}`, not `{name}`", contract.metadata.id)))
+            }
+            Some(contract) => Ok(Arc::new(contract.clone())),
+            None => {
+                let errors: Vec<String> = compiled.rendered(Severity::Error).collect();
+                let first = errors.first().map_or("", |first| first.lines().next().unwrap_or_default());
+                let message = format!("`{name}` has {} mistake(s), the first: {first}", errors.len());
+                Err(mistake(message))
+            }
+        }
+    }
+}

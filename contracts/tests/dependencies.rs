@@ -1,0 +1,101 @@
+//! Contracts that depend on others: what they take over, and every way in which that goes wrong.
+
+use std::path::{Path, PathBuf};
+
+use roofline_contracts::contract::Contract;
+use roofline_contracts::report::Severity;
+use roofline_contracts::source::Source;
+use roofline_contracts::{Compiled, compile_in, eval};
+
+fn directory() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/dependencies")
+}
+
+fn compiled(name: &str) -> Compiled {
+    let file = format!("{name}.yaml");
+    let source = Source::read(&directory().join(&file), &file).expect("the fixture can be read");
+    compile_in(source, Some(&directory()))
+}
+
+fn contract(name: &str) -> Contract {
+    let compiled = compiled(name);
+    let shown: Vec<String> = compiled.mistakes.iter().map(|m| m.render(&compiled.source)).collect();
+    compiled.contract.unwrap_or_else(|| panic!("{}", shown.join("\n")))
+}
+
+fn only_error(name: &str) -> String {
+    let compiled = compiled(name);
+    let mut errors: Vec<String> = compiled.rendered(Severity::Error).collect();
+    assert_eq!(errors.len(), 1, "{name}: {errors:#?}");
+    errors.remove(0)
+}
+
+#[test]
+fn a_contract_takes_over_what_its_formulas_name_and_what_that_stands_on() {
+    let user = contract("user-v1");
+    let quantities: Vec<(&str, Option<&str>)> =
+        user.quantities.iter().map(|q| (q.name.as_str(), q.origin.as_deref())).collect();
+    assert_eq!(quantities, [("rounds", None), ("size", Some("base-v1")), ("speed", Some("base-v1"))]);
+    let equations: Vec<&str> = user.equations.iter().map(|equation| equation.name.as_str()).collect();
+    assert_eq!(equations, ["total", "duration", "twice"]);
+    assert_eq!(user.classifiers[0].name, "pace");
+    assert_eq!(user.profiles[0].name, "links");
+    assert_eq!(user.obligations.len(), 1, "obligations stay where they are proven");
+    let outputs = eval::evaluate(&user, &[3.0, 10.0, 5.0]).expect("inside the domains");
+    assert_eq!(outputs.equations, [12.0, 2.0, 4.0]);
+    assert_eq!(outputs.recommendations, [0], "a classifier of a dependency can be asked");
+}
+
+#[test]
+fn an_item_that_comes_over_two_ways_is_one_item() {
+    let user = contract("second-user-v1");
+    assert_eq!(user.equations.iter().filter(|equation| equation.name == "duration").count(), 1);
+    let origins: Vec<&str> = user.closure().iter().map(|c| c.metadata.id.as_str()).collect();
+    assert_eq!(origins, ["base-v1", "user-v1"]);
+    let total = user.equation("total").expect("it was taken over");
+    assert_eq!(user.home(total.origin.as_deref()).metadata.id, "user-v1");
+}
+
+#[test]
+fn all_files_that_were_read_are_known_for_rebuilds() {
+    let files = compiled("second-user-v1").files;
+    let names: Vec<_> = files.iter().filter_map(|file| file.file_name()?.to_str()).collect();
+    assert_eq!(names, ["base-v1.yaml", "user-v1.yaml"]);
+}
+
+#[test]
+fn every_mistake_of_a_dependency_stands_at_its_place() {
+    for (name, expected) in [
+        ("missing", "missing.yaml:4:16: error: base-v2.yaml: no such contract; looked in"),
+        ("too-old", "too-old.yaml:4:16: error: `base-v1` is version 1.2.0, which `^1.3` does not allow"),
+        ("conflict", "conflict.yaml:4:30: error: `base-v1` is version 1.2.0, which `^2.0` does not allow"),
+        ("no-version", "no-version.yaml:4:16: error: `base-v1` needs a version requirement"),
+        ("wrong-version", "wrong-version.yaml:4:16: error: `~1.0` is not a version requirement"),
+        ("twice-the-same", "twice-the-same.yaml:4:30: error: `base-v1` stands here twice"),
+        ("itself", "itself.yaml:4:16: error: a contract depends on itself: itself -> itself"),
+        (
+            "on-broken",
+            "on-broken.yaml:4:16: error: `broken-v1` has 1 mistake(s), the first: broken-v1.yaml:10:18: error: unknown name",
+        ),
+        ("ambiguous", "ambiguous.yaml:7:14: error: `duration` is in `base-v1` and in `other-v1`"),
+        (
+            "shadowed",
+            "shadowed.yaml:11:14: error: `duration` of `base-v1` stands on `speed` of that contract",
+        ),
+        ("wrong-unit", "wrong-unit.yaml:7:14: error: `half` has the unit s, not B"),
+    ] {
+        let error = only_error(name);
+        assert!(error.starts_with(expected), "{name}: {error}");
+    }
+}
+
+#[test]
+fn a_conflict_says_who_else_asks_for_the_contract() {
+    assert!(only_error("conflict").contains("`user-v1` asks for `base-v1 ^1.1`"));
+}
+
+#[test]
+fn a_cycle_is_shown_as_a_path() {
+    let error = only_error("cycle-a");
+    assert!(error.contains("a contract depends on itself: cycle-a -> cycle-b -> cycle-a"), "{error}");
+}
