@@ -203,7 +203,7 @@ check("two thousand operations stay responsive", "crowd.html", async (page) => {
   for (const [name, time] of Object.entries(took)) assert.ok(time < 3000, `${name} took ${time} ms`);
 });
 
-for (const name of ["model", "crowd", "hostile", "nothing"])
+for (const name of ["model", "machine", "crowd", "hostile", "nothing"])
   check(`the labels of ${name}.svg don't overlap as the browser sets them`, `${name}.svg`, async (page) => {
     const overlaps = await page.evaluate(() => {
       if (document.querySelector("parsererror")) return ["not XML"];
@@ -242,7 +242,7 @@ for (const name of ["model", "crowd", "hostile", "nothing"])
       }
       await page.close();
     }
-    for (const file of ["model", "hostile", "crowd", "what-if", "nothing"])
+    for (const file of ["model", "machine", "hostile", "crowd", "what-if", "nothing"])
       for (const [kind, width] of [["wide", 1280], ["narrow", 420]]) {
         const page = await context.newPage();
         await page.setViewportSize({ width, height: 900 });

@@ -112,8 +112,8 @@ pub struct Shown {
 
 /// A roof as the page draws it: its line is computed here, the page only reads it off.
 #[derive(Serialize)]
-struct Line<'a> {
-    name: &'a str,
+struct Line {
+    name: String,
     bandwidth_gb_s: Option<f64>,
     compute_gflop_s: Option<f64>,
     ridge: Option<(f64, f64)>,
@@ -127,7 +127,7 @@ struct Line<'a> {
 #[derive(Serialize)]
 struct Data<'a> {
     chart: &'a Chart,
-    lines: Vec<Line<'a>>,
+    lines: Vec<Line>,
     style: &'a str,
     what_if: Option<&'a WhatIf>,
 }
@@ -169,7 +169,7 @@ fn embed(json: &str) -> String {
     json.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
 }
 
-fn lines(chart: &Chart) -> Vec<Line<'_>> {
+fn lines(chart: &Chart) -> Vec<Line> {
     let (intensity, _) = chart.axes();
     // Far beyond the axes, since sliders may move points there.
     let lines = chart.lines(intensity.low() / 1e9, intensity.high() * 1e9);
@@ -183,7 +183,7 @@ fn lines(chart: &Chart) -> Vec<Line<'_>> {
             let ridge =
                 line.ridge.map(|ridge| format!("ridge {} FLOP/byte", number::figure(ridge.intensity)));
             Line {
-                name: &line.roof.name,
+                name: chart.full_name(line.roof),
                 bandwidth_gb_s: chart.bandwidth(line.roof),
                 compute_gflop_s: chart.compute(line.roof),
                 ridge: line.ridge.map(|ridge| (ridge.intensity, ridge.performance)),
@@ -258,6 +258,7 @@ mod tests {
             ("model", sample::model(), None),
             ("hostile", sample::hostile(), None),
             ("crowd", sample::crowd(), None),
+            ("machine", sample::machine(), None),
             ("nothing", nothing, None),
             ("what-if", sample::model(), Some(&what_if)),
         ];

@@ -311,7 +311,7 @@ impl Layout {
                 continue;
             };
             let path = self.beams.get(index).map(|beam| beam.path.clone()).unwrap_or_default();
-            let name = shorten(&roof.name, 32, true);
+            let name = shorten(&chart.full_name(roof), 32, true);
             let slope = roof.bandwidth_gb_s.zip(path.first().copied().zip(path.get(1).copied()));
             let flat = roof.compute_gflop_s.zip(match path[..] {
                 [.., from, to] => Some((from, to)),
@@ -495,7 +495,7 @@ mod tests {
 
     static LAYOUTS: LazyLock<Vec<(Chart, Layout)>> = LazyLock::new(|| {
         let sizes = [(858.0, 470.0), (300.0, 200.0), (1500.0, 900.0)];
-        let charts = [sample::model(), sample::hostile(), sample::crowd()];
+        let charts = [sample::model(), sample::machine(), sample::hostile(), sample::crowd()];
         let every = charts.into_iter().flat_map(move |chart| {
             sizes.map(|(width, height)| {
                 let layout = Layout::new(&chart, Frame::upright(74.0, 68.0, width, height));

@@ -187,6 +187,16 @@ impl Chart {
         highest(&|roof| roof.group == group).or_else(|| highest(&|_| true))
     }
 
+    /// A roof's name, with its group where that tells it from others.
+    fn full_name(&self, roof: &Roof) -> String {
+        let alone = self.roofs.iter().all(|other| other.group == roof.group);
+        if alone || roof.group.is_empty() || roof.name.contains(&roof.group) {
+            roof.name.clone()
+        } else {
+            format!("{}, {}", roof.name, roof.group)
+        }
+    }
+
     /// A roof's own bandwidth, or the highest of its group.
     fn bandwidth(&self, roof: &Roof) -> Option<f64> {
         drawable(roof.bandwidth_gb_s).or_else(|| self.highest(&roof.group, |roof| roof.bandwidth_gb_s))

@@ -170,6 +170,24 @@
   pen.font = `12px ${getComputedStyle($("chart")).fontFamily}`;
   const widthOf = (text) => pen.measureText(text).width;
 
+  // Rectangles turned around their centre, and whether two of them share any area.
+  const frame = (x, y, w, h, cos = 1, sin = 0) => ({ x, y, w, h, cos, sin });
+  const between = ([x0, y0], [x1, y1]) => {
+    const length = Math.hypot(x1 - x0, y1 - y0) || 1;
+    return frame((x0 + x1) / 2, (y0 + y1) / 2, length, 0.01, (x1 - x0) / length, (y1 - y0) / length);
+  };
+  const corners = ({ x, y, w, h, cos, sin }) =>
+    [[-1, -1], [1, -1], [1, 1], [-1, 1]].map(([i, j]) => [x + (i * w * cos - j * h * sin) / 2, y + (i * w * sin + j * h * cos) / 2]);
+  const overlap = (a, b) => {
+    if (Math.hypot(a.x - b.x, a.y - b.y) > (Math.hypot(a.w, a.h) + Math.hypot(b.w, b.h)) / 2) return false;
+    const [mine, others] = [corners(a), corners(b)];
+    return [[a.cos, a.sin], [-a.sin, a.cos], [b.cos, b.sin], [-b.sin, b.cos]].every(([u, v]) => {
+      const along = (corner) => corner[0] * u + corner[1] * v;
+      const [m, o] = [mine.map(along), others.map(along)];
+      return Math.max(...m) > Math.min(...o) && Math.max(...o) > Math.min(...m);
+    });
+  };
+
   // Draws the state into an SVG element and returns where the points stand.
   const draw = (target, width, height, alone) => {
     target.replaceChildren();
@@ -209,12 +227,11 @@
     const turned = `translate(18 ${px(middle.y)}) rotate(-90)`;
     add(text("Performance, GFLOP/s", { class: "caption", transform: turned, "text-anchor": "middle" }));
 
-    // Labels take boxes; a later one that would overlap is left out, its figures are in the tip and the table.
+    // A label that would overlap an earlier one is left out: its figures are in the tip and the table.
     const taken = [];
-    const free = (left, top, right, bottom) =>
-      left >= box.left && right <= box.right && top >= box.top && bottom <= box.bottom &&
-      !taken.some((t) => left < t.right && t.left < right && top < t.bottom && t.top < bottom);
-    const claim = (left, top, right, bottom) => taken.push({ left, top, right, bottom });
+    const free = (label) =>
+      corners(label).every(([x, y]) => x >= box.left && x <= box.right && y >= box.top && y <= box.bottom) &&
+      !taken.some((other) => overlap(label, other));
 
     const clip = svg("clipPath", { id: alone ? "plot-alone" : "plot" });
     clip.append(svg("rect", { x: box.left, y: box.top - 4, width: box.right - box.left, height: box.bottom - box.top + 4 }));
@@ -227,9 +244,9 @@
       roofs.append(svg("path", { class: "border", d: `M${px(left)} ${px(top)}V${box.bottom}` }));
       for (const [label, anchor, offset] of [["memory-bound", "end", -8], ["compute-bound", "start", 8]]) {
         const size = widthOf(label) + 6;
-        const start = anchor === "end" ? left - 8 - size : left + 8;
-        if (!free(start, box.bottom - 22, start + size, box.bottom - 4)) continue;
-        claim(start, box.bottom - 22, start + size, box.bottom - 4);
+        const place = frame(left + offset + (Math.sign(offset) * size) / 2, box.bottom - 13, size, 16);
+        if (!free(place)) continue;
+        taken.push(place);
         labels.append(text(label, { class: "word", x: px(left + offset), y: box.bottom - 9, "text-anchor": anchor }));
       }
     }
@@ -249,14 +266,10 @@
         .filter((end) => end[1] !== null && (end[1] > 0 || state.scale === "linear"))
         .map(([a, b]) => [X(a), Y(b)])
     );
-    const side = (a, b, c) => (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]) > 0;
-    const cross = (a, b, c, d) => side(a, b, c) !== side(a, b, d) && side(c, d, a) !== side(c, d, b);
-    // How many roofs but one's own run through a box around a centre, turned along (dx, dy).
-    const crossed = ([cx, cy], w, h, [dx, dy], own) => {
-      const corner = (i, j) => [cx + (i * w * dx - j * h * dy) / 2, cy + (i * w * dy + j * h * dx) / 2];
-      const diagonals = [[corner(-1, -1), corner(1, 1)], [corner(-1, 1), corner(1, -1)]];
-      return paths.filter((path, index) => index !== own && path.slice(1).some((end, at) => diagonals.some(([a, b]) => cross(path[at], end, a, b)))).length;
-    };
+    // How many roofs but one's own run through a label.
+    const crossed = (label, own) =>
+      paths.filter((path, index) => index !== own && path.slice(1).some((end, at) => overlap(label, between(path[at], end)))).length;
+    const onMark = (mark) => frame(mark.x, mark.y, 2 * mark.radius, 2 * mark.radius);
     // The main roof lies on top of the others, but its labels choose their places first.
     const ranked = lines.map((line, index) => index).sort((a, b) => (lines[b] === main) - (lines[a] === main));
     for (const index of ranked.slice().reverse()) {
@@ -278,18 +291,16 @@
       for (let step = 0; step <= 20; step++)
         for (const above of [1, -1]) {
           const middle = size / 2 + 8 + (step / 20) * (length - size - 16);
-          const center = [from[0] + way[0] * middle + way[1] * 11 * above, from[1] + way[1] * middle - way[0] * 11 * above];
-          const [w, h] = [(Math.abs(way[0]) * size + Math.abs(way[1]) * 14) / 2, (Math.abs(way[1]) * size + Math.abs(way[0]) * 14) / 2];
-          if (marks.some((mark) => Math.abs(mark.x - center[0]) < w + mark.radius && Math.abs(mark.y - center[1]) < h + mark.radius)) continue;
-          if (!free(center[0] - w, center[1] - h, center[0] + w, center[1] + h)) continue;
-          if (crossed(center, size, 14, way, index)) continue;
+          const [x, y] = [from[0] + way[0] * middle + way[1] * 11 * above, from[1] + way[1] * middle - way[0] * 11 * above];
+          const label = frame(x, y, size, 14, ...way);
+          if (!free(label) || crossed(label, index) || marks.some((mark) => overlap(label, onMark(mark)))) continue;
           const cost = Math.abs(step / 20 - at) + (above < 0 ? 0.15 : 0);
-          if (!best || cost < best.cost) best = { cost, center, w, h };
+          if (!best || cost < best.cost) best = { cost, label };
         }
       if (!best) return false;
-      const { center, w, h } = best;
-      claim(center[0] - w, center[1] - h, center[0] + w, center[1] + h);
-      const place = `translate(${px(center[0])} ${px(center[1])}) rotate(${px((Math.atan2(way[1], way[0]) * 180) / Math.PI)})`;
+      taken.push(best.label);
+      const { x, y, cos, sin } = best.label;
+      const place = `translate(${px(x)} ${px(y)}) rotate(${px((Math.atan2(sin, cos) * 180) / Math.PI)})`;
       const attributes = { class: "along", transform: place, dy: "0.35em", "text-anchor": "middle" };
       labels.append(svg("g", { class: `roof${lines[index] === main ? " first" : ""}` }, text(label, attributes)));
       return true;
@@ -325,18 +336,15 @@
       const places = [["start", reach, 0], ["end", -reach, 0], ["middle", 0, -reach - 8], ["middle", 0, reach + 8]];
       let best = null;
       places.forEach(([anchor, right, down], rank) => {
-        const left = mark.x + right - (anchor === "end" ? size : anchor === "middle" ? size / 2 : 0);
-        const frame = [left - 2, mark.y + down - 8, left + size + 2, mark.y + down + 8];
-        const near = (other) => Math.hypot(other.x - mark.x, other.y - mark.y) < 10;
-        const hides = marks.some(
-          (other) => !near(other) && other.x > left - 8 && other.x < left + size + 8 && Math.abs(other.y - mark.y - down) < 13
-        );
-        if (hides || !free(...frame)) return;
-        const cost = rank * 0.3 + crossed([left + size / 2, mark.y + down], size, 14, [1, 0], -1);
-        if (!best || cost < best.cost) best = { cost, frame, anchor, right, down };
+        const shift = { start: size / 2, middle: 0, end: -size / 2 }[anchor];
+        const place = frame(mark.x + right + shift, mark.y + down, size + 4, 15);
+        const hides = marks.some((other) => Math.hypot(other.x - mark.x, other.y - mark.y) >= 10 && overlap(place, onMark(other)));
+        if (hides || !free(place)) return;
+        const cost = rank * 0.3 + crossed(place, -1);
+        if (!best || cost < best.cost) best = { cost, place, anchor, right, down };
       });
       if (!best) continue;
-      claim(...best.frame);
+      taken.push(best.place);
       seen.push(mark);
       const at = { x: px(mark.x + best.right), y: px(mark.y + best.down), dy: "0.35em", "text-anchor": best.anchor };
       labels.append(text(label, { class: "name", ...at, "pointer-events": "none" }));

@@ -51,6 +51,23 @@ pub fn model() -> Chart {
     }
 }
 
+/// A machine with a roof for each level of its memory, and no operations.
+pub fn machine() -> Chart {
+    let level = |name: &str, bandwidth| roof(name, "2 threads", Some(bandwidth), None);
+    Chart {
+        title: "A processor with AVX2".into(),
+        subtitle: "avx2, 2 threads, L1 32 KiB, L2 512 KiB, L3 32 MiB, buffers 512 MiB".into(),
+        roofs: vec![
+            roof("memory, read", "2 threads", Some(41.3), Some(193.6)),
+            level("L3, read", 118.0),
+            level("L2, read", 197.0),
+            level("L1, read", 402.0),
+            roof("memory, read", "1 thread", Some(28.8), Some(99.9)),
+        ],
+        points: Vec::new(),
+    }
+}
+
 /// Two thousand operations, spread over the whole plot.
 pub fn crowd() -> Chart {
     let mut chart = model();

@@ -390,7 +390,7 @@ fn shape(bound: Bound, at: Spot, radius: f64) -> String {
 }
 
 fn roof_title(chart: &Chart, roof: &super::Roof) -> String {
-    let mut lines = vec![cut(&roof.name, LONGEST, true)];
+    let mut lines = vec![cut(&chart.full_name(roof), LONGEST, true)];
     let figures = [(roof.bandwidth_gb_s, "GB/s"), (roof.compute_gflop_s, "GFLOP/s")];
     lines.extend(
         figures.iter().filter_map(|(value, unit)| Some(format!("{} {unit}", number::figure((*value)?)))),

@@ -181,7 +181,11 @@ impl<'a> Picture<'a> {
             self.set(spot.at.0, spot.at.1, mark(index, self.canvas.unicode), Ink::Kind(kind));
         }
         for (index, line) in lines.iter().enumerate() {
-            self.label(line, if lines.len() > 1 { format!("{}: ", index + 1) } else { String::new() });
+            self.label(
+                line,
+                &chart.full_name(line.roof),
+                if lines.len() > 1 { format!("{}: ", index + 1) } else { String::new() },
+            );
         }
         if let Some(ridge) = lines.first().and_then(|line| line.ridge) {
             self.border(ridge);
@@ -272,8 +276,8 @@ impl<'a> Picture<'a> {
     }
 
     /// Writes a roof's figures beside its slope and its flat part, where there is room.
-    fn label(&mut self, line: &Line, tag: String) {
-        let name = cut(&line.roof.name, 24, self.canvas.unicode);
+    fn label(&mut self, line: &Line, name: &str, tag: String) {
+        let name = cut(name, 24, self.canvas.unicode);
         let unicode = self.canvas.unicode;
         let texts = |figure: Option<f64>, unit: &str| {
             let figure = number::maybe(figure);
@@ -424,9 +428,7 @@ fn roofs(chart: &Chart, canvas: &Canvas) -> String {
         heading: "roof",
         name: &|row, room| {
             let Some(roof) = chart.roofs.get(row) else { return String::new() };
-            let apart = !roof.group.is_empty() && !roof.name.contains(&roof.group);
-            let name = if apart { format!("{}, {}", roof.name, roof.group) } else { roof.name.clone() };
-            cut(&name, room, canvas.unicode)
+            cut(&chart.full_name(roof), room, canvas.unicode)
         },
         columns: vec![
             column("bandwidth", &|roof| figure(roof.bandwidth_gb_s, "GB/s")),
@@ -656,8 +658,7 @@ mod tests {
 
     #[test]
     fn the_chart_of_a_machine_without_points() {
-        let chart = Chart { points: Vec::new(), ..sample::model() };
-        insta::assert_snapshot!(draw(&chart, &canvas(80)));
+        insta::assert_snapshot!(draw(&sample::machine(), &canvas(80)));
     }
 
     #[test]
