@@ -8,9 +8,12 @@ use crate::suggest;
 /// The contracts inside the crate: file name and text.
 pub const BUILT_IN: &[(&str, &str)] = &[
     ("hardware-v1.yaml", include_str!("../hardware-v1.yaml")),
+    ("inference-latency-v1.yaml", include_str!("../inference-latency-v1.yaml")),
     ("layer-roofline-v1.yaml", include_str!("../layer-roofline-v1.yaml")),
+    ("models-v1.yaml", include_str!("../models-v1.yaml")),
     ("quantization-v1.yaml", include_str!("../quantization-v1.yaml")),
     ("roofline-model-v1.yaml", include_str!("../roofline-model-v1.yaml")),
+    ("transformer-v1.yaml", include_str!("../transformer-v1.yaml")),
 ];
 
 /// A contract and the file it came from; none for a built-in one.

@@ -4,9 +4,12 @@
 use roofline_macros::roofline_contract;
 
 roofline_contract!(pub mod hardware = "hardware-v1.yaml");
+roofline_contract!(pub mod inference_latency = "inference-latency-v1.yaml", hardware_v1 = self::hardware);
 roofline_contract!(pub mod layer_roofline = "layer-roofline-v1.yaml", hardware_v1 = self::hardware);
+roofline_contract!(pub mod models = "models-v1.yaml");
 roofline_contract!(pub mod quantization = "quantization-v1.yaml");
 roofline_contract!(pub mod roofline_model = "roofline-model-v1.yaml", hardware_v1 = self::hardware);
+roofline_contract!(pub mod transformer = "transformer-v1.yaml", hardware_v1 = self::hardware);
 
 #[cfg(test)]
 mod tests {
