@@ -341,8 +341,9 @@ impl Translator<'_> {
         let (product, own) = if times == 1 {
             (self.node(base, level::MULTIPLY), level::MULTIPLY)
         } else if is_atom(self.formula, base) {
-            let factors = (0..times).map(|_| self.node(base, level::UNARY));
-            (quote!(#(#factors)**), level::MULTIPLY)
+            let factor = self.node(base, level::UNARY);
+            let product = (1..times).fold(factor.clone(), |product, _| quote!(#product * #factor));
+            (product, level::MULTIPLY)
         } else {
             let (base, times) = (self.node(base, level::ANY), Literal::u32_unsuffixed(times));
             (quote!(power(#base, #times)), level::ATOM)

@@ -1,0 +1,36 @@
+//! A crate without std, without alloc, and without patience.
+#![no_std]
+#![deny(warnings, missing_docs, unsafe_code, unused, rust_2018_idioms, unreachable_pub)]
+
+use roofline_macros::roofline_contract;
+
+/// Not the real one.
+pub mod core {
+    /// Not the real one.
+    pub struct Result;
+}
+/// Not the real one.
+pub struct Option;
+/// Not the real one.
+#[allow(non_camel_case_types)]
+pub struct f64;
+pub use self::core::Result;
+
+roofline_contract!("pipeline-v1.yaml");
+roofline_contract!(pub mod ceilings = "roofline-model-v1.yaml");
+
+/// The model can reach 30 tokens a second there, or this crate does not build.
+pub const RATE: ::core::primitive::f64 = match ceilings::Inputs::new(7e9, 4.5, 400.0, 10400.0).evaluate() {
+    Ok(outputs) => outputs.throughput_ceiling,
+    Err(_) => panic!("outside the domain"),
+};
+const _: () = assert!(RATE > 30.0);
+
+/// The pipeline, with everything that is private in it.
+pub fn volume() -> ::core::primitive::f64 {
+    let inputs = pipeline_v1::Inputs::new(4.0, 31.5).with_bus(&pipeline_v1::bus::PCIE_4_X16);
+    match inputs.evaluate() {
+        Ok(outputs) => outputs.volume + pipeline_v1::recommendations(&inputs, &outputs).len() as ::core::primitive::f64,
+        Err(_) => 0.0,
+    }
+}

@@ -1,0 +1,179 @@
+//! Crates that use the macro from outside the workspace, built by cargo itself.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+
+/// A copy of a consumer in a directory of its own, with paths that lead back here.
+struct Consumer {
+    directory: PathBuf,
+}
+
+impl Consumer {
+    fn copy(name: &str, as_name: &str) -> Self {
+        let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(as_name);
+        let _ = std::fs::remove_dir_all(&directory);
+        copy_tree(&Path::new(env!("CARGO_MANIFEST_DIR")).join("consumers").join(name), &directory);
+        let root = std::fs::canonicalize(ROOT).expect("the workspace is there");
+        let manifest = std::fs::read_to_string(directory.join("Cargo.toml")).expect("a manifest");
+        // Cargo tells packages of the shared target directory apart by their names only.
+        let manifest = manifest.replace(&format!("name = \"{name}\""), &format!("name = \"{as_name}\""));
+        let manifest = manifest.replace("../../..", &root.display().to_string().replace('\\', "/"));
+        std::fs::write(directory.join("Cargo.toml"), manifest).expect("written");
+        // The same versions as the workspace, so that nothing is fetched.
+        std::fs::copy(root.join("Cargo.lock"), directory.join("Cargo.lock")).expect("copied");
+        Consumer { directory }
+    }
+
+    fn write(&self, file: &str, text: &str) {
+        std::fs::write(self.directory.join(file), text).expect("written");
+    }
+
+    fn cargo(&self, arguments: &[&str]) -> Output {
+        Command::new(env!("CARGO"))
+            .args(arguments)
+            .arg("--offline")
+            .current_dir(&self.directory)
+            // All consumers share what they build of the macro.
+            .env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join("consumers"))
+            .env_remove("RUSTFLAGS")
+            .output()
+            .expect("cargo runs")
+    }
+}
+
+fn copy_tree(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).expect("made");
+    for entry in std::fs::read_dir(from).expect("listed") {
+        let entry = entry.expect("an entry");
+        let target = to.join(entry.file_name());
+        if entry.file_type().expect("a type").is_dir() {
+            if entry.file_name() != "target" {
+                copy_tree(&entry.path(), &target);
+            }
+        } else {
+            std::fs::copy(entry.path(), target).expect("copied");
+        }
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn known_answers_come_out_of_a_crate_outside_the_workspace() {
+    let output = Consumer::copy("vectors", "known-answers").cargo(&["run", "--quiet"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert_eq!(text(&output.stdout).trim(), "vectors agree");
+}
+
+#[test]
+fn a_crate_without_std_that_denies_everything_builds_without_a_warning() {
+    let output = Consumer::copy("strict", "strict-build").cargo(&["build"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert!(!text(&output.stderr).contains("warning"), "{}", text(&output.stderr));
+}
+
+/// Whether cargo built the crate itself again.
+fn rebuilt(output: &Output, package: &str) -> bool {
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let messages = text(&output.stdout);
+    let artifacts: Vec<&str> =
+        messages.lines().filter(|line| line.contains("\"reason\":\"compiler-artifact\"")).collect();
+    let own: Vec<&&str> =
+        artifacts.iter().filter(|line| line.contains(&format!("\"name\":\"{package}\""))).collect();
+    assert_eq!(own.len(), 1, "{messages}");
+    own[0].contains("\"fresh\":false")
+}
+
+#[test]
+fn a_change_of_the_contract_rebuilds_the_consumer_and_no_change_does_not() {
+    let consumer = Consumer::copy("strict", "rebuild");
+    let build = ["build", "--message-format=json"];
+    assert!(rebuilt(&consumer.cargo(&build), "rebuild"));
+    assert!(!rebuilt(&consumer.cargo(&build), "rebuild"));
+    let contract = consumer.directory.join("contracts/pipeline-v1.yaml");
+    let before = std::fs::read_to_string(&contract).expect("the contract");
+    std::thread::sleep(std::time::Duration::from_millis(1100));
+    std::fs::write(&contract, before.replace("48 [B]", "64 [B]")).expect("written");
+    assert!(rebuilt(&consumer.cargo(&build), "rebuild"));
+}
+
+#[test]
+fn a_mistake_in_the_contract_is_a_compile_error_with_the_same_text_as_the_program() {
+    let consumer = Consumer::copy("vectors", "mistakes");
+    let contract = "metadata: {version: 1.0.0, description: x}\nquantities:\n  compute:\n    unit: Gflop/s\n    domain: '> 0'\nequations:\n  rate:\n    unit: flop/s\n    formula: compute\n  twice:\n    unit: Gflop/s\n    formula: 2 × compte\n";
+    consumer.write("wrong.yaml", contract);
+    consumer.write("src/main.rs", "roofline_macros::roofline_contract!(\"wrong.yaml\");\nfn main() {}\n");
+    let output = consumer.cargo(&["build"]);
+    assert!(!output.status.success());
+    let shown = text(&output.stderr);
+    let source = roofline_contracts::source::Source::from_bytes("wrong.yaml", contract.into()).expect("text");
+    let compiled = roofline_contracts::compile(source);
+    let mistakes: Vec<String> = compiled.rendered(roofline_contracts::report::Severity::Error).collect();
+    assert_eq!(mistakes.len(), 2);
+    for line in mistakes.iter().flat_map(|mistake| mistake.lines()) {
+        assert!(shown.contains(line.trim_end()), "`{line}` is missing in\n{shown}");
+    }
+    assert!(shown.contains("wrong.yaml:9:14"), "{shown}");
+    assert!(shown.contains("multiply by `1e9 [flop/Gflop]`"), "{shown}");
+}
+
+#[test]
+fn a_contract_that_is_not_there_says_where_it_was_looked_for() {
+    let consumer = Consumer::copy("vectors", "missing");
+    consumer.write(
+        "src/main.rs",
+        "roofline_macros::roofline_contract!(\"roofline-model-v2.yaml\");\nfn main() {}\n",
+    );
+    let output = consumer.cargo(&["build"]);
+    assert!(!output.status.success());
+    assert!(
+        text(&output.stderr).contains("did you mean `roofline-model-v1.yaml`?"),
+        "{}",
+        text(&output.stderr)
+    );
+}
+
+#[test]
+fn the_build_fails_when_a_model_cannot_be_fast_enough() {
+    let consumer = Consumer::copy("vectors", "too-slow");
+    consumer.write(
+        "src/main.rs",
+        "roofline_macros::roofline_contract!(mod model = \"roofline-model-v1.yaml\");
+         const RATE: f64 = match model::Inputs::new(70e9, 8.5, 400.0, 10400.0).evaluate() {
+             Ok(outputs) => outputs.throughput_ceiling,
+             Err(_) => panic!(\"outside the domain\"),
+         };
+         const _: () = assert!(RATE > 30.0, \"the model cannot reach 30 tokens per second\");
+         fn main() {}\n",
+    );
+    let output = consumer.cargo(&["build"]);
+    assert!(!output.status.success());
+    assert!(
+        text(&output.stderr).contains("the model cannot reach 30 tokens per second"),
+        "{}",
+        text(&output.stderr)
+    );
+}
+
+#[test]
+fn without_default_features_no_dependency_of_the_program_is_built() {
+    let root = std::fs::canonicalize(ROOT).expect("the workspace is there");
+    let arguments =
+        ["tree", "-p", "roofline", "--no-default-features", "-e", "normal", "--prefix", "none", "--offline"];
+    let output = Command::new(env!("CARGO")).args(arguments).current_dir(root).output().expect("cargo runs");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let tree = text(&output.stdout);
+    assert!(tree.contains("roofline-macros"), "{tree}");
+    for package in
+        ["clap", "comfy-table", "indicatif", "prettyplease", "serde_json", "memmap2", "insta", "serde"]
+    {
+        assert!(
+            !tree.lines().any(|line| line.starts_with(&format!("{package} v"))),
+            "{package} is in\n{tree}"
+        );
+    }
+}

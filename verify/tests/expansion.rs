@@ -1,0 +1,41 @@
+//! The Rust that each shipped contract becomes, as a snapshot to review when a contract or the compiler changes.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use proc_macro2::{Ident, Span};
+use quote::quote;
+use roofline_contracts::emit::rust::{module, module_name};
+use roofline_contracts::library::{BUILT_IN, built_in};
+use roofline_contracts::compile;
+
+fn expansion(file: &str) -> String {
+    let contract = compile(built_in(file).expect("built in")).contract.expect("a valid contract");
+    let name = Ident::new(&module_name(&contract.metadata.id), Span::call_site());
+    let tokens = module(&contract, &quote!(pub), &name);
+    prettyplease::unparse(&syn::parse2(tokens).expect("the expansion is Rust"))
+}
+
+#[test]
+fn every_shipped_contract_expands_to_the_reviewed_rust() {
+    for (file, _) in BUILT_IN {
+        insta::assert_snapshot!(*file, expansion(file));
+    }
+}
+
+#[test]
+fn the_expansion_is_the_same_on_every_run() {
+    for (file, _) in BUILT_IN {
+        assert_eq!(expansion(file), expansion(file), "{file}");
+    }
+}
+
+#[test]
+fn no_snapshot_is_left_without_its_contract() {
+    let wanted: BTreeSet<String> = BUILT_IN.iter().map(|(file, _)| format!("expansion__{file}.snap")).collect();
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots");
+    for entry in std::fs::read_dir(directory).expect("the snapshots are there") {
+        let name = entry.expect("a directory entry").file_name().to_string_lossy().into_owned();
+        assert!(!name.starts_with("expansion__") || wanted.contains(&name), "{name} belongs to no contract");
+    }
+}
