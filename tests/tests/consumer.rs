@@ -76,6 +76,19 @@ fn a_crate_without_std_that_denies_everything_builds_without_a_warning() {
     assert!(!text(&output.stderr).contains("warning"), "{}", text(&output.stderr));
 }
 
+#[test]
+fn every_shipped_contract_builds_in_a_crate_that_denies_everything() {
+    let consumer = Consumer::copy("strict", "shipped");
+    let calls = roofline_contracts::library::BUILT_IN.iter().map(|(file, _)| {
+        let name = roofline_contracts::emit::rust::module_name(file.trim_end_matches(".yaml"));
+        format!("roofline_macros::roofline_contract!(pub mod {name} = \"{file}\");\n")
+    });
+    let head = "//! All.\n#![no_std]\n#![deny(warnings, missing_docs, unsafe_code, unreachable_pub)]\n";
+    consumer.write("src/lib.rs", &(head.to_owned() + &calls.collect::<String>()));
+    let output = consumer.cargo(&["build"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+}
+
 /// Whether cargo built the crate itself again.
 fn rebuilt(output: &Output, package: &str) -> bool {
     assert!(output.status.success(), "{}", text(&output.stderr));

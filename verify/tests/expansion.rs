@@ -5,9 +5,9 @@ use std::path::Path;
 
 use proc_macro2::{Ident, Span};
 use quote::quote;
+use roofline_contracts::compile;
 use roofline_contracts::emit::rust::{module, module_name};
 use roofline_contracts::library::{BUILT_IN, built_in};
-use roofline_contracts::compile;
 
 fn expansion(file: &str) -> String {
     let contract = compile(built_in(file).expect("built in")).contract.expect("a valid contract");
@@ -32,7 +32,8 @@ fn the_expansion_is_the_same_on_every_run() {
 
 #[test]
 fn no_snapshot_is_left_without_its_contract() {
-    let wanted: BTreeSet<String> = BUILT_IN.iter().map(|(file, _)| format!("expansion__{file}.snap")).collect();
+    let wanted: BTreeSet<String> =
+        BUILT_IN.iter().map(|(file, _)| format!("expansion__{file}.snap")).collect();
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots");
     for entry in std::fs::read_dir(directory).expect("the snapshots are there") {
         let name = entry.expect("a directory entry").file_name().to_string_lossy().into_owned();
