@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::domain::Domain;
 use crate::formula::Formula;
 use crate::graph::{Graph, Id};
+use crate::prove::Verdict;
 use crate::source::{Source, Span};
 use crate::unit::Unit;
 
@@ -304,6 +305,8 @@ pub struct Obligation {
     pub kani_solver: Option<String>,
     /// Loop bound for Kani.
     pub kani_unwind: Option<u32>,
+    /// What is known of it; [`compile`](crate::compile) writes it down.
+    pub verdict: Verdict,
     /// The `formal` value in the file.
     pub span: Span,
 }

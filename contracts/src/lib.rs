@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 
 use contract::Contract;
 use load::Loader;
+use prove::Proof;
 use report::{Mistake, Report, Severity};
 use source::Source;
 
@@ -35,6 +36,8 @@ pub struct Compiled {
     pub source: Source,
     /// The files of the contracts it depends on; the built-in ones have none.
     pub files: Vec<PathBuf>,
+    /// One for each obligation, if it came to proofs.
+    pub proofs: Vec<Proof>,
 }
 
 impl Compiled {
@@ -43,16 +46,40 @@ impl Compiled {
         let of_severity = self.mistakes.iter().filter(move |mistake| mistake.severity == severity);
         of_severity.map(|mistake| mistake.render(&self.source))
     }
+
+    /// Proves every obligation and writes the verdicts down.
+    fn prove(&mut self) {
+        let Some(mut contract) = self.contract.take() else { return };
+        self.proofs = prove::prove(&contract);
+        for (obligation, proof) in contract.obligations.iter().zip(&self.proofs) {
+            self.mistakes.extend(prove::mistake(&contract, obligation, proof));
+        }
+        self.mistakes.sort_by_key(|mistake| mistake.span.start);
+        for (obligation, proof) in contract.obligations.iter_mut().zip(&self.proofs) {
+            obligation.verdict = proof.verdict;
+        }
+        let usable = self.proofs.iter().all(|proof| proof.verdict.acceptable());
+        self.contract = usable.then_some(contract);
+    }
 }
 
-/// Compiles a contract: reads it, checks names, units and domains. Collects every mistake. What it depends on is
-/// looked for among the built-in contracts.
+/// Compiles a contract: reads it, checks names, units and domains, and proves every obligation. Collects every
+/// mistake; an obligation that is false or undecided is one. What it depends on is looked for among the built-in
+/// contracts.
 pub fn compile(source: Source) -> Compiled {
     compile_in(source, None)
 }
 
 /// The same for a contract of this directory: what it depends on is first looked for there.
 pub fn compile_in(source: Source, directory: Option<&Path>) -> Compiled {
+    let mut loader = Loader::new(directory);
+    loader.proves = true;
+    let compiled = compile_with(source, &mut loader);
+    Compiled { files: loader.files, ..compiled }
+}
+
+/// The first half of [`compile_in`]: everything but the proofs.
+pub fn check_in(source: Source, directory: Option<&Path>) -> Compiled {
     let mut loader = Loader::new(directory);
     let compiled = compile_with(source, &mut loader);
     Compiled { files: loader.files, ..compiled }
@@ -61,5 +88,10 @@ pub fn compile_in(source: Source, directory: Option<&Path>) -> Compiled {
 fn compile_with(source: Source, loader: &mut Loader) -> Compiled {
     let mut report = Report::new();
     let contract = check::check(source.clone(), loader, &mut report).filter(|_| !report.has_errors());
-    Compiled { contract, mistakes: report.finish(), source, files: Vec::new() }
+    let mistakes = report.finish();
+    let mut compiled = Compiled { contract, mistakes, source, files: Vec::new(), proofs: Vec::new() };
+    if loader.proves {
+        compiled.prove();
+    }
+    compiled
 }

@@ -23,6 +23,8 @@ pub struct Loader {
     known: BTreeMap<String, Option<Arc<Contract>>>,
     /// What was asked of each contract, and by whom.
     asked: BTreeMap<String, (Requirement, String)>,
+    /// Obligations are proven, also those of the dependencies.
+    pub proves: bool,
     /// The files that were read.
     pub files: Vec<PathBuf>,
 }

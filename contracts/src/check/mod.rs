@@ -22,7 +22,7 @@ use crate::domain::{Domain, DomainError};
 use crate::formula::{Binary, Formula, FormulaError, Kind, Statement};
 use crate::graph::{Graph, Id, Op};
 use crate::load::Loader;
-use crate::prove::range;
+use crate::prove::{Verdict, range};
 use crate::report::{Mistake, Report};
 use crate::schema;
 use crate::source::{Node, Source, Span, Text, shorten};
@@ -436,6 +436,7 @@ impl Draft {
                     if_fails: obligation.if_fails.clone(),
                     kani_solver: obligation.kani_solver.clone(),
                     kani_unwind: obligation.kani_unwind,
+                    verdict: Verdict::NotRun,
                     span: obligation.formula.top().span,
                 }
             })

@@ -13,6 +13,7 @@ use crate::contract::{
 };
 use crate::domain::Domain;
 use crate::formula::{self, Binary, Formula, Function, Kind, NodeId};
+use crate::prove;
 
 /// A module that was generated elsewhere and stands for a dependency's: its name and its path, as seen from inside
 /// the module of the contract.
@@ -832,7 +833,12 @@ fn obligations(contract: &Contract) -> TokenStream {
             ObligationKind::Finiteness => "finiteness",
             ObligationKind::Scaling => "scaling",
         };
-        quote!(Obligation { id: #id, kind: #kind, formal: #formal, doc: #doc, verdict: Verdict::NotRun })
+        let verdict = match obligation.verdict {
+            prove::Verdict::Proven => quote!(Proven),
+            prove::Verdict::Tested => quote!(Tested),
+            _ => quote!(NotRun),
+        };
+        quote!(Obligation { id: #id, kind: #kind, formal: #formal, doc: #doc, verdict: Verdict::#verdict })
     });
     quote! {
         /// What is known of an obligation.

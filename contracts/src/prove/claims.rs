@@ -43,7 +43,7 @@ obligations:
 "#
     );
     let source = Source::from_bytes("test.yaml", text.into_bytes()).unwrap();
-    let compiled = crate::compile(source);
+    let compiled = crate::check_in(source, None);
     let mistakes: Vec<String> = compiled.rendered(Severity::Error).collect();
     let contract = compiled.contract.unwrap_or_else(|| panic!("{formal}: {}", mistakes.join("\n")));
     prove(&contract).remove(0)
@@ -53,7 +53,7 @@ obligations:
 fn every_obligation_of_the_contracts_that_ship_is_proven_or_says_that_it_is_tested() {
     for (name, text) in BUILT_IN {
         let source = Source::from_bytes(name, text.as_bytes().to_vec()).unwrap();
-        let contract = crate::compile(source).contract.unwrap();
+        let contract = crate::check_in(source, None).contract.unwrap();
         for (proof, obligation) in prove(&contract).iter().zip(&contract.obligations) {
             let wanted = if obligation.tested { Verdict::Tested } else { Verdict::Proven };
             assert_eq!(proof.verdict, wanted, "{name}, {}: {:?}", proof.id, proof.counterexample);
@@ -92,6 +92,8 @@ const TRUE: &[(&str, &str)] = &[
     ("invariant", "bits <= 8 [bit/param] implies bytes <= 1e13 [B]"),
     ("invariant", "utilization >= 0.9 implies utilization > 0.5"),
     ("invariant", "floor(y) <= y and y <= ceil(y)"),
+    ("equivalence", "rows / columns <= 1 iff rows <= columns"),
+    ("equivalence", "x - y < 0 iff x < y"),
     ("invariant", "(if rows < columns then columns - rows else rows - columns) >= 0"),
 ];
 
@@ -195,7 +197,8 @@ fn sixty_doublings_are_sixty_nodes() {
     text += "  - {id: b, type: monotonicity, formal: x60 increasing in x0}\n";
     text += "  - {id: c, type: scaling, formal: 'x60(x0: 2 * x0) == 2 * x60'}\n";
     text += "  - {id: d, type: bound, formal: 'x60 >= x0'}\n";
-    let contract = crate::compile(Source::from_bytes("t.yaml", text.into_bytes()).unwrap()).contract.unwrap();
+    let contract =
+        crate::check_in(Source::from_bytes("t.yaml", text.into_bytes()).unwrap(), None).contract.unwrap();
     for proof in prove(&contract) {
         assert_eq!(proof.verdict, Verdict::Proven, "{}", proof.id);
     }

@@ -3,8 +3,7 @@
 //! Corners, their neighbours in the last place and whole numbers first; then points uniform over the bits; then points on
 //! the edge where a comparison of the claim turns, found by bisection over the bits. The same contract always sees the same points.
 
-use std::fmt;
-
+use super::counterexample::{Counterexample, Input};
 use crate::contract::{Claim, Contract, Obligation};
 use crate::domain::Domain;
 use crate::eval::Evaluator;
@@ -14,56 +13,6 @@ use crate::graph::{Id, Op};
 pub const POINTS: usize = 20_000;
 /// How many edges are looked for.
 const EDGES: usize = 400;
-
-/// Inputs at which a claim is false.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Counterexample {
-    /// The quantities that matter: position, name and value.
-    pub inputs: Vec<Input>,
-    /// For a claim of monotonicity: the larger value of the quantity, by position.
-    pub other: Option<(usize, f64)>,
-    /// What the claim compares there: text, value, and for monotonicity the value at the other point.
-    pub values: Vec<(String, f64, Option<f64>)>,
-}
-
-/// One quantity of a counterexample.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Input {
-    /// Its position in the contract.
-    pub quantity: usize,
-    /// Its name.
-    pub name: String,
-    /// Its value.
-    pub value: f64,
-}
-
-/// A number in decimal and as its bits.
-struct Exact(f64);
-
-impl fmt::Display for Exact {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?} (0x{:016x})", self.0, self.0.to_bits())
-    }
-}
-
-impl fmt::Display for Counterexample {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, input) in self.inputs.iter().enumerate() {
-            let end = if i == 0 { "" } else { "\n" };
-            write!(f, "{end}{} = {}", input.name, Exact(input.value))?;
-            if let Some((_, larger)) = self.other.filter(|(quantity, _)| *quantity == input.quantity) {
-                write!(f, ", then {}", Exact(larger))?;
-            }
-        }
-        for (text, value, other) in &self.values {
-            write!(f, "\n{text} = {}", Exact(*value))?;
-            if let Some(other) = other {
-                write!(f, ", then {}", Exact(*other))?;
-            }
-        }
-        Ok(())
-    }
-}
 
 /// What the search for a counterexample came to.
 #[derive(Clone, Debug, PartialEq)]

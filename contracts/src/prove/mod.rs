@@ -5,6 +5,7 @@
 
 #[cfg(test)]
 mod claims;
+mod counterexample;
 mod direction;
 mod falsify;
 mod number;
@@ -21,10 +22,12 @@ mod structure;
 use std::collections::HashMap;
 use std::fmt;
 
-pub use falsify::{Counterexample, Input, POINTS};
+pub use counterexample::{Counterexample, Input};
+pub use falsify::POINTS;
 
 use crate::contract::{Claim, Contract, Obligation};
 use crate::graph::Id;
+use crate::report::Mistake;
 use range::Range;
 use structure::{Leaf, Structure};
 
@@ -128,6 +131,33 @@ fn prove_one(contract: &Contract, obligation: &Obligation, structure: &mut Struc
         counterexample: search.counterexample,
         points: search.points,
     }
+}
+
+/// The mistake that a verdict is, if it is one.
+pub fn mistake(contract: &Contract, obligation: &Obligation, proof: &Proof) -> Option<Mistake> {
+    let (id, formal) = (&obligation.id, &obligation.formula);
+    let mut mistake = match (proof.verdict, &proof.counterexample) {
+        (Verdict::Refuted, Some(counterexample)) => {
+            Mistake::error(obligation.span, format!("obligation `{id}` is false: {formal}"))
+                .label("false for the inputs below")
+                .note(counterexample.to_string())
+                .note(format!("to see it fail:\n{}", counterexample.test(contract, obligation)))
+        }
+        (Verdict::Refuted | Verdict::Unknown, _) => {
+            let tried = match proof.points {
+                0 => "no point satisfies what it assumes: it may speak of nothing".to_owned(),
+                points => format!("true at all {points} points tried, but that is no proof"),
+            };
+            Mistake::error(obligation.span, format!("obligation `{id}` is neither proven nor refuted: {formal}"))
+                .note(tried)
+                .note("narrow a domain, leave room for rounding, or say `assurance: tested` to be content with tests")
+        }
+        _ => return None,
+    };
+    if !obligation.if_fails.is_empty() {
+        mistake = mistake.note(format!("what it would mean: {}", obligation.if_fails));
+    }
+    Some(mistake)
 }
 
 fn leaves(contract: &Contract) -> Vec<Leaf<f64>> {

@@ -105,7 +105,13 @@ impl<'p, 'g, F: Number> Order<'p, 'g, F> {
                 }
                 return true;
             }
-            Ok(false) | Err(None) => return false,
+            Ok(false) | Err(None) => {
+                let impossible = self.contradiction();
+                if impossible {
+                    self.say(depth, "cannot occur: the assumptions contradict each other".into());
+                }
+                return impossible;
+            }
             Err(Some(pair)) => pair,
         };
         let open = self.relation(a, b);
@@ -138,6 +144,21 @@ impl<'p, 'g, F: Number> Order<'p, 'g, F> {
             self.truths.clear();
         }
         proven
+    }
+
+    /// Whether the opposite of a fact follows from the others.
+    fn contradiction(&mut self) -> bool {
+        let saved = (std::mem::take(&mut self.known), std::mem::take(&mut self.refined));
+        let mut found = false;
+        for i in 0..self.facts.len() {
+            let fact @ Fact(a, b, strict) = self.facts.remove(i);
+            found |= if strict { self.at_most(b, a, 0) } else { self.below(b, a) };
+            self.known.clear();
+            self.strict.clear();
+            self.facts.insert(i, fact);
+        }
+        (self.known, self.refined) = saved;
+        found
     }
 
     /// Ranges under the facts; false if no point satisfies them.
@@ -400,6 +421,29 @@ impl<'p, 'g, F: Number> Order<'p, 'g, F> {
         let ratio = self.structure.ratio(a, b);
         if ratio.is_some_and(|k| k < 0 && y.positive() || k > 0 && y.high < F::of(0.0)) {
             return Some("the first is a smaller power of two times the second");
+        }
+        let divides = |p: Range<F>, c: Range<F>| p.finite() && c.finite() && c.positive();
+        // Neighbouring numbers differ by more than half a unit in the last place of their quotient, and exactly
+        // by their difference: a strict order survives both roundings.
+        match self.structure.graph.op(a) {
+            Op::Div(p, c) if y.low >= F::of(1.0) && divides(self.range(p), self.range(c)) => {
+                if self.below(p, c) {
+                    return Some("x / y < 1 where x < y");
+                }
+            }
+            Op::Sub(p, c) if y.low >= F::of(0.0) && self.below(p, c) => return Some("x - y < 0 where x < y"),
+            _ => {}
+        }
+        match self.structure.graph.op(b) {
+            Op::Div(p, c) if x.high <= F::of(1.0) && divides(self.range(p), self.range(c)) => {
+                if self.below(c, p) {
+                    return Some("x / y > 1 where y < x");
+                }
+            }
+            Op::Sub(p, c) if x.high <= F::of(0.0) && self.below(c, p) => {
+                return Some("x - y > 0 where y < x");
+            }
+            _ => {}
         }
         if self.steps_past(a, b) {
             return Some("the addend is at least the distance to the next number");

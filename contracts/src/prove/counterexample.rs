@@ -1,0 +1,180 @@
+//! Inputs that refute a claim: in decimal, as exact bits, and as a test to paste.
+
+use std::fmt;
+
+use crate::contract::{Claim, Contract, Obligation};
+use crate::formula::{Binary, Formula, Function, Kind, NodeId};
+
+/// Inputs at which a claim is false.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Counterexample {
+    /// The quantities that matter: position, name and value.
+    pub inputs: Vec<Input>,
+    /// For a claim of monotonicity: the larger value of the quantity, by position.
+    pub other: Option<(usize, f64)>,
+    /// What the claim compares there: text, value, and for monotonicity the value at the other point.
+    pub values: Vec<(String, f64, Option<f64>)>,
+}
+
+/// One quantity of a counterexample.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Input {
+    /// Its position in the contract.
+    pub quantity: usize,
+    /// Its name.
+    pub name: String,
+    /// Its value.
+    pub value: f64,
+}
+
+/// A number in decimal and as its bits.
+struct Exact(f64);
+
+impl fmt::Display for Exact {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} (0x{:016x})", self.0, self.0.to_bits())
+    }
+}
+
+impl fmt::Display for Counterexample {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, input) in self.inputs.iter().enumerate() {
+            let end = if i == 0 { "" } else { "\n" };
+            write!(f, "{end}{} = {}", input.name, Exact(input.value))?;
+            if let Some((_, larger)) = self.other.filter(|(quantity, _)| *quantity == input.quantity) {
+                write!(f, ", then {}", Exact(larger))?;
+            }
+        }
+        for (text, value, other) in &self.values {
+            write!(f, "\n{text} = {}", Exact(*value))?;
+            if let Some(other) = other {
+                write!(f, ", then {}", Exact(*other))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Counterexample {
+    /// A test of the generated module that fails because of these inputs; paste it where the module is in scope.
+    pub fn test(&self, contract: &Contract, obligation: &Obligation) -> String {
+        let value = |quantity: usize| {
+            let at = self.inputs.iter().find(|input| input.quantity == quantity).map(|input| input.value);
+            let quantity = &contract.quantities[quantity];
+            at.or(quantity.default).unwrap_or(quantity.domain.low)
+        };
+        let name = obligation.id.replace('-', "_");
+        let mut text = format!("#[test]\nfn {name}() {{\n    let inputs = Inputs {{\n");
+        for (index, quantity) in contract.quantities.iter().enumerate() {
+            let (value, name) = (value(index), &quantity.name);
+            text += &format!("        {name}: f64::from_bits(0x{:016x}), // {value:?}\n", value.to_bits());
+        }
+        text += "    };\n";
+        let formula = &obligation.formula;
+        let evaluate = |inputs: &str| format!("{inputs}.evaluate().unwrap()");
+        match (obligation.claim, &formula.nodes[formula.root].kind, self.other) {
+            (Claim::Monotone { increasing, quantity, .. }, Kind::Monotone { of, .. }, Some((_, larger))) => {
+                let name = &contract.quantities[quantity].name;
+                text += &format!(
+                    "    let larger = Inputs {{ {name}: f64::from_bits(0x{:016x}), ..inputs }};",
+                    larger.to_bits()
+                );
+                text += &format!(" // {larger:?}\n");
+                let value =
+                    |inputs: &str, outputs: &str| Rust { contract, formula, inputs, outputs }.text(*of);
+                let (first, second) = (value("inputs", "outputs"), value("larger", "later"));
+                if first.contains("outputs.") {
+                    text += &format!(
+                        "    let (outputs, later) = ({}, {});\n",
+                        evaluate("inputs"),
+                        evaluate("larger")
+                    );
+                }
+                let sign = if increasing { "<=" } else { ">=" };
+                text += &format!("    assert!({first} {sign} {second});\n");
+            }
+            _ => {
+                let claim =
+                    Rust { contract, formula, inputs: "inputs", outputs: "outputs" }.text(formula.root);
+                if claim.contains("outputs.") {
+                    text += &format!("    let outputs = {};\n", evaluate("inputs"));
+                }
+                text += &format!("    assert!({claim});\n");
+            }
+        }
+        text + "}\n"
+    }
+}
+
+/// A formula as an expression over the generated `Inputs` and `Outputs`.
+struct Rust<'a> {
+    contract: &'a Contract,
+    formula: &'a Formula,
+    inputs: &'a str,
+    outputs: &'a str,
+}
+
+impl Rust<'_> {
+    fn text(&self, id: NodeId) -> String {
+        let part = |id: NodeId| {
+            let text = self.text(id);
+            if text.contains(' ') && !text.ends_with('}') { format!("({text})") } else { text }
+        };
+        match &self.formula.nodes[id].kind {
+            Kind::Number { value, .. } => format!("{value:?}"),
+            Kind::Name(name) if self.contract.quantity(name).is_some() => format!("{}.{name}", self.inputs),
+            Kind::Name(name) => format!("{}.{name}", self.outputs),
+            Kind::Quote(text) => format!("{text:?}"),
+            Kind::Negate(a) => format!("-{}", part(*a)),
+            Kind::Not(a) => format!("!{}", part(*a)),
+            Kind::Binary(operator, a, b) => {
+                let (a, b) = (part(*a), part(*b));
+                match operator {
+                    Binary::And => format!("{a} && {b}"),
+                    Binary::Or => format!("{a} || {b}"),
+                    Binary::Implies => format!("!({a}) || {b}"),
+                    Binary::Iff => format!("{a} == {b}"),
+                    other => format!("{a} {} {b}", other.symbol()),
+                }
+            }
+            Kind::Power(a, exponent) => {
+                let product = vec![part(*a); exponent.unsigned_abs() as usize].join(" * ");
+                match exponent {
+                    0 => "1.0".into(),
+                    1.. => product,
+                    _ => format!("1.0 / ({product})"),
+                }
+            }
+            Kind::Call(Function::Finite, arguments) => {
+                format!("{}.is_finite()", arguments.first().map(|&a| part(a)).unwrap_or_default())
+            }
+            Kind::Call(function, arguments) => {
+                let mut values = arguments.iter().map(|&a| self.text(a));
+                let first = values.next().unwrap_or_default();
+                match function {
+                    Function::Min | Function::Max | Function::Pow => {
+                        values.fold(first, |a, b| match function {
+                            Function::Pow => format!("(0..{b} as u32).fold(1.0, |x, _| x * {a})"),
+                            other => format!("f64::{}({a}, {b})", other.name()),
+                        })
+                    }
+                    other => format!("({first}).{}()", other.name()),
+                }
+            }
+            Kind::If(c, a, b) => {
+                format!("if {} {{ {} }} else {{ {} }}", self.text(*c), self.text(*a), self.text(*b))
+            }
+            Kind::Is(name, variant, _) => {
+                format!("{}.{name} == {}::{variant}", self.outputs, crate::check::names::camel(name))
+            }
+            Kind::Substitute(name, replaced) => {
+                let fields: Vec<String> = replaced
+                    .iter()
+                    .map(|(quantity, _, by)| format!("{quantity}: {}", self.text(*by)))
+                    .collect();
+                format!("Inputs {{ {}, ..{} }}.evaluate().unwrap().{name}", fields.join(", "), self.inputs)
+            }
+            Kind::Monotone { of, .. } => self.text(*of),
+        }
+    }
+}
