@@ -147,5 +147,6 @@ pub mod readers {
     pub use super::apr::read as apr;
     pub use super::config::read as config;
     pub use super::gguf::read as gguf;
+    pub use super::open::{apr_architecture, gguf_architecture};
     pub use super::safetensors::{read as safetensors, read_index};
 }

@@ -164,15 +164,7 @@ fn open_gguf(file: File) -> Result<Model, Error> {
         let what = format!("says {total}, but the parts have {} tensors together", tensors.len());
         return Err(malformed()(Fault::field("split.tensors.count", what)));
     }
-    let architecture = match metadata::hyper(&header.metadata, &tensors).map_err(malformed())? {
-        Some(hyper) => Architecture::of_family(hyper, &tensors),
-        None => {
-            let name = header.metadata.text("general.architecture").map_err(malformed())?;
-            let used = format!("{}.expert_used_count", name.unwrap_or_default());
-            let used = header.metadata.count(&used).map_err(malformed())?;
-            Architecture::of_tensors(name, &tensors, used)
-        }
-    };
+    let architecture = gguf_architecture(&header.metadata, &tensors).map_err(malformed())?;
     let summary = ["general.name", "general.size_label", "general.organization", "general.license"]
         .into_iter()
         .filter_map(|key| Some((key.to_owned(), brief(header.metadata.text(key).ok()??))))
@@ -180,6 +172,16 @@ fn open_gguf(file: File) -> Result<Model, Error> {
     let format = Format::Gguf { version: header.version, big_endian: header.big_endian };
     let files = parts.into_iter().map(|(file, _)| file).collect();
     Ok(assemble(format, files, tensors, architecture, summary, warnings))
+}
+
+/// What a GGUF file's metadata and tensors make together.
+pub fn gguf_architecture(metadata: &gguf::Metadata, tensors: &[Tensor]) -> Result<Architecture, Fault> {
+    if let Some(hyper) = metadata::hyper(metadata, tensors)? {
+        return Ok(Architecture::of_family(hyper, tensors));
+    }
+    let name = metadata.text("general.architecture")?;
+    let used = metadata.count(&format!("{}.expert_used_count", name.unwrap_or_default()))?;
+    Ok(Architecture::of_tensors(name, tensors, used))
 }
 
 fn no_parts() -> Error {
@@ -311,23 +313,28 @@ fn open_config(path: &Path, map: &Map<String, Value>) -> Result<Model, Error> {
 
 fn open_apr(file: File) -> Result<Model, Error> {
     let header = apr::read(&file.map).map_err(Error::malformed(&file.path))?;
-    // A file that says nothing of a transformer's size is some other model.
-    let states_size =
-        ["hidden_size", "num_hidden_layers"].iter().all(|key| header.metadata.contains_key(*key));
-    let hyper = match states_size {
-        true => config::hyper(&header.metadata).map_err(Error::malformed(&file.path))?,
-        false => None,
-    };
+    let architecture = apr_architecture(&header).map_err(Error::malformed(&file.path))?;
     let text = |key: &str| header.metadata.get(key).and_then(Value::as_str);
-    let architecture = match hyper {
-        Some(hyper) => Architecture::of_family(hyper, &header.tensors),
-        None => Architecture::of_tensors(text("model_type"), &header.tensors, None),
-    };
     let summary = ["name", "version", "author", "license"]
         .into_iter()
         .filter_map(|key| Some((key.to_owned(), brief(text(key)?))))
         .collect();
     Ok(assemble(Format::Apr, vec![file], header.tensors, architecture, summary, header.warnings))
+}
+
+/// What an APR file's metadata and tensors make together.
+pub fn apr_architecture(header: &apr::Header) -> Result<Architecture, Fault> {
+    // A file that says nothing of a transformer's size is some other model.
+    let states_size =
+        ["hidden_size", "num_hidden_layers"].iter().all(|key| header.metadata.contains_key(*key));
+    let hyper = if states_size { config::hyper(&header.metadata)? } else { None };
+    Ok(match hyper {
+        Some(hyper) => Architecture::of_family(hyper, &header.tensors),
+        None => {
+            let name = header.metadata.get("model_type").and_then(Value::as_str);
+            Architecture::of_tensors(name, &header.tensors, None)
+        }
+    })
 }
 
 fn assemble(

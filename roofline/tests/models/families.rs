@@ -3,7 +3,8 @@
 
 use roofline::model::{Attention, Basis, Dtype, Head, Latent, Model, Work};
 
-use crate::writer::{Gguf, Value, files, safetensors};
+use crate::scratch::files;
+use crate::writer::{Gguf, Value, safetensors};
 
 use Dtype::{Bf16, F16, F32, Q4K, Q8_0};
 

@@ -3,7 +3,8 @@
 use roofline::model::readers::gguf as read;
 use roofline::model::{Basis, Dtype, Format, Model, Place};
 
-use crate::writer::{Gguf, Value, files};
+use crate::scratch::files;
+use crate::writer::{Gguf, Value};
 
 fn small() -> Gguf {
     Gguf::of("nothing", &[("block_count", 1.into())])

@@ -4,10 +4,13 @@
 #![allow(missing_docs, reason = "tests")]
 
 mod apr;
+mod checks;
 mod config;
+mod corpus;
 mod families;
 mod gguf;
 mod open;
 mod oracles;
 mod safetensors;
+mod scratch;
 mod writer;

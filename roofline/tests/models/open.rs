@@ -2,7 +2,8 @@
 
 use roofline::model::{Dtype, Format, Model};
 
-use crate::writer::{Gguf, directory, files, safetensors};
+use crate::scratch::{directory, files};
+use crate::writer::{Gguf, safetensors};
 
 #[track_caller]
 fn refusal(test: &str, bytes: &[u8]) -> String {

@@ -4,7 +4,8 @@ use roofline::model::readers::{read_index, safetensors as read};
 use roofline::model::{Dtype, Fault, Model};
 use safetensors::SafeTensors;
 
-use crate::writer::{files, safetensors};
+use crate::scratch::files;
+use crate::writer::safetensors;
 
 const TYPES: [Dtype; 22] = [
     Dtype::Bool,

@@ -1,7 +1,4 @@
-//! Model files made in memory: a GGUF writer that can also write what it should not, and places to put
-//! files.
-
-use std::path::PathBuf;
+//! Model files made in memory: a GGUF writer that can also write what it should not, and SafeTensors.
 
 use roofline::model::Dtype;
 
@@ -215,25 +212,6 @@ impl Bytes {
             }
         }
     }
-}
-
-/// An empty directory of this test's own.
-pub fn directory(test: &str) -> PathBuf {
-    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("models").join(test);
-    if path.exists() {
-        std::fs::remove_dir_all(&path).expect("an old test directory can be removed");
-    }
-    std::fs::create_dir_all(&path).expect("a test directory can be made");
-    path
-}
-
-/// Writes files into a directory of this test's own and answers with it.
-pub fn files(test: &str, files: &[(&str, &[u8])]) -> PathBuf {
-    let directory = directory(test);
-    for (name, bytes) in files {
-        std::fs::write(directory.join(name), bytes).expect("a test file can be written");
-    }
-    directory
 }
 
 /// A SafeTensors file of zeros.

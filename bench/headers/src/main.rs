@@ -1,0 +1,145 @@
+//! Reads the header of one GGUF file with roofline, candle-core and PyPI `gguf`, in turns, and prints the
+//! median of each and the memory it took; then roofline alone on files of more and more tensors.
+//! Give the Python that has `gguf` as the only argument; without one that row says "not run".
+
+#[allow(dead_code, reason = "the benchmark makes fewer kinds of files than the tests")]
+#[path = "../../../roofline/tests/models/writer.rs"]
+mod writer;
+
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+use roofline::model::{Dtype, Model};
+use writer::{Gguf, Value};
+
+const TURNS: usize = 15;
+const PYTHON: &str = "
+import sys, time
+from gguf import GGUFReader
+start = time.perf_counter()
+reader = GGUFReader(sys.argv[1])
+took = time.perf_counter() - start
+peak = next(line for line in open('/proc/self/status') if line.startswith('VmHWM'))
+print(took, len(reader.tensors), peak.split()[1])
+";
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [reader, file] = arguments.as_slice() {
+        println!("{}", once(reader, Path::new(file)).expect("a known reader"));
+        return;
+    }
+    let python = arguments.first().map(String::as_str);
+    let file = write("vocabulary", &with_vocabulary());
+    let size = std::fs::metadata(&file).expect("the file just written").len();
+    println!("1,000 tensors, 128,000 words, 280,000 merges: a header of {size} bytes");
+    println!("{:<12} {:>12} {:>12}", "reader", "median ms", "peak MB");
+    let mut readers: Vec<(&str, Vec<f64>, Vec<f64>)> =
+        ["roofline", "candle", "python"].map(|reader| (reader, Vec::new(), Vec::new())).into();
+    for _ in 0..TURNS {
+        for (reader, times, peaks) in &mut readers {
+            let Some((seconds, tensors, peak)) = run(reader, &file, python) else { continue };
+            assert_eq!(tensors, 1000, "{reader} lists all tensors");
+            times.push(seconds * 1e3);
+            peaks.push(peak / 1e3);
+        }
+    }
+    for (reader, times, peaks) in &mut readers {
+        match times.is_empty() {
+            true => println!("{reader:<12} {:>12} {:>12}", "not run", "not run"),
+            false => println!("{reader:<12} {:>12.2} {:>12.1}", median(times), median(peaks)),
+        }
+    }
+
+    println!("\n{:>12} {:>12} {:>12}", "tensors", "median ms", "ns / tensor");
+    for count in [12_500, 25_000, 50_000, 100_000] {
+        let file = write("many", &many(count));
+        let mut times: Vec<f64> =
+            (0..TURNS).filter_map(|_| Some(run("roofline", &file, None)?.0 * 1e3)).collect();
+        let median = median(&mut times);
+        println!("{count:>12} {median:>12.2} {:>12.0}", median * 1e6 / count as f64);
+    }
+}
+
+/// One reading in a process of its own: seconds, tensors, and the most memory it had, in kB.
+fn run(reader: &str, file: &Path, python: Option<&str>) -> Option<(f64, usize, f64)> {
+    let output = match (reader, python) {
+        ("python", None) => return None,
+        ("python", Some(python)) => Command::new(python).args(["-c", PYTHON]).arg(file).output(),
+        _ => Command::new(std::env::current_exe().ok()?).arg(reader).arg(file).output(),
+    };
+    let text = String::from_utf8(output.ok()?.stdout).ok()?;
+    let mut words = text.split_whitespace();
+    Some((words.next()?.parse().ok()?, words.next()?.parse().ok()?, words.next()?.parse().ok()?))
+}
+
+fn once(reader: &str, file: &Path) -> Option<String> {
+    let start = Instant::now();
+    let tensors = match reader {
+        "roofline" => Model::open(file).expect("a file of our own").tensors.len(),
+        "candle" => {
+            let mut file = BufReader::new(std::fs::File::open(file).expect("a file of our own"));
+            let content = candle_core::quantized::gguf_file::Content::read(&mut file);
+            content.expect("a file of our own").tensor_infos.len()
+        }
+        _ => return None,
+    };
+    let seconds = start.elapsed().as_secs_f64();
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let peak = status.lines().find(|line| line.starts_with("VmHWM"))?.split_whitespace().nth(1)?.to_owned();
+    Some(format!("{seconds} {tensors} {peak}"))
+}
+
+fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+fn write(name: &str, gguf: &Gguf) -> PathBuf {
+    let path = std::env::temp_dir().join(format!("roofline-headers-{name}.gguf"));
+    std::fs::write(&path, gguf.build()).expect("the temporary directory can be written");
+    path
+}
+
+/// A header as a llama of 111 layers with a vocabulary of 128,000 words has it.
+fn with_vocabulary() -> Gguf {
+    let words = |count: usize| Value::Texts((0..count).map(|n| format!("word{n:06}")).collect());
+    many(1000)
+        .key("tokenizer.ggml.tokens", words(128_000))
+        .key("tokenizer.ggml.token_type", Value::U32s(vec![1; 128_000]))
+        .key("tokenizer.ggml.merges", words(280_000))
+}
+
+fn many(tensors: u64) -> Gguf {
+    let layers = tensors.div_ceil(9).max(1);
+    let keys = [
+        ("block_count", Value::U32(layers.min(4096) as u32)),
+        ("context_length", 8192.into()),
+        ("embedding_length", 64.into()),
+        ("feed_forward_length", 96.into()),
+        ("attention.head_count", 4.into()),
+        ("attention.head_count_kv", 2.into()),
+        ("vocab_size", 100.into()),
+    ];
+    // Past 4096 layers no family is known, as for any file of that many tensors.
+    let architecture = if layers <= 4096 { "llama" } else { "stack" };
+    let names: [(&str, &[u64], Dtype); 9] = [
+        ("attn_norm", &[64], Dtype::F32),
+        ("attn_q", &[64, 64], Dtype::Q8_0),
+        ("attn_k", &[32, 64], Dtype::Q8_0),
+        ("attn_v", &[32, 64], Dtype::Q8_0),
+        ("attn_output", &[64, 64], Dtype::Q8_0),
+        ("ffn_norm", &[64], Dtype::F32),
+        ("ffn_gate", &[96, 64], Dtype::Q8_0),
+        ("ffn_up", &[96, 64], Dtype::Q8_0),
+        ("ffn_down", &[64, 96], Dtype::Q8_0),
+    ];
+    let mut gguf = Gguf::of(architecture, &keys);
+    for index in 0..tensors {
+        let (name, dims, dtype) = names[(index % 9) as usize];
+        gguf = gguf.tensor(&format!("blk.{}.{name}.weight", index / 9), dims, dtype);
+    }
+    gguf
+}

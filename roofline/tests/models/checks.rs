@@ -1,0 +1,72 @@
+//! What must hold for any bytes at all: the readers answer, what they accept is consistent and no larger
+//! than the input, and an architecture can be made of it. Shared by the fuzz targets and the replay of
+//! their corpus.
+
+#![allow(dead_code, reason = "each fuzz target uses one of these")]
+
+use roofline::model::{Architecture, Operation, Tensor, readers};
+
+/// A GGUF file.
+pub fn gguf(data: &[u8]) {
+    let Ok(header) = readers::gguf(data) else { return };
+    tensors(&header.tensors, data, 24);
+    assert!(header.metadata.iter().count() * 13 <= data.len());
+    if let Ok(architecture) = readers::gguf_architecture(&header.metadata, &header.tensors) {
+        operations(&architecture, &header.tensors);
+    }
+}
+
+/// A SafeTensors file.
+pub fn safetensors(data: &[u8]) {
+    let Ok(header) = readers::safetensors(data) else { return };
+    tensors(&header.tensors, data, 40);
+    operations(&Architecture::of_tensors(None, &header.tensors, None), &header.tensors);
+}
+
+/// An APR file, given a right checksum: without one everything behind the header would stay untested.
+pub fn apr(data: &[u8]) {
+    let mut data = data.to_vec();
+    if let Some((before, after)) = data.get(..40).zip(data.get(44..64)) {
+        let checksum = crc32(before.iter().chain(after));
+        data[40..44].copy_from_slice(&checksum.to_le_bytes());
+    }
+    let Ok(header) = readers::apr(&data) else { return };
+    tensors(&header.tensors, &data, 20);
+    if let Ok(architecture) = readers::apr_architecture(&header) {
+        operations(&architecture, &header.tensors);
+    }
+}
+
+/// A `config.json` or the index of SafeTensors shards.
+pub fn config(data: &[u8]) {
+    if let Ok(Some(hyper)) = readers::config(data) {
+        let parameters = hyper.parameters();
+        assert!(hyper.active_parameters() <= parameters && parameters <= 1 << 53);
+        operations(&Architecture::of_family(hyper, &[]), &[]);
+    }
+    if let Ok(shards) = readers::read_index(data) {
+        assert!(shards.len() <= data.len());
+    }
+}
+
+fn tensors(tensors: &[Tensor], data: &[u8], smallest_entry: usize) {
+    assert!(tensors.len() * smallest_entry <= data.len(), "more tensors than the input has room for");
+    for tensor in tensors {
+        assert!(tensor.offset.checked_add(tensor.bytes.unwrap_or(0)).is_some());
+    }
+}
+
+fn operations(architecture: &Architecture, tensors: &[Tensor]) {
+    let mut seen = vec![false; tensors.len()];
+    for Operation { tensors, streamed, bytes, .. } in &architecture.operations {
+        tensors.iter().for_each(|index| seen[*index] = true);
+        assert!(streamed.unwrap_or(0) <= bytes.unwrap_or(0), "more streamed than stored");
+    }
+    assert!(seen.into_iter().all(|seen| seen), "a tensor without an operation");
+}
+
+fn crc32<'a>(bytes: impl Iterator<Item = &'a u8>) -> u32 {
+    !bytes.fold(!0, |crc, byte| {
+        (0..8).fold(crc ^ u32::from(*byte), |crc, _| (crc >> 1) ^ if crc & 1 == 1 { 0xedb8_8320 } else { 0 })
+    })
+}

@@ -1,0 +1,47 @@
+//! The inputs fuzzing found worth keeping, replayed.
+
+use std::path::PathBuf;
+
+use crate::checks;
+
+fn replay(target: &str, check: fn(&[u8])) {
+    let directory = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/models/corpus").join(target);
+    let mut inputs = 0;
+    for entry in std::fs::read_dir(directory).unwrap() {
+        check(&std::fs::read(entry.unwrap().path()).unwrap());
+        inputs += 1;
+    }
+    assert!(inputs > 10, "{target} has {inputs} inputs");
+}
+
+#[test]
+fn gguf_inputs_do_no_harm() {
+    replay("gguf", checks::gguf);
+}
+
+#[test]
+fn safetensors_inputs_do_no_harm() {
+    replay("safetensors", checks::safetensors);
+}
+
+#[test]
+fn apr_inputs_do_no_harm() {
+    replay("apr", checks::apr);
+}
+
+#[test]
+fn config_inputs_do_no_harm() {
+    replay("config", checks::config);
+}
+
+#[test]
+fn fixtures_pass_the_same_checks() {
+    let directory = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/models/fixtures");
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        let bytes = std::fs::read(&path).unwrap();
+        for check in [checks::gguf, checks::safetensors, checks::apr, checks::config] {
+            check(&bytes);
+        }
+    }
+}
