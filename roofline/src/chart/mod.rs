@@ -252,20 +252,15 @@ impl Chart {
     pub fn axes(&self) -> (Log, Log) {
         let places: Vec<Place> = self.points.iter().filter_map(Point::place).collect();
         let ridges: Vec<Place> = self.ridges().collect();
-        let intensity = Log::around(
-            places
-                .iter()
-                .flat_map(|place| [place.intensity / 2.0, place.intensity * 2.0])
-                .chain(ridges.iter().flat_map(|ridge| [ridge.intensity / 20.0, ridge.intensity * 10.0])),
-        );
+        // The value itself too: half or twice of it may be no number.
+        let around = |value: f64, below: f64, above: f64| [value / below, value, value * above];
+        let points = places.iter().flat_map(|place| around(place.intensity, 2.0, 2.0));
+        let bends = ridges.iter().flat_map(|ridge| around(ridge.intensity, 20.0, 10.0));
+        let intensity = Log::around(points.chain(bends));
         let lines = self.lines(intensity.low(), intensity.high());
-        let performance = Log::around(
-            places
-                .iter()
-                .map(|place| place.performance)
-                .chain(lines.iter().flat_map(|line| line.vertices.iter().map(|place| place.performance)))
-                .flat_map(|performance| [performance / 1.6, performance * 1.8]),
-        );
+        let ends = lines.iter().flat_map(|line| &line.vertices);
+        let heights = places.iter().chain(ends).flat_map(|place| around(place.performance, 1.6, 1.8));
+        let performance = Log::around(heights);
         (intensity, performance)
     }
 }
@@ -298,6 +293,67 @@ mod tests {
                 assert!((0.0..=1.0).contains(&performance.at(place.performance)), "{place:?}");
             }
         }
+    }
+
+    #[test]
+    fn the_largest_and_the_smallest_numbers_have_a_place() {
+        let point = |value| Point {
+            intensity_flop_byte: Some(value),
+            performance_gflop_s: Some(value),
+            ..Point::default()
+        };
+        let roofs = sample::model().roofs;
+        for values in [[f64::MIN_POSITIVE, f64::MAX], [5e-324, 5e-324], [f64::MAX, f64::MAX]] {
+            let chart =
+                Chart { points: values.map(point).to_vec(), roofs: roofs.clone(), ..Chart::default() };
+            let (intensity, performance) = chart.axes();
+            for value in values {
+                assert!(
+                    (0.0..=1.0).contains(&intensity.at(value))
+                        && (0.0..=1.0).contains(&performance.at(value))
+                );
+            }
+        }
+    }
+
+    proptest::proptest! {
+        #![proptest_config(proptest::test_runner::Config::with_cases(64))]
+        #[test]
+        fn whatever_a_file_holds_every_renderer_draws_it(
+            roofs in proptest::collection::vec((".*", ".*", any_figure(), any_figure()), 0..6),
+            points in proptest::collection::vec((".*", ".*", any_figure(), any_figure(), any_figure()), 0..12),
+            columns in 0usize..200,
+            rows in 0usize..60,
+        ) {
+            let chart = Chart {
+                title: points.first().map(|point| point.0.clone()).unwrap_or_default(),
+                subtitle: String::new(),
+                roofs: roofs
+                    .into_iter()
+                    .map(|(name, group, bandwidth_gb_s, compute_gflop_s)| Roof { name, group, bandwidth_gb_s, compute_gflop_s })
+                    .collect(),
+                points: points
+                    .into_iter()
+                    .map(|(name, group, intensity_flop_byte, performance_gflop_s, share)| Point {
+                        name, group, intensity_flop_byte, performance_gflop_s, share, ..Point::default()
+                    })
+                    .collect(),
+            };
+            for unicode in [true, false] {
+                let text = terminal::draw(&chart, &terminal::Canvas { columns, rows, unicode, colour: false });
+                proptest::prop_assert!(!text.contains(|c: char| c.is_control() && c != '\n'));
+            }
+            let picture = svg::draw(&chart, svg::Size::default());
+            let coordinates = picture.split('"').skip(1).step_by(2).filter(|value| !value.contains("roofline"));
+            for value in coordinates {
+                proptest::prop_assert!(!value.contains("NaN") && !value.contains("inf"), "{}", value);
+            }
+            proptest::prop_assert!(html::draw(&chart, None).ends_with("</html>\n"));
+        }
+    }
+
+    fn any_figure() -> impl proptest::strategy::Strategy<Value = Option<f64>> {
+        proptest::option::of(proptest::num::f64::ANY)
     }
 
     #[test]

@@ -148,11 +148,11 @@
       return [linearScale(near), linearScale(high.map((value) => value * 1.15))];
     }
     const x = logScale([
-      ...placed.flatMap((point) => [point.x / 2, point.x * 2]),
-      ...ridges.flatMap((ridge) => [ridge[0] / 20, ridge[0] * 10]),
+      ...placed.flatMap((point) => [point.x / 2, point.x, point.x * 2]),
+      ...ridges.flatMap((ridge) => [ridge[0] / 20, ridge[0], ridge[0] * 10]),
     ]);
     const ends = lines.flatMap((line) => [allowed(line, x.low), allowed(line, x.high), line.ridge?.[1]]);
-    const y = logScale([...placed.map((point) => point.y), ...ends.filter(drawable)].flatMap((v) => [v / 1.6, v * 1.8]));
+    const y = logScale([...placed.map((point) => point.y), ...ends.filter(drawable)].flatMap((v) => [v / 1.6, v, v * 1.8]));
     return [x, y];
   };
 

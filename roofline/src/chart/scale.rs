@@ -58,35 +58,29 @@ impl Log {
 
     /// The powers of ten on the axis, thinned out evenly to no more than `most`.
     pub fn decades(&self, most: usize) -> Vec<Tick> {
-        let (first, last) = (self.from.ceil() as i32, self.to.floor() as i32);
         let step = self.step(most);
-        (first..=last)
-            .filter(|decade| decade.rem_euclid(step) == 0)
-            .map(|decade| Tick { value: 10f64.powi(decade), decade: Some(decade) })
-            .collect()
+        let decades =
+            (self.from.ceil() as i32..=self.to.floor() as i32).filter(|decade| decade.rem_euclid(step) == 0);
+        self.inside(decades.map(|decade| Tick { value: power_of_ten(decade), decade: Some(decade) }))
     }
 
     /// The lines between the powers of ten: 2 to 9 times each, or the powers left out when the axis is too
     /// long to label each of them.
     pub fn minors(&self, most: usize) -> Vec<Tick> {
-        let (first, last) = (self.from.floor() as i32, self.to.ceil() as i32);
         let step = self.step(most);
-        let inside = |tick: &Tick| (0.0..=1.0).contains(&self.at(tick.value));
-        if step == 1 {
-            (first..=last)
-                .flat_map(|decade| (2..10).map(move |times| f64::from(times) * 10f64.powi(decade)))
-                .map(|value| Tick { value, decade: None })
-                .filter(inside)
-                .collect()
-        } else if last - first <= 40 {
-            (first..=last)
-                .filter(|decade| decade.rem_euclid(step) != 0)
-                .map(|decade| Tick { value: 10f64.powi(decade), decade: None })
-                .filter(inside)
+        let decades = self.from.floor() as i32..=self.to.ceil() as i32;
+        let values: Vec<f64> = if step == 1 {
+            decades
+                .flat_map(|decade| (2..10).map(move |times| f64::from(times) * power_of_ten(decade)))
                 .collect()
         } else {
-            Vec::new()
-        }
+            decades.filter(|decade| decade.rem_euclid(step) != 0).map(power_of_ten).collect()
+        };
+        self.inside(values.into_iter().map(|value| Tick { value, decade: None }))
+    }
+
+    fn inside(&self, ticks: impl Iterator<Item = Tick>) -> Vec<Tick> {
+        ticks.filter(|tick| (0.0..=1.0).contains(&self.at(tick.value))).collect()
     }
 
     fn step(&self, most: usize) -> i32 {
@@ -94,6 +88,11 @@ impl Log {
         let most = most.clamp(1, 1000) as i32;
         (1..).find(|step| decades <= most * step).unwrap_or(1)
     }
+}
+
+/// Exact wherever there is such a number; multiplying would round.
+fn power_of_ten(decade: i32) -> f64 {
+    format!("1e{decade}").parse().unwrap_or(f64::NAN)
 }
 
 impl Tick {
