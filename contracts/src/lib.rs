@@ -1,4 +1,4 @@
-//! Performance models written once, as YAML contracts, and the compiler that reads them.
+#![doc = include_str!("../LANGUAGE.md")]
 
 pub mod check;
 pub mod contract;

@@ -3,7 +3,7 @@
 use roofline_macros::roofline_contract;
 
 roofline_contract!("roofline-model-v1.yaml");
-use roofline_model_v1::{Bottleneck, CONTRACT, Inputs, bw_ceiling, hardware, throughput_within};
+use roofline_model_v1::{Bottleneck, CONTRACT, Inputs, bw_ceiling, devices, throughput_within};
 
 fn main() {
     assert_eq!(CONTRACT.id, "roofline-model-v1");
@@ -42,11 +42,11 @@ fn main() {
     let error = Inputs::new(0.0, 4.0, 200.0, 5000.0).evaluate().expect_err("outside the domain");
     assert_eq!((error.quantity, error.value), ("total_params", 0.0));
 
-    let device = hardware::by_name("h100_sxm").expect("a profile");
-    let there = Inputs::new(8e9, 8.5, 1.0, 1.0).with_hardware(device);
+    let device = devices::by_name("h100_sxm").expect("a profile");
+    let there = Inputs::new(8e9, 8.5, 1.0, 1.0).with_devices(device);
     assert_eq!(there.bandwidth, device.bandwidth);
-    assert!(hardware::by_name("h100").is_none());
-    assert!(hardware::ALL.len() >= 5 && hardware::ALL.iter().all(|device| !device.source.is_empty()));
+    assert!(devices::by_name("h100").is_none());
+    assert!(devices::ALL.len() >= 5 && devices::ALL.iter().all(|device| !device.source.is_empty()));
     assert_eq!(bw_ceiling(200.0, 3.5e9, 1.0), seven.bw_ceiling);
     println!("vectors agree");
 }
