@@ -8,6 +8,8 @@ pub mod isa;
 pub mod kernels;
 #[cfg(feature = "models")]
 pub mod model;
+#[cfg(feature = "models")]
+pub mod peaks;
 #[cfg(feature = "program")]
 pub mod program;
 

@@ -36,17 +36,19 @@ pub fn read(source: &[f32], streams: Streams) -> f32 {
 #[target_feature(enable = "avx2,fma,f16c")]
 fn read_streams<const N: usize>(source: &[f32], prefetch: usize) -> f32 {
     let distance = distance(source.len(), 4, N, STEP);
-    let lanes: [&[f32]; N] = std::array::from_fn(|lane| &source[lane * distance..(lane + 1) * distance]);
+    let lanes: [&[[f32; STEP]]; N] =
+        std::array::from_fn(|lane| source[lane * distance..(lane + 1) * distance].as_chunks().0);
     let mut sums = [_mm256_setzero_ps(); N];
-    for at in (0..distance).step_by(STEP) {
+    for at in 0..distance / STEP {
         for (lane, sum) in lanes.iter().zip(&mut sums) {
             if prefetch > 0 {
                 prefetch_step(lane, at, prefetch);
             }
-            // Two sums a step, so that the chain of additions is half as long as the chain of loads.
-            let (a, b) = (load_f32(lane, at), load_f32(lane, at + 8));
-            let (c, d) = (load_f32(lane, at + 16), load_f32(lane, at + 24));
-            *sum = _mm256_add_ps(*sum, _mm256_add_ps(_mm256_add_ps(a, b), _mm256_add_ps(c, d)));
+            let step = &lane[at];
+            let low = _mm256_add_ps(load_f32(step, 0), load_f32(step, 8));
+            let high = _mm256_add_ps(load_f32(step, 16), load_f32(step, 24));
+            // One addition a step in the chain, so that the chain is shorter than the loads take.
+            *sum = _mm256_add_ps(*sum, _mm256_add_ps(low, high));
         }
     }
     let total = sums.into_iter().fold(_mm256_setzero_ps(), |total, sum| _mm256_add_ps(total, sum));
@@ -138,17 +140,14 @@ pub fn fma_peak(rounds: usize, seed: f32) -> (f32, u64) {
 /// and an addition for 32 products, the shortest way AVX2 has to 32-bit sums.
 #[target_feature(enable = "avx2,fma,f16c")]
 pub fn int8_peak(rounds: usize, seed: i8) -> (i32, u64) {
-    const CHAINS: usize = 8;
-    let ones = _mm256_set1_epi16(1);
-    let signed = _mm256_set1_epi8(seed);
-    let mut sums = [_mm256_setzero_si256(); CHAINS];
-    let mut unsigned: [__m256i; CHAINS] = std::array::from_fn(|chain| _mm256_set1_epi8(chain as i8));
+    const CHAINS: usize = 12;
+    let (ones, factor) = (_mm256_set1_epi16(1), _mm256_set1_epi8(seed));
+    let mut sums: [__m256i; CHAINS] = std::array::from_fn(|chain| _mm256_set1_epi32(chain as i32));
     for _ in 0..rounds {
-        for (sum, unsigned) in sums.iter_mut().zip(&mut unsigned) {
-            let products = _mm256_madd_epi16(_mm256_maddubs_epi16(*unsigned, signed), ones);
+        for sum in &mut sums {
+            // The sum's own bytes as operand, so that the compiler cannot multiply once and add many times.
+            let products = _mm256_madd_epi16(_mm256_maddubs_epi16(*sum, factor), ones);
             *sum = _mm256_add_epi32(*sum, products);
-            // A new operand each round, so that the compiler cannot multiply once and add many times.
-            *unsigned = _mm256_xor_si256(*unsigned, *sum);
         }
     }
     let total = sums.into_iter().fold(_mm256_setzero_si256(), |total, sum| _mm256_add_epi32(total, sum));
@@ -439,7 +438,7 @@ fn prefetch<T>(slice: &[T], at: usize, ahead: usize) {
 /// Prefetches the two lines of a step.
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
-fn prefetch_step(slice: &[f32], at: usize, ahead: usize) {
+fn prefetch_step<T>(slice: &[T], at: usize, ahead: usize) {
     prefetch(slice, at, ahead);
     prefetch(slice, at, ahead + 64);
 }

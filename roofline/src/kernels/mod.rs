@@ -6,7 +6,7 @@
 mod matrix;
 mod q8_0;
 pub mod scalar;
-mod stream;
+pub(crate) mod stream;
 mod team;
 
 #[cfg(target_arch = "x86_64")]

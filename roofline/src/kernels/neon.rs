@@ -35,16 +35,17 @@ pub fn read<const DOTPROD: bool>(source: &[f32], streams: Streams) -> f32 {
 #[target_feature(enable = "neon")]
 fn read_streams<const N: usize>(source: &[f32], prefetch: usize) -> f32 {
     let distance = distance(source.len(), 4, N, STEP);
-    let lanes: [&[f32]; N] = std::array::from_fn(|lane| &source[lane * distance..(lane + 1) * distance]);
+    let lanes: [&[[f32; STEP]]; N] =
+        std::array::from_fn(|lane| source[lane * distance..(lane + 1) * distance].as_chunks().0);
     let mut sums = [vdupq_n_f32(0.0); N];
-    for at in (0..distance).step_by(STEP) {
+    for at in 0..distance / STEP {
         for (lane, sum) in lanes.iter().zip(&mut sums) {
             if prefetch > 0 {
                 prefetch_step(lane, at, prefetch);
             }
-            let pairs: [float32x4_t; 4] = std::array::from_fn(|pair| {
-                vaddq_f32(load_f32(lane, at + 8 * pair), load_f32(lane, at + 8 * pair + 4))
-            });
+            let step = &lane[at];
+            let pairs: [float32x4_t; 4] =
+                std::array::from_fn(|pair| vaddq_f32(load_f32(step, 8 * pair), load_f32(step, 8 * pair + 4)));
             let step = vaddq_f32(vaddq_f32(pairs[0], pairs[1]), vaddq_f32(pairs[2], pairs[3]));
             *sum = vaddq_f32(*sum, step);
         }
@@ -455,7 +456,7 @@ fn prefetch<T>(slice: &[T], at: usize, ahead: usize) {
 /// Prefetches the two lines of a step.
 #[target_feature(enable = "neon")]
 #[inline]
-fn prefetch_step(slice: &[f32], at: usize, ahead: usize) {
+fn prefetch_step<T>(slice: &[T], at: usize, ahead: usize) {
     prefetch(slice, at, ahead);
     prefetch(slice, at, ahead + 64);
 }

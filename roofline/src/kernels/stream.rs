@@ -23,7 +23,7 @@ const SKEW: usize = 5 * 4096 + 4 * 64;
 
 /// The distance between `count` streams over `length` elements of `size` bytes, a multiple of `step`
 /// elements. What is left after `count * distance` elements is the tail.
-pub(super) fn distance(length: usize, size: usize, count: usize, step: usize) -> usize {
+pub(crate) fn distance(length: usize, size: usize, count: usize, step: usize) -> usize {
     let share = length / count;
     let skew = SKEW / size;
     let skewed = if count > 1 && share > 32 * skew { share - skew } else { share };

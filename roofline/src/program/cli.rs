@@ -27,6 +27,8 @@ pub enum Command {
     Eval(Eval),
     /// List the contracts that ship with the program, or show one.
     Contracts(Contracts),
+    /// Measure this machine and draw its roofline.
+    Machine(Machine),
     /// Draw saved results again, several in one chart.
     Plot(Plot),
     /// Print a script that completes commands and options in a shell.
@@ -98,6 +100,50 @@ pub struct Contracts {
     /// How to print the result.
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
+}
+
+/// Arguments of `machine`.
+#[derive(Debug, Args)]
+pub struct Machine {
+    /// Forget every saved measurement and do nothing else.
+    #[arg(long)]
+    pub clear_cache: bool,
+    /// How to measure.
+    #[command(flatten)]
+    pub measuring: Measuring,
+    /// How to print the roofs.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+    /// Where else to draw.
+    #[command(flatten)]
+    pub pictures: Pictures,
+}
+
+/// How this machine is measured.
+#[derive(Debug, Args)]
+pub struct Measuring {
+    /// Measure in a few seconds, less exactly.
+    #[arg(long)]
+    pub quick: bool,
+    /// Measure again even if this machine was measured before.
+    #[arg(long)]
+    pub refresh: bool,
+    /// Neither read nor write saved measurements.
+    #[arg(long)]
+    pub no_cache: bool,
+    /// Threads to measure with besides one; by default as many as can run at once.
+    #[arg(long, value_name = "COUNT")]
+    pub threads: Option<usize>,
+    /// Buffers beyond the caches, such as 512MiB; by default eight times the last cache.
+    #[arg(long, value_name = "BYTES", value_parser = size)]
+    pub size: Option<usize>,
+    /// Instruction set to use: scalar, avx2, neon or neon-dotprod; by default the best one.
+    #[arg(long, value_name = "NAME")]
+    pub isa: Option<String>,
+}
+
+fn size(text: &str) -> Result<usize, &'static str> {
+    crate::peaks::parse_size(text).ok_or("a size is a number and B, KiB, MiB or GiB, such as 512MiB")
 }
 
 /// Arguments of `plot`.

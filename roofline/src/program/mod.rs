@@ -7,10 +7,12 @@ mod contract;
 mod contracts;
 mod eval;
 mod expand;
+mod machine;
 mod man;
 mod output;
 mod picture;
 mod plot;
+mod progress;
 mod terminal;
 
 use std::ffi::OsString;
@@ -64,6 +66,7 @@ fn dispatch(cli: cli::Cli) -> Result<Exit, Failure> {
         cli::Command::Expand(args) => expand::run(&args),
         cli::Command::Eval(args) => eval::run(&args),
         cli::Command::Contracts(args) => contracts::run(&args),
+        cli::Command::Machine(args) => machine::run(&args),
         cli::Command::Plot(args) => plot::run(&args),
         cli::Command::Completions(args) => completions::run(&args),
         cli::Command::Man(args) => man::run(&args),

@@ -8,9 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use super::output::{self, Report, Table};
 use super::picture::Pictures;
-use super::{Exit, Failure, cli, terminal};
+use super::{Exit, Failure, cli, machine, terminal};
 use crate::chart::terminal::{Canvas, draw};
 use crate::chart::{Chart, SCHEMA};
+use crate::peaks::{self, Machine};
 
 /// No result is this long; a file that is was not written by this program.
 const LONGEST: u64 = 64 << 20;
@@ -114,6 +115,7 @@ fn read(path: &Path) -> Result<Chart, Failure> {
             }
             Ok(chart)
         }
-        other => Err(Failure(format!("schema {other:?} can't be drawn; {SCHEMA} can"))),
+        peaks::SCHEMA => Ok(machine::chart(&Machine::from_json(&text).map_err(Failure)?)),
+        other => Err(Failure(format!("schema {other:?} can't be drawn; {SCHEMA} and {} can", peaks::SCHEMA))),
     }
 }

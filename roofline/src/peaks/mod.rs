@@ -1,0 +1,495 @@
+//! The measured limits of this machine: how fast memory moves and how fast it calculates, for one thread
+//! and for all, with the settings that reached it. Measured once and kept on disk.
+
+mod buffer;
+mod measure;
+mod store;
+mod system;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use std::{env, fs, io};
+
+use serde::{Deserialize, Serialize};
+
+use crate::isa::{Isa, IsaError};
+
+pub use store::{clear, directory};
+pub use system::{Cache, parse_size};
+
+/// The name of a machine's JSON form.
+pub const SCHEMA: &str = "roofline.machine/1";
+
+/// Names a file with a saved machine to take instead of measuring, so that whatever builds on a machine
+/// can be run again with the same figures.
+pub const SAVED: &str = "ROOFLINE_MACHINE";
+
+/// Best and median this far apart make a warning: something else was running.
+const UNSTEADY: f64 = 1.25;
+
+/// A machine and its roofs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Machine {
+    /// Always [`SCHEMA`].
+    pub schema: String,
+    /// The version that measured it.
+    pub version: String,
+    /// The processor's name.
+    pub cpu: String,
+    /// The instruction set of the kernels.
+    pub isa: String,
+    /// How many threads `all` means.
+    pub threads: usize,
+    /// The data caches, the nearest first; empty when the system does not tell.
+    pub caches: Vec<Cache>,
+    /// Measured in a hurry.
+    pub quick: bool,
+    /// Bytes of the buffers beyond the caches.
+    pub size: usize,
+    /// Roofs of one thread.
+    pub single: Roofs,
+    /// Roofs of all threads.
+    pub all: Roofs,
+    /// What the data sheet would say, as far as the system tells.
+    pub theory: Theory,
+    /// What one should know about these figures.
+    pub notes: Vec<String>,
+}
+
+/// The limits for some number of threads. The figures are the best of all runs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Roofs {
+    /// How many threads.
+    pub threads: usize,
+    /// Reading from memory, GB/s.
+    pub read_gb_s: f64,
+    /// Copying in memory, read and write both counted, GB/s.
+    pub copy_gb_s: f64,
+    /// `a = b + s * c` in memory, three arrays counted, GB/s.
+    pub triad_gb_s: f64,
+    /// f32 multiply-adds, two operations each, GFLOP/s.
+    pub f32_gflops: f64,
+    /// Byte multiply-adds into 32-bit sums, two operations each, Gop/s.
+    pub int8_gops: f64,
+    /// The intensity in FLOP/byte at which reading and f32 take the same time.
+    pub ridge: f64,
+    /// How `read_gb_s` was reached.
+    pub read: Peak,
+    /// How `copy_gb_s` was reached.
+    pub copy: Peak,
+    /// How `triad_gb_s` was reached.
+    pub triad: Peak,
+    /// The runs behind `f32_gflops`.
+    pub f32: Spread,
+    /// The runs behind `int8_gops`.
+    pub int8: Spread,
+    /// The same within the caches.
+    pub levels: Vec<Level>,
+}
+
+/// The limits within one cache level.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Level {
+    /// 1 is the nearest.
+    pub level: u32,
+    /// What one thread walked.
+    pub bytes: usize,
+    /// Reading, GB/s.
+    pub read_gb_s: f64,
+    /// Copying, GB/s.
+    pub copy_gb_s: f64,
+    /// Triad, GB/s.
+    pub triad_gb_s: f64,
+}
+
+/// The setting that won and its runs.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Peak {
+    /// How memory was walked.
+    pub setting: Setting,
+    /// How much the runs differ.
+    pub spread: Spread,
+}
+
+/// How memory is walked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Setting {
+    /// Streams of each thread.
+    pub streams: usize,
+    /// Bytes of software prefetch; 0 for none.
+    pub prefetch: usize,
+    /// Stores that pass the cache by.
+    pub streaming_stores: bool,
+    /// Huge pages.
+    pub huge_pages: bool,
+    /// Where the threads ran.
+    pub placement: Placement,
+}
+
+impl Setting {
+    const PLAIN: Setting = Setting {
+        streams: 1,
+        prefetch: 0,
+        streaming_stores: false,
+        huge_pages: false,
+        placement: Placement::Packed,
+    };
+}
+
+/// Where the threads run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Placement {
+    /// Pinned to the first processors.
+    Packed,
+    /// Pinned, as far apart as possible.
+    Spread,
+    /// Where the system likes.
+    Free,
+}
+
+/// How much the runs of one setting differ.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Spread {
+    /// The best run.
+    pub best: f64,
+    /// The median run.
+    pub median: f64,
+    /// How many runs.
+    pub runs: usize,
+}
+
+impl Spread {
+    /// Sorts the runs.
+    fn of(runs: &mut [f64]) -> Spread {
+        runs.sort_by(f64::total_cmp);
+        Spread {
+            best: runs.last().copied().unwrap_or(0.0),
+            median: runs.get(runs.len() / 2).copied().unwrap_or(0.0),
+            runs: runs.len(),
+        }
+    }
+
+    /// Best and median are so far apart that something else must have been running.
+    pub fn is_unsteady(&self) -> bool {
+        self.best > UNSTEADY * self.median
+    }
+}
+
+/// Limits on paper, as far as the system tells them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Theory {
+    /// The clock the system tells, in GHz.
+    pub clock_ghz: Option<f64>,
+    /// f32 GFLOP/s of one thread at that clock, with two vector multiply-adds a cycle.
+    pub single_f32_gflops: Option<f64>,
+    /// The same for all threads.
+    pub all_f32_gflops: Option<f64>,
+    /// What the memory modules add up to, in GB/s.
+    pub memory_gb_s: Option<f64>,
+}
+
+/// How to measure.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// In a few seconds, less exact.
+    pub quick: bool,
+    /// Measure even if there is a saved measurement.
+    pub refresh: bool,
+    /// Neither read nor write saved measurements.
+    pub no_cache: bool,
+    /// How many threads; as many as can run at once when not given.
+    pub threads: Option<usize>,
+    /// Bytes of the buffers beyond the caches; from the caches when not given.
+    pub size: Option<usize>,
+    /// The instruction set; the best one when not given.
+    pub isa: Option<Isa>,
+}
+
+/// Why a machine could not be measured.
+#[derive(Debug, thiserror::Error)]
+pub enum PeaksError {
+    /// The system gave no memory.
+    #[error(
+        "no memory: {:.1} MiB of buffers were wanted; free some or set a smaller --size", *wanted as f64 / 1048576.0
+    )]
+    Memory {
+        /// Bytes.
+        wanted: usize,
+    },
+    /// The buffers asked for would take too much.
+    #[error(
+        "--size of {:.1} MiB is more than a quarter of the free memory; at most {:.1} MiB can be used now",
+        *wanted as f64 / 1048576.0, *most as f64 / 1048576.0
+    )]
+    Size {
+        /// Bytes asked for.
+        wanted: usize,
+        /// Bytes allowed.
+        most: usize,
+    },
+    /// A number of threads that cannot be.
+    #[error("--threads {found}: must be from 1 to {}", MOST_THREADS)]
+    ThreadCount {
+        /// What was asked for.
+        found: usize,
+    },
+    /// The system gave no threads.
+    #[error("cannot start threads: {0}")]
+    Threads(#[source] io::Error),
+    /// A saved machine that cannot be used.
+    #[error("{}: {reason}", path.display())]
+    Saved {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The instruction set is not there.
+    #[error(transparent)]
+    Isa(#[from] IsaError),
+}
+
+const MOST_THREADS: usize = 4096;
+
+/// What a measurement depends on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Key {
+    cpu: String,
+    isa: String,
+    threads: usize,
+    size: usize,
+    quick: bool,
+    version: String,
+}
+
+impl Machine {
+    fn key(&self) -> Key {
+        Key {
+            cpu: self.cpu.clone(),
+            isa: self.isa.clone(),
+            threads: self.threads,
+            size: self.size,
+            quick: self.quick,
+            version: self.version.clone(),
+        }
+    }
+
+    /// This machine: the saved measurement if there is one, else a new one. `progress` is told what is
+    /// being measured.
+    pub fn this(options: &Options, progress: impl FnMut(&str) + Send) -> Result<Machine, PeaksError> {
+        if let Some(path) = env::var_os(SAVED).map(PathBuf::from) {
+            return Machine::saved(&path);
+        }
+        let system = system::System::detect();
+        let (key, mut notes) = key(options, &system)?;
+        let directory = if options.no_cache { None } else { directory() };
+        let path = directory.map(|directory| store::path(&directory, &key));
+        if let Some(path) = path.as_ref().filter(|_| !options.refresh) {
+            match store::load(path, &key) {
+                store::Lookup::Found(machine) => return Ok(*machine),
+                store::Lookup::Absent => {}
+                store::Lookup::Damaged(reason) => {
+                    notes.push(format!("the saved measurement {} was replaced: {reason}", path.display()));
+                }
+            }
+        }
+        let machine = measure(options, &system, key, notes, progress)?;
+        if let Some(path) = path {
+            // A read-only home is no reason to throw the measurement away.
+            if let Err(error) = store::save(&path, &machine) {
+                let mut machine = machine;
+                machine.notes.push(format!("the measurement was not saved: {}: {error}", path.display()));
+                return Ok(machine);
+            }
+        }
+        Ok(machine)
+    }
+
+    /// A machine from a JSON file.
+    pub fn saved(path: &Path) -> Result<Machine, PeaksError> {
+        let wrong = |reason: String| PeaksError::Saved { path: path.to_owned(), reason };
+        Machine::from_json(&fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?)
+            .map_err(wrong)
+    }
+
+    /// A machine from its JSON form, with figures that make sense.
+    pub fn from_json(text: &str) -> Result<Machine, String> {
+        let machine: Machine = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        if machine.schema != SCHEMA {
+            return Err(format!("schema is `{}`, not `{SCHEMA}`", machine.schema));
+        }
+        for (name, roofs) in [("single", &machine.single), ("all", &machine.all)] {
+            let levels =
+                roofs.levels.iter().flat_map(|level| [level.read_gb_s, level.copy_gb_s, level.triad_gb_s]);
+            let figures = [
+                roofs.read_gb_s,
+                roofs.copy_gb_s,
+                roofs.triad_gb_s,
+                roofs.f32_gflops,
+                roofs.int8_gops,
+                roofs.ridge,
+            ];
+            if let Some(wrong) =
+                figures.into_iter().chain(levels).find(|figure| !(figure.is_finite() && *figure > 0.0))
+            {
+                return Err(format!("`{name}` has the figure {wrong}; all must be above zero"));
+            }
+        }
+        Ok(machine)
+    }
+
+    /// Its JSON form.
+    pub fn to_json(&self) -> String {
+        // Numbers, strings and lists of them always have a JSON form.
+        serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
+    }
+}
+
+/// What to measure, and what was decided on the way.
+fn key(options: &Options, system: &system::System) -> Result<(Key, Vec<String>), PeaksError> {
+    let mut notes = Vec::new();
+    let mib = |bytes: usize| bytes as f64 / 1_048_576.0;
+    let available = system.cpus.len().max(system.parallelism);
+    let threads = options.threads.unwrap_or(system.parallelism);
+    if !(1..=MOST_THREADS).contains(&threads) {
+        return Err(PeaksError::ThreadCount { found: threads });
+    }
+    if options.threads.is_none() && system.parallelism < system.cpus.len() {
+        notes.push(format!(
+            "a CPU quota leaves {} of {} processors; measured with {threads} threads",
+            system.parallelism,
+            system.cpus.len()
+        ));
+    }
+    if threads > available {
+        notes.push(format!("{threads} threads share {available} processors: `all` is not faster for it"));
+    }
+    if !system.huge_pages {
+        notes.push("no huge pages here; measured with normal ones".to_owned());
+    }
+    if system.caches.is_empty() {
+        notes.push(format!("the system tells no cache sizes; {:.0} MiB assumed", mib(system.last_cache())));
+    }
+    let enough = 8 * system.last_cache();
+    // Buffers with normal and with huge pages exist at the same time.
+    let most = system.free_memory.map(|free| free / 8);
+    if let (Some(wanted), Some(most)) = (options.size, most)
+        && wanted > most
+    {
+        return Err(PeaksError::Size { wanted, most });
+    }
+    let size = options.size.unwrap_or_else(|| most.map_or(enough, |most| enough.min(most)));
+    let size = size.max(threads * buffer::HUGE_PAGE);
+    if size < enough {
+        notes.push(format!(
+            "buffers of {:.0} MiB are less than eight times the last cache ({:.0} MiB): part of the data may stay cached",
+            mib(size),
+            mib(system.last_cache())
+        ));
+    }
+    let key = Key {
+        cpu: system.cpu.clone(),
+        isa: options.isa.unwrap_or_else(Isa::detect).name().to_owned(),
+        threads,
+        size,
+        quick: options.quick,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+    };
+    Ok((key, notes))
+}
+
+fn measure(
+    options: &Options,
+    system: &system::System,
+    key: Key,
+    mut notes: Vec<String>,
+    mut progress: impl FnMut(&str) + Send,
+) -> Result<Machine, PeaksError> {
+    let isa = options.isa.unwrap_or_else(Isa::detect);
+    let budget = Duration::from_millis(if options.quick { 320 } else { 2000 });
+    let mut roofs = |threads| {
+        measure::roofs(&measure::Plan { isa, system, threads, size: key.size, budget }, &mut progress)
+    };
+    let single = roofs(1)?;
+    let all = if key.threads == 1 { single.clone() } else { roofs(key.threads)? };
+    let theory = theory(system, isa, key.threads);
+    notes.extend(observations(&single, &all, &theory));
+    Ok(Machine {
+        schema: SCHEMA.to_owned(),
+        version: key.version,
+        cpu: key.cpu,
+        isa: key.isa,
+        threads: key.threads,
+        caches: system.caches.clone(),
+        quick: key.quick,
+        size: key.size,
+        single,
+        all,
+        theory,
+        notes,
+    })
+}
+
+/// Two vector multiply-adds a cycle: 256 bits wide with AVX2, 128 with NEON. Scalar code promises nothing.
+fn theory(system: &system::System, isa: Isa, threads: usize) -> Theory {
+    let flops_a_cycle = match isa.name() {
+        "avx2" => Some(32.0),
+        "neon" | "neon-dotprod" => Some(16.0),
+        _ => None,
+    };
+    let single = system.clock_ghz.zip(flops_a_cycle).map(|(clock, flops)| clock * flops);
+    let cores = threads.min(system.cpus.len().max(1)) as f64;
+    Theory {
+        clock_ghz: system.clock_ghz,
+        single_f32_gflops: single,
+        all_f32_gflops: single.map(|single| single * cores),
+        memory_gb_s: system.memory_gb_s,
+    }
+}
+
+/// What a reader of these figures should be told.
+fn observations(single: &Roofs, all: &Roofs, theory: &Theory) -> Vec<String> {
+    let mut notes = Vec::new();
+    let sets: &[&Roofs] = if single.threads == all.threads { &[single] } else { &[single, all] };
+    for roofs in sets {
+        let threads = roofs.threads;
+        let spreads = [
+            ("read", roofs.read.spread),
+            ("copy", roofs.copy.spread),
+            ("triad", roofs.triad.spread),
+            ("f32", roofs.f32),
+            ("int8", roofs.int8),
+        ];
+        for (name, spread) in spreads.into_iter().filter(|(_, spread)| spread.is_unsteady()) {
+            notes.push(format!(
+                "warning: {name} with {threads} thread(s) is unsteady, best {:.1} and median {:.1}: is something else running?",
+                spread.best, spread.median
+            ));
+        }
+    }
+    if let (Some(paper), Some(clock)) = (theory.single_f32_gflops, theory.clock_ghz)
+        && single.f32_gflops > paper
+    {
+        notes.push(format!(
+            "f32 reaches {:.0} % of what {clock:.2} GHz allows ({paper:.0} GFLOP/s a thread): that is the base clock, and it ran faster",
+            100.0 * single.f32_gflops / paper
+        ));
+    }
+    if let Some(paper) = theory.memory_gb_s
+        && all.read_gb_s > paper
+    {
+        notes.push(format!(
+            "reading reaches {:.1} GB/s, more than the memory modules have ({paper:.1} GB/s): part of the data came from a cache",
+            all.read_gb_s
+        ));
+    }
+    notes
+}

@@ -1,0 +1,82 @@
+//! Measured machines on disk, so that one measurement serves many commands.
+
+use std::path::{Path, PathBuf};
+use std::{env, fs, io};
+
+use super::{Key, Machine};
+
+/// Where the platform keeps caches; none when it does not say.
+pub fn directory() -> Option<PathBuf> {
+    let from = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let base = if cfg!(windows) {
+        from("LOCALAPPDATA")
+    } else if cfg!(target_os = "macos") {
+        from("HOME").map(|home| home.join("Library/Caches"))
+    } else {
+        from("XDG_CACHE_HOME").or_else(|| from("HOME").map(|home| home.join(".cache")))
+    };
+    base.map(|base| base.join("roofline"))
+}
+
+/// What the cache had.
+pub(super) enum Lookup {
+    /// This machine, measured before.
+    Found(Box<Machine>),
+    /// Nothing.
+    Absent,
+    /// A file that is no machine, or not this one.
+    Damaged(String),
+}
+
+/// The file for this key.
+pub(super) fn path(directory: &Path, key: &Key) -> PathBuf {
+    let quick = if key.quick { "-quick" } else { "" };
+    let name = format!("{}-{}-{}t-{}b{quick}-{}", key.cpu, key.isa, key.threads, key.size, key.version);
+    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '.' { c.to_ascii_lowercase() } else { '-' };
+    directory.join(format!("machine-{}.json", name.chars().map(plain).collect::<String>()))
+}
+
+pub(super) fn load(path: &Path, key: &Key) -> Lookup {
+    let text = match fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Lookup::Absent,
+        Err(error) => return Lookup::Damaged(error.to_string()),
+    };
+    match Machine::from_json(&text) {
+        Ok(machine) if machine.key() == *key => Lookup::Found(Box::new(machine)),
+        Ok(_) => Lookup::Damaged("it is about another machine".to_owned()),
+        Err(error) => Lookup::Damaged(error),
+    }
+}
+
+/// Writes beside the file and renames, so that nobody ever reads half of it.
+pub(super) fn save(path: &Path, machine: &Machine) -> io::Result<()> {
+    if let Some(directory) = path.parent() {
+        fs::create_dir_all(directory)?;
+    }
+    let beside = path.with_extension(format!("{}.part", std::process::id()));
+    let written = fs::write(&beside, machine.to_json()).and_then(|()| fs::rename(&beside, path));
+    if written.is_err() {
+        // The error that matters is the first one.
+        let _ = fs::remove_file(&beside);
+    }
+    written
+}
+
+/// Removes every measured machine and says how many there were.
+pub fn clear(directory: &Path) -> io::Result<usize> {
+    let entries = match fs::read_dir(directory) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
+        Err(error) => return Err(error),
+    };
+    let mut removed = 0;
+    for entry in entries {
+        let entry = entry?;
+        if entry.file_name().to_string_lossy().starts_with("machine-") {
+            fs::remove_file(entry.path())?;
+            removed += 1;
+        }
+    }
+    Ok(removed)
+}

@@ -1,0 +1,256 @@
+//! What the system tells about itself: processor, caches, memory, where threads may run.
+//! Everything here may be unknown; nothing here measures.
+
+use std::path::Path;
+use std::{fs, thread};
+
+use serde::{Deserialize, Serialize};
+
+/// A data cache as one core sees it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cache {
+    /// 1 is the nearest.
+    pub level: u32,
+    /// Its size.
+    pub bytes: usize,
+    /// How many of the processors share it.
+    pub shared_by: usize,
+}
+
+/// What the system allows and has.
+#[derive(Clone, Debug)]
+pub(super) struct System {
+    pub cpu: String,
+    pub caches: Vec<Cache>,
+    /// The processors this process may run on.
+    pub cpus: Vec<usize>,
+    /// How many threads can run at once: fewer than `cpus` under a quota.
+    pub parallelism: usize,
+    pub free_memory: Option<usize>,
+    pub huge_pages: bool,
+    /// The clock the system tells, in GHz.
+    pub clock_ghz: Option<f64>,
+    /// The sum of the memory modules' bandwidth in GB/s.
+    pub memory_gb_s: Option<f64>,
+}
+
+impl System {
+    pub fn detect() -> System {
+        let cpus = allowed_cpus();
+        let first = cpus.first().copied().unwrap_or(0);
+        System {
+            cpu: cpu_name(),
+            caches: caches(&Path::new("/sys/devices/system/cpu").join(format!("cpu{first}/cache"))),
+            parallelism: thread::available_parallelism().map_or(1, usize::from),
+            cpus,
+            free_memory: free_memory(),
+            huge_pages: fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled")
+                .is_ok_and(|modes| !modes.contains("[never]")),
+            clock_ghz: clock_ghz(first),
+            memory_gb_s: memory_modules(Path::new("/sys/firmware/dmi/entries")),
+        }
+    }
+
+    /// The size of the last cache; what is common today if the system does not tell.
+    pub fn last_cache(&self) -> usize {
+        self.caches.iter().map(|cache| cache.bytes).max().unwrap_or(32 << 20)
+    }
+}
+
+fn cpu_name() -> String {
+    let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let field = |name: &str| {
+        let line = info.lines().find(|line| line.split(':').next().is_some_and(|key| key.trim() == name))?;
+        line.split(':').nth(1).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
+    };
+    let model = || {
+        fs::read_to_string("/proc/device-tree/model")
+            .ok()
+            .map(|name| name.trim_matches(['\0', '\n']).to_owned())
+    };
+    let arm = || Some(format!("Arm implementer {} part {}", field("CPU implementer")?, field("CPU part")?));
+    let name = field("model name").or_else(model).or_else(arm);
+    name.or_else(|| ask("machdep.cpu.brand_string"))
+        .unwrap_or_else(|| format!("unknown {}", std::env::consts::ARCH))
+}
+
+/// A value of `sysctl`, on the systems that have it instead of `/proc`.
+fn ask(key: &str) -> Option<String> {
+    if !cfg!(target_os = "macos") {
+        return None;
+    }
+    let output = std::process::Command::new("sysctl").args(["-n", key]).output().ok()?;
+    Some(String::from_utf8(output.stdout).ok()?.trim().to_owned()).filter(|value| !value.is_empty())
+}
+
+fn caches(directory: &Path) -> Vec<Cache> {
+    let entries =
+        fs::read_dir(directory).map(|entries| entries.flatten().collect::<Vec<_>>()).unwrap_or_default();
+    let mut caches: Vec<Cache> = entries.iter().filter_map(|entry| cache(&entry.path())).collect();
+    if caches.is_empty() {
+        let size = |key| ask(key).and_then(|value| value.parse().ok()).filter(|&bytes: &usize| bytes > 0);
+        let known = [(1, "hw.l1dcachesize"), (2, "hw.l2cachesize"), (3, "hw.l3cachesize")];
+        caches = known
+            .into_iter()
+            .filter_map(|(level, key)| Some(Cache { level, bytes: size(key)?, shared_by: 1 }))
+            .collect();
+    }
+    caches.sort_by_key(|cache| cache.level);
+    caches
+}
+
+fn cache(directory: &Path) -> Option<Cache> {
+    let read = |name: &str| Some(fs::read_to_string(directory.join(name)).ok()?.trim().to_owned());
+    if read("type")? == "Instruction" {
+        return None;
+    }
+    let bytes = parse_size(&read("size")?)?;
+    let shared_by = read("shared_cpu_list").map_or(1, |list| cpu_list(&list).len().max(1));
+    Some(Cache { level: read("level")?.parse().ok()?, bytes, shared_by }).filter(|cache| cache.bytes > 0)
+}
+
+/// `512K`, `32M`, `1.5GiB`, `4096`: a size with a binary unit.
+pub fn parse_size(text: &str) -> Option<usize> {
+    let text = text.trim();
+    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let shift = match unit.trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 0,
+        "k" | "kb" | "kib" => 10,
+        "m" | "mb" | "mib" => 20,
+        "g" | "gb" | "gib" => 30,
+        _ => return None,
+    };
+    let bytes = number.parse::<f64>().ok()? * f64::from(1u32 << shift);
+    (bytes.is_finite() && bytes >= 1.0 && bytes < 2f64.powi(53)).then_some(bytes as usize)
+}
+
+/// `0-3,8`: a list of processors as the kernel writes it.
+fn cpu_list(text: &str) -> Vec<usize> {
+    text.trim()
+        .split(',')
+        .filter_map(|part| {
+            let (from, to) = part.split_once('-').unwrap_or((part, part));
+            Some((from.trim().parse::<usize>().ok()?, to.trim().parse::<usize>().ok()?))
+        })
+        .flat_map(|(from, to)| from..=to.min(from.saturating_add(4096)))
+        .collect()
+}
+
+/// What is free, the container's limit included.
+fn free_memory() -> Option<usize> {
+    let info = fs::read_to_string("/proc/meminfo").ok();
+    let available = info.as_deref().and_then(|info| {
+        let line = info.lines().find(|line| line.starts_with("MemAvailable:"))?;
+        Some(line.split_whitespace().nth(1)?.parse::<usize>().ok()? << 10)
+    });
+    let number = |path: &str| fs::read_to_string(path).ok()?.trim().parse::<usize>().ok();
+    let limit = number("/sys/fs/cgroup/memory.max");
+    let left = limit.map(|limit| limit.saturating_sub(number("/sys/fs/cgroup/memory.current").unwrap_or(0)));
+    let physical = || ask("hw.memsize")?.parse::<usize>().ok().map(|bytes| bytes / 2);
+    [available, left].into_iter().flatten().min().or_else(physical)
+}
+
+fn clock_ghz(cpu: usize) -> Option<f64> {
+    let path = format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/cpuinfo_max_freq");
+    let maximum = fs::read_to_string(path).ok().and_then(|text| text.trim().parse::<f64>().ok());
+    let told = || {
+        let info = fs::read_to_string("/proc/cpuinfo").ok()?;
+        let line = info.lines().find(|line| line.starts_with("cpu MHz"))?;
+        line.split(':').nth(1)?.trim().parse::<f64>().ok()
+    };
+    maximum.map(|khz| khz / 1e6).or_else(|| told().map(|mhz| mhz / 1e3)).filter(|ghz| *ghz > 0.0)
+}
+
+/// The memory modules that the firmware lists (SMBIOS type 17): transfers a second times width. Readable
+/// by the administrator only. Two modules on one channel count twice, so this is an upper limit.
+fn memory_modules(entries: &Path) -> Option<f64> {
+    let modules = fs::read_dir(entries).ok()?.flatten();
+    let modules = modules.filter(|entry| entry.file_name().to_string_lossy().starts_with("17-"));
+    let total: f64 = modules.filter_map(|entry| module_gb_s(&fs::read(entry.path().join("raw")).ok()?)).sum();
+    (total > 0.0).then_some(total)
+}
+
+fn module_gb_s(raw: &[u8]) -> Option<f64> {
+    let word = |at: usize| Some(u16::from_le_bytes([*raw.get(at)?, *raw.get(at + 1)?]));
+    let (width, size) = (word(0x0a)?, word(0x0c)?);
+    let speed = word(0x20).filter(|speed| *speed != 0).or_else(|| word(0x15))?;
+    let known = |value: u16| value != 0 && value != u16::MAX;
+    (known(width) && known(speed) && size != 0).then(|| f64::from(width) / 8.0 * f64::from(speed) / 1e3)
+}
+
+#[cfg(target_os = "linux")]
+fn allowed_cpus() -> Vec<usize> {
+    // SAFETY: a `cpu_set_t` is an array of integers, for which zeros are a value.
+    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    // SAFETY: `set` is writable and its size is the one given; 0 names this thread.
+    let failed = unsafe { libc::sched_getaffinity(0, size_of_val(&set), &mut set) } != 0;
+    // SAFETY: every index is below the number of bits in the set.
+    let allowed = |cpu: &usize| unsafe { libc::CPU_ISSET(*cpu, &set) };
+    if failed { Vec::new() } else { (0..libc::CPU_SETSIZE as usize).filter(allowed).collect() }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn allowed_cpus() -> Vec<usize> {
+    Vec::new()
+}
+
+/// Keeps this thread on one processor, or lets it go where it may. Best effort: where the system has no
+/// such call, threads run where it likes.
+#[cfg(target_os = "linux")]
+pub(super) fn pin(cpus: &[usize]) {
+    // SAFETY: as in `allowed_cpus`.
+    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    for &cpu in cpus.iter().filter(|&&cpu| cpu < libc::CPU_SETSIZE as usize) {
+        // SAFETY: the index is below the number of bits in the set.
+        unsafe { libc::CPU_SET(cpu, &mut set) };
+    }
+    // SAFETY: `set` is readable and its size is the one given; 0 names this thread.
+    unsafe { libc::sched_setaffinity(0, size_of_val(&set), &set) };
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn pin(_: &[usize]) {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_binary_units() {
+        assert_eq!(parse_size("512K"), Some(512 << 10));
+        assert_eq!(parse_size("32M"), Some(32 << 20));
+        assert_eq!(parse_size("1.5 GiB"), Some(3 << 29));
+        assert_eq!(parse_size("4096"), Some(4096));
+        for wrong in ["", "M", "-1", "1T", "0", "nan", "1e99", "12 parsecs", "99999999999999999G"] {
+            assert_eq!(parse_size(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn lists_of_processors_are_read_as_the_kernel_writes_them() {
+        assert_eq!(cpu_list("0-2,8"), [0, 1, 2, 8]);
+        assert_eq!(cpu_list("5\n"), [5]);
+        assert!(cpu_list("").is_empty() && cpu_list("x-y").is_empty());
+        assert!(cpu_list("0-99999999999").len() <= 4097);
+    }
+
+    #[test]
+    fn a_memory_module_is_read_from_its_firmware_entry() {
+        let mut raw = vec![0u8; 0x28];
+        raw[0x0a..0x0c].copy_from_slice(&64u16.to_le_bytes());
+        raw[0x0c..0x0e].copy_from_slice(&0x7fffu16.to_le_bytes());
+        raw[0x20..0x22].copy_from_slice(&3200u16.to_le_bytes());
+        assert_eq!(module_gb_s(&raw), Some(25.6));
+        raw[0x0c..0x0e].fill(0);
+        assert_eq!(module_gb_s(&raw), None, "an empty slot has no bandwidth");
+        assert_eq!(module_gb_s(&raw[..8]), None);
+    }
+
+    #[test]
+    fn the_running_system_has_a_processor_and_a_thread() {
+        let system = System::detect();
+        assert!(!system.cpu.is_empty() && system.parallelism > 0 && system.last_cache() > 0);
+    }
+}
