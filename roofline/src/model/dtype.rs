@@ -2,19 +2,26 @@
 
 use std::fmt;
 
+use crate::contracts::quantization::formats::{self, Formats};
+
 macro_rules! dtypes {
-    ($($variant:ident $name:literal $ggml:expr, $block:literal $bytes:literal;)*) => {
+    (
+        ggml { $($variant:ident $name:literal $format:ident;)* }
+        others { $($other:ident $other_name:literal $block:literal $bytes:literal;)* }
+    ) => {
         /// The type of a tensor's elements.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[allow(missing_docs, reason = "the names are those of the formats")]
         pub enum Dtype {
             $($variant,)*
+            $($other,)*
             /// A number the table does not know; its size is not known either.
             Unknown(u32),
         }
 
         const TABLE: &[Row] = &[
-            $(Row { dtype: Dtype::$variant, name: $name, ggml: $ggml, block: $block, bytes: $bytes },)*
+            $(Row::of(Dtype::$variant, $name, &formats::$format),)*
+            $(Row { dtype: Dtype::$other, name: $other_name, ggml: None, block: $block, bytes: $bytes },)*
         ];
     };
 }
@@ -27,58 +34,75 @@ struct Row {
     bytes: u64,
 }
 
+impl Row {
+    const fn of(dtype: Dtype, name: &'static str, format: &Formats) -> Row {
+        Row {
+            dtype,
+            name,
+            ggml: Some(format.ggml as u32),
+            block: format.block_weights as u64,
+            bytes: format.block_bytes as u64,
+        }
+    }
+}
+
+// ggml's types are those of the contract quantization-v1; the others are not block formats of ggml.
 dtypes! {
-    F32 "F32" Some(0), 1 4;
-    F16 "F16" Some(1), 1 2;
-    Q4_0 "Q4_0" Some(2), 32 18;
-    Q4_1 "Q4_1" Some(3), 32 20;
-    Q5_0 "Q5_0" Some(6), 32 22;
-    Q5_1 "Q5_1" Some(7), 32 24;
-    Q8_0 "Q8_0" Some(8), 32 34;
-    Q8_1 "Q8_1" Some(9), 32 36;
-    Q2K "Q2_K" Some(10), 256 84;
-    Q3K "Q3_K" Some(11), 256 110;
-    Q4K "Q4_K" Some(12), 256 144;
-    Q5K "Q5_K" Some(13), 256 176;
-    Q6K "Q6_K" Some(14), 256 210;
-    Q8K "Q8_K" Some(15), 256 292;
-    Iq2Xxs "IQ2_XXS" Some(16), 256 66;
-    Iq2Xs "IQ2_XS" Some(17), 256 74;
-    Iq3Xxs "IQ3_XXS" Some(18), 256 98;
-    Iq1S "IQ1_S" Some(19), 256 50;
-    Iq4Nl "IQ4_NL" Some(20), 32 18;
-    Iq3S "IQ3_S" Some(21), 256 110;
-    Iq2S "IQ2_S" Some(22), 256 82;
-    Iq4Xs "IQ4_XS" Some(23), 256 136;
-    I8 "I8" Some(24), 1 1;
-    I16 "I16" Some(25), 1 2;
-    I32 "I32" Some(26), 1 4;
-    I64 "I64" Some(27), 1 8;
-    F64 "F64" Some(28), 1 8;
-    Iq1M "IQ1_M" Some(29), 256 56;
-    Bf16 "BF16" Some(30), 1 2;
-    Tq1_0 "TQ1_0" Some(34), 256 54;
-    Tq2_0 "TQ2_0" Some(35), 256 66;
-    Mxfp4 "MXFP4" Some(39), 32 17;
-    Nvfp4 "NVFP4" Some(40), 64 36;
-    Q1_0 "Q1_0" Some(41), 128 18;
-    Q2_0 "Q2_0" Some(42), 64 18;
-    Bool "BOOL" None, 1 1;
-    U8 "U8" None, 1 1;
-    U16 "U16" None, 1 2;
-    U32 "U32" None, 1 4;
-    U64 "U64" None, 1 8;
-    C64 "C64" None, 1 8;
-    F8E5M2 "F8_E5M2" None, 1 1;
-    F8E4M3 "F8_E4M3" None, 1 1;
-    F8E8M0 "F8_E8M0" None, 1 1;
-    F8E4M3Fnuz "F8_E4M3FNUZ" None, 1 1;
-    F8E5M2Fnuz "F8_E5M2FNUZ" None, 1 1;
-    F6E2M3 "F6_E2M3" None, 4 3;
-    F6E3M2 "F6_E3M2" None, 4 3;
-    F4 "F4" None, 2 1;
-    AprQ4 "APR_Q4" None, 32 18;
-    AprQ8 "APR_Q8" None, 1 1;
+    ggml {
+        F32 "F32" F32;
+        F16 "F16" F16;
+        Q4_0 "Q4_0" Q4_0;
+        Q4_1 "Q4_1" Q4_1;
+        Q5_0 "Q5_0" Q5_0;
+        Q5_1 "Q5_1" Q5_1;
+        Q8_0 "Q8_0" Q8_0;
+        Q8_1 "Q8_1" Q8_1;
+        Q2K "Q2_K" Q2_K;
+        Q3K "Q3_K" Q3_K;
+        Q4K "Q4_K" Q4_K;
+        Q5K "Q5_K" Q5_K;
+        Q6K "Q6_K" Q6_K;
+        Q8K "Q8_K" Q8_K;
+        Iq2Xxs "IQ2_XXS" IQ2_XXS;
+        Iq2Xs "IQ2_XS" IQ2_XS;
+        Iq3Xxs "IQ3_XXS" IQ3_XXS;
+        Iq1S "IQ1_S" IQ1_S;
+        Iq4Nl "IQ4_NL" IQ4_NL;
+        Iq3S "IQ3_S" IQ3_S;
+        Iq2S "IQ2_S" IQ2_S;
+        Iq4Xs "IQ4_XS" IQ4_XS;
+        I8 "I8" I8;
+        I16 "I16" I16;
+        I32 "I32" I32;
+        I64 "I64" I64;
+        F64 "F64" F64;
+        Iq1M "IQ1_M" IQ1_M;
+        Bf16 "BF16" BF16;
+        Tq1_0 "TQ1_0" TQ1_0;
+        Tq2_0 "TQ2_0" TQ2_0;
+        Mxfp4 "MXFP4" MXFP4;
+        Nvfp4 "NVFP4" NVFP4;
+        Q1_0 "Q1_0" Q1_0;
+        Q2_0 "Q2_0" Q2_0;
+    }
+    others {
+        Bool "BOOL" 1 1;
+        U8 "U8" 1 1;
+        U16 "U16" 1 2;
+        U32 "U32" 1 4;
+        U64 "U64" 1 8;
+        C64 "C64" 1 8;
+        F8E5M2 "F8_E5M2" 1 1;
+        F8E4M3 "F8_E4M3" 1 1;
+        F8E8M0 "F8_E8M0" 1 1;
+        F8E4M3Fnuz "F8_E4M3FNUZ" 1 1;
+        F8E5M2Fnuz "F8_E5M2FNUZ" 1 1;
+        F6E2M3 "F6_E2M3" 4 3;
+        F6E3M2 "F6_E3M2" 4 3;
+        F4 "F4" 2 1;
+        AprQ4 "APR_Q4" 32 18;
+        AprQ8 "APR_Q8" 1 1;
+    }
 }
 
 /// What a ggml type number stands for.

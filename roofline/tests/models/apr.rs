@@ -3,6 +3,8 @@
 use roofline::model::readers::apr as read;
 use roofline::model::{Dtype, Place};
 
+use crate::checks::crc32;
+
 /// An APR file to be, with what the header says apart from what there is.
 #[derive(Clone)]
 struct Apr {
@@ -54,7 +56,7 @@ impl Apr {
         out.resize(64, 0);
         change(&mut out);
         let covered: Vec<u8> = [&out[..40], &out[44..64]].concat();
-        out[40..44].copy_from_slice(&crc32(&covered).to_le_bytes());
+        out[40..44].copy_from_slice(&crc32(covered.iter()).to_le_bytes());
         out.extend(&self.metadata);
         out.resize(index_offset, 0);
         out.extend(index);
@@ -67,17 +69,6 @@ impl Apr {
     }
 }
 
-fn crc32(bytes: &[u8]) -> u32 {
-    let mut crc = u32::MAX;
-    for byte in bytes {
-        crc ^= u32::from(*byte);
-        for _ in 0..8 {
-            crc = if crc & 1 == 1 { (crc >> 1) ^ 0xedb8_8320 } else { crc >> 1 };
-        }
-    }
-    !crc
-}
-
 #[track_caller]
 fn refusal(bytes: &[u8]) -> String {
     read(bytes).expect_err("must be refused").to_string()
@@ -85,7 +76,7 @@ fn refusal(bytes: &[u8]) -> String {
 
 #[test]
 fn the_checksum_is_the_usual_one() {
-    assert_eq!(crc32(b"123456789"), 0xcbf4_3926);
+    assert_eq!(crc32(b"123456789".iter()), 0xcbf4_3926);
 }
 
 #[test]

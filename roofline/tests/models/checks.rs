@@ -65,7 +65,8 @@ fn operations(architecture: &Architecture, tensors: &[Tensor]) {
     assert!(seen.into_iter().all(|seen| seen), "a tensor without an operation");
 }
 
-fn crc32<'a>(bytes: impl Iterator<Item = &'a u8>) -> u32 {
+/// CRC-32 as in IEEE 802.3.
+pub fn crc32<'a>(bytes: impl Iterator<Item = &'a u8>) -> u32 {
     !bytes.fold(!0, |crc, byte| {
         (0..8).fold(crc ^ u32::from(*byte), |crc, _| (crc >> 1) ^ if crc & 1 == 1 { 0xedb8_8320 } else { 0 })
     })
