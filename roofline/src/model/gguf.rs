@@ -15,6 +15,8 @@ pub const MAGIC: [u8; 4] = *b"GGUF";
 
 const MOST_DIMS: u32 = 4;
 const DEFAULT_ALIGNMENT: u64 = 32;
+/// The longest key the format allows, and the longest text worth keeping.
+const MOST_TEXT: u64 = 65535;
 
 /// What the front of one GGUF file says.
 #[derive(Clone, Debug)]
@@ -46,6 +48,8 @@ pub enum Value {
     Bool(bool),
     /// Text.
     Text(String),
+    /// Text too long to be a property of the model, such as a whole tokenizer; only its length is kept.
+    LongText(u64),
     /// An array: how many elements, and the elements themselves when they are whole numbers or truth
     /// values and few enough to be one per layer.
     Array {
@@ -72,6 +76,9 @@ impl Metadata {
         match self.get(key) {
             None => Ok(None),
             Some(Value::Text(text)) => Ok(Some(text)),
+            Some(Value::LongText(length)) => {
+                Err(Fault::field(key, format!("must have at most {MOST_TEXT} bytes, but has {length}")))
+            }
             Some(_) => Err(Fault::field(key, "must be a string")),
         }
     }
@@ -140,9 +147,7 @@ fn read_metadata(cursor: &mut Cursor, count: u64) -> Result<Metadata, Fault> {
     let mut metadata = BTreeMap::new();
     for index in 0..count {
         let start = cursor.position();
-        let length = cursor.u64("the length of a metadata key")?;
-        let key = cursor
-            .text(length, "a metadata key")
+        let key = read_name(cursor, "a metadata key")
             .map_err(|fault| Fault { what: format!("key {index} of {count}: {}", fault.what), ..fault })?;
         let value = read_value(cursor).map_err(|fault| Fault {
             what: format!("key {index} of {count}, {}: {}", quoted(key), fault.what),
@@ -155,12 +160,23 @@ fn read_metadata(cursor: &mut Cursor, count: u64) -> Result<Metadata, Fault> {
     Ok(Metadata(metadata))
 }
 
+fn read_name<'a>(cursor: &mut Cursor<'a>, what: &str) -> Result<&'a str, Fault> {
+    let start = cursor.position();
+    match cursor.u64("the length of a name")? {
+        length @ 0..=MOST_TEXT => cursor.text(length, what),
+        length => {
+            Err(Fault::byte(start, format!("{what} of {length} bytes, but at most {MOST_TEXT} are allowed")))
+        }
+    }
+}
+
 fn read_value(cursor: &mut Cursor) -> Result<Value, Fault> {
     let kind = Kind::read(cursor)?;
     match kind {
         Kind::Text => {
             let length = cursor.u64("a string's length")?;
-            Ok(Value::Text(cursor.text(length, "a string")?.to_owned()))
+            let text = cursor.text(length, "a string")?;
+            Ok(if length > MOST_TEXT { Value::LongText(length) } else { Value::Text(text.to_owned()) })
         }
         Kind::Array => read_array(cursor),
         Kind::Float(width) => Ok(Value::Float(match width {
@@ -282,9 +298,7 @@ fn read_infos(cursor: &mut Cursor, count: u64) -> Result<Vec<Info>, Fault> {
     let mut names = HashSet::with_capacity(likely);
     for index in 0..count {
         let start = cursor.position();
-        let length = cursor.u64("the length of a tensor's name")?;
-        let name = cursor
-            .text(length, "a tensor's name")
+        let name = read_name(cursor, "a tensor's name")
             .map_err(|fault| Fault { what: format!("tensor {index} of {count}: {}", fault.what), ..fault })?;
         let info = read_info(cursor, start, name).map_err(|fault| Fault {
             what: format!("tensor {index} of {count}, {}: {}", quoted(name), fault.what),

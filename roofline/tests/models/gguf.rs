@@ -107,7 +107,7 @@ fn claims_of_huge_lengths_are_refused_without_believing_them() {
         let mut bytes = small().build();
         bytes[24..32].copy_from_slice(&count.to_le_bytes());
         let message = refusal(&bytes);
-        assert!(message.starts_with("at byte 32: key 0 of 8: a metadata key needs"), "{message}");
+        assert!(message.starts_with("at byte 24: key 0 of 8: a metadata key of "), "{message}");
     }
     for kind in [0u32, 1, 4, 6, 7, 8, 10, 12] {
         let array = [&kind.to_le_bytes()[..], &(1u64 << 60).to_le_bytes()].concat();
@@ -199,6 +199,18 @@ fn names_and_keys_are_unique_and_utf8() {
     assert!(refusal(&bad.build()).contains("key 0 of 8: a metadata key is not UTF-8"));
     let bad = Gguf::new().key("k", Value::Raw(8, [&1u64.to_le_bytes()[..], b"\xff"].concat()));
     assert!(refusal(&bad.build()).contains("\"k\": a string is not UTF-8"));
+}
+
+#[test]
+fn long_texts_are_measured_but_not_kept() {
+    let gguf = |length| Gguf::new().key("general.architecture", "x".repeat(length).as_str());
+    let short = read(&gguf(65535).build()).unwrap();
+    assert_eq!(short.metadata.text("general.architecture").unwrap().map(str::len), Some(65535));
+    let long = read(&gguf(65536).build()).unwrap();
+    let message = long.metadata.text("general.architecture").unwrap_err().to_string();
+    assert_eq!(message, "`general.architecture`: must have at most 65535 bytes, but has 65536");
+    let message = refusal(&Gguf::new().key(&"k".repeat(65536), 1).build());
+    assert!(message.contains("a metadata key of 65536 bytes, but at most 65535 are allowed"), "{message}");
 }
 
 #[test]
