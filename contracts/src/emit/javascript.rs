@@ -139,19 +139,12 @@ impl Translator<'_> {
             Kind::Binary(operator, a, b) => {
                 let (a, b) = (self.node(*a), self.node(*b));
                 let symbol = match operator {
-                    Binary::Add => "+",
-                    Binary::Subtract => "-",
-                    Binary::Multiply => "*",
-                    Binary::Divide => "/",
-                    Binary::Less => "<",
-                    Binary::LessEqual => "<=",
-                    Binary::Greater => ">",
-                    Binary::GreaterEqual => ">=",
                     Binary::Equal | Binary::Iff => "===",
                     Binary::NotEqual => "!==",
                     Binary::And => "&&",
                     Binary::Or => "||",
                     Binary::Implies => return format!("!{a} || {b}"),
+                    shared => shared.symbol(),
                 };
                 format!("{a} {symbol} {b}")
             }

@@ -20,6 +20,13 @@ pub struct WhatIf {
     pub module: String,
     /// What can be moved.
     pub sliders: Vec<Slider>,
+    /// What all operations have in common.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub inputs: BTreeMap<String, f64>,
+    /// The name under which the equations get the bandwidth of the chosen roof, in GB/s.
+    pub bandwidth: String,
+    /// The name under which they get its peak, in GFLOP/s.
+    pub compute: String,
     /// How to compute an operation; most operations share one.
     pub recipes: Vec<Recipe>,
     /// The operations that move.
@@ -43,8 +50,8 @@ pub struct Slider {
     pub start: f64,
 }
 
-/// Calls in order, and which of their results place the point. An argument is an input of the operation, a slider's
-/// quantity, an earlier result, or a figure of the roof: `bandwidth_gb_s`, `compute_gflop_s`.
+/// Calls in order, and which of their results place the point. An argument is an input of the operation or of all, a
+/// slider's quantity, an earlier result, or a figure of the roof.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Recipe {
@@ -72,6 +79,29 @@ pub struct Step {
     pub function: String,
     /// The names of what it is called with.
     pub arguments: Vec<String>,
+}
+
+#[cfg(feature = "program")]
+impl Step {
+    /// The call of an equation or a classifier of a contract with what it is a function of; none when the contract has
+    /// no such thing. The result is called as the equation is.
+    pub fn of(contract: &roofline_contracts::contract::Contract, called: &str) -> Option<Step> {
+        use roofline_contracts::emit::{javascript, rust};
+        let equation = contract.equations.iter().find(|equation| equation.name == called);
+        let classifier = contract.classifiers.iter().find(|classifier| classifier.name == called);
+        let operands = match (equation, classifier) {
+            (Some(equation), _) => equation.expression.operands.clone(),
+            (None, Some(classifier)) => rust::classifier_operands(classifier),
+            (None, None) => return None,
+        };
+        let arguments = operands.into_iter().map(|(name, _)| name).collect();
+        Some(Step { result: called.into(), function: javascript::name(called), arguments })
+    }
+
+    /// The same call with another name for its result.
+    pub fn named(self, result: &str) -> Step {
+        Step { result: result.into(), ..self }
+    }
 }
 
 /// An operation that moves.
@@ -196,71 +226,106 @@ fn lines(chart: &Chart) -> Vec<Line> {
         .collect()
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "program"))]
 mod tests {
-    use super::super::sample;
+    use super::super::{Bound, sample};
     use super::*;
 
-    /// Two sliders over the plainest equations that move a point along both axes.
-    fn what_if(chart: &Chart) -> WhatIf {
-        let step = |result: &str, function: &str, arguments: &[&str]| Step {
-            result: result.into(),
-            function: function.into(),
-            arguments: arguments.iter().map(|name| (*name).into()).collect(),
+    /// Dense layers of three sizes, moved by the batch through the equations of the contract.
+    fn what_if() -> (Chart, WhatIf) {
+        let source = roofline_contracts::library::built_in("layer-roofline-v1").expect("it is built in");
+        let contract = roofline_contracts::compile(source).contract.expect("it has no mistakes");
+        let step = |called: &str| Step::of(&contract, called).expect("the contract has it");
+        let recipe = Recipe {
+            steps: vec![
+                step("dense_flops").named("flops"),
+                step("dense_bytes").named("bytes"),
+                step("arithmetic_intensity"),
+                step("ridge_point"),
+                step("attainable"),
+                step("memory_time"),
+                step("compute_time"),
+                step("least_time"),
+                step("bound"),
+            ],
+            intensity: "arithmetic_intensity".into(),
+            performance: "attainable".into(),
+            time: Some("least_time".into()),
+            bound: Some("bound".into()),
         };
-        let slider = |quantity: &str, stops: &[f64]| Slider {
-            quantity: quantity.into(),
-            label: quantity.into(),
-            stops: stops.to_vec(),
-            start: 1.0,
-        };
-        WhatIf {
-            module:
-                "function times(a, b) { return a * b; }\nfunction ratio(a, b) { return a / b; } // </script>"
-                    .into(),
-            sliders: vec![slider("batch", &[1.0, 2.0, 4.0, 8.0]), slider("context", &[1.0, 1024.0])],
-            recipes: vec![Recipe {
-                steps: vec![
-                    step("intensity", "times", &["one", "batch"]),
-                    step("reached", "times", &["speed", "batch"]),
-                    step("time", "ratio", &["context", "reached"]),
-                ],
-                intensity: "intensity".into(),
-                performance: "reached".into(),
-                time: Some("time".into()),
-                bound: None,
+        let sizes = [(4096.0, 4096.0), (4096.0, 14336.0), (4096.0, 128_256.0)];
+        let inputs =
+            |(from, to)| BTreeMap::from([("in_features".to_owned(), from), ("out_features".to_owned(), to)]);
+        let what_if = WhatIf {
+            module: roofline_contracts::emit::javascript::module(&contract) + "// </script>\n",
+            sliders: vec![Slider {
+                quantity: "batch".into(),
+                label: "batch".into(),
+                stops: vec![1.0, 2.0, 4.0, 8.0, 16.0, 32.0],
+                start: 1.0,
             }],
-            operations: (0..4)
-                .map(|point| Operation {
-                    point,
-                    recipe: 0,
-                    inputs: [
-                        ("one".to_owned(), 1.0),
-                        ("speed".to_owned(), chart.points[point].performance_gflop_s.unwrap_or(1.0)),
-                    ]
-                    .into(),
-                })
+            inputs: BTreeMap::from([("weight_size".to_owned(), 1.0625), ("activation_size".to_owned(), 4.0)]),
+            bandwidth: "bandwidth".into(),
+            compute: "compute".into(),
+            recipes: vec![recipe],
+            operations: sizes
+                .into_iter()
+                .enumerate()
+                .map(|(point, size)| Operation { point, recipe: 0, inputs: inputs(size) })
                 .collect(),
             summary: Some(Summary {
                 inputs: BTreeMap::new(),
-                steps: vec![step("rate", "ratio", &["batch", "total_time"])],
-                shown: vec![Shown { label: "rate".into(), result: "rate".into(), unit: "tokens/s".into() }],
+                steps: Vec::new(),
+                shown: vec![Shown { label: "time".into(), result: "total_time".into(), unit: "s".into() }],
             }),
+        };
+        let roofs = sample::model().roofs;
+        let points = sizes.map(|size| dense(size, 1.0));
+        (
+            Chart {
+                title: "Dense layers, Q8_0".into(),
+                subtitle: String::new(),
+                roofs,
+                points: points.to_vec(),
+            },
+            what_if,
+        )
+    }
+
+    /// A dense layer as the compiled contract places it under the first roof of the small model.
+    fn dense((from, to): (f64, f64), batch: f64) -> super::super::Point {
+        use crate::contracts::layer_roofline as layer;
+        let roof = &sample::model().roofs[0];
+        let (bandwidth, compute) =
+            (roof.bandwidth_gb_s.expect("it has one"), roof.compute_gflop_s.expect("it has one"));
+        let flops = layer::dense_flops(batch, from, to);
+        let bytes = layer::dense_bytes(1.0625, from, to, 4.0, batch);
+        let intensity = layer::arithmetic_intensity(flops, bytes);
+        super::super::Point {
+            name: format!("dense {from} x {to}"),
+            group: "dense".into(),
+            intensity_flop_byte: Some(intensity),
+            performance_gflop_s: Some(layer::attainable(compute, intensity, bandwidth)),
+            bound: if intensity < layer::ridge_point(compute, bandwidth) {
+                Bound::Memory
+            } else {
+                Bound::Compute
+            },
+            ..Default::default()
         }
     }
 
     /// The pages and pictures that a browser is driven through; written where ROOFLINE_PAGES says.
     #[test]
     fn every_page_is_whole_and_under_two_megabytes() {
-        let what_if = what_if(&sample::model());
-        let nothing = Chart::default();
+        let (dense_layers, what_if) = what_if();
         let charts = [
             ("model", sample::model(), None),
             ("hostile", sample::hostile(), None),
             ("crowd", sample::crowd(), None),
             ("machine", sample::machine(), None),
-            ("nothing", nothing, None),
-            ("what-if", sample::model(), Some(&what_if)),
+            ("nothing", Chart::default(), None),
+            ("what-if", dense_layers, Some(&what_if)),
         ];
         for (name, chart, what_if) in charts {
             let page = draw(&chart, what_if);
@@ -276,10 +341,25 @@ mod tests {
         }
     }
 
+    /// What the page must compute when its slider stands at 32, for the browser to compare with.
+    #[test]
+    fn sliders_start_where_the_chart_was_made() {
+        let (chart, what_if) = what_if();
+        assert_eq!(what_if.sliders[0].start, 1.0);
+        let moved: Vec<_> =
+            [(4096.0, 4096.0), (4096.0, 14336.0), (4096.0, 128_256.0)].map(|size| dense(size, 32.0)).into();
+        assert!(moved.iter().zip(&chart.points).all(|(after, before)| after.bound != before.bound));
+        if let Some(directory) = std::env::var_os("ROOFLINE_PAGES") {
+            let path = std::path::Path::new(&directory).join("what-if.json");
+            let json = serde_json::to_string(&moved).expect("points are plain data");
+            std::fs::write(path, json).expect("the directory can be written");
+        }
+    }
+
     #[test]
     fn no_text_from_a_file_or_a_contract_becomes_markup() {
         let chart = sample::hostile();
-        let page = draw(&chart, Some(&what_if(&chart)));
+        let page = draw(&chart, Some(&what_if().1));
         assert_eq!(page.matches("<script").count(), 2);
         assert_eq!(page.matches("</script").count(), 2);
         assert!(!page.contains("<img") && !page.contains("alert(1)<"));
@@ -301,6 +381,6 @@ mod tests {
     fn only_a_page_with_equations_may_turn_text_into_functions() {
         let chart = sample::model();
         assert!(!draw(&chart, None).contains("unsafe-eval"));
-        assert!(draw(&chart, Some(&what_if(&chart))).contains("script-src 'unsafe-inline' 'unsafe-eval'"));
+        assert!(draw(&chart, Some(&what_if().1)).contains("script-src 'unsafe-inline' 'unsafe-eval'"));
     }
 }

@@ -1,5 +1,10 @@
 "use strict";
 // The page's behaviour: one state, one function that draws it, listeners that change the state.
+window.addEventListener("error", (event) => {
+  const problem = document.getElementById("problem");
+  problem.textContent = `This page has a mistake: ${event.message}`;
+  problem.hidden = false;
+});
 (() => {
   const $ = (id) => document.getElementById(id);
   const { chart, lines, style, what_if: whatIf } = JSON.parse($("data").textContent);
@@ -54,7 +59,8 @@
   }));
   const original = points.map(({ x, y, share, bound }) => ({ x, y, share, bound }));
   const kinds = [...new Set(points.map((point) => point.kind))];
-  const bounds = ["memory", "compute", "undefined"].filter((bound) => points.some((point) => point.bound === bound));
+  // Sliders may move a point from one bound to the other.
+  const bounds = ["memory", "compute", "undefined"].filter((bound) => whatIf || points.some((point) => point.bound === bound));
   const colour = new Map(kinds.map((kind, index) => [kind, index < 8 ? `k${index}` : "kx"]));
   const boundName = (bound) => (bound === "undefined" ? "undefined" : `${bound}-bound`);
 
@@ -654,16 +660,17 @@
   const recompute = () => {
     points.forEach((point, index) => Object.assign(point, original[index]));
     if (whatIf && moved) {
-      const limits = roof() ? { bandwidth_gb_s: roof().bandwidth_gb_s, compute_gflop_s: roof().compute_gflop_s } : {};
+      const limits = roof() ? { [whatIf.bandwidth]: roof().bandwidth_gb_s, [whatIf.compute]: roof().compute_gflop_s } : {};
+      const common = { ...whatIf.inputs, ...limits };
       let total = 0;
       const times = [];
       for (const operation of whatIf.operations) {
         const recipe = whatIf.recipes[operation.recipe];
-        const known = run(recipe.steps, { ...limits, ...operation.inputs, ...sliders });
+        const known = run(recipe.steps, { ...common, ...operation.inputs, ...sliders });
         const point = points[operation.point];
         point.x = known[recipe.intensity];
         point.y = known[recipe.performance];
-        if (recipe.bound) point.bound = bounds.includes(String(known[recipe.bound]).toLowerCase()) ? String(known[recipe.bound]).toLowerCase() : point.bound;
+        if (recipe.bound) point.bound = String(known[recipe.bound]).toLowerCase();
         if (recipe.time) {
           times.push([point, known[recipe.time]]);
           total += known[recipe.time];
@@ -671,7 +678,7 @@
       }
       for (const [point, time] of times) point.share = total > 0 ? time / total : null;
       if (whatIf.summary) {
-        const known = run(whatIf.summary.steps, { ...limits, ...whatIf.summary.inputs, ...sliders, total_time: total });
+        const known = run(whatIf.summary.steps, { ...common, ...whatIf.summary.inputs, ...sliders, total_time: total });
         listFacts($("what-if-summary"), whatIf.summary.shown.map((line) => [line.label, `${figure(known[line.result])} ${line.unit}`]));
       }
     } else if (whatIf) $("what-if-summary").replaceChildren();
