@@ -11,6 +11,7 @@ pub mod library;
 mod load;
 pub mod prove;
 pub mod report;
+pub mod sample;
 pub mod schema;
 pub mod source;
 pub mod suggest;

@@ -8,6 +8,7 @@ use crate::contract::{Claim, Contract, Obligation};
 use crate::domain::Domain;
 use crate::eval::Evaluator;
 use crate::graph::{Id, Op};
+use crate::sample::{Random, key, member, next_member, special, uniform, unkey};
 
 /// How many points are tried for one claim.
 pub const POINTS: usize = 20_000;
@@ -21,91 +22,6 @@ pub struct Search {
     pub counterexample: Option<Counterexample>,
     /// The points, or pairs of points, at which the claim was evaluated.
     pub points: usize,
-}
-
-/// A small deterministic generator (splitmix64).
-pub(super) struct Random(pub u64);
-
-impl Random {
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    pub fn below(&mut self, bound: usize) -> usize {
-        (self.next() % bound.max(1) as u64) as usize
-    }
-
-    pub fn pick<'a, T>(&mut self, from: &'a [T]) -> Option<&'a T> {
-        from.get(self.below(from.len()))
-    }
-}
-
-/// Numbers in order, as integers without gaps; both zeros are 0.
-fn key(value: f64) -> i64 {
-    let bits = value.to_bits() as i64;
-    if bits < 0 { i64::MIN.wrapping_sub(bits) } else { bits }
-}
-
-fn unkey(key: i64) -> f64 {
-    f64::from_bits(if key < 0 { i64::MIN.wrapping_sub(key) } else { key } as u64)
-}
-
-/// The member of a domain at or near a value.
-fn member(domain: &Domain, value: f64) -> Option<f64> {
-    let value = if domain.integer { value.round() } else { value };
-    let value = value.clamp(domain.low, domain.high);
-    domain.contains(value).then_some(value)
-}
-
-/// The next larger member of a domain, `ulps` numbers or whole numbers further on.
-fn next_member(domain: &Domain, value: f64, ulps: i64) -> Option<f64> {
-    let next = if !domain.set.is_empty() {
-        *domain.set.iter().find(|&&member| member > value)?
-    } else if domain.integer {
-        value + ulps as f64
-    } else {
-        unkey(key(value).saturating_add(ulps))
-    };
-    (next > value && domain.contains(next)).then_some(next)
-}
-
-fn uniform(domain: &Domain, random: &mut Random) -> f64 {
-    if let Some(&value) = random.pick(&domain.set) {
-        return value;
-    }
-    let (low, high) = (key(domain.low), key(domain.high));
-    let width = (high as i128 - low as i128 + 1) as u128;
-    let offset = (random.next() as u128 % width) as i128;
-    let value = unkey((low as i128 + offset) as i64);
-    member(domain, value).unwrap_or(domain.low)
-}
-
-/// Values where things tend to break: the limits and their neighbours, small and round numbers.
-fn special(domain: &Domain) -> Vec<f64> {
-    if !domain.set.is_empty() {
-        return domain.set.clone();
-    }
-    let mut values = vec![domain.low, domain.high];
-    for round in [0.0, -0.0, 1.0, 2.0, 3.0, 7.0, 10.0, 0.1, 0.5, 1.5, 1e3, 1e9, -1.0, 4096.0, 1.0 / 3.0] {
-        values.push(round);
-    }
-    let step = if domain.integer {
-        [domain.low + 1.0, domain.high - 1.0]
-    } else {
-        [domain.low.next_up(), domain.high.next_down()]
-    };
-    values.extend(step);
-    let mut members: Vec<f64> = Vec::new();
-    for value in values {
-        if domain.contains(value) && !members.iter().any(|there| there.to_bits() == value.to_bits()) {
-            members.push(value);
-        }
-    }
-    members
 }
 
 struct Hunt<'a> {

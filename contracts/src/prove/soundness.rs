@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::falsify::Random;
 use super::number::{Number, pow};
 use super::range::Range;
 use super::small::Small;
 use super::structure::{Leaf, Structure};
 use crate::contract::Claim;
 use crate::graph::{Graph, Id, Op};
+use crate::sample::Random;
 
 /// The interpreter of `eval`, for any format; conditions are 0 and 1.
 fn step<F: Number>(op: Op, at: impl Fn(Id) -> F, point: &[F]) -> F {

@@ -1,0 +1,66 @@
+//! The interpreter and the compiled Rust agree in every bit, over many points of every shipped contract.
+
+use std::collections::BTreeSet;
+
+use roofline_contracts::library::{BUILT_IN, built_in};
+use roofline_contracts::{check_in, eval, sample};
+
+/// How many points each contract is tried at.
+const POINTS: usize = 100_000;
+
+/// Compares one contract with its module; the classes by name, the equations by their bits.
+macro_rules! agree {
+    ($($test:ident: $module:ident = $file:literal, $classes:expr;)*) => {
+        $(
+            mod $module {
+                roofline::roofline_contract!(pub mod generated = $file);
+            }
+
+            #[test]
+            fn $test() {
+                use $module::generated::{Inputs, Outputs};
+                let contract = check_in(built_in($file).expect("built in"), None).contract.expect("valid");
+                let order = Inputs::NAMES.map(|name| contract.quantity(name).expect("a quantity"));
+                let names: Vec<&str> = contract.equations.iter().map(|equation| equation.name.as_str()).collect();
+                let results = Outputs::NAMES.map(|name| names.iter().position(|known| *known == name).expect("an equation"));
+                let classes: fn(&Outputs) -> Vec<&'static str> = $classes;
+                let mut evaluated = 0;
+                for point in sample::points(&contract, 1).take(POINTS) {
+                    let compiled = Inputs::from_array(order.map(|index| point[index])).evaluate().expect("inside the domains");
+                    let interpreted = eval::evaluate(&contract, &point).expect("inside the domains");
+                    for ((name, value), index) in Outputs::NAMES.iter().zip(compiled.to_array()).zip(results) {
+                        let wanted = interpreted.equations[index];
+                        let same = value.to_bits() == wanted.to_bits() || (value.is_nan() && wanted.is_nan());
+                        assert!(same, "{name} at {point:?}: compiled {value:?}, interpreted {wanted:?}");
+                    }
+                    let chosen = contract.classifiers.iter().zip(&interpreted.classes);
+                    let chosen: Vec<&str> = chosen.map(|(classifier, &case)| classifier.cases[case].variant.as_str()).collect();
+                    assert_eq!(classes(&compiled), chosen, "{point:?}");
+                    evaluated += 1;
+                }
+                assert_eq!(evaluated, POINTS);
+            }
+        )*
+
+        #[test]
+        fn every_shipped_contract_is_translated_here() {
+            let here: BTreeSet<&str> = [$($file),*].into();
+            let shipped: BTreeSet<&str> = BUILT_IN.iter().map(|(file, _)| *file).collect();
+            assert_eq!(here, shipped);
+        }
+    };
+}
+
+agree! {
+    the_roofline_model_agrees: roofline_model = "roofline-model-v1.yaml", |outputs| vec![outputs.bottleneck.name()];
+    hardware_agrees: hardware = "hardware-v1.yaml", |_| vec![];
+    models_agree: models = "models-v1.yaml", |_| vec![];
+    quantization_agrees: quantization = "quantization-v1.yaml", |_| vec![];
+    layers_agree: layers = "layer-roofline-v1.yaml", |outputs| vec![outputs.bound.name(), outputs.utilization_band.name()];
+    latency_agrees: latency = "inference-latency-v1.yaml", |outputs| {
+        vec![outputs.bottleneck.name(), outputs.feasibility.name()]
+    };
+    transformers_agree: transformers = "transformer-v1.yaml", |outputs| {
+        vec![outputs.decode_bound.name(), outputs.prefill_bound.name(), outputs.feasibility.name()]
+    };
+}
