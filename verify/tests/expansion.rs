@@ -12,7 +12,12 @@ use roofline_contracts::library::{BUILT_IN, built_in};
 fn expansion(file: &str) -> String {
     let contract = compile(built_in(file).expect("built in")).contract.expect("a valid contract");
     let name = Ident::new(&module_name(&contract.metadata.id), Span::call_site());
-    let tokens = module(&contract, &quote!(pub), &name);
+    // Each dependency has a snapshot of its own.
+    let reused: Vec<_> = (contract.closure().iter())
+        .map(|dependency| Ident::new(&module_name(&dependency.metadata.id), Span::call_site()))
+        .map(|dependency| (dependency.clone(), quote!(super::super::#dependency)))
+        .collect();
+    let tokens = module(&contract, &quote!(pub), &name, &reused);
     prettyplease::unparse(&syn::parse2(tokens).expect("the expansion is Rust"))
 }
 
