@@ -166,6 +166,7 @@ check("what-if sliders give the bits that the compiled contract gives", "what-if
     assert.deepEqual(row.slice(2, 4).map(Number), [point.intensity_flop_byte, point.performance_gflop_s]);
     assert.equal(row[6], point.bound);
   }
+  assert.deepEqual(await page.$$eval("#bounds small", (counts) => counts.map((count) => count.textContent)), ["0", "3"]);
   assert.match(await page.textContent("#what-if-summary"), /^time[\d.e-]+ s$/);
   await page.click("#what-if-reset");
   assert.deepEqual(await rows(), before);

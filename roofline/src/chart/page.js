@@ -60,7 +60,9 @@ window.addEventListener("error", (event) => {
   const original = points.map(({ x, y, share, bound }) => ({ x, y, share, bound }));
   const kinds = [...new Set(points.map((point) => point.kind))];
   // Sliders may move a point from one bound to the other.
-  const bounds = ["memory", "compute", "undefined"].filter((bound) => whatIf || points.some((point) => point.bound === bound));
+  const bounds = ["memory", "compute", "undefined"].filter(
+    (bound) => (whatIf && bound !== "undefined") || points.some((point) => point.bound === bound)
+  );
   const colour = new Map(kinds.map((kind, index) => [kind, index < 8 ? `k${index}` : "kx"]));
   const boundName = (bound) => (bound === "undefined" ? "undefined" : `${bound}-bound`);
 
@@ -515,6 +517,7 @@ window.addEventListener("error", (event) => {
     $("count").textContent = `${count(listed.length)} of ${count(points.length)}${nowhere ? `, ${count(nowhere)} without a place on the chart` : ""}`;
   };
   const refresh = () => {
+    for (const recount of recounts) recount();
     list();
     redraw();
   };
@@ -536,7 +539,8 @@ window.addEventListener("error", (event) => {
   }
 
   // Controls.
-  const choices = (target, all, selected, swatch, label, size) => {
+  const recounts = [];
+  const choices = (target, key, all, selected, swatch, label) => {
     const list = html("div", { class: "choices" });
     for (const value of all.slice(0, 200)) {
       const box = html("input", { type: "checkbox", value });
@@ -547,14 +551,15 @@ window.addEventListener("error", (event) => {
         refresh();
       });
       const picture = svg("svg", { viewBox: "0 0 14 14", "aria-hidden": "true" }, swatch(value));
-      list.append(html("label", { class: "choice" }, box, picture, html("span", {}, name(label(value))), html("small", {}, count(size(value)))));
+      const size = html("small");
+      recounts.push(() => (size.textContent = count(points.filter((point) => point[key] === value).length)));
+      list.append(html("label", { class: "choice" }, box, picture, html("span", {}, name(label(value))), size));
     }
     target.append(list);
     target.hidden = all.length < 2;
   };
-  const having = (key) => (value) => points.filter((point) => point[key] === value).length;
-  choices($("kinds"), kinds, state.kinds, (kind) => shape("memory", 7, 7, 5, { class: `mark ${colour.get(kind)}` }), (kind) => cut(kind, 60) || "none", having("kind"));
-  choices($("bounds"), bounds, state.bounds, (bound) => shape(bound, 7, 7, 5, { class: "mark shape" }), boundName, having("bound"));
+  choices($("kinds"), "kind", kinds, state.kinds, (kind) => shape("memory", 7, 7, 5, { class: `mark ${colour.get(kind)}` }), (kind) => cut(kind, 60) || "none");
+  choices($("bounds"), "bound", bounds, state.bounds, (bound) => shape(bound, 7, 7, 5, { class: "mark shape" }), boundName);
 
   const stops = [0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5];
   $("least").max = stops.length - 1;
@@ -569,7 +574,7 @@ window.addEventListener("error", (event) => {
     refresh();
   });
   least();
-  $("least").closest("label").hidden = points.every((point) => point.share === null);
+  $("least").closest("label").hidden = !whatIf && points.every((point) => point.share === null);
 
   $("roof").append(html("option", { value: -1 }, "all"), ...lines.map((line, index) => html("option", { value: index }, cut(line.name, 60))));
   $("roof").addEventListener("change", () => {
