@@ -1,5 +1,6 @@
 //! Reads the header of one GGUF file with roofline, candle-core and PyPI `gguf`, in turns, and prints the
-//! median of each and the memory it took; then roofline alone on files of more and more tensors.
+//! median of each, by the clock and by the processor, and the memory it took; then roofline alone on files
+//! of more and more tensors.
 //! Give the Python that has `gguf` as the only argument; without one that row says "not run".
 
 #[allow(dead_code, reason = "the benchmark makes fewer kinds of files than the tests")]
@@ -15,14 +16,16 @@ use roofline::model::{Dtype, Model};
 use writer::{Gguf, Value};
 
 const TURNS: usize = 15;
+/// The Python package takes seconds; it gets every fifth turn.
+const PYTHON_EVERY: usize = 5;
 const PYTHON: &str = "
 import sys, time
 from gguf import GGUFReader
-start = time.perf_counter()
+start, busy = time.perf_counter(), time.process_time()
 reader = GGUFReader(sys.argv[1])
-took = time.perf_counter() - start
+took, busy = time.perf_counter() - start, time.process_time() - busy
 peak = next(line for line in open('/proc/self/status') if line.startswith('VmHWM'))
-print(took, len(reader.tensors), peak.split()[1])
+print(len(reader.tensors), took, busy, peak.split()[1])
 ";
 
 fn main() {
@@ -35,48 +38,61 @@ fn main() {
     let file = write("vocabulary", &with_vocabulary());
     let size = std::fs::metadata(&file).expect("the file just written").len();
     println!("1,000 tensors, 128,000 words, 280,000 merges: a header of {size} bytes");
-    println!("{:<12} {:>12} {:>12}", "reader", "median ms", "peak MB");
-    let mut readers: Vec<(&str, Vec<f64>, Vec<f64>)> =
-        ["roofline", "candle", "python"].map(|reader| (reader, Vec::new(), Vec::new())).into();
-    for _ in 0..TURNS {
-        for (reader, times, peaks) in &mut readers {
-            let Some((seconds, tensors, peak)) = run(reader, &file, python) else { continue };
-            assert_eq!(tensors, 1000, "{reader} lists all tensors");
-            times.push(seconds * 1e3);
-            peaks.push(peak / 1e3);
+    println!("{:<12} {:>12} {:>12} {:>12}", "reader", "median ms", "CPU ms", "peak MB");
+    let mut readers = ["roofline", "candle", "python"].map(|reader| (reader, Vec::new()));
+    for turn in 0..TURNS {
+        for (reader, readings) in &mut readers {
+            if *reader != "python" || turn % PYTHON_EVERY == 0 {
+                readings.extend(run(reader, &file, python));
+            }
         }
     }
-    for (reader, times, peaks) in &mut readers {
-        match times.is_empty() {
-            true => println!("{reader:<12} {:>12} {:>12}", "not run", "not run"),
-            false => println!("{reader:<12} {:>12.2} {:>12.1}", median(times), median(peaks)),
+    for (reader, readings) in &readers {
+        if readings.is_empty() {
+            println!("{reader:<12} {:>12}", "not run");
+            continue;
         }
+        assert!(readings.iter().all(|reading| reading.tensors == 1000), "{reader} lists all tensors");
+        let of = |figure: fn(&Reading) -> f64| median(readings.iter().map(figure).collect());
+        let (clock, processor, peak) =
+            (of(|r| r.clock * 1e3), of(|r| r.processor * 1e3), of(|r| r.peak / 1e3));
+        println!("{reader:<12} {clock:>12.2} {processor:>12.2} {peak:>12.1}");
     }
 
-    println!("\n{:>12} {:>12} {:>12}", "tensors", "median ms", "ns / tensor");
+    println!("\n{:>12} {:>12} {:>12} {:>12}", "tensors", "median ms", "CPU ms", "CPU ns each");
     for count in [12_500, 25_000, 50_000, 100_000] {
         let file = write("many", &many(count));
-        let mut times: Vec<f64> =
-            (0..TURNS).filter_map(|_| Some(run("roofline", &file, None)?.0 * 1e3)).collect();
-        let median = median(&mut times);
-        println!("{count:>12} {median:>12.2} {:>12.0}", median * 1e6 / count as f64);
+        let readings: Vec<Reading> = (0..TURNS).filter_map(|_| run("roofline", &file, None)).collect();
+        let clock = median(readings.iter().map(|reading| reading.clock * 1e3).collect());
+        let processor = median(readings.iter().map(|reading| reading.processor * 1e3).collect());
+        println!("{count:>12} {clock:>12.2} {processor:>12.2} {:>12.0}", processor * 1e6 / count as f64);
     }
 }
 
-/// One reading in a process of its own: seconds, tensors, and the most memory it had, in kB.
-fn run(reader: &str, file: &Path, python: Option<&str>) -> Option<(f64, usize, f64)> {
+/// What one reading took: seconds by the clock and of the processor, and the most memory, in kB.
+struct Reading {
+    tensors: usize,
+    clock: f64,
+    processor: f64,
+    peak: f64,
+}
+
+/// One reading in a process of its own.
+fn run(reader: &str, file: &Path, python: Option<&str>) -> Option<Reading> {
     let output = match (reader, python) {
         ("python", None) => return None,
         ("python", Some(python)) => Command::new(python).args(["-c", PYTHON]).arg(file).output(),
         _ => Command::new(std::env::current_exe().ok()?).arg(reader).arg(file).output(),
     };
     let text = String::from_utf8(output.ok()?.stdout).ok()?;
-    let mut words = text.split_whitespace();
-    Some((words.next()?.parse().ok()?, words.next()?.parse().ok()?, words.next()?.parse().ok()?))
+    let (tensors, figures) = text.trim().split_once(' ')?;
+    let figures: Vec<f64> = figures.split(' ').map_while(|word| word.parse().ok()).collect();
+    let [clock, processor, peak] = *figures.as_slice() else { return None };
+    Some(Reading { tensors: tensors.parse().ok()?, clock, processor, peak })
 }
 
 fn once(reader: &str, file: &Path) -> Option<String> {
-    let start = Instant::now();
+    let (start, busy) = (Instant::now(), processor_seconds()?);
     let tensors = match reader {
         "roofline" => Model::open(file).expect("a file of our own").tensors.len(),
         "candle" => {
@@ -86,13 +102,19 @@ fn once(reader: &str, file: &Path) -> Option<String> {
         }
         _ => return None,
     };
-    let seconds = start.elapsed().as_secs_f64();
+    let (clock, processor) = (start.elapsed().as_secs_f64(), processor_seconds()? - busy);
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let peak = status.lines().find(|line| line.starts_with("VmHWM"))?.split_whitespace().nth(1)?.to_owned();
-    Some(format!("{seconds} {tensors} {peak}"))
+    Some(format!("{tensors} {clock} {processor} {peak}"))
 }
 
-fn median(values: &mut [f64]) -> f64 {
+/// Time this thread has been on a processor.
+fn processor_seconds() -> Option<f64> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    Some(text.split_whitespace().next()?.parse::<f64>().ok()? / 1e9)
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
