@@ -47,7 +47,12 @@ fn what_cannot_be_drawn_is_refused_with_the_file_the_place_and_what_is_allowed()
         (
             "newer.json",
             r#"{"schema": "roofline.chart/2", "chart": {}}"#,
-            "\"roofline.chart/2\" can't be drawn",
+            "\"roofline.chart/2\" is newer than this program, which reads roofline.chart/1",
+        ),
+        (
+            "other.json",
+            r#"{"schema": "roofline.model/1"}"#,
+            "can't be drawn; roofline.chart/1 and roofline.machine/1 can",
         ),
         ("none.json", "{}", "missing field `schema`"),
         ("cut.json", "{\"schema\": \"roofline.chart/1\",", "line 1 column"),
@@ -86,4 +91,14 @@ fn a_picture_is_written_whole_or_not_at_all() {
         assert!(text.contains("can't be written"), "{text}");
         assert!(output.stdout.is_empty());
     }
+}
+
+#[test]
+fn several_machines_share_one_chart() {
+    let machine = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/machine.json");
+    let machine = machine.to_str().expect("a plain path");
+    let output = plot("with-machine.json", CHART, &[machine]);
+    let text = String::from_utf8(output.stdout).expect("UTF-8");
+    assert!(output.status.success());
+    assert!(text.contains("small: DRAM") && text.contains("Example CPU: memory, read"), "{text}");
 }

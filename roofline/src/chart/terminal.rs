@@ -308,22 +308,34 @@ impl<'a> Picture<'a> {
 
     fn label_slope(&mut self, from: Place, to: Place, texts: &[String]) {
         let (start, end) = (self.position(from), self.position(to));
+        // From the middle outwards, so that the label is near the line's own part of the picture.
+        let cells: Vec<(usize, usize)> = (0..40)
+            .map(|step| 0.5 + if step % 2 == 0 { -1.0 } else { 1.0 } * f64::from(step) / 80.0)
+            .map(|part| (start.0 + part * (end.0 - start.0), start.1 + part * (end.1 - start.1)))
+            .map(|(x, y)| (x.max(0.0) as usize, y.max(0.0) as usize))
+            .collect();
+        let blank = |cell: Option<char>| matches!(cell, Some(' ' | '·'));
         for text in texts {
             let width = columns(text);
-            // From the middle outwards, so that the label is near the line's own part of the picture.
-            for part in [0.5, 0.6, 0.4, 0.7, 0.3, 0.8, 0.2, 0.9, 0.1, 0.0] {
-                let x = (start.0 + part * (end.0 - start.0)).max(0.0) as usize;
-                let y = (start.1 + part * (end.1 - start.1)).max(0.0) as usize;
-                let left = (0..x).rev().find(|column| matches!(self.cell(*column, y), Some(' ' | '·')));
+            for (x, y) in &cells {
+                let left = (0..*x).rev().find(|column| blank(self.cell(*column, *y)));
                 let left = left.and_then(|column| column.checked_sub(width));
-                let right = (x..self.width).find(|column| matches!(self.cell(*column, y), Some(' ' | '·')));
+                let right = (*x..self.width).find(|column| blank(self.cell(*column, *y)));
                 for column in left.into_iter().chain(right.map(|column| column + 1)) {
-                    if self.free(column, y, width) && column.abs_diff(x) <= width + 4 {
-                        self.write(column, y, text, Ink::Plain);
+                    if self.free(column, *y, width) && column.abs_diff(*x) <= width + 4 {
+                        self.write(column, *y, text, Ink::Plain);
                         return;
                     }
                 }
             }
+        }
+        // Between close lines there is no room but on the line itself, and only for its number.
+        let on_line =
+            |(x, y): &&(usize, usize)| self.cell(*x, *y).is_some_and(|cell| !cell.is_alphanumeric());
+        if let (Some(tag), Some((x, y))) = (texts.last(), cells.iter().find(on_line).copied())
+            && tag.len() <= 2
+        {
+            self.write(x, y, tag, Ink::Plain);
         }
     }
 

@@ -116,6 +116,24 @@ fn read(path: &Path) -> Result<Chart, Failure> {
             Ok(chart)
         }
         peaks::SCHEMA => Ok(machine::chart(&Machine::from_json(&text).map_err(Failure)?)),
-        other => Err(Failure(format!("schema {other:?} can't be drawn; {SCHEMA} and {} can", peaks::SCHEMA))),
+        other => Err(refuse(other)),
     }
+}
+
+/// What can be drawn.
+const DRAWN: [&str; 2] = [SCHEMA, peaks::SCHEMA];
+
+fn refuse(schema: &str) -> Failure {
+    let parts = |schema: &str| -> Option<(String, u32)> {
+        let (name, version) = schema.rsplit_once('/')?;
+        Some((name.to_owned(), version.parse().ok()?))
+    };
+    let newer = DRAWN.iter().find(|known| {
+        let (known, found) = (parts(known), parts(schema));
+        known.zip(found).is_some_and(|(known, found)| known.0 == found.0 && known.1 < found.1)
+    });
+    Failure(match newer {
+        Some(known) => format!("schema {schema:?} is newer than this program, which reads {known}"),
+        None => format!("schema {schema:?} can't be drawn; {} can", DRAWN.join(" and ")),
+    })
 }
