@@ -1,0 +1,38 @@
+//! The generated functions, or the same formulas written by hand, a million times: `bench/instructions.sh` compares
+//! how many instructions each takes.
+
+use std::hint::black_box;
+
+roofline::roofline_contract!(mod model = "roofline-model-v1.yaml");
+
+fn generated(params: f64, bits: f64, bandwidth: f64, compute: f64) -> f64 {
+    let bytes = model::model_bytes(params, bits);
+    model::throughput_ceiling(
+        model::bw_ceiling(bandwidth, bytes, 1.0),
+        model::compute_ceiling(compute, params, 2.0),
+    )
+}
+
+fn written(params: f64, bits: f64, bandwidth: f64, compute: f64) -> f64 {
+    let bytes = params * bits / 8.0;
+    let memory = bandwidth / (bytes * 1.0 / 1e9);
+    let arithmetic = compute * 1e9 / (params * 2.0);
+    if memory < arithmetic { memory } else { arithmetic }
+}
+
+fn main() {
+    let which = std::env::args().nth(1).unwrap_or_default();
+    let function: fn(f64, f64, f64, f64) -> f64 = match which.as_str() {
+        "generated" => generated,
+        "written" => written,
+        _ => {
+            eprintln!("usage: instructions generated|written");
+            std::process::exit(2);
+        }
+    };
+    let mut sum = 0.0;
+    for i in 0..1_000_000 {
+        sum += function(black_box(7e9 + f64::from(i)), black_box(4.0), black_box(200.0), black_box(5000.0));
+    }
+    println!("{sum}");
+}
