@@ -10,10 +10,13 @@ use half::{bf16, f16};
 
 use super::q8_0::BlockQ8_0;
 use super::scalar;
-use super::stream::{Streams, distance, rows_by_four};
+use super::stream::{Streams, distance, walk_rows};
 
-/// How far the matrix-vector kernels prefetch in each row, in bytes.
-const PREFETCH: usize = 512;
+/// How far the products with Q8_0 prefetch in each row, in bytes.
+const PREFETCH: usize = 1024;
+
+/// How far the products with plain numbers prefetch.
+const PREFETCH_DENSE: usize = 512;
 
 /// f32 values that the streaming kernels take from one stream at a time: two cache lines.
 const STEP: usize = 32;
@@ -237,50 +240,48 @@ pub fn dot_q8_0_q8_0(row: &[BlockQ8_0], x: &[BlockQ8_0]) -> f32 {
 /// A Q8_0 matrix times f32 activations; one row for each element of `out`.
 #[target_feature(enable = "avx2,fma,f16c")]
 pub fn matvec_q8_0(weights: &[BlockQ8_0], x: &[f32], out: &mut [f32]) {
-    rows(weights, out, |rows| dots_q8_0(rows, x), |row| dot_q8_0(row, x));
+    rows(weights, out, |rows: [_; 4]| dots_q8_0(rows, x), |row| dot_q8_0(row, x));
 }
 
 /// A Q8_0 matrix times Q8_0 activations; one row for each element of `out`.
 #[target_feature(enable = "avx2,fma,f16c")]
 pub fn matvec_q8_0_q8_0(weights: &[BlockQ8_0], x: &[BlockQ8_0], out: &mut [f32]) {
-    rows(weights, out, |rows| four_dots_q8_0_q8_0(rows, x), |row| dot_q8_0_q8_0(row, x));
+    rows(weights, out, |rows| eight_dots_q8_0_q8_0(rows, x), |row| dot_q8_0_q8_0(row, x));
 }
 
 /// An f32 matrix times f32 activations; one row for each element of `out`.
 #[target_feature(enable = "avx2,fma,f16c")]
 pub fn matvec_f32(weights: &[f32], x: &[f32], out: &mut [f32]) {
-    let dot = |tail: &[f32], x: &[f32]| tail.iter().zip(x).map(|(weight, x)| weight * x).sum();
-    dense(weights, x, out, |row, at| load_f32(row, at), dot);
+    dense(weights, x, out, |eight| load_f32(eight, 0), |weight| *weight);
 }
 
 /// An f16 matrix times f32 activations; one row for each element of `out`.
 #[target_feature(enable = "avx2,fma,f16c")]
 pub fn matvec_f16(weights: &[f16], x: &[f32], out: &mut [f32]) {
-    let dot = |tail: &[f16], x: &[f32]| tail.iter().zip(x).map(|(weight, x)| weight.to_f32() * x).sum();
-    dense(weights, x, out, |row, at| _mm256_cvtph_ps(load_u16(row, at)), dot);
+    dense(weights, x, out, |eight| _mm256_cvtph_ps(load_u16(eight)), |weight| weight.to_f32());
 }
 
 /// A bf16 matrix times f32 activations; one row for each element of `out`.
 #[target_feature(enable = "avx2,fma,f16c")]
 pub fn matvec_bf16(weights: &[bf16], x: &[f32], out: &mut [f32]) {
-    let dot = |tail: &[bf16], x: &[f32]| tail.iter().zip(x).map(|(weight, x)| weight.to_f32() * x).sum();
-    let load = |row: &[bf16], at| {
-        _mm256_castsi256_ps(_mm256_slli_epi32::<16>(_mm256_cvtepu16_epi32(load_u16(row, at))))
+    let load = |eight: &[bf16; 8]| {
+        _mm256_castsi256_ps(_mm256_slli_epi32::<16>(_mm256_cvtepu16_epi32(load_u16(eight))))
     };
-    dense(weights, x, out, load, dot);
+    dense(weights, x, out, load, |weight| weight.to_f32());
 }
 
-/// Rows of plain numbers: `load` gives eight of them as f32, `tail` the product of what is left.
+/// Rows of plain numbers: `load` gives eight of them as f32, `value` one.
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
 fn dense<T>(
     weights: &[T],
     x: &[f32],
     out: &mut [f32],
-    load: impl Fn(&[T], usize) -> __m256,
-    tail: impl Fn(&[T], &[f32]) -> f32,
+    load: impl Fn(&[T; 8]) -> __m256,
+    value: impl Fn(&T) -> f32,
 ) {
-    rows(weights, out, |rows| dots_dense(rows, x, &load, &tail), |row| dots_dense([row], x, &load, &tail)[0]);
+    let one = |row: &[T]| dots_dense([row], x, &load, &value)[0];
+    rows(weights, out, |rows: [_; 4]| dots_dense(rows, x, &load, &value), one);
 }
 
 #[target_feature(enable = "avx2,fma,f16c")]
@@ -288,27 +289,32 @@ fn dense<T>(
 fn dots_dense<T, const N: usize>(
     rows: [&[T]; N],
     x: &[f32],
-    load: impl Fn(&[T], usize) -> __m256,
-    tail: impl Fn(&[T], &[f32]) -> f32,
+    load: impl Fn(&[T; 8]) -> __m256,
+    value: impl Fn(&T) -> f32,
 ) -> [f32; N] {
+    // A cache line of weights is two or four times eight.
+    let line = 64 / size_of::<T>() / 8;
     let length = rows.iter().fold(x.len(), |length, row| length.min(row.len()));
-    let (x, rows) = (&x[..length], rows.map(|row| &row[..length]));
-    let line = 64 / size_of::<T>();
-    let full = length - length % line;
-    // Two sums a row: with one, four rows would wait for the latency of their own additions.
-    let mut sums = [[_mm256_setzero_ps(); 2]; N];
-    for start in (0..full).step_by(line) {
-        for (row, sums) in rows.iter().zip(&mut sums) {
-            prefetch(row, start, PREFETCH);
-            for part in 0..line / 8 {
-                let at = start + 8 * part;
-                sums[part % 2] = _mm256_fmadd_ps(load(row, at), load_f32(x, at), sums[part % 2]);
+    let lines = length / 8 / line;
+    let eights = x.as_chunks::<8>().0;
+    let mut sums = [_mm256_setzero_ps(); N];
+    for start in (0..lines * line).step_by(line) {
+        let x = &eights[start..start + line];
+        for (row, sum) in rows.iter().zip(&mut sums) {
+            let row = row.as_chunks::<8>().0;
+            prefetch(row, start, PREFETCH_DENSE);
+            for (part, x) in x.iter().enumerate() {
+                // SAFETY: `start + part` is below `lines * line`, eight times that below every row's length.
+                let weights = load(unsafe { row.get_unchecked(start + part) });
+                *sum = _mm256_fmadd_ps(weights, load_f32(x, 0), *sum);
             }
         }
     }
+    let full = 8 * line * lines;
     let mut dots = [0f32; N];
-    for ((dot, row), sums) in dots.iter_mut().zip(rows).zip(sums) {
-        *dot = horizontal_sum(_mm256_add_ps(sums[0], sums[1])) + tail(&row[full..], &x[full..]);
+    for ((dot, row), sum) in dots.iter_mut().zip(rows).zip(sums) {
+        let tail = row[full..length].iter().zip(&x[full..]).map(|(weight, x)| value(weight) * x).sum::<f32>();
+        *dot = horizontal_sum(sum) + tail;
     }
     dots
 }
@@ -333,30 +339,35 @@ fn dots_q8_0<const N: usize>(rows: [&[BlockQ8_0]; N], x: &[f32]) -> [f32; N] {
     sums.map(|sum| horizontal_sum(sum))
 }
 
-/// Four rows at once: their four scales are converted by one instruction, and their integer products are
-/// reduced together until one vector holds four rows twice.
+/// Eight rows at once, which share the work on the activations. Of each four, the scales are converted by
+/// one instruction, and the integer products are reduced together until one vector holds four rows twice.
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
-fn four_dots_q8_0_q8_0(rows: [&[BlockQ8_0]; 4], x: &[BlockQ8_0]) -> [f32; 4] {
+fn eight_dots_q8_0_q8_0(rows: [&[BlockQ8_0]; 8], x: &[BlockQ8_0]) -> [f32; 8] {
     let blocks = rows.iter().fold(x.len(), |blocks, row| blocks.min(row.len()));
-    let (x, rows) = (&x[..blocks], rows.map(|row| &row[..blocks]));
-    let mut sum = _mm256_setzero_ps();
-    for (at, x) in x.iter().enumerate() {
-        let wide = widen(x);
-        let four = rows.map(|row| &row[at]);
-        let bits = four.map(|block| u64::from(block.scale().to_bits()));
-        let bits = bits[0] | bits[1] << 16 | bits[2] << 32 | bits[3] << 48;
-        let scales = _mm256_cvtph_ps(_mm_set1_epi64x(bits as i64));
-        let products = four.map(|block| product(block, wide));
-        for row in &rows {
-            prefetch(row, at, PREFETCH);
+    let mut sums = [_mm256_setzero_ps(); 2];
+    for (at, x) in x[..blocks].iter().enumerate() {
+        let (wide, x_scale) = (widen(x), broadcast_scale(x));
+        for (rows, sum) in rows.as_chunks::<4>().0.iter().zip(&mut sums) {
+            // SAFETY: `at` is below `blocks`, and no row is shorter than that.
+            let four = rows.map(|row| unsafe { row.get_unchecked(at) });
+            let bits = four.map(|block| u64::from(block.scale().to_bits()));
+            let bits = bits[0] | bits[1] << 16 | bits[2] << 32 | bits[3] << 48;
+            let scales = _mm256_cvtph_ps(_mm_set1_epi64x(bits as i64));
+            let products = four.map(|block| product(block, wide));
+            for row in rows {
+                prefetch(row, at, PREFETCH);
+            }
+            let pairs = [fold(products[0], products[1]), fold(products[2], products[3])];
+            let reduced = _mm256_cvtepi32_ps(_mm256_hadd_epi32(pairs[0], pairs[1]));
+            *sum = _mm256_fmadd_ps(reduced, _mm256_mul_ps(scales, x_scale), *sum);
         }
-        let pairs = [fold(products[0], products[1]), fold(products[2], products[3])];
-        let reduced = _mm256_cvtepi32_ps(_mm256_hadd_epi32(pairs[0], pairs[1]));
-        sum = _mm256_fmadd_ps(reduced, _mm256_mul_ps(scales, broadcast_scale(x)), sum);
     }
-    let halves = _mm_add_ps(_mm256_castps256_ps128(sum), _mm256_extractf128_ps::<1>(sum));
-    store_four(halves)
+    let mut dots = [0f32; 8];
+    for (dots, sum) in dots.as_chunks_mut::<4>().0.iter_mut().zip(sums) {
+        *dots = store_four(_mm_add_ps(_mm256_castps256_ps128(sum), _mm256_extractf128_ps::<1>(sum)));
+    }
+    dots
 }
 
 /// `[a0+a2, a1+a3, b0+b2, b1+b3]` in each half.
@@ -369,14 +380,19 @@ fn fold(a: __m256i, b: __m256i) -> __m256i {
 /// Walks the rows of a matrix as streams.
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
-fn rows<T>(weights: &[T], out: &mut [f32], four: impl Fn([&[T]; 4]) -> [f32; 4], one: impl Fn(&[T]) -> f32) {
+fn rows<T, const N: usize>(
+    weights: &[T],
+    out: &mut [f32],
+    several: impl Fn([&[T]; N]) -> [f32; N],
+    one: impl Fn(&[T]) -> f32,
+) {
     let length = weights.len() / out.len().max(1);
     let row = |index: usize| &weights[index * length..(index + 1) * length];
     let out = std::cell::Cell::from_mut(out).as_slice_of_cells();
-    rows_by_four(
+    walk_rows::<N>(
         out.len(),
         |indexes| {
-            for (index, dot) in indexes.into_iter().zip(four(indexes.map(row))) {
+            for (index, dot) in indexes.into_iter().zip(several(indexes.map(row))) {
                 out[index].set(dot);
             }
         },
@@ -453,9 +469,8 @@ fn load_f32(slice: &[f32], at: usize) -> __m256 {
 
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
-fn load_u16<T>(slice: &[T], at: usize) -> __m128i {
+fn load_u16<T>(eight: &[T; 8]) -> __m128i {
     const { assert!(size_of::<T>() == 2) }
-    let eight = &slice[at..at + 8];
     // SAFETY: `eight` is 16 readable bytes.
     unsafe { _mm_loadu_si128(eight.as_ptr().cast()) }
 }

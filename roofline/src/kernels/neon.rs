@@ -9,7 +9,7 @@ use half::{bf16, f16};
 
 use super::q8_0::BlockQ8_0;
 use super::scalar;
-use super::stream::{Streams, distance, rows_by_four};
+use super::stream::{Streams, distance, walk_rows};
 
 /// How far the matrix-vector kernels prefetch in each row, in bytes.
 const PREFETCH: usize = 512;
@@ -225,7 +225,7 @@ pub fn dot_q8_0_q8_0<const DOTPROD: bool>(row: &[BlockQ8_0], x: &[BlockQ8_0]) ->
 /// A Q8_0 matrix times f32 activations; one row for each element of `out`.
 #[target_feature(enable = "neon")]
 pub fn matvec_q8_0<const DOTPROD: bool>(weights: &[BlockQ8_0], x: &[f32], out: &mut [f32]) {
-    rows(weights, out, |rows| dots_q8_0(rows, x), |row| dots_q8_0([row], x)[0]);
+    rows(weights, out, |rows: [_; 4]| dots_q8_0(rows, x), |row| dots_q8_0([row], x)[0]);
 }
 
 /// A Q8_0 matrix times Q8_0 activations; one row for each element of `out`.
@@ -272,7 +272,8 @@ fn dense<T>(
     load: impl Fn(&[T], usize) -> [float32x4_t; 2],
     tail: impl Fn(&[T], &[f32]) -> f32,
 ) {
-    rows(weights, out, |rows| dots_dense(rows, x, &load, &tail), |row| dots_dense([row], x, &load, &tail)[0]);
+    let one = |row: &[T]| dots_dense([row], x, &load, &tail)[0];
+    rows(weights, out, |rows: [_; 4]| dots_dense(rows, x, &load, &tail), one);
 }
 
 #[target_feature(enable = "neon")]
@@ -356,14 +357,19 @@ fn four_dots_q8_0_q8_0<const DOTPROD: bool>(rows: [&[BlockQ8_0]; 4], x: &[BlockQ
 /// Walks the rows of a matrix as streams.
 #[target_feature(enable = "neon")]
 #[inline]
-fn rows<T>(weights: &[T], out: &mut [f32], four: impl Fn([&[T]; 4]) -> [f32; 4], one: impl Fn(&[T]) -> f32) {
+fn rows<T, const N: usize>(
+    weights: &[T],
+    out: &mut [f32],
+    several: impl Fn([&[T]; N]) -> [f32; N],
+    one: impl Fn(&[T]) -> f32,
+) {
     let length = weights.len() / out.len().max(1);
     let row = |index: usize| &weights[index * length..(index + 1) * length];
     let out = std::cell::Cell::from_mut(out).as_slice_of_cells();
-    rows_by_four(
+    walk_rows::<N>(
         out.len(),
         |indexes| {
-            for (index, dot) in indexes.into_iter().zip(four(indexes.map(row))) {
+            for (index, dot) in indexes.into_iter().zip(several(indexes.map(row))) {
                 out[index].set(dot);
             }
         },

@@ -30,19 +30,23 @@ pub(crate) fn distance(length: usize, size: usize, count: usize, step: usize) ->
     skewed - skewed % step
 }
 
-/// Gives every row below `rows` to one of the two closures: four at a time while there are enough, else
-/// one. The four are a quarter of the rows apart, and an odd number of them, for the reason of `SKEW`.
+/// Gives every row below `rows` to one of the two closures: `N` at a time while there are enough, else one.
+/// The `N` are that part of all rows apart, and an odd number of them, for the reason of `SKEW`.
 #[inline(always)]
-pub(super) fn rows_by_four(rows: usize, mut four: impl FnMut([usize; 4]), mut one: impl FnMut(usize)) {
-    let quarter = rows / 4;
-    let distance = if quarter > 2 && quarter.is_multiple_of(2) { quarter - 1 } else { quarter };
+pub(super) fn walk_rows<const N: usize>(
+    rows: usize,
+    mut several: impl FnMut([usize; N]),
+    mut one: impl FnMut(usize),
+) {
+    let share = rows / N;
+    let distance = if share > 2 && share.is_multiple_of(2) { share - 1 } else { share };
     for row in 0..distance {
-        four([row, row + distance, row + 2 * distance, row + 3 * distance]);
+        several(std::array::from_fn(|stream| row + stream * distance));
     }
-    let mut row = 4 * distance;
-    while row + 4 <= rows {
-        four([row, row + 1, row + 2, row + 3]);
-        row += 4;
+    let mut row = N * distance;
+    while row + N <= rows {
+        several(std::array::from_fn(|next| row + next));
+        row += N;
     }
     for row in row..rows {
         one(row);
@@ -53,17 +57,22 @@ pub(super) fn rows_by_four(rows: usize, mut four: impl FnMut([usize; 4]), mut on
 mod tests {
     use super::*;
 
-    #[test]
-    fn every_row_is_walked_exactly_once() {
+    fn each_row_once<const N: usize>() {
         for rows in 0..300 {
             let seen = std::cell::RefCell::new(vec![0; rows]);
-            rows_by_four(
+            walk_rows::<N>(
                 rows,
-                |four| four.iter().for_each(|&row| seen.borrow_mut()[row] += 1),
+                |several| several.iter().for_each(|&row| seen.borrow_mut()[row] += 1),
                 |one| seen.borrow_mut()[one] += 1,
             );
             assert!(seen.borrow().iter().all(|&count| count == 1), "{rows} rows: {:?}", seen.borrow());
         }
+    }
+
+    #[test]
+    fn every_row_is_walked_exactly_once() {
+        each_row_once::<4>();
+        each_row_once::<8>();
     }
 
     #[test]

@@ -63,6 +63,14 @@ impl Buffer {
     }
 }
 
+impl Buffer {
+    /// The same memory as bytes.
+    pub fn bytes(&self) -> &[u8] {
+        // SAFETY: the bytes of `length` initialized f32, borrowed from `self`.
+        unsafe { std::slice::from_raw_parts(self.start.cast(), 4 * self.length) }
+    }
+}
+
 impl Deref for Buffer {
     type Target = [f32];
     fn deref(&self) -> &[f32] {

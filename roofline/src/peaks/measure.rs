@@ -138,21 +138,19 @@ pub(super) fn roofs(plan: &Plan, mut progress: impl FnMut(&str) + Send) -> Resul
             int8: int8.spread,
             levels,
         })
-    })
+    })?
 }
 
 /// The first thread of a team is the one that calls; it is pinned, so it must not be the caller's own.
-fn on_a_thread_of_its_own<T: Send>(
-    work: impl FnOnce() -> Result<T, PeaksError> + Send,
-) -> Result<T, PeaksError> {
+pub(super) fn on_a_thread_of_its_own<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, PeaksError> {
     std::thread::scope(|scope| match std::thread::Builder::new().spawn_scoped(scope, work) {
-        Ok(handle) => handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+        Ok(handle) => Ok(handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))),
         Err(error) => Err(PeaksError::Threads(error)),
     })
 }
 
 /// Which CPU each thread keeps to.
-fn cpus(placement: Placement, allowed: &[usize], threads: usize) -> Vec<Vec<usize>> {
+pub(super) fn cpus(placement: Placement, allowed: &[usize], threads: usize) -> Vec<Vec<usize>> {
     (0..threads)
         .map(|thread| {
             let index = match placement {
@@ -235,11 +233,8 @@ impl<'a> Field<'a> {
             Some(buffer) => buffer,
             None => slot.insert(Buffer::new(self.plan.size, huge_pages)?),
         };
-        // Whole pages for each thread, so that no page is touched by two.
-        let page = HUGE_PAGE / 4;
-        let even = buffer.len() / team.threads();
-        let share = if even >= page { even / page * page } else { even };
-        let parts: Vec<_> = buffer.chunks_mut(share.max(1)).take(team.threads()).map(Mutex::new).collect();
+        let share = share(buffer.len(), team.threads());
+        let parts: Vec<_> = buffer.chunks_mut(share).take(team.threads()).map(Mutex::new).collect();
         if new {
             team.run(|index| with(&parts, index, |part| part.fill(1.0)));
         }
@@ -318,7 +313,14 @@ impl<'a> Field<'a> {
     }
 }
 
-fn with(parts: &[Part], index: usize, work: impl FnOnce(&mut [f32])) {
+/// How many of `length` f32 each thread gets: whole pages where there are enough, so that no page is
+/// touched by two.
+pub(super) fn share(length: usize, threads: usize) -> usize {
+    let (page, even) = (HUGE_PAGE / 4, length / threads);
+    if even >= page { even / page * page } else { even.max(1) }
+}
+
+pub(super) fn with(parts: &[Part], index: usize, work: impl FnOnce(&mut [f32])) {
     if let Some(part) = parts.get(index) {
         work(&mut part.lock().unwrap_or_else(PoisonError::into_inner));
     }
@@ -342,8 +344,8 @@ fn best_of(settings: Vec<Setting>, budget: Duration, mut run: impl FnMut(Setting
         settings.into_iter().map(|setting| (setting, Vec::new())).collect();
     let best = |runs: &[f64]| runs.iter().copied().fold(0.0, f64::max);
     for round in 0.. {
-        for (setting, runs) in &mut field {
-            if Instant::now() >= deadline && (round > 0 || !runs.is_empty()) {
+        for (at, (setting, runs)) in field.iter_mut().enumerate() {
+            if Instant::now() >= deadline && (round, at) != (0, 0) {
                 break;
             }
             runs.push(run(*setting));

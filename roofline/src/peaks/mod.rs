@@ -1,6 +1,7 @@
 //! The measured limits of this machine: how fast memory moves and how fast it calculates, for one thread
 //! and for all, with the settings that reached it. Measured once and kept on disk.
 
+mod arena;
 mod buffer;
 mod measure;
 mod store;
@@ -14,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::isa::{Isa, IsaError};
 
+pub use arena::Arena;
 pub use store::{clear, directory};
 pub use system::{Cache, parse_size};
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use super::output::Format;
+use super::require::Requirement;
 
 /// How fast can this model go on this machine, what holds it back, and how far is the code from that
 /// ceiling?
@@ -29,6 +30,8 @@ pub enum Command {
     Contracts(Contracts),
     /// Measure this machine and draw its roofline.
     Machine(Machine),
+    /// Run the kernels at the shapes of real models against the measured roofs.
+    Bench(Bench),
     /// Draw saved results again, several in one chart.
     Plot(Plot),
     /// Print a script that completes commands and options in a shell.
@@ -112,6 +115,32 @@ pub struct Machine {
     #[command(flatten)]
     pub measuring: Measuring,
     /// How to print the roofs.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+    /// Where else to draw.
+    #[command(flatten)]
+    pub pictures: Pictures,
+}
+
+/// Arguments of `bench`.
+#[derive(Debug, Args)]
+pub struct Bench {
+    /// Only these weights; all by default.
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "TYPE")]
+    pub kernel: Vec<super::bench::Kernel>,
+    /// Only products whose name contains this, such as `8B` or `lm_head q8_0`.
+    #[arg(long, value_name = "TEXT")]
+    pub only: Option<String>,
+    /// End with 1 unless this holds for every product, such as 'utilization >= 0.9'; may be repeated.
+    #[arg(long, value_name = "CONDITION")]
+    pub require: Vec<Requirement>,
+    /// Take the times from a saved result instead of measuring.
+    #[arg(long, hide = true, value_name = "RESULT.json")]
+    pub replay: Option<PathBuf>,
+    /// How to measure.
+    #[command(flatten)]
+    pub measuring: Measuring,
+    /// How to print the results.
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
     /// Where else to draw.

@@ -1,5 +1,6 @@
 //! The command line: one file per command, definitions in `cli`, shared output in `output`.
 
+mod bench;
 mod check;
 mod cli;
 mod completions;
@@ -13,6 +14,7 @@ mod output;
 mod picture;
 mod plot;
 mod progress;
+mod require;
 mod terminal;
 
 use std::ffi::OsString;
@@ -66,6 +68,7 @@ fn dispatch(cli: cli::Cli) -> Result<Exit, Failure> {
         cli::Command::Expand(args) => expand::run(&args),
         cli::Command::Eval(args) => eval::run(&args),
         cli::Command::Contracts(args) => contracts::run(&args),
+        cli::Command::Bench(args) => bench::run(&args),
         cli::Command::Machine(args) => machine::run(&args),
         cli::Command::Plot(args) => plot::run(&args),
         cli::Command::Completions(args) => completions::run(&args),

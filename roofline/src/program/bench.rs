@@ -1,0 +1,504 @@
+//! `roofline bench`: the kernels at the shapes of real models, against the measured roofs.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use half::{bf16, f16};
+use serde::{Deserialize, Serialize};
+
+use super::output::{self, Report, Table};
+use super::picture::Pictures;
+use super::progress::Progress;
+use super::{Exit, Failure, cli, machine};
+use crate::chart::{Bound, Chart, Point};
+use crate::contracts::layer_roofline::{self as contract, Inputs, Outputs};
+use crate::isa::Isa;
+use crate::kernels::{self, BlockQ8_0, Matrix, Team, Weight};
+use crate::peaks::{Arena, Machine, Roofs, Spread};
+
+/// The name of the JSON form.
+const SCHEMA: &str = "roofline.bench/1";
+
+/// A byte that makes ordinary numbers of every type: 0.0115 as f32 and bf16, 1.06 as f16, 60 as a quant.
+const PATTERN: u8 = 0x3c;
+
+/// The products of one token through a layer, and the output head: Llama 3.2 1B and Llama 3.1 8B.
+const SHAPES: [(&str, usize, usize); 14] = [
+    ("1B q_proj", 2048, 2048),
+    ("1B k_proj", 512, 2048),
+    ("1B v_proj", 512, 2048),
+    ("1B o_proj", 2048, 2048),
+    ("1B gate+up", 16384, 2048),
+    ("1B down_proj", 2048, 8192),
+    ("1B lm_head", 128256, 2048),
+    ("8B q_proj", 4096, 4096),
+    ("8B k_proj", 1024, 4096),
+    ("8B v_proj", 1024, 4096),
+    ("8B o_proj", 4096, 4096),
+    ("8B gate+up", 28672, 4096),
+    ("8B down_proj", 4096, 14336),
+    ("8B lm_head", 128256, 4096),
+];
+
+/// Columns of the matrices that are made to fit a cache level.
+const COLUMNS: usize = 2048;
+
+/// What weights are stored in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "snake_case")]
+#[value(rename_all = "snake_case")]
+pub enum Kernel {
+    /// Blocks of 32 bytes with an f16 scale; activations are quantized too.
+    Q8_0,
+    /// Half precision.
+    F16,
+    /// bfloat16.
+    Bf16,
+    /// Single precision.
+    F32,
+}
+
+impl Kernel {
+    const ALL: [Kernel; 4] = [Kernel::Q8_0, Kernel::F16, Kernel::Bf16, Kernel::F32];
+
+    fn name(self) -> &'static str {
+        match self {
+            Kernel::Q8_0 => BlockQ8_0::NAME,
+            Kernel::F16 => f16::NAME,
+            Kernel::Bf16 => bf16::NAME,
+            Kernel::F32 => f32::NAME,
+        }
+    }
+
+    /// Bytes of one weight, its part of the scale included.
+    fn weight_size(self) -> f64 {
+        match self {
+            Kernel::Q8_0 => BlockQ8_0::BYTES as f64 / BlockQ8_0::WEIGHTS as f64,
+            Kernel::F16 | Kernel::Bf16 => 2.0,
+            Kernel::F32 => 4.0,
+        }
+    }
+
+    /// The arithmetic roof it stands under.
+    fn compute_roof(self, roofs: &Roofs) -> f64 {
+        if self == Kernel::Q8_0 { roofs.int8_gops } else { roofs.f32_gflops }
+    }
+}
+
+/// Where the weights are when a product starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Home {
+    Memory,
+    L1,
+    L2,
+    L3,
+}
+
+impl Home {
+    fn of(level: u32) -> Option<Home> {
+        [(1, Home::L1), (2, Home::L2), (3, Home::L3)]
+            .into_iter()
+            .find(|(known, _)| *known == level)
+            .map(|(_, home)| home)
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Home::Memory => "memory",
+            Home::L1 => "L1",
+            Home::L2 => "L2",
+            Home::L3 => "L3",
+        }
+    }
+
+    /// The bandwidth roof, if it was measured.
+    fn roof(self, roofs: &Roofs) -> Option<f64> {
+        let level = |wanted| roofs.levels.iter().find(|level| Home::of(level.level) == Some(wanted));
+        if self == Home::Memory { Some(roofs.read_gb_s) } else { level(self).map(|level| level.read_gb_s) }
+    }
+}
+
+/// One product to run.
+#[derive(Clone, Debug)]
+struct Case {
+    name: String,
+    kernel: Kernel,
+    rows: usize,
+    columns: usize,
+    home: Home,
+}
+
+impl Case {
+    fn bytes(&self) -> usize {
+        (self.kernel.weight_size() * (self.rows * self.columns) as f64) as usize
+    }
+}
+
+/// What was measured of a case, and what follows from it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Row {
+    name: String,
+    kernel: Kernel,
+    rows: usize,
+    columns: usize,
+    /// Where the weights are.
+    home: Home,
+    /// Seconds of one product: the best and the median.
+    seconds: f64,
+    median_seconds: f64,
+    runs: usize,
+    gb_s: f64,
+    gflop_s: f64,
+    intensity: f64,
+    roof_gb_s: f64,
+    roof_gflop_s: f64,
+    attainable_gflop_s: f64,
+    bound: String,
+    utilization: f64,
+    band: String,
+    advice: Vec<String>,
+}
+
+/// All results.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Bench {
+    schema: String,
+    cpu: String,
+    isa: String,
+    threads: usize,
+    rows: Vec<Row>,
+    notes: Vec<String>,
+}
+
+/// Runs the kernels, or takes an earlier run's times, and says how near the roofs they come.
+pub fn run(args: &cli::Bench) -> Result<Exit, Failure> {
+    let pictures = Pictures::open(&args.pictures)?;
+    let machine = machine::this(&args.measuring)?;
+    let mut bench = Bench {
+        schema: SCHEMA.to_owned(),
+        cpu: machine.cpu.clone(),
+        isa: machine.isa.clone(),
+        threads: machine.threads,
+        rows: Vec::new(),
+        notes: Vec::new(),
+    };
+    match &args.replay {
+        Some(path) => bench.replay(path, &machine)?,
+        None => bench.measure(args, &machine)?,
+    }
+    bench.explain();
+    pictures.draw(&bench.chart(&machine), None)?;
+    output::print(&bench, args.format)?;
+    bench.gate(args)
+}
+
+fn cases(machine: &Machine, kernels: &[Kernel], only: Option<&str>) -> Vec<Case> {
+    let kernels = if kernels.is_empty() { &Kernel::ALL } else { kernels };
+    let mut cases = Vec::new();
+    for &kernel in kernels {
+        for (name, rows, columns) in SHAPES {
+            cases.push(Case { name: name.to_owned(), kernel, rows, columns, home: Home::Memory });
+        }
+        let row = kernel.weight_size() * COLUMNS as f64;
+        for level in &machine.all.levels {
+            // As much as the roof of this level was measured with.
+            let rows = (level.bytes * machine.threads) as f64 / row;
+            if let Some(home) = Home::of(level.level).filter(|home| *home != Home::L1)
+                && rows >= machine.threads as f64
+            {
+                cases.push(Case {
+                    name: format!("fits {}", home.word()),
+                    kernel,
+                    rows: rows as usize,
+                    columns: COLUMNS,
+                    home,
+                });
+            }
+        }
+        let rows = (machine.size as f64 / row) as usize;
+        cases.push(Case {
+            name: "fills memory".to_owned(),
+            kernel,
+            rows: rows.max(1),
+            columns: COLUMNS,
+            home: Home::Memory,
+        });
+    }
+    cases.retain(|case| {
+        only.is_none_or(|only| format!("{} {}", case.name, case.kernel.name()).contains(only))
+    });
+    cases
+}
+
+impl Bench {
+    fn measure(&mut self, args: &cli::Bench, machine: &Machine) -> Result<(), Failure> {
+        let cases = cases(machine, &args.kernel, args.only.as_deref());
+        if cases.is_empty() {
+            return Err(Failure(format!(
+                "--only {:?} matches no product; some are {}",
+                args.only.as_deref().unwrap_or_default(),
+                SHAPES.map(|(name, ..)| name).join(", ")
+            )));
+        }
+        let isa = Isa::named(&machine.isa)?;
+        let progress = Progress::new();
+        progress.say("making weights");
+        let largest = cases.iter().map(Case::bytes).max().unwrap_or(0);
+        // Shapes smaller than the cache walk through copies, so that each product finds its weights in memory.
+        let arena = Arena::new(isa, machine.threads, largest.max(machine.size), PATTERN)?;
+        if arena.is_short() {
+            self.notes.push(format!("only {} MiB of memory could be used", arena.bytes().len() >> 20));
+        }
+        let budget = Duration::from_millis(if args.measuring.quick { 30 } else { 150 });
+        for case in cases {
+            progress.say(&format!("{} {}", case.name, case.kernel.name()));
+            if case.bytes() > arena.bytes().len() {
+                self.notes.push(format!("{} {} was not run: too large", case.name, case.kernel.name()));
+                continue;
+            }
+            match case.home.roof(&machine.all) {
+                Some(roof) => {
+                    let spread = time(&arena, &case, budget)?;
+                    self.rows.push(Row::new(&case, spread, roof, case.kernel.compute_roof(&machine.all))?);
+                }
+                None => {
+                    self.notes.push(format!("{}: no roof was measured for {}", case.name, case.home.word()))
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The times of an earlier run under this machine's roofs.
+    fn replay(&mut self, path: &Path, machine: &Machine) -> Result<(), Failure> {
+        let wrong = |reason: String| Failure(format!("{}: {reason}", path.display()));
+        let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+        let saved: Bench = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+        if saved.schema != SCHEMA {
+            return Err(wrong(format!("schema is `{}`, not `{SCHEMA}`", saved.schema)));
+        }
+        for row in saved.rows {
+            let Row { name, kernel, rows, columns, home, seconds, median_seconds, runs, .. } = row;
+            let case = Case { name, kernel, rows, columns, home };
+            let spread = Spread { best: seconds, median: median_seconds, runs };
+            let roof =
+                home.roof(&machine.all).ok_or_else(|| wrong(format!("no roof for {}", home.word())))?;
+            self.rows.push(Row::new(&case, spread, roof, kernel.compute_roof(&machine.all))?);
+        }
+        Ok(())
+    }
+
+    fn explain(&mut self) {
+        let above = self.rows.iter().filter(|row| row.utilization > 1.0).count();
+        if above > 0 {
+            self.notes.push(format!(
+                "{above} product(s) above 100 %: faster than the roof measured before them, when the machine was busier \
+                 or part of the weights stayed in a cache; `roofline machine --refresh` measures the roofs again"
+            ));
+        }
+    }
+
+    fn gate(&self, args: &cli::Bench) -> Result<Exit, Failure> {
+        let mut exit = Exit::Fine;
+        for requirement in &args.require {
+            for row in &self.rows {
+                if !requirement.holds(&row.results())? {
+                    let (name, kernel, percent) = (&row.name, row.kernel.name(), 100.0 * row.utilization);
+                    eprintln!(
+                        "unmet: {requirement}: {name} {kernel} reaches {percent:.1} % at {:.1} GB/s",
+                        row.gb_s
+                    );
+                    exit = Exit::Failed;
+                }
+            }
+        }
+        Ok(exit)
+    }
+
+    fn chart(&self, machine: &Machine) -> Chart {
+        let total: f64 = self.rows.iter().map(|row| row.seconds).sum();
+        let points = self.rows.iter().map(|row| Point {
+            name: format!("{} {}", row.name, row.kernel.name()),
+            group: row.kernel.name().to_owned(),
+            intensity_flop_byte: Some(row.intensity),
+            performance_gflop_s: Some(row.gflop_s),
+            share: Some(row.seconds / total),
+            details: Vec::new(),
+            bound: if row.bound == "memory" { Bound::Memory } else { Bound::Compute },
+        });
+        Chart { points: points.collect(), ..machine::chart(machine) }
+    }
+}
+
+impl Row {
+    fn new(case: &Case, spread: Spread, bandwidth: f64, compute: f64) -> Result<Row, Failure> {
+        let (rows, columns) = (case.rows as f64, case.columns as f64);
+        let flops = contract::dense_flops(1.0, columns, rows);
+        let bytes = contract::dense_bytes(case.kernel.weight_size(), columns, rows, 4.0, 1.0);
+        let inputs = Inputs { time: spread.best, bandwidth, compute, ..Inputs::new(flops, bytes, 1.0, 1.0) };
+        let outputs: Outputs =
+            inputs.evaluate().map_err(|error| Failure(format!("{}: {error}", case.name)))?;
+        let advice = contract::recommendations(&inputs, &outputs);
+        Ok(Row {
+            name: case.name.clone(),
+            kernel: case.kernel,
+            rows: case.rows,
+            columns: case.columns,
+            home: case.home,
+            seconds: spread.best,
+            median_seconds: spread.median,
+            runs: spread.runs,
+            gb_s: outputs.achieved_bandwidth,
+            gflop_s: outputs.achieved_compute,
+            intensity: outputs.arithmetic_intensity,
+            roof_gb_s: bandwidth,
+            roof_gflop_s: compute,
+            attainable_gflop_s: outputs.attainable,
+            bound: match outputs.bound {
+                contract::Bound::Memory => "memory",
+                contract::Bound::Compute => "compute",
+            }
+            .to_owned(),
+            utilization: outputs.utilization,
+            band: match outputs.utilization_band {
+                contract::UtilizationBand::NearOptimal => "near optimal",
+                contract::UtilizationBand::Good => "good",
+                contract::UtilizationBand::Improvable => "room for improvement",
+                contract::UtilizationBand::Poor => "inefficient",
+            }
+            .to_owned(),
+            advice: advice.iter().flatten().map(|advice| advice.text.to_owned()).collect(),
+        })
+    }
+
+    /// What `--require` can name.
+    fn results(&self) -> [(&'static str, f64); 6] {
+        [
+            ("utilization", self.utilization),
+            ("gb_s", self.gb_s),
+            ("gflop_s", self.gflop_s),
+            ("intensity", self.intensity),
+            ("attainable_gflop_s", self.attainable_gflop_s),
+            ("seconds", self.seconds),
+        ]
+    }
+}
+
+/// Seconds of one product.
+fn time(arena: &Arena, case: &Case, budget: Duration) -> Result<Spread, Failure> {
+    match case.kernel {
+        Kernel::Q8_0 => time_with(arena, case, budget, |team, weights, x, out| {
+            let x = kernels::quantized_q8_0(team.isa(), x)?;
+            kernels::matvec_q8_0_q8_0(team, weights, &x, out)
+        }),
+        Kernel::F16 => time_with(arena, case, budget, kernels::matvec_f16),
+        Kernel::Bf16 => time_with(arena, case, budget, kernels::matvec_bf16),
+        Kernel::F32 => time_with(arena, case, budget, kernels::matvec_f32),
+    }
+}
+
+fn time_with<T: Weight>(
+    arena: &Arena,
+    case: &Case,
+    budget: Duration,
+    product: impl Fn(&Team, Matrix<T>, &[f32], &mut [f32]) -> Result<(), kernels::KernelError> + Sync,
+) -> Result<Spread, Failure> {
+    const RUNS: usize = 7;
+    let bytes = Matrix::<T>::length(case.rows, case.columns)? * size_of::<T>();
+    // Copies stay aligned, and only memory-sized cases move on to the next one.
+    let distance = bytes.next_multiple_of(64);
+    let copies = if case.home == Home::Memory { (arena.bytes().len() / distance).max(1) } else { 1 };
+    let mut x = vec![0f32; case.columns];
+    for (at, x) in x.iter_mut().enumerate() {
+        *x = (at % 17) as f32 / 16.0 - 0.5;
+    }
+    let mut out = vec![0f32; case.rows];
+    arena.with_team(|team| -> Result<Spread, Failure> {
+        let mut seconds = Vec::new();
+        let mut copy = 0;
+        let mut batch = 1;
+        let deadline = Instant::now() + budget;
+        while seconds.len() < RUNS || Instant::now() < deadline {
+            let start = Instant::now();
+            for _ in 0..batch {
+                let weights = &arena.bytes()[copy * distance..][..bytes];
+                product(team, Matrix::from_bytes(weights, case.rows, case.columns)?, &x, &mut out)?;
+                copy = (copy + 1) % copies;
+            }
+            let elapsed = start.elapsed().as_secs_f64();
+            // A clock reading and the start of a round must not count.
+            if elapsed < 1e-3 && seconds.is_empty() {
+                batch *= 2;
+                continue;
+            }
+            seconds.push(elapsed / batch as f64);
+        }
+        seconds.sort_by(f64::total_cmp);
+        Ok(Spread { best: seconds[0], median: seconds[seconds.len() / 2], runs: seconds.len() })
+    })?
+}
+
+impl Report for Bench {
+    fn text(&self) -> String {
+        let mut text = format!("{}, {}, {} thread(s)\n\n", self.cpu, self.isa, self.threads);
+        text += &self.tables().iter().map(Table::text).collect::<Vec<_>>().join("\n");
+        text.extend(self.notes.iter().map(|note| format!("note: {note}\n")));
+        text
+    }
+
+    fn tables(&self) -> Vec<Table> {
+        let rows = self.rows.iter().map(|row| {
+            vec![
+                row.name.clone(),
+                row.kernel.name().to_owned(),
+                format!("{} x {}", row.rows, row.columns),
+                row.home.word().to_owned(),
+                format!("{:.1}", row.gb_s),
+                format!("{:.1}", row.gflop_s),
+                format!("{:.2}", row.intensity),
+                format!("{:.1}", row.roof_gb_s),
+                row.bound.clone(),
+                format!("{:.1}", 100.0 * row.utilization),
+                row.band.clone(),
+                format!("{:.1}", 100.0 * (row.median_seconds / row.seconds - 1.0)),
+            ]
+        });
+        let headings = [
+            "product",
+            "weights",
+            "shape",
+            "from",
+            "GB/s",
+            "GFLOP/s",
+            "FLOP/B",
+            "roof GB/s",
+            "bound",
+            "utilization %",
+            "band",
+            "median +%",
+        ];
+        let mut advice: Vec<(String, usize)> = Vec::new();
+        for text in self.rows.iter().flat_map(|row| &row.advice) {
+            match advice.iter_mut().find(|(known, _)| known == text) {
+                Some((_, count)) => *count += 1,
+                None => advice.push((text.clone(), 1)),
+            }
+        }
+        let advice = advice.into_iter().map(|(text, count)| vec![count.to_string(), text]).collect();
+        vec![
+            Table {
+                title: "Products of a matrix and a vector".to_owned(),
+                headings: headings.map(str::to_owned).to_vec(),
+                rows: rows.collect(),
+            },
+            Table {
+                title: "Advice".to_owned(),
+                headings: ["products", "what to do"].map(str::to_owned).to_vec(),
+                rows: advice,
+            },
+        ]
+    }
+}
