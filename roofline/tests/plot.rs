@@ -100,5 +100,5 @@ fn several_machines_share_one_chart() {
     let output = plot("with-machine.json", CHART, &[machine]);
     let text = String::from_utf8(output.stdout).expect("UTF-8");
     assert!(output.status.success());
-    assert!(text.contains("small: DRAM") && text.contains("Example CPU: memory, read"), "{text}");
+    assert!(text.contains("DRAM, small") && text.contains("memory, read, Example CPU, 2 threads"), "{text}");
 }

@@ -144,6 +144,8 @@ pub struct Shown {
 #[derive(Serialize)]
 struct Line {
     name: String,
+    /// Its group, by position.
+    group: usize,
     bandwidth_gb_s: Option<f64>,
     compute_gflop_s: Option<f64>,
     ridge: Option<(f64, f64)>,
@@ -214,6 +216,7 @@ fn lines(chart: &Chart) -> Vec<Line> {
                 line.ridge.map(|ridge| format!("ridge {} FLOP/byte", number::figure(ridge.intensity)));
             Line {
                 name: chart.full_name(line.roof),
+                group: chart.group_of(line.roof),
                 bandwidth_gb_s: chart.bandwidth(line.roof),
                 compute_gflop_s: chart.compute(line.roof),
                 ridge: line.ridge.map(|ridge| (ridge.intensity, ridge.performance)),

@@ -311,7 +311,7 @@ impl Layout {
                 continue;
             };
             let path = self.beams.get(index).map(|beam| beam.path.clone()).unwrap_or_default();
-            let name = shorten(&chart.full_name(roof), 32, true);
+            let name = shorten(&chart.full_name(roof), 48, true);
             let slope = roof.bandwidth_gb_s.zip(path.first().copied().zip(path.get(1).copied()));
             let flat = roof.compute_gflop_s.zip(match path[..] {
                 [.., from, to] => Some((from, to)),

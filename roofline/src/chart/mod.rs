@@ -150,13 +150,22 @@ impl Chart {
         if charts.len() <= 1 {
             return charts.pop().unwrap_or_default();
         }
-        let titles: Vec<String> = charts.iter().map(|chart| chart.title.clone()).collect();
+        let mut titles: Vec<String> = Vec::new();
+        for chart in &charts {
+            let again = titles
+                .iter()
+                .filter(|title| {
+                    title.as_str() == chart.title || title.starts_with(&format!("{} (", chart.title))
+                })
+                .count();
+            let number = if again == 0 { String::new() } else { format!(" ({})", again + 1) };
+            titles.push(format!("{}{number}", chart.title));
+        }
         let mut whole = Chart { title: titles.join(" | "), ..Chart::default() };
-        for Chart { title, roofs, points, .. } in charts {
-            whole.roofs.extend(roofs.into_iter().map(|roof| Roof {
-                name: format!("{title}: {}", roof.name),
-                group: format!("{title}: {}", roof.group),
-                ..roof
+        for (title, Chart { roofs, points, .. }) in titles.into_iter().zip(charts) {
+            whole.roofs.extend(roofs.into_iter().map(|roof| {
+                let parts = [title.clone(), roof.group].into_iter().filter(|part| !part.is_empty());
+                Roof { group: parts.collect::<Vec<_>>().join(", "), ..roof }
             }));
             whole.points.extend(points.into_iter().map(|mut point| {
                 let kind = std::mem::replace(&mut point.group, title.clone());
@@ -177,6 +186,13 @@ impl Chart {
     fn kinds(&self) -> Vec<&str> {
         let mut seen = std::collections::BTreeSet::new();
         self.points.iter().map(|point| point.group.as_str()).filter(|kind| seen.insert(*kind)).collect()
+    }
+
+    /// The position of a roof's group among all groups, in the order they first occur.
+    fn group_of(&self, roof: &Roof) -> usize {
+        let mut seen = std::collections::BTreeSet::new();
+        let mut groups = self.roofs.iter().map(|roof| &roof.group).filter(|group| seen.insert(*group));
+        groups.position(|group| *group == roof.group).unwrap_or(0)
     }
 
     /// The highest figure of a roof's group, or of all roofs when the group has none.
@@ -370,7 +386,10 @@ mod tests {
         let both = Chart::together(vec![one.clone(), other]);
         assert_eq!(both.roofs.len(), 2 * one.roofs.len());
         assert_eq!(both.points.len(), 2 * one.points.len());
-        assert_eq!(both.roofs[3].name, "other: DRAM, 2 threads");
+        assert_eq!(both.full_name(&both.roofs[5]), "L3, other, 2 threads");
+        let twins = Chart::together(vec![one.clone(), one.clone()]);
+        assert_eq!(twins.title, "tiny-8L Q8_0, decode | tiny-8L Q8_0, decode (2)");
+        assert_ne!(twins.roofs[0].group, twins.roofs[3].group);
         assert_eq!(both.points[one.points.len()].group, "other");
         assert_eq!(Chart::together(vec![one.clone()]), one);
     }

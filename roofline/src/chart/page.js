@@ -250,12 +250,13 @@ window.addEventListener("error", (event) => {
     if (main?.ridge && inside(main.ridge[0], x)) {
       const [left, top] = [X(main.ridge[0]), Y(main.ridge[1])];
       roofs.append(svg("path", { class: "border", d: `M${px(left)} ${px(top)}V${box.bottom}` }));
-      for (const [label, anchor, offset] of [["memory-bound", "end", -8], ["compute-bound", "start", 8]]) {
+      const words = [["memory-bound", "end", -8, 0], ["compute-bound", "start", 8, 0], [`ridge ${figure(main.ridge[0])}`, "start", 8, -18]];
+      for (const [label, anchor, right, up] of words) {
         const size = widthOf(label) + 6;
-        const place = frame(left + offset + (Math.sign(offset) * size) / 2, box.bottom - 13, size, 16);
+        const place = frame(left + right + (Math.sign(right) * size) / 2, box.bottom - 13 + up, size, 16);
         if (!free(place)) continue;
         taken.push(place);
-        labels.append(text(label, { class: "word", x: px(left + offset), y: box.bottom - 9, "text-anchor": anchor }));
+        labels.append(text(label, { class: "word", x: px(left + right), y: box.bottom - 9 + up, "text-anchor": anchor }));
       }
     }
     const pixels = points.filter((point) => drawable(point.x) && drawable(point.y) && shown(point));
@@ -284,7 +285,7 @@ window.addEventListener("error", (event) => {
       const [line, path] = [lines[index], paths[index]];
       if (path.length < 2) continue;
       const faded = state.roof >= 0 && line !== main ? " faded" : "";
-      const group = svg("g", { class: `roof${line === main ? " first" : ""}${faded}`, "data-roof": index });
+      const group = svg("g", { class: `roof g${line.group % 3}${line === main ? " first" : ""}${faded}`, "data-roof": index });
       group.append(svg("title", {}, [cut(line.name, 200), ...line.figures].join("\n")));
       group.append(svg("path", { d: `M${path.map(([a, b]) => `${px(a)} ${px(b)}`).join("L")}` }));
       if (path.length === 3) group.append(svg("circle", { cx: px(path[1][0]), cy: px(path[1][1]), r: 3 }));
@@ -317,7 +318,7 @@ window.addEventListener("error", (event) => {
       const [line, path] = [lines[index], paths[index]];
       if (path.length < 2 || (state.roof >= 0 && line !== main)) continue;
       // A figure alone where its name finds no room.
-      const write = (figure, from, to, at) => along(index, `${cut(line.name, 32)}  ${figure}`, from, to, at) || along(index, figure, from, to, at);
+      const write = (figure, from, to, at) => along(index, `${cut(line.name, 48)}  ${figure}`, from, to, at) || along(index, figure, from, to, at);
       if (line.slope && (path.length === 3 || !line.flat)) write(line.slope, path[0], path[1], 0.4);
       if (line.flat) write(line.flat, path.at(-2), path.at(-1), 1);
     }
@@ -754,6 +755,7 @@ window.addEventListener("error", (event) => {
   });
 
   $("list").hidden = !points.length;
+  $("export-csv").hidden = !points.length;
   order();
   refresh();
   new ResizeObserver(() => redraw()).observe($("stage"));

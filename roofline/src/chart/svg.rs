@@ -251,8 +251,10 @@ impl Page {
             let Some(roof) = chart.roofs.get(beam.roof) else { continue };
             let path: Vec<String> =
                 beam.path.iter().map(|spot| format!("{} {}", px(spot.x), px(spot.y))).collect();
-            let class = if index == 0 { "roof first" } else { "roof" };
-            self.add(format_args!(r#"<g class="{class}">"#));
+            let first = if index == 0 { " first" } else { "" };
+            // Groups are told apart by their dashes.
+            let group = chart.group_of(roof) % 3;
+            self.add(format_args!(r#"<g class="roof g{group}{first}">"#));
             self.add(format_args!("<title>{}</title>", escape(&roof_title(chart, roof))));
             if let [start, rest @ ..] = &path[..] {
                 self.add(format_args!(r#"<path d="M{start}L{}"/>"#, rest.join(" ")));
