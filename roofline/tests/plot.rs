@@ -52,7 +52,7 @@ fn what_cannot_be_drawn_is_refused_with_the_file_the_place_and_what_is_allowed()
         (
             "other.json",
             r#"{"schema": "roofline.model/1"}"#,
-            "can't be drawn; roofline.chart/1 and roofline.machine/1 can",
+            "can't be drawn; roofline.chart/1, roofline.machine/1, roofline.bench/1 can",
         ),
         ("none.json", "{}", "missing field `schema`"),
         ("cut.json", "{\"schema\": \"roofline.chart/1\",", "line 1 column"),
@@ -101,4 +101,21 @@ fn several_machines_share_one_chart() {
     let text = String::from_utf8(output.stdout).expect("UTF-8");
     assert!(output.status.success());
     assert!(text.contains("DRAM, small") && text.contains("memory, read, Example CPU, 2 threads"), "{text}");
+}
+
+#[test]
+fn a_saved_bench_is_drawn_under_the_roofs_it_was_compared_with() {
+    let fixture =
+        |name: &str| std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name);
+    let bench = Command::new(env!("CARGO_BIN_EXE_roofline"))
+        .env("ROOFLINE_MACHINE", fixture("machine.json"))
+        .args(["bench", "--format", "json", "--replay"])
+        .arg(fixture("bench.json"))
+        .output()
+        .expect("the program starts");
+    let json = String::from_utf8(bench.stdout).expect("UTF-8");
+    let output = plot("bench.json", &json, &[]);
+    let text = String::from_utf8(output.stdout).expect("UTF-8");
+    assert!(output.status.success(), "{json}");
+    assert!(text.contains("memory, int8") && text.contains("8B lm_head"), "{text}");
 }

@@ -10,14 +10,14 @@ use super::output::{self, Report, Table};
 use super::picture::Pictures;
 use super::progress::Progress;
 use super::{Exit, Failure, cli, machine};
-use crate::chart::{Bound, Chart, Point};
+use crate::chart::{Bound, Chart, Point, Roof};
 use crate::contracts::layer_roofline::{self as contract, Inputs, Outputs};
 use crate::isa::Isa;
 use crate::kernels::{self, BlockQ8_0, Matrix, Team, Weight};
 use crate::peaks::{Arena, Machine, Roofs, Spread};
 
 /// The name of the JSON form.
-const SCHEMA: &str = "roofline.bench/1";
+pub const SCHEMA: &str = "roofline.bench/1";
 
 /// A byte that makes ordinary numbers of every type: 0.0115 as f32 and bf16, 1.06 as f16, 60 as a quant.
 const PATTERN: u8 = 0x3c;
@@ -276,11 +276,7 @@ impl Bench {
     fn replay(&mut self, path: &Path, machine: &Machine) -> Result<(), Failure> {
         let wrong = |reason: String| Failure(format!("{}: {reason}", path.display()));
         let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
-        let saved: Bench = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
-        if saved.schema != SCHEMA {
-            return Err(wrong(format!("schema is `{}`, not `{SCHEMA}`", saved.schema)));
-        }
-        for row in saved.rows {
+        for row in Bench::from_json(&text).map_err(wrong)?.rows {
             let Row { name, kernel, rows, columns, home, seconds, median_seconds, runs, .. } = row;
             let case = Case { name, kernel, rows, columns, home };
             let spread = Spread { best: seconds, median: median_seconds, runs };
@@ -318,7 +314,42 @@ impl Bench {
         Ok(exit)
     }
 
+    /// Results from their JSON form.
+    pub fn from_json(text: &str) -> Result<Bench, String> {
+        let saved: Bench = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        if saved.schema != SCHEMA {
+            return Err(format!("schema is `{}`, not `{SCHEMA}`", saved.schema));
+        }
+        Ok(saved)
+    }
+
     fn chart(&self, machine: &Machine) -> Chart {
+        Chart { points: self.points(), ..machine::chart(machine) }
+    }
+
+    /// The chart of saved results, under the roofs that they were compared with.
+    pub fn saved_chart(&self) -> Chart {
+        let mut roofs: Vec<Roof> = Vec::new();
+        for row in &self.rows {
+            let roof = Roof {
+                name: row.home.word().to_owned(),
+                group: if row.kernel == Kernel::Q8_0 { "int8" } else { "f32" }.to_owned(),
+                bandwidth_gb_s: Some(row.roof_gb_s),
+                compute_gflop_s: Some(row.roof_gflop_s),
+            };
+            if !roofs.contains(&roof) {
+                roofs.push(roof);
+            }
+        }
+        Chart {
+            title: self.cpu.clone(),
+            subtitle: format!("{}, threads: {}", self.isa, self.threads),
+            roofs,
+            points: self.points(),
+        }
+    }
+
+    fn points(&self) -> Vec<Point> {
         let total: f64 = self.rows.iter().map(|row| row.seconds).sum();
         let points = self.rows.iter().map(|row| Point {
             name: format!("{} {}", row.name, row.kernel.name()),
@@ -326,10 +357,15 @@ impl Bench {
             intensity_flop_byte: Some(row.intensity),
             performance_gflop_s: Some(row.gflop_s),
             share: Some(row.seconds / total),
-            details: Vec::new(),
             bound: if row.bound == "memory" { Bound::Memory } else { Bound::Compute },
+            details: vec![
+                ("weights in".to_owned(), row.home.word().to_owned()),
+                ("shape".to_owned(), format!("{} x {}", row.rows, row.columns)),
+                ("GB/s".to_owned(), format!("{:.1}", row.gb_s)),
+                ("of the roof".to_owned(), format!("{:.0} %, {}", 100.0 * row.utilization, row.band)),
+            ],
         });
-        Chart { points: points.collect(), ..machine::chart(machine) }
+        points.collect()
     }
 }
 

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use super::bench::{self, Bench};
 use super::output::{self, Report, Table};
 use super::picture::Pictures;
 use super::{Exit, Failure, cli, machine, terminal};
@@ -116,12 +117,13 @@ fn read(path: &Path) -> Result<Chart, Failure> {
             Ok(chart)
         }
         peaks::SCHEMA => Ok(machine::chart(&Machine::from_json(&text).map_err(Failure)?)),
+        bench::SCHEMA => Ok(Bench::from_json(&text).map_err(Failure)?.saved_chart()),
         other => Err(refuse(other)),
     }
 }
 
 /// What can be drawn.
-const DRAWN: [&str; 2] = [SCHEMA, peaks::SCHEMA];
+const DRAWN: [&str; 3] = [SCHEMA, peaks::SCHEMA, bench::SCHEMA];
 
 fn refuse(schema: &str) -> Failure {
     let parts = |schema: &str| -> Option<(String, u32)> {
@@ -134,6 +136,6 @@ fn refuse(schema: &str) -> Failure {
     });
     Failure(match newer {
         Some(known) => format!("schema {schema:?} is newer than this program, which reads {known}"),
-        None => format!("schema {schema:?} can't be drawn; {} can", DRAWN.join(" and ")),
+        None => format!("schema {schema:?} can't be drawn; {} can", DRAWN.join(", ")),
     })
 }
