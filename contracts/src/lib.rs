@@ -1,6 +1,7 @@
 #![doc = include_str!("../LANGUAGE.md")]
 
 pub mod check;
+pub mod condition;
 pub mod contract;
 pub mod domain;
 pub mod emit;

@@ -93,6 +93,12 @@ impl Source {
         format!("{}:{line}:{column}", self.name)
     }
 
+    /// The whole text as one scalar, for formulas that stand outside a contract.
+    pub fn whole(&self) -> Text {
+        let span = Span { start: 0, end: self.text.len() };
+        Text { value: self.text.clone(), span, plain: false, origin: Origin::Verbatim(0) }
+    }
+
     /// Parses the text into a tree. Mistakes go to the report; `None` when nothing is usable.
     pub fn tree(&self, report: &mut Report) -> Option<Node> {
         Builder { source: self, nodes: 0 }.document(report)

@@ -10,6 +10,8 @@ pub mod kernels;
 pub mod model;
 #[cfg(feature = "models")]
 pub mod peaks;
+#[cfg(feature = "models")]
+pub mod predict;
 #[cfg(feature = "program")]
 pub mod program;
 

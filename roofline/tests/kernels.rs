@@ -420,7 +420,7 @@ fn restoring_error_is_bounded(values: &[f32; 32]) {
     if !(f16::MIN_POSITIVE.to_f32()..=f16::MAX.to_f32()).contains(&scale) {
         return;
     }
-    let bound = (0.5 + 127.0 / 2048.0 + 1.0 / 32768.0) * f64::from(scale);
+    let bound = roofline::contracts::quantization::q8_0_error(f64::from(scale));
     for (value, restored) in values.iter().zip(restored(&[block])) {
         let error = (f64::from(*value) - f64::from(restored)).abs();
         assert!(error <= bound, "{value} came back as {restored}: {error:e} is over {bound:e}");

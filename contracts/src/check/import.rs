@@ -1,9 +1,9 @@
 //! What a contract takes from those it depends on: the quantities, equations and classifiers that its formulas
 //! name, and all that these stand on. A contract's own names come first.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
-use crate::contract::{Contract, Expression, FieldKind, Operand};
+use crate::contract::{Case, Classifier, Contract, Equation, FieldKind, Operand};
 use crate::formula::{Formula, Kind, Statement};
 use crate::report::{Mistake, Report};
 use crate::source::Span;
@@ -17,12 +17,13 @@ fn origin_of(contract: &Contract, origin: Option<&String>) -> String {
     origin.unwrap_or(&contract.metadata.id).clone()
 }
 
-/// Where the item of this name comes from, if the contract has it.
-fn origin(contract: &Contract, name: &str) -> Option<String> {
-    let quantity = contract.quantities.iter().find(|item| item.name == name).map(|item| item.origin.as_ref());
-    let equation = || contract.equation(name).map(|item| item.origin.as_ref());
-    let classifier = || contract.classifiers.iter().find(|c| c.name == name).map(|c| c.origin.as_ref());
-    quantity.or_else(equation).or_else(classifier).map(|origin| origin_of(contract, origin))
+/// Every item of a contract that another can take, and where it comes from.
+fn items(contract: &Contract) -> BTreeMap<&str, String> {
+    let quantities = contract.quantities.iter().map(|item| (item.name.as_str(), item.origin.as_ref()));
+    let equations = contract.equations.iter().map(|item| (item.name.as_str(), item.origin.as_ref()));
+    let classifiers = contract.classifiers.iter().map(|item| (item.name.as_str(), item.origin.as_ref()));
+    let items = quantities.chain(equations).chain(classifiers);
+    items.map(|(name, origin)| (name, origin_of(contract, origin))).collect()
 }
 
 /// Every name of a formula and its place, classifiers too.
@@ -57,15 +58,18 @@ impl Draft {
             .chain(self.obligations.iter().map(|obligation| &obligation.formula));
         let wanted: Vec<(String, Span)> =
             formulas.flat_map(mentions).map(|(name, span)| (name.to_owned(), span)).collect();
+        let dependencies = self.dependencies.clone();
+        let known: Vec<BTreeMap<&str, String>> =
+            dependencies.iter().map(|contract| items(contract)).collect();
+        let mut found: Vec<BTreeMap<&str, Span>> = vec![BTreeMap::new(); dependencies.len()];
         for (name, span) in wanted {
             if self.scope.get(&name).is_some() {
                 continue;
             }
-            let holders: Vec<(usize, String)> = (self.dependencies.iter().enumerate())
-                .filter_map(|(index, dependency)| Some((index, origin(dependency, &name)?)))
-                .collect();
-            let Some((index, home)) = holders.first() else { continue };
-            if let Some((_, other)) = holders.iter().find(|(_, other)| other != home) {
+            let mut holders =
+                known.iter().enumerate().filter_map(|(i, items)| Some((i, items.get_key_value(&*name)?)));
+            let Some((index, (&item, home))) = holders.next() else { continue };
+            if let Some((_, (_, other))) = holders.find(|(_, (_, other))| *other != home) {
                 let message = format!("`{name}` is in `{home}` and in `{other}`");
                 report.add(
                     Mistake::error(span, message)
@@ -74,58 +78,58 @@ impl Draft {
                 self.scope.insert(&name, Meaning::Wrong);
                 continue;
             }
-            let dependency = self.dependencies[*index].clone();
-            self.take(&dependency, &name, span, names, report);
+            found[index].entry(item).or_insert(span);
+        }
+        for (dependency, found) in dependencies.iter().zip(&found) {
+            self.take(dependency, found, names, report);
         }
     }
 
-    /// Takes one item and everything it stands on.
-    fn take(&mut self, from: &Contract, name: &str, span: Span, names: &mut Names, report: &mut Report) {
-        let mut needed: BTreeSet<&str> = BTreeSet::new();
-        let mut pending: Vec<&str> = vec![name];
-        let operands = |expression: &'_ Expression| {
-            expression.operands.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>()
-        };
-        // Names are looked up in `from`, so that they live as long as it does.
-        let own = |name: &str| {
-            let quantity =
-                from.quantities.iter().find(|item| item.name == name).map(|item| item.name.as_str());
-            let equation = || from.equation(name).map(|item| item.name.as_str());
-            let classifier = || from.classifiers.iter().find(|c| c.name == name).map(|c| c.name.as_str());
-            quantity.or_else(equation).or_else(classifier)
-        };
-        while let Some(next) = pending.pop() {
-            if !needed.insert(next) {
+    /// Takes these items and everything they stand on, in the order of their contract.
+    fn take(
+        &mut self,
+        from: &Contract,
+        wanted: &BTreeMap<&str, Span>,
+        names: &mut Names,
+        report: &mut Report,
+    ) {
+        let equations: BTreeMap<&str, &Equation> =
+            from.equations.iter().map(|item| (&*item.name, item)).collect();
+        let classifiers: BTreeMap<&str, &Classifier> =
+            from.classifiers.iter().map(|item| (&*item.name, item)).collect();
+        // For each item the one that it is needed for, and where that is mentioned.
+        let mut needed: BTreeMap<&str, (&str, Span)> = BTreeMap::new();
+        let mut pending: Vec<(&str, &str, Span)> =
+            wanted.iter().map(|(name, span)| (*name, *name, *span)).collect();
+        while let Some((next, root, span)) = pending.pop() {
+            if needed.contains_key(next) {
                 continue;
             }
-            let mut uses: Vec<String> = Vec::new();
-            if let Some(equation) = from.equation(next) {
-                uses.extend(operands(&equation.expression));
-            }
-            for classifier in from.classifiers.iter().filter(|classifier| classifier.name == next) {
-                let conditions = classifier.cases.iter().filter_map(|case| case.condition.as_ref());
-                uses.extend(conditions.flat_map(operands));
-            }
-            pending.extend(uses.iter().filter_map(|name| own(name)));
+            needed.insert(next, (root, span));
+            let formula = equations.get(next).map(|equation| &equation.expression);
+            let conditions = classifiers.get(next).into_iter().flat_map(|c| &c.cases);
+            let conditions = conditions.filter_map(|case| case.condition.as_ref());
+            let uses = formula.into_iter().chain(conditions).flat_map(|expression| &expression.operands);
+            pending.extend(uses.map(|(name, _)| (name.as_str(), root, span)));
         }
-        let mut claim = |draft: &Draft, item: &str, home: &str, report: &mut Report| match draft
-            .scope
-            .get(item)
-        {
-            None => {
-                names.claim_as(item, span, &format!("`{item}` of `{home}`"), &[], report);
-                true
-            }
-            Some(_) if draft.origin(item).as_deref() == Some(home) => false,
-            Some(_) => {
-                let message = format!(
-                    "`{name}` of `{home}` stands on `{item}` of that contract, but this one means something else by it"
-                );
-                report.add(Mistake::error(span, message).note("use another name for one of the two"));
-                false
+        let mut claim = |draft: &Draft, item: &str, home: &str, report: &mut Report| {
+            let Some((root, span)) = needed.get(item) else { return false };
+            match draft.scope.get(item) {
+                None => {
+                    names.claim_as(item, *span, &format!("`{item}` of `{home}`"), &[], report);
+                    true
+                }
+                Some(_) if draft.origin(item).as_deref() == Some(home) => false,
+                Some(_) => {
+                    let message = format!(
+                        "`{root}` of `{home}` stands on `{item}` of that contract, but this one means something else by it"
+                    );
+                    report.add(Mistake::error(*span, message).note("use another name for one of the two"));
+                    false
+                }
             }
         };
-        for quantity in from.quantities.iter().filter(|quantity| needed.contains(quantity.name.as_str())) {
+        for quantity in &from.quantities {
             let home = origin_of(from, quantity.origin.as_ref());
             if claim(self, &quantity.name, &home, report) {
                 let operand = Operand::Quantity(self.quantities.len());
@@ -136,7 +140,7 @@ impl Draft {
                 self.quantities.push(quantity);
             }
         }
-        for equation in from.equations.iter().filter(|equation| needed.contains(equation.name.as_str())) {
+        for equation in &from.equations {
             let home = origin_of(from, equation.origin.as_ref());
             if claim(self, &equation.name, &home, report) {
                 let operand = Operand::Equation(self.equations.len());
@@ -157,12 +161,12 @@ impl Draft {
                 });
             }
         }
-        for classifier in from.classifiers.iter().filter(|c| needed.contains(c.name.as_str())) {
+        for classifier in &from.classifiers {
             let home = origin_of(from, classifier.origin.as_ref());
             if claim(self, &classifier.name, &home, report) {
                 let variants = classifier.cases.iter().map(|case| case.variant.clone()).collect();
                 self.scope.insert(&classifier.name, Meaning::Classifier(variants));
-                let case = |case: &crate::contract::Case| {
+                let case = |case: &Case| {
                     let condition = case.condition.as_ref().map(|condition| condition.formula.clone());
                     (case.variant.clone(), condition, case.span)
                 };

@@ -8,7 +8,7 @@ mod lower;
 pub mod names;
 mod reader;
 mod table;
-mod types;
+pub(crate) mod types;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -71,7 +71,7 @@ fn formula_mistake(error: FormulaError) -> Mistake {
     if error.note.is_empty() { mistake } else { mistake.note(error.note) }
 }
 
-fn formula(text: &Text, report: &mut Report) -> Option<Formula> {
+pub(crate) fn formula(text: &Text, report: &mut Report) -> Option<Formula> {
     Formula::parse(text).map_err(|error| report.add(formula_mistake(error))).ok()
 }
 

@@ -1,9 +1,8 @@
 //! Profile tables: fields, entries, and the rules that every entry must meet.
 
-use std::collections::BTreeMap;
-
+use crate::condition::holds;
 use crate::contract::{Entry, Field, FieldKind, Quantity, Table, Value};
-use crate::formula::{Binary, Formula, Function, Kind};
+use crate::formula::Formula;
 use crate::report::{Mistake, Report};
 use crate::schema;
 use crate::source::{Node, Span, Text, shorten};
@@ -267,105 +266,4 @@ fn rules(keys: &Fields<'_>, fields: &[Field], report: &mut Report) -> Vec<Rule> 
         found.push(Rule { id: id.value.clone(), doc, check, span });
     }
     found
-}
-
-#[derive(Clone, Debug, PartialEq)]
-enum Known {
-    Number(f64),
-    Text(String),
-    Truth(bool),
-    /// The entry has no value for a field, so the outcome is open.
-    Absent,
-}
-
-/// Whether an entry meets a condition; `None` when a value that decides it is absent.
-fn holds(rule: &Formula, values: &BTreeMap<&str, &Value>) -> Option<bool> {
-    let mut known: Vec<Known> = Vec::with_capacity(rule.nodes.len());
-    for node in &rule.nodes {
-        let number = |id: &usize| match known[*id] {
-            Known::Number(value) => Some(value),
-            _ => None,
-        };
-        let truth = |id: &usize| match known[*id] {
-            Known::Truth(value) => Some(value),
-            _ => None,
-        };
-        let of_number = |value: Option<f64>| value.map_or(Known::Absent, Known::Number);
-        let of_truth = |value: Option<bool>| value.map_or(Known::Absent, Known::Truth);
-        let both = |a: &usize, b: &usize, f: fn(f64, f64) -> f64| {
-            of_number(number(a).zip(number(b)).map(|(a, b)| f(a, b)))
-        };
-        let value = match &node.kind {
-            Kind::Number { value, .. } => Known::Number(*value),
-            Kind::Quote(text) => Known::Text(text.clone()),
-            Kind::Name(name) => match values.get(name.as_str()) {
-                Some(Value::Number(value)) => Known::Number(*value),
-                Some(Value::Text(text)) => Known::Text(text.clone()),
-                _ => Known::Absent,
-            },
-            Kind::Negate(a) => of_number(number(a).map(|a| -a)),
-            Kind::Not(a) => of_truth(truth(a).map(|a| !a)),
-            Kind::Power(a, exponent) => of_number(number(a).map(|a| a.powi(*exponent))),
-            Kind::Call(function, arguments) => match function {
-                Function::Given => Known::Truth(known[arguments[0]] != Known::Absent),
-                Function::Floor => of_number(number(&arguments[0]).map(f64::floor)),
-                Function::Ceil => of_number(number(&arguments[0]).map(f64::ceil)),
-                Function::Min | Function::Max | Function::Pow | Function::Finite => {
-                    let all: Option<Vec<f64>> = arguments.iter().map(number).collect();
-                    let fold = |f: fn(f64, f64) -> f64| {
-                        of_number(all.clone().and_then(|all| all.into_iter().reduce(f)))
-                    };
-                    match function {
-                        Function::Min => fold(f64::min),
-                        Function::Max => fold(f64::max),
-                        Function::Pow => fold(crate::eval::pow),
-                        _ => of_truth(all.map(|all| all.iter().all(|value| value.is_finite()))),
-                    }
-                }
-            },
-            Kind::If(c, a, b) => match truth(c) {
-                Some(true) => known[*a].clone(),
-                Some(false) => known[*b].clone(),
-                None => Known::Absent,
-            },
-            Kind::Binary(operator, a, b) => {
-                let (x, y) = (&known[*a], &known[*b]);
-                let compare =
-                    |f: fn(f64, f64) -> bool| of_truth(number(a).zip(number(b)).map(|(a, b)| f(a, b)));
-                let equal = match (x, y) {
-                    (Known::Absent, _) | (_, Known::Absent) => None,
-                    _ => Some(x == y),
-                };
-                let or = |a: Option<bool>, b: Option<bool>| match (a, b) {
-                    (Some(true), _) | (_, Some(true)) => Some(true),
-                    (Some(false), Some(false)) => Some(false),
-                    _ => None,
-                };
-                let not = |a: Option<bool>| a.map(|a| !a);
-                match operator {
-                    Binary::Add => both(a, b, |a, b| a + b),
-                    Binary::Subtract => both(a, b, |a, b| a - b),
-                    Binary::Multiply => both(a, b, |a, b| a * b),
-                    Binary::Divide => both(a, b, |a, b| a / b),
-                    Binary::Less => compare(|a, b| a < b),
-                    Binary::LessEqual => compare(|a, b| a <= b),
-                    Binary::Greater => compare(|a, b| a > b),
-                    Binary::GreaterEqual => compare(|a, b| a >= b),
-                    Binary::Equal => of_truth(equal),
-                    Binary::NotEqual => of_truth(not(equal)),
-                    Binary::And => of_truth(not(or(not(truth(a)), not(truth(b))))),
-                    Binary::Or => of_truth(or(truth(a), truth(b))),
-                    Binary::Implies => of_truth(or(not(truth(a)), truth(b))),
-                    Binary::Iff => of_truth(equal),
-                }
-            }
-            // The type checker keeps these out of rules.
-            Kind::Is(..) | Kind::Substitute(..) | Kind::Monotone { .. } => Known::Absent,
-        };
-        known.push(value);
-    }
-    match known.get(rule.root) {
-        Some(Known::Truth(value)) => Some(*value),
-        _ => None,
-    }
 }

@@ -612,6 +612,10 @@ fn inputs(contract: &Contract) -> TokenStream {
             pub const fn from_array(values: [f64; #count]) -> Self {
                 Inputs { #(#names: values[#indices]),* }
             }
+            /// One value for each of [`NAMES`](Self::NAMES).
+            pub const fn to_array(&self) -> [f64; #count] {
+                [#(self.#names),*]
+            }
             #(#profiles)*
             /// Checks every domain, then computes every equation and class.
             pub const fn evaluate(self) -> ::core::result::Result<Outputs, OutOfDomain> {

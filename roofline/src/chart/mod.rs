@@ -6,7 +6,7 @@ pub mod svg;
 pub mod terminal;
 
 mod layout;
-mod number;
+pub(crate) mod number;
 #[cfg(test)]
 mod sample;
 mod scale;

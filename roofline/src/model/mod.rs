@@ -14,6 +14,7 @@ mod metadata;
 mod names;
 mod open;
 mod operation;
+mod registry;
 mod safetensors;
 
 use std::path::PathBuf;
@@ -25,6 +26,7 @@ pub use fault::{Error, Fault, Place};
 pub use hyper::{Attention, Experts, FeedForward, Head, Hyper, Latent, Layer, MOST_LAYERS, Width};
 pub use names::{Kind, Role};
 pub use operation::{Operation, Work};
+pub use registry::{KNOWN, Known, by_name};
 
 /// A model as its files describe it.
 #[derive(Debug)]

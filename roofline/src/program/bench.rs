@@ -1,15 +1,17 @@
 //! `roofline bench`: the kernels at the shapes of real models, against the measured roofs.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use half::{bf16, f16};
+use roofline_contracts::contract::Value;
 use serde::{Deserialize, Serialize};
 
 use super::output::{self, Report, Table};
 use super::picture::Pictures;
 use super::progress::Progress;
-use super::{Exit, Failure, cli, machine};
+use super::{Exit, Failure, cli, machine, require};
 use crate::chart::{Bound, Chart, Point, Roof};
 use crate::contracts::layer_roofline::{self as contract, Inputs, Outputs};
 use crate::isa::Isa;
@@ -173,8 +175,12 @@ pub struct Bench {
     notes: Vec<String>,
 }
 
+/// What `--require` can name.
+const RESULTS: [&str; 6] = ["utilization", "gb_s", "gflop_s", "intensity", "attainable_gflop_s", "seconds"];
+
 /// Runs the kernels, or takes an earlier run's times, and says how near the roofs they come.
 pub fn run(args: &cli::Bench) -> Result<Exit, Failure> {
+    require::parse(&args.require, &RESULTS)?;
     let pictures = Pictures::open(&args.pictures)?;
     let machine = machine::this(&args.measuring)?;
     let mut bench = Bench {
@@ -298,20 +304,12 @@ impl Bench {
     }
 
     fn gate(&self, args: &cli::Bench) -> Result<Exit, Failure> {
-        let mut exit = Exit::Fine;
-        for requirement in &args.require {
-            for row in &self.rows {
-                if !requirement.holds(&row.results())? {
-                    let (name, kernel, percent) = (&row.name, row.kernel.name(), 100.0 * row.utilization);
-                    eprintln!(
-                        "unmet: {requirement}: {name} {kernel} reaches {percent:.1} % at {:.1} GB/s",
-                        row.gb_s
-                    );
-                    exit = Exit::Failed;
-                }
-            }
+        let mut checked = Vec::new();
+        for row in &self.rows {
+            let of = format!("{} {}", row.name, row.kernel.name());
+            checked.extend(require::check(&args.require, &of, &row.results())?);
         }
-        Ok(exit)
+        Ok(require::exit(&checked))
     }
 
     /// Results from their JSON form.
@@ -410,16 +408,16 @@ impl Row {
         })
     }
 
-    /// What `--require` can name.
-    fn results(&self) -> [(&'static str, f64); 6] {
-        [
-            ("utilization", self.utilization),
-            ("gb_s", self.gb_s),
-            ("gflop_s", self.gflop_s),
-            ("intensity", self.intensity),
-            ("attainable_gflop_s", self.attainable_gflop_s),
-            ("seconds", self.seconds),
-        ]
+    fn results(&self) -> BTreeMap<&'static str, Value> {
+        let figures = [
+            self.utilization,
+            self.gb_s,
+            self.gflop_s,
+            self.intensity,
+            self.attainable_gflop_s,
+            self.seconds,
+        ];
+        RESULTS.into_iter().zip(figures.map(Value::Number)).collect()
     }
 }
 

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use super::output::Format;
-use super::require::Requirement;
 
 /// How fast can this model go on this machine, what holds it back, and how far is the code from that
 /// ceiling?
@@ -32,6 +31,12 @@ pub enum Command {
     Machine(Machine),
     /// Run the kernels at the shapes of real models against the measured roofs.
     Bench(Bench),
+    /// Predict what a model reaches on devices: memory, tokens per second, energy.
+    Predict(Predict),
+    /// List the known devices with their figures and sources.
+    Devices(Devices),
+    /// List the models that are known by name.
+    Models(Models),
     /// Draw saved results again, several in one chart.
     Plot(Plot),
     /// Print a script that completes commands and options in a shell.
@@ -133,7 +138,7 @@ pub struct Bench {
     pub only: Option<String>,
     /// End with 1 unless this holds for every product, such as 'utilization >= 0.9'; may be repeated.
     #[arg(long, value_name = "CONDITION")]
-    pub require: Vec<Requirement>,
+    pub require: Vec<String>,
     /// Take the times from a saved result instead of measuring.
     #[arg(long, hide = true, value_name = "RESULT.json")]
     pub replay: Option<PathBuf>,
@@ -173,6 +178,90 @@ pub struct Measuring {
 
 fn size(text: &str) -> Result<usize, &'static str> {
     crate::peaks::parse_size(text).ok_or("a size is a number and B, KiB, MiB or GiB, such as 512MiB")
+}
+
+/// Arguments of `predict`.
+#[derive(Debug, Args)]
+pub struct Predict {
+    /// A model known by name, a config.json, or a model file.
+    #[arg(value_name = "MODEL")]
+    pub model: Option<String>,
+    /// Only the number of parameters, instead of a model.
+    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
+    pub params: Option<f64>,
+    /// The devices, by name; `this` is this machine, measured.
+    #[arg(long, value_name = "DEVICE", value_delimiter = ',')]
+    pub on: Vec<String>,
+    /// All known devices.
+    #[arg(long, conflicts_with = "on")]
+    pub all_devices: bool,
+    /// The format of the weights, such as q8_0, q4_k or f16; f16, or that of the file, if not given.
+    #[arg(long, value_name = "FORMAT")]
+    pub quant: Option<String>,
+    /// The format of the KV cache.
+    #[arg(long, value_name = "FORMAT", default_value = "f16")]
+    pub cache: String,
+    /// Sequences that are computed together.
+    #[arg(long, value_name = "NUMBER", default_value_t = 1.0, allow_negative_numbers = true)]
+    pub batch: f64,
+    /// Tokens of each sequence in the cache; 4096 if not given, or the model's longest context.
+    #[arg(long, value_name = "TOKENS", allow_negative_numbers = true)]
+    pub context: Option<f64>,
+    /// Tokens of the prompt; 512 if not given.
+    #[arg(long, value_name = "TOKENS", allow_negative_numbers = true)]
+    pub prompt: Option<f64>,
+    /// The precision of the arithmetic: fp32, tf32, fp16, bf16, fp8, fp4, int8 or int4.
+    #[arg(long, value_name = "PRECISION")]
+    pub precision: Option<String>,
+    /// Where a device lacks the precision, take the peak that models usually run at.
+    #[arg(long)]
+    pub allow_fallback: bool,
+    /// Share of the arithmetic peak that the code reaches; 1 gives ceilings.
+    #[arg(long, value_name = "SHARE", default_value_t = 1.0, allow_negative_numbers = true)]
+    pub efficiency: f64,
+    /// Share of the bandwidth that the code reaches; 1 gives ceilings.
+    #[arg(long, value_name = "SHARE", default_value_t = 1.0, allow_negative_numbers = true)]
+    pub bandwidth_efficiency: f64,
+    /// Microseconds to dispatch one step.
+    #[arg(long, value_name = "MICROSECONDS", allow_negative_numbers = true)]
+    pub overhead: Option<f64>,
+    /// Vary batch, context, prompt, efficiency or bits: `batch=1,2,4..64`, where `..` doubles.
+    #[arg(long, value_name = "NAME=VALUES")]
+    pub sweep: Option<String>,
+    /// Show every equation with the numbers put in.
+    #[arg(long)]
+    pub explain: bool,
+    /// End with 1 unless this holds, such as `decode_tokens_per_s >= 30`.
+    #[arg(long, value_name = "CONDITION")]
+    pub require: Vec<String>,
+    /// How `this` is measured.
+    #[command(flatten)]
+    pub measuring: Measuring,
+    /// How to print the result.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+/// Arguments of `devices`.
+#[derive(Debug, Args)]
+pub struct Devices {
+    /// Only those whose name, vendor, kind or architecture contains this.
+    #[arg(value_name = "TEXT")]
+    pub filter: Option<String>,
+    /// How to print the result.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+/// Arguments of `models`.
+#[derive(Debug, Args)]
+pub struct Models {
+    /// Only those whose name or family contains this.
+    #[arg(value_name = "TEXT")]
+    pub filter: Option<String>,
+    /// How to print the result.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
 }
 
 /// Arguments of `plot`.

@@ -6,13 +6,16 @@ mod cli;
 mod completions;
 mod contract;
 mod contracts;
+mod devices;
 mod eval;
 mod expand;
 mod machine;
 mod man;
+mod models;
 mod output;
 mod picture;
 mod plot;
+mod predict;
 mod progress;
 mod require;
 mod terminal;
@@ -70,6 +73,9 @@ fn dispatch(cli: cli::Cli) -> Result<Exit, Failure> {
         cli::Command::Contracts(args) => contracts::run(&args),
         cli::Command::Bench(args) => bench::run(&args),
         cli::Command::Machine(args) => machine::run(&args),
+        cli::Command::Predict(args) => predict::run(&args),
+        cli::Command::Devices(args) => devices::run(&args),
+        cli::Command::Models(args) => models::run(&args),
         cli::Command::Plot(args) => plot::run(&args),
         cli::Command::Completions(args) => completions::run(&args),
         cli::Command::Man(args) => man::run(&args),

@@ -1,0 +1,75 @@
+//! Models that are known by name: the table of the contract `models-v1`, read as the `config.json` it was taken from.
+
+use serde_json::{Map, Value};
+
+use super::config;
+use super::fault::Fault;
+use super::hyper::Hyper;
+use crate::contracts::models::models::Models;
+
+pub use crate::contracts::models::models::{ALL as KNOWN, Models as Known, by_name};
+
+impl Hyper {
+    /// The dimensions of a known model.
+    pub fn of_known(known: &Known) -> Result<Hyper, Fault> {
+        let hyper = config::hyper(&configuration(known))?;
+        hyper
+            .ok_or_else(|| Fault::field("model_type", "is not a family that the reader of config.json knows"))
+    }
+}
+
+/// The `config.json` of a known model.
+fn configuration(known: &Models) -> Map<String, Value> {
+    let numbers = [
+        ("hidden_size", Some(known.hidden_size)),
+        ("num_hidden_layers", Some(known.num_hidden_layers)),
+        ("num_attention_heads", Some(known.num_attention_heads)),
+        ("num_key_value_heads", Some(known.num_key_value_heads)),
+        ("head_dim", known.head_dim),
+        ("intermediate_size", Some(known.intermediate_size)),
+        ("vocab_size", Some(known.vocab_size)),
+        ("max_position_embeddings", Some(known.max_position_embeddings)),
+        ("sliding_window", known.sliding_window),
+        // Each family has its own name for the number of experts and reads only that.
+        ("num_local_experts", known.experts),
+        ("num_experts", known.experts),
+        ("n_routed_experts", known.experts),
+        ("num_experts_per_tok", known.num_experts_per_tok),
+        ("moe_intermediate_size", known.moe_intermediate_size),
+        ("n_shared_experts", known.n_shared_experts),
+        ("first_k_dense_replace", known.first_k_dense_replace),
+        ("q_lora_rank", known.q_lora_rank),
+        ("kv_lora_rank", known.kv_lora_rank),
+        ("qk_nope_head_dim", known.qk_nope_head_dim),
+        ("qk_rope_head_dim", known.qk_rope_head_dim),
+        ("v_head_dim", known.v_head_dim),
+    ];
+    // The table's domains keep every number a whole one below 2^53.
+    let whole = |(name, value): (&str, Option<f64>)| Some((name.to_owned(), Value::from(value? as u64)));
+    let mut map: Map<String, Value> = numbers.into_iter().filter_map(whole).collect();
+    map.insert("model_type".into(), known.model_type.into());
+    map.insert("tie_word_embeddings".into(), (known.embeddings == "tied").into());
+    map
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_known_model_has_the_parameters_it_was_published_with() {
+        for known in KNOWN {
+            let computed = Hyper::of_known(known).unwrap().parameters() as f64;
+            let off = (computed / known.published_params - 1.0).abs();
+            assert!(off < 0.001, "{}: {computed} of {}", known.name, known.published_params);
+        }
+    }
+
+    #[test]
+    fn a_token_of_a_mixture_uses_a_part_of_the_parameters() {
+        let active = |name: &str| Hyper::of_known(by_name(name).unwrap()).unwrap().active_parameters();
+        assert_eq!((active("mixtral_8x7b") as f64 / 1e8).round(), 129.0);
+        assert_eq!((active("qwen3_30b_a3b") as f64 / 1e8).round(), 34.0);
+        assert_eq!((active("deepseek_v3") as f64 / 1e9).round(), 38.0);
+    }
+}

@@ -1,0 +1,143 @@
+//! `roofline devices`: the devices that predictions know, their figures and where these come from.
+
+use roofline_contracts::suggest;
+use serde::Serialize;
+
+use super::output::{self, Report, Table};
+use super::{Exit, Failure, cli};
+use crate::chart::number::{figure, maybe};
+use crate::contracts::hardware::devices::{ALL, Devices, by_name};
+use crate::predict::Precision;
+
+#[derive(Debug, Serialize)]
+struct Listed {
+    schema: &'static str,
+    devices: Vec<Listing>,
+    #[serde(skip)]
+    full: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct Listing {
+    name: &'static str,
+    description: &'static str,
+    vendor: &'static str,
+    kind: &'static str,
+    architecture: &'static str,
+    peaks_gflop_s: Vec<(&'static str, f64)>,
+    bandwidth_gb_s: f64,
+    capacity_gb: Option<f64>,
+    tdp_w: Option<f64>,
+    source: &'static str,
+    as_of: &'static str,
+}
+
+/// Lists the devices whose name, vendor, kind or architecture contains the text; shows everything about a single one.
+pub fn run(args: &cli::Devices) -> Result<Exit, Failure> {
+    let wanted = args.filter.as_deref().map(normal).unwrap_or_default();
+    let mut found: Vec<&Devices> = ALL
+        .iter()
+        .filter(|device| {
+            [device.name, device.vendor, device.kind, device.architecture]
+                .iter()
+                .any(|text| text.contains(&wanted))
+        })
+        .collect();
+    if let Some(device) = by_name(&wanted) {
+        found = vec![device];
+    }
+    if found.is_empty() {
+        return Err(unknown(args.filter.as_deref().unwrap_or_default()));
+    }
+    let full = found.len() == 1;
+    let devices = found.into_iter().map(listing).collect();
+    output::print(&Listed { schema: "roofline.devices/1", devices, full }, args.format)?;
+    Ok(Exit::Fine)
+}
+
+/// How names are looked up: `H100-SXM` is `h100_sxm`.
+pub fn normal(name: &str) -> String {
+    name.trim().chars().map(|c| if c.is_alphanumeric() { c.to_ascii_lowercase() } else { '_' }).collect()
+}
+
+/// The device of this name.
+pub fn find(name: &str) -> Result<&'static Devices, Failure> {
+    by_name(&normal(name)).ok_or_else(|| unknown(name))
+}
+
+fn unknown(name: &str) -> Failure {
+    unknown_name(name, "device", "roofline devices", ALL.iter().map(|device| device.name))
+}
+
+/// An unknown name, with what was probably meant.
+pub fn unknown_name(
+    name: &str,
+    what: &str,
+    list: &str,
+    known: impl Iterator<Item = &'static str> + Clone,
+) -> Failure {
+    let wanted = normal(name);
+    let alike: Vec<&str> =
+        known.clone().filter(|known| !wanted.is_empty() && known.contains(&wanted)).collect();
+    let near = match alike.as_slice() {
+        [] => suggest::closest(&wanted, known).map(|near| format!("did you mean `{near}`? ")),
+        alike => Some(format!("did you mean {}? ", alike.join(", "))),
+    };
+    Failure(format!("{name}: no such {what}; {}`{list}` lists them", near.unwrap_or_default()))
+}
+
+fn listing(device: &Devices) -> Listing {
+    let peaks =
+        Precision::of(device).filter_map(|precision| Some((precision.name(), precision.peak(device)?)));
+    Listing {
+        name: device.name,
+        description: device.doc,
+        vendor: device.vendor,
+        kind: device.kind,
+        architecture: device.architecture,
+        peaks_gflop_s: peaks.collect(),
+        bandwidth_gb_s: device.bandwidth,
+        capacity_gb: device.capacity,
+        tdp_w: device.tdp,
+        source: device.source,
+        as_of: device.as_of,
+    }
+}
+
+impl Listing {
+    fn peak(&self, precision: Precision) -> Option<f64> {
+        self.peaks_gflop_s.iter().find(|(name, _)| *name == precision.name()).map(|(_, peak)| *peak)
+    }
+}
+
+impl Report for Listed {
+    fn text(&self) -> String {
+        let tables: String = self.tables().iter().map(Table::text).collect();
+        match self.devices.as_slice() {
+            [device] if self.full => {
+                let about = format!("{} ({}, {})", device.description, device.vendor, device.architecture);
+                format!("{about}\n{tables}source: {}, as of {}\n", device.source, device.as_of)
+            }
+            _ => tables,
+        }
+    }
+
+    fn tables(&self) -> Vec<Table> {
+        let precisions = Precision::ALL;
+        let headings = ["device", "kind"]
+            .into_iter()
+            .chain(precisions.iter().map(|precision| precision.name()))
+            .chain(["gb_s", "gb", "w"]);
+        let row = |device: &Listing| {
+            let mut row = vec![device.name.to_owned(), device.kind.to_owned()];
+            row.extend(precisions.iter().map(|precision| maybe(device.peak(*precision))));
+            row.extend([figure(device.bandwidth_gb_s), maybe(device.capacity_gb), maybe(device.tdp_w)]);
+            row
+        };
+        vec![Table {
+            title: "Dense peaks in Gflop/s, bandwidth in GB/s, memory in GB, power in W".into(),
+            headings: headings.map(str::to_owned).collect(),
+            rows: self.devices.iter().map(row).collect(),
+        }]
+    }
+}

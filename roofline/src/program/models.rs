@@ -1,0 +1,108 @@
+//! `roofline models`: the models that predictions know by name, their dimensions and where these come from.
+
+use serde::Serialize;
+
+use super::devices::{normal, unknown_name};
+use super::output::{self, Report, Table};
+use super::{Exit, Failure, cli};
+use crate::chart::number::figure;
+use crate::model::{Hyper, KNOWN, Known, by_name};
+
+#[derive(Debug, Serialize)]
+struct Listed {
+    schema: &'static str,
+    models: Vec<Listing>,
+}
+
+#[derive(Debug, Serialize)]
+struct Listing {
+    name: &'static str,
+    description: &'static str,
+    model_type: &'static str,
+    parameters: u64,
+    active_parameters: u64,
+    layers: f64,
+    hidden: f64,
+    heads: f64,
+    kv_heads: f64,
+    context_length: f64,
+    source: &'static str,
+    as_of: &'static str,
+}
+
+/// Lists the models whose name or family contains the text.
+pub fn run(args: &cli::Models) -> Result<Exit, Failure> {
+    let wanted = args.filter.as_deref().map(normal).unwrap_or_default();
+    let mut found: Vec<&Known> = KNOWN
+        .iter()
+        .filter(|model| model.name.contains(&wanted) || model.model_type.contains(&wanted))
+        .collect();
+    if let Some(model) = by_name(&wanted) {
+        found = vec![model];
+    }
+    if found.is_empty() {
+        return Err(unknown(args.filter.as_deref().unwrap_or_default()));
+    }
+    let models = found.into_iter().map(listing).collect::<Result<_, Failure>>()?;
+    output::print(&Listed { schema: "roofline.models/1", models }, args.format)?;
+    Ok(Exit::Fine)
+}
+
+/// A name that is not in the table.
+pub fn unknown(name: &str) -> Failure {
+    unknown_name(name, "model, nor file", "roofline models", KNOWN.iter().map(|model| model.name))
+}
+
+fn listing(model: &Known) -> Result<Listing, Failure> {
+    let hyper = Hyper::of_known(model).map_err(|fault| Failure(format!("{}: {fault}", model.name)))?;
+    Ok(Listing {
+        name: model.name,
+        description: model.doc,
+        model_type: model.model_type,
+        parameters: hyper.parameters(),
+        active_parameters: hyper.active_parameters(),
+        layers: model.num_hidden_layers,
+        hidden: model.hidden_size,
+        heads: model.num_attention_heads,
+        kv_heads: model.num_key_value_heads,
+        context_length: model.max_position_embeddings,
+        source: model.source,
+        as_of: model.as_of,
+    })
+}
+
+impl Report for Listed {
+    fn text(&self) -> String {
+        let tables: String = self.tables().iter().map(Table::text).collect();
+        match self.models.as_slice() {
+            [model] => {
+                format!("{}\n{tables}source: {}, as of {}\n", model.description, model.source, model.as_of)
+            }
+            _ => tables,
+        }
+    }
+
+    fn tables(&self) -> Vec<Table> {
+        let headings =
+            ["model", "family", "params", "active", "layers", "hidden", "heads", "kv_heads", "context"];
+        let row = |model: &Listing| {
+            let count = |value: f64| format!("{value}");
+            vec![
+                model.name.to_owned(),
+                model.model_type.to_owned(),
+                figure(model.parameters as f64),
+                figure(model.active_parameters as f64),
+                count(model.layers),
+                count(model.hidden),
+                count(model.heads),
+                count(model.kv_heads),
+                count(model.context_length),
+            ]
+        };
+        vec![Table {
+            title: String::new(),
+            headings: headings.map(str::to_owned).to_vec(),
+            rows: self.models.iter().map(row).collect(),
+        }]
+    }
+}
