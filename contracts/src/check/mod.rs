@@ -4,7 +4,7 @@
 //! whether they are true is for the prover.
 
 mod import;
-mod lower;
+pub(crate) mod lower;
 pub mod names;
 mod reader;
 mod table;

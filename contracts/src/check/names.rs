@@ -24,6 +24,11 @@ const TYPES: [&str; 8] =
 /// Function and module names that the generated module has anyway.
 const ITEMS: [&str; 3] = ["recommendations", "proofs", "properties"];
 
+/// Whether Rust keeps the word for itself.
+pub fn is_keyword(word: &str) -> bool {
+    KEYWORDS.contains(&word)
+}
+
 /// `snake_case` to `CamelCase`, for the type of a classifier or a table.
 pub fn camel(name: &str) -> String {
     let capital = |word: &str| {
@@ -71,7 +76,7 @@ pub fn check(name: &Text, style: Style, what: &str, report: &mut Report) -> bool
     } else if !(letters.next().is_some_and(first) && letters.all(rest)) {
         Mistake::error(name.span, format!("`{}` can't be the name of {what}", shorten(value)))
             .note(format!("such a name has {shape}"))
-    } else if style != Style::Kebab && KEYWORDS.contains(&value) {
+    } else if style != Style::Kebab && is_keyword(value) {
         Mistake::error(name.span, format!("`{value}` is a keyword of Rust and can't be the name of {what}"))
             .note(format!("for example `{value}_`, or a longer word"))
     } else if style == Style::Snake && RESERVED.contains(&value) {

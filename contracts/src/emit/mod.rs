@@ -2,4 +2,5 @@
 //! contract gives the same text on every run.
 
 pub mod javascript;
+pub mod kani;
 pub mod rust;

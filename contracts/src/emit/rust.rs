@@ -47,6 +47,7 @@ fn own_items(contract: &Contract, modules: &TokenStream) -> TokenStream {
         tables.collect(),
         recommendations(contract),
         obligations(contract),
+        super::kani::modules(contract),
     ];
     parts.into_iter().collect()
 }
@@ -77,7 +78,7 @@ fn enclose(contract: &Contract, visibility: &TokenStream, name: &Ident, items: T
     ]);
     quote! {
         #doc
-        #[allow(dead_code, unreachable_pub, clippy::all)]
+        #[allow(dead_code, unexpected_cfgs, unreachable_pub, clippy::all)]
         #visibility mod #name {
             #items
         }
@@ -93,12 +94,12 @@ fn file(contract: &Contract) -> &str {
     contract.source.name.rsplit(['/', '\\']).next().unwrap_or_default()
 }
 
-fn ident(name: &str) -> Ident {
+pub(super) fn ident(name: &str) -> Ident {
     Ident::new(name, Span::call_site())
 }
 
 /// `#[doc]` lines; paragraphs are separated by an empty line, empty ones are left out.
-fn docs(paragraphs: &[String]) -> TokenStream {
+pub(super) fn docs(paragraphs: &[String]) -> TokenStream {
     let mut lines: Vec<String> = Vec::new();
     for paragraph in paragraphs.iter().filter(|paragraph| !paragraph.trim().is_empty()) {
         if !lines.is_empty() {
@@ -116,7 +117,7 @@ fn prose(text: &str) -> String {
 }
 
 /// A finite number as a Rust literal that reads back as the same f64.
-fn number(value: f64) -> TokenStream {
+pub(super) fn number(value: f64) -> TokenStream {
     let text = formula::number(value.abs());
     let text = if text.contains(['.', 'e']) { text } else { format!("{text}.0") };
     let literal: Literal = text.parse().unwrap_or_else(|_| Literal::f64_unsuffixed(value.abs()));
@@ -157,6 +158,7 @@ fn helpers(contract: &Contract) -> TokenStream {
                 .flat_map(|c| c.cases.iter().filter_map(|case| Some(&case.condition.as_ref()?.formula))),
         )
         .chain(contract.recommendations.iter().map(|advice| &advice.when.formula))
+        .chain(contract.obligations.iter().map(|obligation| &obligation.formula))
         .collect();
     let calls = |wanted: Function| {
         formulas.iter().any(|formula| {
@@ -261,15 +263,21 @@ mod level {
 }
 
 /// Translates formulas; `name` says how a quantity or an equation is written, `class` how a classifier's result is.
-struct Translator<'a> {
-    formula: &'a Formula,
-    name: &'a dyn Fn(&str) -> TokenStream,
-    class: &'a dyn Fn(&str) -> TokenStream,
+pub(super) struct Translator<'a> {
+    pub formula: &'a Formula,
+    pub name: &'a dyn Fn(&str) -> TokenStream,
+    pub class: &'a dyn Fn(&str) -> TokenStream,
 }
 
 impl Translator<'_> {
-    fn whole(&self) -> TokenStream {
-        self.node(self.formula.root, level::ANY)
+    /// The formula.
+    pub fn whole(&self) -> TokenStream {
+        self.part(self.formula.root)
+    }
+
+    /// One node of the formula and all under it.
+    pub fn part(&self, id: NodeId) -> TokenStream {
+        self.node(id, level::ANY)
     }
 
     fn node(&self, id: NodeId, least: u8) -> TokenStream {

@@ -8,13 +8,16 @@ mod claims;
 mod counterexample;
 mod direction;
 mod falsify;
+pub mod mutant;
 mod number;
 mod order;
+pub mod property;
 pub mod range;
 mod roundoff;
 mod scale;
 #[cfg(test)]
 mod small;
+pub mod smt;
 #[cfg(test)]
 mod soundness;
 mod structure;
@@ -26,6 +29,7 @@ pub use counterexample::{Counterexample, Input};
 pub use falsify::POINTS;
 
 use crate::contract::{Claim, Contract, Obligation};
+use crate::domain::Domain;
 use crate::graph::Id;
 use crate::report::Mistake;
 use range::Range;
@@ -96,9 +100,33 @@ pub fn prove(contract: &Contract) -> Vec<Proof> {
     contract.obligations.iter().map(|obligation| prove_one(contract, obligation, &mut structure)).collect()
 }
 
-fn prove_one(contract: &Contract, obligation: &Obligation, structure: &mut Structure<'_, f64>) -> Proof {
-    let id = obligation.id.clone();
-    let trace = match obligation.claim {
+/// SHA-256 of everything that a verdict depends on: the contract, those it stands on, and the claim.
+pub fn fingerprint(contract: &Contract, obligation: &Obligation) -> String {
+    let mut hash = hmac_sha256::Hash::new();
+    let closure = contract.closure();
+    let files = std::iter::once(&contract.source).chain(closure.iter().map(|contract| &contract.source));
+    for text in files
+        .map(|source| source.sha256.clone())
+        .chain([obligation.id.clone(), obligation.formula.to_string()])
+    {
+        hash.update(text.as_bytes());
+        hash.update([0]);
+    }
+    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Whether a contract would compile: every obligation is proven, or says that tests are enough and passes them.
+fn first_failure(contract: &Contract) -> Option<String> {
+    let mut structure = Structure::new(&contract.graph, leaves(contract), names(contract));
+    let failed = contract.obligations.iter().find(|obligation| {
+        structural(obligation, &mut structure).is_none()
+            && !(obligation.tested && falsify::falsify(contract, obligation).counterexample.is_none())
+    });
+    failed.map(|obligation| obligation.id.clone())
+}
+
+fn structural(obligation: &Obligation, structure: &mut Structure<'_, f64>) -> Option<Vec<String>> {
+    match obligation.claim {
         Claim::Always(claim) => {
             let given: Vec<(Id, Range)> = (obligation.substituted.iter())
                 .map(|&(quantity, node)| (node, structure.domain(quantity)))
@@ -106,7 +134,12 @@ fn prove_one(contract: &Contract, obligation: &Obligation, structure: &mut Struc
             structure.always(claim, &given)
         }
         Claim::Monotone { of, increasing, quantity } => structure.monotone(of, increasing, quantity),
-    };
+    }
+}
+
+fn prove_one(contract: &Contract, obligation: &Obligation, structure: &mut Structure<'_, f64>) -> Proof {
+    let id = obligation.id.clone();
+    let trace = structural(obligation, structure);
     if let Some(trace) = trace {
         return Proof {
             id,
@@ -160,18 +193,13 @@ pub fn mistake(contract: &Contract, obligation: &Obligation, proof: &Proof) -> O
     Some(mistake)
 }
 
+fn leaf(name: &str, domain: &Domain) -> Leaf<f64> {
+    let set = !domain.set.is_empty() && domain.set.iter().all(|value| value % 1.0 == 0.0);
+    Leaf { name: name.to_owned(), range: Range::new(domain.low, domain.high), whole: domain.integer || set }
+}
+
 fn leaves(contract: &Contract) -> Vec<Leaf<f64>> {
-    (contract.quantities.iter())
-        .map(|quantity| {
-            let domain = &quantity.domain;
-            let set = !domain.set.is_empty() && domain.set.iter().all(|value| value % 1.0 == 0.0);
-            Leaf {
-                name: quantity.name.clone(),
-                range: Range::new(domain.low, domain.high),
-                whole: domain.integer || set,
-            }
-        })
-        .collect()
+    contract.quantities.iter().map(|quantity| leaf(&quantity.name, &quantity.domain)).collect()
 }
 
 fn names(contract: &Contract) -> HashMap<Id, String> {

@@ -426,19 +426,19 @@ impl<'p, 'g, F: Number> Order<'p, 'g, F> {
         // Neighbouring numbers differ by more than half a unit in the last place of their quotient, and exactly
         // by their difference: a strict order survives both roundings.
         match self.structure.graph.op(a) {
-            Op::Div(p, c) if y.low >= F::of(1.0) && divides(self.range(p), self.range(c)) => {
-                if self.below(p, c) {
-                    return Some("x / y < 1 where x < y");
-                }
+            Op::Div(p, c)
+                if y.low >= F::of(1.0) && divides(self.range(p), self.range(c)) && self.below(p, c) =>
+            {
+                return Some("x / y < 1 where x < y");
             }
             Op::Sub(p, c) if y.low >= F::of(0.0) && self.below(p, c) => return Some("x - y < 0 where x < y"),
             _ => {}
         }
         match self.structure.graph.op(b) {
-            Op::Div(p, c) if x.high <= F::of(1.0) && divides(self.range(p), self.range(c)) => {
-                if self.below(c, p) {
-                    return Some("x / y > 1 where y < x");
-                }
+            Op::Div(p, c)
+                if x.high <= F::of(1.0) && divides(self.range(p), self.range(c)) && self.below(c, p) =>
+            {
+                return Some("x / y > 1 where y < x");
             }
             Op::Sub(p, c) if x.high <= F::of(0.0) && self.below(c, p) => {
                 return Some("x - y > 0 where y < x");

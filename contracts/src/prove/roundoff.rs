@@ -182,6 +182,10 @@ impl Form {
         Form { terms }.usable()
     }
 
+    fn divides_by(&self, id: Id) -> bool {
+        self.terms.keys().any(|monomial| monomial.iter().any(|&(factor, power)| factor == id && power < 0))
+    }
+
     fn rounded<F: Number>(mut self) -> Option<Form> {
         let error = Interval { low: 1.0 - F::ROUNDOFF, high: (1.0 + F::ROUNDOFF).next_up() };
         for interval in self.terms.values_mut() {
@@ -238,7 +242,16 @@ impl Forms {
                 if !exact && !basis.range(id).normal() {
                     return None;
                 }
-                settle(self.of(basis, a, depth)?.times(&*self.of(basis, b, depth)?)?, exact)
+                let (x, y) = (self.of(basis, a, depth)?, self.of(basis, b, depth)?);
+                // A sum that one side was divided by cancels as a whole, not term by term.
+                let product = if x.divides_by(b) {
+                    x.times(&Form::opaque(b))?
+                } else if y.divides_by(a) {
+                    Form::opaque(a).times(&y)?
+                } else {
+                    x.times(&y)?
+                };
+                settle(product, exact)
             }
             Op::Div(a, b) => {
                 let exact = basis.scaling(id, basis.power_of_two(b).map(|factor| 1.0 / factor));

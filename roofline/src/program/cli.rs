@@ -21,6 +21,8 @@ pub struct Cli {
 pub enum Command {
     /// Check contracts: names, units, domains; every mistake at its place.
     Check(Check),
+    /// Prove every obligation, or find inputs that refute it.
+    Prove(Prove),
     /// Print the Rust module that `roofline_contract!` generates.
     Expand(Expand),
     /// Compute everything a contract says at one point.
@@ -66,6 +68,32 @@ pub struct Check {
     /// Contract files, or names of built-in contracts.
     #[arg(required = true, value_name = "CONTRACT")]
     pub contracts: Vec<String>,
+    /// How to print the result.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+/// Arguments of `prove`.
+#[derive(Debug, Args)]
+pub struct Prove {
+    /// Contract files, or names of built-in contracts.
+    #[arg(required = true, value_name = "CONTRACT")]
+    pub contracts: Vec<String>,
+    /// Print the rules of every proof.
+    #[arg(long)]
+    pub trace: bool,
+    /// Change each equation and classifier in small ways, and report the changes that no obligation notices.
+    #[arg(long)]
+    pub mutants: bool,
+    /// Write each obligation as SMT-LIB, and run z3, cvc5 or bitwuzla on it if one is on the PATH.
+    #[arg(long, value_name = "DIR")]
+    pub smt: Option<PathBuf>,
+    /// Keep verdicts, each with the hash of what it is about; one whose text has changed counts as not run.
+    #[arg(long, value_name = "FILE")]
+    pub ledger: Option<PathBuf>,
+    /// Take in the result of `cargo kani --export-json FILE`.
+    #[arg(long, value_name = "FILE")]
+    pub kani_json: Option<PathBuf>,
     /// How to print the result.
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,

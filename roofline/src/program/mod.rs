@@ -9,6 +9,8 @@ mod contracts;
 mod devices;
 mod eval;
 mod expand;
+mod kani_result;
+mod ledger;
 mod machine;
 mod man;
 mod models;
@@ -17,7 +19,9 @@ mod picture;
 mod plot;
 mod predict;
 mod progress;
+mod prove;
 mod require;
+mod solver;
 mod terminal;
 
 use std::ffi::OsString;
@@ -68,6 +72,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 fn dispatch(cli: cli::Cli) -> Result<Exit, Failure> {
     match cli.command {
         cli::Command::Check(args) => check::run(&args),
+        cli::Command::Prove(args) => prove::run(&args),
         cli::Command::Expand(args) => expand::run(&args),
         cli::Command::Eval(args) => eval::run(&args),
         cli::Command::Contracts(args) => contracts::run(&args),

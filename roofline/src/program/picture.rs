@@ -35,14 +35,15 @@ impl Pictures {
 }
 
 /// A file that gets its name when it is complete, and vanishes when it never is.
-struct Unfinished {
+pub struct Unfinished {
     path: PathBuf,
     part: PathBuf,
     file: File,
 }
 
 impl Unfinished {
-    fn open(path: &Path) -> Result<Unfinished, Failure> {
+    /// Makes sure that the file can be written.
+    pub fn open(path: &Path) -> Result<Unfinished, Failure> {
         let refuse = |reason: &dyn std::fmt::Display| {
             Failure(format!("{}: can't be written: {reason}", path.display()))
         };
@@ -58,7 +59,8 @@ impl Unfinished {
         Ok(Unfinished { path: path.to_owned(), part, file })
     }
 
-    fn finish(mut self, text: &str) -> Result<(), Failure> {
+    /// Writes the text and gives the file its name.
+    pub fn finish(mut self, text: &str) -> Result<(), Failure> {
         let done =
             self.file.write_all(text.as_bytes()).and_then(|()| std::fs::rename(&self.part, &self.path));
         done.map_err(|error| Failure(format!("{}: can't be written: {error}", self.path.display())))

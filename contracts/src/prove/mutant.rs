@@ -1,0 +1,208 @@
+//! Mutants: a contract with one thing wrong in it. An obligation set that lets one pass says too little.
+//!
+//! A mutant is the text of the contract with one small edit, so it goes through everything that a contract
+//! goes through; most die of a unit before any obligation looks at them.
+
+use std::path::Path;
+
+use crate::contract::Contract;
+use crate::eval;
+use crate::formula::{Binary, Formula, Function, Kind, NodeId};
+use crate::sample::{Random, special, uniform};
+use crate::source::{Source, Span};
+
+/// How many points decide whether a mutant computes anything else than the contract.
+const POINTS: usize = 2_000;
+
+/// A contract with one edit.
+#[derive(Clone, Debug)]
+pub struct Mutant {
+    /// Where: `file:line:column`.
+    pub place: String,
+    /// What was done, such as `model_bytes: * to /`.
+    pub change: String,
+    text: String,
+}
+
+/// What became of a mutant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// Names, units or domains reject it.
+    Rejected,
+    /// This obligation no longer holds.
+    Killed(String),
+    /// It computes the same values.
+    Equivalent,
+    /// It computes other values and nothing notices.
+    Survived,
+}
+
+/// One edit: what to replace, by what, and how to call it.
+type Edit = (Span, String, String);
+
+/// Every mutant of a contract's own equations and classifiers.
+pub fn mutants(contract: &Contract) -> Vec<Mutant> {
+    let text = &contract.source.text;
+    let mut edits: Vec<Edit> = Vec::new();
+    for equation in contract.equations.iter().filter(|equation| equation.origin.is_none()) {
+        formula_edits(text, &equation.name, &equation.expression.formula, &mut edits);
+    }
+    for classifier in contract.classifiers.iter().filter(|classifier| classifier.origin.is_none()) {
+        for case in classifier.cases.iter().filter_map(|case| case.condition.as_ref()) {
+            formula_edits(text, &classifier.name, &case.formula, &mut edits);
+        }
+        for pair in classifier.cases.windows(2) {
+            let [first, second] = [pair[0].span, pair[1].span];
+            let span = Span { start: first.start, end: second.end };
+            let (Some(a), Some(b)) = (text.get(first.start..first.end), text.get(second.start..second.end))
+            else {
+                continue;
+            };
+            let Some(between) = text.get(first.end..second.start) else { continue };
+            let change = format!("{}: {a} and {b} swapped", classifier.name);
+            edits.push((span, format!("{b}{between}{a}"), change));
+        }
+    }
+    let mutant = |(span, new, change): Edit| {
+        let (before, after) = (text.get(..span.start)?, text.get(span.end..)?);
+        let place = contract.source.place(span);
+        Some(Mutant { place, change, text: format!("{before}{new}{after}") })
+    };
+    edits.into_iter().filter_map(mutant).collect()
+}
+
+fn formula_edits(text: &str, name: &str, formula: &Formula, edits: &mut Vec<Edit>) {
+    let span = |id: NodeId| formula.nodes[id].span;
+    let slice = |span: Span| text.get(span.start..span.end);
+    for node in &formula.nodes {
+        match &node.kind {
+            Kind::Binary(operator, a, b) => {
+                let gap = Span { start: span(*a).end, end: span(*b).start };
+                let Some(between) = slice(gap) else { continue };
+                for other in replacements(*operator) {
+                    let Some((at, symbol)) = find_symbol(between, *operator) else { continue };
+                    let mut new = between.to_owned();
+                    new.replace_range(at..at + symbol.len(), other.symbol());
+                    edits.push((gap, new, format!("{name}: {} to {}", operator.symbol(), other.symbol())));
+                }
+                if *operator == Binary::Multiply {
+                    for (kept, dropped) in [(*a, *b), (*b, *a)] {
+                        let (Some(new), Some(gone)) = (slice(span(kept)), slice(span(dropped))) else {
+                            continue;
+                        };
+                        let whole = Span { start: span(*a).start, end: span(*b).end };
+                        // Parentheses that open on one side and close on the other stay balanced only with both.
+                        if balanced(new) && slice(whole).is_some_and(balanced) {
+                            edits.push((whole, new.to_owned(), format!("{name}: without the factor {gone}")));
+                        }
+                    }
+                }
+            }
+            Kind::Number { value, .. } => {
+                let Some(written) = slice(node.span) else { continue };
+                let digits = written
+                    .find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '+' | '-')))
+                    .unwrap_or(written.len());
+                let new = format!("{}{}", crate::formula::number(value * 2.0), &written[digits..]);
+                if written.starts_with(|c: char| c.is_ascii_digit() || c == '.') && *value != 0.0 {
+                    edits.push((node.span, new, format!("{name}: {} doubled", &written[..digits])));
+                }
+            }
+            Kind::Call(function @ (Function::Min | Function::Max), _) => {
+                let (from, to) = if *function == Function::Min { ("min", "max") } else { ("max", "min") };
+                if slice(node.span).is_some_and(|written| written.starts_with(from)) {
+                    let word = Span { start: node.span.start, end: node.span.start + from.len() };
+                    edits.push((word, to.to_owned(), format!("{name}: {from} to {to}")));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn replacements(operator: Binary) -> &'static [Binary] {
+    match operator {
+        Binary::Add => &[Binary::Subtract],
+        Binary::Subtract => &[Binary::Add],
+        Binary::Multiply => &[Binary::Divide],
+        Binary::Divide => &[Binary::Multiply],
+        Binary::Less => &[Binary::LessEqual, Binary::Greater],
+        Binary::LessEqual => &[Binary::Less, Binary::GreaterEqual],
+        Binary::Greater => &[Binary::GreaterEqual, Binary::Less],
+        Binary::GreaterEqual => &[Binary::Greater, Binary::LessEqual],
+        _ => &[],
+    }
+}
+
+/// The operator between two operands, in whichever way it is written.
+fn find_symbol(between: &str, operator: Binary) -> Option<(usize, &'static str)> {
+    let spellings: &[&'static str] = match operator {
+        Binary::Multiply => &["*", "×", "·"],
+        Binary::Divide => &["/", "÷"],
+        Binary::Subtract => &["-", "−"],
+        Binary::LessEqual => &["<=", "≤"],
+        Binary::GreaterEqual => &[">=", "≥"],
+        other => &[match other {
+            Binary::Add => "+",
+            Binary::Less => "<",
+            Binary::Greater => ">",
+            _ => return None,
+        }],
+    };
+    spellings.iter().find_map(|symbol| between.find(symbol).map(|at| (at, *symbol)))
+}
+
+fn balanced(text: &str) -> bool {
+    let mut open = 0i32;
+    for letter in text.chars() {
+        open += match letter {
+            '(' => 1,
+            ')' => -1,
+            _ => 0,
+        };
+        if open < 0 {
+            return false;
+        }
+    }
+    open == 0
+}
+
+impl Mutant {
+    /// Compiles and proves the mutant. `directory` is where the contract's dependencies are.
+    pub fn run(&self, contract: &Contract, directory: Option<&Path>) -> Fate {
+        let Ok(source) = Source::from_bytes(&contract.source.name, self.text.clone().into_bytes()) else {
+            return Fate::Rejected;
+        };
+        let Some(mutated) = crate::check_in(source, directory).contract else { return Fate::Rejected };
+        if let Some(obligation) = super::first_failure(&mutated) {
+            return Fate::Killed(obligation);
+        }
+        if differs(contract, &mutated) { Fate::Survived } else { Fate::Equivalent }
+    }
+}
+
+/// Whether the two compute anything different, bit for bit, at some point of the domain.
+fn differs(contract: &Contract, mutated: &Contract) -> bool {
+    let mut random = Random(0x6d75_7461_6e74);
+    let special: Vec<Vec<f64>> =
+        contract.quantities.iter().map(|quantity| special(&quantity.domain)).collect();
+    for round in 0..POINTS {
+        let point: Vec<f64> = (contract.quantities.iter().zip(&special))
+            .map(|(quantity, special)| match random.below(2) {
+                0 if round % 2 == 0 => random.pick(special).copied().unwrap_or(quantity.domain.low),
+                _ => uniform(&quantity.domain, &mut random),
+            })
+            .collect();
+        let same = match (eval::evaluate(contract, &point), eval::evaluate(mutated, &point)) {
+            (Ok(a), Ok(b)) => {
+                let equal = |(x, y): (&f64, &f64)| x.to_bits() == y.to_bits() || x.is_nan() && y.is_nan();
+                a.classes == b.classes && a.equations.iter().zip(&b.equations).all(equal)
+            }
+            (a, b) => a.is_err() && b.is_err(),
+        };
+        if !same {
+            return true;
+        }
+    }
+    false
+}

@@ -1,0 +1,355 @@
+//! Properties: obligations cut down to what a bit-precise model checker decides within seconds.
+//!
+//! A property calls the generated functions of the equations that the obligation is about; the equations under
+//! them enter as any value of the range that is proven for them. The cut is taken only where the structural prover
+//! still proves the claim, so a property is never weaker than it looks, and never false.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use super::structure::{Structure, cone};
+use crate::check::lower::Lowering;
+use crate::contract::{Claim, Contract, Obligation, Operand};
+use crate::domain::Domain;
+use crate::emit::rust::classifier_operands;
+use crate::eval::Evaluator;
+use crate::formula::{Binary, Formula, Function, Kind};
+use crate::graph::{Graph, Id, Op};
+use crate::prove::range::Range;
+use crate::sample::{Random, uniform};
+
+/// The most rounded products and quotients in one property.
+const MAX_PRODUCTS: usize = 4;
+/// How often the cut moves down one level of equations.
+const MAX_LEVELS: usize = 3;
+/// How many points look for those where the cover is true.
+const COVER_POINTS: usize = 1000;
+/// How many of them must be, so that the tests, which sample in the same way, meet one.
+const COVERED: usize = 20;
+
+/// What to compute, from what, and what to claim of it.
+#[derive(Clone, Debug)]
+pub struct Property {
+    /// The values that may be anything: name and domain.
+    pub values: Vec<(String, Domain)>,
+    /// The equations to call, in order, by position.
+    pub equations: Vec<usize>,
+    /// The classifiers to call, by position.
+    pub classifiers: Vec<usize>,
+    /// What must be reachable.
+    pub cover: Cover,
+}
+
+/// A condition that shows that a property is not about nothing.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Cover {
+    /// This part of the obligation's formula.
+    Part(usize),
+    /// This equation takes the first of the values it chooses from, which has this name.
+    Takes(String, String),
+    /// The two sides of the comparison differ.
+    Differs(usize, usize),
+    /// The end is reached.
+    Reached,
+}
+
+/// The property of an obligation, or why a model checker does not decide it.
+///
+/// `ranges` are those of the contract's graph.
+pub fn property(
+    contract: &Contract,
+    ranges: &[Range],
+    obligation: &Obligation,
+) -> Result<Property, &'static str> {
+    let Claim::Always(_) = obligation.claim else {
+        return Err("monotonicity compares two rounded results, which no model checker decides");
+    };
+    if !obligation.substituted.is_empty() {
+        return Err("scaling compares two rounded results, which no model checker decides");
+    }
+    let planner = Planner::new(contract, ranges, obligation);
+    let mut called: BTreeSet<usize> = planner.tops();
+    let mut reason = "the claim needs more equations than a model checker can take at once";
+    for _ in 0..MAX_LEVELS {
+        match planner.plan(&called) {
+            Ok(property) => return Ok(property),
+            Err(why) => reason = why,
+        }
+        let below = planner.cut(&called);
+        if below.is_empty() {
+            break;
+        }
+        called.extend(below);
+    }
+    Err(reason)
+}
+
+struct Planner<'a> {
+    contract: &'a Contract,
+    ranges: &'a [Range],
+    obligation: &'a Obligation,
+    /// The classifiers that the obligation mentions.
+    classifiers: Vec<usize>,
+    /// Names that the claim itself, or a classifier in it, uses.
+    named: Vec<(String, Operand)>,
+}
+
+impl<'a> Planner<'a> {
+    fn new(contract: &'a Contract, ranges: &'a [Range], obligation: &'a Obligation) -> Self {
+        let mentions = |name: &str| {
+            let is = |kind: &Kind| matches!(kind, Kind::Is(classifier, ..) if classifier == name);
+            obligation.formula.nodes.iter().any(|node| is(&node.kind))
+        };
+        let classifiers: Vec<usize> =
+            (0..contract.classifiers.len()).filter(|&i| mentions(&contract.classifiers[i].name)).collect();
+        let mut named = obligation.operands.clone();
+        for &classifier in &classifiers {
+            named.extend(classifier_operands(&contract.classifiers[classifier]));
+        }
+        Planner { contract, ranges, obligation, classifiers, named }
+    }
+
+    /// The equations that an equation uses, itself not included.
+    fn under(&self, equation: usize) -> BTreeSet<usize> {
+        let mut found = BTreeSet::new();
+        let mut pending = vec![equation];
+        while let Some(equation) = pending.pop() {
+            for (_, operand) in &self.contract.equations[equation].expression.operands {
+                if let Operand::Equation(used) = operand
+                    && found.insert(*used)
+                {
+                    pending.push(*used);
+                }
+            }
+        }
+        found
+    }
+
+    /// The mentioned equations that no other mentioned equation, nor a classifier, stands on.
+    fn tops(&self) -> BTreeSet<usize> {
+        let mut tops: BTreeSet<usize> = (self.obligation.operands.iter())
+            .filter_map(
+                |(_, operand)| if let Operand::Equation(index) = operand { Some(*index) } else { None },
+            )
+            .collect();
+        for equation in tops.clone() {
+            for used in self.under(equation) {
+                tops.remove(&used);
+            }
+        }
+        for &classifier in &self.classifiers {
+            for (_, operand) in classifier_operands(&self.contract.classifiers[classifier]) {
+                if let Operand::Equation(index) = operand {
+                    tops.remove(&index);
+                }
+            }
+        }
+        tops
+    }
+
+    /// What is used but not called, or not called yet.
+    fn used(&self, called: &BTreeSet<usize>) -> Vec<(String, Operand)> {
+        let mut used = self.named.clone();
+        for &equation in called {
+            used.extend(self.contract.equations[equation].expression.operands.iter().cloned());
+        }
+        used
+    }
+
+    /// The equations whose values enter as anything in their range.
+    fn cut(&self, called: &BTreeSet<usize>) -> BTreeSet<usize> {
+        (self.used(called).iter())
+            .filter_map(
+                |(_, operand)| if let Operand::Equation(index) = operand { Some(*index) } else { None },
+            )
+            .filter(|index| !called.contains(index))
+            .collect()
+    }
+
+    fn plan(&self, called: &BTreeSet<usize>) -> Result<Property, &'static str> {
+        let contract = self.contract;
+        let mut values: Vec<(String, Domain)> = Vec::new();
+        for (name, operand) in self.used(called) {
+            let domain = match operand {
+                Operand::Quantity(index) => contract.quantities[index].domain.clone(),
+                Operand::Equation(index) if called.contains(&index) => continue,
+                Operand::Equation(index) => {
+                    let range = self.ranges[contract.equations[index].expression.id.index()];
+                    if !range.finite() {
+                        return Err("an equation under it is not finite");
+                    }
+                    let mut domain = Domain::default();
+                    (domain.low, domain.high) = (range.low, range.high);
+                    domain
+                }
+            };
+            if !values.iter().any(|(known, _)| *known == name) {
+                values.push((name, domain));
+            }
+        }
+        if values.is_empty() {
+            return Err("it is about constants only");
+        }
+        let equations: Vec<usize> =
+            contract.order.iter().copied().filter(|index| called.contains(index)).collect();
+        if equations.is_empty() && self.classifiers.is_empty() {
+            return Err("it calls no generated function");
+        }
+        let formulas = (equations.iter().map(|&index| &contract.equations[index].expression.formula))
+            .chain([&self.obligation.formula])
+            .chain(self.classifiers.iter().flat_map(|&index| {
+                contract.classifiers[index]
+                    .cases
+                    .iter()
+                    .filter_map(|case| Some(&case.condition.as_ref()?.formula))
+            }));
+        for formula in formulas {
+            if formula.nodes.iter().any(|node| is_loop_or_cast(&node.kind)) {
+                return Err("floor, ceil and powers are loops or casts to a model checker");
+            }
+        }
+        let (graph, claim, parts) = self.lower(&values, &equations);
+        if cone(&graph, &[claim], usize::MAX).is_some_and(|nodes| products(&graph, &nodes) > MAX_PRODUCTS) {
+            return Err("it has more rounded products than a model checker can take at once");
+        }
+        if compares_products(&graph, claim) {
+            return Err("it compares two rounded results, which no model checker decides");
+        }
+        let leaves = values.iter().map(|(name, domain)| super::leaf(name, domain)).collect();
+        if Structure::new(&graph, leaves, HashMap::new()).always(claim, &[]).is_none() {
+            return Err("the claim needs more equations than a model checker can take at once");
+        }
+        let cover = self.cover(&values, &equations, &graph, &parts);
+        Ok(Property { values, equations, classifiers: self.classifiers.clone(), cover })
+    }
+
+    /// The claim over `values`, and the node of each part of its formula and of each name.
+    fn lower(&self, values: &[(String, Domain)], equations: &[usize]) -> (Graph, Id, Parts) {
+        let contract = self.contract;
+        let mut graph = Graph::default();
+        let mut names: BTreeMap<String, Id> = BTreeMap::new();
+        for (index, (name, _)) in values.iter().enumerate() {
+            names.insert(name.clone(), graph.add(Op::Quantity(index)));
+        }
+        let quantities = BTreeMap::new();
+        let mut classes: BTreeMap<String, Vec<(String, Id)>> = BTreeMap::new();
+        let parts_of = |graph: &mut Graph, formula: &Formula, names: &BTreeMap<String, Id>, classes: &_| {
+            let mut lowering =
+                Lowering { graph, values: names, classes, quantities: &quantities, substituted: Vec::new() };
+            lowering.lower_all(formula)
+        };
+        for &index in equations {
+            let equation = &contract.equations[index];
+            let formula = &equation.expression.formula;
+            let parts = parts_of(&mut graph, formula, &names, &classes);
+            names.insert(equation.name.clone(), parts[formula.root]);
+        }
+        for &index in &self.classifiers {
+            let classifier = &contract.classifiers[index];
+            let mut none_before = graph.add(Op::Bool(true));
+            let mut cases = Vec::new();
+            for case in &classifier.cases {
+                let chosen = match &case.condition {
+                    None => none_before,
+                    Some(condition) => {
+                        let formula = &condition.formula;
+                        let id = parts_of(&mut graph, formula, &names, &classes)[formula.root];
+                        let not = graph.add(Op::Not(id));
+                        let chosen = graph.add(Op::And(none_before, id));
+                        none_before = graph.add(Op::And(none_before, not));
+                        chosen
+                    }
+                };
+                cases.push((case.variant.clone(), chosen));
+            }
+            classes.insert(classifier.name.clone(), cases);
+        }
+        let formula = &self.obligation.formula;
+        let nodes = parts_of(&mut graph, formula, &names, &classes);
+        let claim = nodes[formula.root];
+        (graph, claim, Parts { nodes, names })
+    }
+
+    /// The first interesting condition that is true at some point.
+    fn cover(&self, values: &[(String, Domain)], equations: &[usize], graph: &Graph, parts: &Parts) -> Cover {
+        let formula = &self.obligation.formula;
+        let mut graph = graph.clone();
+        let mut candidates: Vec<(Cover, Id)> = Vec::new();
+        if let Kind::Binary(Binary::Implies | Binary::Iff | Binary::Or, a, _) = formula.top().kind {
+            candidates.push((Cover::Part(a), parts.nodes[a]));
+        }
+        for &index in equations {
+            let equation = &self.contract.equations[index];
+            let formula = &equation.expression.formula;
+            if let Kind::Call(Function::Min | Function::Max, arguments) = &formula.top().kind
+                && let Some(Kind::Name(first)) = arguments.first().map(|&first| &formula.nodes[first].kind)
+            {
+                let equal = graph.add(Op::Equal(parts.names[&equation.name], parts.names[first]));
+                candidates.push((Cover::Takes(equation.name.clone(), first.clone()), equal));
+            }
+        }
+        if let Kind::Binary(operator, a, b) = formula.top().kind
+            && operator.is_comparison()
+        {
+            let equal = graph.add(Op::Equal(parts.nodes[a], parts.nodes[b]));
+            candidates.push((Cover::Differs(a, b), graph.add(Op::Not(equal))));
+        }
+        let roots: Vec<Id> = candidates.iter().map(|(_, id)| *id).collect();
+        let mut evaluator = Evaluator::new(&graph, &roots);
+        let mut random = Random(0x0063_6f76_6572);
+        let mut seen = vec![0; candidates.len()];
+        for round in 0..COVER_POINTS {
+            let point: Vec<f64> =
+                values.iter().map(|(_, domain)| sample(domain, round, &mut random)).collect();
+            evaluator.run(&point);
+            for (seen, root) in seen.iter_mut().zip(&roots) {
+                *seen += usize::from(evaluator.value(*root).truth());
+            }
+        }
+        let found = candidates.into_iter().zip(seen).find(|(_, seen)| *seen >= COVERED);
+        found.map_or(Cover::Reached, |((cover, _), _)| cover)
+    }
+}
+
+/// A value as the generated tests choose it: a limit, a point uniform over the range or over the bits.
+fn sample(domain: &Domain, round: usize, random: &mut Random) -> f64 {
+    let (low, high) = (domain.low, domain.high);
+    let linear = low + (high - low) * ((random.next() >> 11) as f64 / 9_007_199_254_740_992.0);
+    match random.below(12) {
+        0..4 if !domain.integer && domain.set.is_empty() => {
+            if low <= linear && linear <= high {
+                linear
+            } else {
+                low
+            }
+        }
+        4..6 if round < 200 => low,
+        6..8 if round < 200 => high,
+        _ => uniform(domain, random),
+    }
+}
+
+struct Parts {
+    nodes: Vec<Id>,
+    names: BTreeMap<String, Id>,
+}
+
+fn is_loop_or_cast(kind: &Kind) -> bool {
+    matches!(kind, Kind::Call(Function::Floor | Function::Ceil | Function::Pow, _) | Kind::Power(..))
+}
+
+fn products(graph: &Graph, nodes: &[Id]) -> usize {
+    nodes.iter().filter(|&&id| matches!(graph.op(id), Op::Mul(..) | Op::Div(..))).count()
+}
+
+/// Whether some comparison has a rounded product or quotient on both sides.
+fn compares_products(graph: &Graph, claim: Id) -> bool {
+    let has_product =
+        |id: Id| cone(graph, &[id], usize::MAX).is_some_and(|nodes| products(graph, &nodes) > 0);
+    let nodes = cone(graph, &[claim], usize::MAX).unwrap_or_default();
+    nodes.iter().any(|&id| match graph.op(id) {
+        Op::Less(a, b) | Op::LessEqual(a, b) | Op::Equal(a, b) | Op::Min(a, b) | Op::Max(a, b) => {
+            has_product(a) && has_product(b)
+        }
+        _ => false,
+    })
+}

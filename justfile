@@ -1,0 +1,22 @@
+# Recipes that CI and people share; `just` lists them.
+
+# Everything a change must pass.
+ci:
+    .ci/run
+
+# Every obligation of every shipped contract, and what its mutants do.
+prove:
+    cargo run --release -q -- prove --mutants contracts/*.yaml
+
+# Proves the generated harnesses and those of the kernels; needs `cargo install --locked kani-verifier && cargo kani setup`.
+kani:
+    cargo kani -p roofline-verify
+
+# The same, with the result in the ledger.
+kani-ledger FILE:
+    cargo kani -p roofline-verify --export-json target/kani.json
+    cargo run --release -q -- prove contracts/*.yaml --kani-json target/kani.json --ledger {{FILE}}
+
+# How long the structural prover takes, on the shipped contracts and on large ones.
+bench-prove:
+    cargo bench -p roofline-contracts --bench prove
