@@ -132,7 +132,7 @@ impl Rust<'_> {
                 match operator {
                     Binary::And => format!("{a} && {b}"),
                     Binary::Or => format!("{a} || {b}"),
-                    Binary::Implies => format!("!({a}) || {b}"),
+                    Binary::Implies => format!("!{a} || {b}"),
                     Binary::Iff => format!("{a} == {b}"),
                     other => format!("{a} {} {b}", other.symbol()),
                 }
