@@ -6,9 +6,13 @@ use std::process::Output;
 use assert_cmd::Command;
 use serde_json::Value;
 
+/// A saved machine, so that no test measures this one: 45 GB/s, 200 GFLOP/s, 380 Gop/s.
+const MACHINE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/machine.json");
+
 fn roofline(args: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_roofline"));
-    command.env_clear().env("LANG", "C.UTF-8").args(args).output().expect("the program starts")
+    command.env_clear().env("LANG", "C.UTF-8").env("ROOFLINE_MACHINE", MACHINE);
+    command.args(args).output().expect("the program starts")
 }
 
 fn text(args: &[&str]) -> String {
@@ -78,6 +82,18 @@ fn several_devices_make_a_table_and_all_devices_make_one_row_each() {
     assert!(lines[1].starts_with("t4,fp16,no,") && lines[2].starts_with("a100_sxm_40gb,fp16,yes,"), "{csv}");
     let result = json(&["predict", "llama_2_7b", "--all-devices"]);
     assert!(result["predictions"].as_array().expect("a list").len() >= 30);
+}
+
+#[test]
+fn this_machine_is_a_device_with_its_measured_roofs() {
+    let result = json(&["predict", "tinyllama_1_1b", "--on", "this,t4", "--quant", "q8_0"]);
+    let this = &result["predictions"][0];
+    assert_eq!((&this["device"], &this["precision"]), (&"this".into(), &"fp32".into()));
+    assert_eq!((&this["bandwidth_gb_s"], &this["compute_gflop_s"]), (&45.0.into(), &200.0.into()));
+    assert_eq!(this["fits"], Value::Null, "the memory of a measured machine is not known");
+    let int8 = json(&["predict", "tinyllama_1_1b", "--on", "this", "--precision", "int8"]);
+    assert_eq!(int8["predictions"][0]["compute_gflop_s"], 380.0);
+    refused(&["predict", "tinyllama_1_1b", "--on", "this", "--precision", "fp16"], "it has fp32, int8");
 }
 
 #[test]
