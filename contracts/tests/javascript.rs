@@ -44,6 +44,7 @@ fn point(contract: &Contract, sequence: &mut Sequence) -> Vec<f64> {
 /// A program that computes everything at many points and prints what differs.
 fn program(contract: &Contract) -> String {
     let mut out = javascript::module(contract);
+    let module = rust::module_name(&contract.metadata.id);
     out += "const view = new DataView(new ArrayBuffer(8));\n\
         const number = (bits) => (view.setBigUint64(0, BigInt('0x' + bits)), view.getFloat64(0));\n\
         const bits = (value) => (view.setFloat64(0, value), view.getBigUint64(0).toString(16).padStart(16, '0'));\n\
@@ -59,7 +60,7 @@ fn program(contract: &Contract) -> String {
     for index in &contract.order {
         let equation = &contract.equations[*index];
         let arguments = arguments(&mut equation.expression.operands.iter().map(|operand| &operand.0));
-        let (name, function) = (&equation.name, javascript::name(&equation.name));
+        let (name, function) = (&equation.name, format!("{module}.{}", javascript::name(&equation.name)));
         let _ = writeln!(
             out,
             "const _{name} = {function}({arguments}); same('{name}', _{name}, equations[{index}]);"
@@ -68,7 +69,7 @@ fn program(contract: &Contract) -> String {
     for (index, classifier) in contract.classifiers.iter().enumerate() {
         let arguments =
             arguments(&mut rust::classifier_operands(classifier).iter().map(|operand| &operand.0));
-        let (name, function) = (&classifier.name, javascript::name(&classifier.name));
+        let (name, function) = (&classifier.name, format!("{module}.{}", javascript::name(&classifier.name)));
         let _ = writeln!(
             out,
             "compared++; if ({function}({arguments}) !== classes[{index}]) console.log('{name}', {function}({arguments}), 'not', classes[{index}]);"

@@ -3,19 +3,19 @@
 
 use std::fmt::Write;
 
-use super::rust::classifier_operands;
+use super::rust::{classifier_operands, module_name};
 use crate::contract::Contract;
 use crate::formula::{self, Binary, Formula, Function, Kind, NodeId};
 
-/// One function for each equation, of its direct operands in the order of
-/// [`operands`](crate::contract::Expression::operands), and one for each classifier, of its [`classifier_operands`],
-/// which returns the name of the case.
+/// A constant with the contract's [`module_name`], an object of functions: one for each equation, of its direct operands in
+/// the order of [`operands`](crate::contract::Expression::operands), and one for each classifier, of its
+/// [`classifier_operands`], which returns the name of the case.
 pub fn module(contract: &Contract) -> String {
-    let mut out = String::from(HELPERS);
+    let mut functions = String::new();
     for equation in &contract.equations {
         let body = Translator(&equation.expression.formula).whole();
         let parameters = parameters(equation.expression.operands.iter().map(|operand| &operand.0));
-        function(&mut out, &equation.name, &parameters, &format!("return {body};"));
+        function(&mut functions, &equation.name, &parameters, &format!("return {body};"));
     }
     for classifier in &contract.classifiers {
         let parameters = parameters(classifier_operands(classifier).iter().map(|operand| &operand.0));
@@ -34,9 +34,12 @@ pub fn module(contract: &Contract) -> String {
                 None => write!(body, "return \"{}\";", case.variant),
             };
         }
-        function(&mut out, &classifier.name, &parameters, &body);
+        function(&mut functions, &classifier.name, &parameters, &body);
     }
-    out
+    let equations = contract.equations.iter().map(|equation| &equation.name);
+    let names = parameters(equations.chain(contract.classifiers.iter().map(|classifier| &classifier.name)));
+    let module = module_name(&contract.metadata.id);
+    format!("const {module} = (() => {{\n{HELPERS}{functions}return {{ {names} }};\n}})();\n")
 }
 
 /// What JavaScript calls a quantity, an equation or a classifier: its own name, unless JavaScript keeps that to itself.

@@ -16,7 +16,7 @@ const SCRIPT: &str = include_str!("page.js");
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WhatIf {
-    /// JavaScript that declares the equations as functions.
+    /// JavaScript that declares the modules of the equations.
     pub module: String,
     /// What can be moved.
     pub sliders: Vec<Slider>,
@@ -75,7 +75,7 @@ pub struct Recipe {
 pub struct Step {
     /// The name its result gets.
     pub result: String,
-    /// The function.
+    /// The function, with its module: `layer_roofline_v1.attainable`.
     pub function: String,
     /// The names of what it is called with.
     pub arguments: Vec<String>,
@@ -83,19 +83,34 @@ pub struct Step {
 
 #[cfg(feature = "program")]
 impl Step {
-    /// The call of an equation or a classifier of a contract with what it is a function of; none when the contract has
-    /// no such thing. The result is called as the equation is.
-    pub fn of(contract: &roofline_contracts::contract::Contract, called: &str) -> Option<Step> {
+    /// The calls that give some results of a contract, each after those it needs; quantities are left to others, and so are
+    /// the results `given` elsewhere. A result is called as its equation or classifier is.
+    pub fn all(
+        contract: &roofline_contracts::contract::Contract,
+        wanted: &[&str],
+        given: &[&str],
+    ) -> Vec<Step> {
         use roofline_contracts::emit::{javascript, rust};
-        let equation = contract.equations.iter().find(|equation| equation.name == called);
-        let classifier = contract.classifiers.iter().find(|classifier| classifier.name == called);
-        let operands = match (equation, classifier) {
-            (Some(equation), _) => equation.expression.operands.clone(),
-            (None, Some(classifier)) => rust::classifier_operands(classifier),
-            (None, None) => return None,
-        };
-        let arguments = operands.into_iter().map(|(name, _)| name).collect();
-        Some(Step { result: called.into(), function: javascript::name(called), arguments })
+        let module = rust::module_name(&contract.metadata.id);
+        let equations: Vec<_> =
+            contract.order.iter().filter_map(|index| contract.equations.get(*index)).collect();
+        let classifiers = contract.classifiers.iter();
+        let classes: Vec<_> = classifiers.map(|one| (&one.name, rust::classifier_operands(one))).collect();
+        let all =
+            equations.into_iter().map(|one| (&one.name, one.expression.operands.clone())).chain(classes);
+        // From the last to the first: whatever a needed one uses is needed too.
+        let mut needed: Vec<String> = wanted.iter().map(|name| (*name).to_owned()).collect();
+        let mut steps: Vec<Step> = Vec::new();
+        for (name, operands) in all.collect::<Vec<_>>().into_iter().rev() {
+            if needed.contains(name) && !given.contains(&name.as_str()) {
+                let arguments: Vec<String> = operands.into_iter().map(|(operand, _)| operand).collect();
+                needed.extend(arguments.iter().cloned());
+                let function = format!("{module}.{}", javascript::name(name));
+                steps.push(Step { result: name.clone(), function, arguments });
+            }
+        }
+        steps.reverse();
+        steps
     }
 
     /// The same call with another name for its result.
@@ -116,12 +131,15 @@ pub struct Operation {
     pub inputs: BTreeMap<String, f64>,
 }
 
-/// Figures for all operations together; the sum of their times is there as `total_time`.
+/// Figures for all operations together.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Summary {
     /// What the calls need besides sliders and roof.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub inputs: BTreeMap<String, f64>,
+    /// What they get as sums: the name, and the result of each operation that is added up, in the operations' order.
+    pub sums: BTreeMap<String, String>,
     /// The calls.
     pub steps: Vec<Step>,
     /// The results to show.
@@ -238,19 +256,14 @@ mod tests {
     fn what_if() -> (Chart, WhatIf) {
         let source = roofline_contracts::library::built_in("layer-roofline-v1").expect("it is built in");
         let contract = roofline_contracts::compile(source).contract.expect("it has no mistakes");
-        let step = |called: &str| Step::of(&contract, called).expect("the contract has it");
+        let amounts = Step::all(&contract, &["dense_flops", "dense_bytes"], &[]).into_iter();
+        let amounts = amounts.map(|step| {
+            let name = step.result.trim_start_matches("dense_").to_owned();
+            step.named(&name)
+        });
+        let limits = Step::all(&contract, &["attainable", "least_time", "bound"], &[]);
         let recipe = Recipe {
-            steps: vec![
-                step("dense_flops").named("flops"),
-                step("dense_bytes").named("bytes"),
-                step("arithmetic_intensity"),
-                step("ridge_point"),
-                step("attainable"),
-                step("memory_time"),
-                step("compute_time"),
-                step("least_time"),
-                step("bound"),
-            ],
+            steps: amounts.chain(limits).collect(),
             intensity: "arithmetic_intensity".into(),
             performance: "attainable".into(),
             time: Some("least_time".into()),
@@ -278,6 +291,7 @@ mod tests {
                 .collect(),
             summary: Some(Summary {
                 inputs: BTreeMap::new(),
+                sums: BTreeMap::from([("total_time".to_owned(), "least_time".to_owned())]),
                 steps: Vec::new(),
                 shown: vec![Shown { label: "time".into(), result: "total_time".into(), unit: "s".into() }],
             }),

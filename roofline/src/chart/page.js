@@ -670,6 +670,7 @@ window.addEventListener("error", (event) => {
       const common = { ...whatIf.inputs, ...limits };
       let total = 0;
       const times = [];
+      const sums = Object.fromEntries(Object.keys(whatIf.summary?.sums ?? {}).map((name) => [name, 0]));
       for (const operation of whatIf.operations) {
         const recipe = whatIf.recipes[operation.recipe];
         const known = run(recipe.steps, { ...common, ...operation.inputs, ...sliders });
@@ -681,10 +682,11 @@ window.addEventListener("error", (event) => {
           times.push([point, known[recipe.time]]);
           total += known[recipe.time];
         }
+        for (const name of Object.keys(sums)) sums[name] += known[whatIf.summary.sums[name]];
       }
       for (const [point, time] of times) point.share = total > 0 ? time / total : null;
       if (whatIf.summary) {
-        const known = run(whatIf.summary.steps, { ...common, ...whatIf.summary.inputs, ...sliders, total_time: total });
+        const known = run(whatIf.summary.steps, { ...common, ...whatIf.summary.inputs, ...sums, ...sliders });
         listFacts($("what-if-summary"), whatIf.summary.shown.map((line) => [line.label, `${figure(known[line.result])} ${line.unit}`]));
       }
     } else if (whatIf) $("what-if-summary").replaceChildren();
@@ -694,8 +696,8 @@ window.addEventListener("error", (event) => {
   };
   if (whatIf) {
     const names = [...new Set(called().map((step) => step.function))];
-    if (!names.every((name) => /^[A-Za-z_$][\w$]*$/.test(name))) throw new Error("an equation's name is not a name");
-    equations = new Function(`"use strict";\n${whatIf.module}\nreturn {${names.join(", ")}};`)();
+    if (!names.every((name) => /^[A-Za-z_]\w*\.[A-Za-z_]\w*$/.test(name))) throw new Error("an equation's name is not a name");
+    equations = new Function(`"use strict";\n${whatIf.module}\nreturn {${names.map((name) => `"${name}": ${name}`).join(", ")}};`)();
     const outputs = [];
     for (const slider of whatIf.sliders) {
       const start = Math.max(slider.stops.indexOf(slider.start), 0);
