@@ -12,6 +12,8 @@ pub mod model;
 pub mod peaks;
 #[cfg(feature = "models")]
 pub mod predict;
+#[cfg(feature = "models")]
+pub mod profile;
 #[cfg(feature = "program")]
 pub mod program;
 

@@ -206,44 +206,47 @@ pub fn inputs(hyper: &Hyper) -> Result<Inputs, Unsupported> {
     let mut inputs = dense(0.0);
     let mut experts = None;
     let mut window = None;
+    let tied = hyper.head == Head::Tied;
     for operation in hyper.operations() {
-        let parameters = operation.parameters as f64;
-        match operation.work {
-            // A tied table is read as a whole by the head, which has no parameters of its own then.
-            Work::Lookup { .. } if operation.role == Role::Embedding && hyper.head == Head::Tied => {}
-            Work::Lookup { .. } => inputs.lookup_params += parameters,
-            Work::Product { rows, cols } if operation.role == Role::Head => {
-                inputs.head_params += rows as f64 * cols as f64;
+        let unlike = match operation.work {
+            Work::Experts { count, used, .. } => *experts.get_or_insert((count, used)) != (count, used),
+            Work::Attention(Attention { window: Some(tokens), .. }) => {
+                *window.get_or_insert(tokens) != tokens
             }
-            Work::Experts { count, used, .. } => {
-                inputs.expert_params += parameters;
-                let before = *experts.get_or_insert((count, used));
-                if before != (count, used) {
-                    let what = "layers with different numbers of experts are not part of the model";
-                    return Err(Unsupported(what.into()));
-                }
-            }
-            Work::Attention(attention) => {
-                mix(&mut inputs, &attention);
-                if let Some(tokens) = attention.window
-                    && *window.get_or_insert(tokens) != tokens
-                {
-                    return Err(Unsupported(
-                        "layers with different windows are not part of the model".into(),
-                    ));
-                }
-            }
-            _ => inputs.dense_params += parameters,
+            _ => false,
+        };
+        if unlike {
+            let what = if operation.role == Role::Attention { "windows" } else { "numbers of experts" };
+            return Err(Unsupported(format!("layers with different {what} are not part of the model")));
         }
-        inputs.activation_width += activations(&operation);
-    }
-    if let Some((count, used)) = experts {
-        (inputs.experts, inputs.experts_used) = (count as f64, used as f64);
-    }
-    if let Some(tokens) = window {
-        inputs.window = tokens as f64;
+        add(&mut inputs, &operation, tied);
     }
     Ok(inputs)
+}
+
+/// Adds what one operation brings along. A tied table is read as a whole by the head, which has no parameters of its own
+/// then.
+pub(crate) fn add(inputs: &mut Inputs, operation: &Operation, tied: bool) {
+    let parameters = operation.parameters as f64;
+    match operation.work {
+        Work::Lookup { .. } if operation.role == Role::Embedding && tied => {}
+        Work::Lookup { .. } => inputs.lookup_params += parameters,
+        Work::Product { rows, cols } if operation.role == Role::Head => {
+            inputs.head_params += rows as f64 * cols as f64;
+        }
+        Work::Experts { count, used, .. } => {
+            inputs.expert_params += parameters;
+            (inputs.experts, inputs.experts_used) = (count as f64, used as f64);
+        }
+        Work::Attention(attention) => {
+            mix(inputs, &attention);
+            if let Some(tokens) = attention.window {
+                inputs.window = tokens as f64;
+            }
+        }
+        _ => inputs.dense_params += parameters,
+    }
+    inputs.activation_width += activations(operation);
 }
 
 /// The contract's inputs for a model of which only the number of parameters is known: all of them are read and used

@@ -89,6 +89,21 @@ pub enum Kind {
     Other,
 }
 
+impl Kind {
+    /// A short name for tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Embedding => "embedding",
+            Kind::Attention => "attention",
+            Kind::FeedForward => "feed_forward",
+            Kind::Experts => "experts",
+            Kind::Norm => "norm",
+            Kind::Head => "head",
+            Kind::Other => "other",
+        }
+    }
+}
+
 impl Role {
     /// The part of the model it belongs to.
     pub fn kind(self) -> Kind {

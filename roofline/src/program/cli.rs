@@ -39,6 +39,8 @@ pub enum Command {
     Devices(Devices),
     /// List the models that are known by name.
     Models(Models),
+    /// Profile a model file: what each operation costs on a device, and the ceiling in tokens per second.
+    Profile(Profile),
     /// Draw saved results again, several in one chart.
     Plot(Plot),
     /// Print a script that completes commands and options in a shell.
@@ -290,6 +292,82 @@ pub struct Models {
     /// How to print the result.
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
+}
+
+/// Arguments of `profile`.
+#[derive(Debug, Args)]
+pub struct Profile {
+    /// A GGUF, SafeTensors or APR file, a directory with a model, an index.json or a config.json.
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// The device, by name; `this` is this machine, measured.
+    #[arg(long, value_name = "DEVICE", default_value = "this")]
+    pub on: String,
+    /// What a row of the table is.
+    #[arg(long, value_enum, default_value_t = By::Layer)]
+    pub by: By,
+    /// The part of the work that the table shows: one token, or the prompt.
+    #[arg(long, value_enum, default_value_t = Phase::Decode)]
+    pub phase: Phase,
+    /// Show only the rows that take the most time.
+    #[arg(long, value_name = "NUMBER")]
+    pub top: Option<usize>,
+    /// Tokens of each sequence in the cache; 4096 if not given, or the model's longest context.
+    #[arg(long, value_name = "TOKENS", allow_negative_numbers = true)]
+    pub context: Option<f64>,
+    /// Tokens of the prompt; 512 if not given.
+    #[arg(long, value_name = "TOKENS", allow_negative_numbers = true)]
+    pub prompt: Option<f64>,
+    /// Sequences that are computed together.
+    #[arg(long, value_name = "NUMBER", default_value_t = 1.0, allow_negative_numbers = true)]
+    pub batch: f64,
+    /// What if the matrices were stored in this type, such as q4_k.
+    #[arg(long = "as", value_name = "TYPE")]
+    pub change: Option<String>,
+    /// Run the stored weights through the kernels: matrix products of one token.
+    #[arg(long, conflicts_with = "change")]
+    pub measure: bool,
+    /// Measure only operations whose name contains this, such as `ffn_down`.
+    #[arg(long, value_name = "TEXT", requires = "measure")]
+    pub ops: Option<String>,
+    /// Put what `llama-bench -o json` measured beside the ceilings.
+    #[arg(long, value_name = "RESULT.json", conflicts_with = "change")]
+    pub llama_bench: Option<PathBuf>,
+    /// Take results of `llama-bench` even if they are of another model.
+    #[arg(long, requires = "llama_bench")]
+    pub any_model: bool,
+    /// Give numbers only.
+    #[arg(long)]
+    pub no_advice: bool,
+    /// How `this` is measured.
+    #[command(flatten)]
+    pub measuring: Measuring,
+    /// How to print the result.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+    /// Where else to draw.
+    #[command(flatten)]
+    pub pictures: Pictures,
+}
+
+/// What a row of a profile is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum By {
+    /// Each operation of each layer.
+    Op,
+    /// Each layer; what is outside the layers by its role.
+    Layer,
+    /// Each part of the model: attention, feed-forward, head.
+    Kind,
+}
+
+/// The part of the work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Phase {
+    /// One token for each sequence.
+    Decode,
+    /// The whole prompt of each sequence.
+    Prefill,
 }
 
 /// Arguments of `plot`.

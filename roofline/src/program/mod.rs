@@ -18,6 +18,7 @@ mod output;
 mod picture;
 mod plot;
 mod predict;
+mod profile;
 mod progress;
 mod prove;
 mod require;
@@ -81,6 +82,7 @@ fn dispatch(cli: cli::Cli) -> Result<Exit, Failure> {
         cli::Command::Predict(args) => predict::run(&args),
         cli::Command::Devices(args) => devices::run(&args),
         cli::Command::Models(args) => models::run(&args),
+        cli::Command::Profile(args) => profile::run(&args),
         cli::Command::Plot(args) => plot::run(&args),
         cli::Command::Completions(args) => completions::run(&args),
         cli::Command::Man(args) => man::run(&args),

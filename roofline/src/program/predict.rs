@@ -274,18 +274,27 @@ fn workload(
     inputs.cache_size = quantization::row_bytes(1.0, cache.block_weights, cache.block_bytes);
     inputs.batch = args.batch;
     let longest = subject.context_length.map(|tokens| tokens as f64);
-    inputs.context = args.context.unwrap_or_else(|| longest.map_or(CONTEXT, |longest| longest.min(CONTEXT)));
-    inputs.prompt = args.prompt.unwrap_or_else(|| inputs.context.min(PROMPT));
-    if let Some(longest) = longest.filter(|longest| inputs.context > *longest) {
-        warnings.push(format!(
-            "a context of {} is longer than the {longest} tokens that the model was made for",
-            inputs.context
-        ));
-    }
+    (inputs.context, inputs.prompt) = lengths(args.context, args.prompt, longest, warnings);
     inputs.compute_efficiency = args.efficiency;
     inputs.bandwidth_efficiency = args.bandwidth_efficiency;
     inputs.overhead = args.overhead.unwrap_or(0.0);
     Ok(inputs)
+}
+
+/// Tokens in the cache and in the prompt, for a model that was made for this many.
+pub fn lengths(
+    context: Option<f64>,
+    prompt: Option<f64>,
+    longest: Option<f64>,
+    warnings: &mut Vec<String>,
+) -> (f64, f64) {
+    let context = context.unwrap_or_else(|| longest.map_or(CONTEXT, |longest| longest.min(CONTEXT)));
+    if let Some(longest) = longest.filter(|longest| context > *longest) {
+        warnings.push(format!(
+            "a context of {context} is longer than the {longest} tokens that the model was made for"
+        ));
+    }
+    (context, prompt.unwrap_or_else(|| context.min(PROMPT)))
 }
 
 fn targets(args: &cli::Predict, warnings: &mut Vec<String>) -> Result<Vec<Target>, Failure> {

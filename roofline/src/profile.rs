@@ -1,0 +1,611 @@
+//! What each operation of a model file costs on a device: operations, bytes, what holds it back and the time that nothing beats.
+//! The amounts come from the contract `transformer-v1`, operation by operation, so that they add up to its totals; times, bounds
+//! and advice come from `layer-roofline-v1`.
+
+pub mod llama_bench;
+pub mod measure;
+
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::contracts::layer_roofline::{self, Priority, Recommendation};
+use crate::contracts::quantization;
+use crate::contracts::transformer::{self as contract, Inputs};
+use crate::model::{Dtype, Head, Model, Operation, Role, Tensor, Work};
+use crate::predict::{Target, add, dense};
+
+/// What the model is asked to do.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Workload {
+    /// Sequences that are computed together.
+    pub batch: f64,
+    /// Tokens of each sequence in the cache while one more is made.
+    pub context: f64,
+    /// Tokens of each sequence that are read before the first one is made.
+    pub prompt: f64,
+    /// Bytes of one cached number.
+    pub cache_size: f64,
+}
+
+/// The part of the work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Phase {
+    /// One token for each sequence.
+    Decode,
+    /// The whole prompt of each sequence.
+    Prefill,
+}
+
+/// What one or more operations cost.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Cost {
+    /// Operations; a multiply-add counts as two.
+    pub flops: f64,
+    /// Bytes of weights.
+    pub weight_bytes: f64,
+    /// Bytes of inputs and outputs.
+    pub activation_bytes: f64,
+    /// Bytes of keys and values.
+    pub cache_bytes: f64,
+    /// All bytes.
+    pub bytes: f64,
+    /// Operations for each byte.
+    pub intensity: f64,
+    /// What holds it back.
+    pub bound: &'static str,
+    /// The rate that no implementation exceeds, in Gflop/s.
+    pub attainable_gflop_s: f64,
+    /// The time that no implementation beats, in s; of several operations one after the other.
+    pub ideal_s: f64,
+    /// Its part of the ideal time of all operations.
+    pub share: f64,
+}
+
+/// One operation and what it costs.
+#[derive(Clone, Debug, Serialize)]
+pub struct Entry {
+    /// What it is called: the layer and the role.
+    pub name: String,
+    /// The layer; none outside the layers.
+    pub layer: Option<u64>,
+    /// What it does.
+    pub role: &'static str,
+    /// The part of the model it belongs to.
+    pub kind: &'static str,
+    /// The type of its weights.
+    pub dtype: Option<String>,
+    /// The names of its tensors.
+    pub tensors: Vec<String>,
+    /// Parameters that it reads; those of a tied head are the embedding's too.
+    pub parameters: f64,
+    /// The cost of one step.
+    pub decode: Option<Cost>,
+    /// The cost of the prompt.
+    pub prefill: Option<Cost>,
+    /// Why nothing is known of its cost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub undefined: Option<String>,
+    /// What was measured of it, on one token.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub measured: Option<measure::Measured>,
+    /// Why nothing was measured, though it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_measured: Option<String>,
+    /// The operation, as an index into the model's list.
+    #[serde(skip)]
+    pub operation: usize,
+}
+
+impl Entry {
+    /// Its cost in this phase.
+    pub fn cost(&self, phase: Phase) -> Option<&Cost> {
+        match phase {
+            Phase::Decode => self.decode.as_ref(),
+            Phase::Prefill => self.prefill.as_ref(),
+        }
+    }
+}
+
+/// What all operations together cost.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Total {
+    /// Operations.
+    pub flops: f64,
+    /// Bytes of weights.
+    pub weight_bytes: f64,
+    /// Bytes of inputs and outputs.
+    pub activation_bytes: f64,
+    /// Bytes of keys and values.
+    pub cache_bytes: f64,
+    /// All bytes.
+    pub bytes: f64,
+    /// Operations for each byte.
+    pub intensity: f64,
+    /// The least time, in s, if moving bytes and arithmetic overlap over the whole model.
+    pub time_s: f64,
+    /// The sum of the operations' least times, in s: they overlap within each operation only.
+    pub in_sequence_s: f64,
+    /// The ceiling in tokens per second, of the whole batch.
+    pub tokens_per_s: f64,
+    /// What holds it back.
+    pub bound: &'static str,
+}
+
+/// An advice of the contract and what it applies to.
+#[derive(Clone, Debug, Serialize)]
+pub struct Advice {
+    /// Its name in the contract.
+    pub name: &'static str,
+    /// How urgent it is: high, medium or low.
+    pub priority: &'static str,
+    /// What to do.
+    pub text: &'static str,
+    /// The operations that it applies to.
+    pub operations: usize,
+    /// The one that takes the longest.
+    pub first: String,
+    /// Their part of the ideal time.
+    pub share: f64,
+}
+
+/// A model file on a device.
+#[derive(Clone, Debug)]
+pub struct Profile {
+    /// All operations, in the order a token meets them.
+    pub entries: Vec<Entry>,
+    /// One step; none for an encoder, which makes no tokens.
+    pub decode: Option<Total>,
+    /// The prompt.
+    pub prefill: Option<Total>,
+    /// Tensors that a change of type left as they are, because their rows do not fill its blocks.
+    pub kept: usize,
+}
+
+/// How rows are put together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    /// Each operation of each layer.
+    Operation,
+    /// Each layer; what is outside the layers by its role.
+    Layer,
+    /// Each part of the model.
+    Kind,
+}
+
+/// Operations put together.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    /// What they have in common.
+    pub name: String,
+    /// How many they are.
+    pub operations: usize,
+    /// How many of them nothing is known of.
+    pub undefined: usize,
+    /// What the others cost together; none when there are no others.
+    pub cost: Option<Cost>,
+}
+
+/// A figure that no contract allows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OutOfDomain(String);
+
+impl fmt::Display for OutOfDomain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for OutOfDomain {}
+
+/// Where the figures of a cost come from: contract and equation, for one step and for the prompt.
+pub const SOURCES: &[(&str, &str)] = &[
+    ("decode.flops", "transformer-v1 decode_flops"),
+    ("decode.weight_bytes", "transformer-v1 decode_weight_bytes"),
+    ("decode.activation_bytes", "transformer-v1 activation_bytes"),
+    ("decode.cache_bytes", "transformer-v1 cache_bytes"),
+    ("decode.bytes", "transformer-v1 decode_bytes"),
+    ("decode.time_s", "transformer-v1 decode_time"),
+    ("decode.tokens_per_s", "transformer-v1 decode_tokens_per_s"),
+    ("prefill.flops", "transformer-v1 prefill_flops"),
+    ("prefill.weight_bytes", "transformer-v1 prefill_weight_bytes"),
+    ("prefill.activation_bytes", "transformer-v1 prefill_bytes"),
+    ("prefill.cache_bytes", "transformer-v1 prefill_cache_bytes"),
+    ("prefill.bytes", "transformer-v1 prefill_bytes"),
+    ("prefill.time_s", "transformer-v1 time_to_first_token"),
+    ("prefill.tokens_per_s", "transformer-v1 prefill_tokens_per_s"),
+    ("intensity", "layer-roofline-v1 arithmetic_intensity"),
+    ("bound", "layer-roofline-v1 bound"),
+    ("attainable_gflop_s", "layer-roofline-v1 attainable"),
+    ("ideal_s", "layer-roofline-v1 least_time"),
+    ("measured.gb_s", "layer-roofline-v1 achieved_bandwidth"),
+    ("measured.gflop_s", "layer-roofline-v1 achieved_compute"),
+    ("measured.utilization", "layer-roofline-v1 utilization"),
+    ("measured.band", "layer-roofline-v1 utilization_band"),
+];
+
+/// What each operation of a model costs on a device, all weights in another type where one is given.
+pub fn profile(
+    model: &Model,
+    target: &Target,
+    workload: &Workload,
+    change: Option<Dtype>,
+) -> Result<Profile, OutOfDomain> {
+    let Workload { batch, context, prompt, cache_size } = *workload;
+    let (compute, bandwidth) = (target.compute, target.bandwidth);
+    let overhead = target.overhead.unwrap_or(0.0);
+    let asked = Inputs { batch, context, prompt, cache_size, compute, bandwidth, overhead, ..dense(1.0) };
+    asked.evaluate().map_err(|error| OutOfDomain(error.to_string()))?;
+    let none = Inputs { dense_params: 0.0, ..asked };
+    let head = model.architecture.hyper.as_ref().map(|hyper| hyper.head);
+    let tied = head == Some(Head::Tied) || head.is_none() && has_tied_head(model);
+    let mut entries = Vec::new();
+    for (index, operation) in model.architecture.operations.iter().enumerate() {
+        if operation.work == Work::Unused {
+            continue;
+        }
+        let mut entry = describe(model, operation, index, change);
+        match part(model, operation, none, tied, change) {
+            Err(reason) => entry.undefined = Some(reason),
+            Ok(part) => {
+                entry.parameters =
+                    part.dense_params + part.head_params + part.expert_params + part.lookup_params;
+                entry.decode = Some(cost(decode(&part), target)?);
+                entry.prefill = Some(cost(prefill(&part, operation), target)?);
+            }
+        }
+        entries.push(entry);
+    }
+    let encoder = matches!(head, Some(Head::Pooler | Head::None));
+    let decode = if encoder { None } else { total(&mut entries, Phase::Decode, &asked) };
+    if encoder {
+        entries.iter_mut().for_each(|entry| entry.decode = None);
+    }
+    let prefill = total(&mut entries, Phase::Prefill, &asked);
+    let kept = change.map_or(0, |change| {
+        model.tensors.iter().filter(|tensor| tensor.dims.len() > 1 && !fits(tensor, change)).count()
+    });
+    Ok(Profile { entries, decode, prefill, kept })
+}
+
+/// Whether a model of an unknown family uses its embedding as the head.
+fn has_tied_head(model: &Model) -> bool {
+    model
+        .architecture
+        .operations
+        .iter()
+        .any(|operation| operation.role == Role::Head && operation.parameters == 0)
+}
+
+fn describe(model: &Model, operation: &Operation, index: usize, change: Option<Dtype>) -> Entry {
+    let role = operation.role.name();
+    let tensors = operation.tensors.iter().filter_map(|index| model.tensors.get(*index));
+    let largest = tensors.clone().max_by_key(|tensor| tensor.bytes);
+    let dtype = largest.map(|tensor| match change {
+        Some(change) if fits(tensor, change) => change,
+        _ => tensor.dtype,
+    });
+    Entry {
+        name: match (operation.layer, largest) {
+            // What has no role of its own is known by its tensor.
+            (_, Some(tensor)) if operation.role == Role::Other => tensor.name.clone(),
+            (Some(layer), _) => format!("{layer}.{role}"),
+            (None, _) => role.to_owned(),
+        },
+        layer: operation.layer,
+        role,
+        kind: operation.role.kind().name(),
+        dtype: dtype.map(|dtype| dtype.to_string()),
+        tensors: tensors.map(|tensor| tensor.name.clone()).collect(),
+        parameters: 0.0,
+        decode: None,
+        prefill: None,
+        undefined: None,
+        measured: None,
+        not_measured: None,
+        operation: index,
+    }
+}
+
+/// One operation as the contract's inputs, or why it can't be.
+fn part(
+    model: &Model,
+    operation: &Operation,
+    none: Inputs,
+    tied: bool,
+    change: Option<Dtype>,
+) -> Result<Inputs, String> {
+    match &operation.work {
+        Work::Undefined { reason } => return Err(reason.clone()),
+        Work::Convolution { .. } => return Err("the size of its input is not in the file".into()),
+        _ => {}
+    }
+    let mut part = none;
+    add(&mut part, operation, tied);
+    let parameters = part.dense_params + part.head_params + part.expert_params + part.lookup_params;
+    if parameters > 0.0 {
+        part.bits_per_weight = bits(model, operation, parameters, change)
+            .ok_or("its tensors are missing or of a type of unknown size")?;
+    }
+    Ok(part)
+}
+
+/// Bits of one parameter of an operation, as it is stored or as it would be in another type.
+fn bits(model: &Model, operation: &Operation, parameters: f64, change: Option<Dtype>) -> Option<f64> {
+    if model.tensors.is_empty() {
+        let (weights, bytes) = change.unwrap_or(WITHOUT_TENSORS).block()?;
+        return Some(quantization::bits_per_weight(bytes as f64, weights as f64));
+    }
+    let mut bytes = 0u64;
+    for index in &operation.tensors {
+        let tensor = model.tensors.get(*index)?;
+        let size = match change {
+            Some(change) if fits(tensor, change) => change.bytes(tensor.elements()),
+            _ => tensor.bytes,
+        };
+        bytes = bytes.checked_add(size?)?;
+    }
+    (bytes > 0).then(|| quantization::bits_per_weight(bytes as f64, parameters))
+}
+
+/// The type of weights where only dimensions are known.
+pub const WITHOUT_TENSORS: Dtype = Dtype::Bf16;
+
+/// Whether a tensor can be stored in another type: vectors stay as they are.
+fn fits(tensor: &Tensor, change: Dtype) -> bool {
+    match (tensor.dims.as_slice(), change.block()) {
+        ([_, .., row], Some((block, _))) => row.is_multiple_of(block) && tensor.bytes.is_some(),
+        _ => false,
+    }
+}
+
+struct Amounts {
+    flops: f64,
+    weight_bytes: f64,
+    activation_bytes: f64,
+    cache_bytes: f64,
+    bytes: f64,
+}
+
+fn decode(part: &Inputs) -> Amounts {
+    let Inputs { batch, context, window, .. } = *part;
+    let share = contract::expert_share(part.experts_used, part.experts);
+    let active = contract::active_params(part.dense_params, part.expert_params, share);
+    let untouched = contract::decode_untouched(share, batch);
+    let read = contract::decode_params(part.dense_params, part.head_params, part.expert_params, untouched);
+    let weight_bytes = contract::decode_weight_bytes(read, part.bits_per_weight);
+    let sequence =
+        contract::sequence_cache_bytes(part.full_width, context, part.window_width, window, part.cache_size);
+    let cache_bytes = contract::cache_bytes(batch, sequence);
+    let activation_bytes = contract::activation_bytes(batch, part.activation_width, part.activation_size);
+    let mixing =
+        contract::decode_attention_flops(batch, part.full_mixing, context, part.window_mixing, window);
+    Amounts {
+        flops: contract::decode_flops(contract::decode_matrix_flops(batch, active, part.head_params), mixing),
+        weight_bytes,
+        activation_bytes,
+        cache_bytes,
+        bytes: contract::decode_bytes(weight_bytes, cache_bytes, activation_bytes),
+    }
+}
+
+fn prefill(part: &Inputs, operation: &Operation) -> Amounts {
+    let Inputs { batch, prompt, window, .. } = *part;
+    let tokens = contract::prompt_tokens(batch, prompt);
+    let share = contract::expert_share(part.experts_used, part.experts);
+    let active = contract::active_params(part.dense_params, part.expert_params, share);
+    let matrix = contract::prefill_matrix_flops(tokens, active, batch, part.head_params);
+    let mixing = match operation.work {
+        // Every token of an encoder sees all tokens, as a new token sees those in a cache.
+        Work::Attention(attention) if !attention.causal => {
+            contract::decode_attention_flops(tokens, part.prompt_mixing, prompt, part.window_mixing, window)
+        }
+        _ => contract::prefill_attention_flops(
+            batch,
+            part.prompt_mixing,
+            contract::prompt_pairs(prompt),
+            part.window_mixing,
+            contract::window_pairs(prompt, window),
+        ),
+    };
+    let (width, size) = (part.activation_width, part.activation_size);
+    let weight_bytes = contract::prefill_weight_bytes(
+        part.dense_params,
+        part.head_params,
+        part.expert_params,
+        part.bits_per_weight,
+    );
+    let cache_bytes = contract::prefill_cache_bytes(
+        batch,
+        part.full_width,
+        prompt,
+        part.window_width,
+        window,
+        part.cache_size,
+    );
+    Amounts {
+        flops: contract::prefill_flops(matrix, mixing),
+        weight_bytes,
+        activation_bytes: contract::prefill_bytes(0.0, 0.0, tokens, width, size),
+        cache_bytes,
+        bytes: contract::prefill_bytes(weight_bytes, cache_bytes, tokens, width, size),
+    }
+}
+
+fn cost(amounts: Amounts, target: &Target) -> Result<Cost, OutOfDomain> {
+    let Amounts { flops, weight_bytes, activation_bytes, cache_bytes, bytes } = amounts;
+    let outputs = layer(flops, bytes, target).evaluate().map_err(|error| OutOfDomain(error.to_string()))?;
+    Ok(Cost {
+        flops,
+        weight_bytes,
+        activation_bytes,
+        cache_bytes,
+        bytes,
+        intensity: outputs.arithmetic_intensity,
+        bound: outputs.bound.name(),
+        attainable_gflop_s: outputs.attainable,
+        ideal_s: outputs.least_time,
+        share: 0.0,
+    })
+}
+
+fn layer(flops: f64, bytes: f64, target: &Target) -> layer_roofline::Inputs {
+    let (compute, bandwidth) = (target.compute, target.bandwidth);
+    layer_roofline::Inputs { compute, bandwidth, ..layer_roofline::Inputs::new(flops, bytes, 1.0, 1.0) }
+}
+
+/// Adds up a phase and tells every operation its share.
+fn total(entries: &mut [Entry], phase: Phase, asked: &Inputs) -> Option<Total> {
+    let costs = || entries.iter().filter_map(|entry| entry.cost(phase));
+    costs().next()?;
+    let sum = |figure: fn(&Cost) -> f64| costs().map(figure).sum::<f64>();
+    let (flops, bytes) = (sum(|cost| cost.flops), sum(|cost| cost.bytes));
+    let in_sequence_s = sum(|cost| cost.ideal_s);
+    let bandwidth = contract::effective_bandwidth(asked.bandwidth, asked.bandwidth_efficiency);
+    let compute = contract::effective_compute(asked.compute, asked.compute_efficiency);
+    let (batch, overhead) = (asked.batch, contract::overhead_time(asked.overhead));
+    let (time_s, tokens_per_s, bound, intensity) = match phase {
+        Phase::Decode => {
+            let memory = contract::decode_memory_time(bytes, bandwidth);
+            let arithmetic = contract::decode_compute_time(flops, compute);
+            let time = contract::decode_time(memory, arithmetic, overhead);
+            let bound = contract::decode_bound(overhead, memory, arithmetic).name();
+            (
+                time,
+                contract::decode_tokens_per_s(batch, time),
+                bound,
+                contract::decode_intensity(flops, bytes),
+            )
+        }
+        Phase::Prefill => {
+            let memory = contract::prefill_memory_time(bytes, bandwidth);
+            let arithmetic = contract::prefill_compute_time(flops, compute);
+            let time = contract::time_to_first_token(memory, arithmetic, overhead);
+            let tokens = contract::prompt_tokens(batch, asked.prompt);
+            let bound = contract::prefill_bound(overhead, memory, arithmetic).name();
+            (
+                time,
+                contract::prefill_tokens_per_s(tokens, time),
+                bound,
+                contract::prefill_intensity(flops, bytes),
+            )
+        }
+    };
+    let total = Total {
+        flops,
+        weight_bytes: sum(|cost| cost.weight_bytes),
+        activation_bytes: sum(|cost| cost.activation_bytes),
+        cache_bytes: sum(|cost| cost.cache_bytes),
+        bytes,
+        intensity,
+        time_s,
+        in_sequence_s,
+        tokens_per_s,
+        bound,
+    };
+    for entry in entries {
+        let cost = match phase {
+            Phase::Decode => &mut entry.decode,
+            Phase::Prefill => &mut entry.prefill,
+        };
+        if let Some(cost) = cost {
+            cost.share = cost.ideal_s / in_sequence_s;
+        }
+    }
+    Some(total)
+}
+
+impl Profile {
+    /// What all operations cost in this phase.
+    pub fn total(&self, phase: Phase) -> Option<&Total> {
+        match phase {
+            Phase::Decode => self.decode.as_ref(),
+            Phase::Prefill => self.prefill.as_ref(),
+        }
+    }
+
+    /// Operations of which nothing is known.
+    pub fn undefined(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.iter().filter(|entry| entry.undefined.is_some())
+    }
+
+    /// The operations put together, in the order a token meets them.
+    pub fn rows(&self, by: By, phase: Phase, target: &Target) -> Result<Vec<Row>, OutOfDomain> {
+        let name = |entry: &Entry| match (by, entry.layer) {
+            (By::Operation, _) => entry.name.clone(),
+            (By::Layer, Some(layer)) => format!("layer {layer}"),
+            (By::Layer, None) => entry.role.to_owned(),
+            (By::Kind, _) => entry.kind.to_owned(),
+        };
+        let mut rows: Vec<Row> = Vec::new();
+        let mut places = std::collections::HashMap::new();
+        for (index, entry) in self.entries.iter().enumerate() {
+            let name = name(entry);
+            // Operations stay apart even where they share a name.
+            let apart = (by == By::Operation).then_some(index);
+            let place = *places.entry((name.clone(), apart)).or_insert(rows.len());
+            if place == rows.len() {
+                rows.push(Row { name, operations: 0, undefined: 0, cost: None });
+            }
+            let Some(row) = rows.get_mut(place) else { continue };
+            row.operations += 1;
+            row.undefined += usize::from(entry.undefined.is_some());
+            row.cost = match (row.cost, entry.cost(phase)) {
+                (Some(sum), Some(more)) => Some(together(&sum, more, target)?),
+                (sum, more) => sum.or(more.copied()),
+            };
+        }
+        Ok(rows)
+    }
+
+    /// The contract's advice for a phase, the most urgent first.
+    pub fn advice(&self, phase: Phase, target: &Target) -> Result<Vec<Advice>, OutOfDomain> {
+        let mut found: Vec<(Recommendation, Vec<&Entry>)> = Vec::new();
+        for entry in &self.entries {
+            let Some(cost) = entry.cost(phase) else { continue };
+            let inputs = layer(cost.flops, cost.bytes, target);
+            let outputs = inputs.evaluate().map_err(|error| OutOfDomain(error.to_string()))?;
+            for advice in layer_roofline::recommendations(&inputs, &outputs).into_iter().flatten() {
+                match found.iter_mut().find(|(known, _)| *known == advice) {
+                    Some((_, entries)) => entries.push(entry),
+                    None => found.push((advice, vec![entry])),
+                }
+            }
+        }
+        found.sort_by_key(|(advice, _)| advice.priority);
+        let share = |entry: &Entry| entry.cost(phase).map_or(0.0, |cost| cost.share);
+        let advice = found.into_iter().map(|(advice, entries)| Advice {
+            name: advice.name,
+            priority: match advice.priority {
+                Priority::High => "high",
+                Priority::Medium => "medium",
+                Priority::Low => "low",
+            },
+            text: advice.text,
+            operations: entries.len(),
+            first: entries
+                .iter()
+                .max_by(|a, b| share(a).total_cmp(&share(b)))
+                .map(|entry| entry.name.clone())
+                .unwrap_or_default(),
+            share: entries.iter().map(|entry| share(entry)).sum(),
+        });
+        Ok(advice.collect())
+    }
+}
+
+/// Two costs, one after the other.
+fn together(a: &Cost, b: &Cost, target: &Target) -> Result<Cost, OutOfDomain> {
+    let whole = cost(
+        Amounts {
+            flops: a.flops + b.flops,
+            weight_bytes: a.weight_bytes + b.weight_bytes,
+            activation_bytes: a.activation_bytes + b.activation_bytes,
+            cache_bytes: a.cache_bytes + b.cache_bytes,
+            bytes: a.bytes + b.bytes,
+        },
+        target,
+    )?;
+    Ok(Cost { ideal_s: a.ideal_s + b.ideal_s, share: a.share + b.share, ..whole })
+}

@@ -1,0 +1,290 @@
+//! Runs the stored weights through the kernels: matrix times vector, one operation after the other as decoding does, pass by pass,
+//! so that a model larger than the caches comes from memory every time.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use half::{bf16, f16};
+use serde::Serialize;
+
+use super::{Entry, OutOfDomain};
+use crate::contracts::layer_roofline as contract;
+use crate::isa::Isa;
+use crate::kernels::{self, BlockQ8_0, KernelError, Matrix, Team};
+use crate::model::{Dtype, Format, Model, Tensor, Work};
+use crate::peaks::{Machine, Roofs};
+
+/// Bytes of one activation of the kernels.
+const ACTIVATION: f64 = 4.0;
+/// Why an operation without weights of its own, or with a vector of them, is not measured.
+pub const NO_PRODUCT: &str = "no matrix product";
+/// Passes after the first, as far as the time allows: at least, and at most.
+const PASSES: (usize, usize) = (3, 15);
+
+/// What was measured of an operation on one token, and what follows from it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Measured {
+    /// Seconds: the median and the best of all passes but the first.
+    pub median_s: f64,
+    /// The best of them.
+    pub best_s: f64,
+    /// The worst of them.
+    pub worst_s: f64,
+    /// How many they are.
+    pub runs: usize,
+    /// Seconds of the first pass, which may find the weights on disk.
+    pub first_s: f64,
+    /// Whether the first pass waited for the disk; none where the system does not tell.
+    pub first_from_disk: Option<bool>,
+    /// Bytes per second of the median, in GB/s.
+    pub gb_s: f64,
+    /// Operations per second of the median, in Gflop/s.
+    pub gflop_s: f64,
+    /// Share of the nearer roof of the machine.
+    pub utilization: f64,
+    /// How good that is.
+    pub band: &'static str,
+    /// The time that no implementation beats, for the same bytes and operations.
+    pub ideal_s: f64,
+    /// The median without that time.
+    pub residual_s: f64,
+}
+
+/// Why nothing could be measured at all.
+#[derive(Debug, thiserror::Error)]
+pub enum MeasureError {
+    /// No threads.
+    #[error("threads can't be started: {0}")]
+    Threads(#[from] std::io::Error),
+    /// A kernel refused its input.
+    #[error(transparent)]
+    Kernel(#[from] KernelError),
+    /// A figure outside the contract.
+    #[error(transparent)]
+    OutOfDomain(#[from] OutOfDomain),
+}
+
+/// Measures those of the entries that `wanted` names, for about this long, and notes the results in them. `progress` is told the
+/// pass and how many there will be at most.
+pub fn measure(
+    model: &Model,
+    entries: &mut [Entry],
+    machine: &Machine,
+    isa: Isa,
+    budget: Duration,
+    wanted: impl Fn(&Entry) -> bool,
+    mut progress: impl FnMut(usize, usize),
+) -> Result<(), MeasureError> {
+    let mut jobs = Vec::new();
+    for (place, entry) in entries.iter_mut().enumerate().filter(|(_, entry)| wanted(entry)) {
+        match products(model, entry.operation) {
+            Ok(products) => jobs.push(Job { place, products, times: Vec::new(), first: None }),
+            Err(reason) => entry.not_measured = Some(reason),
+        }
+    }
+    let team = Team::new(isa, machine.threads)?;
+    let widest =
+        |side: fn(&Product) -> usize| jobs.iter().flat_map(|job| &job.products).map(side).max().unwrap_or(0);
+    let mut field = Field {
+        team,
+        x: (0..widest(|product| product.columns())).map(|at| (at % 17) as f32 / 16.0 - 0.5).collect(),
+        blocks: vec![BlockQ8_0::ZERO; widest(|product| product.columns()).div_ceil(BlockQ8_0::WEIGHTS)],
+        out: vec![0.0; widest(|product| product.rows())],
+    };
+    let start = Instant::now();
+    for pass in 0..=PASSES.1 {
+        if pass > PASSES.0 && start.elapsed() > budget {
+            break;
+        }
+        progress(pass, PASSES.1);
+        for job in &mut jobs {
+            let faults = if pass == 0 { major_faults() } else { None };
+            let start = Instant::now();
+            for product in &job.products {
+                field.run(product)?;
+            }
+            let seconds = start.elapsed().as_secs_f64();
+            if pass > 0 {
+                job.times.push(seconds);
+            } else {
+                let disk = faults.zip(major_faults()).map(|(before, after)| after > before);
+                job.first = Some((seconds, disk));
+            }
+        }
+    }
+    for job in &mut jobs {
+        let measured = job.finish(&machine.all)?;
+        if let Some(entry) = entries.get_mut(job.place) {
+            entry.measured = measured;
+        }
+    }
+    Ok(())
+}
+
+/// The products of one operation.
+struct Job<'a> {
+    place: usize,
+    products: Vec<Product<'a>>,
+    times: Vec<f64>,
+    first: Option<(f64, Option<bool>)>,
+}
+
+impl Job<'_> {
+    fn finish(&mut self, roofs: &Roofs) -> Result<Option<Measured>, OutOfDomain> {
+        self.times.sort_by(f64::total_cmp);
+        let (Some(best), Some(worst)) = (self.times.first(), self.times.last()) else { return Ok(None) };
+        let (Some(median), Some(first)) = (self.times.get(self.times.len() / 2), self.first) else {
+            return Ok(None);
+        };
+        let sum = |amount: fn(&Product) -> f64| self.products.iter().map(amount).sum::<f64>();
+        let integers = self.products.iter().any(|product| matches!(product, Product::Q8_0(_)));
+        let compute = if integers { roofs.int8_gops } else { roofs.f32_gflops };
+        let inputs = contract::Inputs {
+            // A clock that stands still is no time at all; the contract wants some.
+            time: median.max(1e-9),
+            compute,
+            bandwidth: roofs.read_gb_s,
+            ..contract::Inputs::new(sum(|product| product.flops()), sum(|product| product.bytes()), 1.0, 1.0)
+        };
+        let outputs = inputs.evaluate().map_err(|error| OutOfDomain(error.to_string()))?;
+        Ok(Some(Measured {
+            median_s: *median,
+            best_s: *best,
+            worst_s: *worst,
+            runs: self.times.len(),
+            first_s: first.0,
+            first_from_disk: first.1,
+            gb_s: outputs.achieved_bandwidth,
+            gflop_s: outputs.achieved_compute,
+            utilization: outputs.utilization,
+            band: outputs.utilization_band.name(),
+            ideal_s: outputs.least_time,
+            residual_s: median - outputs.least_time,
+        }))
+    }
+}
+
+/// Threads, and the vectors that go in and come out.
+struct Field {
+    team: Team,
+    x: Vec<f32>,
+    blocks: Vec<BlockQ8_0>,
+    out: Vec<f32>,
+}
+
+impl Field {
+    fn run(&mut self, product: &Product) -> Result<(), KernelError> {
+        let x = self.x.get(..product.columns()).unwrap_or_default();
+        let out = self.out.get_mut(..product.rows()).unwrap_or_default();
+        match *product {
+            Product::Q8_0(weights) => {
+                let blocks = self.blocks.get_mut(..x.len() / BlockQ8_0::WEIGHTS).unwrap_or_default();
+                kernels::quantize_q8_0(self.team.isa(), blocks, x)?;
+                kernels::matvec_q8_0_q8_0(&self.team, weights, blocks, out)?;
+            }
+            Product::F32(weights) => kernels::matvec_f32(&self.team, weights, x, out)?,
+            Product::F16(weights) => kernels::matvec_f16(&self.team, weights, x, out)?,
+            Product::Bf16(weights) => kernels::matvec_bf16(&self.team, weights, x, out)?,
+        }
+        black_box(&self.out);
+        Ok(())
+    }
+}
+
+/// A stored matrix that a kernel takes.
+enum Product<'a> {
+    Q8_0(Matrix<'a, BlockQ8_0>),
+    F32(Matrix<'a, f32>),
+    F16(Matrix<'a, f16>),
+    Bf16(Matrix<'a, bf16>),
+}
+
+macro_rules! each {
+    ($product:expr, $matrix:ident => $value:expr) => {
+        match $product {
+            Product::Q8_0($matrix) => $value,
+            Product::F32($matrix) => $value,
+            Product::F16($matrix) => $value,
+            Product::Bf16($matrix) => $value,
+        }
+    };
+}
+
+impl<'a> Product<'a> {
+    fn new(dtype: Dtype, bytes: &'a [u8], rows: usize, columns: usize) -> Result<Product<'a>, String> {
+        let product = match dtype {
+            Dtype::Q8_0 => Matrix::from_bytes(bytes, rows, columns).map(Product::Q8_0),
+            Dtype::F32 => Matrix::from_bytes(bytes, rows, columns).map(Product::F32),
+            Dtype::F16 => Matrix::from_bytes(bytes, rows, columns).map(Product::F16),
+            Dtype::Bf16 => Matrix::from_bytes(bytes, rows, columns).map(Product::Bf16),
+            other => return Err(format!("no kernel for {other}")),
+        };
+        product.map_err(|error| error.to_string())
+    }
+
+    fn rows(&self) -> usize {
+        each!(self, matrix => matrix.rows())
+    }
+
+    fn columns(&self) -> usize {
+        each!(self, matrix => matrix.columns())
+    }
+
+    fn flops(&self) -> f64 {
+        contract::dense_flops(1.0, self.columns() as f64, self.rows() as f64)
+    }
+
+    fn bytes(&self) -> f64 {
+        let (rows, columns) = (self.rows() as f64, self.columns() as f64);
+        let stored = each!(self, matrix => matrix.bytes()) as f64;
+        contract::dense_bytes(stored / (rows * columns), columns, rows, ACTIVATION, 1.0)
+    }
+}
+
+/// The matrices that a token meets in an operation, or why no kernel takes them.
+fn products(model: &Model, operation: usize) -> Result<Vec<Product<'_>>, String> {
+    let Some(operation) = model.architecture.operations.get(operation) else {
+        return Err("not part of the model".into());
+    };
+    let used = match operation.work {
+        Work::Product { .. } => None,
+        Work::Experts { used, .. } => Some(usize::try_from(used).unwrap_or(usize::MAX)),
+        _ => return Err(NO_PRODUCT.into()),
+    };
+    if matches!(model.format, Format::Gguf { big_endian: true, .. }) == cfg!(target_endian = "little") {
+        return Err("its numbers are stored in the other byte order".into());
+    }
+    let mut out = Vec::new();
+    for index in &operation.tensors {
+        // Biases are too small to tell.
+        let Some(tensor) = model.tensors.get(*index).filter(|tensor| tensor.dims.len() > 1) else { continue };
+        let bytes = model.data(tensor).ok_or_else(|| missing(tensor))?;
+        let size = |dim: u64| usize::try_from(dim).map_err(|_| "too large for this machine".to_owned());
+        let (count, rows, columns) = match *tensor.dims.as_slice() {
+            [rows, columns] => (1, size(rows)?, size(columns)?),
+            [count, rows, columns] => (size(count)?, size(rows)?, size(columns)?),
+            _ => return Err(format!("{} dimensions", tensor.dims.len())),
+        };
+        for matrix in bytes.chunks_exact((bytes.len() / count.max(1)).max(1)).take(count) {
+            if used.is_some_and(|used| out.len() >= used) {
+                break;
+            }
+            out.push(Product::new(tensor.dtype, matrix, rows, columns)?);
+        }
+    }
+    if out.is_empty() { Err("no weights in the file".into()) } else { Ok(out) }
+}
+
+fn missing(tensor: &Tensor) -> String {
+    match tensor.bytes {
+        Some(_) => "the file ends before its weights".into(),
+        None => format!("the size of {} is not known", tensor.dtype),
+    }
+}
+
+/// How often this process has waited for the disk to fill a page; Linux only.
+fn major_faults() -> Option<u64> {
+    let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
+    // The name in parentheses may hold spaces; the tenth field after it is the number.
+    stat.rsplit_once(')')?.1.split_whitespace().nth(9)?.parse().ok()
+}

@@ -1,0 +1,587 @@
+//! `roofline profile`: what each operation of a model file costs on a device, and the ceiling in tokens per second.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use roofline_contracts::suggest;
+use serde::Serialize;
+
+use super::output::{self, Report, Table};
+use super::picture::Pictures;
+use super::progress::Progress;
+use super::{Exit, Failure, cli, devices, machine, predict, terminal};
+use crate::chart::number::{figure, maybe, percent};
+use crate::chart::terminal::{Canvas, draw};
+use crate::chart::{Bound, Chart, Point, Roof};
+use crate::isa::Isa;
+use crate::model::{Basis, Dtype, Format, Model};
+use crate::peaks::Machine;
+use crate::predict::Target;
+use crate::profile::llama_bench::{Compared, compare};
+use crate::profile::measure::{Measured, NO_PRODUCT, measure};
+use crate::profile::{self, Advice, By, Entry, Phase, Profile, Row, SOURCES, Total, Workload};
+
+/// Rows that a terminal shows when nobody says how many.
+const ROWS: usize = 24;
+/// Bytes of one number in the KV cache.
+const CACHE_SIZE: f64 = 2.0;
+
+#[derive(Serialize)]
+struct Profiled {
+    schema: &'static str,
+    model: Subject,
+    device: Device,
+    workload: Workload,
+    phase: Phase,
+    decode: Option<Total>,
+    prefill: Option<Total>,
+    operations: Vec<Entry>,
+    rows: Vec<Row>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    llama_bench: Vec<Compared>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    advice: Option<Vec<Advice>>,
+    warnings: Vec<String>,
+    /// The contract and the equation behind each figure.
+    sources: BTreeMap<&'static str, &'static str>,
+    #[serde(skip)]
+    by: By,
+    #[serde(skip)]
+    top: Option<usize>,
+    #[serde(skip)]
+    canvas: Canvas,
+}
+
+#[derive(Serialize)]
+struct Subject {
+    file: String,
+    format: &'static str,
+    architecture: String,
+    parameters: u64,
+    bytes: Option<u64>,
+    /// The types of the weights, the one with the most bytes first.
+    types: Vec<String>,
+    /// The type that takes their place.
+    #[serde(rename = "as", skip_serializing_if = "Option::is_none")]
+    change: Option<String>,
+    facts: Vec<(String, String)>,
+}
+
+#[derive(Serialize)]
+struct Device {
+    name: String,
+    precision: &'static str,
+    compute_gflop_s: f64,
+    bandwidth_gb_s: f64,
+    source: String,
+}
+
+/// Profiles the file.
+pub fn run(args: &cli::Profile) -> Result<Exit, Failure> {
+    let pictures = Pictures::open(&args.pictures)?;
+    let change = args.change.as_deref().map(dtype).transpose()?;
+    if args.top == Some(0) {
+        return Err(Failure("--top 0: at least one row is shown".into()));
+    }
+    if args.measure && args.on != "this" {
+        return Err(Failure(format!("--measure runs on this machine, not on {}", args.on)));
+    }
+    let model = Model::open(&args.file)?;
+    if model.architecture.operations.is_empty() {
+        return Err(Failure(format!("{}: no tensors, and no dimensions either", args.file.display())));
+    }
+    let mut warnings = model.warnings.clone();
+    let workload = workload(args, &model, &mut warnings);
+    let machine = if args.on == "this" { Some(machine::this(&args.measuring)?) } else { None };
+    let target = match &machine {
+        Some(machine) => Target::measured(machine, None)?,
+        None => Target::of(devices::find(&args.on)?, None)?,
+    };
+    let phase = match args.phase {
+        cli::Phase::Decode => Phase::Decode,
+        cli::Phase::Prefill => Phase::Prefill,
+    };
+    let by = match args.by {
+        cli::By::Op => By::Operation,
+        cli::By::Layer => By::Layer,
+        cli::By::Kind => By::Kind,
+    };
+    let mut found = profile::profile(&model, &target, &workload, change)?;
+    warn(&found, &model, change, &mut warnings);
+    if let Some(machine) = machine.filter(|_| args.measure) {
+        run_kernels(args, &model, &machine, &mut found.entries, &mut warnings)?;
+    }
+    let llama_bench = match &args.llama_bench {
+        Some(path) => beside(path, args.any_model, &model, &target, &workload)?,
+        None => Vec::new(),
+    };
+    let phase = if found.total(phase).is_none() && found.prefill.is_some() {
+        warnings.push("the model makes no tokens one by one; the figures are those of a prompt".into());
+        Phase::Prefill
+    } else {
+        phase
+    };
+    let mut rows = found.rows(by, phase, &target)?;
+    if let Some(top) = args.top {
+        let time = |row: &Row| row.cost.map_or(0.0, |cost| cost.ideal_s);
+        rows.sort_by(|a, b| time(b).total_cmp(&time(a)));
+        rows.truncate(top);
+    }
+    let advice = if args.no_advice { None } else { Some(found.advice(phase, &target)?) };
+    let report = Profiled {
+        schema: "roofline.profile/1",
+        model: subject(args, &model, change),
+        device: Device {
+            name: target.name,
+            precision: target.precision,
+            compute_gflop_s: target.compute,
+            bandwidth_gb_s: target.bandwidth,
+            source: target.source,
+        },
+        workload,
+        phase,
+        decode: found.decode,
+        prefill: found.prefill,
+        operations: found.entries,
+        rows,
+        llama_bench,
+        advice,
+        warnings,
+        sources: SOURCES.iter().copied().collect(),
+        by,
+        top: args.top,
+        canvas: terminal::canvas(args.pictures.ascii),
+    };
+    for warning in &report.warnings {
+        eprintln!("warning: {warning}");
+    }
+    pictures.draw(&report.chart(), None)?;
+    output::print(&report, args.format)?;
+    Ok(Exit::Fine)
+}
+
+fn dtype(name: &str) -> Result<Dtype, Failure> {
+    Dtype::from_name(name).ok_or_else(|| {
+        let known: Vec<String> = Dtype::all().map(|dtype| dtype.to_string().to_lowercase()).collect();
+        let wanted = name.to_lowercase();
+        let near = suggest::closest(&wanted, known.iter().map(String::as_str));
+        let near = near.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
+        Failure(format!("--as {name}: no such type; {near}there are {}", known.join(", ")))
+    })
+}
+
+fn workload(args: &cli::Profile, model: &Model, warnings: &mut Vec<String>) -> Workload {
+    let longest = model.architecture.hyper.as_ref().and_then(|hyper| hyper.context_length);
+    let longest = longest.map(|tokens| tokens as f64);
+    let (context, prompt) = predict::lengths(args.context, args.prompt, longest, warnings);
+    Workload { batch: args.batch, context, prompt, cache_size: CACHE_SIZE }
+}
+
+/// Measures the operations asked for.
+fn run_kernels(
+    args: &cli::Profile,
+    model: &Model,
+    machine: &Machine,
+    entries: &mut [Entry],
+    warnings: &mut Vec<String>,
+) -> Result<(), Failure> {
+    let wanted = |entry: &Entry| args.ops.as_deref().is_none_or(|text| entry.name.contains(text));
+    if !entries.iter().any(wanted) {
+        let names: Vec<&str> = entries.iter().take(8).map(|entry| entry.name.as_str()).collect();
+        let text = args.ops.as_deref().unwrap_or_default();
+        return Err(Failure(format!(
+            "--ops {text}: no operation is called so; some are {}",
+            names.join(", ")
+        )));
+    }
+    let isa = Isa::named(&machine.isa)?;
+    let budget = Duration::from_secs(if args.measuring.quick { 2 } else { 10 });
+    let progress = Progress::new();
+    measure(model, entries, machine, isa, budget, wanted, |pass, most| {
+        progress.say(&format!("running the weights, pass {pass} of at most {most}"));
+    })?;
+    let count = |reason: fn(&str) -> bool| {
+        entries.iter().filter(|entry| entry.not_measured.as_deref().is_some_and(reason)).count()
+    };
+    let failed = count(|reason| reason != NO_PRODUCT);
+    let first = entries.iter().find(|entry| entry.not_measured.as_deref().is_some_and(|r| r != NO_PRODUCT));
+    if let Some(Entry { name, not_measured: Some(reason), .. }) = first {
+        warnings.push(format!("{failed} operation(s) are not measured, the first {name}: {reason}"));
+    }
+    let weights: f64 = entries
+        .iter()
+        .filter(|entry| entry.measured.is_some())
+        .filter_map(|entry| Some(entry.decode?.weight_bytes))
+        .sum();
+    let cache = machine.caches.iter().map(|cache| cache.bytes).max().unwrap_or(0);
+    if weights > 0.0 && weights < 2.0 * cache as f64 {
+        warnings.push(
+            "the measured weights are not much larger than the caches, which may make them faster than memory".into(),
+        );
+    }
+    Ok(())
+}
+
+/// No result of `llama-bench` is this long.
+const LONGEST: u64 = 64 << 20;
+
+fn beside(
+    path: &Path,
+    any_model: bool,
+    model: &Model,
+    target: &Target,
+    workload: &Workload,
+) -> Result<Vec<Compared>, Failure> {
+    let wrong = |reason: String| Failure(format!("{}: {reason}", path.display()));
+    let length = std::fs::metadata(path).map_err(|error| wrong(error.to_string()))?.len();
+    if length > LONGEST {
+        return Err(wrong(format!("longer than {} MiB", LONGEST >> 20)));
+    }
+    let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+    compare(&text, model, target, workload, any_model).map_err(|error| wrong(error.to_string()))
+}
+
+fn warn(found: &Profile, model: &Model, change: Option<Dtype>, warnings: &mut Vec<String>) {
+    let undefined = found.undefined().count();
+    if let Some(first) = found.undefined().next() {
+        let reason = first.undefined.as_deref().unwrap_or_default();
+        let name = &first.name;
+        warnings.push(format!(
+            "{undefined} operation(s) are undefined and missing from the totals, the first {name}: {reason}"
+        ));
+    }
+    if model.tensors.is_empty() && change.is_none() {
+        let assumed = profile::WITHOUT_TENSORS;
+        warnings.push(format!("no weights in the file: {assumed} is assumed; --as says otherwise"));
+    }
+    if found.kept > 0 {
+        let kept = found.kept;
+        warnings.push(format!("{kept} tensor(s) keep their type: their rows do not fill its blocks"));
+    }
+}
+
+fn subject(args: &cli::Profile, model: &Model, change: Option<Dtype>) -> Subject {
+    let mut types: BTreeMap<Dtype, u64> = BTreeMap::new();
+    for tensor in &model.tensors {
+        *types.entry(tensor.dtype).or_default() += tensor.bytes.unwrap_or(0);
+    }
+    let mut types: Vec<(Dtype, u64)> = types.into_iter().collect();
+    types.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
+    let architecture = match model.architecture.basis {
+        Basis::Family => model.architecture.name.clone(),
+        Basis::Tensors => format!("{} (by its tensors)", model.architecture.name),
+    };
+    Subject {
+        file: args.file.display().to_string(),
+        format: match model.format {
+            Format::Gguf { .. } => "GGUF",
+            Format::SafeTensors => "SafeTensors",
+            Format::Apr => "APR",
+            Format::Config => "config.json",
+        },
+        architecture,
+        parameters: model.parameters(),
+        bytes: model.bytes().filter(|_| !model.tensors.is_empty()),
+        types: types.into_iter().map(|(dtype, _)| dtype.to_string()).collect(),
+        change: change.map(|change| change.to_string()),
+        facts: model.summary.clone(),
+    }
+}
+
+impl Profiled {
+    fn chart(&self) -> Chart {
+        let roof = Roof {
+            name: "memory".to_owned(),
+            group: self.device.name.clone(),
+            bandwidth_gb_s: Some(self.device.bandwidth_gb_s),
+            compute_gflop_s: Some(self.device.compute_gflop_s),
+        };
+        let measured: Vec<Point> = self.operations.iter().filter_map(measured_point).collect();
+        let points = self.rows.iter().filter_map(|row| {
+            let cost = row.cost.filter(|cost| cost.flops > 0.0)?;
+            Some(Point {
+                name: row.name.clone(),
+                group: self.phase_name().to_owned(),
+                intensity_flop_byte: Some(cost.intensity),
+                performance_gflop_s: Some(cost.attainable_gflop_s),
+                share: Some(cost.share),
+                bound: bound(cost.bound),
+                details: Vec::new(),
+            })
+        });
+        Chart {
+            title: format!("{} on {}", self.model.architecture, self.device.name),
+            subtitle: if measured.is_empty() {
+                format!("ceilings of {}, {}", self.phase_name(), self.device.source)
+            } else {
+                format!("measured on one token, {}", self.device.source)
+            },
+            roofs: vec![roof],
+            points: if measured.is_empty() { points.collect() } else { measured },
+        }
+    }
+
+    fn phase_name(&self) -> &'static str {
+        match self.phase {
+            Phase::Decode => "decode",
+            Phase::Prefill => "prefill",
+        }
+    }
+
+    fn table(&self, rows: &[&Row]) -> Table {
+        let what = match self.by {
+            By::Operation => "operation",
+            By::Layer => "layer",
+            By::Kind => "kind",
+        };
+        let headings = [
+            what,
+            "operations",
+            "mflop",
+            "weights_mb",
+            "activations_mb",
+            "cache_mb",
+            "flop_per_byte",
+            "bound",
+            "ideal_us",
+            "share",
+        ];
+        let row = |row: &&Row| {
+            let of = |value: fn(&profile::Cost) -> f64, unit: f64| maybe(row.cost.map(|c| value(&c) / unit));
+            vec![
+                row.name.clone(),
+                row.operations.to_string(),
+                of(|cost| cost.flops, 1e6),
+                of(|cost| cost.weight_bytes, 1e6),
+                of(|cost| cost.activation_bytes, 1e6),
+                of(|cost| cost.cache_bytes, 1e6),
+                of(|cost| cost.intensity, 1.0),
+                row.cost.map_or("undefined", |cost| bound(cost.bound).word()).to_owned(),
+                of(|cost| cost.ideal_s, 1e-6),
+                percent(row.cost.map(|cost| cost.share)),
+            ]
+        };
+        let title = match self.phase {
+            Phase::Decode => "One step of decode",
+            Phase::Prefill => "The prompt",
+        };
+        Table {
+            title: title.into(),
+            headings: headings.map(str::to_owned).to_vec(),
+            rows: rows.iter().map(row).collect(),
+        }
+    }
+
+    fn totals(&self) -> Table {
+        let headings = ["phase", "tokens_per_s", "bound", "time_s", "gflop", "gb", "flop_per_byte"];
+        let row = |name: &str, total: &Total| {
+            vec![
+                name.to_owned(),
+                figure(total.tokens_per_s),
+                total.bound.to_lowercase(),
+                figure(total.time_s),
+                figure(total.flops / 1e9),
+                figure(total.bytes / 1e9),
+                figure(total.intensity),
+            ]
+        };
+        let phases = [("decode", &self.decode), ("prefill", &self.prefill)];
+        let rows = phases.iter().filter_map(|(name, total)| Some(row(name, total.as_ref()?)));
+        Table {
+            title: "Ceilings".into(),
+            headings: headings.map(str::to_owned).to_vec(),
+            rows: rows.collect(),
+        }
+    }
+
+    /// What was measured, the longest first.
+    fn measured(&self) -> Option<Table> {
+        let mut found: Vec<(&Entry, &Measured)> =
+            self.operations.iter().filter_map(|entry| Some((entry, entry.measured.as_ref()?))).collect();
+        if found.is_empty() {
+            return None;
+        }
+        found.sort_by(|a, b| b.1.median_s.total_cmp(&a.1.median_s));
+        let row = |(entry, measured): &(&Entry, &Measured)| {
+            vec![
+                entry.name.clone(),
+                entry.dtype.clone().unwrap_or_default(),
+                figure(measured.median_s * 1e6),
+                format!("{}..{}", figure(measured.best_s * 1e6), figure(measured.worst_s * 1e6)),
+                measured.runs.to_string(),
+                figure(measured.ideal_s * 1e6),
+                figure(measured.residual_s * 1e6),
+                figure(measured.gb_s),
+                figure(measured.gflop_s),
+                percent(Some(measured.utilization)),
+                measured.band.to_owned(),
+                figure(measured.first_s * 1e6),
+                match measured.first_from_disk {
+                    Some(true) => "disk",
+                    Some(false) => "page cache",
+                    None => "-",
+                }
+                .to_owned(),
+            ]
+        };
+        let headings = [
+            "operation",
+            "type",
+            "median_us",
+            "range_us",
+            "runs",
+            "ideal_us",
+            "residual_us",
+            "gb_s",
+            "gflop_s",
+            "utilization",
+            "band",
+            "first_us",
+            "first_from",
+        ];
+        Some(Table {
+            title: "Measured on one token".into(),
+            headings: headings.map(str::to_owned).to_vec(),
+            rows: found.iter().map(row).collect(),
+        })
+    }
+
+    /// All measured operations, one after the other.
+    fn chain(&self) -> String {
+        let found = || self.operations.iter().filter_map(|entry| entry.measured.as_ref());
+        let (time, ideal) =
+            found().fold((0.0, 0.0), |sum, each| (sum.0 + each.median_s, sum.1 + each.ideal_s));
+        format!(
+            "{} measured products: {} ms a token, at least {} ms; {} of the ceiling\n",
+            found().count(),
+            figure(time * 1e3),
+            figure(ideal * 1e3),
+            percent(Some(ideal / time))
+        )
+    }
+
+    fn compared(&self) -> Option<Table> {
+        if self.llama_bench.is_empty() {
+            return None;
+        }
+        let row = |point: &Compared| {
+            vec![
+                point.test.clone(),
+                point.threads.map_or("-".into(), |threads| threads.to_string()),
+                figure(point.tokens_per_s),
+                figure(point.deviation),
+                maybe(point.ceiling_tokens_per_s),
+                percent(point.share),
+                maybe(point.gb_s),
+                maybe(point.gflop_s),
+            ]
+        };
+        let headings =
+            ["test", "threads", "tokens_per_s", "deviation", "ceiling", "share", "gb_s", "gflop_s"];
+        Some(Table {
+            title: "llama-bench beside the ceilings".into(),
+            headings: headings.map(str::to_owned).to_vec(),
+            rows: self.llama_bench.iter().map(row).collect(),
+        })
+    }
+
+    fn advised(&self) -> Option<Table> {
+        let advice = self.advice.as_ref().filter(|advice| !advice.is_empty())?;
+        let row = |advice: &Advice| {
+            vec![
+                advice.priority.to_owned(),
+                percent(Some(advice.share)),
+                advice.operations.to_string(),
+                advice.first.clone(),
+                advice.text.to_owned(),
+            ]
+        };
+        let headings = ["priority", "share", "operations", "first", "advice"];
+        Some(Table {
+            title: "Advice".into(),
+            headings: headings.map(str::to_owned).to_vec(),
+            rows: advice.iter().map(row).collect(),
+        })
+    }
+}
+
+fn measured_point(entry: &Entry) -> Option<Point> {
+    let measured = entry.measured.as_ref()?;
+    Some(Point {
+        name: entry.name.clone(),
+        group: entry.kind.to_owned(),
+        intensity_flop_byte: Some(measured.gflop_s / measured.gb_s),
+        performance_gflop_s: Some(measured.gflop_s),
+        share: None,
+        bound: bound(entry.decode.map_or("", |cost| cost.bound)),
+        details: vec![("utilization".into(), percent(Some(measured.utilization)))],
+    })
+}
+
+fn bound(name: &str) -> Bound {
+    match name {
+        "Memory" => Bound::Memory,
+        "Compute" => Bound::Compute,
+        _ => Bound::Undefined,
+    }
+}
+
+impl Report for Profiled {
+    fn text(&self) -> String {
+        let model = &self.model;
+        let size =
+            model.bytes.map(|bytes| format!(", {} GB", figure(bytes as f64 / 1e9))).unwrap_or_default();
+        let types = match (&model.change, model.types.as_slice()) {
+            (Some(change), _) => format!(", as {change}"),
+            (None, []) => String::new(),
+            (None, types) => format!(", {}", types.join(" ")),
+        };
+        let parameters = figure(model.parameters as f64);
+        let device = &self.device;
+        let Workload { batch, context, prompt, .. } = self.workload;
+        let head = format!(
+            "{}: {} {}, {parameters} parameters{size}{types}\n\
+             on {} ({}): {} GB/s, {} Gflop/s in {}\n\
+             batch {batch}, {context} tokens in the cache, a prompt of {prompt}\n",
+            model.file,
+            model.format,
+            model.architecture,
+            device.name,
+            device.source,
+            figure(device.bandwidth_gb_s),
+            figure(device.compute_gflop_s),
+            device.precision,
+        );
+        let all: Vec<&Row> = self.rows.iter().collect();
+        let shown = if self.top.is_none() && all.len() > ROWS {
+            let mut most = all.clone();
+            let time = |row: &Row| row.cost.map_or(0.0, |cost| cost.ideal_s);
+            most.sort_by(|a, b| time(b).total_cmp(&time(a)));
+            most.truncate(ROWS);
+            most
+        } else {
+            all.clone()
+        };
+        let mut parts = vec![head, self.totals().text(), self.table(&shown).text()];
+        if shown.len() < all.len() {
+            let rest = format!("the {} largest of {}; --top shows more\n", shown.len(), all.len());
+            parts.push(rest);
+        }
+        if let Some(mut table) = self.measured() {
+            table.rows.truncate(self.top.unwrap_or(ROWS));
+            parts.extend([table.text(), self.chain()]);
+        }
+        parts.extend(self.compared().map(|table| table.text()));
+        parts.push(draw(&self.chart(), &self.canvas));
+        parts.extend(self.advised().map(|table| table.text()));
+        parts.join("\n")
+    }
+
+    fn tables(&self) -> Vec<Table> {
+        let rows: Vec<&Row> = self.rows.iter().collect();
+        let mut tables = vec![self.table(&rows), self.totals()];
+        tables.extend([self.measured(), self.compared(), self.advised()].into_iter().flatten());
+        tables
+    }
+}

@@ -1,0 +1,343 @@
+//! Profiles of model files: amounts worked out by hand, sums against the contract's totals, and the command as its users run it.
+
+#[path = "models/scratch.rs"]
+mod scratch;
+#[path = "models/writer.rs"]
+#[allow(dead_code, reason = "the writer can do more than profiles need")]
+mod writer;
+
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use assert_cmd::Command;
+use roofline::contracts::hardware::devices::H100_SXM;
+use roofline::contracts::transformer::Inputs;
+use roofline::model::Dtype::{self, F16, F32, Q8_0};
+use roofline::model::{Architecture, Format, Hyper, KNOWN, Model};
+use roofline::predict::{Target, inputs, predict};
+use roofline::profile::{By, Cost, Phase, Profile, Workload, profile};
+use writer::{Gguf, safetensors};
+
+const MACHINE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/machine.json");
+
+/// A model of 64 wide, 4 heads of which 2 have keys and values, 96 inside, with weights of this type.
+fn llama(dtype: Dtype) -> Gguf {
+    Gguf::of(
+        "llama",
+        &[
+            ("block_count", 1.into()),
+            ("context_length", 128.into()),
+            ("embedding_length", 64.into()),
+            ("feed_forward_length", 96.into()),
+            ("attention.head_count", 4.into()),
+            ("attention.head_count_kv", 2.into()),
+            ("vocab_size", 100.into()),
+        ],
+    )
+    .tensor("token_embd.weight", &[100, 64], dtype)
+    .tensor("blk.0.attn_norm.weight", &[64], F32)
+    .tensor("blk.0.attn_q.weight", &[64, 64], dtype)
+    .tensor("blk.0.attn_k.weight", &[32, 64], dtype)
+    .tensor("blk.0.attn_v.weight", &[32, 64], dtype)
+    .tensor("blk.0.attn_output.weight", &[64, 64], dtype)
+    .tensor("blk.0.ffn_norm.weight", &[64], F32)
+    .tensor("blk.0.ffn_gate.weight", &[96, 64], dtype)
+    .tensor("blk.0.ffn_up.weight", &[96, 64], dtype)
+    .tensor("blk.0.ffn_down.weight", &[64, 96], dtype)
+    .tensor("output_norm.weight", &[64], F32)
+    .tensor("output.weight", &[100, 64], dtype)
+}
+
+fn file(test: &str, gguf: &Gguf) -> PathBuf {
+    scratch::files(&format!("profile-{test}"), &[("m.gguf", &gguf.build())]).join("m.gguf")
+}
+
+const WORK: Workload = Workload { batch: 1.0, context: 100.0, prompt: 10.0, cache_size: 2.0 };
+
+fn on_h100(model: &Model, workload: &Workload, change: Option<Dtype>) -> Profile {
+    profile(model, &Target::of(&H100_SXM, None).unwrap(), workload, change).unwrap()
+}
+
+fn decode<'a>(profile: &'a Profile, name: &str) -> &'a Cost {
+    let entry = profile.entries.iter().find(|entry| entry.name == name).unwrap();
+    entry.decode.as_ref().unwrap()
+}
+
+#[test]
+fn the_operations_of_a_small_llama_worked_out_by_hand() {
+    let model = Model::open(file("hand", &llama(Q8_0))).unwrap();
+    let profile = on_h100(&model, &WORK, None);
+    // 64 x 64 weights, two operations each; a row is 2 blocks of 34 bytes; 64 numbers in and out, 2 bytes each.
+    let query = decode(&profile, "0.attn_q");
+    assert_eq!((query.flops, query.weight_bytes, query.activation_bytes), (8192.0, 4352.0, 256.0));
+    assert_eq!((query.bytes, query.intensity, query.bound), (4608.0, 8192.0 / 4608.0, "Memory"));
+    assert_eq!(query.ideal_s, 4608.0 / 3350e9);
+    // 4 heads of 16 + 16 numbers, two operations each, against 100 tokens; 2 heads of 32 numbers of 2 bytes in the cache.
+    let attention = decode(&profile, "0.attention");
+    assert_eq!((attention.flops, attention.weight_bytes, attention.cache_bytes), (25_600.0, 0.0, 12_800.0));
+    // One row of the embedding is no product: only its 64 numbers count.
+    let embedding = decode(&profile, "embedding");
+    assert_eq!((embedding.flops, embedding.weight_bytes, embedding.activation_bytes), (0.0, 0.0, 128.0));
+    let head = decode(&profile, "head");
+    assert_eq!((head.flops, head.weight_bytes), (12_800.0, 6800.0));
+    // Ten tokens, each sees itself and those before it: 55 pairs of 256 operations.
+    let entry = profile.entries.iter().find(|entry| entry.name == "0.attention").unwrap();
+    assert_eq!(entry.prefill.unwrap().flops, 14_080.0);
+    let total = profile.decode.unwrap();
+    assert_eq!(total.weight_bytes, 4352.0 * 2.0 + 2176.0 * 2.0 + 6528.0 * 3.0 + 6800.0 + 768.0);
+    let shares: f64 = profile.entries.iter().filter_map(|entry| Some(entry.decode?.share)).sum();
+    assert!((shares - 1.0).abs() < 1e-12, "{shares}");
+}
+
+#[test]
+fn the_sum_over_operations_is_the_total_of_the_contract() {
+    let target = Target::of(&H100_SXM, None).unwrap();
+    for known in KNOWN {
+        let hyper = Hyper::of_known(known).unwrap();
+        let inputs = inputs(&hyper).unwrap();
+        let model = Model {
+            format: Format::Config,
+            files: Vec::new(),
+            tensors: Vec::new(),
+            architecture: Architecture::of_family(hyper, &[]),
+            summary: Vec::new(),
+            warnings: Vec::new(),
+        };
+        for workload in [
+            WORK,
+            Workload { batch: 1.0, context: 8192.0, prompt: 8192.0, ..WORK },
+            Workload { batch: 4.0, context: 5000.0, prompt: 777.0, ..WORK },
+        ] {
+            let Workload { batch, context, prompt, cache_size } = workload;
+            let whole = predict(Inputs { batch, context, prompt, cache_size, ..inputs }, &target).unwrap();
+            let outputs = whole.outputs;
+            let found = on_h100(&model, &workload, None);
+            assert_eq!(found.undefined().count(), 0, "{}", known.name);
+            let (decode, prefill) = (found.decode.unwrap(), found.prefill.unwrap());
+            let pairs = [
+                ("decode_flops", decode.flops, outputs.decode_flops),
+                ("decode_weight_bytes", decode.weight_bytes, outputs.decode_weight_bytes),
+                ("cache_bytes", decode.cache_bytes, outputs.cache_bytes),
+                ("activation_bytes", decode.activation_bytes, outputs.activation_bytes),
+                ("decode_bytes", decode.bytes, outputs.decode_bytes),
+                ("decode_tokens_per_s", decode.tokens_per_s, outputs.decode_tokens_per_s),
+                ("prefill_flops", prefill.flops, outputs.prefill_flops),
+                ("prefill_bytes", prefill.bytes, outputs.prefill_bytes),
+                ("prefill_tokens_per_s", prefill.tokens_per_s, outputs.prefill_tokens_per_s),
+            ];
+            for (name, sum, total) in pairs {
+                assert_eq!(sum, total, "{name} of {} at {workload:?}", known.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn rows_put_operations_together_and_lose_nothing() {
+    let model = Model::open(file("rows", &llama(F16))).unwrap();
+    let target = Target::of(&H100_SXM, None).unwrap();
+    let found = on_h100(&model, &WORK, None);
+    for (by, names) in [
+        (By::Layer, vec!["embedding", "layer 0", "norm", "head"]),
+        (By::Kind, vec!["embedding", "norm", "attention", "feed_forward", "head"]),
+    ] {
+        let rows = found.rows(by, Phase::Decode, &target).unwrap();
+        assert_eq!(rows.iter().map(|row| row.name.as_str()).collect::<Vec<_>>(), names);
+        let flops: f64 = rows.iter().filter_map(|row| Some(row.cost?.flops)).sum();
+        assert_eq!(flops, found.decode.unwrap().flops);
+        assert_eq!(rows.iter().map(|row| row.operations).sum::<usize>(), found.entries.len());
+    }
+    assert_eq!(found.rows(By::Operation, Phase::Prefill, &target).unwrap().len(), found.entries.len());
+}
+
+#[test]
+fn matrices_in_another_type_move_its_bytes_and_vectors_stay() {
+    let model = Model::open(file("as", &llama(F32))).unwrap();
+    let found = on_h100(&model, &WORK, Some(Q8_0));
+    assert_eq!(decode(&found, "0.attn_q").weight_bytes, 4352.0);
+    assert_eq!(decode(&found, "0.norm").weight_bytes, 512.0);
+    assert_eq!(found.kept, 0);
+    // Rows of 64 and 96 weights do not fill blocks of 256.
+    let found = on_h100(&model, &WORK, Some(Dtype::Q4K));
+    assert_eq!((decode(&found, "0.attn_q").weight_bytes, found.kept), (16_384.0, 9));
+}
+
+#[test]
+fn an_encoder_has_a_prompt_and_no_steps() {
+    let config = r#"{"model_type":"bert","hidden_size":64,"num_hidden_layers":1,"num_attention_heads":4,
+        "intermediate_size":128,"vocab_size":100,"max_position_embeddings":32,"type_vocab_size":2}"#;
+    let directory = scratch::files("profile-encoder", &[("config.json", config.as_bytes())]);
+    let model = Model::open(directory.join("config.json")).unwrap();
+    let found = on_h100(&model, &WORK, None);
+    assert_eq!(found.decode, None);
+    let attention = found.entries.iter().find(|entry| entry.name == "0.attention").unwrap();
+    // Ten tokens see ten tokens each: 100 pairs of 2 x 4 heads x 32 numbers.
+    assert_eq!((attention.decode, attention.prefill.unwrap().flops), (None, 25_600.0));
+}
+
+fn run(args: &[&str], file: &Path) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_roofline"));
+    command.env_clear().env("LANG", "C.UTF-8").env("ROOFLINE_MACHINE", MACHINE);
+    command.arg("profile").arg(file).args(args).output().expect("the program starts")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).expect("UTF-8")
+}
+
+#[test]
+fn the_text_has_ceilings_layers_a_chart_and_advice() {
+    let file = file("text", &llama(Q8_0));
+    let output = run(&["--ascii"], &file);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let shown = text(&output.stdout);
+    for part in ["GGUF llama", "45.0 GB/s", "decode", "prefill", "layer 0", "head", "quantize the weights"] {
+        assert!(shown.contains(part), "{part} is not in\n{shown}");
+    }
+    let plain = text(&run(&["--ascii", "--no-advice"], &file).stdout);
+    assert!(!plain.contains("quantize the weights"), "{plain}");
+}
+
+#[test]
+fn json_has_every_operation_and_says_which_contract_computed_it() {
+    let output = run(&["--on", "h100_sxm", "--format", "json"], &file("json", &llama(Q8_0)));
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(json["schema"], "roofline.profile/1");
+    assert_eq!(json["operations"].as_array().unwrap().len(), 12);
+    assert_eq!(json["operations"][2]["decode"]["weight_bytes"], 4352.0);
+    assert_eq!(json["sources"]["decode.flops"], "transformer-v1 decode_flops");
+}
+
+#[test]
+fn csv_and_markdown_hold_the_rows() {
+    let file = file("csv", &llama(Q8_0));
+    let csv = text(&run(&["--by", "op", "--top", "2", "--format", "csv"], &file).stdout);
+    let lines: Vec<&str> = csv.lines().collect();
+    assert_eq!(lines.len(), 3, "{csv}");
+    assert!(lines[0].starts_with("operation,operations,mflop,"), "{csv}");
+    assert!(lines[1].starts_with("0.attention,1,"), "{csv}");
+    let markdown = text(&run(&["--by", "kind", "--format", "md"], &file).stdout);
+    assert!(markdown.contains("| feed_forward | 3 |"), "{markdown}");
+}
+
+#[test]
+fn undefined_operations_are_told_and_not_counted_as_nothing() {
+    let tensors: &[(&str, &[u64], Dtype)] =
+        &[("conv.weight", &[8, 4, 3, 3], F32), ("fc.weight", &[10, 8], F32)];
+    let directory = scratch::files("profile-conv", &[("m.safetensors", &safetensors(tensors))]);
+    let output = run(&["--by", "op", "--format", "csv"], &directory.join("m.safetensors"));
+    let (csv, told) = (text(&output.stdout), text(&output.stderr));
+    assert!(csv.contains(",undefined,-,-\r\n"), "{csv}");
+    assert!(told.contains("1 operation(s) are undefined and missing from the totals"), "{told}");
+}
+
+#[test]
+fn wrong_input_ends_with_two_and_names_what_is_allowed() {
+    let file = file("wrong", &llama(Q8_0));
+    for (args, expected) in [
+        (&["--as", "q4_kk"][..], "did you mean `q4_k`"),
+        (&["--batch", "0"][..], "batch = 0 is outside its domain"),
+        (&["--context", "nan"][..], "context = NaN is outside its domain"),
+        (&["--on", "h100sxm"][..], "no such device"),
+        (&["--top", "0"][..], "at least one row"),
+    ] {
+        let output = run(args, &file);
+        let told = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {told}");
+        assert!(told.contains(expected), "{args:?}: {told}");
+    }
+    assert_eq!(run(&[], Path::new("/nowhere/m.gguf")).status.code(), Some(2));
+}
+
+fn json(args: &[&str], file: &Path) -> serde_json::Value {
+    let output = run(&[&["--format", "json"], args].concat(), file);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+#[test]
+fn stored_weights_run_through_the_kernels_and_the_rest_says_why_not() {
+    for dtype in [Q8_0, F32, F16, Dtype::Bf16] {
+        let file = file(&format!("measure-{dtype}"), &llama(dtype));
+        let result = json(&["--measure", "--quick"], &file);
+        for operation in result["operations"].as_array().unwrap() {
+            let (name, measured) = (&operation["name"], &operation["measured"]);
+            if ["embedding", "0.norm", "0.attention", "norm"].contains(&name.as_str().unwrap()) {
+                assert_eq!(operation["not_measured"], "no matrix product", "{name}");
+                continue;
+            }
+            let figure = |name: &str| measured[name].as_f64().unwrap();
+            assert!(figure("median_s") > 0.0 && figure("first_s") > 0.0, "{operation}");
+            assert!(figure("best_s") <= figure("median_s") && figure("median_s") <= figure("worst_s"));
+            assert_eq!(figure("residual_s"), figure("median_s") - figure("ideal_s"));
+            assert!(figure("runs") >= 3.0);
+        }
+    }
+}
+
+#[test]
+fn a_type_without_a_kernel_is_not_measured() {
+    let file = file("no-kernel", &llama(Dtype::Q4_0));
+    let result = json(&["--measure", "--quick", "--ops", "ffn_down"], &file);
+    let operations = result["operations"].as_array().unwrap();
+    let down = operations.iter().find(|operation| operation["name"] == "0.ffn_down").unwrap();
+    assert_eq!(down["not_measured"], "no kernel for Q4_0");
+    let query = operations.iter().find(|operation| operation["name"] == "0.attn_q").unwrap();
+    assert_eq!((query.get("measured"), query.get("not_measured")), (None, None), "it was not asked for");
+}
+
+#[test]
+fn only_this_machine_and_known_operations_can_be_measured() {
+    let file = file("measure-wrong", &llama(Q8_0));
+    for (args, expected) in [
+        (&["--measure", "--on", "h100_sxm"][..], "runs on this machine"),
+        (&["--measure", "--ops", "nothing"][..], "no operation is called so"),
+        (&["--measure", "--as", "q4_0"][..], "cannot be used with"),
+    ] {
+        let output = run(args, &file);
+        let told = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {told}");
+        assert!(told.contains(expected), "{args:?}: {told}");
+    }
+}
+
+/// Results of `llama-bench` for a model of these sizes.
+fn bench(parameters: u64, bytes: u64) -> String {
+    let test = |prompt: u32, tokens: u32, speed: f64| {
+        format!(
+            r#"{{"model_n_params":{parameters},"model_size":{bytes},"n_prompt":{prompt},"n_gen":{tokens},"n_depth":0,
+            "avg_ts":{speed},"stddev_ts":1.5,"n_threads":2,"build_number":1}}"#
+        )
+    };
+    format!("[{},{}]", test(64, 0, 2000.0), test(0, 20, 1000.0))
+}
+
+#[test]
+fn results_of_llama_bench_stand_beside_their_ceilings() {
+    let file = file("llama-bench", &llama(Q8_0));
+    let model = Model::open(&file).unwrap();
+    let right = bench(model.parameters(), model.bytes().unwrap());
+    let other = bench(model.parameters() + 1, model.bytes().unwrap());
+    let directory = scratch::files(
+        "profile-llama-bench-json",
+        &[("right.json", right.as_bytes()), ("other.json", other.as_bytes()), ("bad.json", b"{}")],
+    );
+    let path = |name: &str| directory.join(name).display().to_string();
+    let result = json(&["--on", "h100_sxm", "--llama-bench", &path("right.json")], &file);
+    let points = result["llama_bench"].as_array().unwrap();
+    assert_eq!((&points[0]["test"], &points[1]["test"]), (&"pp64".into(), &"tg20".into()));
+    // Twenty tokens from an empty cache: ten of them on average.
+    let step = on_h100(&model, &Workload { context: 10.0, prompt: 1.0, ..WORK }, None).decode.unwrap();
+    assert_eq!(points[1]["ceiling_tokens_per_s"], step.tokens_per_s);
+    assert_eq!(points[1]["share"], 1000.0 / step.tokens_per_s);
+    assert_eq!(points[1]["gb_s"], step.bytes / 0.001 / 1e9);
+    for (name, expected) in [("other.json", "another model"), ("bad.json", "not the output of `llama-bench")]
+    {
+        let output = run(&["--on", "h100_sxm", "--llama-bench", &path(name)], &file);
+        let told = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{name}: {told}");
+        assert!(told.contains(expected), "{name}: {told}");
+    }
+    let args = ["--on", "h100_sxm", "--any-model", "--llama-bench", &path("other.json")];
+    assert_eq!(json(&args, &file)["llama_bench"].as_array().unwrap().len(), 2);
+}
