@@ -102,6 +102,27 @@ fn eval_says_what_is_missing_unknown_or_outside() {
 }
 
 #[test]
+fn a_profile_is_named_by_its_table_its_contract_or_alone() {
+    let profile = |name: &str| {
+        json(&[
+            "eval",
+            "roofline-model-v1",
+            "--set",
+            "total_params=7e9",
+            "--set",
+            "bits_per_weight=4",
+            "--profile",
+            name,
+        ])
+    };
+    let wanted = profile("devices.h100_sxm");
+    assert_eq!(wanted["inputs"]["bandwidth"], 3350.0);
+    for name in ["hardware.h100_sxm", "hardware-v1.h100_sxm", "h100_sxm"] {
+        assert_eq!(profile(name)["outputs"], wanted["outputs"], "{name}");
+    }
+}
+
+#[test]
 fn check_shows_mistakes_with_their_place_and_ends_with_two() {
     let text = "metadata: {version: 1.0.0, description: x}\nquantities:\n  compute: {unit: Gflop/s, domain: '> 0'}\nequations:\n  rate:\n    unit: flop/s\n    formula: compute\n";
     let path = file("scale.yaml", text.as_bytes());

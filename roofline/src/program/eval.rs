@@ -125,14 +125,18 @@ fn unknown_name(contract: &Contract, name: &str) -> Failure {
     Failure(format!("--set {name}: the contract has no such quantity; {near}it has {}", known.join(", ")))
 }
 
-/// Sets the quantities that a profile, `table.entry`, has a field for.
+/// Sets the quantities that a profile has a field for: `table.entry`, or `entry` alone.
 fn apply_profile(contract: &Contract, profile: &str, values: &mut [Option<f64>]) -> Result<(), Failure> {
     let names: Vec<String> = (contract.profiles.iter())
         .flat_map(|table| table.entries.iter().map(move |entry| format!("{}.{}", table.name, entry.name)))
         .collect();
+    // `hardware.h100_sxm` names the contract `hardware-v1` that the table comes from, and means the same.
+    let (wanted, name) = profile.split_once('.').unwrap_or(("", profile));
     let found = contract.profiles.iter().find_map(|table| {
-        let entry = table.entries.iter().find(|entry| format!("{}.{}", table.name, entry.name) == profile)?;
-        Some((table, entry))
+        let id = table.origin.as_deref().unwrap_or(&contract.metadata.id);
+        let family = id.rsplit_once("-v").map_or(id, |(family, _)| family);
+        let entry = table.entries.iter().find(|entry| entry.name == name)?;
+        ["", table.name.as_str(), id, family].contains(&wanted).then_some((table, entry))
     });
     let Some((table, entry)) = found else {
         let near = suggest::closest(profile, names.iter().map(String::as_str))
