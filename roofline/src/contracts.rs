@@ -220,7 +220,7 @@ mod tests {
                 compute_ms: 0.032_477_249_75, memory_ms: 5.273_432_835_8, latency_ms: 5.603_432_835_8, throughput: 178.462_030_2 },
             // Llama 3.1 8B, H100, int8, batch 16
             Case { weights: 8.03e9, flops: 16.06e9, batch: 16.0, bandwidth: 3350.0, compute: 1979e3, overhead_ms: 0.33,
-                compute_ms: 0.259_686_710_46, memory_ms: 6.232_238_806, latency_ms: 6.562_238_806, throughput: 2438.192_280_6 },
+                compute_ms: 0.259_686_710_46, memory_ms: 6.232_238_806, latency_ms: 6.562_238_806, throughput: 2_438.192_280_6 },
             // BERT-Large, T4, fp16, batch 32
             Case { weights: 680e6, flops: 72e9, batch: 32.0, bandwidth: 320.0, compute: 65e3, overhead_ms: 0.27,
                 compute_ms: 70.892_307_692, memory_ms: 8.925, latency_ms: 71.162_307_692, throughput: 449.676_254_7 },
