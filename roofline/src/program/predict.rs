@@ -501,7 +501,9 @@ fn explain(contract: &Contract, prediction: &Prediction) -> Vec<Line> {
 /// A number that is short enough for a formula and still exact enough to follow it.
 fn short(value: f64) -> String {
     let exact = formula::number(value);
-    if exact.len() <= 9 { exact } else { format!("{value:.5e}") }
+    // Six digits are read, not copied; JSON has them all.
+    let rounded = || format!("{value:.5e}").parse().map_or(exact.clone(), formula::number);
+    if exact.len() <= 9 { exact.clone() } else { rounded() }
 }
 
 /// Bytes as GB.
