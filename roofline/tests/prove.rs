@@ -104,7 +104,7 @@ fn scripts_for_solvers_are_written_and_a_missing_solver_is_said() {
         .expect("the program runs");
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     assert!(text(&output.stderr).contains("not run: none of z3, cvc5, bitwuzla is on the PATH"));
-    let script = directory.join("roofline-model-v1.throughput-within-bandwidth.smt2");
+    let script = directory.join("roofline-model-v1.throughput-within-bandwidth.exact.smt2");
     let script = std::fs::read_to_string(script).expect("written");
     assert!(script.contains("(set-logic QF_FP)") && script.ends_with("(check-sat)\n"), "{script}");
     assert!(script.contains("(ite (fp.lt "), "min is a choice, not fp.min: {script}");

@@ -43,7 +43,9 @@ pub(super) struct Order<'p, 'g, F> {
     facts: Vec<Fact>,
     /// Nodes of which the claim speaks only where they are in a range.
     given: &'p [(Id, Range<F>)],
-    cone: Vec<Id>,
+    claim: Id,
+    /// The nodes under the claim; found when they are needed first, as most claims never do.
+    cone: Option<Vec<Id>>,
     refined: HashMap<Id, Range<F>>,
     known: HashMap<(Id, Id), Reason>,
     strict: HashMap<(Id, Id), &'static str>,
@@ -55,12 +57,12 @@ pub(super) struct Order<'p, 'g, F> {
 
 impl<'p, 'g, F: Number> Order<'p, 'g, F> {
     pub fn new(structure: &'p mut Structure<'g, F>, claim: Id, given: &'p [(Id, Range<F>)]) -> Self {
-        let cone = structure.cone(claim, MAX_CONE).unwrap_or_default();
         Order {
             structure,
             facts: Vec::new(),
             given,
-            cone,
+            claim,
+            cone: None,
             refined: HashMap::new(),
             known: HashMap::new(),
             strict: HashMap::new(),
@@ -72,12 +74,12 @@ impl<'p, 'g, F: Number> Order<'p, 'g, F> {
     }
 
     /// The trace of a proof that the condition is true at every point.
-    pub fn prove(mut self, claim: Id) -> Option<Vec<String>> {
+    pub fn prove(mut self) -> Option<Vec<String>> {
         // A claim about no point at all proves nothing.
         if !self.given.is_empty() && !self.refine() {
             return None;
         }
-        self.holds(claim, 0).then_some(self.trace)
+        self.holds(self.claim, 0).then_some(self.trace)
     }
 
     fn say(&mut self, depth: usize, line: String) {
@@ -163,8 +165,15 @@ impl<'p, 'g, F: Number> Order<'p, 'g, F> {
 
     /// Ranges under the facts; false if no point satisfies them.
     fn refine(&mut self) -> bool {
-        for i in 0..self.cone.len() {
-            let id = self.cone[i];
+        let cone = self.cone.take();
+        let cone = cone.unwrap_or_else(|| self.structure.cone(self.claim, MAX_CONE).unwrap_or_default());
+        let possible = self.refine_all(&cone);
+        self.cone = Some(cone);
+        possible
+    }
+
+    fn refine_all(&mut self, cone: &[Id]) -> bool {
+        for &id in cone {
             let op = self.structure.graph.op(id);
             let mut new = range::step(op, |id| self.range(id), |index| self.structure.domain(index));
             if let Op::Less(a, b) | Op::LessEqual(a, b) | Op::Equal(a, b) = op {

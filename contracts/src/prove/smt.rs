@@ -3,7 +3,8 @@
 //! The script asserts the domains and the negation of the claim, so `unsat` means that it holds. A claim of
 //! monotonicity compares two rounded products, which no solver decides in useful time: there each rounded
 //! operation is a free value bound only by its range and by the lemma that it is monotone, and the solver
-//! checks that the lemmas compose.
+//! checks that the lemmas compose. Other claims have a second form in which rounded operations are any numbers at all: it
+//! suffices, in no time, where only the order of values matters.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -22,8 +23,8 @@ const MAX_EXPONENT: f64 = 64.0;
 pub struct Script {
     /// SMT-LIB 2.
     pub text: String,
-    /// Rounded operations are replaced by lemmas about them: `sat` then refutes nothing.
-    pub lemmas: bool,
+    /// Rounded operations are replaced by less than they are: `sat` then refutes nothing.
+    pub weaker: bool,
 }
 
 /// A number, exactly.
@@ -48,36 +49,67 @@ struct Writer<'a> {
     out: String,
 }
 
-/// The script for an obligation, or why there is none.
-pub fn script(contract: &Contract, ranges: &[Range], obligation: &Obligation) -> Result<Script, String> {
-    let mut writer = Writer { contract, out: String::new() };
-    let _ = writeln!(writer.out, "; {}: {}", obligation.id, obligation.formula);
-    let _ = writeln!(writer.out, "; {}, SHA-256 {}", contract.source.name, contract.source.sha256);
-    let _ = writeln!(writer.out, "; unsat: it holds at every point of the domains");
-    let _ = writeln!(writer.out, "(set-logic QF_FP)\n(define-sort D () (_ FloatingPoint 11 53))");
-    let mut roots: Vec<Id> = obligation.substituted.iter().map(|(_, id)| *id).collect();
-    let lemmas = match obligation.claim {
-        Claim::Always(claim) => {
-            roots.push(claim);
-            let nodes = cone(&contract.graph, &roots, usize::MAX).unwrap_or_default();
-            writer.exact(&nodes, "", &HashMap::new())?;
-            for &(quantity, id) in &obligation.substituted {
-                let inside = domain(&format!("n{}", id.index()), &contract.quantities[quantity].domain);
-                let _ = writeln!(writer.out, "(assert {inside})");
-            }
-            let _ = writeln!(writer.out, "(assert (not n{}))", claim.index());
-            false
-        }
-        Claim::Monotone { of, increasing, quantity } => {
-            roots.push(of);
-            writer.monotone(&roots, ranges, quantity)?;
-            let (a, b) = if increasing { ("a", "b") } else { ("b", "a") };
-            let _ = writeln!(writer.out, "(assert (not (fp.leq {a}{0} {b}{0})))", of.index());
-            true
-        }
+/// The scripts for an obligation, the quickest to decide first, or why there is none. One `unsat` is enough.
+pub fn scripts(
+    contract: &Contract,
+    ranges: &[Range],
+    obligation: &Obligation,
+) -> Result<Vec<Script>, String> {
+    let Claim::Always(claim) = obligation.claim else {
+        return Ok(vec![monotone(contract, ranges, obligation)?]);
     };
-    let _ = writeln!(writer.out, "(check-sat)");
-    Ok(Script { text: writer.out, lemmas })
+    let order = always(contract, Some(ranges), obligation, claim)?;
+    Ok(vec![order, always(contract, None, obligation, claim)?])
+}
+
+/// What stands at the top of every script.
+fn opened<'a>(contract: &'a Contract, obligation: &Obligation) -> Writer<'a> {
+    let (id, formula, source) = (&obligation.id, &obligation.formula, &contract.source);
+    let mut out = format!("; {id}: {formula}\n; {}, SHA-256 {}\n", source.name, source.sha256);
+    out += "; unsat: it holds at every point of the domains\n";
+    out += "(set-logic QF_FP)\n(define-sort D () (_ FloatingPoint 11 53))\n";
+    Writer { contract, out }
+}
+
+/// The claim as it is computed; with `free`, rounded operations are any numbers, NaN only where their range has it.
+fn always(
+    contract: &Contract,
+    free: Option<&[Range]>,
+    obligation: &Obligation,
+    claim: Id,
+) -> Result<Script, String> {
+    let mut writer = opened(contract, obligation);
+    let mut roots: Vec<Id> = obligation.substituted.iter().map(|(_, id)| *id).collect();
+    roots.push(claim);
+    for id in cone(&contract.graph, &roots, usize::MAX).unwrap_or_default() {
+        match (contract.graph.op(id), free) {
+            (Op::Add(..) | Op::Sub(..) | Op::Mul(..) | Op::Div(..), Some(ranges)) => {
+                let nan = ranges[id.index()].nan;
+                writer.free(
+                    &format!("n{}", id.index()),
+                    Range { low: f64::NEG_INFINITY, high: f64::INFINITY, nan },
+                );
+            }
+            _ => writer.exact(id)?,
+        }
+    }
+    for &(quantity, id) in &obligation.substituted {
+        let inside = domain(&format!("n{}", id.index()), &contract.quantities[quantity].domain);
+        let _ = writeln!(writer.out, "(assert {inside})");
+    }
+    let _ = writeln!(writer.out, "(assert (not n{}))\n(check-sat)", claim.index());
+    Ok(Script { text: writer.out, weaker: free.is_some() })
+}
+
+fn monotone(contract: &Contract, ranges: &[Range], obligation: &Obligation) -> Result<Script, String> {
+    let Claim::Monotone { of, increasing, quantity } = obligation.claim else {
+        return Err("it is no claim of monotonicity".into());
+    };
+    let mut writer = opened(contract, obligation);
+    writer.monotone(&[of], ranges, quantity)?;
+    let (a, b) = if increasing { ("a", "b") } else { ("b", "a") };
+    let _ = writeln!(writer.out, "(assert (not (fp.leq {a}{0} {b}{0})))\n(check-sat)", of.index());
+    Ok(Script { text: writer.out, weaker: true })
 }
 
 impl Writer<'_> {
@@ -87,19 +119,14 @@ impl Writer<'_> {
         let _ = writeln!(self.out, "(assert {domain})");
     }
 
-    /// Every node as what it computes. `names` says where operands of an earlier pass are.
-    fn exact(&mut self, nodes: &[Id], prefix: &str, names: &HashMap<Id, String>) -> Result<(), String> {
-        let prefix = if prefix.is_empty() { "n" } else { prefix };
-        for &id in nodes {
-            let name = format!("{prefix}{}", id.index());
-            match self.contract.graph.op(id) {
-                Op::Quantity(quantity) => self.quantity(&name, quantity),
-                op => {
-                    let at =
-                        |id: Id| names.get(&id).cloned().unwrap_or_else(|| format!("{prefix}{}", id.index()));
-                    let (sort, term) = term(&self.contract.graph, op, at)?;
-                    let _ = writeln!(self.out, "(define-fun {name} () {sort} {term})");
-                }
+    /// A node as what it computes.
+    fn exact(&mut self, id: Id) -> Result<(), String> {
+        let name = |id: Id| format!("n{}", id.index());
+        match self.contract.graph.op(id) {
+            Op::Quantity(quantity) => self.quantity(&name(id), quantity),
+            op => {
+                let (sort, term) = term(&self.contract.graph, op, name)?;
+                let _ = writeln!(self.out, "(define-fun {} () {sort} {term})", name(id));
             }
         }
         Ok(())
@@ -152,7 +179,7 @@ impl Writer<'_> {
                 self.free(&format!("n{}", id.index()), ranges[id.index()]);
                 Ok(())
             }
-            _ => self.exact(&[id], "", &HashMap::new()),
+            _ => self.exact(id),
         }
     }
 

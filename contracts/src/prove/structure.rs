@@ -92,7 +92,7 @@ impl<'g, F: Number> Structure<'g, F> {
 
     /// The rules by which the condition is true at every point where the given nodes are within their ranges.
     pub fn always(&mut self, claim: Id, given: &[(Id, Range<F>)]) -> Option<Vec<String>> {
-        let mut trace = Order::new(self, claim, given).prove(claim)?;
+        let mut trace = Order::new(self, claim, given).prove()?;
         shorten(&mut trace);
         Some(trace)
     }

@@ -251,14 +251,21 @@ impl Session<'_> {
     /// What the solver says, and whether that is good enough.
     fn smt(&self, obligation: &Obligation) -> Result<(Option<Answer>, bool), Failure> {
         let Some(directory) = self.smt else { return Ok((None, true)) };
-        let Ok(script) = prove::smt::script(self.contract, &self.ranges, obligation) else {
+        let Ok(scripts) = prove::smt::scripts(self.contract, &self.ranges, obligation) else {
             return Ok((None, true));
         };
-        let file = directory.join(format!("{}.{}.smt2", self.contract.metadata.id, obligation.id));
-        super::picture::Unfinished::open(&file)?.finish(&script.text)?;
-        let Some(solver) = self.solver else { return Ok((None, true)) };
-        let answer = solver.run(&file, script.lemmas)?;
-        Ok((Some(answer), answer != Answer::Disagrees))
+        let mut answer = None;
+        for script in scripts {
+            let form = if script.weaker { "lemmas" } else { "exact" };
+            let file = directory.join(format!("{}.{}.{form}.smt2", self.contract.metadata.id, obligation.id));
+            super::picture::Unfinished::open(&file)?.finish(&script.text)?;
+            if let Some(solver) = self.solver
+                && answer != Some(Answer::Agrees)
+            {
+                answer = Some(solver.run(&file, script.weaker)?);
+            }
+        }
+        Ok((answer, answer != Some(Answer::Disagrees)))
     }
 
     fn kani(&self, obligation: &Obligation) -> (Option<String>, bool) {

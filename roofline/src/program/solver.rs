@@ -24,7 +24,7 @@ pub enum Answer {
     Agrees,
     /// There is one.
     Disagrees,
-    /// It found no answer in time, or the lemmas do not suffice.
+    /// It found no answer in time, or what it was told does not suffice.
     Undecided,
 }
 
@@ -62,8 +62,8 @@ impl Solver {
         None
     }
 
-    /// Runs a script. Where rounded operations were replaced by lemmas, a model refutes nothing.
-    pub fn run(&self, script: &Path, lemmas: bool) -> Result<Answer, Failure> {
+    /// Runs a script. Where rounded operations were replaced by less than they are, a model refutes nothing.
+    pub fn run(&self, script: &Path, weaker: bool) -> Result<Answer, Failure> {
         let limit = match self.name {
             "z3" => format!("-T:{SECONDS}"),
             "cvc5" => format!("--tlimit={SECONDS}000"),
@@ -79,7 +79,7 @@ impl Solver {
         }
         Ok(match text.lines().map(str::trim).find(|line| matches!(*line, "sat" | "unsat")) {
             Some("unsat") => Answer::Agrees,
-            Some("sat") if !lemmas => Answer::Disagrees,
+            Some("sat") if !weaker => Answer::Disagrees,
             _ => Answer::Undecided,
         })
     }
