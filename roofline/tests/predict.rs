@@ -139,6 +139,8 @@ fn a_requirement_that_does_not_hold_ends_with_one() {
     assert!(!output.stdout.is_empty(), "the result is printed all the same");
     let unknown = roofline(&["predict", "llama_2_7b", "--on", "apple_m1", "--require", "token_energy < 100"]);
     assert_eq!(unknown.status.code(), Some(1), "what is not known does not pass");
+    let args = ["predict", "llama_2_7b", "--on", "graviton3", "--require", "feasibility == \"Fits\""];
+    assert_eq!(roofline(&args).status.code(), Some(1), "nor does a text that is not known");
 }
 
 #[test]

@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 use super::output::{self, Report, Table};
 use super::picture::Pictures;
 use super::progress::Progress;
-use super::{Exit, Failure, cli, machine, require};
+use super::require::{self, Gate};
+use super::{Exit, Failure, cli, machine};
 use crate::chart::{Bound, Chart, Point, Roof};
 use crate::contracts::layer_roofline::{self as contract, Inputs, Outputs};
 use crate::isa::Isa;
@@ -180,7 +181,7 @@ const RESULTS: [&str; 6] = ["utilization", "gb_s", "gflop_s", "intensity", "atta
 
 /// Runs the kernels, or takes an earlier run's times, and says how near the roofs they come.
 pub fn run(args: &cli::Bench) -> Result<Exit, Failure> {
-    require::parse(&args.require, &RESULTS)?;
+    let gates = require::parse(&args.require, &RESULTS, &[])?;
     let pictures = Pictures::open(&args.pictures)?;
     let machine = machine::this(&args.measuring)?;
     let mut bench = Bench {
@@ -198,7 +199,7 @@ pub fn run(args: &cli::Bench) -> Result<Exit, Failure> {
     bench.explain();
     pictures.draw(&bench.chart(&machine), None)?;
     output::print(&bench, args.format)?;
-    bench.gate(args)
+    Ok(bench.gate(&gates))
 }
 
 fn cases(machine: &Machine, kernels: &[Kernel], only: Option<&str>) -> Vec<Case> {
@@ -303,13 +304,13 @@ impl Bench {
         }
     }
 
-    fn gate(&self, args: &cli::Bench) -> Result<Exit, Failure> {
+    fn gate(&self, gates: &[Gate]) -> Exit {
         let mut checked = Vec::new();
         for row in &self.rows {
             let of = format!("{} {}", row.name, row.kernel.name());
-            checked.extend(require::check(&args.require, &of, &row.results())?);
+            checked.extend(require::check(gates, &of, &row.results()));
         }
-        Ok(require::exit(&checked))
+        require::exit(&checked)
     }
 
     /// Results from their JSON form.

@@ -27,6 +27,9 @@ const MOST_POINTS: usize = 10_000;
 const CONTEXT: f64 = 4096.0;
 const PROMPT: f64 = 512.0;
 
+/// What a requirement can name beside the contract's numbers.
+const TEXTS: [&str; 5] = ["device", "precision", "decode_bound", "prefill_bound", "feasibility"];
+
 #[derive(Debug, Serialize)]
 struct Predicted {
     schema: &'static str,
@@ -110,6 +113,8 @@ struct Line {
 
 /// Predicts, and ends with 1 when a requirement does not hold.
 pub fn run(args: &cli::Predict) -> Result<Exit, Failure> {
+    let numbers: Vec<&str> = Inputs::NAMES.into_iter().chain(Outputs::NAMES).collect();
+    let gates = require::parse(&args.require, &numbers, &TEXTS)?;
     let mut warnings = Vec::new();
     let (mut subject, inputs) = subject(args, &mut warnings)?;
     let inputs = workload(args, inputs, &subject, &mut warnings)?;
@@ -153,7 +158,7 @@ pub fn run(args: &cli::Predict) -> Result<Exit, Failure> {
         if let (Some(sweep), Some(at)) = (&sweep, entry.at) {
             of = format!("{} {}={at}", entry.device, sweep.name);
         }
-        requirements.extend(require::check(&args.require, &of, &entry.named())?);
+        requirements.extend(require::check(&gates, &of, &entry.named()));
     }
     let source = library::built_in(CONTRACT).and_then(|source| check_in(source, None).contract);
     let contract = source.ok_or_else(|| Failure(format!("{CONTRACT}: the built-in contract is damaged")))?;
@@ -437,12 +442,16 @@ impl Entry {
         named.insert("token_energy", maybe(self.prediction.token_energy));
         named.insert("capacity", maybe(self.capacity_gb));
         named.insert("tdp", maybe(self.tdp_w));
-        named.insert("device", Value::Text(self.device.clone()));
-        named.insert("precision", Value::Text(self.precision.to_owned()));
-        named.insert("decode_bound", Value::Text(self.decode_bound.to_owned()));
-        named.insert("prefill_bound", Value::Text(self.prefill_bound.to_owned()));
-        let fits = self.fits.map(|fits| Value::Text(if fits { "Fits" } else { "TooLarge" }.to_owned()));
-        named.insert("feasibility", fits.unwrap_or(Value::Absent));
+        let feasibility = self.fits.map(|_| outputs.feasibility.name());
+        let texts = [
+            Some(self.device.as_str()),
+            Some(self.precision),
+            Some(self.decode_bound),
+            Some(self.prefill_bound),
+            feasibility,
+        ];
+        let text = |text: Option<&str>| text.map_or(Value::Absent, |text| Value::Text(text.to_owned()));
+        named.extend(TEXTS.into_iter().zip(texts.map(text)));
         named
     }
 }

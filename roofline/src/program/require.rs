@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use roofline_contracts::condition;
 use roofline_contracts::contract::Value;
+use roofline_contracts::formula::{Formula, number};
 use serde::Serialize;
 
 use super::{Exit, Failure};
@@ -22,39 +23,48 @@ pub struct Checked {
     pub values: BTreeMap<String, String>,
 }
 
-/// Refuses conditions that can't be read, or that name something else than these results, before any work is done.
-pub fn parse(conditions: &[String], names: &[&str]) -> Result<(), Failure> {
-    let known: BTreeMap<&str, &Value> = names.iter().map(|name| (*name, &Value::Absent)).collect();
-    for text in conditions {
-        condition::parse(text, &known).map_err(|error| Failure(format!("--require: {error}")))?;
-    }
-    Ok(())
+/// A condition that has been read.
+#[derive(Clone, Debug)]
+pub struct Gate {
+    text: String,
+    formula: Formula,
 }
 
-/// Checks conditions, written in the grammar of contracts, against named values. Texts are compared with `==`:
-/// `decode_bound == "Memory"`.
-pub fn check(
-    conditions: &[String],
-    of: &str,
-    values: &BTreeMap<&str, Value>,
-) -> Result<Vec<Checked>, Failure> {
-    let known: BTreeMap<&str, &Value> = values.iter().map(|(name, value)| (*name, value)).collect();
-    let one = |text: &String| {
+/// Reads conditions in the grammar of contracts, before any work is done: they may name these numbers, and texts, which are
+/// compared with `==`: `decode_bound == "Memory"`.
+pub fn parse(conditions: &[String], numbers: &[&str], texts: &[&str]) -> Result<Vec<Gate>, Failure> {
+    let text = Value::Text(String::new());
+    let texts = texts.iter().map(|name| (*name, &text));
+    let known: BTreeMap<&str, &Value> =
+        numbers.iter().map(|name| (*name, &Value::Absent)).chain(texts).collect();
+    let gate = |text: &String| {
         let formula =
             condition::parse(text, &known).map_err(|error| Failure(format!("--require: {error}")))?;
-        let named = formula.names().into_iter().filter_map(|name| {
+        Ok(Gate { text: text.clone(), formula })
+    };
+    conditions.iter().map(gate).collect()
+}
+
+/// Checks conditions against the values of one result.
+pub fn check(gates: &[Gate], of: &str, values: &BTreeMap<&str, Value>) -> Vec<Checked> {
+    let known: BTreeMap<&str, &Value> = values.iter().map(|(name, value)| (*name, value)).collect();
+    let one = |gate: &Gate| {
+        let named = gate.formula.names().into_iter().filter_map(|name| {
             let shown = match known.get(name)? {
-                Value::Number(value) => roofline_contracts::formula::number(*value),
+                Value::Number(value) => number(*value),
                 Value::Text(text) => text.clone(),
                 Value::Absent => "not known".to_owned(),
             };
             Some((name.to_owned(), shown))
         });
-        let values = named.collect();
-        let holds = condition::holds(&formula, &known);
-        Ok(Checked { of: of.to_owned(), condition: text.clone(), holds, values })
+        Checked {
+            of: of.to_owned(),
+            condition: gate.text.clone(),
+            holds: condition::holds(&gate.formula, &known),
+            values: named.collect(),
+        }
     };
-    conditions.iter().map(one).collect()
+    gates.iter().map(one).collect()
 }
 
 /// Says on standard error which conditions do not hold, and how the program ends.
