@@ -54,6 +54,11 @@ impl Arena {
         self.buffer.bytes()
     }
 
+    /// The same memory as numbers.
+    pub fn floats(&self) -> &[f32] {
+        &self.buffer
+    }
+
     /// Runs `work` on the first thread of the team, where it belongs.
     pub fn with_team<T: Send>(&self, work: impl FnOnce(&Team) -> T + Send) -> Result<T, PeaksError> {
         on_a_thread_of_its_own(|| {
