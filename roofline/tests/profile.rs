@@ -240,6 +240,11 @@ fn wrong_input_ends_with_two_and_names_what_is_allowed() {
         (&["--context", "nan"][..], "context = NaN is outside its domain"),
         (&["--on", "h100sxm"][..], "no such device"),
         (&["--top", "0"][..], "at least one row"),
+        (&["--precision", "fp7"][..], "there are fp32"),
+        (&["--on", "t4", "--precision", "bf16"][..], "t4 has no peak for bf16"),
+        (&["--require", "speed > 1"][..], "speed"),
+        (&["--require", "utilization > 1"][..], "known only with --measure"),
+        (&["--measure", "--ops", "ffn_(up"][..], "at character 5"),
     ] {
         let output = run(args, &file);
         let told = text(&output.stderr);
@@ -273,6 +278,32 @@ fn stored_weights_run_through_the_kernels_and_the_rest_says_why_not() {
             assert!(figure("runs") >= 3.0);
         }
     }
+}
+
+#[test]
+fn requirements_on_the_whole_and_on_each_measured_operation_make_a_gate() {
+    let file = file("require", &llama(Q8_0));
+    let code = |args: &[&str]| run(args, &file).status.code();
+    assert_eq!(code(&["--require", r#"decode_bound == "Memory" and decode_tokens_per_s > 1"#]), Some(0));
+    let output = run(&["--require", "decode_tokens_per_s > 1e12", "--on", "h100_sxm"], &file);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("not met: decode_tokens_per_s > 1e12 (decode_tokens_per_s = "));
+    let result =
+        json(&["--measure", "--quick", "--ops", "^0.ffn_(up|down)$", "--require", "time > 0"], &file);
+    let required = result["requirements"].as_array().unwrap();
+    let of: Vec<&str> = required.iter().map(|checked| checked["of"].as_str().unwrap()).collect();
+    assert_eq!(of, ["0.ffn_up", "0.ffn_down"]);
+}
+
+#[test]
+fn the_precision_chooses_the_peak() {
+    let file = file("precision", &llama(Q8_0));
+    let peak = |precision: &str| {
+        json(&["--on", "h100_sxm", "--precision", precision], &file)["device"]["compute_gflop_s"]
+            .as_f64()
+            .unwrap()
+    };
+    assert_eq!((peak("fp8"), peak("fp16")), (1_978_900.0, 989_400.0));
 }
 
 #[test]

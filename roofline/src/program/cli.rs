@@ -327,8 +327,8 @@ pub struct Profile {
     /// Run the stored weights through the kernels: matrix products of one token.
     #[arg(long, conflicts_with = "change")]
     pub measure: bool,
-    /// Measure only operations whose name contains this, such as `ffn_down`.
-    #[arg(long, value_name = "TEXT", requires = "measure")]
+    /// Measure only operations whose name this regular expression finds, such as `ffn_(up|down)$`.
+    #[arg(long, value_name = "REGEX", requires = "measure")]
     pub ops: Option<String>,
     /// Put what `llama-bench -o json` measured beside the ceilings.
     #[arg(long, value_name = "RESULT.json", conflicts_with = "change")]
@@ -339,6 +339,12 @@ pub struct Profile {
     /// Give numbers only.
     #[arg(long)]
     pub no_advice: bool,
+    /// The precision of the arithmetic: fp32, tf32, fp16, bf16, fp8, fp4, int8 or int4.
+    #[arg(long, value_name = "PRECISION")]
+    pub precision: Option<String>,
+    /// End with 1 unless this holds, such as `decode_tokens_per_s >= 30`, or for each measured operation `utilization >= 0.8`.
+    #[arg(long, value_name = "CONDITION")]
+    pub require: Vec<String>,
     /// How `this` is measured.
     #[command(flatten)]
     pub measuring: Measuring,

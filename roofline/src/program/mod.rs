@@ -15,6 +15,7 @@ mod machine;
 mod man;
 mod models;
 mod output;
+mod pattern;
 mod picture;
 mod plot;
 mod predict;

@@ -302,14 +302,16 @@ pub fn lengths(
     (context, prompt.unwrap_or_else(|| context.min(PROMPT)))
 }
 
+/// The precision of this name.
+pub fn precision(name: &str) -> Result<Precision, Failure> {
+    Precision::by_name(&devices::normal(name)).ok_or_else(|| {
+        let known = Precision::ALL.map(Precision::name).join(", ");
+        Failure(format!("--precision {name}: no such precision; there are {known}"))
+    })
+}
+
 fn targets(args: &cli::Predict, warnings: &mut Vec<String>) -> Result<Vec<Target>, Failure> {
-    let precision = match args.precision.as_deref() {
-        None => None,
-        Some(name) => Some(Precision::by_name(&devices::normal(name)).ok_or_else(|| {
-            let known = Precision::ALL.map(Precision::name).join(", ");
-            Failure(format!("--precision {name}: no such precision; there are {known}"))
-        })?),
-    };
+    let precision = args.precision.as_deref().map(precision).transpose()?;
     let names: Vec<&str> = if args.all_devices {
         DEVICES.iter().map(|device| device.name).collect()
     } else {

@@ -4,13 +4,16 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
+use regex_lite::Regex;
+use roofline_contracts::contract::Value;
 use roofline_contracts::suggest;
 use serde::Serialize;
 
 use super::output::{self, Report, Table};
 use super::picture::Pictures;
 use super::progress::Progress;
-use super::{Exit, Failure, cli, devices, machine, predict, terminal};
+use super::require::{self, Checked, Gate};
+use super::{Exit, Failure, cli, devices, machine, pattern, predict, terminal};
 use crate::chart::number::{figure, maybe, percent};
 use crate::chart::terminal::{Canvas, draw};
 use crate::chart::{Bound, Chart, Point, Roof};
@@ -42,6 +45,7 @@ struct Profiled {
     llama_bench: Vec<Compared>,
     #[serde(skip_serializing_if = "Option::is_none")]
     advice: Option<Vec<Advice>>,
+    requirements: Vec<Checked>,
     warnings: Vec<String>,
     /// The contract and the equation behind each figure.
     sources: BTreeMap<&'static str, &'static str>,
@@ -77,8 +81,42 @@ struct Device {
     source: String,
 }
 
-/// Profiles the file.
+/// What a requirement can name of the whole model, with the contract's words.
+const NUMBERS: [&str; 15] = [
+    "batch",
+    "context",
+    "prompt",
+    "decode_flops",
+    "decode_weight_bytes",
+    "activation_bytes",
+    "cache_bytes",
+    "decode_bytes",
+    "decode_time",
+    "decode_tokens_per_s",
+    "prefill_flops",
+    "prefill_weight_bytes",
+    "prefill_bytes",
+    "time_to_first_token",
+    "prefill_tokens_per_s",
+];
+const TEXTS: [&str; 4] = ["device", "precision", "decode_bound", "prefill_bound"];
+/// What it can name of each measured operation.
+const MEASURED: [&str; 5] = ["time", "least_time", "achieved_bandwidth", "achieved_compute", "utilization"];
+const MEASURED_TEXTS: [&str; 2] = ["operation", "utilization_band"];
+
+/// Profiles the file, and ends with 1 when a requirement does not hold.
 pub fn run(args: &cli::Profile) -> Result<Exit, Failure> {
+    let numbers = [&NUMBERS[..], &MEASURED].concat();
+    let gates = require::parse(&args.require, &numbers, &[&TEXTS[..], &MEASURED_TEXTS].concat())?;
+    let of_operations = [&MEASURED[..], &MEASURED_TEXTS].concat();
+    let (each, whole): (Vec<Gate>, Vec<Gate>) =
+        gates.into_iter().partition(|gate| gate.names_any(&of_operations));
+    if !each.is_empty() && !args.measure {
+        let names = of_operations.join(", ");
+        return Err(Failure(format!("--require: {names} are known only with --measure")));
+    }
+    let precision = args.precision.as_deref().map(predict::precision).transpose()?;
+    let ops = args.ops.as_deref().map(|text| pattern::parse("--ops", text)).transpose()?;
     let pictures = Pictures::open(&args.pictures)?;
     let change = args.change.as_deref().map(dtype).transpose()?;
     if args.top == Some(0) {
@@ -95,8 +133,8 @@ pub fn run(args: &cli::Profile) -> Result<Exit, Failure> {
     let workload = workload(args, &model, &mut warnings);
     let machine = if args.on == "this" { Some(machine::this(&args.measuring)?) } else { None };
     let target = match &machine {
-        Some(machine) => Target::measured(machine, None)?,
-        None => Target::of(devices::find(&args.on)?, None)?,
+        Some(machine) => Target::measured(machine, precision)?,
+        None => Target::of(devices::find(&args.on)?, precision)?,
     };
     let phase = match args.phase {
         cli::Phase::Decode => Phase::Decode,
@@ -110,7 +148,7 @@ pub fn run(args: &cli::Profile) -> Result<Exit, Failure> {
     let mut found = profile::profile(&model, &target, &workload, change)?;
     warn(&found, &model, change, &mut warnings);
     if let Some(machine) = machine.filter(|_| args.measure) {
-        run_kernels(args, &model, &machine, &mut found.entries, &mut warnings)?;
+        run_kernels(args, ops.as_ref(), &model, &machine, &mut found.entries, &mut warnings)?;
     }
     let llama_bench = match &args.llama_bench {
         Some(path) => beside(path, args.any_model, &model, &target, &workload)?,
@@ -129,7 +167,7 @@ pub fn run(args: &cli::Profile) -> Result<Exit, Failure> {
         rows.truncate(top);
     }
     let advice = if args.no_advice { None } else { Some(found.advice(phase, &target)?) };
-    let report = Profiled {
+    let mut report = Profiled {
         schema: "roofline.profile/1",
         model: subject(args, &model, change),
         device: Device {
@@ -147,18 +185,20 @@ pub fn run(args: &cli::Profile) -> Result<Exit, Failure> {
         rows,
         llama_bench,
         advice,
+        requirements: Vec::new(),
         warnings,
         sources: SOURCES.iter().copied().collect(),
         by,
         top: args.top,
         canvas: terminal::canvas(args.pictures.ascii),
     };
+    report.requirements = report.check(&whole, &each);
     for warning in &report.warnings {
         eprintln!("warning: {warning}");
     }
     pictures.draw(&report.chart(), None)?;
     output::print(&report, args.format)?;
-    Ok(Exit::Fine)
+    Ok(require::exit(&report.requirements))
 }
 
 fn dtype(name: &str) -> Result<Dtype, Failure> {
@@ -181,15 +221,16 @@ fn workload(args: &cli::Profile, model: &Model, warnings: &mut Vec<String>) -> W
 /// Measures the operations asked for.
 fn run_kernels(
     args: &cli::Profile,
+    ops: Option<&Regex>,
     model: &Model,
     machine: &Machine,
     entries: &mut [Entry],
     warnings: &mut Vec<String>,
 ) -> Result<(), Failure> {
-    let wanted = |entry: &Entry| args.ops.as_deref().is_none_or(|text| entry.name.contains(text));
+    let wanted = |entry: &Entry| ops.is_none_or(|ops| ops.is_match(&entry.name));
     if !entries.iter().any(wanted) {
         let names: Vec<&str> = entries.iter().take(8).map(|entry| entry.name.as_str()).collect();
-        let text = args.ops.as_deref().unwrap_or_default();
+        let text = ops.map(Regex::as_str).unwrap_or_default();
         return Err(Failure(format!(
             "--ops {text}: no operation is called so; some are {}",
             names.join(", ")
@@ -320,6 +361,56 @@ impl Profiled {
             roofs: vec![roof],
             points: if measured.is_empty() { points.collect() } else { measured },
         }
+    }
+
+    /// Checks what was required of the whole model, and of each measured operation.
+    fn check(&self, whole: &[Gate], each: &[Gate]) -> Vec<Checked> {
+        let values = self.named();
+        let mut checked = require::check(whole, "", &values);
+        for entry in &self.operations {
+            let Some(measured) = &entry.measured else { continue };
+            let numbers =
+                [measured.median_s, measured.ideal_s, measured.gb_s, measured.gflop_s, measured.utilization];
+            let texts = [entry.name.as_str(), measured.band].map(|text| Value::Text(text.to_owned()));
+            let mut values = values.clone();
+            values.extend(MEASURED.into_iter().zip(numbers.map(Value::Number)));
+            values.extend(MEASURED_TEXTS.into_iter().zip(texts));
+            checked.extend(require::check(each, &entry.name, &values));
+        }
+        checked
+    }
+
+    /// The figures of the whole model, as a requirement names them.
+    fn named(&self) -> BTreeMap<&'static str, Value> {
+        let Workload { batch, context, prompt, .. } = self.workload;
+        let (decode, prefill) = (self.decode, self.prefill);
+        let of = |total: Option<Total>, figure: fn(&Total) -> f64| total.as_ref().map(figure);
+        let numbers: [Option<f64>; NUMBERS.len()] = [
+            Some(batch),
+            Some(context),
+            Some(prompt),
+            of(decode, |total| total.flops),
+            of(decode, |total| total.weight_bytes),
+            of(decode, |total| total.activation_bytes),
+            of(decode, |total| total.cache_bytes),
+            of(decode, |total| total.bytes),
+            of(decode, |total| total.time_s),
+            of(decode, |total| total.tokens_per_s),
+            of(prefill, |total| total.flops),
+            of(prefill, |total| total.weight_bytes),
+            of(prefill, |total| total.bytes),
+            of(prefill, |total| total.time_s),
+            of(prefill, |total| total.tokens_per_s),
+        ];
+        let texts = [
+            Some(self.device.name.as_str()),
+            Some(self.device.precision),
+            decode.map(|total| total.bound),
+            prefill.map(|total| total.bound),
+        ];
+        let number = |value: Option<f64>| value.map_or(Value::Absent, Value::Number);
+        let text = |text: Option<&str>| text.map_or(Value::Absent, |text| Value::Text(text.to_owned()));
+        NUMBERS.into_iter().zip(numbers.map(number)).chain(TEXTS.into_iter().zip(texts.map(text))).collect()
     }
 
     fn phase_name(&self) -> &'static str {

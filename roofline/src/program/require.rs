@@ -30,6 +30,13 @@ pub struct Gate {
     formula: Formula,
 }
 
+impl Gate {
+    /// Whether the condition names one of these.
+    pub fn names_any(&self, names: &[&str]) -> bool {
+        self.formula.names().iter().any(|name| names.contains(name))
+    }
+}
+
 /// Reads conditions in the grammar of contracts, before any work is done: they may name these numbers, and texts, which are
 /// compared with `==`: `decode_bound == "Memory"`.
 pub fn parse(conditions: &[String], numbers: &[&str], texts: &[&str]) -> Result<Vec<Gate>, Failure> {
