@@ -1,9 +1,11 @@
 //! What each operation of a model file costs on a device: operations, bytes, what holds it back and the time that nothing beats.
 //! The amounts come from the contract `transformer-v1`, operation by operation, so that they add up to its totals; times, bounds
-//! and advice come from `layer-roofline-v1`.
+//! and advice come from `layer-roofline-v1`. What is no transformer but a [`stack`] of layers comes from there altogether.
 
+mod convolution;
 pub mod llama_bench;
 pub mod measure;
+pub mod stack;
 
 use std::fmt;
 
@@ -36,6 +38,8 @@ pub enum Phase {
     Decode,
     /// The whole prompt of each sequence.
     Prefill,
+    /// All layers of a stack, once for each sample.
+    Pass,
 }
 
 /// What one or more operations cost.
@@ -84,6 +88,9 @@ pub struct Entry {
     pub decode: Option<Cost>,
     /// The cost of the prompt.
     pub prefill: Option<Cost>,
+    /// The cost of a batch of samples, in a stack of layers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pass: Option<Cost>,
     /// Why nothing is known of its cost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub undefined: Option<String>,
@@ -96,6 +103,9 @@ pub struct Entry {
     /// The operation, as an index into the model's list.
     #[serde(skip)]
     pub operation: usize,
+    /// A layer of a stack, as the contract was asked about it.
+    #[serde(skip)]
+    shape: Option<layer_roofline::Inputs>,
 }
 
 impl Entry {
@@ -104,7 +114,13 @@ impl Entry {
         match phase {
             Phase::Decode => self.decode.as_ref(),
             Phase::Prefill => self.prefill.as_ref(),
+            Phase::Pass => self.pass.as_ref(),
         }
+    }
+
+    /// The cost of one step, or of a pass where there are no steps.
+    pub fn step(&self) -> Option<&Cost> {
+        self.decode.as_ref().or(self.pass.as_ref())
     }
 }
 
@@ -159,6 +175,8 @@ pub struct Profile {
     pub decode: Option<Total>,
     /// The prompt.
     pub prefill: Option<Total>,
+    /// A batch of samples through a stack of layers; none for what reads and makes tokens.
+    pub pass: Option<stack::Pass>,
     /// Tensors that a change of type left as they are, because their rows do not fill its blocks.
     pub kept: usize,
 }
@@ -215,6 +233,10 @@ pub const SOURCES: &[(&str, &str)] = &[
     ("prefill.bytes", "transformer-v1 prefill_bytes"),
     ("prefill.time_s", "transformer-v1 time_to_first_token"),
     ("prefill.tokens_per_s", "transformer-v1 prefill_tokens_per_s"),
+    ("pass.flops", "layer-roofline-v1 dense_flops, convolution_flops"),
+    ("pass.bytes", "layer-roofline-v1 dense_bytes, convolution_bytes"),
+    ("pass.time_s", "layer-roofline-v1 least_time, inference-latency-v1 latency"),
+    ("pass.samples_per_s", "inference-latency-v1 throughput"),
     ("intensity", "layer-roofline-v1 arithmetic_intensity"),
     ("bound", "layer-roofline-v1 bound"),
     ("attainable_gflop_s", "layer-roofline-v1 attainable"),
@@ -263,10 +285,14 @@ pub fn profile(
         entries.iter_mut().for_each(|entry| entry.decode = None);
     }
     let prefill = total(&mut entries, Phase::Prefill, &asked);
-    let kept = change.map_or(0, |change| {
+    Ok(Profile { entries, decode, prefill, pass: None, kept: kept(model, change) })
+}
+
+/// Matrices that a change of type leaves as they are.
+fn kept(model: &Model, change: Option<Dtype>) -> usize {
+    change.map_or(0, |change| {
         model.tensors.iter().filter(|tensor| tensor.dims.len() > 1 && !fits(tensor, change)).count()
-    });
-    Ok(Profile { entries, decode, prefill, kept })
+    })
 }
 
 /// Whether a model of an unknown family uses its embedding as the head.
@@ -301,10 +327,12 @@ fn describe(model: &Model, operation: &Operation, index: usize, change: Option<D
         parameters: 0.0,
         decode: None,
         prefill: None,
+        pass: None,
         undefined: None,
         measured: None,
         not_measured: None,
         operation: index,
+        shape: None,
     }
 }
 
@@ -340,13 +368,17 @@ fn bits(model: &Model, operation: &Operation, parameters: f64, change: Option<Dt
     let mut bytes = 0u64;
     for index in &operation.tensors {
         let tensor = model.tensors.get(*index)?;
-        let size = match change {
-            Some(change) if fits(tensor, change) => change.bytes(tensor.elements()),
-            _ => tensor.bytes,
-        };
-        bytes = bytes.checked_add(size?)?;
+        bytes = bytes.checked_add(stored(tensor, change)?)?;
     }
     (bytes > 0).then(|| quantization::bits_per_weight(bytes as f64, parameters))
+}
+
+/// Bytes of a tensor as it is stored, or as it would be in another type.
+fn stored(tensor: &Tensor, change: Option<Dtype>) -> Option<u64> {
+    match change {
+        Some(change) if fits(tensor, change) => change.bytes(tensor.elements()),
+        _ => tensor.bytes,
+    }
 }
 
 /// The type of weights where only dimensions are known.
@@ -491,6 +523,7 @@ fn total(entries: &mut [Entry], phase: Phase, asked: &Inputs) -> Option<Total> {
                 contract::prefill_intensity(flops, bytes),
             )
         }
+        Phase::Pass => return None,
     };
     let total = Total {
         flops,
@@ -504,24 +537,31 @@ fn total(entries: &mut [Entry], phase: Phase, asked: &Inputs) -> Option<Total> {
         tokens_per_s,
         bound,
     };
+    share_out(entries, phase, in_sequence_s);
+    Some(total)
+}
+
+/// Tells every operation its share of the ideal time of all.
+fn share_out(entries: &mut [Entry], phase: Phase, whole: f64) {
     for entry in entries {
         let cost = match phase {
             Phase::Decode => &mut entry.decode,
             Phase::Prefill => &mut entry.prefill,
+            Phase::Pass => &mut entry.pass,
         };
         if let Some(cost) = cost {
-            cost.share = cost.ideal_s / in_sequence_s;
+            cost.share = cost.ideal_s / whole;
         }
     }
-    Some(total)
 }
 
 impl Profile {
-    /// What all operations cost in this phase.
+    /// What all operations cost in this phase, in tokens.
     pub fn total(&self, phase: Phase) -> Option<&Total> {
         match phase {
             Phase::Decode => self.decode.as_ref(),
             Phase::Prefill => self.prefill.as_ref(),
+            Phase::Pass => None,
         }
     }
 
@@ -535,6 +575,10 @@ impl Profile {
         let name = |entry: &Entry| match (by, entry.layer) {
             (By::Operation, _) => entry.name.clone(),
             (By::Layer, Some(layer)) => format!("layer {layer}"),
+            // What has no role of its own stands for itself.
+            (By::Layer, None) if self.pass.is_some() || entry.role == Role::Other.name() => {
+                entry.name.clone()
+            }
             (By::Layer, None) => entry.role.to_owned(),
             (By::Kind, _) => entry.kind.to_owned(),
         };

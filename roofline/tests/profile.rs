@@ -229,6 +229,114 @@ fn undefined_operations_are_told_and_not_counted_as_nothing() {
     let (csv, told) = (text(&output.stdout), text(&output.stderr));
     assert!(csv.contains(",undefined,-,-\r\n"), "{csv}");
     assert!(told.contains("1 operation(s) are undefined and missing from the totals"), "{told}");
+    assert!(told.contains("--input, here conv.weight (4xHxW)"), "{told}");
+}
+
+/// A convolution of the published profiler's example, a dense layer of the other's, and a normalization.
+const STACK: &[(&str, &[u64], Dtype)] = &[
+    ("conv.weight", &[8, 4, 3, 3], F32),
+    ("conv.bias", &[8], F32),
+    ("bn.weight", &[8], F32),
+    ("fc.weight", &[32, 64], F32),
+    ("fc.bias", &[32], F32),
+];
+
+fn stack(test: &str, tensors: &[(&str, &[u64], Dtype)]) -> PathBuf {
+    scratch::files(&format!("profile-stack-{test}"), &[("m.safetensors", &safetensors(tensors))])
+        .join("m.safetensors")
+}
+
+#[test]
+fn a_stack_of_layers_costs_what_the_layer_contract_says() {
+    let file = stack("cost", STACK);
+    let of = |batch: &str, name: &str| {
+        let result = json(&["--on", "t4", "--batch", batch, "--input", "4x8x8"], &file);
+        assert_eq!(
+            (&result["phase"], &result["workload"]),
+            (&"pass".into(), &serde_json::json!({"batch": batch.parse::<f64>().unwrap()}))
+        );
+        let operations = result["operations"].as_array().unwrap().clone();
+        operations.into_iter().find(|operation| operation["name"] == name).unwrap()
+    };
+    // 4 -> 8 channels, 3 x 3, a padding that keeps 8 x 8 numbers.
+    let convolution = of("1", "conv.weight");
+    assert_eq!(convolution["pass"]["flops"], 36_864.0);
+    assert_eq!(
+        (&convolution["pass"]["bytes"], &convolution["pass"]["weight_bytes"]),
+        (&4224.0.into(), &1152.0.into())
+    );
+    // 64 -> 32, eight samples.
+    let dense = of("8", "fc.weight");
+    assert_eq!((&dense["pass"]["flops"], &dense["pass"]["bytes"]), (&32_768.0.into(), &11_264.0.into()));
+    assert_eq!((&dense["kind"], &dense["tensors"][1]), (&"dense".into(), &"fc.bias".into()));
+    assert!(of("1", "bn.weight")["undefined"].as_str().unwrap().contains("which the file does not say"));
+    let result = json(&["--on", "t4", "--input", "4x8x8"], &file);
+    assert_eq!(result["pass"]["flops"], 36_864.0 + 4096.0);
+    let time = result["pass"]["time_s"].as_f64().unwrap();
+    assert_eq!(result["pass"]["samples_per_s"], 1.0 / time);
+}
+
+#[test]
+fn sizes_strides_paddings_and_groups_are_given_by_name() {
+    let tensors: &[(&str, &[u64], Dtype)] = &[
+        ("stem.weight", &[16, 3, 7, 7], F32),
+        ("depthwise.weight", &[16, 1, 3, 3], F32),
+        ("point.weight", &[32, 16, 1, 1], F32),
+    ];
+    let file = stack("names", tensors);
+    let args = ["--on", "t4", "--input", "3x32x32/2/3", "--input", "^(depth|point)=16x16x16/1"];
+    let result = json(&args, &file);
+    let flops = |at: usize| result["operations"][at]["pass"]["flops"].as_f64().unwrap();
+    // 32 + 2 x 3 - 7 halved and one more: 16 x 16 positions.
+    assert_eq!(flops(0), 2.0 * 16.0 * 256.0 * 147.0);
+    assert_eq!(flops(1), 2.0 * 16.0 * 256.0 * 9.0);
+    assert_eq!(flops(2), 2.0 * 32.0 * 256.0 * 16.0);
+    // Sixteen groups of one channel: 16 channels go in and out.
+    assert_eq!(result["operations"][1]["pass"]["bytes"], 4.0 * (144.0 + 2.0 * 16.0 * 256.0));
+    for (wrong, expected) in [
+        ("5x32x32", "no convolution takes this; some are stem.weight (3xHxW)"),
+        ("stomach=3x3", "no convolution takes this"),
+        ("3x32x32/0", "a size is CHANNELSxHEIGHTxWIDTH"),
+        ("st(em=3x3", "at character 3"),
+        ("threexthree", "`three` is not a whole number"),
+    ] {
+        let output = run(&["--on", "t4", "--input", wrong], &file);
+        let told = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{wrong}: {told}");
+        assert!(told.contains(expected), "{wrong}: {told}");
+    }
+    let output = run(&["--on", "t4", "--context", "5"], &file);
+    assert!(text(&output.stderr).contains("takes samples, not tokens"));
+}
+
+#[test]
+fn a_stack_is_measured_and_what_lies_askew_in_the_file_is_copied_and_told() {
+    let aligned = stack("measure", STACK);
+    let before = std::fs::read(&aligned).unwrap();
+    // One more space in the header moves all weights by one byte.
+    let length = u64::from_le_bytes(before[..8].try_into().unwrap()) as usize;
+    for askew in 0..4 {
+        let mut bytes = ((length + askew) as u64).to_le_bytes().to_vec();
+        bytes.extend(&before[8..8 + length]);
+        bytes.extend(std::iter::repeat_n(b' ', askew));
+        bytes.extend(&before[8 + length..]);
+        let file = scratch::files(&format!("profile-askew-{askew}"), &[("m.safetensors", &bytes)])
+            .join("m.safetensors");
+        let output = run(&["--format", "json", "--measure", "--quick", "--input", "4x8x8"], &file);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let copied = !(8 + length + askew).is_multiple_of(4);
+        for (name, measured) in [("conv.weight", true), ("fc.weight", true), ("bn.weight", false)] {
+            let operations = result["operations"].as_array().unwrap();
+            let operation = operations.iter().find(|operation| operation["name"] == name).unwrap();
+            assert_eq!(operation["measured"].is_object(), measured, "{operation}");
+            assert_eq!(operation["not_measured"].is_string(), !measured, "{operation}");
+            if measured {
+                assert_eq!(operation["measured"]["copied"], copied, "{operation}");
+            }
+        }
+        assert_eq!(text(&output.stderr).contains("2 operation(s) ran from copies of their weights"), copied);
+    }
 }
 
 #[test]

@@ -119,12 +119,12 @@ impl Architecture {
                 operations.push(operation);
             }
         }
-        for found in &stored.nameless {
-            let tensor = &tensors[found.tensor];
+        for found in with_biases(&stored.nameless, tensors) {
+            let Some(tensor) = found.first().map(|first| &tensors[first.tensor]) else { continue };
             let (layer, _) = names::layer(&tensor.name);
             let mut operation = Operation { layer, ..Operation::of(Role::Other, plain(tensor)) };
-            read(&mut operation, std::slice::from_ref(found), tensors);
-            operation.parameters = tensor.elements();
+            read(&mut operation, &found, tensors);
+            operation.parameters = elements(&found, tensors);
             operations.push(operation);
         }
         operations.sort_by_key(|operation| operation.tensors.first().copied());
@@ -376,6 +376,26 @@ fn work_of(role: Role, found: &[Found], tensors: &[Tensor], used: Option<u64>) -
             _ => found.iter().map(|found| (plain(&tensors[found.tensor]), vec![*found])).collect(),
         },
     }
+}
+
+/// Tensors whose names say nothing: each for itself, but the bias of a matrix or of kernels after them.
+fn with_biases(nameless: &[Found], tensors: &[Tensor]) -> Vec<Vec<Found>> {
+    let name = |found: &Found| tensors[found.tensor].name.as_str();
+    let rank = |found: &Found| tensors[found.tensor].dims.len();
+    let weights = nameless.iter().filter(|found| rank(found) > 1);
+    let owners: HashMap<&str, usize> =
+        weights.filter_map(|found| Some((name(found).strip_suffix(".weight")?, found.tensor))).collect();
+    let owner = |found: &Found| {
+        let stem = name(found).strip_suffix(".bias").filter(|_| rank(found) == 1)?;
+        owners.get(stem).copied()
+    };
+    let mut biases: HashMap<usize, Found> =
+        nameless.iter().filter_map(|found| Some((owner(found)?, *found))).collect();
+    nameless
+        .iter()
+        .filter(|found| owner(found).is_none())
+        .map(|found| std::iter::once(*found).chain(biases.remove(&found.tensor)).collect())
+        .collect()
 }
 
 /// The work of a weight of which only the shape is known.

@@ -1,23 +1,27 @@
 //! Runs the stored weights through the kernels: matrix times vector, one operation after the other as decoding does, pass by pass,
 //! so that a model larger than the caches comes from memory every time.
 
+use std::collections::HashMap;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use half::{bf16, f16};
 use serde::Serialize;
 
+use super::convolution::Convolution;
 use super::{Entry, OutOfDomain};
 use crate::contracts::layer_roofline as contract;
 use crate::isa::Isa;
 use crate::kernels::{self, BlockQ8_0, KernelError, Matrix, Team};
-use crate::model::{Dtype, Format, Model, Tensor, Work};
+use crate::model::{self, Dtype, Format, Model, Tensor};
 use crate::peaks::{Machine, Roofs};
 
 /// Bytes of one activation of the kernels.
 const ACTIVATION: f64 = 4.0;
 /// Why an operation without weights of its own, or with a vector of them, is not measured.
 pub const NO_PRODUCT: &str = "no matrix product";
+/// Bytes of weights that are copied at most, because they do not lie in the file as the kernels need them.
+const MOST_COPIED: usize = 1 << 30;
 /// Passes after the first, as far as the time allows: at least, and at most.
 const PASSES: (usize, usize) = (3, 15);
 
@@ -48,6 +52,8 @@ pub struct Measured {
     pub ideal_s: f64,
     /// The median without that time.
     pub residual_s: f64,
+    /// Whether the weights ran from a copy, because of where they lie in the file. The copy is made before and not timed.
+    pub copied: bool,
 }
 
 /// Why nothing could be measured at all.
@@ -75,21 +81,28 @@ pub fn measure(
     wanted: impl Fn(&Entry) -> bool,
     mut progress: impl FnMut(usize, usize),
 ) -> Result<(), MeasureError> {
+    let mut copies = Copies::default();
+    for entry in entries.iter_mut().filter(|entry| wanted(entry)) {
+        if let Err(reason) = copies.add(model, entry.operation) {
+            entry.not_measured = Some(reason);
+        }
+    }
     let mut jobs = Vec::new();
+    let wanted = |entry: &Entry| wanted(entry) && entry.not_measured.is_none();
     for (place, entry) in entries.iter_mut().enumerate().filter(|(_, entry)| wanted(entry)) {
-        match products(model, entry.operation) {
-            Ok(products) => jobs.push(Job { place, products, times: Vec::new(), first: None }),
+        match copies.steps(model, entry) {
+            Ok(steps) => jobs.push(Job { place, steps, times: Vec::new(), first: None }),
             Err(reason) => entry.not_measured = Some(reason),
         }
     }
     let team = Team::new(isa, machine.threads)?;
     let widest =
-        |side: fn(&Product) -> usize| jobs.iter().flat_map(|job| &job.products).map(side).max().unwrap_or(0);
+        |side: fn(&Step) -> usize| jobs.iter().flat_map(|job| &job.steps).map(side).max().unwrap_or(0);
     let mut field = Field {
         team,
-        x: (0..widest(|product| product.columns())).map(|at| (at % 17) as f32 / 16.0 - 0.5).collect(),
-        blocks: vec![BlockQ8_0::ZERO; widest(|product| product.columns()).div_ceil(BlockQ8_0::WEIGHTS)],
-        out: vec![0.0; widest(|product| product.rows())],
+        x: (0..widest(|step| step.numbers_in())).map(|at| (at % 17) as f32 / 16.0 - 0.5).collect(),
+        blocks: vec![BlockQ8_0::ZERO; widest(|step| step.numbers_in()).div_ceil(BlockQ8_0::WEIGHTS)],
+        out: vec![0.0; widest(|step| step.numbers_out())],
     };
     let start = Instant::now();
     for pass in 0..=PASSES.1 {
@@ -100,8 +113,8 @@ pub fn measure(
         for job in &mut jobs {
             let faults = if pass == 0 { major_faults() } else { None };
             let start = Instant::now();
-            for product in &job.products {
-                field.run(product)?;
+            for step in &job.steps {
+                field.run(step)?;
             }
             let seconds = start.elapsed().as_secs_f64();
             if pass > 0 {
@@ -121,10 +134,10 @@ pub fn measure(
     Ok(())
 }
 
-/// The products of one operation.
+/// The steps of one operation.
 struct Job<'a> {
     place: usize,
-    products: Vec<Product<'a>>,
+    steps: Vec<Step<'a>>,
     times: Vec<f64>,
     first: Option<(f64, Option<bool>)>,
 }
@@ -136,15 +149,15 @@ impl Job<'_> {
         let (Some(median), Some(first)) = (self.times.get(self.times.len() / 2), self.first) else {
             return Ok(None);
         };
-        let sum = |amount: fn(&Product) -> f64| self.products.iter().map(amount).sum::<f64>();
-        let integers = self.products.iter().any(|product| matches!(product, Product::Q8_0(_)));
+        let sum = |amount: fn(&Step) -> f64| self.steps.iter().map(amount).sum::<f64>();
+        let integers = self.steps.iter().any(|step| matches!(step.work, Work::Product(Product::Q8_0(_))));
         let compute = if integers { roofs.int8_gops } else { roofs.f32_gflops };
         let inputs = contract::Inputs {
             // A clock that stands still is no time at all; the contract wants some.
             time: median.max(1e-9),
             compute,
             bandwidth: roofs.read_gb_s,
-            ..contract::Inputs::new(sum(|product| product.flops()), sum(|product| product.bytes()), 1.0, 1.0)
+            ..contract::Inputs::new(sum(|step| step.flops), sum(|step| step.bytes), 1.0, 1.0)
         };
         let outputs = inputs.evaluate().map_err(|error| OutOfDomain(error.to_string()))?;
         Ok(Some(Measured {
@@ -160,6 +173,7 @@ impl Job<'_> {
             band: outputs.utilization_band.name(),
             ideal_s: outputs.least_time,
             residual_s: median - outputs.least_time,
+            copied: self.steps.iter().any(|step| step.copied),
         }))
     }
 }
@@ -173,21 +187,51 @@ struct Field {
 }
 
 impl Field {
-    fn run(&mut self, product: &Product) -> Result<(), KernelError> {
-        let x = self.x.get(..product.columns()).unwrap_or_default();
-        let out = self.out.get_mut(..product.rows()).unwrap_or_default();
-        match *product {
-            Product::Q8_0(weights) => {
+    fn run(&mut self, step: &Step) -> Result<(), KernelError> {
+        let x = self.x.get(..step.numbers_in()).unwrap_or_default();
+        let out = self.out.get_mut(..step.numbers_out()).unwrap_or_default();
+        match step.work {
+            Work::Convolution(ref convolution) => convolution.run(&self.team, x, out)?,
+            Work::Product(Product::Q8_0(weights)) => {
                 let blocks = self.blocks.get_mut(..x.len() / BlockQ8_0::WEIGHTS).unwrap_or_default();
                 kernels::quantize_q8_0(self.team.isa(), blocks, x)?;
                 kernels::matvec_q8_0_q8_0(&self.team, weights, blocks, out)?;
             }
-            Product::F32(weights) => kernels::matvec_f32(&self.team, weights, x, out)?,
-            Product::F16(weights) => kernels::matvec_f16(&self.team, weights, x, out)?,
-            Product::Bf16(weights) => kernels::matvec_bf16(&self.team, weights, x, out)?,
+            Work::Product(Product::F32(weights)) => kernels::matvec_f32(&self.team, weights, x, out)?,
+            Work::Product(Product::F16(weights)) => kernels::matvec_f16(&self.team, weights, x, out)?,
+            Work::Product(Product::Bf16(weights)) => kernels::matvec_bf16(&self.team, weights, x, out)?,
         }
         black_box(&self.out);
         Ok(())
+    }
+}
+
+/// What is run at once, and what it amounts to for one token or sample.
+struct Step<'a> {
+    work: Work<'a>,
+    flops: f64,
+    bytes: f64,
+    copied: bool,
+}
+
+enum Work<'a> {
+    Product(Product<'a>),
+    Convolution(Box<Convolution<'a>>),
+}
+
+impl Step<'_> {
+    fn numbers_in(&self) -> usize {
+        match &self.work {
+            Work::Product(product) => product.columns(),
+            Work::Convolution(convolution) => convolution.numbers_in(),
+        }
+    }
+
+    fn numbers_out(&self) -> usize {
+        match &self.work {
+            Work::Product(product) => product.rows(),
+            Work::Convolution(convolution) => convolution.numbers_out(),
+        }
     }
 }
 
@@ -241,38 +285,132 @@ impl<'a> Product<'a> {
     }
 }
 
-/// The matrices that a token meets in an operation, or why no kernel takes them.
-fn products(model: &Model, operation: usize) -> Result<Vec<Product<'_>>, String> {
-    let Some(operation) = model.architecture.operations.get(operation) else {
-        return Err("not part of the model".into());
-    };
-    let used = match operation.work {
-        Work::Product { .. } => None,
-        Work::Experts { used, .. } => Some(usize::try_from(used).unwrap_or(usize::MAX)),
-        _ => return Err(NO_PRODUCT.into()),
-    };
-    if matches!(model.format, Format::Gguf { big_endian: true, .. }) == cfg!(target_endian = "little") {
-        return Err("its numbers are stored in the other byte order".into());
-    }
-    let mut out = Vec::new();
-    for index in &operation.tensors {
-        // Biases are too small to tell.
-        let Some(tensor) = model.tensors.get(*index).filter(|tensor| tensor.dims.len() > 1) else { continue };
-        let bytes = model.data(tensor).ok_or_else(|| missing(tensor))?;
-        let size = |dim: u64| usize::try_from(dim).map_err(|_| "too large for this machine".to_owned());
-        let (count, rows, columns) = match *tensor.dims.as_slice() {
-            [rows, columns] => (1, size(rows)?, size(columns)?),
-            [count, rows, columns] => (size(count)?, size(rows)?, size(columns)?),
-            _ => return Err(format!("{} dimensions", tensor.dims.len())),
-        };
-        for matrix in bytes.chunks_exact((bytes.len() / count.max(1)).max(1)).take(count) {
-            if used.is_some_and(|used| out.len() >= used) {
-                break;
+/// Weights of tensors that do not lie in the file as the kernels need them: each with where it begins, by the tensor's index.
+#[derive(Default)]
+struct Copies {
+    copies: HashMap<usize, (Vec<u8>, usize)>,
+    bytes: usize,
+}
+
+impl Copies {
+    /// Copies those matrices of an operation that lie where their kernel can't take them, unless they are too many.
+    fn add(&mut self, model: &Model, operation: usize) -> Result<(), String> {
+        let Some(operation) = model.architecture.operations.get(operation) else { return Ok(()) };
+        for index in &operation.tensors {
+            let Some(tensor) = model.tensors.get(*index).filter(|tensor| tensor.dims.len() > 1) else {
+                continue;
+            };
+            let (Some(bytes), Some(alignment)) = (model.data(tensor), alignment(tensor.dtype)) else {
+                continue;
+            };
+            if bytes.as_ptr().addr().is_multiple_of(alignment) || self.copies.contains_key(index) {
+                continue;
             }
-            out.push(Product::new(tensor.dtype, matrix, rows, columns)?);
+            if self.bytes.saturating_add(bytes.len()) > MOST_COPIED {
+                let most = MOST_COPIED >> 20;
+                return Err(format!(
+                    "lies at no multiple of {alignment} in the file, and no more than {most} MiB are copied"
+                ));
+            }
+            self.bytes += bytes.len();
+            let mut copy = vec![0; bytes.len() + alignment];
+            let start = copy.as_ptr().align_offset(alignment).min(alignment);
+            if let Some(target) = copy.get_mut(start..start + bytes.len()) {
+                target.copy_from_slice(bytes);
+            }
+            self.copies.insert(*index, (copy, start));
+        }
+        Ok(())
+    }
+
+    /// The bytes of a tensor, and whether they are a copy.
+    fn data<'a>(&'a self, model: &'a Model, index: usize, tensor: &Tensor) -> Option<(&'a [u8], bool)> {
+        match self.copies.get(&index) {
+            Some((copy, start)) => {
+                let length = usize::try_from(tensor.bytes?).ok()?;
+                Some((copy.get(*start..start.checked_add(length)?)?, true))
+            }
+            None => Some((model.data(tensor)?, false)),
         }
     }
-    if out.is_empty() { Err("no weights in the file".into()) } else { Ok(out) }
+
+    /// What a token or a sample meets in an operation, or why no kernel takes it.
+    fn steps<'a>(&'a self, model: &'a Model, entry: &Entry) -> Result<Vec<Step<'a>>, String> {
+        let Some(operation) = model.architecture.operations.get(entry.operation) else {
+            return Err("not part of the model".into());
+        };
+        let used = match operation.work {
+            model::Work::Product { .. } | model::Work::Convolution { .. } => None,
+            model::Work::Experts { used, .. } => Some(usize::try_from(used).unwrap_or(usize::MAX)),
+            _ => return Err(NO_PRODUCT.into()),
+        };
+        if matches!(model.format, Format::Gguf { big_endian: true, .. }) == cfg!(target_endian = "little") {
+            return Err("its numbers are stored in the other byte order".into());
+        }
+        let mut out = Vec::new();
+        for index in &operation.tensors {
+            // Biases are too small to tell.
+            let Some(tensor) = model.tensors.get(*index).filter(|tensor| tensor.dims.len() > 1) else {
+                continue;
+            };
+            let (bytes, copied) = self.data(model, *index, tensor).ok_or_else(|| missing(tensor))?;
+            let size = |dim: u64| usize::try_from(dim).map_err(|_| "too large for this machine".to_owned());
+            if let model::Work::Convolution { outputs, .. } = operation.work {
+                let taps = tensor.elements() / outputs.max(1);
+                out.push(convolution(entry, tensor.dtype, bytes, size(outputs)?, size(taps)?, copied)?);
+                continue;
+            }
+            let (count, rows, columns) = match *tensor.dims.as_slice() {
+                [rows, columns] => (1, size(rows)?, size(columns)?),
+                [count, rows, columns] => (size(count)?, size(rows)?, size(columns)?),
+                _ => return Err(format!("{} dimensions", tensor.dims.len())),
+            };
+            for matrix in bytes.chunks_exact((bytes.len() / count.max(1)).max(1)).take(count) {
+                if used.is_some_and(|used| out.len() >= used) {
+                    break;
+                }
+                let product = Product::new(tensor.dtype, matrix, rows, columns)?;
+                let (flops, bytes) = (product.flops(), product.bytes());
+                out.push(Step { work: Work::Product(product), flops, bytes, copied });
+            }
+        }
+        if out.is_empty() { Err("no weights in the file".into()) } else { Ok(out) }
+    }
+}
+
+/// A convolution of one sample.
+fn convolution<'a>(
+    entry: &Entry,
+    dtype: Dtype,
+    bytes: &'a [u8],
+    outputs: usize,
+    taps: usize,
+    copied: bool,
+) -> Result<Step<'a>, String> {
+    if dtype != Dtype::F32 {
+        return Err(format!("no kernel for a convolution in {dtype}"));
+    }
+    let shape = entry.shape.ok_or_else(|| entry.undefined.clone().unwrap_or_default())?;
+    let shape = contract::Inputs { batch: 1.0, ..shape };
+    let amounts = shape.evaluate().map_err(|error| error.to_string())?;
+    let weights = Matrix::from_bytes(bytes, outputs, taps).map_err(|error| error.to_string())?;
+    Ok(Step {
+        work: Work::Convolution(Box::new(Convolution::new(weights, &shape)?)),
+        flops: amounts.convolution_flops,
+        bytes: amounts.convolution_bytes,
+        copied,
+    })
+}
+
+/// What the address of weights must be a multiple of; none without a kernel for them.
+fn alignment(dtype: Dtype) -> Option<usize> {
+    Some(match dtype {
+        Dtype::Q8_0 => align_of::<BlockQ8_0>(),
+        Dtype::F32 => align_of::<f32>(),
+        Dtype::F16 => align_of::<f16>(),
+        Dtype::Bf16 => align_of::<bf16>(),
+        _ => return None,
+    })
 }
 
 fn missing(tensor: &Tensor) -> String {

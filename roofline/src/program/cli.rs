@@ -330,6 +330,10 @@ pub struct Profile {
     /// Measure only operations whose name this regular expression finds, such as `ffn_(up|down)$`.
     #[arg(long, value_name = "REGEX", requires = "measure")]
     pub ops: Option<String>,
+    /// The input of convolutions, which no file says: 3x224x224, then /STRIDE and /PADDING unless they are 1 and what keeps the
+    /// size; for some convolutions REGEX=64x56x56/2/1, the last that names one counts.
+    #[arg(long, value_name = "[REGEX=]SIZE")]
+    pub input: Vec<String>,
     /// Put what `llama-bench -o json` measured beside the ceilings.
     #[arg(long, value_name = "RESULT.json", conflicts_with = "change")]
     pub llama_bench: Option<PathBuf>,

@@ -9,6 +9,7 @@ mod contracts;
 mod devices;
 mod eval;
 mod expand;
+mod input;
 mod kani_result;
 mod ledger;
 mod machine;

@@ -13,16 +13,17 @@ use super::output::{self, Report, Table};
 use super::picture::Pictures;
 use super::progress::Progress;
 use super::require::{self, Checked, Gate};
-use super::{Exit, Failure, cli, devices, machine, pattern, predict, terminal};
+use super::{Exit, Failure, cli, devices, input, machine, pattern, predict, terminal};
 use crate::chart::number::{figure, maybe, percent};
 use crate::chart::terminal::{Canvas, draw};
 use crate::chart::{Bound, Chart, Point, Roof};
 use crate::isa::Isa;
-use crate::model::{Basis, Dtype, Format, Model};
+use crate::model::{Basis, Dtype, Format, Model, Operation, Work};
 use crate::peaks::Machine;
 use crate::predict::Target;
 use crate::profile::llama_bench::{Compared, compare};
 use crate::profile::measure::{Measured, NO_PRODUCT, measure};
+use crate::profile::stack::{self, Pass};
 use crate::profile::{self, Advice, By, Entry, Phase, Profile, Row, SOURCES, Total, Workload};
 
 /// Rows that a terminal shows when nobody says how many.
@@ -35,10 +36,12 @@ struct Profiled {
     schema: &'static str,
     model: Subject,
     device: Device,
-    workload: Workload,
+    workload: Asked,
     phase: Phase,
     decode: Option<Total>,
     prefill: Option<Total>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pass: Option<Pass>,
     operations: Vec<Entry>,
     rows: Vec<Row>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -55,6 +58,14 @@ struct Profiled {
     top: Option<usize>,
     #[serde(skip)]
     canvas: Canvas,
+}
+
+/// What the model is asked to do.
+#[derive(Clone, Copy, Serialize)]
+#[serde(untagged)]
+enum Asked {
+    Tokens(Workload),
+    Samples { batch: f64 },
 }
 
 #[derive(Serialize)]
@@ -82,7 +93,7 @@ struct Device {
 }
 
 /// What a requirement can name of the whole model, with the contract's words.
-const NUMBERS: [&str; 15] = [
+const NUMBERS: [&str; 16] = [
     "batch",
     "context",
     "prompt",
@@ -98,6 +109,7 @@ const NUMBERS: [&str; 15] = [
     "prefill_bytes",
     "time_to_first_token",
     "prefill_tokens_per_s",
+    "throughput",
 ];
 const TEXTS: [&str; 4] = ["device", "precision", "decode_bound", "prefill_bound"];
 /// What it can name of each measured operation.
@@ -116,6 +128,7 @@ pub fn run(args: &cli::Profile) -> Result<Exit, Failure> {
         return Err(Failure(format!("--require: {names} are known only with --measure")));
     }
     let precision = args.precision.as_deref().map(predict::precision).transpose()?;
+    let sizes = input::parse(&args.input)?;
     let ops = args.ops.as_deref().map(|text| pattern::parse("--ops", text)).transpose()?;
     let pictures = Pictures::open(&args.pictures)?;
     let change = args.change.as_deref().map(dtype).transpose()?;
@@ -129,8 +142,9 @@ pub fn run(args: &cli::Profile) -> Result<Exit, Failure> {
     if model.architecture.operations.is_empty() {
         return Err(Failure(format!("{}: no tensors, and no dimensions either", args.file.display())));
     }
+    let is_stack = stack::is_stack(&model);
+    refuse(args, is_stack)?;
     let mut warnings = model.warnings.clone();
-    let workload = workload(args, &model, &mut warnings);
     let machine = if args.on == "this" { Some(machine::this(&args.measuring)?) } else { None };
     let target = match &machine {
         Some(machine) => Target::measured(machine, precision)?,
@@ -145,16 +159,27 @@ pub fn run(args: &cli::Profile) -> Result<Exit, Failure> {
         cli::By::Layer => By::Layer,
         cli::By::Kind => By::Kind,
     };
-    let mut found = profile::profile(&model, &target, &workload, change)?;
+    let (asked, mut found) = if is_stack {
+        let batch = args.batch;
+        let find = |name: &str, operation: &Operation| input::find(&sizes, name, operation);
+        let found = stack::profile(&model, &target, batch, change, find)?;
+        check_sizes(&sizes, &found, &model, &mut warnings)?;
+        (Asked::Samples { batch }, found)
+    } else {
+        let workload = workload(args, &model, &mut warnings);
+        (Asked::Tokens(workload), profile::profile(&model, &target, &workload, change)?)
+    };
     warn(&found, &model, change, &mut warnings);
     if let Some(machine) = machine.filter(|_| args.measure) {
         run_kernels(args, ops.as_ref(), &model, &machine, &mut found.entries, &mut warnings)?;
     }
-    let llama_bench = match &args.llama_bench {
-        Some(path) => beside(path, args.any_model, &model, &target, &workload)?,
-        None => Vec::new(),
+    let llama_bench = match (&args.llama_bench, asked) {
+        (Some(path), Asked::Tokens(workload)) => beside(path, args.any_model, &model, &target, &workload)?,
+        _ => Vec::new(),
     };
-    let phase = if found.total(phase).is_none() && found.prefill.is_some() {
+    let phase = if is_stack {
+        Phase::Pass
+    } else if found.total(phase).is_none() && found.prefill.is_some() {
         warnings.push("the model makes no tokens one by one; the figures are those of a prompt".into());
         Phase::Prefill
     } else {
@@ -177,10 +202,11 @@ pub fn run(args: &cli::Profile) -> Result<Exit, Failure> {
             bandwidth_gb_s: target.bandwidth,
             source: target.source,
         },
-        workload,
+        workload: asked,
         phase,
         decode: found.decode,
         prefill: found.prefill,
+        pass: found.pass,
         operations: found.entries,
         rows,
         llama_bench,
@@ -218,6 +244,58 @@ fn workload(args: &cli::Profile, model: &Model, warnings: &mut Vec<String>) -> W
     Workload { batch: args.batch, context, prompt, cache_size: CACHE_SIZE }
 }
 
+/// Refuses what means nothing for this kind of model.
+fn refuse(args: &cli::Profile, is_stack: bool) -> Result<(), Failure> {
+    let tokens = "a stack of layers takes samples, not tokens";
+    let wrong = [
+        (is_stack && args.context.is_some(), "--context", tokens),
+        (is_stack && args.prompt.is_some(), "--prompt", tokens),
+        (is_stack && args.llama_bench.is_some(), "--llama-bench", tokens),
+        (
+            !is_stack && !args.input.is_empty(),
+            "--input",
+            "the model takes tokens, and is no stack of convolutions",
+        ),
+    ];
+    match wrong.iter().find(|(given, ..)| *given) {
+        Some((_, flag, reason)) => Err(Failure(format!("{flag}: {reason}"))),
+        None => Ok(()),
+    }
+}
+
+/// Refuses sizes that no convolution takes, and tells what is assumed or missing of the others.
+fn check_sizes(
+    sizes: &[input::Sized],
+    found: &Profile,
+    model: &Model,
+    warnings: &mut Vec<String>,
+) -> Result<(), Failure> {
+    let of = |entry: &Entry| model.architecture.operations.get(entry.operation);
+    let convolutions: Vec<(&Entry, &Operation)> = found
+        .entries
+        .iter()
+        .filter_map(|entry| Some((entry, of(entry)?)))
+        .filter(|(_, operation)| matches!(operation.work, Work::Convolution { .. }))
+        .collect();
+    let names: Vec<(&str, &Operation)> =
+        convolutions.iter().map(|(entry, operation)| (entry.name.as_str(), *operation)).collect();
+    input::check(sizes, &names)?;
+    if sizes.iter().any(|sized| sized.input.stride.is_none() || sized.input.padding.is_none()) {
+        warnings.push(
+            "convolutions: a stride of 1, a padding that keeps the size and one group of channels are assumed where --input does \
+             not say otherwise, and no pooling between them"
+                .into(),
+        );
+    }
+    if let Some((entry, operation)) = convolutions.iter().find(|(entry, _)| entry.pass.is_none()) {
+        let first = input::shape(&entry.name, operation);
+        warnings.push(format!(
+            "what convolutions cost depends on their input: give it with --input, here {first}"
+        ));
+    }
+    Ok(())
+}
+
 /// Measures the operations asked for.
 fn run_kernels(
     args: &cli::Profile,
@@ -250,10 +328,24 @@ fn run_kernels(
     if let Some(Entry { name, not_measured: Some(reason), .. }) = first {
         warnings.push(format!("{failed} operation(s) are not measured, the first {name}: {reason}"));
     }
+    let copied: Vec<&Entry> = entries
+        .iter()
+        .filter(|entry| entry.measured.as_ref().is_some_and(|measured| measured.copied))
+        .collect();
+    if let Some(first) = copied.first() {
+        let bytes: f64 = copied.iter().filter_map(|entry| Some(entry.step()?.weight_bytes)).sum();
+        warnings.push(format!(
+            "{} operation(s) ran from copies of their weights, {} MB, because the kernels can't take them from where they lie in \
+             the file, the first {}",
+            copied.len(),
+            figure(bytes / 1e6),
+            first.name
+        ));
+    }
     let weights: f64 = entries
         .iter()
         .filter(|entry| entry.measured.is_some())
-        .filter_map(|entry| Some(entry.decode?.weight_bytes))
+        .filter_map(|entry| Some(entry.step()?.weight_bytes))
         .sum();
     let cache = machine.caches.iter().map(|cache| cache.bytes).max().unwrap_or(0);
     if weights > 0.0 && weights < 2.0 * cache as f64 {
@@ -356,7 +448,7 @@ impl Profiled {
             subtitle: if measured.is_empty() {
                 format!("ceilings of {}, {}", self.phase_name(), self.device.source)
             } else {
-                format!("measured on one token, {}", self.device.source)
+                format!("measured on one {}, {}", self.unit(), self.device.source)
             },
             roofs: vec![roof],
             points: if measured.is_empty() { points.collect() } else { measured },
@@ -382,13 +474,16 @@ impl Profiled {
 
     /// The figures of the whole model, as a requirement names them.
     fn named(&self) -> BTreeMap<&'static str, Value> {
-        let Workload { batch, context, prompt, .. } = self.workload;
+        let (batch, context, prompt) = match self.workload {
+            Asked::Tokens(Workload { batch, context, prompt, .. }) => (batch, Some(context), Some(prompt)),
+            Asked::Samples { batch } => (batch, None, None),
+        };
         let (decode, prefill) = (self.decode, self.prefill);
         let of = |total: Option<Total>, figure: fn(&Total) -> f64| total.as_ref().map(figure);
         let numbers: [Option<f64>; NUMBERS.len()] = [
             Some(batch),
-            Some(context),
-            Some(prompt),
+            context,
+            prompt,
             of(decode, |total| total.flops),
             of(decode, |total| total.weight_bytes),
             of(decode, |total| total.activation_bytes),
@@ -401,6 +496,7 @@ impl Profiled {
             of(prefill, |total| total.bytes),
             of(prefill, |total| total.time_s),
             of(prefill, |total| total.tokens_per_s),
+            self.pass.map(|pass| pass.samples_per_s),
         ];
         let texts = [
             Some(self.device.name.as_str()),
@@ -417,6 +513,7 @@ impl Profiled {
         match self.phase {
             Phase::Decode => "decode",
             Phase::Prefill => "prefill",
+            Phase::Pass => "a pass",
         }
     }
 
@@ -456,6 +553,7 @@ impl Profiled {
         let title = match self.phase {
             Phase::Decode => "One step of decode",
             Phase::Prefill => "The prompt",
+            Phase::Pass => "One pass of the batch",
         };
         Table {
             title: title.into(),
@@ -478,12 +576,22 @@ impl Profiled {
             ]
         };
         let phases = [("decode", &self.decode), ("prefill", &self.prefill)];
-        let rows = phases.iter().filter_map(|(name, total)| Some(row(name, total.as_ref()?)));
-        Table {
-            title: "Ceilings".into(),
-            headings: headings.map(str::to_owned).to_vec(),
-            rows: rows.collect(),
+        let mut rows: Vec<Vec<String>> =
+            phases.iter().filter_map(|(name, total)| Some(row(name, total.as_ref()?))).collect();
+        let mut headings = headings.map(str::to_owned).to_vec();
+        if let (Some(pass), Some(speed)) = (&self.pass, headings.get_mut(1)) {
+            "samples_per_s".clone_into(speed);
+            rows.push(vec![
+                "pass".into(),
+                figure(pass.samples_per_s),
+                pass.bound.to_lowercase(),
+                figure(pass.time_s),
+                figure(pass.flops / 1e9),
+                figure(pass.bytes / 1e9),
+                figure(pass.intensity),
+            ]);
         }
+        Table { title: "Ceilings".into(), headings, rows }
     }
 
     /// What was measured, the longest first.
@@ -532,10 +640,18 @@ impl Profiled {
             "first_from",
         ];
         Some(Table {
-            title: "Measured on one token".into(),
+            title: format!("Measured on one {}", self.unit()),
             headings: headings.map(str::to_owned).to_vec(),
             rows: found.iter().map(row).collect(),
         })
+    }
+
+    /// What goes through the model.
+    fn unit(&self) -> &'static str {
+        match self.workload {
+            Asked::Tokens(_) => "token",
+            Asked::Samples { .. } => "sample",
+        }
     }
 
     /// All measured operations, one after the other.
@@ -544,9 +660,10 @@ impl Profiled {
         let (time, ideal) =
             found().fold((0.0, 0.0), |sum, each| (sum.0 + each.median_s, sum.1 + each.ideal_s));
         format!(
-            "{} measured products: {} ms a token, at least {} ms; {} of the ceiling\n",
+            "{} measured operations: {} ms a {}, at least {} ms; {} of the ceiling\n",
             found().count(),
             figure(time * 1e3),
+            self.unit(),
             figure(ideal * 1e3),
             percent(Some(ideal / time))
         )
@@ -605,7 +722,7 @@ fn measured_point(entry: &Entry) -> Option<Point> {
         intensity_flop_byte: Some(measured.gflop_s / measured.gb_s),
         performance_gflop_s: Some(measured.gflop_s),
         share: None,
-        bound: bound(entry.decode.map_or("", |cost| cost.bound)),
+        bound: bound(entry.step().map_or("", |cost| cost.bound)),
         details: vec![("utilization".into(), percent(Some(measured.utilization)))],
     })
 }
@@ -630,11 +747,18 @@ impl Report for Profiled {
         };
         let parameters = figure(model.parameters as f64);
         let device = &self.device;
-        let Workload { batch, context, prompt, .. } = self.workload;
+        let work = match self.workload {
+            Asked::Tokens(Workload { batch, context, prompt, .. }) => {
+                format!("batch {batch}, {context} tokens in the cache, a prompt of {prompt}")
+            }
+            Asked::Samples { batch } => {
+                format!("batch {batch}, inputs and outputs of {} bytes a number", stack::ACTIVATION)
+            }
+        };
         let head = format!(
             "{}: {} {}, {parameters} parameters{size}{types}\n\
              on {} ({}): {} GB/s, {} Gflop/s in {}\n\
-             batch {batch}, {context} tokens in the cache, a prompt of {prompt}\n",
+             {work}\n",
             model.file,
             model.format,
             model.architecture,
