@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::contract::Contract;
 use crate::library;
-use crate::report::{Mistake, Report, Severity};
+use crate::report::{Mistake, Report, Rule, Severity};
 use crate::source::{Text, shorten};
 use crate::version::{Requirement, Version};
 
@@ -43,10 +43,10 @@ impl Loader {
         for text in wanted {
             match self.one(id, text) {
                 Ok(Some(contract)) if found.iter().any(|known| known.metadata.id == contract.metadata.id) => {
-                    report.add(Mistake::error(
-                        text.span,
-                        format!("`{}` stands here twice", contract.metadata.id),
-                    ));
+                    report.add(
+                        Mistake::error(text.span, format!("`{}` stands here twice", contract.metadata.id))
+                            .rule(Rule::Dependency),
+                    );
                 }
                 Ok(contract) => found.extend(contract),
                 Err(mistake) => report.add(*mistake),
@@ -57,7 +57,7 @@ impl Loader {
     }
 
     fn one(&mut self, id: &str, text: &Text) -> Result<Option<Arc<Contract>>, Box<Mistake>> {
-        let mistake = |message: String| Box::new(Mistake::error(text.span, message));
+        let mistake = |message: String| Box::new(Mistake::error(text.span, message).rule(Rule::Dependency));
         let (name, requirement) = match text.value.trim().split_once(char::is_whitespace) {
             Some((name, requirement)) => (name, requirement.trim()),
             None => {

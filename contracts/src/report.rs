@@ -13,11 +13,95 @@ pub enum Severity {
     Warning,
 }
 
+/// What a mistake breaks: stable words for tools that sort, count or silence mistakes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Rule {
+    /// The file can be read, and is YAML in the part of YAML that contracts use.
+    File,
+    /// Every key is known, none is missing, every value has its shape.
+    Structure,
+    /// Names can stand in generated code, and no two are the same.
+    Name,
+    /// Units exist and agree.
+    Unit,
+    /// Domains hold values, and values stay inside them.
+    Domain,
+    /// Formulas parse and mean something.
+    Formula,
+    /// Every case of a classifier can be chosen, and one always is.
+    Classifier,
+    /// Profiles are complete and meet the rules of their table.
+    Profile,
+    /// The contracts that this one depends on are there and fit.
+    Dependency,
+    /// Obligations hold.
+    Obligation,
+    /// Everything that is declared is used.
+    Unused,
+}
+
+impl Rule {
+    /// All rules.
+    pub const ALL: [Rule; 11] = [
+        Rule::File,
+        Rule::Structure,
+        Rule::Name,
+        Rule::Unit,
+        Rule::Domain,
+        Rule::Formula,
+        Rule::Classifier,
+        Rule::Profile,
+        Rule::Dependency,
+        Rule::Obligation,
+        Rule::Unused,
+    ];
+
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Rule::File => "file",
+            Rule::Structure => "structure",
+            Rule::Name => "name",
+            Rule::Unit => "unit",
+            Rule::Domain => "domain",
+            Rule::Formula => "formula",
+            Rule::Classifier => "classifier",
+            Rule::Profile => "profile",
+            Rule::Dependency => "dependency",
+            Rule::Obligation => "obligation",
+            Rule::Unused => "unused",
+        }
+    }
+
+    /// What it asks for, in one sentence.
+    pub fn doc(self) -> &'static str {
+        match self {
+            Rule::File => {
+                "A contract is a file that can be read: one YAML document without anchors, aliases, tags and repeated keys."
+            }
+            Rule::Structure => "Every key is known, none is missing, and every value has its shape.",
+            Rule::Name => "Names can stand in generated code, and no two are the same.",
+            Rule::Unit => "Units exist, and both sides of a sum, comparison or equation have the same.",
+            Rule::Domain => "Domains hold values, defaults lie inside them, and no divisor can be zero.",
+            Rule::Formula => "Formulas parse, name what exists, and no equation uses itself.",
+            Rule::Classifier => "Every case of a classifier can be chosen, and one always is.",
+            Rule::Profile => "Profiles are complete and meet the rules of their table.",
+            Rule::Dependency => {
+                "The contracts that this one depends on are there, valid and of a version it allows."
+            }
+            Rule::Obligation => "Obligations are proven, or tested where the contract asks for no more.",
+            Rule::Unused => "Everything that is declared is used.",
+        }
+    }
+}
+
 /// One mistake and where it stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mistake {
     /// How bad it is.
     pub severity: Severity,
+    /// What it breaks.
+    pub rule: Rule,
     /// The place.
     pub span: Span,
     /// What is wrong, in one lower-case sentence.
@@ -31,10 +115,17 @@ pub struct Mistake {
 }
 
 impl Mistake {
-    /// A mistake that makes the contract unusable.
+    /// A mistake that makes the contract unusable; one of structure unless [`rule`](Mistake::rule) says otherwise.
     pub fn error(span: Span, message: impl Into<String>) -> Self {
         let (label, others, notes) = Default::default();
-        Mistake { severity: Severity::Error, span, message: message.into(), label, others, notes }
+        let (severity, rule) = (Severity::Error, Rule::Structure);
+        Mistake { severity, rule, span, message: message.into(), label, others, notes }
+    }
+
+    /// Says what it breaks.
+    pub fn rule(mut self, rule: Rule) -> Self {
+        self.rule = rule;
+        self
     }
 
     /// Something that is probably not meant.

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use granit_parser::{Event, Parser, ScalarStyle};
 
-use crate::report::{Mistake, Report};
+use crate::report::{Mistake, Report, Rule};
 
 /// The largest contract that is read. Large enough for ten thousand equations.
 pub const MAX_BYTES: u64 = 4 << 20;
@@ -266,7 +266,7 @@ impl Builder<'_> {
         match self.events(report) {
             Ok(root) => root,
             Err(mistake) => {
-                report.add(*mistake);
+                report.add(mistake.rule(Rule::File));
                 None
             }
         }
@@ -474,7 +474,8 @@ fn find_duplicates(root: &Node, report: &mut Report) {
                                 key.span,
                                 format!("the key `{}` stands twice", shorten(&key.value)),
                             )
-                            .and(first, "first here"),
+                            .and(first, "first here")
+                            .rule(Rule::File),
                         );
                     }
                     pending.push(value);

@@ -202,3 +202,39 @@ fn wrong_use_ends_with_two_and_help_with_zero() {
     assert_eq!(roofline(&["--help"]).status.code(), Some(0));
     assert_eq!(roofline(&["--version"]).status.code(), Some(0));
 }
+
+#[test]
+fn check_speaks_to_code_hosts_in_their_formats() {
+    let wrong = "../contracts/tests/rejected/many-mistakes.yaml";
+    let output = roofline(&["check", wrong, "roofline-model-v1", "--format", "github"]);
+    assert_eq!(output.status.code(), Some(2));
+    let first = format!(
+        "::error file={wrong},line=9,endLine=9,col=11,endColumn=14,title=unit::unknown unit `GBs`%0A"
+    );
+    assert!(out(&output).starts_with(&first), "{}", out(&output));
+    assert_eq!(out(&output).lines().count(), 4, "{}", out(&output));
+
+    let output = roofline(&["check", wrong, "no such file.yaml", "--format", "sarif"]);
+    assert_eq!(output.status.code(), Some(2));
+    let log: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(log["version"], "2.1.0");
+    let run = &log["runs"][0];
+    let results = run["results"].as_array().expect("results");
+    assert_eq!(results.len(), 5);
+    for result in results {
+        let index = result["ruleIndex"].as_u64().expect("every rule is described") as usize;
+        assert_eq!(run["tool"]["driver"]["rules"][index]["id"], result["ruleId"]);
+    }
+    let place = &results[0]["locations"][0]["physicalLocation"];
+    assert_eq!(place["artifactLocation"]["uri"], wrong);
+    assert_eq!(
+        place["region"],
+        serde_json::json!({"startLine": 9, "startColumn": 11, "endLine": 9, "endColumn": 14})
+    );
+    let place = &results[4]["locations"][0]["physicalLocation"];
+    assert_eq!(place["artifactLocation"]["uri"], "no%20such%20file.yaml");
+    assert!(place.get("region").is_none());
+
+    let output = roofline(&["check", "roofline-model-v1", "--format", "github"]);
+    assert_eq!((output.status.code(), out(&output).as_str()), (Some(0), ""));
+}

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::contract::{Case, Classifier, Contract, Equation, FieldKind, Operand};
 use crate::formula::{Formula, Kind, Statement};
-use crate::report::{Mistake, Report};
+use crate::report::{Mistake, Report, Rule};
 use crate::source::Span;
 
 use super::names::Names;
@@ -73,6 +73,7 @@ impl Draft {
                 let message = format!("`{name}` is in `{home}` and in `{other}`");
                 report.add(
                     Mistake::error(span, message)
+                        .rule(Rule::Name)
                         .note("depend on one of them only, or define the name in this contract"),
                 );
                 self.scope.insert(&name, Meaning::Wrong);
@@ -124,7 +125,11 @@ impl Draft {
                     let message = format!(
                         "`{root}` of `{home}` stands on `{item}` of that contract, but this one means something else by it"
                     );
-                    report.add(Mistake::error(*span, message).note("use another name for one of the two"));
+                    report.add(
+                        Mistake::error(*span, message)
+                            .rule(Rule::Name)
+                            .note("use another name for one of the two"),
+                    );
                     false
                 }
             }

@@ -23,7 +23,7 @@ use crate::formula::{Binary, Formula, FormulaError, Kind, Statement};
 use crate::graph::{Graph, Id, Op};
 use crate::load::Loader;
 use crate::prove::{Verdict, range};
-use crate::report::{Mistake, Report};
+use crate::report::{Mistake, Report, Rule};
 use crate::schema;
 use crate::source::{Node, Source, Span, Text, shorten};
 use crate::unit::Unit;
@@ -50,7 +50,7 @@ fn unit(text: &Text, report: &mut Report) -> Option<Unit> {
     match Unit::parse_text(text) {
         Ok(unit) => Some(unit),
         Err((span, error)) => {
-            report.add(Mistake::error(span, error.message).note(error.note));
+            report.add(Mistake::error(span, error.message).rule(Rule::Unit).note(error.note));
             None
         }
     }
@@ -60,14 +60,14 @@ fn domain(text: &Text, report: &mut Report) -> Option<Domain> {
     match Domain::parse_text(text) {
         Ok(domain) => Some(domain),
         Err((span, error)) => {
-            report.add(Mistake::error(span, error.message).note(DomainError::GRAMMAR));
+            report.add(Mistake::error(span, error.message).rule(Rule::Domain).note(DomainError::GRAMMAR));
             None
         }
     }
 }
 
 fn formula_mistake(error: FormulaError) -> Mistake {
-    let mistake = Mistake::error(error.span, error.message);
+    let mistake = Mistake::error(error.span, error.message).rule(Rule::Formula);
     if error.note.is_empty() { mistake } else { mistake.note(error.note) }
 }
 
@@ -203,7 +203,7 @@ impl Draft {
             {
                 if let Some(first) = ids.insert(&id.value, id.span) {
                     let message = format!("two obligations are called `{}`", id.value);
-                    report.add(Mistake::error(id.span, message).and(first, "first here"));
+                    report.add(Mistake::error(id.span, message).rule(Rule::Name).and(first, "first here"));
                 }
                 obligations.extend(obligation(id, &keys, report));
             }
@@ -271,10 +271,10 @@ impl Draft {
         let used: std::collections::BTreeSet<&str> = formulas.flat_map(Formula::names).collect();
         let own = self.quantities.iter().filter(|quantity| quantity.origin.is_none());
         for quantity in own.filter(|quantity| !used.contains(quantity.name.as_str())) {
-            report.add(Mistake::warning(
-                quantity.span,
-                format!("the quantity `{}` is never used", quantity.name),
-            ));
+            report.add(
+                Mistake::warning(quantity.span, format!("the quantity `{}` is never used", quantity.name))
+                    .rule(Rule::Unused),
+            );
         }
     }
 
@@ -337,6 +337,7 @@ impl Draft {
                         let message = format!("an equation uses itself: {}", names.join(" -> "));
                         report.add(
                             Mistake::error(self.equations[next].span, message)
+                                .rule(Rule::Formula)
                                 .note("break the cycle: one of them must not use the next"),
                         );
                     }
@@ -492,6 +493,7 @@ fn check_divisors(graph: &Graph, quantities: &[Quantity], divisors: &[(Id, Span)
             let (low, high) = (crate::formula::number(range.low), crate::formula::number(range.high));
             report.add(
                 Mistake::error(*span, "the divisor can be zero")
+                    .rule(Rule::Domain)
                     .label(format!("from {low} to {high} over the domains"))
                     .note("narrow the domains, or keep it away from zero with `max`"),
             );
@@ -545,7 +547,7 @@ fn quantity(key: &Text, node: &Node, report: &mut Report) -> Option<Quantity> {
         && !domain.contains(value)
     {
         let message = format!("the default {} is outside the domain {domain}", crate::formula::number(value));
-        report.add(Mistake::error(span, message));
+        report.add(Mistake::error(span, message).rule(Rule::Domain));
     }
     Some(Quantity {
         name: key.value.clone(),
@@ -573,6 +575,7 @@ fn equation(key: &Text, node: &Node, names: &mut Names, report: &mut Report) -> 
                 let message = format!("the measured value of a bound needs a name of its own, not `{left}`");
                 report.add(
                     Mistake::error(*span, message)
+                        .rule(Rule::Name)
                         .note("the equation's name is the ceiling; write `measured <= ...`"),
                 );
             }
@@ -586,6 +589,7 @@ fn equation(key: &Text, node: &Node, names: &mut Names, report: &mut Report) -> 
             );
             report.add(
                 Mistake::error(*span, message)
+                    .rule(Rule::Name)
                     .and(key.span, "the equation")
                     .note("use one name, or leave the left side out"),
             );
@@ -613,14 +617,17 @@ fn classifier(key: &Text, node: &Node, report: &mut Report) -> Option<Classifier
     let mut seen = Names::default();
     for (i, item) in items.iter().enumerate() {
         let Node::Map(pairs, span) = item else {
-            report.add(Mistake::error(item.span(), "a case is written `- Variant: condition`"));
+            report.add(
+                Mistake::error(item.span(), "a case is written `- Variant: condition`")
+                    .rule(Rule::Classifier),
+            );
             continue;
         };
         let [(variant, condition)] = pairs.as_slice() else {
-            report.add(Mistake::error(
-                *span,
-                "a case is one variant with its condition, `- Variant: condition`",
-            ));
+            report.add(
+                Mistake::error(*span, "a case is one variant with its condition, `- Variant: condition`")
+                    .rule(Rule::Classifier),
+            );
             continue;
         };
         if !names::check(variant, Style::Camel, "a case", report) {
@@ -635,6 +642,7 @@ fn classifier(key: &Text, node: &Node, report: &mut Report) -> Option<Classifier
             if !last {
                 report.add(
                     Mistake::error(text.span, "`otherwise` stands before the last case")
+                        .rule(Rule::Classifier)
                         .label("the cases after it can never be chosen"),
                 );
             }
@@ -644,6 +652,7 @@ fn classifier(key: &Text, node: &Node, report: &mut Report) -> Option<Classifier
         if last {
             report.add(
                 Mistake::error(text.span, format!("the last case of {what} is not `otherwise`"))
+                    .rule(Rule::Classifier)
                     .note("without it some values would have no class; write `- Variant: otherwise`"),
             );
         }
@@ -653,6 +662,7 @@ fn classifier(key: &Text, node: &Node, report: &mut Report) -> Option<Classifier
             None if starts_with_comparison => {
                 report.add(
                     Mistake::error(text.span, "a case that starts with a comparison needs to know of what")
+                        .rule(Rule::Classifier)
                         .note("add `of: name` to the classifier, or write the whole condition"),
                 );
                 continue;
@@ -665,7 +675,8 @@ fn classifier(key: &Text, node: &Node, report: &mut Report) -> Option<Classifier
         }
     }
     if items.len() < 2 {
-        report.add(Mistake::error(key.span, format!("{what} needs at least two cases")));
+        let message = format!("{what} needs at least two cases");
+        report.add(Mistake::error(key.span, message).rule(Rule::Classifier));
     }
     Some(ClassifierDraft { name: key.value.clone(), cases, doc, origin: None, span: key.span })
 }
@@ -677,6 +688,7 @@ fn check_reachable(graph: &Graph, id: Id, before: &[Case], variant: &str, span: 
         if implies(graph, id, condition.id) {
             report.add(
                 Mistake::error(span, format!("the case `{variant}` can never be chosen"))
+                    .rule(Rule::Classifier)
                     .and(earlier.span, "this case holds whenever it does"),
             );
             return;
@@ -791,6 +803,7 @@ fn check_shape(obligation: &ObligationDraft, report: &mut Report) {
                 obligation.formula.top().span,
                 format!("an obligation of type `{kind}` is {shape}"),
             )
+            .rule(Rule::Obligation)
             .note("change `type` or the formula"),
         );
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::formula::RESERVED;
-use crate::report::{Mistake, Report};
+use crate::report::{Mistake, Report, Rule};
 use crate::source::{Span, Text, shorten};
 
 /// The longest name.
@@ -87,7 +87,7 @@ pub fn check(name: &Text, style: Style, what: &str, report: &mut Report) -> bool
     } else {
         return true;
     };
-    report.add(mistake);
+    report.add(mistake.rule(Rule::Name));
     false
 }
 
@@ -120,10 +120,10 @@ impl Names {
         if taken.contains(&name) {
             let message =
                 format!("{what} would be called `{name}`, which every generated module has already");
-            report.add(Mistake::error(span, message).note("choose another name"));
+            report.add(Mistake::error(span, message).rule(Rule::Name).note("choose another name"));
         } else if let Some((first, other)) = self.seen.get(name) {
             let message = format!("{what} would be called `{name}`, and so would {other}");
-            report.add(Mistake::error(span, message).and(*first, "first here"));
+            report.add(Mistake::error(span, message).rule(Rule::Name).and(*first, "first here"));
         } else {
             self.seen.insert(name.to_owned(), (span, what.to_owned()));
             return true;

@@ -1,7 +1,7 @@
 //! Taking a YAML tree apart by the tables of [`schema`](crate::schema): every unknown, missing or wrongly
 //! shaped key is reported at its place.
 
-use crate::report::{Mistake, Report};
+use crate::report::{Mistake, Report, Rule};
 use crate::schema::{Key, Shape};
 use crate::source::{Node, Span, Text, shorten};
 use crate::suggest;
@@ -198,7 +198,7 @@ pub fn number(text: &Text, wanted: Unit, report: &mut Report) -> Option<f64> {
     match Unit::parse(unit_text) {
         Err(wrong) => {
             let span = text.at(start + wrong.range.start..start + wrong.range.end);
-            report.add(Mistake::error(span, wrong.message).note(wrong.note));
+            report.add(Mistake::error(span, wrong.message).rule(Rule::Unit).note(wrong.note));
             None
         }
         Ok(unit) if unit == wanted => Some(parsed),
@@ -218,12 +218,13 @@ pub fn number(text: &Text, wanted: Unit, report: &mut Report) -> Option<f64> {
 
 /// The mistake of a unit that is not the one wanted: scale errors name the factor, others both units.
 pub fn unit_mistake(span: Span, found: Unit, wanted: Unit, what: &str) -> Mistake {
-    if found.same_dimension(wanted) {
+    let mistake = if found.same_dimension(wanted) {
         let (off, fix) = found.missing_factor(wanted);
         Mistake::error(span, format!("{what} is in {found}, not in {wanted}: off by {off}: {fix}"))
             .label(format!("this is in {found}"))
     } else {
         Mistake::error(span, format!("{what} has the unit {found}, not {wanted}"))
             .label(format!("this has the unit {found}"))
-    }
+    };
+    mistake.rule(Rule::Unit)
 }

@@ -3,7 +3,7 @@
 use crate::condition::holds;
 use crate::contract::{Entry, Field, FieldKind, Quantity, Table, Value};
 use crate::formula::Formula;
-use crate::report::{Mistake, Report};
+use crate::report::{Mistake, Report, Rule as Breaks};
 use crate::schema;
 use crate::source::{Node, Span, Text, shorten};
 use crate::suggest;
@@ -121,7 +121,10 @@ fn entry(
             None if keys.node(&field.name).is_some() => None,
             None if field.optional => Some(Value::Absent),
             None => {
-                report.add(Mistake::error(name.span, format!("{what} has no `{}`", field.name)));
+                report.add(
+                    Mistake::error(name.span, format!("{what} has no `{}`", field.name))
+                        .rule(Breaks::Profile),
+                );
                 None
             }
             Some(text) => value(field, text, report),
@@ -133,6 +136,7 @@ fn entry(
     if let Some(date) = as_of.filter(|date| !is_date(&date.value)) {
         report.add(
             Mistake::error(date.span, format!("`{}` is not a date", shorten(&date.value)))
+                .rule(Breaks::Profile)
                 .note("write the day the figures were taken as `2024-12-31`"),
         );
     }
@@ -144,13 +148,17 @@ fn entry(
             match (broken, allowed.iter().find(|(id, _)| *id == rule.id)) {
                 (true, None) => report.add(
                     Mistake::error(name.span, format!("{what} breaks the rule `{}`: {}", rule.id, rule.doc))
+                        .rule(Breaks::Profile)
                         .label(format!("not true here: {}", rule.check))
                         .and(rule.span, "the rule"),
                 ),
-                (false, Some((_, span))) => report.add(Mistake::warning(
-                    *span,
-                    format!("{what} meets the rule `{}` and needs no exception", rule.id),
-                )),
+                (false, Some((_, span))) => report.add(
+                    Mistake::warning(
+                        *span,
+                        format!("{what} meets the rule `{}` and needs no exception", rule.id),
+                    )
+                    .rule(Breaks::Unused),
+                ),
                 _ => {}
             }
         }
@@ -171,7 +179,7 @@ fn value(field: &Field, text: &Text, report: &mut Report) -> Option<Value> {
             let number = reader::number(text, *unit, report)?;
             if !domain.contains(number) {
                 let message = format!("`{}` is {} here, outside its domain {domain}", field.name, text.value);
-                report.add(Mistake::error(text.span, message));
+                report.add(Mistake::error(text.span, message).rule(Breaks::Domain));
                 return None;
             }
             Some(Value::Number(number))
@@ -185,7 +193,7 @@ fn value(field: &Field, text: &Text, report: &mut Report) -> Option<Value> {
                 if let Some(near) = suggest::closest(&text.value, one_of.iter().map(String::as_str)) {
                     mistake = mistake.label(format!("did you mean `{near}`?"));
                 }
-                report.add(mistake.note(format!("allowed: {}", one_of.join(", "))));
+                report.add(mistake.rule(Breaks::Profile).note(format!("allowed: {}", one_of.join(", "))));
                 return None;
             }
             Some(Value::Text(text.value.clone()))
@@ -224,9 +232,12 @@ fn allowed<'a>(keys: &Fields<'a>, rules: &[Rule], report: &mut Report) -> Vec<(&
         } else {
             let known: Vec<&str> = rules.iter().map(|rule| rule.id.as_str()).collect();
             report.add(
-                Mistake::error(id.span, format!("the table has no rule `{}`", shorten(&id.value))).note(
-                    format!("its rules: {}", if known.is_empty() { "none".into() } else { known.join(", ") }),
-                ),
+                Mistake::error(id.span, format!("the table has no rule `{}`", shorten(&id.value)))
+                    .rule(Breaks::Profile)
+                    .note(format!(
+                        "its rules: {}",
+                        if known.is_empty() { "none".into() } else { known.join(", ") }
+                    )),
             );
         }
     }
@@ -258,6 +269,7 @@ fn rules(keys: &Fields<'_>, fields: &[Field], report: &mut Report) -> Vec<Rule> 
         if let Some(first) = found.iter().find(|rule| rule.id == id.value) {
             report.add(
                 Mistake::error(id.span, format!("two rules are called `{}`", id.value))
+                    .rule(Breaks::Name)
                     .and(first.span, "first here"),
             );
         }

@@ -3,12 +3,17 @@
 use crate::contract::Operand;
 use crate::domain::Domain;
 use crate::formula::{Binary, Formula, Function, Kind, Node};
-use crate::report::{Mistake, Report};
+use crate::report::{Mistake, Report, Rule};
 use crate::source::{Span, shorten};
 use crate::suggest;
 use crate::unit::Unit;
 
 use super::reader::unit_mistake;
+
+/// A mistake in what a formula means.
+fn wrong(span: Span, message: impl Into<String>) -> Mistake {
+    Mistake::error(span, message).rule(Rule::Formula)
+}
 
 /// What a (part of a) formula is.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -77,7 +82,7 @@ impl Scope {
 
     fn unknown(&self, name: &str, span: Span, report: &Report) -> Mistake {
         let known = self.names.keys().map(String::as_str);
-        let mistake = Mistake::error(span, format!("unknown name `{}`", shorten(name)));
+        let mistake = wrong(span, format!("unknown name `{}`", shorten(name)));
         if report.is_full() {
             return mistake;
         }
@@ -118,7 +123,7 @@ pub fn check_number(formula: &Formula, wanted: Unit, what: &str, scope: &Scope, 
     match check(formula, Place::Equation, scope, report) {
         Type::Number(found) if found != wanted => report.add(unit_mistake(span, found, wanted, what)),
         Type::Number(_) | Type::Zero | Type::Unknown => {}
-        other => report.add(Mistake::error(span, format!("{what} must be a number, not {}", other.what()))),
+        other => report.add(wrong(span, format!("{what} must be a number, not {}", other.what()))),
     }
 }
 
@@ -127,7 +132,7 @@ pub fn check_condition(formula: &Formula, place: Place, what: &str, scope: &Scop
     match check(formula, place, scope, report) {
         Type::Truth | Type::Unknown => {}
         other => report.add(
-            Mistake::error(formula.top().span, format!("{what} must be a condition, not {}", other.what()))
+            wrong(formula.top().span, format!("{what} must be a condition, not {}", other.what()))
                 .note("compare: `a < b`, `a <= b`, `a == b`"),
         ),
     }
@@ -189,7 +194,7 @@ impl Checker<'_> {
     }
 
     fn misplaced(&mut self, span: Span, what: &str, allowed: &str) -> Type {
-        self.report.add(Mistake::error(span, format!("{what} stands only in {allowed}")));
+        self.report.add(wrong(span, format!("{what} stands only in {allowed}")));
         Type::Unknown
     }
 
@@ -199,7 +204,7 @@ impl Checker<'_> {
         if is_ratio && value != unit.conversion() {
             let right = crate::formula::number(unit.conversion());
             self.report.add(
-                Mistake::error(
+                wrong(
                     span,
                     format!("wrong conversion: 1 = {right} [{text}], not {}", crate::formula::number(value)),
                 )
@@ -217,15 +222,14 @@ impl Checker<'_> {
             Some(Meaning::Classifier(variants)) => {
                 let first = variants.first().map_or("", String::as_str);
                 self.report.add(
-                    Mistake::error(span, format!("`{name}` is a classifier, not a number")).note(format!(
+                    wrong(span, format!("`{name}` is a classifier, not a number")).note(format!(
                         "ask it with `{name} is {first}`, in a recommendation or an obligation"
                     )),
                 );
                 Type::Unknown
             }
             Some(Meaning::Table) => {
-                self.report
-                    .add(Mistake::error(span, format!("`{name}` is a profile table and has no value here")));
+                self.report.add(wrong(span, format!("`{name}` is a profile table and has no value here")));
                 Type::Unknown
             }
             Some(Meaning::Wrong) => Type::Unknown,
@@ -239,10 +243,8 @@ impl Checker<'_> {
     fn number(&mut self, id: usize) -> Type {
         match self.types[id] {
             found @ (Type::Truth | Type::Text) => {
-                self.report.add(Mistake::error(
-                    self.span(id),
-                    format!("a number should stand here, not {}", found.what()),
-                ));
+                self.report
+                    .add(wrong(self.span(id), format!("a number should stand here, not {}", found.what())));
                 Type::Unknown
             }
             found => found,
@@ -253,7 +255,7 @@ impl Checker<'_> {
         let found = self.types[id];
         if !matches!(found, Type::Truth | Type::Unknown) {
             self.report.add(
-                Mistake::error(self.span(id), format!("a condition should stand here, not {}", found.what()))
+                wrong(self.span(id), format!("a condition should stand here, not {}", found.what()))
                     .note("compare: `a < b`, `a <= b`, `a == b`"),
             );
         }
@@ -267,16 +269,16 @@ impl Checker<'_> {
             (Type::Number(x), Type::Number(y)) => {
                 let mut mistake = if x.same_dimension(y) {
                     let (off, fix) = y.missing_factor(x);
-                    Mistake::error(
+                    wrong(
                         self.span(right),
                         format!("{what} differ in scale, {x} and {y}: off by {off}: {fix}"),
                     )
                 } else {
-                    Mistake::error(self.span(right), format!("{what} have different units, {x} and {y}"))
+                    wrong(self.span(right), format!("{what} have different units, {x} and {y}"))
                 };
                 mistake =
                     mistake.label(format!("this is in {y}")).and(self.span(left), format!("this is in {x}"));
-                self.report.add(mistake);
+                self.report.add(mistake.rule(Rule::Unit));
                 Type::Unknown
             }
             _ => Type::Unknown,
@@ -334,7 +336,7 @@ impl Checker<'_> {
                 && !one_of.contains(quoted)
             {
                 self.report.add(
-                    Mistake::error(self.span(text), format!("`{name}` is never \"{}\"", shorten(quoted)))
+                    wrong(self.span(text), format!("`{name}` is never \"{}\"", shorten(quoted)))
                         .note(format!("allowed: {}", one_of.join(", "))),
                 );
             }
@@ -344,14 +346,14 @@ impl Checker<'_> {
     fn divisor(&mut self, id: usize) {
         match &self.formula.nodes[id].kind {
             Kind::Number { value, .. } if *value == 0.0 => {
-                self.report.add(Mistake::error(self.span(id), "division by zero"));
+                self.report.add(wrong(self.span(id), "division by zero"));
             }
             Kind::Name(name) => {
                 if let Some(Meaning::Value(_, _, Some(domain))) = self.scope.get(name)
                     && domain.contains(0.0)
                 {
                     self.report.add(
-                        Mistake::error(
+                        wrong(
                             self.span(id),
                             format!("division by `{name}`, whose domain {domain} contains zero"),
                         )
@@ -389,8 +391,7 @@ impl Checker<'_> {
             Function::Finite => self.misplaced(span, "`finite`", "an obligation"),
             Function::Given if self.place == Place::Rule => {
                 if !matches!(self.formula.nodes[first].kind, Kind::Name(_)) {
-                    self.report
-                        .add(Mistake::error(self.span(first), "`given` asks for a field of the table"));
+                    self.report.add(wrong(self.span(first), "`given` asks for a field of the table"));
                 }
                 Type::Truth
             }
@@ -403,11 +404,8 @@ impl Checker<'_> {
             && unit != Unit::ONE
         {
             self.report.add(
-                Mistake::error(
-                    self.span(base),
-                    format!("the base of `pow` must be a plain number, not in {unit}"),
-                )
-                .note("a unit has a fixed power only: write `x ^ 2`"),
+                wrong(self.span(base), format!("the base of `pow` must be a plain number, not in {unit}"))
+                    .note("a unit has a fixed power only: write `x ^ 2`"),
             );
         }
         self.number(exponent);
@@ -422,7 +420,7 @@ impl Checker<'_> {
             .is_some_and(|domain| domain.integer && domain.low >= 0.0 && domain.high <= crate::eval::MAX_POW);
         if !fits {
             self.report.add(
-                Mistake::error(
+                wrong(
                     self.span(exponent),
                     "the exponent of `pow` must be a quantity with an integer domain from 0 to 65536",
                 )
@@ -440,7 +438,7 @@ impl Checker<'_> {
             Some(Meaning::Classifier(variants)) => {
                 if !variants.iter().any(|known| known == variant) {
                     let mut mistake =
-                        Mistake::error(variant_span, format!("`{name}` has no case `{}`", shorten(variant)));
+                        wrong(variant_span, format!("`{name}` has no case `{}`", shorten(variant)));
                     if let Some(near) = suggest::closest(variant, variants.iter().map(String::as_str)) {
                         mistake = mistake.label(format!("did you mean `{near}`?"));
                     }
@@ -448,7 +446,7 @@ impl Checker<'_> {
                 }
             }
             Some(Meaning::Wrong) => {}
-            Some(_) => self.report.add(Mistake::error(span, format!("`{name}` is not a classifier"))),
+            Some(_) => self.report.add(wrong(span, format!("`{name}` is not a classifier"))),
             None => self.unknown(name, span),
         }
         Type::Truth
@@ -459,7 +457,7 @@ impl Checker<'_> {
             Some(Meaning::Value(Operand::Quantity(_), unit, _)) => return Some(*unit),
             Some(Meaning::Wrong) => {}
             Some(_) => self.report.add(
-                Mistake::error(span, format!("`{name}` is not a quantity"))
+                wrong(span, format!("`{name}` is not a quantity"))
                     .note("only inputs vary; name a quantity of this contract"),
             ),
             None => self.unknown(name, span),
@@ -473,7 +471,7 @@ impl Checker<'_> {
         }
         for (i, (quantity, at, by)) in replaced.iter().enumerate() {
             if replaced[..i].iter().any(|(before, ..)| before == quantity) {
-                self.report.add(Mistake::error(*at, format!("`{quantity}` is replaced twice")));
+                self.report.add(wrong(*at, format!("`{quantity}` is replaced twice")));
             }
             let wanted = self.quantity(quantity, *at);
             if let (Some(wanted), Type::Number(found)) = (wanted, self.number(*by))
@@ -491,7 +489,7 @@ impl Checker<'_> {
             Some(Meaning::Value(Operand::Equation(_), unit, _)) => Type::Number(*unit),
             Some(Meaning::Wrong) => Type::Unknown,
             Some(_) => {
-                self.report.add(Mistake::error(span, format!("`{name}` is not an equation")));
+                self.report.add(wrong(span, format!("`{name}` is not an equation")));
                 Type::Unknown
             }
             None => {

@@ -31,7 +31,7 @@ pub use falsify::POINTS;
 use crate::contract::{Claim, Contract, Obligation};
 use crate::domain::Domain;
 use crate::graph::Id;
-use crate::report::Mistake;
+use crate::report::{Mistake, Rule};
 use range::Range;
 use structure::{Leaf, Structure};
 
@@ -190,7 +190,7 @@ pub fn mistake(contract: &Contract, obligation: &Obligation, proof: &Proof) -> O
     if !obligation.if_fails.is_empty() {
         mistake = mistake.note(format!("what it would mean: {}", obligation.if_fails));
     }
-    Some(mistake)
+    Some(mistake.rule(Rule::Obligation))
 }
 
 fn leaf(name: &str, domain: &Domain) -> Leaf<f64> {

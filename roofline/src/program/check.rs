@@ -1,11 +1,30 @@
 //! `roofline check`: every mistake of every contract, at its place.
 
 use roofline_contracts::Compiled;
-use roofline_contracts::report::Severity;
+use roofline_contracts::report::{Rule, Severity};
 use serde::Serialize;
 
-use super::output::{self, Report, Table};
+use super::annotation::{self, Annotation, Region};
+use super::output::{self, Format, Report, Table};
 use super::{Exit, Failure, cli, contract};
+
+/// The formats of every command, and those that code hosts show beside the line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum CheckFormat {
+    /// For people at a terminal.
+    #[default]
+    Text,
+    /// One JSON document with a `schema` field.
+    Json,
+    /// Comma-separated values of the main table.
+    Csv,
+    /// GitHub-flavoured Markdown.
+    Md,
+    /// SARIF 2.1.0, for code scanning and editors.
+    Sarif,
+    /// Workflow commands that GitHub shows beside the line.
+    Github,
+}
 
 /// What was found.
 #[derive(Debug, Serialize)]
@@ -39,8 +58,12 @@ struct Summary {
 #[derive(Debug, Serialize)]
 struct Mistake {
     severity: &'static str,
+    /// The word of the rule that it breaks.
+    rule: &'static str,
     line: usize,
     column: usize,
+    end_line: usize,
+    end_column: usize,
     message: String,
     notes: Vec<String>,
     #[serde(skip)]
@@ -57,8 +80,11 @@ pub fn run(args: &cli::Check) -> Result<Exit, Failure> {
             Err(Failure(message)) => {
                 let mistake = Mistake {
                     severity: "error",
+                    rule: Rule::File.word(),
                     line: 0,
                     column: 0,
+                    end_line: 0,
+                    end_column: 0,
                     rendered: message.clone(),
                     message,
                     notes: vec![],
@@ -68,19 +94,44 @@ pub fn run(args: &cli::Check) -> Result<Exit, Failure> {
         })
         .collect();
     let all_valid = files.iter().all(|file| file.valid);
-    output::print(&Checked { schema: "roofline.check/1", files }, args.format)?;
+    let checked = Checked { schema: "roofline.check/1", files };
+    match args.format {
+        CheckFormat::Text => output::print(&checked, Format::Text)?,
+        CheckFormat::Json => output::print(&checked, Format::Json)?,
+        CheckFormat::Csv => output::print(&checked, Format::Csv)?,
+        CheckFormat::Md => output::print(&checked, Format::Md)?,
+        CheckFormat::Github => {
+            let commands: String = checked.annotations().iter().map(annotation::github).collect();
+            output::write(commands.as_bytes())?;
+        }
+        CheckFormat::Sarif => {
+            let log =
+                annotation::sarif(&Rule::ALL.map(|rule| (rule.word(), rule.doc())), &checked.annotations());
+            output::write((serde_json::to_string_pretty(&log)? + "\n").as_bytes())?;
+        }
+    }
     Ok(if all_valid { Exit::Fine } else { Exit::BadInput })
 }
 
 fn file(name: &str, compiled: &Compiled) -> File {
     let mistakes = compiled.mistakes.iter().map(|mistake| {
         let (line, column) = compiled.source.position(mistake.span.start);
+        let (end_line, end_column) = compiled.source.position(mistake.span.end.max(mistake.span.start));
         let severity = match mistake.severity {
             Severity::Error => "error",
             Severity::Warning => "warning",
         };
-        let (message, notes) = (mistake.message.clone(), mistake.notes.clone());
-        Mistake { severity, line, column, message, notes, rendered: mistake.render(&compiled.source) }
+        Mistake {
+            severity,
+            rule: mistake.rule.word(),
+            line,
+            column,
+            end_line,
+            end_column,
+            message: mistake.message.clone(),
+            notes: mistake.notes.clone(),
+            rendered: mistake.render(&compiled.source),
+        }
     });
     let summary = compiled.contract.as_ref().map(|contract| Summary {
         id: contract.metadata.id.clone(),
@@ -93,6 +144,27 @@ fn file(name: &str, compiled: &Compiled) -> File {
         obligations: contract.obligations.len(),
     });
     File { file: name.to_owned(), valid: summary.is_some(), summary, mistakes: mistakes.collect() }
+}
+
+impl Checked {
+    fn annotations(&self) -> Vec<Annotation<'_>> {
+        let pairs =
+            self.files.iter().flat_map(|file| file.mistakes.iter().map(move |mistake| (file, mistake)));
+        pairs
+            .map(|(file, mistake)| {
+                let Mistake { line, column, end_line, end_column, .. } = *mistake;
+                let region = Region { line, column, end_line, end_column };
+                let notes: String = mistake.notes.iter().map(|note| format!("\n{note}")).collect();
+                Annotation {
+                    level: mistake.severity,
+                    rule: mistake.rule,
+                    file: &file.file,
+                    region: (line > 0).then_some(region),
+                    message: mistake.message.clone() + &notes,
+                }
+            })
+            .collect()
+    }
 }
 
 impl Report for Checked {

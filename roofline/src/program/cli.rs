@@ -72,7 +72,7 @@ pub struct Check {
     pub contracts: Vec<String>,
     /// How to print the result.
     #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
+    pub format: super::check::CheckFormat,
 }
 
 /// Arguments of `prove`.

@@ -1,5 +1,6 @@
 //! The command line: one file per command, definitions in `cli`, shared output in `output`.
 
+mod annotation;
 mod bench;
 mod check;
 mod cli;
