@@ -161,7 +161,7 @@ impl Target {
         })
     }
 
-    /// A measured machine, all its threads; in FP32 unless INT8 is asked for. Its memory and power are not known.
+    /// A measured machine, all its threads; in FP32 unless INT8 is asked for. Its power is not known.
     pub fn measured(machine: &Machine, precision: Option<Precision>) -> Result<Target, NoPeak> {
         let precision = precision.unwrap_or(Precision::Fp32);
         let compute = match precision {
@@ -177,7 +177,7 @@ impl Target {
             precision: precision.name(),
             compute,
             bandwidth: machine.all.read_gb_s,
-            capacity: None,
+            capacity: machine.memory_bytes.map(|bytes| bytes as f64 / 1e9),
             tdp: None,
             overhead: None,
             source: format!("measured, {}, {} thread(s)", machine.cpu, machine.all.threads),

@@ -45,6 +45,9 @@ pub struct Machine {
     pub threads: usize,
     /// The data caches, the nearest first; empty when the system does not tell.
     pub caches: Vec<Cache>,
+    /// Bytes of memory that the machine has, or its container may take; none when the system does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_bytes: Option<usize>,
     /// Measured in a hurry.
     pub quick: bool,
     /// Bytes of the buffers beyond the caches.
@@ -296,7 +299,10 @@ impl Machine {
         let path = directory.map(|directory| store::path(&directory, &key));
         if let Some(path) = path.as_ref().filter(|_| !options.refresh) {
             match store::load(path, &key) {
-                store::Lookup::Found(machine) => return Ok(*machine),
+                // Memory is asked for, not measured: it may have changed since.
+                store::Lookup::Found(machine) => {
+                    return Ok(Machine { memory_bytes: system.memory, ..*machine });
+                }
                 store::Lookup::Absent => {}
                 store::Lookup::Damaged(reason) => {
                     notes.push(format!("the saved measurement {} was replaced: {reason}", path.display()));
@@ -313,6 +319,20 @@ impl Machine {
             }
         }
         Ok(machine)
+    }
+
+    /// This machine as it was measured before with these options, or as [`SAVED`] names it; never measures, never writes.
+    pub fn remembered(options: &Options) -> Result<Option<Machine>, PeaksError> {
+        if let Some(path) = env::var_os(SAVED) {
+            return Machine::saved(Path::new(&path)).map(Some);
+        }
+        let system = system::System::detect();
+        let (key, _) = key(options, &system)?;
+        let found = directory().map(|directory| store::load(&store::path(&directory, &key), &key));
+        Ok(match found {
+            Some(store::Lookup::Found(machine)) => Some(Machine { memory_bytes: system.memory, ..*machine }),
+            _ => None,
+        })
     }
 
     /// A machine from a JSON file.
@@ -431,6 +451,7 @@ fn measure(
         isa: key.isa,
         threads: key.threads,
         caches: system.caches.clone(),
+        memory_bytes: system.memory,
         quick: key.quick,
         size: key.size,
         single,

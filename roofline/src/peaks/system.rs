@@ -27,6 +27,8 @@ pub(super) struct System {
     pub cpus: Vec<usize>,
     /// How many threads can run at once: fewer than `cpus` under a quota.
     pub parallelism: usize,
+    /// What there is in all.
+    pub memory: Option<usize>,
     pub free_memory: Option<usize>,
     pub huge_pages: bool,
     /// The clock the system tells, in GHz.
@@ -44,6 +46,7 @@ impl System {
             caches: caches(&Path::new("/sys/devices/system/cpu").join(format!("cpu{first}/cache"))),
             parallelism: thread::available_parallelism().map_or(1, usize::from),
             cpus,
+            memory: memory(),
             free_memory: free_memory(),
             huge_pages: fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled")
                 .is_ok_and(|modes| !modes.contains("[never]")),
@@ -138,18 +141,30 @@ fn cpu_list(text: &str) -> Vec<usize> {
         .collect()
 }
 
+/// A line of `/proc/meminfo`, in bytes.
+fn memory_info(name: &str) -> Option<usize> {
+    let info = fs::read_to_string("/proc/meminfo").ok()?;
+    let line = info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+    Some(line.split_whitespace().next()?.parse::<usize>().ok()? << 10)
+}
+
+/// A number of the container's memory controller; none without a limit.
+fn container(name: &str) -> Option<usize> {
+    fs::read_to_string(Path::new("/sys/fs/cgroup").join(name)).ok()?.trim().parse().ok()
+}
+
+/// What there is, the container's limit included.
+fn memory() -> Option<usize> {
+    let physical = || ask("hw.memsize")?.parse().ok();
+    [memory_info("MemTotal"), container("memory.max")].into_iter().flatten().min().or_else(physical)
+}
+
 /// What is free, the container's limit included.
 fn free_memory() -> Option<usize> {
-    let info = fs::read_to_string("/proc/meminfo").ok();
-    let available = info.as_deref().and_then(|info| {
-        let line = info.lines().find(|line| line.starts_with("MemAvailable:"))?;
-        Some(line.split_whitespace().nth(1)?.parse::<usize>().ok()? << 10)
-    });
-    let number = |path: &str| fs::read_to_string(path).ok()?.trim().parse::<usize>().ok();
-    let limit = number("/sys/fs/cgroup/memory.max");
-    let left = limit.map(|limit| limit.saturating_sub(number("/sys/fs/cgroup/memory.current").unwrap_or(0)));
+    let left =
+        container("memory.max").map(|limit| limit.saturating_sub(container("memory.current").unwrap_or(0)));
     let physical = || ask("hw.memsize")?.parse::<usize>().ok().map(|bytes| bytes / 2);
-    [available, left].into_iter().flatten().min().or_else(physical)
+    [memory_info("MemAvailable"), left].into_iter().flatten().min().or_else(physical)
 }
 
 fn clock_ghz(cpu: usize) -> Option<f64> {

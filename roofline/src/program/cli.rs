@@ -8,12 +8,31 @@ use super::output::Format;
 
 /// How fast can this model go on this machine, what holds it back, and how far is the code from that
 /// ceiling?
+///
+/// Without a command: measures this machine quickly, draws its roofline and places two well-known models on it; keeps nothing.
 #[derive(Debug, Parser)]
-#[command(name = "roofline", version, about, arg_required_else_help = true)]
+#[command(name = "roofline", version, about, args_conflicts_with_subcommands = true)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
-    pub command: Command,
+    pub command: Option<Command>,
+    /// What to do without a command.
+    #[command(flatten)]
+    pub first: First,
+}
+
+/// Arguments of the first run, which needs none.
+#[derive(Debug, Args)]
+pub struct First {
+    /// Buffers beyond the caches.
+    #[arg(long, hide = true, value_name = "BYTES", value_parser = size)]
+    pub size: Option<usize>,
+    /// How to print the result.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+    /// Where else to draw.
+    #[command(flatten)]
+    pub pictures: Pictures,
 }
 
 /// What the program can do; one file in this directory each.

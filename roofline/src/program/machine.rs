@@ -82,7 +82,8 @@ fn subtitle(machine: &Machine) -> String {
     parts.chain([format!("buffers {}", size(machine.size))]).collect::<Vec<_>>().join(", ")
 }
 
-fn threads(count: usize) -> String {
+/// A number of threads, in words.
+pub fn threads(count: usize) -> String {
     if count == 1 { "1 thread".to_owned() } else { format!("{count} threads") }
 }
 

@@ -10,6 +10,7 @@ mod contracts;
 mod devices;
 mod eval;
 mod expand;
+mod first;
 mod input;
 mod kani_result;
 mod ledger;
@@ -74,7 +75,8 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 }
 
 fn dispatch(cli: cli::Cli) -> Result<Exit, Failure> {
-    match cli.command {
+    let Some(command) = cli.command else { return first::run(&cli.first) };
+    match command {
         cli::Command::Check(args) => check::run(&args),
         cli::Command::Prove(args) => prove::run(&args),
         cli::Command::Expand(args) => expand::run(&args),

@@ -63,6 +63,25 @@ pub fn write(bytes: &[u8]) -> Result<(), Failure> {
     }
 }
 
+/// The text in lines of no more than so many columns, broken between words; a longer word stands alone.
+pub fn wrap(text: &str, columns: usize) -> String {
+    let mut out = String::new();
+    let mut used = 0;
+    for word in text.split_whitespace() {
+        let width = word.chars().count();
+        if used > 0 && used + 1 + width > columns {
+            out.push('\n');
+            used = 0;
+        } else if used > 0 {
+            out.push(' ');
+            used += 1;
+        }
+        out += word;
+        used += width;
+    }
+    out + "\n"
+}
+
 impl Table {
     /// The table with aligned columns for a terminal.
     pub fn text(&self) -> String {

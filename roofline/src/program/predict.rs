@@ -668,7 +668,8 @@ fn rate(value: f64) -> String {
     format!("{} tok/s", figure(value))
 }
 
-fn because(bound: &str) -> String {
+/// What holds it back, in words.
+pub fn because(bound: &str) -> String {
     match bound {
         _ if bound == DecodeBound::Memory.name() => "held back by memory".into(),
         _ if bound == DecodeBound::Compute.name() => "held back by arithmetic".into(),
