@@ -3,11 +3,9 @@
 //! Every rounded operation is monotone in each operand, with the direction that the other operand's sign gives,
 //! so directions compose along the graph; rounding can make a value stand still but never turn it around.
 
-use std::collections::HashMap;
-
 use super::number::Number;
 use super::range::Range;
-use crate::graph::{Graph, Id, Op};
+use crate::graph::{Graph, Id, IdMap, Op};
 
 /// How a node moves; weak, so `Still` is both rising and falling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +58,7 @@ impl Direction {
 /// The directions found so far, by node and quantity.
 #[derive(Default)]
 pub(super) struct Directions {
-    known: HashMap<(Id, usize), Direction>,
+    known: IdMap<(Id, usize), Direction>,
 }
 
 impl Directions {

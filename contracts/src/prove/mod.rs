@@ -22,7 +22,6 @@ pub mod smt;
 mod soundness;
 mod structure;
 
-use std::collections::HashMap;
 use std::fmt;
 
 pub use counterexample::{Counterexample, Input};
@@ -30,7 +29,7 @@ pub use falsify::POINTS;
 
 use crate::contract::{Claim, Contract, Obligation};
 use crate::domain::Domain;
-use crate::graph::Id;
+use crate::graph::{Id, IdMap};
 use crate::report::{Mistake, Rule};
 use range::Range;
 use structure::{Leaf, Structure};
@@ -202,8 +201,8 @@ fn leaves(contract: &Contract) -> Vec<Leaf<f64>> {
     contract.quantities.iter().map(|quantity| leaf(&quantity.name, &quantity.domain)).collect()
 }
 
-fn names(contract: &Contract) -> HashMap<Id, String> {
-    let mut names = HashMap::new();
+fn names(contract: &Contract) -> IdMap<Id, String> {
+    let mut names = IdMap::default();
     for equation in &contract.equations {
         names.entry(equation.expression.id).or_insert_with(|| equation.name.clone());
     }

@@ -4,7 +4,7 @@
 //! them enter as any value of the range that is proven for them. The cut is taken only where the structural prover
 //! still proves the claim, so a property is never weaker than it looks, and never false.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::structure::{Structure, cone};
 use crate::check::lower::Lowering;
@@ -215,7 +215,7 @@ impl<'a> Planner<'a> {
             return Err("it compares two rounded results, which no model checker decides");
         }
         let leaves = values.iter().map(|(name, domain)| super::leaf(name, domain)).collect();
-        if Structure::new(&graph, leaves, HashMap::new()).always(claim, &[]).is_none() {
+        if Structure::new(&graph, leaves, Default::default()).always(claim, &[]).is_none() {
             return Err("the claim needs more equations than a model checker can take at once");
         }
         let cover = self.cover(&values, &equations, &graph, &parts);

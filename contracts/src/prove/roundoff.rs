@@ -4,12 +4,12 @@
 //! One rounding to a normal number multiplies by some 1 + d with |d| <= u; sums never lose bits below the normal
 //! numbers; operations on whole numbers below 2^53 and scalings by powers of two lose nothing.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::number::Number;
 use super::range::Range;
-use crate::graph::{Graph, Id, Op};
+use crate::graph::{Graph, Id, IdMap, Op};
 
 /// The most monomials, and factors in a monomial, that are followed.
 const MAX_TERMS: usize = 16;
@@ -93,7 +93,7 @@ impl Interval {
 /// The forms found so far.
 #[derive(Default)]
 pub(super) struct Forms {
-    known: HashMap<Id, Option<Rc<Form>>>,
+    known: IdMap<Id, Option<Rc<Form>>>,
 }
 
 /// What the forms of a graph are built from.

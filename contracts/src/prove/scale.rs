@@ -3,11 +3,9 @@
 //! Scaling by a power of two commutes with rounding as long as no result leaves the normal numbers. The
 //! smallest normal number itself is excluded: a result that rounds up to it from below lost bits there that its scaled twin kept.
 
-use std::collections::HashMap;
-
 use super::number::Number;
 use super::range::Range;
-use crate::graph::{Graph, Id, Op};
+use crate::graph::{Graph, Id, IdMap, Op};
 
 /// How deep two expressions are compared.
 const MAX_DEPTH: usize = 64;
@@ -15,7 +13,7 @@ const MAX_DEPTH: usize = 64;
 /// The ratios found so far.
 #[derive(Default)]
 pub(super) struct Scales {
-    known: HashMap<(Id, Id), Option<i32>>,
+    known: IdMap<(Id, Id), Option<i32>>,
 }
 
 /// `k` where the value is `2^k`.
@@ -26,7 +24,7 @@ fn exponent(value: f64) -> Option<i32> {
 }
 
 struct Search<'a, F> {
-    known: &'a mut HashMap<(Id, Id), Option<i32>>,
+    known: &'a mut IdMap<(Id, Id), Option<i32>>,
     graph: &'a Graph,
     ranges: &'a [Range<F>],
 }

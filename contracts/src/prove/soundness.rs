@@ -1,6 +1,6 @@
 //! The prover checked by brute force: the same rules on tiny floats, where every point of a domain can be tried.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use super::number::{Number, pow};
 use super::range::Range;
@@ -74,7 +74,7 @@ impl<F: Number> World<F> {
                 whole,
             })
             .collect();
-        Structure::new(&self.graph, leaves, HashMap::new())
+        Structure::new(&self.graph, leaves, Default::default())
     }
 
     /// Calls `check` with the values of all nodes at every point; stops when it says false.

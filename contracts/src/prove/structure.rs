@@ -1,6 +1,6 @@
 //! Everything the structural prover knows of a graph: ranges once for all nodes, the rest when it is asked for.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 use super::direction::{Direction, Directions};
 use super::number::Number;
@@ -8,7 +8,7 @@ use super::order::Order;
 use super::range::{self, Range};
 use super::roundoff::{Basis, Forms};
 use super::scale::Scales;
-use crate::graph::{Graph, Id, Op};
+use crate::graph::{Graph, Id, IdMap, Op};
 
 /// How deep an expression without a name is printed.
 const SHOWN_DEPTH: usize = 4;
@@ -27,7 +27,7 @@ pub(super) struct Leaf<F> {
 pub(super) struct Structure<'g, F> {
     pub graph: &'g Graph,
     leaves: Vec<Leaf<F>>,
-    names: HashMap<Id, String>,
+    names: IdMap<Id, String>,
     ranges: Vec<Range<F>>,
     whole: Vec<bool>,
     directions: Directions,
@@ -36,7 +36,7 @@ pub(super) struct Structure<'g, F> {
 }
 
 impl<'g, F: Number> Structure<'g, F> {
-    pub fn new(graph: &'g Graph, leaves: Vec<Leaf<F>>, names: HashMap<Id, String>) -> Self {
+    pub fn new(graph: &'g Graph, leaves: Vec<Leaf<F>>, names: IdMap<Id, String>) -> Self {
         let domains: Vec<Range<F>> = leaves.iter().map(|leaf| leaf.range).collect();
         let ranges = range::all(graph, &domains);
         let mut whole: Vec<bool> = Vec::with_capacity(graph.ops().len());
