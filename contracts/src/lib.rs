@@ -22,6 +22,7 @@ pub mod version;
 use std::path::{Path, PathBuf};
 
 use contract::Contract;
+use library::Find;
 use load::Loader;
 use prove::Proof;
 use report::{Mistake, Report, Severity};
@@ -74,7 +75,8 @@ pub fn compile(source: Source) -> Compiled {
 
 /// The same for a contract of this directory: what it depends on is first looked for there.
 pub fn compile_in(source: Source, directory: Option<&Path>) -> Compiled {
-    let mut loader = Loader::new(directory);
+    let find = |file: &str| library::find(file, directory);
+    let mut loader = Loader::new(&find);
     loader.proves = true;
     let compiled = compile_with(source, &mut loader);
     Compiled { files: loader.files, ..compiled }
@@ -82,12 +84,17 @@ pub fn compile_in(source: Source, directory: Option<&Path>) -> Compiled {
 
 /// The first half of [`compile_in`]: everything but the proofs.
 pub fn check_in(source: Source, directory: Option<&Path>) -> Compiled {
-    let mut loader = Loader::new(directory);
+    check_from(source, &|file| library::find(file, directory))
+}
+
+/// The same for a contract whose dependencies are found by `find`.
+pub fn check_from(source: Source, find: Find<'_>) -> Compiled {
+    let mut loader = Loader::new(find);
     let compiled = compile_with(source, &mut loader);
     Compiled { files: loader.files, ..compiled }
 }
 
-fn compile_with(source: Source, loader: &mut Loader) -> Compiled {
+fn compile_with(source: Source, loader: &mut Loader<'_>) -> Compiled {
     let mut report = Report::new();
     let contract = check::check(source.clone(), loader, &mut report).filter(|_| !report.has_errors());
     let mistakes = report.finish();

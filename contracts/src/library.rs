@@ -25,6 +25,9 @@ pub struct Found {
     pub path: Option<PathBuf>,
 }
 
+/// Finds the file of a contract by its name: [`find`] in a directory, or wherever else contracts are kept.
+pub type Find<'a> = &'a dyn Fn(&str) -> Result<Found, ReadError>;
+
 /// The built-in contract of this file name, with or without `.yaml`.
 pub fn built_in(name: &str) -> Option<Source> {
     let (file, text) =

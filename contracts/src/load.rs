@@ -1,11 +1,12 @@
 //! Finding and compiling the contracts that a contract depends on, each once.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::contract::Contract;
-use crate::library;
+use crate::library::Find;
 use crate::report::{Mistake, Report, Rule, Severity};
 use crate::source::{Text, shorten};
 use crate::version::{Requirement, Version};
@@ -14,9 +15,8 @@ use crate::version::{Requirement, Version};
 const MAX_DEPTH: usize = 16;
 
 /// Compiles dependencies and remembers them.
-#[derive(Debug, Default)]
-pub struct Loader {
-    directory: Option<PathBuf>,
+pub struct Loader<'a> {
+    find: Find<'a>,
     /// The contracts that are being compiled, from the outermost to the innermost.
     open: Vec<String>,
     /// None for one with mistakes, which have been reported.
@@ -29,11 +29,17 @@ pub struct Loader {
     pub files: Vec<PathBuf>,
 }
 
-impl Loader {
-    /// Looks for contracts in this directory, in its `contracts` directory and among the built-in ones; without a
-    /// directory only among the built-in ones.
-    pub fn new(directory: Option<&Path>) -> Self {
-        Loader { directory: directory.map(Path::to_owned), ..Loader::default() }
+impl fmt::Debug for Loader<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Loader").field("open", &self.open).field("files", &self.files).finish_non_exhaustive()
+    }
+}
+
+impl<'a> Loader<'a> {
+    /// Looks for contracts where `find` does.
+    pub fn new(find: Find<'a>) -> Self {
+        let (open, files, known, asked) = (Vec::new(), Vec::new(), BTreeMap::new(), BTreeMap::new());
+        Loader { find, open, known, asked, proves: false, files }
     }
 
     /// The contracts that `depends_on` of the contract `id` asks for. Mistakes go to the report.
@@ -103,8 +109,7 @@ impl Loader {
         mistake: &impl Fn(String) -> Box<Mistake>,
     ) -> Result<Arc<Contract>, Box<Mistake>> {
         let file = format!("{name}.yaml");
-        let found =
-            library::find(&file, self.directory.as_deref()).map_err(|error| mistake(error.to_string()))?;
+        let found = (self.find)(&file).map_err(|error| mistake(error.to_string()))?;
         self.files.extend(found.path);
         let compiled = crate::compile_with(found.source, self);
         match &compiled.contract {

@@ -6,7 +6,45 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Version([u32; 3]);
 
+/// What a change asks of the version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Step {
+    /// Nothing that is computed or promised has changed.
+    Patch,
+    /// Something was added.
+    Minor,
+    /// Something that others rely on has changed.
+    Major,
+}
+
+impl Step {
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Step::Patch => "patch",
+            Step::Minor => "minor",
+            Step::Major => "major",
+        }
+    }
+}
+
 impl Version {
+    /// The lowest version that announces a change of this kind. Before 1.0 a minor version breaks what the one before it
+    /// promised, and a patch may add.
+    pub fn raised(self, step: Step) -> Version {
+        let [major, minor, patch] = self.0;
+        Version(match (step, major) {
+            (Step::Major, 1..) => [major.saturating_add(1), 0, 0],
+            (Step::Major, 0) | (Step::Minor, 1..) => [major, minor.saturating_add(1), 0],
+            (Step::Minor, 0) | (Step::Patch, _) => [major, minor, patch.saturating_add(1)],
+        })
+    }
+
+    /// The step from this version to a later one; none if it is not later.
+    pub fn step_to(self, later: Version) -> Option<Step> {
+        [Step::Major, Step::Minor, Step::Patch].into_iter().find(|step| later >= self.raised(*step))
+    }
+
     /// Parses `1.2.3`.
     pub fn parse(text: &str) -> Option<Version> {
         let core = text.split_once(['-', '+']).map_or(text, |(core, _)| core);
@@ -98,6 +136,21 @@ mod tests {
             assert!(inside.iter().all(|version| allows(text, version)), "{text}");
             assert!(!outside.iter().any(|version| allows(text, version)), "{text}");
         }
+    }
+
+    #[test]
+    fn a_step_raises_the_number_that_announces_it() {
+        let raised = |text: &str, step| Version::parse(text).unwrap().raised(step).to_string();
+        assert_eq!(raised("1.2.3", Step::Major), "2.0.0");
+        assert_eq!(raised("1.2.3", Step::Minor), "1.3.0");
+        assert_eq!(raised("1.2.3", Step::Patch), "1.2.4");
+        assert_eq!(raised("0.2.3", Step::Major), "0.3.0");
+        assert_eq!(raised("0.2.3", Step::Minor), "0.2.4");
+        let version = |text| Version::parse(text).unwrap();
+        assert_eq!(version("1.2.3").step_to(version("1.4.0")), Some(Step::Minor));
+        assert_eq!(version("0.2.3").step_to(version("0.3.0")), Some(Step::Major));
+        assert_eq!(version("1.2.3").step_to(version("1.2.3")), None);
+        assert_eq!(version("1.2.3").step_to(version("1.2.2")), None);
     }
 
     #[test]

@@ -19,9 +19,7 @@ use std::fmt;
 
 use crate::contracts::hardware::devices::Devices;
 use crate::contracts::quantization::{self, formats::Formats};
-use crate::contracts::transformer::{
-    self, Feasibility, Inputs, OutOfDomain, Outputs, latent_mixing, latent_width, layer_mixing, layer_width,
-};
+use crate::contracts::transformer::{self, Feasibility, Inputs, OutOfDomain, Outputs};
 use crate::model::{Attention, Head, Hyper, Operation, Role, Work};
 use crate::peaks::Machine;
 
@@ -197,9 +195,43 @@ impl fmt::Display for Unsupported {
 
 impl std::error::Error for Unsupported {}
 
+/// The contract's formulas for the attention of one layer: those that were compiled, or those of another version.
+pub(crate) trait LayerFormulas {
+    fn layer_width(&self, kv_heads: f64, key_length: f64, value_length: f64) -> f64;
+    fn latent_width(&self, latent_rank: f64, rope_length: f64) -> f64;
+    fn layer_mixing(&self, heads: f64, key_length: f64, value_length: f64) -> f64;
+    fn latent_mixing(&self, heads: f64, latent_rank: f64, rope_length: f64) -> f64;
+}
+
+/// The formulas that the macro generated.
+struct Compiled;
+
+impl LayerFormulas for Compiled {
+    fn layer_width(&self, kv_heads: f64, key_length: f64, value_length: f64) -> f64 {
+        transformer::layer_width(kv_heads, key_length, value_length)
+    }
+
+    fn latent_width(&self, latent_rank: f64, rope_length: f64) -> f64 {
+        transformer::latent_width(latent_rank, rope_length)
+    }
+
+    fn layer_mixing(&self, heads: f64, key_length: f64, value_length: f64) -> f64 {
+        transformer::layer_mixing(heads, key_length, value_length)
+    }
+
+    fn latent_mixing(&self, heads: f64, latent_rank: f64, rope_length: f64) -> f64 {
+        transformer::latent_mixing(heads, latent_rank, rope_length)
+    }
+}
+
 /// The contract's inputs for a model: one sequence of one token, weights in 16 bits, and a machine of 1 GB/s and
 /// 1 Gflop/s, to be replaced by the caller and by [`predict`].
 pub fn inputs(hyper: &Hyper) -> Result<Inputs, Unsupported> {
+    inputs_by(hyper, &Compiled)
+}
+
+/// The same with these formulas for a layer.
+pub(crate) fn inputs_by(hyper: &Hyper, formulas: &impl LayerFormulas) -> Result<Inputs, Unsupported> {
     if matches!(hyper.head, Head::Pooler | Head::None) {
         return Err(Unsupported(format!("{} is an encoder and makes no tokens", hyper.architecture)));
     }
@@ -219,7 +251,7 @@ pub fn inputs(hyper: &Hyper) -> Result<Inputs, Unsupported> {
             let what = if operation.role == Role::Attention { "windows" } else { "numbers of experts" };
             return Err(Unsupported(format!("layers with different {what} are not part of the model")));
         }
-        add(&mut inputs, &operation, tied);
+        add_by(&mut inputs, &operation, tied, formulas);
     }
     Ok(inputs)
 }
@@ -227,6 +259,10 @@ pub fn inputs(hyper: &Hyper) -> Result<Inputs, Unsupported> {
 /// Adds what one operation brings along. A tied table is read as a whole by the head, which has no parameters of its own
 /// then.
 pub(crate) fn add(inputs: &mut Inputs, operation: &Operation, tied: bool) {
+    add_by(inputs, operation, tied, &Compiled);
+}
+
+fn add_by(inputs: &mut Inputs, operation: &Operation, tied: bool, formulas: &impl LayerFormulas) {
     let parameters = operation.parameters as f64;
     match operation.work {
         Work::Lookup { .. } if operation.role == Role::Embedding && tied => {}
@@ -239,7 +275,7 @@ pub(crate) fn add(inputs: &mut Inputs, operation: &Operation, tied: bool) {
             (inputs.experts, inputs.experts_used) = (count as f64, used as f64);
         }
         Work::Attention(attention) => {
-            mix(inputs, &attention);
+            mix(inputs, &attention, formulas);
             if let Some(tokens) = attention.window {
                 inputs.window = tokens as f64;
             }
@@ -256,16 +292,16 @@ pub fn dense(params: f64) -> Inputs {
 }
 
 /// Adds a layer's attention.
-fn mix(inputs: &mut Inputs, attention: &Attention) {
+fn mix(inputs: &mut Inputs, attention: &Attention, formulas: &impl LayerFormulas) {
     let Attention { heads, kv_heads, key_length, value_length, .. } = *attention;
     let (heads, kv_heads) = (heads as f64, kv_heads as f64);
     let (key, value) = (key_length as f64, value_length as f64);
-    let expanded = layer_mixing(heads, key, value);
+    let expanded = formulas.layer_mixing(heads, key, value);
     let (width, mixing) = match attention.latent {
-        None => (layer_width(kv_heads, key, value), expanded),
+        None => (formulas.layer_width(kv_heads, key, value), expanded),
         Some(latent) => {
             let (rank, rope) = (latent.rank as f64, latent.rope_length as f64);
-            (latent_width(rank, rope), latent_mixing(heads, rank, rope))
+            (formulas.latent_width(rank, rope), formulas.latent_mixing(heads, rank, rope))
         }
     };
     if attention.window.is_some() {

@@ -35,7 +35,7 @@ use reader::Fields;
 use types::{Meaning, Place, Scope};
 
 /// Checks a contract. Without errors in the report, the result is there.
-pub(crate) fn check(source: Source, loader: &mut Loader, report: &mut Report) -> Option<Contract> {
+pub(crate) fn check(source: Source, loader: &mut Loader<'_>, report: &mut Report) -> Option<Contract> {
     let tree = source.tree(report)?;
     let draft = Draft::read(&source, &tree, loader, report)?;
     draft.check_types(report);
@@ -131,7 +131,7 @@ fn section<'a>(fields: &Fields<'a>, name: &str, report: &mut Report) -> &'a [(Te
 }
 
 impl Draft {
-    fn read(source: &Source, tree: &Node, loader: &mut Loader, report: &mut Report) -> Option<Draft> {
+    fn read(source: &Source, tree: &Node, loader: &mut Loader<'_>, report: &mut Report) -> Option<Draft> {
         let start = Span { start: 0, end: source.text.lines().next().map_or(0, str::len) };
         let top = Fields::read(tree, start, "the contract", schema::CONTRACT, &[], report)?;
         let (metadata, wanted) = metadata(source, &top, report);

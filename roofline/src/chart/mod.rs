@@ -10,7 +10,7 @@ pub(crate) mod number;
 #[cfg(test)]
 mod sample;
 mod scale;
-mod text;
+pub(crate) mod text;
 
 pub use scale::Log;
 

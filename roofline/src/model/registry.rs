@@ -12,14 +12,36 @@ pub use crate::contracts::models::models::{ALL as KNOWN, Models as Known, by_nam
 impl Hyper {
     /// The dimensions of a known model.
     pub fn of_known(known: &Known) -> Result<Hyper, Fault> {
-        let hyper = config::hyper(&configuration(known))?;
+        Hyper::of_fields(known.model_type, known.embeddings == "tied", fields(known))
+    }
+
+    /// The dimensions of a model from the columns of the table, by name.
+    pub(crate) fn of_fields<'a>(
+        model_type: &str,
+        tied: bool,
+        numbers: impl IntoIterator<Item = (&'a str, f64)>,
+    ) -> Result<Hyper, Fault> {
+        let mut map = Map::new();
+        for (name, value) in numbers {
+            // The table's domains keep every number a whole one below 2^53.
+            let value = Value::from(value as u64);
+            // Each family has its own name for the number of experts and reads only that.
+            let names: &[&str] = match name {
+                "experts" => &["num_local_experts", "num_experts", "n_routed_experts"],
+                _ => &[name],
+            };
+            map.extend(names.iter().map(|name| ((*name).to_owned(), value.clone())));
+        }
+        map.insert("model_type".into(), model_type.into());
+        map.insert("tie_word_embeddings".into(), tied.into());
+        let hyper = config::hyper(&map)?;
         hyper
             .ok_or_else(|| Fault::field("model_type", "is not a family that the reader of config.json knows"))
     }
 }
 
-/// The `config.json` of a known model.
-fn configuration(known: &Models) -> Map<String, Value> {
+/// The columns of a known model that have a value.
+fn fields(known: &Models) -> impl Iterator<Item = (&'static str, f64)> {
     let numbers = [
         ("hidden_size", Some(known.hidden_size)),
         ("num_hidden_layers", Some(known.num_hidden_layers)),
@@ -30,10 +52,7 @@ fn configuration(known: &Models) -> Map<String, Value> {
         ("vocab_size", Some(known.vocab_size)),
         ("max_position_embeddings", Some(known.max_position_embeddings)),
         ("sliding_window", known.sliding_window),
-        // Each family has its own name for the number of experts and reads only that.
-        ("num_local_experts", known.experts),
-        ("num_experts", known.experts),
-        ("n_routed_experts", known.experts),
+        ("experts", known.experts),
         ("num_experts_per_tok", known.num_experts_per_tok),
         ("moe_intermediate_size", known.moe_intermediate_size),
         ("n_shared_experts", known.n_shared_experts),
@@ -44,12 +63,7 @@ fn configuration(known: &Models) -> Map<String, Value> {
         ("qk_rope_head_dim", known.qk_rope_head_dim),
         ("v_head_dim", known.v_head_dim),
     ];
-    // The table's domains keep every number a whole one below 2^53.
-    let whole = |(name, value): (&str, Option<f64>)| Some((name.to_owned(), Value::from(value? as u64)));
-    let mut map: Map<String, Value> = numbers.into_iter().filter_map(whole).collect();
-    map.insert("model_type".into(), known.model_type.into());
-    map.insert("tie_word_embeddings".into(), (known.embeddings == "tied").into());
-    map
+    numbers.into_iter().filter_map(|(name, value)| Some((name, value?)))
 }
 
 #[cfg(test)]

@@ -46,6 +46,8 @@ pub enum Command {
     Expand(Expand),
     /// Compute everything a contract says at one point.
     Eval(Eval),
+    /// Say what a change of a contract means: what is different, the version it demands, its effect on predictions.
+    Diff(Diff),
     /// List the contracts that ship with the program, or show one.
     Contracts(Contracts),
     /// Measure this machine and draw its roofline.
@@ -143,6 +145,23 @@ pub struct Eval {
     /// Set the quantities that this profile has, such as `devices.h100_sxm`.
     #[arg(long, value_name = "TABLE.ENTRY")]
     pub profile: Option<String>,
+    /// How to print the result.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+/// Arguments of `diff`.
+#[derive(Debug, Args)]
+pub struct Diff {
+    /// OLD and NEW, as files or names of built-in contracts; with --git the paths to look at, everything by default.
+    #[arg(value_name = "CONTRACT")]
+    pub contracts: Vec<String>,
+    /// Compare every contract of this repository with its version of this revision.
+    #[arg(long, value_name = "REVISION", allow_hyphen_values = true)]
+    pub git: Option<String>,
+    /// Show this many of the predictions that change; JSON has all.
+    #[arg(long, value_name = "NUMBER", default_value_t = 10)]
+    pub top: usize,
     /// How to print the result.
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,

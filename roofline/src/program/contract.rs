@@ -1,10 +1,10 @@
 //! Opening a contract by path or built-in name, as every command that takes one does.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use roofline_contracts::contract::Contract;
 use roofline_contracts::report::Severity;
-use roofline_contracts::{Compiled, compile_in, library};
+use roofline_contracts::{Compiled, check_in, compile_in, library};
 
 use super::Failure;
 
@@ -21,11 +21,20 @@ pub fn open(name: &str) -> Result<Contract, Failure> {
     for warning in compiled.rendered(Severity::Warning) {
         eprintln!("{warning}");
     }
-    match &compiled.contract {
-        Some(contract) => Ok(contract.clone()),
-        None => {
-            let errors: Vec<String> = compiled.rendered(Severity::Error).collect();
-            Err(Failure(format!("{name} is not a valid contract\n\n{}", errors.join("\n\n"))))
-        }
-    }
+    valid(name, compiled)
+}
+
+/// The contract, checked but not proven, and the directory it stands in.
+pub fn checked(name: &str) -> Result<(Contract, Option<PathBuf>), Failure> {
+    let found = library::find(name, Some(Path::new(".")))?;
+    let directory = found.path.as_deref().and_then(Path::parent).map(Path::to_owned);
+    let contract = valid(name, check_in(found.source, directory.as_deref()))?;
+    Ok((contract, directory))
+}
+
+/// The contract, or its mistakes.
+pub fn valid(name: &str, compiled: Compiled) -> Result<Contract, Failure> {
+    let errors: Vec<String> = compiled.rendered(Severity::Error).collect();
+    let mistakes = || Failure(format!("{name} is not a valid contract\n\n{}", errors.join("\n\n")));
+    compiled.contract.ok_or_else(mistakes)
 }

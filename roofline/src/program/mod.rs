@@ -8,6 +8,7 @@ mod completions;
 mod contract;
 mod contracts;
 mod devices;
+mod diff;
 mod eval;
 mod expand;
 mod first;
@@ -81,6 +82,7 @@ fn dispatch(cli: cli::Cli) -> Result<Exit, Failure> {
         cli::Command::Prove(args) => prove::run(&args),
         cli::Command::Expand(args) => expand::run(&args),
         cli::Command::Eval(args) => eval::run(&args),
+        cli::Command::Diff(args) => diff::run(&args),
         cli::Command::Contracts(args) => contracts::run(&args),
         cli::Command::Bench(args) => bench::run(&args),
         cli::Command::Machine(args) => machine::run(&args),

@@ -38,6 +38,10 @@ pub trait Report: Serialize {
     fn text(&self) -> String;
     /// The tables behind it; the first is the main one, which CSV prints.
     fn tables(&self) -> Vec<Table>;
+    /// The Markdown; the tables unless a command has something better to say there.
+    fn markdown(&self) -> String {
+        self.tables().iter().map(Table::markdown).collect::<Vec<_>>().join("\n")
+    }
 }
 
 /// The report in the format asked for, ending in a newline.
@@ -46,7 +50,7 @@ pub fn render(report: &impl Report, format: Format) -> Result<String, Failure> {
         Format::Text => report.text(),
         Format::Json => serde_json::to_string_pretty(report)? + "\n",
         Format::Csv => report.tables().first().map(Table::csv).unwrap_or_default(),
-        Format::Md => report.tables().iter().map(Table::markdown).collect::<Vec<_>>().join("\n"),
+        Format::Md => report.markdown(),
     })
 }
 

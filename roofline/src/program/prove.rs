@@ -1,21 +1,19 @@
 //! `roofline prove`: what is known of every obligation, by which layer, and what lets it down.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use roofline_contracts::contract::{Contract, Obligation};
 use roofline_contracts::prove::mutant::{Fate, mutants};
 use roofline_contracts::prove::property::property;
 use roofline_contracts::prove::range::{Range, ranges};
 use roofline_contracts::prove::{self, Counterexample, Proof, Verdict};
-use roofline_contracts::report::Severity;
-use roofline_contracts::{check_in, library};
 use serde::Serialize;
 
 use super::kani_result::KaniRun;
 use super::ledger::{Entry, Known, Ledger};
 use super::output::{self, Report, Table};
 use super::solver::{Answer, Solver};
-use super::{Exit, Failure, cli};
+use super::{Exit, Failure, cli, contract};
 
 /// What is known.
 #[derive(Debug, Serialize)]
@@ -111,7 +109,7 @@ pub fn run(args: &cli::Prove) -> Result<Exit, Failure> {
     let mut failed = false;
     let mut contracts = Vec::new();
     for name in &args.contracts {
-        let (contract, directory) = open(name)?;
+        let (contract, directory) = contract::checked(name)?;
         let session = Session {
             contract: &contract,
             ranges: ranges(&contract.graph, &contract.quantities),
@@ -141,20 +139,6 @@ pub fn run(args: &cli::Prove) -> Result<Exit, Failure> {
     }
     output::print(&Proven { schema: "roofline.prove/1", contracts, trace: args.trace }, args.format)?;
     Ok(if failed { Exit::Failed } else { Exit::Fine })
-}
-
-/// The contract, checked but not proven, and the directory it stands in.
-fn open(name: &str) -> Result<(Contract, Option<PathBuf>), Failure> {
-    let found = library::find(name, Some(Path::new(".")))?;
-    let directory = found.path.as_deref().and_then(Path::parent).map(Path::to_owned);
-    let checked = check_in(found.source, directory.as_deref());
-    match checked.contract {
-        Some(contract) => Ok((contract, directory)),
-        None => {
-            let errors: Vec<String> = checked.rendered(Severity::Error).collect();
-            Err(Failure(format!("{name} is not a valid contract\n\n{}", errors.join("\n\n"))))
-        }
-    }
 }
 
 struct Session<'a> {

@@ -1,0 +1,517 @@
+//! Whether two versions of a contract compute the same: after normalization, else at points of the domains they share.
+
+use std::collections::BTreeMap;
+
+use roofline_contracts::contract::{Classifier, Contract};
+use roofline_contracts::domain::Domain;
+use roofline_contracts::eval::{Evaluator, Value};
+use roofline_contracts::formula::number;
+use roofline_contracts::graph::{Graph, Id, Op};
+use roofline_contracts::sample::{Random, special, uniform};
+use serde::Serialize;
+
+/// Points at which formulas that look different are compared.
+pub const POINTS: usize = 4096;
+/// The points are the same in every run.
+const SEED: u64 = 0x0d1f_f000;
+/// Points that are shown for one difference.
+const EXAMPLES: usize = 3;
+/// Relative differences up to here come from the order of roundings.
+const ROUNDING: f64 = 1e-12;
+
+/// A thing that both versions compute.
+#[derive(Clone, Copy)]
+pub enum Probe<'a> {
+    /// A number or a condition.
+    Node(Id),
+    /// The chosen case.
+    Class(&'a Classifier),
+}
+
+impl Probe<'_> {
+    fn roots(self) -> Vec<Id> {
+        match self {
+            Probe::Node(id) => vec![id],
+            Probe::Class(classifier) => classifier.cases.iter().map(|case| case.chosen).collect(),
+        }
+    }
+
+    fn answer<'c>(self, evaluator: &Evaluator<'_>) -> Answer<'c>
+    where
+        Self: 'c,
+    {
+        match self {
+            Probe::Node(id) => match evaluator.value(id) {
+                Value::Number(value) => Answer::Number(value),
+                Value::Bool(truth) => Answer::Word(if truth { "true" } else { "false" }),
+            },
+            Probe::Class(classifier) => {
+                let chosen = classifier.cases.iter().find(|case| evaluator.value(case.chosen).truth());
+                Answer::Word(chosen.map_or("", |case| case.variant.as_str()))
+            }
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Answer<'a> {
+    Number(f64),
+    Word(&'a str),
+}
+
+impl Answer<'_> {
+    /// 0 for the same, else how far apart: relative for numbers, 1 for words.
+    fn distance(self, other: Answer<'_>) -> f64 {
+        match (self, other) {
+            (Answer::Number(a), Answer::Number(b)) if a == b || (a.is_nan() && b.is_nan()) => 0.0,
+            (Answer::Number(a), Answer::Number(b)) => {
+                let relative = (a - b).abs() / a.abs().max(b.abs());
+                if relative.is_nan() { f64::INFINITY } else { relative }
+            }
+            (a, b) => f64::from(u8::from(a != b)),
+        }
+    }
+
+    fn text(self) -> String {
+        match self {
+            Answer::Number(value) => number(value),
+            Answer::Word(word) => word.to_owned(),
+        }
+    }
+}
+
+/// What comparing came to.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Values {
+    /// The same operations on the same operands, but for their order where it can't matter.
+    Same,
+    /// Equal at every point tried.
+    Equal,
+    /// No further apart than roundings make it: the largest relative difference.
+    Rounding(f64),
+    /// Different at this many of the points, with those where the difference is largest.
+    Different(usize, Vec<Example>),
+    /// The domains have no point in common.
+    Nowhere,
+}
+
+/// A point at which two versions differ.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Example {
+    /// The quantities that matter and are not at their default.
+    pub at: BTreeMap<String, String>,
+    /// What the old version says.
+    pub before: String,
+    /// What the new version says.
+    pub after: String,
+    /// |after - before| / max(|after|, |before|); 1 for a class.
+    pub difference: f64,
+}
+
+/// The points that both versions know, and their formulas in one graph.
+pub struct Space<'a> {
+    old: &'a Contract,
+    new: &'a Contract,
+    names: Vec<&'a str>,
+    domains: Vec<Domain>,
+    defaults: Vec<Option<f64>>,
+    points: Vec<Vec<f64>>,
+    old_index: Vec<usize>,
+    new_index: Vec<usize>,
+    normal: Normal,
+}
+
+impl<'a> Space<'a> {
+    /// Prepares to compare; `renamed` has the new name of each quantity that got another.
+    pub fn new(old: &'a Contract, new: &'a Contract, renamed: &BTreeMap<&str, &'a str>) -> Self {
+        let mut names: Vec<&str> = new.quantities.iter().map(|quantity| quantity.name.as_str()).collect();
+        let mut domains: Vec<Domain> =
+            new.quantities.iter().map(|quantity| quantity.domain.clone()).collect();
+        let mut defaults: Vec<Option<f64>> = new.quantities.iter().map(|quantity| quantity.default).collect();
+        let mut shared = vec![false; names.len()];
+        let mut empty = false;
+        let mut old_index = Vec::new();
+        for quantity in &old.quantities {
+            let name = renamed.get(quantity.name.as_str()).copied().unwrap_or(&quantity.name);
+            match names.iter().position(|known| *known == name) {
+                Some(index) => {
+                    match common(&domains[index], &quantity.domain) {
+                        Some(domain) => domains[index] = domain,
+                        None => empty = true,
+                    }
+                    defaults[index] = [defaults[index], quantity.default]
+                        .into_iter()
+                        .flatten()
+                        .find(|value| domains[index].contains(*value));
+                    shared[index] = true;
+                    old_index.push(index);
+                }
+                None => {
+                    old_index.push(names.len());
+                    names.push(name);
+                    domains.push(quantity.domain.clone());
+                    defaults.push(quantity.default);
+                    shared.push(false);
+                }
+            }
+        }
+        let points = if empty { Vec::new() } else { points(&domains, &defaults, &shared) };
+        let new_index: Vec<usize> = (0..new.quantities.len()).collect();
+        let mut normal = Normal::default();
+        normal.old = normal.image(&old.graph, &old_index);
+        normal.new = normal.image(&new.graph, &new_index);
+        Space { old, new, names, domains, defaults, points, old_index, new_index, normal }
+    }
+
+    /// Whether two nodes are the same after normalization.
+    pub fn same(&self, old: Id, new: Id) -> bool {
+        self.normal.old.get(old.index()) == self.normal.new.get(new.index())
+    }
+
+    /// Compares many things at once.
+    pub fn compare(&self, pairs: &[(Probe<'_>, Probe<'_>)]) -> Vec<Values> {
+        let equal = |(old, new): &(Probe<'_>, Probe<'_>)| match (old, new) {
+            (Probe::Node(old), Probe::Node(new)) => self.same(*old, *new),
+            (Probe::Class(old), Probe::Class(new)) => {
+                old.cases.len() == new.cases.len()
+                    && old
+                        .cases
+                        .iter()
+                        .zip(&new.cases)
+                        .all(|(old, new)| old.variant == new.variant && self.same(old.chosen, new.chosen))
+            }
+            _ => false,
+        };
+        let same: Vec<bool> = pairs.iter().map(equal).collect();
+        let open: Vec<usize> = (0..pairs.len()).filter(|&index| !same[index]).collect();
+        let roots = |side: fn(&(Probe<'_>, Probe<'_>)) -> Vec<Id>| -> Vec<Id> {
+            open.iter().flat_map(|&index| side(&pairs[index])).collect()
+        };
+        let mut old = Evaluator::new(&self.old.graph, &roots(|pair| pair.0.roots()));
+        let mut new = Evaluator::new(&self.new.graph, &roots(|pair| pair.1.roots()));
+        // For each pair: how many points differ, and the worst one of each third of the points.
+        let mut found = vec![(0, [(0.0, 0); EXAMPLES]); pairs.len()];
+        for (at, point) in self.points.iter().enumerate() {
+            old.run(&self.project(point, &self.old_index));
+            new.run(&self.project(point, &self.new_index));
+            for &index in &open {
+                let (before, after) = &pairs[index];
+                let distance = before.answer(&old).distance(after.answer(&new));
+                if distance > 0.0 {
+                    let (count, worst) = &mut found[index];
+                    *count += 1;
+                    let slot = &mut worst[at % EXAMPLES];
+                    if distance > slot.0 {
+                        *slot = (distance, at);
+                    }
+                }
+            }
+        }
+        let verdict = |(index, (count, worst)): (usize, (usize, [(f64, usize); EXAMPLES]))| {
+            let most = worst.iter().fold(0.0f64, |most, (distance, _)| most.max(*distance));
+            match (same[index], self.points.is_empty(), count) {
+                (true, ..) => Values::Same,
+                (_, true, _) => Values::Nowhere,
+                (.., 0) => Values::Equal,
+                _ if most <= ROUNDING => Values::Rounding(most),
+                _ => Values::Different(count, self.examples(&pairs[index], &worst)),
+            }
+        };
+        found.into_iter().enumerate().map(verdict).collect()
+    }
+
+    fn project(&self, point: &[f64], index: &[usize]) -> Vec<f64> {
+        index.iter().filter_map(|&at| point.get(at).copied()).collect()
+    }
+
+    /// The worst points in their simplest form, largest difference first, each once.
+    fn examples(&self, pair: &(Probe<'_>, Probe<'_>), worst: &[(f64, usize)]) -> Vec<Example> {
+        let (before, after) = pair;
+        let mut old = Evaluator::new(&self.old.graph, &before.roots());
+        let mut new = Evaluator::new(&self.new.graph, &after.roots());
+        let mut answers = |point: &[f64]| {
+            old.run(&self.project(point, &self.old_index));
+            new.run(&self.project(point, &self.new_index));
+            (before.answer(&old), after.answer(&new))
+        };
+        let matter = self.matter(before, after);
+        let mut found: Vec<Example> = Vec::new();
+        for &(distance, at) in worst {
+            let Some(mut point) = self.points.get(at).filter(|_| distance > 0.0).cloned() else { continue };
+            for &quantity in &matter {
+                let kept = point[quantity];
+                let simpler = self.defaults[quantity].into_iter().chain([1.0, 2.0, 10.0, 1000.0]);
+                for value in simpler.filter(|value| self.domains[quantity].contains(*value)) {
+                    point[quantity] = value;
+                    let (before, after) = answers(&point);
+                    if before.distance(after) >= 0.99 * distance {
+                        break;
+                    }
+                    point[quantity] = kept;
+                }
+            }
+            let (before, after) = answers(&point);
+            let unusual = matter.iter().filter(|&&q| self.defaults[q] != Some(point[q]));
+            let at = unusual.map(|&q| (self.names[q].to_owned(), number(point[q]))).collect();
+            let difference = before.distance(after);
+            let example = Example { at, before: before.text(), after: after.text(), difference };
+            if !found.iter().any(|known| known.at == example.at) {
+                found.push(example);
+            }
+        }
+        found.sort_by(|a, b| b.difference.total_cmp(&a.difference));
+        found
+    }
+
+    /// The quantities that either side depends on.
+    fn matter(&self, before: &Probe<'_>, after: &Probe<'_>) -> Vec<usize> {
+        let of = |graph: &Graph, roots: &[Id], index: &[usize]| -> Vec<usize> {
+            let quantity = |id: Id| match graph.op(id) {
+                Op::Quantity(quantity) => index.get(quantity).copied(),
+                _ => None,
+            };
+            graph.reachable(roots).into_iter().filter_map(quantity).collect()
+        };
+        let mut matter = of(&self.old.graph, &before.roots(), &self.old_index);
+        matter.extend(of(&self.new.graph, &after.roots(), &self.new_index));
+        matter.sort_unstable();
+        matter.dedup();
+        matter
+    }
+}
+
+/// The values of both domains; none if there are no such.
+fn common(a: &Domain, b: &Domain) -> Option<Domain> {
+    let mut domain = a.clone();
+    domain.integer |= b.integer;
+    (domain.low, domain.high) = (a.low.max(b.low), a.high.min(b.high));
+    if domain.integer {
+        (domain.low, domain.high) = (domain.low.ceil(), domain.high.floor());
+    }
+    let set = if a.set.is_empty() { &b.set } else { &a.set };
+    if !set.is_empty() {
+        domain.set = set.iter().copied().filter(|value| a.contains(*value) && b.contains(*value)).collect();
+        (domain.low, domain.high) = (*domain.set.first()?, *domain.set.last()?);
+    }
+    (domain.low <= domain.high).then_some(domain)
+}
+
+/// Whether every value of one domain is in the other.
+pub fn within(inner: &Domain, outer: &Domain) -> bool {
+    if !inner.set.is_empty() {
+        return inner.set.iter().all(|value| outer.contains(*value));
+    }
+    let single = inner.low == inner.high;
+    if !outer.set.is_empty() {
+        let few = inner.integer && inner.high - inner.low < outer.set.len() as f64;
+        let whole = || {
+            (0..outer.set.len()).map(|step| inner.low + step as f64).take_while(|value| *value <= inner.high)
+        };
+        return (single && outer.contains(inner.low)) || (few && whole().all(|value| outer.contains(value)));
+    }
+    outer.low <= inner.low
+        && inner.high <= outer.high
+        && (!outer.integer || inner.integer || (single && outer.contains(inner.low)))
+}
+
+/// The limits first, then a mix of defaults, special values and any values. What only one version knows stays at its
+/// default, which is what those who do not know it get.
+fn points(domains: &[Domain], defaults: &[Option<f64>], shared: &[bool]) -> Vec<Vec<f64>> {
+    let fixed = |index: usize| defaults[index].filter(|_| !shared[index]);
+    let limit = |of: fn(&Domain) -> f64| -> Vec<f64> {
+        domains.iter().enumerate().map(|(index, domain)| fixed(index).unwrap_or_else(|| of(domain))).collect()
+    };
+    let specials: Vec<Vec<f64>> = domains.iter().map(special).collect();
+    let mut random = Random(SEED);
+    let mut points = vec![limit(|domain| domain.low), limit(|domain| domain.high)];
+    while points.len() < POINTS {
+        let value = |(index, domain): (usize, &Domain)| {
+            if let Some(value) = fixed(index) {
+                return value;
+            }
+            match (random.below(4), random.pick(&specials[index]), defaults[index]) {
+                (0, Some(&value), _) | (1, _, Some(value)) => value,
+                _ => uniform(domain, &mut random),
+            }
+        };
+        points.push(domains.iter().enumerate().map(value).collect());
+    }
+    points
+}
+
+/// Both graphs in one, each formula in its normal form: operands of commutative operations in one order, numbers
+/// computed, multiplications by 1 gone, divisions by a power of two as multiplications. All of it is exact.
+#[derive(Default)]
+struct Normal {
+    graph: Graph,
+    old: Vec<Id>,
+    new: Vec<Id>,
+}
+
+impl Normal {
+    /// The normal form of each node of a graph whose quantities have these places in common.
+    fn image(&mut self, from: &Graph, index: &[usize]) -> Vec<Id> {
+        let mut image: Vec<Id> = Vec::with_capacity(from.ops().len());
+        for op in from.ops() {
+            let op = match *op {
+                Op::Quantity(quantity) => Op::Quantity(index.get(quantity).copied().unwrap_or(usize::MAX)),
+                op => op.map(|id| image[id.index()]),
+            };
+            let id = self.simplify(op);
+            image.push(id);
+        }
+        image
+    }
+
+    fn constant(&self, id: Id) -> Option<f64> {
+        match self.graph.op(id) {
+            Op::Number(bits) => Some(f64::from_bits(bits)),
+            _ => None,
+        }
+    }
+
+    fn simplify(&mut self, op: Op) -> Id {
+        let known: Vec<Option<f64>> = op.operands().map(|id| self.constant(id)).collect();
+        if let [Some(a), Some(b)] = known[..] {
+            let value = match op {
+                Op::Add(..) => Some(a + b),
+                Op::Sub(..) => Some(a - b),
+                Op::Mul(..) => Some(a * b),
+                Op::Div(..) => Some(a / b),
+                _ => None,
+            };
+            if let Some(value) = value {
+                return self.graph.number(value);
+            }
+        }
+        match op {
+            Op::Mul(a, b) if self.constant(a) == Some(1.0) => b,
+            Op::Mul(a, b) | Op::Div(a, b) if self.constant(b) == Some(1.0) => a,
+            Op::Div(a, b) => match self.constant(b).filter(|value| power_of_two(*value)) {
+                Some(value) => {
+                    let inverse = self.graph.number(1.0 / value);
+                    self.commute(Op::Mul, a, inverse)
+                }
+                None => self.graph.add(op),
+            },
+            Op::Neg(a) | Op::Not(a) => match (op, self.graph.op(a)) {
+                (Op::Neg(_), Op::Neg(inner)) | (Op::Not(_), Op::Not(inner)) => inner,
+                _ => self.graph.add(op),
+            },
+            Op::Mul(a, b) => self.commute(Op::Mul, a, b),
+            Op::Add(a, b) => self.commute(Op::Add, a, b),
+            Op::Equal(a, b) => self.commute(Op::Equal, a, b),
+            Op::Iff(a, b) => self.commute(Op::Iff, a, b),
+            Op::Min(..) | Op::Max(..) | Op::And(..) | Op::Or(..) => self.chain(op),
+            _ => self.graph.add(op),
+        }
+    }
+
+    fn commute(&mut self, make: fn(Id, Id) -> Op, a: Id, b: Id) -> Id {
+        self.graph.add(make(a.min(b), a.max(b)))
+    }
+
+    /// `min`, `max`, `and`, `or`: neither order nor grouping nor repetition changes the value.
+    fn chain(&mut self, op: Op) -> Id {
+        type Make = fn(Id, Id) -> Op;
+        let parts = |op: Op| -> Option<(Make, [Id; 2])> {
+            match op {
+                Op::Min(a, b) => Some((Op::Min, [a, b])),
+                Op::Max(a, b) => Some((Op::Max, [a, b])),
+                Op::And(a, b) => Some((Op::And, [a, b])),
+                Op::Or(a, b) => Some((Op::Or, [a, b])),
+                _ => None,
+            }
+        };
+        let Some((make, operands)) = parts(op) else { return self.graph.add(op) };
+        let mut leaves = Vec::new();
+        let mut pending = operands.to_vec();
+        while let Some(id) = pending.pop() {
+            match parts(self.graph.op(id)) {
+                Some((other, inner)) if other(id, id) == make(id, id) => pending.extend(inner),
+                _ => leaves.push(id),
+            }
+        }
+        leaves.sort_unstable();
+        leaves.dedup();
+        let folded = leaves.into_iter().reduce(|left, right| self.graph.add(make(left, right)));
+        folded.unwrap_or_else(|| self.graph.add(op))
+    }
+}
+
+fn power_of_two(value: f64) -> bool {
+    value.is_normal() && (1.0 / value).is_normal() && value.to_bits() & ((1 << 52) - 1) == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use roofline_contracts::source::Source;
+
+    fn contract(formula: &str, domain: &str) -> Contract {
+        let text = format!(
+            "metadata: {{version: 1.0.0, description: x}}\nquantities:\n  a: {{unit: \"1\", domain: \"{domain}\"}}\n  b: {{unit: \"1\", domain: \"[1, 10]\"}}\n  c: {{unit: \"1\", domain: \"[1, 10]\", default: 2}}\nequations:\n  x: {{formula: \"({formula}) + 0 * (a + b + c)\", unit: \"1\"}}\n"
+        );
+        let source = Source::from_bytes("x.yaml", text.into_bytes()).unwrap();
+        roofline_contracts::check_in(source, None).contract.unwrap()
+    }
+
+    fn compare(old: &str, new: &str) -> Values {
+        let (old, new) = (contract(old, "[1, 10]"), contract(new, "[1, 10]"));
+        let space = Space::new(&old, &new, &BTreeMap::new());
+        let node = |contract: &Contract| Probe::Node(contract.equations[0].expression.id);
+        space.compare(&[(node(&old), node(&new))]).remove(0)
+    }
+
+    #[test]
+    fn what_can_not_matter_is_normalized_away() {
+        for (old, new) in [
+            ("a * b", "b * a"),
+            ("a + b", "b + a"),
+            ("a / 8", "a * 0.125"),
+            ("a * (2 * 4)", "a * 8"),
+            ("a * 1", "a / 1"),
+            ("min(a, min(b, c))", "min(c, b, a)"),
+            ("if a < b then a else b", "if b > a then a else b"),
+            ("-(-a)", "a"),
+        ] {
+            assert_eq!(compare(old, new), Values::Same, "{old} and {new}");
+        }
+    }
+
+    #[test]
+    fn what_is_grouped_otherwise_is_equal_or_rounded_and_what_is_not_equal_is_shown() {
+        assert_eq!(compare("if a < b then a else b", "min(a, b)"), Values::Equal);
+        assert!(matches!(compare("a * b * c", "a * (b * c)"), Values::Rounding(most) if most < 1e-15));
+        let Values::Different(count, examples) = compare("a * b", "a * b + 1") else {
+            panic!("not different")
+        };
+        assert_eq!(count, POINTS);
+        assert_eq!((examples[0].before.as_str(), examples[0].after.as_str()), ("1", "2"));
+        assert_eq!(examples[0].difference, 0.5);
+    }
+
+    #[test]
+    fn domains_are_compared_as_sets_of_values() {
+        let domain = |text| Domain::parse(text).unwrap();
+        for (inner, outer) in [
+            ("[2, 3]", "[1, 4]"),
+            ("integer [1, 3]", "[1, 3]"),
+            ("{1, 2}", "integer [1, 3]"),
+            ("integer [1, 2]", "{1, 2, 5}"),
+            ("integer (0, 4)", "integer [1, 3]"),
+        ] {
+            assert!(within(&domain(inner), &domain(outer)), "{inner} in {outer}");
+        }
+        for (inner, outer) in [
+            ("[1, 4]", "[2, 3]"),
+            ("[1, 3]", "integer [1, 3]"),
+            ("integer [1, 3]", "{1, 2, 5}"),
+            ("{1, 2.5}", "integer [1, 3]"),
+            ("[1, 2]", "{1, 2}"),
+        ] {
+            assert!(!within(&domain(inner), &domain(outer)), "{inner} in {outer}");
+        }
+        assert_eq!(common(&domain("[1, 2]"), &domain("[3, 4]")), None);
+    }
+}
