@@ -104,3 +104,7 @@ fn compile_with(source: Source, loader: &mut Loader<'_>) -> Compiled {
     }
     compiled
 }
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

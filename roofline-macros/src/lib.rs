@@ -162,3 +162,7 @@ fn expand(call: &Call) -> TokenStream {
         }
     }
 }
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -18,3 +18,7 @@ pub mod profile;
 pub mod program;
 
 pub use roofline_macros::roofline_contract;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

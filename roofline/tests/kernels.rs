@@ -1,5 +1,5 @@
 //! Every instruction set of this processor against the scalar oracle, the oracle against ggml, and the
-//! errors for wrong shapes. `ROOFLINE_EXPECT_ISA` names the instruction sets that must be there.
+//! errors for wrong shapes. `ROOFLINE_EXPECT_ISA` names the instruction sets that must be there, the best one last.
 
 use half::{bf16, f16};
 use proptest::prelude::*;
@@ -95,11 +95,14 @@ fn restored(blocks: &[BlockQ8_0]) -> Vec<f32> {
 #[test]
 fn the_expected_instruction_sets_are_here() {
     let names: Vec<_> = Isa::available().iter().map(|isa| isa.name()).collect();
-    let expected = std::env::var("ROOFLINE_EXPECT_ISA").unwrap_or_else(|_| "scalar".into());
-    for isa in expected.split(',') {
-        assert!(names.contains(&isa), "expected {isa}, found {names:?}");
-    }
     assert_eq!(Some(&Isa::detect().name()), names.last());
+    assert_eq!(names.first(), Some(&"scalar"));
+    if let Ok(expected) = std::env::var("ROOFLINE_EXPECT_ISA") {
+        for isa in expected.split(',') {
+            assert!(names.contains(&isa), "expected {isa}, found {names:?}");
+        }
+        assert_eq!(expected.split(',').next_back(), names.last().copied());
+    }
 }
 
 #[test]

@@ -13,6 +13,7 @@ pub(super) struct Buffer {
     #[cfg(unix)]
     map: (*mut libc::c_void, usize),
     #[cfg(not(unix))]
+    #[expect(dead_code, reason = "it owns the memory that `start` points into")]
     storage: Vec<f32>,
     start: *mut f32,
     length: usize,
