@@ -273,7 +273,7 @@ impl<'a> Field<'a> {
     }
 
     fn level(&mut self, (level, bytes): (u32, usize), budget: Duration) -> Result<Level, PeaksError> {
-        let mut best = |movement: Movement| -> Result<f64, PeaksError> {
+        let mut best = |movement: Movement| -> Result<Spread, PeaksError> {
             let isa = self.plan.isa;
             let huge_pages = self.plan.system.huge_pages;
             let (team, parts) = self.memory(huge_pages)?;
@@ -291,14 +291,18 @@ impl<'a> Field<'a> {
                 });
                 total(moved) / start.elapsed().as_secs_f64() / 1e9
             });
-            Ok(peak.spread.best)
+            Ok(peak.spread)
         };
+        let (read, copy, triad) = (best(Movement::Read)?, best(Movement::Copy)?, best(Movement::Triad)?);
         Ok(Level {
             level,
             bytes,
-            read_gb_s: best(Movement::Read)?,
-            copy_gb_s: best(Movement::Copy)?,
-            triad_gb_s: best(Movement::Triad)?,
+            read_gb_s: read.best,
+            copy_gb_s: copy.best,
+            triad_gb_s: triad.best,
+            read: Some(read),
+            copy: Some(copy),
+            triad: Some(triad),
         })
     }
 

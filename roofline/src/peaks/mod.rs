@@ -108,6 +108,15 @@ pub struct Level {
     pub copy_gb_s: f64,
     /// Triad, GB/s.
     pub triad_gb_s: f64,
+    /// The runs behind `read_gb_s`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read: Option<Spread>,
+    /// The runs behind `copy_gb_s`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copy: Option<Spread>,
+    /// The runs behind `triad_gb_s`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub triad: Option<Spread>,
 }
 
 /// The setting that won and its runs.

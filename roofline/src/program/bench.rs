@@ -173,6 +173,12 @@ pub struct Bench {
     cpu: String,
     isa: String,
     threads: usize,
+    /// Measured in a hurry.
+    #[serde(default)]
+    quick: bool,
+    /// Only products whose name contains this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    only: Option<String>,
     rows: Vec<Row>,
     notes: Vec<String>,
 }
@@ -190,6 +196,8 @@ pub fn run(args: &cli::Bench) -> Result<Exit, Failure> {
         cpu: machine.cpu.clone(),
         isa: machine.isa.clone(),
         threads: machine.threads,
+        quick: args.measuring.quick,
+        only: args.only.clone(),
         rows: Vec::new(),
         notes: Vec::new(),
     };
@@ -325,6 +333,33 @@ impl Bench {
             return Err(format!("schema is `{}`, not `{SCHEMA}`", saved.schema));
         }
         Ok(saved)
+    }
+
+    /// The processor, the instruction set and the number of threads.
+    pub fn setting(&self) -> (&str, &str, usize) {
+        (&self.cpu, &self.isa, self.threads)
+    }
+
+    /// The arguments that run it again.
+    pub fn arguments(&self) -> Vec<String> {
+        let mut kernels: Vec<&str> = Vec::new();
+        for name in self.rows.iter().map(|row| row.kernel.name()) {
+            if !kernels.contains(&name) {
+                kernels.push(name);
+            }
+        }
+        let mut arguments = vec!["bench".to_owned(), format!("--kernel={}", kernels.join(","))];
+        arguments.extend(self.only.iter().map(|only| format!("--only={only}")));
+        arguments.extend(self.quick.then(|| "--quick".to_owned()));
+        arguments.push(format!("--isa={}", self.isa));
+        arguments.push(format!("--threads={}", self.threads));
+        arguments
+    }
+
+    /// The name of each product, and its best and its median seconds.
+    pub fn times(&self) -> impl Iterator<Item = (String, f64, f64)> {
+        let name = |row: &Row| format!("{} {}, {}", row.name, row.kernel.name(), row.home.word());
+        self.rows.iter().map(move |row| (name(row), row.seconds, row.median_seconds))
     }
 
     fn chart(&self, machine: &Machine) -> Chart {

@@ -5,21 +5,12 @@ use roofline_contracts::report::{Rule, Severity};
 use serde::Serialize;
 
 use super::annotation::{self, Annotation, Region};
-use super::output::{self, Format, Report, Table};
+use super::output::{self, Choice, Report, Table};
 use super::{Exit, Failure, cli, contract};
 
-/// The formats of every command, and those that code hosts show beside the line.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
-pub enum CheckFormat {
-    /// For people at a terminal.
-    #[default]
-    Text,
-    /// One JSON document with a `schema` field.
-    Json,
-    /// Comma-separated values of the main table.
-    Csv,
-    /// GitHub-flavoured Markdown.
-    Md,
+/// The formats that code hosts show beside the line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Beside {
     /// SARIF 2.1.0, for code scanning and editors.
     Sarif,
     /// Workflow commands that GitHub shows beside the line.
@@ -96,15 +87,12 @@ pub fn run(args: &cli::Check) -> Result<Exit, Failure> {
     let all_valid = files.iter().all(|file| file.valid);
     let checked = Checked { schema: "roofline.check/1", files };
     match args.format {
-        CheckFormat::Text => output::print(&checked, Format::Text)?,
-        CheckFormat::Json => output::print(&checked, Format::Json)?,
-        CheckFormat::Csv => output::print(&checked, Format::Csv)?,
-        CheckFormat::Md => output::print(&checked, Format::Md)?,
-        CheckFormat::Github => {
+        Choice::Shared(format) => output::print(&checked, format)?,
+        Choice::Own(Beside::Github) => {
             let commands: String = checked.annotations().iter().map(annotation::github).collect();
             output::write(commands.as_bytes())?;
         }
-        CheckFormat::Sarif => {
+        Choice::Own(Beside::Sarif) => {
             let log =
                 annotation::sarif(&Rule::ALL.map(|rule| (rule.word(), rule.doc())), &checked.annotations());
             output::write((serde_json::to_string_pretty(&log)? + "\n").as_bytes())?;

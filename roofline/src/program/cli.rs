@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-use super::output::Format;
+use super::output::{Choice, Format};
 
 /// How fast can this model go on this machine, what holds it back, and how far is the code from that
 /// ceiling?
@@ -64,6 +64,8 @@ pub enum Command {
     Profile(Profile),
     /// Draw saved results again, several in one chart.
     Plot(Plot),
+    /// Compare a run with a saved one, and end with 1 when something got worse.
+    Gate(Gate),
     /// Print a script that completes commands and options in a shell.
     Completions(Completions),
     /// Print the manual page of the program or of one command, for `man`.
@@ -92,8 +94,8 @@ pub struct Check {
     #[arg(required = true, value_name = "CONTRACT")]
     pub contracts: Vec<String>,
     /// How to print the result.
-    #[arg(long, value_enum, default_value_t)]
-    pub format: super::check::CheckFormat,
+    #[arg(long, default_value = "text")]
+    pub format: Choice<super::check::Beside>,
 }
 
 /// Arguments of `prove`.
@@ -430,6 +432,26 @@ pub struct Plot {
     /// Where else to draw.
     #[command(flatten)]
     pub pictures: Pictures,
+}
+
+/// Arguments of `gate`.
+#[derive(Debug, Args)]
+pub struct Gate {
+    /// A saved machine, bench or profile.
+    #[arg(value_name = "BASELINE.json")]
+    pub baseline: PathBuf,
+    /// What to compare it with; without it, the baseline's command is run again with its settings.
+    #[arg(value_name = "NEW.json")]
+    pub new: Option<PathBuf>,
+    /// The loss that is let pass, beside the noise that was measured.
+    #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = super::gate::share)]
+    pub threshold: f64,
+    /// Compare even if the machine, the model or the settings differ.
+    #[arg(long)]
+    pub across: bool,
+    /// How to print the result.
+    #[arg(long, default_value = "text")]
+    pub format: Choice<super::gate::ForCi>,
 }
 
 /// How and where a command draws its chart.

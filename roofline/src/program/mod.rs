@@ -12,6 +12,7 @@ mod diff;
 mod eval;
 mod expand;
 mod first;
+mod gate;
 mod input;
 mod kani_result;
 mod ledger;
@@ -27,6 +28,7 @@ mod profile;
 mod progress;
 mod prove;
 mod require;
+mod saved;
 mod solver;
 mod terminal;
 
@@ -91,6 +93,7 @@ fn dispatch(cli: cli::Cli) -> Result<Exit, Failure> {
         cli::Command::Models(args) => models::run(&args),
         cli::Command::Profile(args) => profile::run(&args),
         cli::Command::Plot(args) => plot::run(&args),
+        cli::Command::Gate(args) => gate::run(&args),
         cli::Command::Completions(args) => completions::run(&args),
         cli::Command::Man(args) => man::run(&args),
     }

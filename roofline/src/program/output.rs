@@ -2,6 +2,8 @@
 
 use std::io::Write;
 
+use clap::ValueEnum;
+use clap::builder::{MapValueParser, PossibleValuesParser, TypedValueParser, ValueParserFactory};
 use comfy_table::{ContentArrangement, Table as Grid, presets};
 use serde::Serialize;
 
@@ -19,6 +21,34 @@ pub enum Format {
     Csv,
     /// GitHub-flavoured Markdown.
     Md,
+}
+
+/// A format that every command offers, or one of a command's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Choice<Own> {
+    /// One that every command offers.
+    Shared(Format),
+    /// One of the command's own.
+    Own(Own),
+}
+
+impl<Own> Default for Choice<Own> {
+    fn default() -> Self {
+        Choice::Shared(Format::default())
+    }
+}
+
+impl<Own: ValueEnum + Clone + Send + Sync + 'static> ValueParserFactory for Choice<Own> {
+    type Parser = MapValueParser<PossibleValuesParser, fn(String) -> Choice<Own>>;
+
+    fn value_parser() -> Self::Parser {
+        let names = Format::value_variants().iter().filter_map(ValueEnum::to_possible_value);
+        let own = Own::value_variants().iter().filter_map(ValueEnum::to_possible_value);
+        PossibleValuesParser::new(names.chain(own)).map(|name| {
+            let own = Own::from_str(&name, false).map(Choice::Own).ok();
+            Format::from_str(&name, false).ok().map(Choice::Shared).or(own).unwrap_or_default()
+        })
+    }
 }
 
 /// A rectangular part of a result, as text cells.

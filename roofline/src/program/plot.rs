@@ -1,7 +1,5 @@
 //! `roofline plot`: charts from saved results, without measuring again.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -9,13 +7,11 @@ use serde::{Deserialize, Serialize};
 use super::bench::{self, Bench};
 use super::output::{self, Report, Table};
 use super::picture::Pictures;
-use super::{Exit, Failure, cli, machine, terminal};
+use super::{Exit, Failure, cli, machine, saved, terminal};
 use crate::chart::terminal::{Canvas, draw};
 use crate::chart::{Chart, SCHEMA};
 use crate::peaks::{self, Machine};
 
-/// No result is this long; a file that is was not written by this program.
-const LONGEST: u64 = 64 << 20;
 /// More than anyone could tell apart.
 const ROOFS: usize = 200;
 const POINTS: usize = 100_000;
@@ -27,12 +23,6 @@ struct Saved {
     #[serde(rename = "schema")]
     _schema: String,
     chart: Chart,
-}
-
-/// What all results have.
-#[derive(Deserialize)]
-struct Head {
-    schema: String,
 }
 
 /// A chart and where its text goes.
@@ -101,13 +91,7 @@ pub fn run(args: &cli::Plot) -> Result<Exit, Failure> {
 }
 
 fn read(path: &Path) -> Result<Chart, Failure> {
-    let mut text = String::new();
-    File::open(path)?.take(LONGEST + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > LONGEST {
-        return Err(Failure(format!("longer than {} MiB, so it is no saved result", LONGEST >> 20)));
-    }
-    let Head { schema } = serde_json::from_str(&text)
-        .map_err(|error| Failure(format!("{error}; a saved result is a JSON object with a \"schema\"")))?;
+    let (schema, text) = saved::read(path)?;
     match schema.as_str() {
         SCHEMA => {
             let Saved { chart, .. } = serde_json::from_str(&text)?;
@@ -118,24 +102,9 @@ fn read(path: &Path) -> Result<Chart, Failure> {
         }
         peaks::SCHEMA => Ok(machine::chart(&Machine::from_json(&text).map_err(Failure)?)),
         bench::SCHEMA => Ok(Bench::from_json(&text).map_err(Failure)?.saved_chart()),
-        other => Err(refuse(other)),
+        other => Err(saved::refuse(other, &DRAWN, "drawn")),
     }
 }
 
 /// What can be drawn.
 const DRAWN: [&str; 3] = [SCHEMA, peaks::SCHEMA, bench::SCHEMA];
-
-fn refuse(schema: &str) -> Failure {
-    let parts = |schema: &str| -> Option<(String, u32)> {
-        let (name, version) = schema.rsplit_once('/')?;
-        Some((name.to_owned(), version.parse().ok()?))
-    };
-    let newer = DRAWN.iter().find(|known| {
-        let (known, found) = (parts(known), parts(schema));
-        known.zip(found).is_some_and(|(known, found)| known.0 == found.0 && known.1 < found.1)
-    });
-    Failure(match newer {
-        Some(known) => format!("schema {schema:?} is newer than this program, which reads {known}"),
-        None => format!("schema {schema:?} can't be drawn; {} can", DRAWN.join(", ")),
-    })
-}
