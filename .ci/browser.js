@@ -172,6 +172,88 @@ check("what-if sliders give the bits that the compiled contract gives", "what-if
   assert.deepEqual(await rows(), before);
 });
 
+const saved = (name) => JSON.parse(fs.readFileSync(path.join(directory, name)));
+const summary = (page) => page.$$eval("#what-if-summary dd", (values) => Object.fromEntries(values.map((value) => [value.dataset.result, Number(value.title)])));
+const moveTo = async (page, quantity, value) => {
+  const at = await page.evaluate(
+    ([quantity, value]) => JSON.parse(document.getElementById("data").textContent).what_if.sliders.find((slider) => slider.quantity === quantity).stops.indexOf(value),
+    [quantity, value]
+  );
+  assert.ok(at >= 0, `${quantity} has no stop at ${value}`);
+  await setRange(page, `what-if-${quantity}`, at);
+};
+const csvRows = async (page) => (await download(page, "export-csv")).toString().trimEnd().split("\r\n").slice(1).map((line) => line.split(","));
+
+check("sliders over the operations of a profile give what predict gives", "profile.html", async (page) => {
+  const tokens = async () => (await summary(page)).decode_tokens_per_s;
+  const [before, moved] = [saved("predict.json"), saved("predict-moved.json")].map((result) => result.predictions[0].results.decode_tokens_per_s);
+  assert.equal(await tokens(), before);
+  await moveTo(page, "batch", 64);
+  await moveTo(page, "context", 8192);
+  assert.equal(await tokens(), moved);
+  await page.click("#what-if-reset");
+  assert.equal(await tokens(), before);
+});
+
+for (const model of ["config", "experts"])
+  check(`sliders give the bits of every operation of ${model}.json that the program gives`, model === "config" ? "profile.html" : "experts.html", async (page) => {
+    await moveTo(page, "batch", 64);
+    await moveTo(page, "context", 8192);
+    const wanted = saved(`${model}-moved.json`);
+    assert.equal((await summary(page)).decode_tokens_per_s, wanted.decode.tokens_per_s);
+    const rows = await csvRows(page);
+    assert.equal(rows.length, wanted.operations.length);
+    for (const operation of wanted.operations) {
+      const row = rows.find((row) => row[0] === operation.name);
+      const { intensity, attainable_gflop_s: attainable, bound, share } = operation.decode;
+      assert.deepEqual([...[2, 3, 5].map((column) => Number(row[column])), row[6]], [intensity, attainable, share, bound.toLowerCase()], operation.name);
+    }
+  });
+
+check("sliders over a prompt give what predict gives", "prefill.html", async (page) => {
+  await moveTo(page, "batch", 64);
+  await moveTo(page, "prompt", 2048);
+  const moved = saved("predict-moved.json").predictions[0].results;
+  const found = await summary(page);
+  assert.deepEqual([found.prefill_tokens_per_s, found.time_to_first_token], [moved.prefill_tokens_per_s, moved.time_to_first_token]);
+});
+
+check("sliders over predictions move every device as predict does", "predict.html", async (page) => {
+  const compare = async (result) => {
+    const first = result.predictions[0].results;
+    for (const [name, value] of Object.entries(await summary(page))) assert.equal(value, first[name], name);
+    const rows = await csvRows(page);
+    assert.equal(rows.length, 2 * result.predictions.length);
+    for (const prediction of result.predictions) {
+      const row = (kind) => rows.find((row) => row[0] === `${kind} on ${prediction.device}`);
+      assert.equal(Number(row("decode")[2]), prediction.results.decode_intensity);
+      assert.equal(row("decode")[6], prediction.decode_bound.toLowerCase());
+      assert.equal(Number(row("prefill")[2]), prediction.results.prefill_intensity);
+      assert.equal(row("prefill")[6], prediction.prefill_bound.toLowerCase());
+    }
+  };
+  await compare(saved("predict.json"));
+  for (const [quantity, value] of [["batch", 64], ["context", 8192], ["prompt", 2048]]) await moveTo(page, quantity, value);
+  await compare(saved("predict-moved.json"));
+});
+
+check("a slider over two thousand operations answers at once", "many.html", async (page) => {
+  assert.ok(fs.statSync(path.join(directory, "many.html")).size < 2e6);
+  assert.match(await page.textContent("#count"), /of 2,0\d\d/);
+  const took = await page.evaluate(async () => {
+    const frame = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+    const input = document.getElementById("what-if-batch");
+    await frame();
+    const start = performance.now();
+    input.value = 6;
+    input.dispatchEvent(new Event("input", { bubbles: true }));
+    await frame();
+    return Math.round(performance.now() - start);
+  });
+  console.log(`   ms until the next frame: ${took}`);
+  assert.ok(took < 3000, `it took ${took} ms`);
+});
+
 check("scrolling reaches every operation", "crowd.html", async (page) => {
   for (let rows = 0; rows < 2000; ) {
     const before = rows;
@@ -249,7 +331,7 @@ for (const name of ["model", "machine", "crowd", "hostile", "nothing"])
       }
       await page.close();
     }
-    for (const file of ["model", "machine", "hostile", "crowd", "what-if", "nothing"])
+    for (const file of ["model", "machine", "hostile", "crowd", "what-if", "nothing", "profile", "predict", "many"])
       for (const [kind, width] of [["wide", 1280], ["narrow", 420]]) {
         const page = await context.newPage();
         await page.setViewportSize({ width, height: 900 });

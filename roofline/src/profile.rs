@@ -103,9 +103,12 @@ pub struct Entry {
     /// The operation, as an index into the model's list.
     #[serde(skip)]
     pub operation: usize,
+    /// What the contract was asked about it.
+    #[serde(skip)]
+    pub part: Option<Inputs>,
     /// A layer of a stack, as the contract was asked about it.
     #[serde(skip)]
-    shape: Option<layer_roofline::Inputs>,
+    pub shape: Option<layer_roofline::Inputs>,
 }
 
 impl Entry {
@@ -179,6 +182,8 @@ pub struct Profile {
     pub pass: Option<stack::Pass>,
     /// Tensors that a change of type left as they are, because their rows do not fill its blocks.
     pub kept: usize,
+    /// What the contract was asked about all operations alike; none for a stack.
+    pub asked: Option<Inputs>,
 }
 
 /// How rows are put together.
@@ -275,6 +280,7 @@ pub fn profile(
                     part.dense_params + part.head_params + part.expert_params + part.lookup_params;
                 entry.decode = Some(cost(decode(&part), target)?);
                 entry.prefill = Some(cost(prefill(&part, operation), target)?);
+                entry.part = Some(part);
             }
         }
         entries.push(entry);
@@ -285,7 +291,7 @@ pub fn profile(
         entries.iter_mut().for_each(|entry| entry.decode = None);
     }
     let prefill = total(&mut entries, Phase::Prefill, &asked);
-    Ok(Profile { entries, decode, prefill, pass: None, kept: kept(model, change) })
+    Ok(Profile { entries, decode, prefill, pass: None, kept: kept(model, change), asked: Some(none) })
 }
 
 /// Matrices that a change of type leaves as they are.
@@ -332,6 +338,7 @@ fn describe(model: &Model, operation: &Operation, index: usize, change: Option<D
         measured: None,
         not_measured: None,
         operation: index,
+        part: None,
         shape: None,
     }
 }

@@ -230,3 +230,23 @@ fn devices_and_models_are_listed_with_their_sources() {
     assert!(models["models"].as_array().expect("a list").len() >= 15);
     assert!(text(&["models", "mixtral"]).contains("4.67e10  1.29e10"));
 }
+
+#[test]
+fn predictions_are_drawn_and_drawn_again_from_what_was_saved() {
+    let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("predict-plot");
+    std::fs::create_dir_all(&directory).unwrap();
+    let path = |name: &str| directory.join(name).display().to_string();
+    for args in [&["--on", "h100_sxm,t4"][..], &["--on", "this", "--sweep", "batch=1..64"][..]] {
+        let [svg, html, again] = ["fresh.svg", "page.html", "again.svg"].map(path);
+        let fresh = [&["predict", "llama_3_1_8b", "--svg", &svg, "--html", &html], args].concat();
+        std::fs::write(path("saved.json"), json(&fresh).to_string()).unwrap();
+        text(&["plot", &path("saved.json"), "--svg", &again]);
+        let read = |name: &str| std::fs::read_to_string(name).unwrap();
+        assert_eq!(read(&svg), read(&again), "{args:?}");
+        // A sweep has moved already what sliders would move.
+        assert_eq!(read(&html).contains("transformer_v1"), !args.contains(&"--sweep"), "{args:?}");
+    }
+    let shown = text(&["predict", "llama_3_1_8b", "--on", "t4", "--chart", "--ascii"]);
+    assert!(shown.contains("FLOP/byte") && shown.contains("prefill"), "{shown}");
+    refused(&["predict", "llama_3_1_8b", "--on", "t4", "--svg", "/nowhere/x.svg"], "can't be written");
+}

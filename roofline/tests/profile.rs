@@ -253,7 +253,10 @@ fn a_stack_of_layers_costs_what_the_layer_contract_says() {
         let result = json(&["--on", "t4", "--batch", batch, "--input", "4x8x8"], &file);
         assert_eq!(
             (&result["phase"], &result["workload"]),
-            (&"pass".into(), &serde_json::json!({"batch": batch.parse::<f64>().unwrap()}))
+            (
+                &"pass".into(),
+                &serde_json::json!({"batch": batch.parse::<f64>().unwrap(), "input": ["4x8x8"]})
+            )
         );
         let operations = result["operations"].as_array().unwrap().clone();
         operations.into_iter().find(|operation| operation["name"] == name).unwrap()
@@ -401,6 +404,14 @@ fn requirements_on_the_whole_and_on_each_measured_operation_make_a_gate() {
     let required = result["requirements"].as_array().unwrap();
     let of: Vec<&str> = required.iter().map(|checked| checked["of"].as_str().unwrap()).collect();
     assert_eq!(of, ["0.ffn_up", "0.ffn_down"]);
+    // Nothing was measured: nothing holds.
+    let output = run(&["--measure", "--quick", "--ops", "norm", "--require", "time > 0"], &file);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        text(&output.stderr).contains("not met: time > 0 (time = not known)"),
+        "{}",
+        text(&output.stderr)
+    );
 }
 
 #[test]
@@ -479,4 +490,88 @@ fn results_of_llama_bench_stand_beside_their_ceilings() {
     }
     let args = ["--on", "h100_sxm", "--any-model", "--llama-bench", &path("other.json")];
     assert_eq!(json(&args, &file)["llama_bench"].as_array().unwrap().len(), 2);
+}
+
+/// The data inside a page.
+fn data(page: &str) -> serde_json::Value {
+    let (_, rest) = page.split_once(r#"id="data">"#).expect("the page has data");
+    let (data, _) = rest.split_once("</script>").expect("which ends");
+    serde_json::from_str(data).expect("and is JSON")
+}
+
+#[test]
+fn the_page_has_every_operation_and_moves_those_whose_cost_is_known() {
+    let directory = scratch::files("profile-html", &[("m.gguf", &llama(Q8_0).build())]);
+    let (file, page) = (directory.join("m.gguf"), directory.join("page.html"));
+    let pages = page.to_str().unwrap();
+    assert!(run(&["--on", "h100_sxm", "--html", pages], &file).status.success());
+    let shown = data(&std::fs::read_to_string(&page).unwrap());
+    assert_eq!(shown["chart"]["points"].as_array().unwrap().len(), 12);
+    let what_if = &shown["what_if"];
+    assert_eq!(what_if["operations"].as_array().unwrap().len(), 12);
+    let sliders: Vec<&str> = what_if["sliders"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|slider| slider["quantity"].as_str().unwrap())
+        .collect();
+    assert_eq!(sliders, ["batch", "context"]);
+    // The head has its own parameters, and what all have in common is said once.
+    let head = &what_if["operations"][11]["inputs"];
+    assert_eq!(
+        (&head["head_params"], head.get("batch"), head.get("bandwidth")),
+        (&6400.0.into(), None, None)
+    );
+    assert!(run(&["--on", "h100_sxm", "--phase", "prefill", "--html", pages], &file).status.success());
+    let shown = data(&std::fs::read_to_string(&page).unwrap());
+    assert_eq!(shown["what_if"]["sliders"][1]["quantity"], "prompt");
+    // Times that were measured do not move.
+    assert!(run(&["--measure", "--quick", "--html", pages], &file).status.success());
+    assert!(data(&std::fs::read_to_string(&page).unwrap())["what_if"].is_null());
+}
+
+#[test]
+fn two_thousand_operations_make_a_page_under_two_megabytes() {
+    let config = r#"{"model_type":"llama","hidden_size":4096,"num_hidden_layers":224,"num_attention_heads":32,
+        "num_key_value_heads":8,"intermediate_size":14336,"vocab_size":128256,"max_position_embeddings":131072}"#;
+    let directory = scratch::files("profile-many", &[("config.json", config.as_bytes())]);
+    let page = directory.join("page.html");
+    let output = run(&["--on", "h100_sxm", "--html", page.to_str().unwrap()], &directory.join("config.json"));
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let page = std::fs::read_to_string(&page).unwrap();
+    let operations = data(&page)["chart"]["points"].as_array().unwrap().len();
+    assert!(operations >= 2000 && page.len() < 2_000_000, "{operations} operations, {} bytes", page.len());
+}
+
+#[test]
+fn a_saved_profile_is_drawn_as_the_fresh_one_was() {
+    let files: &[(&str, &[u8])] = &[("m.gguf", &llama(Q8_0).build()), ("s.safetensors", &safetensors(STACK))];
+    let directory = scratch::files("profile-plot", files);
+    let path = |name: &str| directory.join(name).display().to_string();
+    for (file, args) in [
+        ("m.gguf", &["--by", "op"][..]),
+        ("m.gguf", &["--phase", "prefill"][..]),
+        ("m.gguf", &["--measure", "--quick"][..]),
+        ("s.safetensors", &["--input", "4x8x8"][..]),
+    ] {
+        let fresh =
+            run(&[&["--svg", &path("fresh.svg"), "--format", "json"], args].concat(), &directory.join(file));
+        std::fs::write(path("saved.json"), &fresh.stdout).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_roofline"));
+        let again =
+            command.args(["plot", &path("saved.json"), "--svg", &path("again.svg")]).output().unwrap();
+        assert!(again.status.success(), "{}", text(&again.stderr));
+        let read = |name: &str| std::fs::read_to_string(path(name)).unwrap();
+        assert_eq!(read("fresh.svg"), read("again.svg"), "{file} {args:?}");
+    }
+}
+
+#[test]
+fn the_chart_goes_to_standard_error_beside_a_document() {
+    let file = file("chart", &llama(Q8_0));
+    let output = run(&["--chart", "--ascii", "--format", "json"], &file);
+    assert!(text(&output.stderr).contains("FLOP/byte"));
+    serde_json::from_slice::<serde_json::Value>(&output.stdout).expect("standard output holds JSON alone");
+    let plain = text(&run(&["--ascii"], &file).stdout);
+    assert_eq!(plain, text(&run(&["--chart", "--ascii"], &file).stdout), "the text has its chart once");
 }

@@ -156,6 +156,9 @@ pub struct Shown {
     pub result: String,
     /// The unit after it.
     pub unit: String,
+    /// How many of the contract's units that is, where it is not one: 1e9 for GB of a result in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub per: Option<f64>,
 }
 
 /// A roof as the page draws it: its line is computed here, the page only reads it off.
@@ -293,7 +296,12 @@ mod tests {
                 inputs: BTreeMap::new(),
                 sums: BTreeMap::from([("total_time".to_owned(), "least_time".to_owned())]),
                 steps: Vec::new(),
-                shown: vec![Shown { label: "time".into(), result: "total_time".into(), unit: "s".into() }],
+                shown: vec![Shown {
+                    label: "time".into(),
+                    result: "total_time".into(),
+                    unit: "s".into(),
+                    per: None,
+                }],
             }),
         };
         let roofs = sample::model().roofs;

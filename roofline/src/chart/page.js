@@ -97,7 +97,7 @@ window.addEventListener("error", (event) => {
 
   const shown = (point) =>
     state.kinds.has(point.kind) &&
-    state.bounds.has(point.bound) &&
+    (state.bounds.has(point.bound) || !bounds.includes(point.bound)) &&
     (state.least === 0 || (point.share ?? 0) >= state.least) &&
     (state.query === "" || point.words.includes(state.query));
 
@@ -333,11 +333,14 @@ window.addEventListener("error", (event) => {
       mark.element = element;
     }
     add(layer);
-    const named = state.chosen === null ? marks.slice().sort((a, b) => (b.point.share ?? 0) - (a.point.share ?? 0)).slice(0, 400) : marks.filter((mark) => mark.point.index === state.chosen);
-    const seen = [];
+    const named = state.chosen === null ? marks.slice().sort((a, b) => (b.point.share ?? 0) - (a.point.share ?? 0)) : marks.filter((mark) => mark.point.index === state.chosen);
+    // Fourteen names can be read at once; a few hundred places are tried, each once.
+    const tried = [];
+    let written = 0;
     for (const mark of named) {
-      if (seen.length >= 14) break;
-      if (seen.some((other) => Math.hypot(other.x - mark.x, other.y - mark.y) < 10)) continue;
+      if (written >= 14 || tried.length >= 400) break;
+      if (tried.some((other) => Math.hypot(other.x - mark.x, other.y - mark.y) < 10)) continue;
+      tried.push(mark);
       const here = marks.filter((other) => Math.hypot(other.x - mark.x, other.y - mark.y) < 10).length - 1;
       const label = cut(mark.point.name, 28) + (here > 0 && state.chosen === null ? ` +${count(here)}` : "");
       const size = widthOf(label);
@@ -354,7 +357,7 @@ window.addEventListener("error", (event) => {
       });
       if (!best) continue;
       taken.push(best.place);
-      seen.push(mark);
+      written++;
       const at = { x: px(mark.x + best.right), y: px(mark.y + best.down), dy: "0.35em", "text-anchor": best.anchor };
       labels.append(text(label, { class: "name", ...at, "pointer-events": "none" }));
     }
@@ -575,7 +578,7 @@ window.addEventListener("error", (event) => {
     refresh();
   });
   least();
-  $("least").closest("label").hidden = !whatIf && points.every((point) => point.share === null);
+  $("least").closest("label").hidden = points.every((point) => point.share === null) && !whatIf?.recipes.some((recipe) => recipe.time);
 
   $("roof").append(html("option", { value: -1 }, "all"), ...lines.map((line, index) => html("option", { value: index }, cut(line.name, 60))));
   $("roof").addEventListener("change", () => {
@@ -665,7 +668,7 @@ window.addEventListener("error", (event) => {
   };
   const recompute = () => {
     points.forEach((point, index) => Object.assign(point, original[index]));
-    if (whatIf && moved) {
+    if (whatIf) {
       const limits = roof() ? { [whatIf.bandwidth]: roof().bandwidth_gb_s, [whatIf.compute]: roof().compute_gflop_s } : {};
       const common = { ...whatIf.inputs, ...limits };
       let total = 0;
@@ -675,21 +678,28 @@ window.addEventListener("error", (event) => {
         const recipe = whatIf.recipes[operation.recipe];
         const known = run(recipe.steps, { ...common, ...operation.inputs, ...sliders });
         const point = points[operation.point];
-        point.x = known[recipe.intensity];
-        point.y = known[recipe.performance];
-        if (recipe.bound) point.bound = String(known[recipe.bound]).toLowerCase();
-        if (recipe.time) {
-          times.push([point, known[recipe.time]]);
-          total += known[recipe.time];
+        if (moved) {
+          point.x = known[recipe.intensity];
+          point.y = known[recipe.performance];
+          const bound = String(known[recipe.bound] ?? "").toLowerCase();
+          if (recipe.bound) point.bound = ["memory", "compute"].includes(bound) ? bound : "undefined";
+          if (recipe.time) times.push([point, known[recipe.time]]);
+          if (recipe.time) total += known[recipe.time];
         }
         for (const name of Object.keys(sums)) sums[name] += known[whatIf.summary.sums[name]];
       }
       for (const [point, time] of times) point.share = total > 0 ? time / total : null;
       if (whatIf.summary) {
         const known = run(whatIf.summary.steps, { ...common, ...whatIf.summary.inputs, ...sums, ...sliders });
-        listFacts($("what-if-summary"), whatIf.summary.shown.map((line) => [line.label, `${figure(known[line.result])} ${line.unit}`]));
+        listFacts($("what-if-summary"), whatIf.summary.shown.map((line) => [line.label, `${figure(known[line.result] / (line.per ?? 1))} ${line.unit}`.trimEnd()]));
+        // The whole figure, for whoever wants more digits than are shown.
+        whatIf.summary.shown.forEach((line, index) => {
+          const value = $("what-if-summary").querySelectorAll("dd")[index];
+          value.dataset.result = line.result;
+          value.title = String(known[line.result]);
+        });
       }
-    } else if (whatIf) $("what-if-summary").replaceChildren();
+    }
     order();
     refresh();
     if (state.chosen !== null) choose(state.chosen);
@@ -758,7 +768,6 @@ window.addEventListener("error", (event) => {
 
   $("list").hidden = !points.length;
   $("export-csv").hidden = !points.length;
-  order();
-  refresh();
+  recompute();
   new ResizeObserver(() => redraw()).observe($("stage"));
 })();

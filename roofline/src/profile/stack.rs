@@ -112,7 +112,7 @@ pub fn profile(
         entries.push(entry);
     }
     let pass = total(&mut entries, batch, target)?;
-    Ok(Profile { entries, decode: None, prefill: None, pass, kept: kept(model, change) })
+    Ok(Profile { entries, decode: None, prefill: None, pass, kept: kept(model, change), asked: None })
 }
 
 /// A layer as the contract's inputs, and what it costs; or why nobody can say.

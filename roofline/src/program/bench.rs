@@ -206,7 +206,7 @@ pub fn run(args: &cli::Bench) -> Result<Exit, Failure> {
         None => bench.measure(args, &machine)?,
     }
     bench.explain();
-    pictures.draw(&bench.chart(&machine), None)?;
+    pictures.draw(&bench.chart(&machine), args.format, false)?;
     output::print(&bench, args.format)?;
     Ok(bench.gate(&gates))
 }

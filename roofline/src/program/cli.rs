@@ -310,6 +310,9 @@ pub struct Predict {
     /// How to print the result.
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
+    /// Where else to draw.
+    #[command(flatten)]
+    pub pictures: Pictures,
 }
 
 /// Arguments of `devices`.
@@ -457,6 +460,9 @@ pub struct Gate {
 /// How and where a command draws its chart.
 #[derive(Debug, Args)]
 pub struct Pictures {
+    /// Draw the chart in the terminal too; on standard error unless the format is text.
+    #[arg(long)]
+    pub chart: bool,
     /// Write the chart as an SVG picture.
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,

@@ -100,7 +100,7 @@ pub fn run(args: &cli::First) -> Result<Exit, Failure> {
     }
     let canvas = terminal::canvas(args.pictures.ascii);
     let first = First { schema: "roofline.first/1", machine, models, next: NEXT.into(), target, canvas };
-    pictures.draw(&first.chart(), None)?;
+    pictures.draw(&first.chart(), args.format, true)?;
     output::print(&first, args.format)?;
     Ok(Exit::Fine)
 }

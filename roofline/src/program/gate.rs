@@ -289,6 +289,7 @@ struct SavedProfile {
     phase: String,
     decode: Option<SavedTotal>,
     prefill: Option<SavedTotal>,
+    pass: Option<SavedPass>,
     operations: Vec<SavedOperation>,
 }
 
@@ -311,13 +312,20 @@ struct SavedDevice {
 #[derive(Deserialize)]
 struct SavedWorkload {
     batch: f64,
-    context: f64,
-    prompt: f64,
+    context: Option<f64>,
+    prompt: Option<f64>,
+    #[serde(default)]
+    input: Vec<String>,
 }
 
 #[derive(Deserialize)]
 struct SavedTotal {
     tokens_per_s: f64,
+}
+
+#[derive(Deserialize)]
+struct SavedPass {
+    samples_per_s: f64,
 }
 
 #[derive(Deserialize)]
@@ -344,6 +352,14 @@ fn profile(profile: &SavedProfile) -> Parts {
             noise: None,
         })
     });
+    let pass = profile.pass.iter().map(|pass| Figure {
+        name: "pass, ceiling".to_owned(),
+        unit: "1/s",
+        better: Better::Higher,
+        value: pass.samples_per_s,
+        noise: None,
+    });
+    let ceilings = ceilings.chain(pass);
     let times = profile.operations.iter().filter_map(|operation| {
         let time = operation.measured.as_ref()?;
         Some(Figure {
@@ -354,6 +370,7 @@ fn profile(profile: &SavedProfile) -> Parts {
             noise: apart(time.best_s, time.median_s),
         })
     });
+    let maybe = |tokens: Option<f64>| tokens.map(|tokens| tokens.to_string()).unwrap_or_default();
     let setting = vec![
         ("the architecture", model.architecture.clone()),
         ("the number of parameters", model.parameters.to_string()),
@@ -361,14 +378,18 @@ fn profile(profile: &SavedProfile) -> Parts {
         ("the precision", device.precision.clone()),
         ("the type of the weights", model.change.clone().unwrap_or_default()),
         ("the batch", workload.batch.to_string()),
-        ("the context", workload.context.to_string()),
-        ("the prompt", workload.prompt.to_string()),
+        ("the context", maybe(workload.context)),
+        ("the prompt", maybe(workload.prompt)),
+        ("the input", workload.input.join(" ")),
     ];
     let mut arguments = vec!["profile".to_owned(), format!("--on={}", device.name)];
     arguments.push(format!("--batch={}", workload.batch));
-    arguments.push(format!("--context={}", workload.context));
-    arguments.push(format!("--prompt={}", workload.prompt));
-    arguments.push(format!("--phase={}", profile.phase));
+    arguments.push(format!("--precision={}", device.precision));
+    arguments.extend(workload.context.map(|tokens| format!("--context={tokens}")));
+    arguments.extend(workload.prompt.map(|tokens| format!("--prompt={tokens}")));
+    arguments.extend(workload.input.iter().map(|input| format!("--input={input}")));
+    // A stack of layers has one phase.
+    arguments.extend(profile.pass.is_none().then(|| format!("--phase={}", profile.phase)));
     arguments.extend(model.change.iter().map(|change| format!("--as={change}")));
     if profile.operations.iter().any(|operation| operation.measured.is_some()) {
         arguments.push("--measure".to_owned());

@@ -28,7 +28,7 @@ pub fn run(args: &cli::Machine) -> Result<Exit, Failure> {
     }
     let pictures = Pictures::open(&args.pictures)?;
     let machine = this(&args.measuring)?;
-    pictures.draw(&chart(&machine), None)?;
+    pictures.draw(&chart(&machine), args.format, true)?;
     output::print(&Measured { machine, canvas: terminal::canvas(args.pictures.ascii) }, args.format)?;
     Ok(Exit::Fine)
 }

@@ -24,13 +24,16 @@ mod pattern;
 mod picture;
 mod plot;
 mod predict;
+mod predict_chart;
 mod profile;
+mod profile_chart;
 mod progress;
 mod prove;
 mod require;
 mod saved;
 mod solver;
 mod terminal;
+mod what_if;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

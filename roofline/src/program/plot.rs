@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::bench::{self, Bench};
 use super::output::{self, Report, Table};
 use super::picture::Pictures;
-use super::{Exit, Failure, cli, machine, saved, terminal};
+use super::{Exit, Failure, cli, machine, predict_chart, profile_chart, saved, terminal};
 use crate::chart::terminal::{Canvas, draw};
 use crate::chart::{Chart, SCHEMA};
 use crate::peaks::{self, Machine};
@@ -85,7 +85,7 @@ pub fn run(args: &cli::Plot) -> Result<Exit, Failure> {
     }
     let canvas = terminal::canvas(args.pictures.ascii);
     let drawing = Drawing { schema: SCHEMA, chart: Chart::together(charts), canvas };
-    pictures.draw(&drawing.chart, None)?;
+    pictures.draw(&drawing.chart, args.format, true)?;
     output::print(&drawing, args.format)?;
     Ok(Exit::Fine)
 }
@@ -95,16 +95,28 @@ fn read(path: &Path) -> Result<Chart, Failure> {
     match schema.as_str() {
         SCHEMA => {
             let Saved { chart, .. } = serde_json::from_str(&text)?;
-            if chart.roofs.len() > ROOFS || chart.points.len() > POINTS {
-                return Err(Failure(format!("a chart has at most {ROOFS} roofs and {POINTS} points")));
-            }
-            Ok(chart)
+            bounded(chart)
         }
         peaks::SCHEMA => Ok(machine::chart(&Machine::from_json(&text).map_err(Failure)?)),
         bench::SCHEMA => Ok(Bench::from_json(&text).map_err(Failure)?.saved_chart()),
+        profile_chart::SCHEMA => {
+            let profile: profile_chart::Saved = serde_json::from_str(&text)?;
+            bounded(profile.chart())
+        }
+        predict_chart::SCHEMA => {
+            let predicted: predict_chart::Saved = serde_json::from_str(&text)?;
+            bounded(predicted.chart())
+        }
         other => Err(saved::refuse(other, &DRAWN, "drawn")),
     }
 }
 
+fn bounded(chart: Chart) -> Result<Chart, Failure> {
+    if chart.roofs.len() > ROOFS || chart.points.len() > POINTS {
+        return Err(Failure(format!("a chart has at most {ROOFS} roofs and {POINTS} points")));
+    }
+    Ok(chart)
+}
+
 /// What can be drawn.
-const DRAWN: [&str; 3] = [SCHEMA, peaks::SCHEMA, bench::SCHEMA];
+const DRAWN: [&str; 5] = [SCHEMA, peaks::SCHEMA, bench::SCHEMA, profile_chart::SCHEMA, predict_chart::SCHEMA];

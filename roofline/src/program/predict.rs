@@ -10,8 +10,12 @@ use serde::Serialize;
 use serde_json::{Map, Value as Json};
 
 use super::output::{self, Report, Table};
+use super::picture::{Page, Pictures};
+use super::predict_chart::{SCHEMA, Saved};
 use super::require::{self, Checked};
-use super::{Exit, Failure, cli, devices, machine, models};
+use super::{Exit, Failure, cli, devices, machine, models, what_if};
+use crate::chart::Chart;
+use crate::chart::html::WhatIf;
 use crate::chart::number::{figure, maybe};
 use crate::contracts::hardware::devices::ALL as DEVICES;
 use crate::contracts::quantization::{self, formats};
@@ -115,6 +119,7 @@ struct Line {
 pub fn run(args: &cli::Predict) -> Result<Exit, Failure> {
     let numbers: Vec<&str> = Inputs::NAMES.into_iter().chain(Outputs::NAMES).collect();
     let gates = require::parse(&args.require, &numbers, &TEXTS)?;
+    let pictures = Pictures::open(&args.pictures)?;
     let mut warnings = Vec::new();
     let (mut subject, inputs) = subject(args, &mut warnings)?;
     let inputs = workload(args, inputs, &subject, &mut warnings)?;
@@ -171,7 +176,7 @@ pub fn run(args: &cli::Predict) -> Result<Exit, Failure> {
         warnings.push("the explanation is that of the first prediction".into());
     }
     let report = Predicted {
-        schema: "roofline.predict/1",
+        schema: SCHEMA,
         contract: format!("{CONTRACT} {}", contract.metadata.version),
         model: subject,
         workload: Workload {
@@ -193,6 +198,9 @@ pub fn run(args: &cli::Predict) -> Result<Exit, Failure> {
     for warning in &report.warnings {
         eprintln!("warning: {warning}");
     }
+    let chart = || report.chart();
+    let page = || Ok(Page { chart: chart()?, what_if: report.what_if()? });
+    pictures.draw_with(&chart()?, args.format, false, page)?;
     output::print(&report, args.format)?;
     Ok(require::exit(&report.requirements))
 }
@@ -523,6 +531,21 @@ fn gigabytes(bytes: f64) -> String {
 }
 
 impl Predicted {
+    fn chart(&self) -> Result<Chart, Failure> {
+        let saved: Saved = serde_json::from_value(serde_json::to_value(self)?)?;
+        Ok(saved.chart())
+    }
+
+    /// Sliders for batch, context and prompt; none where a sweep has moved them already.
+    fn what_if(&self) -> Result<Option<WhatIf>, Failure> {
+        if self.swept.is_some() {
+            return Ok(None);
+        }
+        let inputs: Vec<Inputs> = self.predictions.iter().map(|entry| entry.prediction.inputs).collect();
+        let device = self.predictions.first().filter(|_| inputs.len() > 1);
+        what_if::predictions(self.model.context_length, device.map(|entry| entry.device.as_str()), &inputs)
+    }
+
     fn main(&self) -> Table {
         let mut headings = vec!["device", "precision"];
         headings.extend(self.swept.as_deref());

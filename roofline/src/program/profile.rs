@@ -10,13 +10,15 @@ use roofline_contracts::suggest;
 use serde::Serialize;
 
 use super::output::{self, Report, Table};
-use super::picture::Pictures;
+use super::picture::{Page, Pictures};
+use super::profile_chart::{SCHEMA, Saved, bound};
 use super::progress::Progress;
 use super::require::{self, Checked, Gate};
-use super::{Exit, Failure, cli, devices, input, machine, pattern, predict, terminal};
+use super::{Exit, Failure, cli, devices, input, machine, pattern, predict, terminal, what_if};
+use crate::chart::html::WhatIf;
 use crate::chart::number::{figure, maybe, percent};
 use crate::chart::terminal::{Canvas, draw};
-use crate::chart::{Bound, Chart, Point, Roof};
+use crate::contracts::transformer;
 use crate::isa::Isa;
 use crate::model::{Basis, Dtype, Format, Model, Operation, Work};
 use crate::peaks::Machine;
@@ -52,6 +54,12 @@ struct Profiled {
     warnings: Vec<String>,
     /// The contract and the equation behind each figure.
     sources: BTreeMap<&'static str, &'static str>,
+    /// What the contract was asked about all operations alike.
+    #[serde(skip)]
+    common: Option<transformer::Inputs>,
+    /// Tokens that the model was made for.
+    #[serde(skip)]
+    longest: Option<u64>,
     #[serde(skip)]
     by: By,
     #[serde(skip)]
@@ -61,11 +69,15 @@ struct Profiled {
 }
 
 /// What the model is asked to do.
-#[derive(Clone, Copy, Serialize)]
+#[derive(Clone, Serialize)]
 #[serde(untagged)]
 enum Asked {
     Tokens(Workload),
-    Samples { batch: f64 },
+    Samples {
+        batch: f64,
+        /// The sizes that convolutions were given, as they were written.
+        input: Vec<String>,
+    },
 }
 
 #[derive(Serialize)]
@@ -164,7 +176,7 @@ pub fn run(args: &cli::Profile) -> Result<Exit, Failure> {
         let find = |name: &str, operation: &Operation| input::find(&sizes, name, operation);
         let found = stack::profile(&model, &target, batch, change, find)?;
         check_sizes(&sizes, &found, &model, &mut warnings)?;
-        (Asked::Samples { batch }, found)
+        (Asked::Samples { batch, input: args.input.clone() }, found)
     } else {
         let workload = workload(args, &model, &mut warnings);
         (Asked::Tokens(workload), profile::profile(&model, &target, &workload, change)?)
@@ -173,8 +185,8 @@ pub fn run(args: &cli::Profile) -> Result<Exit, Failure> {
     if let Some(machine) = machine.filter(|_| args.measure) {
         run_kernels(args, ops.as_ref(), &model, &machine, &mut found.entries, &mut warnings)?;
     }
-    let llama_bench = match (&args.llama_bench, asked) {
-        (Some(path), Asked::Tokens(workload)) => beside(path, args.any_model, &model, &target, &workload)?,
+    let llama_bench = match (&args.llama_bench, &asked) {
+        (Some(path), Asked::Tokens(workload)) => beside(path, args.any_model, &model, &target, workload)?,
         _ => Vec::new(),
     };
     let phase = if is_stack {
@@ -193,8 +205,8 @@ pub fn run(args: &cli::Profile) -> Result<Exit, Failure> {
     }
     let advice = if args.no_advice { None } else { Some(found.advice(phase, &target)?) };
     let mut report = Profiled {
-        schema: "roofline.profile/1",
-        model: subject(args, &model, change),
+        schema: SCHEMA,
+        model: subject(args, &model, change, is_stack),
         device: Device {
             name: target.name,
             precision: target.precision,
@@ -214,6 +226,8 @@ pub fn run(args: &cli::Profile) -> Result<Exit, Failure> {
         requirements: Vec::new(),
         warnings,
         sources: SOURCES.iter().copied().collect(),
+        common: found.asked,
+        longest: model.architecture.hyper.as_ref().and_then(|hyper| hyper.context_length),
         by,
         top: args.top,
         canvas: terminal::canvas(args.pictures.ascii),
@@ -222,7 +236,8 @@ pub fn run(args: &cli::Profile) -> Result<Exit, Failure> {
     for warning in &report.warnings {
         eprintln!("warning: {warning}");
     }
-    pictures.draw(&report.chart(), None)?;
+    let page = || Ok(Page { chart: report.saved()?.page(), what_if: report.what_if()? });
+    pictures.draw_with(&report.saved()?.chart(), args.format, true, page)?;
     output::print(&report, args.format)?;
     Ok(require::exit(&report.requirements))
 }
@@ -394,7 +409,7 @@ fn warn(found: &Profile, model: &Model, change: Option<Dtype>, warnings: &mut Ve
     }
 }
 
-fn subject(args: &cli::Profile, model: &Model, change: Option<Dtype>) -> Subject {
+fn subject(args: &cli::Profile, model: &Model, change: Option<Dtype>, is_stack: bool) -> Subject {
     let mut types: BTreeMap<Dtype, u64> = BTreeMap::new();
     for tensor in &model.tensors {
         *types.entry(tensor.dtype).or_default() += tensor.bytes.unwrap_or(0);
@@ -403,6 +418,7 @@ fn subject(args: &cli::Profile, model: &Model, change: Option<Dtype>) -> Subject
     types.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
     let architecture = match model.architecture.basis {
         Basis::Family => model.architecture.name.clone(),
+        Basis::Tensors if is_stack => "stack of layers".to_owned(),
         Basis::Tensors => format!("{} (by its tensors)", model.architecture.name),
     };
     Subject {
@@ -423,35 +439,31 @@ fn subject(args: &cli::Profile, model: &Model, change: Option<Dtype>) -> Subject
 }
 
 impl Profiled {
-    fn chart(&self) -> Chart {
-        let roof = Roof {
-            name: "memory".to_owned(),
-            group: self.device.name.clone(),
-            bandwidth_gb_s: Some(self.device.bandwidth_gb_s),
-            compute_gflop_s: Some(self.device.compute_gflop_s),
-        };
-        let measured: Vec<Point> = self.operations.iter().filter_map(measured_point).collect();
-        let points = self.rows.iter().filter_map(|row| {
-            let cost = row.cost.filter(|cost| cost.flops > 0.0)?;
-            Some(Point {
-                name: row.name.clone(),
-                group: self.phase_name().to_owned(),
-                intensity_flop_byte: Some(cost.intensity),
-                performance_gflop_s: Some(cost.attainable_gflop_s),
-                share: Some(cost.share),
-                bound: bound(cost.bound),
-                details: Vec::new(),
-            })
-        });
-        Chart {
-            title: format!("{} on {}", self.model.architecture, self.device.name),
-            subtitle: if measured.is_empty() {
-                format!("ceilings of {}, {}", self.phase_name(), self.device.source)
-            } else {
-                format!("measured on one {}, {}", self.unit(), self.device.source)
-            },
-            roofs: vec![roof],
-            points: if measured.is_empty() { points.collect() } else { measured },
+    /// The result as it would be read back: charts are drawn from that alone.
+    fn saved(&self) -> Result<Saved, Failure> {
+        Ok(serde_json::from_value(serde_json::to_value(self)?)?)
+    }
+
+    /// Sliders for the batch and the context or the prompt; none over measured operations, and none for an encoder, whose prompt
+    /// costs other than what the contract's equation for all says.
+    fn what_if(&self) -> Result<Option<WhatIf>, Failure> {
+        if self.operations.iter().any(|entry| entry.measured.is_some()) {
+            return Ok(None);
+        }
+        let entries = self.operations.iter().enumerate();
+        match (&self.workload, &self.common) {
+            (Asked::Samples { batch, .. }, _) => {
+                let layers: Vec<_> = entries
+                    .filter_map(|(point, entry)| Some((point, entry.kind == "convolution", entry.shape?)))
+                    .collect();
+                what_if::layers(*batch, &layers).map(Some)
+            }
+            (Asked::Tokens(_), Some(common)) if self.decode.is_some() => {
+                let names = if self.phase == Phase::Decode { what_if::DECODE } else { what_if::PREFILL };
+                let parts: Vec<_> = entries.filter_map(|(point, entry)| Some((point, entry.part?))).collect();
+                what_if::operations(&names, common, self.longest, &parts).map(Some)
+            }
+            _ => Ok(None),
         }
     }
 
@@ -469,14 +481,20 @@ impl Profiled {
             values.extend(MEASURED_TEXTS.into_iter().zip(texts));
             checked.extend(require::check(each, &entry.name, &values));
         }
+        if self.operations.iter().all(|entry| entry.measured.is_none()) {
+            // What nothing is known of does not hold.
+            let names = MEASURED.into_iter().chain(MEASURED_TEXTS);
+            let unknown = values.into_iter().chain(names.map(|name| (name, Value::Absent))).collect();
+            checked.extend(require::check(each, "", &unknown));
+        }
         checked
     }
 
     /// The figures of the whole model, as a requirement names them.
     fn named(&self) -> BTreeMap<&'static str, Value> {
-        let (batch, context, prompt) = match self.workload {
-            Asked::Tokens(Workload { batch, context, prompt, .. }) => (batch, Some(context), Some(prompt)),
-            Asked::Samples { batch } => (batch, None, None),
+        let (batch, context, prompt) = match &self.workload {
+            Asked::Tokens(Workload { batch, context, prompt, .. }) => (*batch, Some(*context), Some(*prompt)),
+            Asked::Samples { batch, .. } => (*batch, None, None),
         };
         let (decode, prefill) = (self.decode, self.prefill);
         let of = |total: Option<Total>, figure: fn(&Total) -> f64| total.as_ref().map(figure);
@@ -507,14 +525,6 @@ impl Profiled {
         let number = |value: Option<f64>| value.map_or(Value::Absent, Value::Number);
         let text = |text: Option<&str>| text.map_or(Value::Absent, |text| Value::Text(text.to_owned()));
         NUMBERS.into_iter().zip(numbers.map(number)).chain(TEXTS.into_iter().zip(texts.map(text))).collect()
-    }
-
-    fn phase_name(&self) -> &'static str {
-        match self.phase {
-            Phase::Decode => "decode",
-            Phase::Prefill => "prefill",
-            Phase::Pass => "a pass",
-        }
     }
 
     fn table(&self, rows: &[&Row]) -> Table {
@@ -714,27 +724,6 @@ impl Profiled {
     }
 }
 
-fn measured_point(entry: &Entry) -> Option<Point> {
-    let measured = entry.measured.as_ref()?;
-    Some(Point {
-        name: entry.name.clone(),
-        group: entry.kind.to_owned(),
-        intensity_flop_byte: Some(measured.gflop_s / measured.gb_s),
-        performance_gflop_s: Some(measured.gflop_s),
-        share: None,
-        bound: bound(entry.step().map_or("", |cost| cost.bound)),
-        details: vec![("utilization".into(), percent(Some(measured.utilization)))],
-    })
-}
-
-fn bound(name: &str) -> Bound {
-    match name {
-        "Memory" => Bound::Memory,
-        "Compute" => Bound::Compute,
-        _ => Bound::Undefined,
-    }
-}
-
 impl Report for Profiled {
     fn text(&self) -> String {
         let model = &self.model;
@@ -747,11 +736,11 @@ impl Report for Profiled {
         };
         let parameters = figure(model.parameters as f64);
         let device = &self.device;
-        let work = match self.workload {
+        let work = match &self.workload {
             Asked::Tokens(Workload { batch, context, prompt, .. }) => {
                 format!("batch {batch}, {context} tokens in the cache, a prompt of {prompt}")
             }
-            Asked::Samples { batch } => {
+            Asked::Samples { batch, .. } => {
                 format!("batch {batch}, inputs and outputs of {} bytes a number", stack::ACTIVATION)
             }
         };
@@ -788,7 +777,7 @@ impl Report for Profiled {
             parts.extend([table.text(), self.chain()]);
         }
         parts.extend(self.compared().map(|table| table.text()));
-        parts.push(draw(&self.chart(), &self.canvas));
+        parts.extend(self.saved().ok().map(|saved| draw(&saved.chart(), &self.canvas)));
         parts.extend(self.advised().map(|table| table.text()));
         parts.join("\n")
     }
