@@ -48,6 +48,8 @@ pub enum Command {
     Eval(Eval),
     /// Say what a change of a contract means: what is different, the version it demands, its effect on predictions.
     Diff(Diff),
+    /// Write the documentation of a contract: formulas, tables, and a verdict for each obligation.
+    Doc(Doc),
     /// List the contracts that ship with the program, or show one.
     Contracts(Contracts),
     /// Measure this machine and draw its roofline.
@@ -167,6 +169,31 @@ pub struct Diff {
     /// How to print the result.
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
+}
+
+/// Arguments of `doc`.
+#[derive(Debug, Args)]
+pub struct Doc {
+    /// A contract file, or the name of a built-in contract.
+    #[arg(value_name = "CONTRACT")]
+    pub contract: String,
+    /// What to write it in.
+    #[arg(long, value_enum, default_value_t = DocFormat::Md)]
+    pub format: DocFormat,
+    /// The file; standard output if not given.
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// What documentation is written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum DocFormat {
+    /// GitHub-flavoured Markdown.
+    Md,
+    /// One HTML page that needs nothing else.
+    Html,
+    /// A LaTeX document.
+    Latex,
 }
 
 /// Arguments of `contracts`.

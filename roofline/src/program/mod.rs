@@ -9,6 +9,7 @@ mod contract;
 mod contracts;
 mod devices;
 mod diff;
+mod doc;
 mod eval;
 mod expand;
 mod first;
@@ -88,6 +89,7 @@ fn dispatch(cli: cli::Cli) -> Result<Exit, Failure> {
         cli::Command::Expand(args) => expand::run(&args),
         cli::Command::Eval(args) => eval::run(&args),
         cli::Command::Diff(args) => diff::run(&args),
+        cli::Command::Doc(args) => doc::run(&args),
         cli::Command::Contracts(args) => contracts::run(&args),
         cli::Command::Bench(args) => bench::run(&args),
         cli::Command::Machine(args) => machine::run(&args),

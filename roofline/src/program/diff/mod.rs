@@ -14,6 +14,7 @@ use roofline_contracts::version::{Step, Version};
 use roofline_contracts::{Compiled, check_from};
 use serde::Serialize;
 
+use super::doc::plain;
 use super::output::{self, Report, Table};
 use super::{Exit, Failure, cli, contract};
 use crate::chart::number::figure;
@@ -535,16 +536,4 @@ fn code(text: &str) -> String {
         text if text.contains('`') => plain(text),
         text => format!("`{text}`"),
     }
-}
-
-/// A text that Markdown shall take as it is.
-fn plain(text: &str) -> String {
-    let mut out = String::new();
-    for c in text.chars() {
-        if matches!(c, '\\' | '*' | '_' | '<' | '[' | ']' | '#') {
-            out.push('\\');
-        }
-        out.push(c);
-    }
-    out
 }

@@ -1,0 +1,263 @@
+//! What the documentation of a contract says, whatever it is written in.
+
+use roofline_contracts::contract::{Contract, Equation, Expression, FieldKind, Priority, Table, Value};
+use roofline_contracts::formula::number;
+use roofline_contracts::prove::Proof;
+
+use super::graph::Dependencies;
+use super::math::Math;
+
+/// A part of the documentation.
+pub enum Block {
+    /// A heading of the first, second or third level.
+    Heading(u8, Vec<Inline>),
+    /// A paragraph.
+    Text(Vec<Inline>),
+    /// A list.
+    List(Vec<Vec<Inline>>),
+    /// A table.
+    Grid(Vec<&'static str>, Vec<Vec<Vec<Inline>>>),
+    /// A formula on a line of its own.
+    Formula(Math),
+    /// Lines that are shown on demand.
+    Folded(Vec<Inline>, Vec<String>),
+    /// What depends on what.
+    Graph(Dependencies),
+}
+
+/// A part of a line.
+#[derive(Clone)]
+pub enum Inline {
+    /// Plain text.
+    Text(String),
+    /// A name or a formula as the contract has it.
+    Code(String),
+    /// A verdict.
+    Verdict(&'static str),
+}
+
+fn text(text: impl Into<String>) -> Vec<Inline> {
+    vec![Inline::Text(text.into())]
+}
+
+fn code(text: impl Into<String>) -> Vec<Inline> {
+    vec![Inline::Code(text.into())]
+}
+
+/// Where something comes from, in brackets after its name.
+fn with_origin(name: &str, origin: Option<&str>) -> Vec<Inline> {
+    let mut parts = code(name);
+    parts.extend(origin.map(|origin| Inline::Text(format!(" from {origin}"))));
+    parts
+}
+
+/// The documentation of a contract; `proofs` has one for each obligation.
+pub fn page(contract: &Contract, proofs: &[Proof]) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    front(contract, &mut blocks);
+    quantities(contract, &mut blocks);
+    equations(contract, &mut blocks);
+    classifiers(contract, &mut blocks);
+    for table in contract.profiles.iter().filter(|table| table.origin.is_none()) {
+        profile(table, &mut blocks);
+    }
+    recommendations(contract, &mut blocks);
+    obligations(contract, proofs, &mut blocks);
+    let graph = Dependencies::of(contract);
+    if !graph.is_empty() {
+        blocks.push(Block::Heading(2, text("What depends on what")));
+        blocks.push(Block::Graph(graph));
+    }
+    blocks
+}
+
+fn front(contract: &Contract, blocks: &mut Vec<Block>) {
+    let metadata = &contract.metadata;
+    blocks.push(Block::Heading(1, text(format!("{} {}", metadata.id, metadata.version))));
+    blocks.push(Block::Text(text(sentence(&metadata.description))));
+    if !contract.dependencies.is_empty() {
+        let mut line = text("It depends on ");
+        for (at, dependency) in contract.dependencies.iter().enumerate() {
+            if at > 0 {
+                line.extend(text(", "));
+            }
+            line.extend(code(&dependency.metadata.id));
+            line.extend(text(format!(" {}", dependency.metadata.version)));
+        }
+        line.extend(text("."));
+        blocks.push(Block::Text(line));
+    }
+    if !metadata.references.is_empty() {
+        blocks.push(Block::Heading(2, text("References")));
+        blocks.push(Block::List(metadata.references.iter().map(text).collect()));
+    }
+}
+
+fn sentence(text: &str) -> String {
+    if text.ends_with(['.', '!', '?']) { text.to_owned() } else { format!("{text}.") }
+}
+
+fn quantities(contract: &Contract, blocks: &mut Vec<Block>) {
+    if contract.quantities.is_empty() {
+        return;
+    }
+    blocks.push(Block::Heading(2, text("Quantities")));
+    let row = |quantity: &roofline_contracts::contract::Quantity| {
+        vec![
+            with_origin(&quantity.name, quantity.origin.as_deref()),
+            code(&quantity.unit_text),
+            code(quantity.domain.to_string()),
+            quantity.default.map_or_else(Vec::new, |value| code(number(value))),
+            text(&quantity.doc),
+        ]
+    };
+    let rows = contract.quantities.iter().map(row).collect();
+    blocks.push(Block::Grid(vec!["name", "unit", "domain", "default", "what it is"], rows));
+}
+
+fn equations(contract: &Contract, blocks: &mut Vec<Block>) {
+    if contract.equations.is_empty() {
+        return;
+    }
+    blocks.push(Block::Heading(2, text("Equations")));
+    for equation in &contract.equations {
+        blocks.push(Block::Heading(3, with_origin(&equation.name, equation.origin.as_deref())));
+        if !equation.doc.is_empty() {
+            blocks.push(Block::Text(text(&equation.doc)));
+        }
+        blocks.push(Block::Formula(Math::equation(
+            &equation.name,
+            equation.bounds.as_deref(),
+            &equation.expression.formula,
+        )));
+        blocks.push(Block::Text(facts(equation)));
+    }
+}
+
+fn facts(equation: &Equation) -> Vec<Inline> {
+    let mut line = text("In ");
+    line.extend(code(&equation.unit_text));
+    for (at, (name, _)) in equation.expression.operands.iter().enumerate() {
+        line.extend(text(if at == 0 { ", from " } else { ", " }));
+        line.extend(code(name));
+    }
+    if let Some(measured) = &equation.bounds {
+        line.extend(text("; a measured "));
+        line.extend(code(measured));
+        line.extend(text(" above it is impossible"));
+    }
+    line.extend(text("."));
+    line
+}
+
+fn classifiers(contract: &Contract, blocks: &mut Vec<Block>) {
+    if contract.classifiers.is_empty() {
+        return;
+    }
+    blocks.push(Block::Heading(2, text("Classifiers")));
+    blocks.push(Block::Text(text("The first case that holds is chosen.")));
+    for classifier in &contract.classifiers {
+        blocks.push(Block::Heading(3, with_origin(&classifier.name, classifier.origin.as_deref())));
+        if !classifier.doc.is_empty() {
+            blocks.push(Block::Text(text(&classifier.doc)));
+        }
+        let condition = |condition: &Option<Expression>| match condition {
+            Some(condition) => code(condition.formula.to_string()),
+            None => text("otherwise"),
+        };
+        let rows = classifier.cases.iter().map(|case| vec![code(&case.variant), condition(&case.condition)]);
+        blocks.push(Block::Grid(vec!["case", "when"], rows.collect()));
+    }
+}
+
+fn profile(table: &Table, blocks: &mut Vec<Block>) {
+    let mut heading = text("Profiles: ");
+    heading.extend(code(&table.name));
+    blocks.push(Block::Heading(2, heading));
+    if !table.doc.is_empty() {
+        blocks.push(Block::Text(text(&table.doc)));
+    }
+    let kind = |kind: &FieldKind| match kind {
+        FieldKind::Number { unit_text, .. } => code(unit_text),
+        FieldKind::Text { .. } => text("text"),
+    };
+    let allowed = |kind: &FieldKind| match kind {
+        FieldKind::Number { domain, .. } => code(domain.to_string()),
+        FieldKind::Text { one_of } => text(one_of.join(", ")),
+    };
+    let fields = table.fields.iter().map(|field| {
+        let optional = if field.optional { "may be absent" } else { "" };
+        vec![code(&field.name), kind(&field.kind), allowed(&field.kind), text(optional), text(&field.doc)]
+    });
+    blocks.push(Block::Grid(vec!["field", "unit", "allowed", "", "what it is"], fields.collect()));
+    let entry = |entry: &roofline_contracts::contract::Entry| {
+        let given = table.fields.iter().zip(&entry.values).filter_map(|(field, value)| {
+            let value = match (value, &field.kind) {
+                (Value::Absent, _) => return None,
+                (Value::Text(text), _) => text.clone(),
+                (Value::Number(value), FieldKind::Number { unit_text, .. }) if unit_text != "1" => {
+                    format!("{} {unit_text}", number(*value))
+                }
+                (Value::Number(value), _) => number(*value),
+            };
+            Some(format!("{} {value}", field.name))
+        });
+        let given: Vec<String> = given.collect();
+        let source = format!("{}, as of {}", entry.source, entry.as_of);
+        vec![code(&entry.name), text(given.join("; ")), text(source), text(&entry.doc)]
+    };
+    let rows = table.entries.iter().map(entry);
+    blocks.push(Block::Grid(vec!["entry", "figures", "source", "what it is"], rows.collect()));
+}
+
+fn recommendations(contract: &Contract, blocks: &mut Vec<Block>) {
+    if contract.recommendations.is_empty() {
+        return;
+    }
+    blocks.push(Block::Heading(2, text("Recommendations")));
+    let rows = contract.recommendations.iter().map(|advice| {
+        let priority = match advice.priority {
+            Priority::High => "high",
+            Priority::Medium => "medium",
+            Priority::Low => "low",
+        };
+        vec![code(&advice.name), text(priority), code(advice.when.formula.to_string()), text(&advice.text)]
+    });
+    blocks.push(Block::Grid(vec!["name", "priority", "when", "what to do"], rows.collect()));
+}
+
+fn obligations(contract: &Contract, proofs: &[Proof], blocks: &mut Vec<Block>) {
+    if contract.obligations.is_empty() {
+        return;
+    }
+    blocks.push(Block::Heading(2, text("Obligations")));
+    let about = "Each is about every f64 of the domains at once; the verdicts come from a run of ";
+    blocks.push(Block::Text([text(about), code("roofline prove"), text(".")].concat()));
+    let pairs = || contract.obligations.iter().zip(proofs);
+    let rows = pairs().map(|(obligation, proof)| {
+        let fails = match obligation.if_fails.as_str() {
+            "" => String::new(),
+            meaning => format!("If it fails: {}", sentence(meaning)),
+        };
+        let said = [obligation.doc.as_str(), &fails].join(" ");
+        vec![
+            code(&obligation.id),
+            code(obligation.formula.to_string()),
+            vec![Inline::Verdict(proof.verdict.word())],
+            text(said.trim()),
+        ]
+    });
+    blocks.push(Block::Grid(vec!["id", "claim", "verdict", "what it means"], rows.collect()));
+    blocks.push(Block::Heading(3, text("How each was decided")));
+    for (obligation, proof) in pairs() {
+        let mut summary = code(&obligation.id);
+        summary.extend(text(format!(": {}, ", proof.verdict)));
+        let lines = match &proof.counterexample {
+            Some(counterexample) => counterexample.to_string().lines().map(str::to_owned).collect(),
+            None if proof.trace.is_empty() => vec![format!("{} points were tried", proof.points)],
+            None => proof.trace.clone(),
+        };
+        summary.extend(text(proof.method));
+        blocks.push(Block::Folded(summary, lines));
+    }
+}
