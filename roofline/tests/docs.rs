@@ -2,7 +2,7 @@
 //! writes the pages anew instead of comparing.
 //!
 //! A page is a session in a directory of its own, on the saved machine `docs/machine.json`. A block whose fence names a file, as in
-//! `` ```yaml my-model-v1.yaml ``, is written there first. Lines with `$` are run by `sh`, a line that ends in `\` goes on
+//! `` ```yaml my-model-v1.yaml ``, is written there first; this checkout is `../roofline`, for crates that depend on it. Lines with `$` are run by `sh`, a line that ends in `\` goes on
 //! after `>`, and an exit code that is not 0 is shown as `[exit code 1]`. A line `...` stands for any lines.
 
 use std::fs;
@@ -99,6 +99,14 @@ fn run(command: &str, directory: &Path) -> Vec<String> {
         .env("LANG", "C.UTF-8")
         .env("COLUMNS", "80")
         .env("HOME", directory)
+        // Crates of the pages and of the tests share what they build, and fetch nothing.
+        .env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join("consumers"))
+        .env("CARGO_NET_OFFLINE", "true")
+        .envs(["CARGO_HOME", "RUSTUP_HOME"].into_iter().filter_map(|name| Some((name, tools(name)?))))
+        // A page is in no repository but the one it makes itself.
+        .env("GIT_CEILING_DIRECTORIES", directory.parent().unwrap_or(directory))
+        .envs(["GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME"].map(|name| (name, "reader")))
+        .envs(["GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL"].map(|name| (name, "reader@example.invalid")))
         .env("ROOFLINE_MACHINE", fs::canonicalize(root().join("docs/machine.json")).expect("it is there"))
         .output()
         .expect("sh starts");
@@ -110,6 +118,23 @@ fn run(command: &str, directory: &Path) -> Vec<String> {
         None => lines.push("[ended by a signal]".to_owned()),
     }
     lines
+}
+
+/// Where cargo and rustup keep their things.
+fn tools(name: &str) -> Option<PathBuf> {
+    let usual = if name == "CARGO_HOME" { ".cargo" } else { ".rustup" };
+    let home = || Some(Path::new(&std::env::var_os("HOME")?).join(usual));
+    std::env::var_os(name).map(PathBuf::from).or_else(home)
+}
+
+/// A file of a page. A crate gets the versions of this workspace, so that nothing is fetched.
+fn write(directory: &Path, name: &str, text: &str) {
+    let path = directory.join(name);
+    fs::create_dir_all(path.parent().expect("a file is in a directory")).expect("a directory can be made");
+    fs::write(path, text).expect("a file can be written");
+    if name == "Cargo.toml" {
+        fs::copy(root().join("Cargo.lock"), directory.join("Cargo.lock")).expect("it can be copied");
+    }
 }
 
 /// Whether the lines are the expected ones, where `...` stands for any number of lines.
@@ -128,12 +153,18 @@ fn check(name: &str, page: &str) -> (String, Vec<String>) {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("docs").join(name.replace('/', "-"));
     let _ = fs::remove_dir_all(&directory);
     fs::create_dir_all(&directory).expect("the test's own directory can be made");
+    #[cfg(unix)]
+    {
+        // Made once; the next page finds it there.
+        let checkout = fs::canonicalize(root()).expect("the workspace is there");
+        let _ = std::os::unix::fs::symlink(checkout, directory.with_file_name("roofline"));
+    }
     let (mut anew, mut complaints) = (Vec::new(), Vec::new());
     for part in parse(page) {
         match part {
             Part::Prose(lines) => anew.extend(lines),
             Part::File { name, lines, all } => {
-                fs::write(directory.join(name), lines.join("\n") + "\n").expect("a file can be written");
+                write(&directory, &name, &(lines.join("\n") + "\n"));
                 anew.extend(all);
             }
             Part::Console { line, steps } => {

@@ -54,6 +54,8 @@ pub struct Effect {
     pub changed: usize,
     /// Those held back by something else.
     pub bounds_changed: usize,
+    /// The equations that people look at.
+    pub figures: &'static [&'static str],
     /// The classifiers that say what holds it back.
     pub bounds: &'static [&'static str],
     /// How each figure moves, over the predictions that changed.
@@ -452,6 +454,7 @@ fn compare(family: &Family, old: &World, new: &World) -> Effect {
         contract: format!("{} {}", new.formulas.metadata.id, new.formulas.metadata.version),
         predictions,
         changed: rows.len(),
+        figures: family.numbers,
         bounds: family.classes,
         bounds_changed: rows.iter().filter(|row| row.rebound()).count(),
         summary: family.numbers.iter().filter_map(movement).collect(),

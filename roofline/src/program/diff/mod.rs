@@ -327,8 +327,18 @@ impl Effect {
     fn sentence(&self) -> String {
         let mut out =
             format!("{} of {} predictions by {} change", self.changed, self.predictions, self.contract);
-        if self.bounds_changed > 0 {
-            out += &format!(", {} get another bound", self.bounds_changed);
+        let count = |test: &dyn Fn(&Row) -> bool| self.rows.iter().filter(|row| test(row)).count();
+        let refused =
+            |outcome: &Option<Outcome>| outcome.as_ref().is_some_and(|outcome| outcome.refused.is_some());
+        for (count, what) in [
+            (count(&|row| row.before.is_none()), "are new"),
+            (count(&|row| row.after.is_none()), "are gone"),
+            (count(&|row| refused(&row.after) && !refused(&row.before)), "are refused now"),
+            (self.bounds_changed, "get another bound"),
+        ] {
+            if count > 0 {
+                out += &format!(", {count} {what}");
+            }
         }
         out
     }
@@ -344,10 +354,10 @@ impl Effect {
 
     fn largest(&self, top: usize) -> Table {
         let mut headings: Vec<String> = ["model", "device", "weights"].map(str::to_owned).to_vec();
-        headings.extend(self.summary.iter().map(|movement| movement.name.clone()));
+        headings.extend(self.figures.iter().map(|name| (*name).to_owned()));
         headings.extend(self.bounds.iter().map(|name| (*name).to_owned()));
         let rows = self.rows.iter().take(top).map(|row| {
-            let numbers = self.summary.iter().map(|movement| row.figures(&movement.name));
+            let numbers = self.figures.iter().map(|name| row.figure(name));
             let head = [row.model.clone(), row.device.clone(), row.format.clone()];
             head.into_iter().chain(numbers).chain(self.bounds.iter().map(|name| row.bound(name))).collect()
         });
@@ -356,7 +366,7 @@ impl Effect {
 }
 
 impl Row {
-    fn figures(&self, name: &str) -> String {
+    fn figure(&self, name: &str) -> String {
         let number = |outcome: &Option<Outcome>| {
             let value = outcome.as_ref().and_then(|outcome| outcome.numbers.get(name).copied());
             value.map_or_else(|| "-".to_owned(), figure)
@@ -402,7 +412,9 @@ impl Report for Diffed {
             match (&contract.effect, &contract.no_effect) {
                 (Some(effect), _) if effect.changed > 0 => {
                     out += &format!("\nEffect: {}\n", effect.sentence());
-                    out += &effect.movements().text();
+                    if !effect.summary.is_empty() {
+                        out += &effect.movements().text();
+                    }
                     out += &format!("\nThe largest {}:\n", self.top.min(effect.changed));
                     out += &effect.largest(self.top).text();
                 }
@@ -467,7 +479,9 @@ impl Report for Diffed {
             }
             if let Some(effect) = contract.effect.as_ref().filter(|effect| effect.changed > 0) {
                 out += &format!("\n**{}**: {}.\n\n", contract.id, effect.sentence());
-                out += &effect.movements().markdown();
+                if !effect.summary.is_empty() {
+                    out += &effect.movements().markdown();
+                }
             } else if let Some(effect) = &contract.effect {
                 out += &format!("\n**{}**: no effect, in {} predictions.\n", contract.id, effect.predictions);
             } else if let Some(reason) = contract.no_effect.as_ref().filter(|_| contract.status == "changed")
