@@ -65,18 +65,18 @@ fn a_contract_with_one_of_everything_reads_well_in_each_format() {
 }
 
 /// Texts that mean something to each of the formats.
-fn hostile() -> PathBuf {
+fn hostile(name: &str) -> PathBuf {
     let text = std::fs::read_to_string(SAMPLE).expect("read");
     let nasty = r#"'<script>alert(1)</script> & "x" \\end{document} $1_2^3 `c` | %~#{} *b* [l](u)'"#;
     let text = text.replace("doc: Bytes that are moved.", &format!("doc: {nasty}"));
     let text = text.replace("description: A sample", &format!("description: {nasty}"));
     let text = text.replace("source: data sheet", &format!("source: {nasty}"));
-    scratch("hostile.yaml", &text)
+    scratch(name, &text)
 }
 
 #[test]
 fn no_text_of_a_contract_becomes_markup() {
-    let path = hostile();
+    let path = hostile("markup.yaml");
     let path = path.to_str().expect("UTF-8");
     let html = doc(&[path, "--format", "html"]);
     assert!(!html.contains("<script>") && html.contains("&lt;script&gt;"), "{html}");
@@ -89,7 +89,7 @@ fn no_text_of_a_contract_becomes_markup() {
 /// Tags are closed in the order in which they were opened, and nothing is fetched.
 #[test]
 fn the_html_is_well_formed_and_needs_nothing_else() {
-    let path = hostile();
+    let path = hostile("html.yaml");
     for contract in [path.to_str().expect("UTF-8"), "transformer-v1", "layer-roofline-v1", "hardware-v1"] {
         let html = doc(&[contract, "--format", "html"]);
         let mut open: Vec<String> = Vec::new();
@@ -118,7 +118,7 @@ fn the_html_is_well_formed_and_needs_nothing_else() {
 /// Braces match, every environment ends, and math mode is left again.
 #[test]
 fn the_latex_is_well_formed() {
-    let path = hostile();
+    let path = hostile("latex.yaml");
     let all = roofline_contracts::library::BUILT_IN.iter().map(|(file, _)| *file);
     for contract in all.chain(path.to_str()) {
         let latex = doc(&[contract, "--format", "latex"]);

@@ -371,24 +371,27 @@ impl Row {
             let value = outcome.as_ref().and_then(|outcome| outcome.numbers.get(name).copied());
             value.map_or_else(|| "-".to_owned(), figure)
         };
-        match self.change(name) {
-            Some(0.0) => number(&self.after),
-            Some(change) => {
-                format!("{} -> {} ({})", number(&self.before), number(&self.after), percent(change))
+        match (self.change(name), &self.before, &self.after) {
+            (_, None, after) => format!("{} (new)", number(after)),
+            (_, before, None) => format!("{} (gone)", number(before)),
+            (Some(0.0), _, after) => number(after),
+            (Some(change), before, after) => {
+                format!("{} -> {} ({})", number(before), number(after), percent(change))
             }
-            None => format!("{} -> {}", number(&self.before), number(&self.after)),
+            (None, before, after) => format!("{} -> {}", number(before), number(after)),
         }
     }
 
     /// What holds it back, before and after where that differs, or why there is no prediction.
     fn bound(&self, name: &str) -> String {
-        let text = |outcome: &Option<Outcome>| match outcome {
-            None => "not there".to_owned(),
-            Some(Outcome { refused: Some(reason), .. }) => reason.clone(),
-            Some(outcome) => outcome.bounds.get(name).cloned().unwrap_or_else(|| "-".into()),
+        let text = |outcome: &Outcome| match &outcome.refused {
+            Some(reason) => reason.clone(),
+            None => outcome.bounds.get(name).cloned().unwrap_or_else(|| "-".into()),
         };
-        let (before, after) = (text(&self.before), text(&self.after));
-        if before == after { after } else { format!("{before} -> {after}") }
+        match (self.before.as_ref().map(text), self.after.as_ref().map(text)) {
+            (Some(before), Some(after)) if before != after => format!("{before} -> {after}"),
+            (before, after) => after.or(before).unwrap_or_default(),
+        }
     }
 }
 
