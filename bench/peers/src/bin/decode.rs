@@ -1,21 +1,28 @@
-//! Decodes a GGUF file of Q8_0 weights with llama.cpp, and runs the same weights through roofline's kernels, in turns, beside the
-//! ceiling that `roofline profile` gives for them. Prints a Markdown table.
+//! Decodes a GGUF file of Q8_0 weights with llama.cpp, and runs the same weights through roofline's kernels, in turns with reading
+//! alone, beside the ceiling that `roofline profile` gives for them at that reading speed. Prints a Markdown table.
+//!
+//! One thread is timed by the processor time it gets, so that other work on the machine takes nothing from any contender; several
+//! by the clock, which says something on an idle machine only.
 
 use std::ffi::CString;
+use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use llama_cpp_sys_2 as llama;
 use roofline::isa::Isa;
+use roofline::kernels::{self, Streams, Team};
 use roofline::model::Model;
 use roofline::peaks::{Machine, Options};
 use roofline::predict::{Precision, Target};
 use roofline::profile::measure::measure;
 use roofline::profile::{Workload, profile};
 
-/// Rounds, each with both.
+/// Rounds, each with all.
 const ROUNDS: usize = 9;
 /// Tokens that llama.cpp makes in a round, from an empty cache.
-const TOKENS: usize = 24;
+const TOKENS: usize = 12;
+/// Numbers that reading alone goes through: far more than a cache holds.
+const NUMBERS: usize = 64 << 20;
 
 fn main() {
     let mut arguments = std::env::args().skip(1);
@@ -31,43 +38,79 @@ fn main() {
     let options = Options { threads: Some(threads), no_cache: true, quick: true, ..Options::default() };
     let machine = Machine::this(&options, |_| ()).unwrap_or_else(|error| panic!("{error}"));
     // Q8_0 products are integer arithmetic, in llama.cpp and here.
-    let target = Target::measured(&machine, Some(Precision::Int8)).expect("it is measured");
-    let context = (TOKENS / 2) as f64;
-    let workload = Workload { batch: 1.0, context, prompt: 1.0, cache_size: 2.0 };
-    let mut ideal = profile(&model, &target, &workload, None).expect("an ordinary model");
-    let ceiling = ideal.decode.expect("a model that makes tokens");
+    let mut target = Target::measured(&machine, Some(Precision::Int8)).expect("it is measured");
+    let workload = Workload { batch: 1.0, context: (TOKENS / 2) as f64, prompt: 1.0, cache_size: 2.0 };
+    let mut found = profile(&model, &target, &workload, None).expect("an ordinary model");
 
+    let setting = machine.all.read.setting;
+    let streams = Streams { count: setting.streams, prefetch: setting.prefetch };
+    let isa = Isa::detect();
+    let team = Team::new(isa, threads).expect("threads start");
+    let numbers = vec![1f32; NUMBERS];
+    let share = numbers.len() / threads;
     let mut peer = Llama::new(&file, threads);
-    let (mut theirs, mut ours, mut products) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut theirs, mut ours, mut reads) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
-        theirs.push(peer.tokens_per_s());
+        let seconds = timed(threads, || {
+            team.run(|index| {
+                black_box(kernels::read(isa, &numbers[index * share..][..share], streams));
+            });
+        });
+        reads.push(size_of_val(numbers.as_slice()) as f64 / seconds / 1e9);
+        peer.start();
+        theirs.push(TOKENS as f64 / timed(threads, || (1..=TOKENS).for_each(|at| peer.decode(at))));
         // Its threads spin for a while after their work.
         std::thread::sleep(Duration::from_millis(5));
-        measure(&model, &mut ideal.entries, &machine, Isa::detect(), Duration::ZERO, |_| true, |_, _| ())
-            .expect("kernels for all weights");
-        let measured = || ideal.entries.iter().filter_map(|entry| entry.measured.as_ref());
-        ours.push(1.0 / measured().map(|one| one.median_s).sum::<f64>());
-        products.push(1.0 / measured().map(|one| one.ideal_s).sum::<f64>());
+        let seconds = timed(threads, || {
+            measure(&model, &mut found.entries, &machine, isa, Duration::ZERO, |_| true, |_, _| ())
+                .expect("kernels for all weights");
+        });
+        let runs = found.entries.iter().find_map(|entry| entry.measured.as_ref()).expect("products").runs;
+        // The first pass counts too.
+        ours.push((runs + 1) as f64 / seconds);
     }
-    let bytes = ceiling.bytes;
-    let row = |what: &str, speeds: &[f64], ceiling: f64| {
-        let (median, best) = (quantile(speeds, 0.5), quantile(speeds, 1.0));
+    target.bandwidth = quantile(&reads, 0.5);
+    let ceiling = profile(&model, &target, &workload, None).expect("an ordinary model").decode.expect("tokens");
+    println!(
+        "\n{} thread(s), {}: reading alone {:.1} GB/s, {:.0} MB a token, a ceiling of {:.1} token/s\n",
+        threads,
+        if threads == 1 { "processor time" } else { "clock time" },
+        target.bandwidth,
+        ceiling.bytes / 1e6,
+        ceiling.tokens_per_s
+    );
+    println!("| threads | what | token/s, median | 10 % .. 90 % | GB/s | share of the ceiling, median | 10 % .. 90 % |");
+    println!("|---|---|---|---|---|---|---|");
+    for (what, speeds) in [("llama.cpp, decode", &theirs), ("roofline, the products of a token", &ours)] {
+        // Within a round, as far as reading goes.
+        let shares: Vec<f64> =
+            speeds.iter().zip(&reads).map(|(speed, read)| speed * ceiling.bytes / 1e9 / read).collect();
+        let median = quantile(speeds, 0.5);
         println!(
-            "| {threads} | {what} | {ceiling:.1} | {median:.1} | {best:.1} | {:.0} % | {:.0} % | {:.1} |",
-            100.0 * median / ceiling,
-            100.0 * best / ceiling,
-            median * bytes / 1e9
+            "| {threads} | {what} | {median:.1} | {:.1} .. {:.1} | {:.1} | {:.0} % | {:.0} .. {:.0} % |",
+            quantile(speeds, 0.1),
+            quantile(speeds, 0.9),
+            median * ceiling.bytes / 1e9,
+            100.0 * quantile(&shares, 0.5),
+            100.0 * quantile(&shares, 0.1),
+            100.0 * quantile(&shares, 0.9)
         );
-    };
-    println!("\nread roof {:.1} GB/s, {} of weights a token\n", machine.all.read_gb_s, megabytes(bytes));
-    println!("| threads | what | ceiling, token/s | median | best | share, median | share, best | GB/s |");
-    println!("|---|---|---|---|---|---|---|---|");
-    row("llama.cpp, decode", &theirs, ceiling.tokens_per_s);
-    row("roofline, its products in a chain", &ours, quantile(&products, 0.5));
+    }
 }
 
-fn megabytes(bytes: f64) -> String {
-    format!("{:.0} MB", bytes / 1e6)
+/// Seconds that the work takes: of this thread's processor when it is alone, by the clock otherwise.
+fn timed(threads: usize, work: impl FnOnce()) -> f64 {
+    let (clock, busy) = (Instant::now(), processor_seconds());
+    work();
+    if threads == 1 { processor_seconds() - busy } else { clock.elapsed().as_secs_f64() }
+}
+
+fn processor_seconds() -> f64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` outlives the call.
+    let status = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
+    assert_eq!(status, 0, "the clock of a thread");
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }
 
 fn quantile(values: &[f64], part: f64) -> f64 {
@@ -103,15 +146,11 @@ impl Llama {
         }
     }
 
-    fn tokens_per_s(&mut self) -> f64 {
+    /// An empty cache, and one token to wake it up.
+    fn start(&mut self) {
         // SAFETY: the context lives.
         unsafe { llama::llama_memory_clear(llama::llama_get_memory(self.context), true) };
         self.decode(0);
-        let start = Instant::now();
-        for at in 1..=TOKENS {
-            self.decode(at);
-        }
-        TOKENS as f64 / start.elapsed().as_secs_f64()
     }
 
     fn decode(&mut self, at: usize) {
