@@ -19,6 +19,7 @@ use crate::predict::{Target, add, dense};
 
 /// What the model is asked to do.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "program", derive(schemars::JsonSchema))]
 pub struct Workload {
     /// Sequences that are computed together.
     pub batch: f64,
@@ -32,6 +33,7 @@ pub struct Workload {
 
 /// The part of the work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "program", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Phase {
     /// One token for each sequence.
@@ -44,6 +46,7 @@ pub enum Phase {
 
 /// What one or more operations cost.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "program", derive(schemars::JsonSchema))]
 pub struct Cost {
     /// Operations; a multiply-add counts as two.
     pub flops: f64,
@@ -69,6 +72,7 @@ pub struct Cost {
 
 /// One operation and what it costs.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "program", derive(schemars::JsonSchema))]
 pub struct Entry {
     /// What it is called: the layer and the role.
     pub name: String,
@@ -129,6 +133,7 @@ impl Entry {
 
 /// What all operations together cost.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "program", derive(schemars::JsonSchema))]
 pub struct Total {
     /// Operations.
     pub flops: f64,
@@ -154,6 +159,7 @@ pub struct Total {
 
 /// An advice of the contract and what it applies to.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "program", derive(schemars::JsonSchema))]
 pub struct Advice {
     /// Its name in the contract.
     pub name: &'static str,
@@ -199,6 +205,7 @@ pub enum By {
 
 /// Operations put together.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "program", derive(schemars::JsonSchema))]
 pub struct Row {
     /// What they have in common.
     pub name: String,

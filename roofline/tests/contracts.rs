@@ -102,6 +102,22 @@ fn eval_says_what_is_missing_unknown_or_outside() {
 }
 
 #[test]
+fn a_requirement_on_an_evaluation_names_what_the_contract_names() {
+    let require = |condition: &str| roofline(&[&SEVEN[..], &["--require", condition]].concat());
+    assert_eq!(require("throughput_ceiling >= 57 and bottleneck == \"Bandwidth\"").status.code(), Some(0));
+    let missed = require("throughput_ceiling >= 58");
+    assert_eq!(missed.status.code(), Some(1));
+    assert!(
+        err(&missed).contains("not met: throughput_ceiling >= 58 (throughput_ceiling = 57."),
+        "{}",
+        err(&missed)
+    );
+    let unknown = require("speed > 1");
+    assert_eq!(unknown.status.code(), Some(2));
+    assert!(out(&unknown).is_empty() && err(&unknown).contains("unknown name `speed`"), "{}", err(&unknown));
+}
+
+#[test]
 fn a_profile_is_named_by_its_table_its_contract_or_alone() {
     let profile = |name: &str| {
         json(&[

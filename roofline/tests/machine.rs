@@ -51,6 +51,19 @@ fn json_reads_back_as_the_same_machine() {
 }
 
 #[test]
+fn a_requirement_names_the_roofs_of_all_threads_or_of_one() {
+    let require = |condition: &str| machine(Some(SAVED), Path::new("/"), &["--require", condition]);
+    let met = require("read_gb_s >= 45 and single_f32_gflops > 90 and isa == \"scalar\"");
+    assert_eq!(met.status.code(), Some(0), "{}", text(met.stderr));
+    let missed = require("single_read_gb_s >= 45");
+    assert_eq!(missed.status.code(), Some(1));
+    assert!(text(missed.stderr).contains("not met: single_read_gb_s >= 45 (single_read_gb_s = 28"));
+    let unknown = require("speed > 1");
+    assert_eq!(unknown.status.code(), Some(2));
+    assert!(text(unknown.stderr).contains("unknown name `speed`"));
+}
+
+#[test]
 fn a_saved_machine_can_be_plotted() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_roofline"));
     let output = command.env_clear().args(["plot", SAVED, "--format", "csv"]).output().unwrap();

@@ -23,6 +23,7 @@ pub const SCHEMA: &str = "roofline.chart/1";
 
 /// A roofline chart: what can be reached, and what was reached or predicted.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "program", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Chart {
     /// What the chart shows.
@@ -38,6 +39,7 @@ pub struct Chart {
 
 /// A limit of the machine. What a roof has no figure for, it takes from the highest of its group.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "program", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Roof {
     /// What limits: `DRAM read`, `f32 FMA`.
@@ -55,6 +57,7 @@ pub struct Roof {
 
 /// An operation on the chart.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "program", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Point {
     /// The operation, as its source names it.
@@ -81,6 +84,7 @@ pub struct Point {
 
 /// What holds an operation back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "program", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Bound {
     /// The memory.

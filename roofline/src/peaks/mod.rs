@@ -31,6 +31,7 @@ const UNSTEADY: f64 = 1.25;
 
 /// A machine and its roofs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "program", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Machine {
     /// Always [`SCHEMA`].
@@ -64,6 +65,7 @@ pub struct Machine {
 
 /// The limits for some number of threads. The figures are the best of all runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "program", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Roofs {
     /// How many threads.
@@ -96,6 +98,7 @@ pub struct Roofs {
 
 /// The limits within one cache level.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "program", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Level {
     /// 1 is the nearest.
@@ -121,6 +124,7 @@ pub struct Level {
 
 /// The setting that won and its runs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "program", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Peak {
     /// How memory was walked.
@@ -131,6 +135,7 @@ pub struct Peak {
 
 /// How memory is walked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "program", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Setting {
     /// Streams of each thread.
@@ -157,6 +162,7 @@ impl Setting {
 
 /// Where the threads run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "program", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Placement {
     /// Pinned to the first processors.
@@ -169,6 +175,7 @@ pub enum Placement {
 
 /// How much the runs of one setting differ.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "program", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Spread {
     /// The best run.
@@ -198,6 +205,7 @@ impl Spread {
 
 /// Limits on paper, as far as the system tells them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "program", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Theory {
     /// The clock the system tells, in GHz.

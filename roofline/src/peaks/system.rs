@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 /// A data cache as one core sees it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "program", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Cache {
     /// 1 is the nearest.

@@ -25,6 +25,7 @@ struct Test {
 
 /// A measured point beside its ceiling.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "program", derive(schemars::JsonSchema))]
 pub struct Compared {
     /// The test as `llama-bench` calls it: `pp512`, `tg128`.
     pub test: String,

@@ -27,6 +27,7 @@ const PASSES: (usize, usize) = (3, 15);
 
 /// What was measured of an operation on one token, and what follows from it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "program", derive(schemars::JsonSchema))]
 pub struct Measured {
     /// Seconds: the median and the best of all passes but the first.
     pub median_s: f64,

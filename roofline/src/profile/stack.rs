@@ -46,6 +46,7 @@ impl FromStr for Input {
 
 /// What a pass of all samples through all layers costs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "program", derive(schemars::JsonSchema))]
 pub struct Pass {
     /// Operations.
     pub flops: f64,

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use half::{bf16, f16};
 use roofline_contracts::contract::Value;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::output::{self, Report, Table};
@@ -48,7 +49,7 @@ const SHAPES: [(&str, usize, usize); 14] = [
 const COLUMNS: usize = 2048;
 
 /// What weights are stored in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[value(rename_all = "snake_case")]
 pub enum Kernel {
@@ -90,12 +91,16 @@ impl Kernel {
 }
 
 /// Where the weights are when a product starts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 enum Home {
+    /// Beyond the caches.
     Memory,
+    /// The first cache.
     L1,
+    /// The second cache.
     L2,
+    /// The third cache.
     L3,
 }
 
@@ -140,38 +145,58 @@ impl Case {
 }
 
 /// What was measured of a case, and what follows from it.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Row {
+    /// The product.
     name: String,
+    /// What its weights are stored in.
     kernel: Kernel,
+    /// Rows of the matrix.
     rows: usize,
+    /// Columns of the matrix.
     columns: usize,
     /// Where the weights are.
     home: Home,
     /// Seconds of one product: the best and the median.
     seconds: f64,
+    /// Seconds of the median run.
     median_seconds: f64,
+    /// How many runs.
     runs: usize,
+    /// Bytes moved over the best time, in GB/s.
     gb_s: f64,
+    /// Operations over the best time, in GFLOP/s.
     gflop_s: f64,
+    /// Operations for each byte, in FLOP/byte.
     intensity: f64,
+    /// The bandwidth it stands under, in GB/s.
     roof_gb_s: f64,
+    /// The arithmetic peak it stands under, in GFLOP/s.
     roof_gflop_s: f64,
+    /// What no implementation exceeds at this intensity, in GFLOP/s.
     attainable_gflop_s: f64,
+    /// What holds it back: memory or compute.
     bound: String,
+    /// Share of the attainable that was reached, 0 to 1; above 1 on an unsteady machine.
     utilization: f64,
+    /// How good that is.
     band: String,
+    /// What to do about it.
     advice: Vec<String>,
 }
 
-/// All results.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+/// Products of a matrix and a vector beside the roofs of the machine.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Bench {
+    /// Which schema this document follows.
     schema: String,
+    /// The processor's name.
     cpu: String,
+    /// The instruction set of the kernels.
     isa: String,
+    /// How many threads.
     threads: usize,
     /// Measured in a hurry.
     #[serde(default)]
@@ -179,7 +204,9 @@ pub struct Bench {
     /// Only products whose name contains this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     only: Option<String>,
+    /// The products.
     rows: Vec<Row>,
+    /// What one should know about these figures.
     notes: Vec<String>,
 }
 

@@ -2,6 +2,7 @@
 
 use roofline_contracts::Compiled;
 use roofline_contracts::report::{Rule, Severity};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::annotation::{self, Annotation, Region};
@@ -17,45 +18,68 @@ pub enum Beside {
     Github,
 }
 
-/// What was found.
-#[derive(Debug, Serialize)]
-struct Checked {
+/// The mistakes of contracts.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Checked {
+    /// Which schema this document follows.
     schema: &'static str,
+    /// The contracts, in the order of the arguments.
     files: Vec<File>,
 }
 
-#[derive(Debug, Serialize)]
+/// A contract that was checked.
+#[derive(Debug, Serialize, JsonSchema)]
 struct File {
+    /// The file, or the name of a built-in contract.
     file: String,
+    /// Whether it has no mistakes.
     valid: bool,
+    /// What it holds, if it is valid.
     #[serde(skip_serializing_if = "Option::is_none")]
     summary: Option<Summary>,
+    /// Mistakes and warnings.
     mistakes: Vec<Mistake>,
 }
 
 /// What a valid contract holds.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Summary {
+    /// Its name.
     id: String,
+    /// Its version.
     version: String,
+    /// How many quantities.
     quantities: usize,
+    /// How many equations.
     equations: usize,
+    /// How many classifiers.
     classifiers: usize,
+    /// How many entries all profile tables have.
     profiles: usize,
+    /// How many recommendations.
     recommendations: usize,
+    /// How many obligations.
     obligations: usize,
 }
 
-#[derive(Debug, Serialize)]
+/// A mistake at its place.
+#[derive(Debug, Serialize, JsonSchema)]
 struct Mistake {
+    /// error or warning.
     severity: &'static str,
     /// The word of the rule that it breaks.
     rule: &'static str,
+    /// First line, from 1; 0 for the file as a whole.
     line: usize,
+    /// First column, from 1, in characters.
     column: usize,
+    /// Last line.
     end_line: usize,
+    /// One past the last column.
     end_column: usize,
+    /// What is wrong.
     message: String,
+    /// What helps to understand it.
     notes: Vec<String>,
     #[serde(skip)]
     rendered: String,

@@ -68,6 +68,8 @@ pub enum Command {
     Plot(Plot),
     /// Compare a run with a saved one, and end with 1 when something got worse.
     Gate(Gate),
+    /// Print the JSON Schema of a command's JSON output.
+    Schema(Schema),
     /// Print a script that completes commands and options in a shell.
     Completions(Completions),
     /// Print the manual page of the program or of one command, for `man`.
@@ -149,6 +151,9 @@ pub struct Eval {
     /// Set the quantities that this profile has, such as `devices.h100_sxm`.
     #[arg(long, value_name = "TABLE.ENTRY")]
     pub profile: Option<String>,
+    /// End with 1 unless this holds, such as 'throughput_ceiling >= 30'; may be repeated.
+    #[arg(long, value_name = "CONDITION")]
+    pub require: Vec<String>,
     /// How to print the result.
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
@@ -213,6 +218,9 @@ pub struct Machine {
     /// Forget every saved measurement and do nothing else.
     #[arg(long)]
     pub clear_cache: bool,
+    /// End with 1 unless this holds, such as 'read_gb_s >= 30 and single_f32_gflops > 90'; may be repeated.
+    #[arg(long, value_name = "CONDITION")]
+    pub require: Vec<String>,
     /// How to measure.
     #[command(flatten)]
     pub measuring: Measuring,
@@ -482,6 +490,16 @@ pub struct Gate {
     /// How to print the result.
     #[arg(long, default_value = "text")]
     pub format: Choice<super::gate::ForCi>,
+}
+
+/// Arguments of `schema`.
+#[derive(Debug, Args)]
+pub struct Schema {
+    /// The schema, such as `machine` or `roofline.machine/1`; a list of all when there is none.
+    pub name: Option<String>,
+    /// How to print the list.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
 }
 
 /// How and where a command draws its chart.

@@ -1,25 +1,37 @@
 //! `roofline contracts`: the contracts that ship with the program.
 
 use roofline_contracts::{compile, library, suggest};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::output::{self, Report, Table};
 use super::{Exit, Failure, cli};
 
-#[derive(Debug, Serialize)]
-struct Listed {
+/// The contracts that ship.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Listed {
+    /// Which schema this document follows.
     schema: &'static str,
+    /// The contracts, by name.
     contracts: Vec<Entry>,
 }
 
-#[derive(Debug, Serialize)]
+/// A contract.
+#[derive(Debug, Serialize, JsonSchema)]
 struct Entry {
+    /// Its name.
     id: String,
+    /// Its version.
     version: String,
+    /// What it is about.
     description: String,
+    /// The names of its equations.
     equations: Vec<String>,
+    /// The names of its tables.
     profiles: Vec<String>,
+    /// How many obligations.
     obligations: usize,
+    /// SHA-256 of the file.
     sha256: String,
     /// The file itself; only when one contract is shown.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,6 +1,7 @@
 //! `roofline devices`: the devices that predictions know, their figures and where these come from.
 
 use roofline_contracts::suggest;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::output::{self, Report, Table};
@@ -9,26 +10,41 @@ use crate::chart::number::{figure, maybe};
 use crate::contracts::hardware::devices::{ALL, Devices, by_name};
 use crate::predict::Precision;
 
-#[derive(Debug, Serialize)]
-struct Listed {
+/// Known devices.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Listed {
+    /// Which schema this document follows.
     schema: &'static str,
+    /// The devices.
     devices: Vec<Listing>,
     #[serde(skip)]
     full: bool,
 }
 
-#[derive(Debug, Serialize)]
+/// A device.
+#[derive(Debug, Serialize, JsonSchema)]
 struct Listing {
+    /// Its name.
     name: &'static str,
+    /// What it is.
     description: &'static str,
+    /// Who makes it.
     vendor: &'static str,
+    /// Its kind, such as gpu.
     kind: &'static str,
+    /// Its architecture.
     architecture: &'static str,
+    /// Precision and dense peak in GFLOP/s, for each precision that it has.
     peaks_gflop_s: Vec<(&'static str, f64)>,
+    /// Memory bandwidth in GB/s.
     bandwidth_gb_s: f64,
+    /// Memory in GB; null if not known.
     capacity_gb: Option<f64>,
+    /// Power in W; null if not published.
     tdp_w: Option<f64>,
+    /// Where the figures come from.
     source: &'static str,
+    /// When they were read.
     as_of: &'static str,
 }
 

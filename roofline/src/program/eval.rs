@@ -4,51 +4,80 @@ use std::collections::BTreeMap;
 
 use roofline_contracts::contract::{Contract, Priority, Value};
 use roofline_contracts::{eval, formula, suggest};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value as Json};
 
 use super::output::{self, Report, Table};
+use super::require::{self, Checked};
 use super::{Exit, Failure, cli, contract};
 
 /// The result; the contract's own names are the keys of `inputs`, `outputs` and `classes`.
-#[derive(Debug, Serialize)]
-struct Evaluated {
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Evaluated {
+    /// Which schema this document follows.
     schema: &'static str,
+    /// The name of the contract.
     contract: String,
+    /// Its version.
     version: String,
+    /// SHA-256 of the file.
     sha256: String,
+    /// The profile that set quantities.
     #[serde(skip_serializing_if = "Option::is_none")]
     profile: Option<String>,
+    /// The value of each quantity, in the unit that `units` names.
     inputs: Map<String, Json>,
+    /// The value of each equation, in the unit that `units` names.
     outputs: Map<String, Json>,
+    /// The variant that each classifier chose.
     classes: Map<String, Json>,
+    /// What the contract recommends.
     recommendations: Vec<Advice>,
+    /// Measured values beside their ceilings.
     measured: Vec<Measured>,
+    /// What --require asked for.
+    requirements: Vec<Checked>,
+    /// The unit of each quantity and each equation.
     units: Map<String, Json>,
     #[serde(skip)]
     rows: Vec<Vec<String>>,
 }
 
-#[derive(Debug, Serialize)]
+/// A recommendation.
+#[derive(Debug, Serialize, JsonSchema)]
 struct Advice {
+    /// Its name in the contract.
     name: String,
+    /// high, medium or low.
     priority: &'static str,
+    /// What to do.
     text: String,
 }
 
 /// A measured value and the bound it must respect.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Measured {
+    /// What was measured.
     name: String,
+    /// Its value, in the unit of its ceiling.
     value: f64,
+    /// The ceiling.
     ceiling: f64,
+    /// Whether the value is not above it.
     within: bool,
+    /// The bound as the contract writes it.
     bound: String,
 }
 
 /// Evaluates the contract; a measurement above its ceiling ends with exit code 1.
 pub fn run(args: &cli::Eval) -> Result<Exit, Failure> {
     let contract = contract::open(&args.contract)?;
+    let quantities = contract.quantities.iter().map(|quantity| quantity.name.as_str());
+    let equations = contract.equations.iter().map(|equation| equation.name.as_str());
+    let numbers: Vec<&str> = quantities.chain(equations).collect();
+    let texts: Vec<&str> = contract.classifiers.iter().map(|classifier| classifier.name.as_str()).collect();
+    let gates = require::parse(&args.require, &numbers, &texts)?;
     let mut set = settings(&args.set)?;
     let mut values: Vec<Option<f64>> = contract.quantities.iter().map(|quantity| quantity.default).collect();
     if let Some(profile) = &args.profile {
@@ -95,9 +124,17 @@ pub fn run(args: &cli::Eval) -> Result<Exit, Failure> {
         })
         .collect();
     let possible = measured.iter().all(|measured| measured.within);
-    let report = report(&contract, args.profile.clone(), &point, &outputs, measured);
+    let values = numbers.iter().zip(point.iter().chain(&outputs.equations));
+    let values = values.map(|(name, value)| (*name, Value::Number(*value)));
+    let classes = texts.iter().zip(contract.classifiers.iter().zip(&outputs.classes));
+    let classes = classes
+        .map(|(name, (classifier, chosen))| (*name, Value::Text(classifier.cases[*chosen].variant.clone())));
+    let requirements = require::check(&gates, "", &values.chain(classes).collect());
+    let mut report = report(&contract, args.profile.clone(), &point, &outputs, measured);
+    report.requirements = requirements;
     output::print(&report, args.format)?;
-    Ok(if possible { Exit::Fine } else { Exit::Failed })
+    let exit = require::exit(&report.requirements);
+    Ok(if possible { exit } else { Exit::Failed })
 }
 
 fn settings(texts: &[String]) -> Result<BTreeMap<String, f64>, Failure> {
@@ -202,6 +239,7 @@ fn report(
         classes,
         recommendations: recommendations.collect(),
         measured,
+        requirements: Vec::new(),
         units,
         rows,
     }

@@ -2,16 +2,22 @@
 
 use proc_macro2::{Ident, Span};
 use roofline_contracts::emit::rust::{module, module_name};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::output::{self, Report, Table};
 use super::{Exit, Failure, cli, contract};
 
-#[derive(Debug, Serialize)]
-struct Expansion {
+/// The generated module.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Expansion {
+    /// Which schema this document follows.
     schema: &'static str,
+    /// The name of the contract.
     contract: String,
+    /// SHA-256 of the file.
     sha256: String,
+    /// The module, formatted.
     rust: String,
 }
 

@@ -1,6 +1,7 @@
 //! `roofline` without a command: the roofline of this machine and two well-known models on it, for someone who has never seen
 //! either. Measures in seconds and keeps nothing.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::output::{self, Report, Table, wrap};
@@ -24,11 +25,15 @@ const MODELS: [&Known; 2] = [&LLAMA_3_2_1B, &LLAMA_3_1_8B];
 const WEIGHTS: [&Formats; 2] = [&Q8_0, &Q4_K];
 
 /// What the first run shows.
-#[derive(Serialize)]
-struct First {
+#[derive(Serialize, JsonSchema)]
+pub struct First {
+    /// Which schema this document follows.
     schema: &'static str,
+    /// The machine, as `roofline machine` has it.
     machine: Machine,
+    /// The models on it.
     models: Vec<Placed>,
+    /// Commands that lead on.
     next: Vec<Next>,
     #[serde(skip)]
     target: Target,
@@ -37,31 +42,45 @@ struct First {
 }
 
 /// A model on this machine.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Placed {
+    /// The model.
     model: &'static str,
+    /// The format of its weights.
     weights: &'static str,
+    /// Tokens in the cache.
     context: f64,
+    /// Tokens of the prompt.
     prompt: f64,
+    /// Weights, cache and activations, in GB.
     footprint_gb: f64,
+    /// Whether that fits in memory; null if the memory is not known.
     fits: Option<bool>,
+    /// One token after the other.
     decode: Phase,
+    /// The whole prompt at once.
     prefill: Phase,
 }
 
 /// One token after the other, or the whole prompt.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Phase {
+    /// The ceiling in tokens per second.
     tokens_per_s: f64,
+    /// Operations for each byte, in FLOP/byte.
     intensity_flop_byte: f64,
+    /// Operations per second at the ceiling, in GFLOP/s.
     gflop_s: f64,
+    /// What holds it back: Memory, Compute or Overhead.
     bound: &'static str,
 }
 
 /// A command that leads on.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Next {
+    /// The command, without the name of the program.
     command: &'static str,
+    /// What it does.
     what: &'static str,
 }
 

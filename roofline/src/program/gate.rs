@@ -4,6 +4,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::bench::{self, Bench};
@@ -28,10 +29,12 @@ pub enum ForCi {
 }
 
 /// Which way is better.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 enum Better {
+    /// A higher figure is better.
     Higher,
+    /// A lower figure is better.
     Lower,
 }
 
@@ -58,13 +61,16 @@ struct Run {
 }
 
 /// What happened to a figure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 enum Verdict {
+    /// It improved beyond the threshold and the noise.
     Better,
+    /// It changed by no more than the threshold.
     Same,
     /// Beyond the threshold, but not beyond the noise.
     Noise,
+    /// It got worse beyond the threshold and the noise.
     Worse,
     /// In the baseline only.
     Missing,
@@ -90,28 +96,44 @@ impl Verdict {
 }
 
 /// A figure before and after.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Compared {
+    /// The figure.
     name: String,
+    /// Its unit.
     unit: &'static str,
+    /// Which way is better.
     better: Better,
+    /// In the baseline; null if it is new.
     before: Option<f64>,
+    /// In the new run; null if it is missing.
     after: Option<f64>,
+    /// after / before - 1; null if one of them is missing.
     change: Option<f64>,
+    /// How far the runs behind it lie apart, as a share; null where none was measured.
     noise: Option<f64>,
+    /// What happened to it.
     verdict: Verdict,
 }
 
-/// The comparison.
-#[derive(Debug, Serialize)]
-struct Gated {
+/// A run beside a saved one.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Gated {
+    /// Which schema this document follows.
     schema: &'static str,
+    /// The schema of the two runs.
     of: String,
+    /// The file of the baseline.
     baseline: String,
+    /// The file of the new run, or the command that made it.
     new: String,
+    /// The loss that is let pass, 0 to 1.
     threshold: f64,
+    /// Whether nothing got worse and nothing is missing.
     passed: bool,
+    /// The figures, those of the baseline first.
     figures: Vec<Compared>,
+    /// What differs between the runs.
     warnings: Vec<String>,
 }
 

@@ -1,10 +1,14 @@
 //! `roofline machine`: the roofs of this machine, measured or remembered.
 
+use std::collections::BTreeMap;
+
+use roofline_contracts::contract::Value;
 use serde::Serialize;
 
 use super::output::{self, Report, Table};
 use super::picture::Pictures;
 use super::progress::Progress;
+use super::require;
 use super::{Exit, Failure, cli, terminal};
 use crate::chart::terminal::{Canvas, draw};
 use crate::chart::{Chart, Roof};
@@ -26,11 +30,45 @@ pub fn run(args: &cli::Machine) -> Result<Exit, Failure> {
         println!("{removed} saved measurement(s) removed");
         return Ok(Exit::Fine);
     }
+    let gates = require::parse(&args.require, &RESULTS.concat(), &TEXTS)?;
     let pictures = Pictures::open(&args.pictures)?;
     let machine = this(&args.measuring)?;
+    let checked = require::check(&gates, "", &results(&machine));
     pictures.draw(&chart(&machine), args.format, true)?;
     output::print(&Measured { machine, canvas: terminal::canvas(args.pictures.ascii) }, args.format)?;
-    Ok(Exit::Fine)
+    Ok(require::exit(&checked))
+}
+
+/// What `--require` can name: the roofs of all threads and of one, and texts.
+const RESULTS: [[&str; 6]; 2] = [
+    ["read_gb_s", "copy_gb_s", "triad_gb_s", "f32_gflops", "int8_gops", "ridge"],
+    [
+        "single_read_gb_s",
+        "single_copy_gb_s",
+        "single_triad_gb_s",
+        "single_f32_gflops",
+        "single_int8_gops",
+        "single_ridge",
+    ],
+];
+const TEXTS: [&str; 2] = ["cpu", "isa"];
+
+fn results(machine: &Machine) -> BTreeMap<&'static str, Value> {
+    let mut values: BTreeMap<&'static str, Value> = BTreeMap::new();
+    for (names, roofs) in RESULTS.into_iter().zip([&machine.all, &machine.single]) {
+        let figures = [
+            roofs.read_gb_s,
+            roofs.copy_gb_s,
+            roofs.triad_gb_s,
+            roofs.f32_gflops,
+            roofs.int8_gops,
+            roofs.ridge,
+        ];
+        values.extend(names.into_iter().zip(figures.map(Value::Number)));
+    }
+    let texts = [&machine.cpu, &machine.isa].map(|text| Value::Text(text.clone()));
+    values.extend(TEXTS.into_iter().zip(texts));
+    values
 }
 
 /// This machine, as these arguments want it measured.

@@ -32,6 +32,7 @@ mod progress;
 mod prove;
 mod require;
 mod saved;
+mod schema;
 mod solver;
 mod terminal;
 mod what_if;
@@ -99,6 +100,7 @@ fn dispatch(cli: cli::Cli) -> Result<Exit, Failure> {
         cli::Command::Profile(args) => profile::run(&args),
         cli::Command::Plot(args) => plot::run(&args),
         cli::Command::Gate(args) => gate::run(&args),
+        cli::Command::Schema(args) => schema::run(&args),
         cli::Command::Completions(args) => completions::run(&args),
         cli::Command::Man(args) => man::run(&args),
     }

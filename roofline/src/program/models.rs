@@ -1,5 +1,6 @@
 //! `roofline models`: the models that predictions know by name, their dimensions and where these come from.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::devices::{normal, unknown_name};
@@ -8,25 +9,41 @@ use super::{Exit, Failure, cli};
 use crate::chart::number::figure;
 use crate::model::{Hyper, KNOWN, Known, by_name};
 
-#[derive(Debug, Serialize)]
-struct Listed {
+/// Models that are known by name.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Listed {
+    /// Which schema this document follows.
     schema: &'static str,
+    /// The models.
     models: Vec<Listing>,
 }
 
-#[derive(Debug, Serialize)]
+/// A model.
+#[derive(Debug, Serialize, JsonSchema)]
 struct Listing {
+    /// Its name.
     name: &'static str,
+    /// What it is.
     description: &'static str,
+    /// Its family, as its config.json says.
     model_type: &'static str,
+    /// All parameters.
     parameters: u64,
+    /// Parameters that one token uses.
     active_parameters: u64,
+    /// How many layers.
     layers: f64,
+    /// Numbers between the layers, for each token.
     hidden: f64,
+    /// Attention heads.
     heads: f64,
+    /// Heads of keys and values.
     kv_heads: f64,
+    /// The longest context, in tokens.
     context_length: f64,
+    /// Where the dimensions come from.
     source: &'static str,
+    /// When they were read.
     as_of: &'static str,
 }
 

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::bench::{self, Bench};
@@ -25,10 +26,12 @@ struct Saved {
     chart: Chart,
 }
 
-/// A chart and where its text goes.
-#[derive(Serialize)]
-struct Drawing {
+/// A chart of roofs and points.
+#[derive(Serialize, JsonSchema)]
+pub struct Drawing {
+    /// Which schema this document follows.
     schema: &'static str,
+    /// The chart.
     chart: Chart,
     #[serde(skip)]
     canvas: Canvas,

@@ -6,6 +6,7 @@ use std::path::Path;
 use roofline_contracts::contract::{Contract, Operand, Value};
 use roofline_contracts::formula::{self, Kind};
 use roofline_contracts::{check_in, library, suggest};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value as Json};
 
@@ -34,84 +35,131 @@ const PROMPT: f64 = 512.0;
 /// What a requirement can name beside the contract's numbers.
 const TEXTS: [&str; 5] = ["device", "precision", "decode_bound", "prefill_bound", "feasibility"];
 
-#[derive(Debug, Serialize)]
-struct Predicted {
+/// What a model can reach on devices.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Predicted {
+    /// Which schema this document follows.
     schema: &'static str,
+    /// The contract that the figures come from, and its version.
     contract: String,
+    /// The model.
     model: Subject,
+    /// What it is asked to do.
     workload: Workload,
+    /// A prediction for each device, and for each point of a sweep.
     predictions: Vec<Entry>,
+    /// Where decoding changes its bound in a sweep.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     changes: Vec<Change>,
+    /// Every equation with the numbers of the first prediction.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     explanation: Vec<Line>,
+    /// What --require asked for.
     requirements: Vec<Checked>,
+    /// The unit of each result.
     units: Map<String, Json>,
+    /// What one should know about these figures.
     warnings: Vec<String>,
     /// The input that a sweep varies.
     #[serde(skip)]
     swept: Option<String>,
 }
 
-#[derive(Clone, Debug, Serialize)]
+/// The model.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 struct Subject {
+    /// Its name, or its file.
     name: String,
+    /// Where its dimensions come from.
     source: String,
+    /// All parameters.
     parameters: f64,
+    /// Parameters that one token uses.
     active_parameters: f64,
+    /// The format of its weights.
     quant: String,
+    /// Bits that one parameter takes.
     bits_per_weight: f64,
+    /// The longest context, in tokens; null if not known.
     context_length: Option<u64>,
 }
 
-#[derive(Debug, Serialize)]
+/// What the model is asked to do.
+#[derive(Debug, Serialize, JsonSchema)]
 struct Workload {
+    /// Sequences that are computed together.
     batch: f64,
+    /// Tokens of each sequence in the cache.
     context: f64,
+    /// Tokens of the prompt.
     prompt: f64,
+    /// Share of the arithmetic peak that is reached, 0 to 1.
     compute_efficiency: f64,
+    /// Share of the bandwidth that is reached, 0 to 1.
     bandwidth_efficiency: f64,
+    /// Bytes of one cached number.
     cache_bytes_per_element: f64,
 }
 
 /// One model on one device, at one point of a sweep.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Entry {
+    /// The device.
     device: String,
+    /// The precision of its arithmetic.
     precision: &'static str,
+    /// The value of what a sweep varies.
     #[serde(skip_serializing_if = "Option::is_none")]
     at: Option<f64>,
+    /// Its arithmetic peak in GFLOP/s.
     compute_gflop_s: f64,
+    /// Its memory bandwidth in GB/s.
     bandwidth_gb_s: f64,
+    /// Its memory in GB; null if not known.
     capacity_gb: Option<f64>,
+    /// Its power in W; null if not known.
     tdp_w: Option<f64>,
+    /// Whether the model fits in its memory; null if that is not known.
     fits: Option<bool>,
+    /// What holds decoding back: Memory, Compute or Overhead.
     decode_bound: &'static str,
+    /// What holds the prompt back: Memory, Compute or Overhead.
     prefill_bound: &'static str,
     /// Every result of the contract under its name there; null where the device has no figure for it.
     results: Map<String, Json>,
+    /// Where the device's figures come from.
     source: String,
     #[serde(skip)]
     prediction: Prediction,
 }
 
 /// Where decoding changes its bound in a sweep.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Change {
+    /// The device.
     device: String,
+    /// The first value with the new bound.
     from: f64,
+    /// The bound before.
     before: &'static str,
+    /// The bound from there on.
     after: &'static str,
 }
 
 /// An equation with the numbers put in.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Line {
+    /// The equation.
     name: String,
+    /// Its formula.
     formula: String,
+    /// The formula with the numbers put in.
     numbers: String,
+    /// Its value.
     value: f64,
+    /// Its unit.
     unit: String,
+    /// File and line of the contract.
     place: String,
 }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use regex_lite::Regex;
 use roofline_contracts::contract::Value;
 use roofline_contracts::suggest;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::output::{self, Report, Table};
@@ -33,24 +34,39 @@ const ROWS: usize = 24;
 /// Bytes of one number in the KV cache.
 const CACHE_SIZE: f64 = 2.0;
 
-#[derive(Serialize)]
-struct Profiled {
+/// What each operation of a model file costs on a device.
+#[derive(Serialize, JsonSchema)]
+pub struct Profiled {
+    /// Which schema this document follows.
     schema: &'static str,
+    /// The model file.
     model: Subject,
+    /// The device.
     device: Device,
+    /// What the model is asked to do.
     workload: Asked,
+    /// The part of the work that `rows` shows.
     phase: Phase,
+    /// One token for each sequence; null where the model makes none.
     decode: Option<Total>,
+    /// The whole prompt; null where there is none.
     prefill: Option<Total>,
+    /// All samples through all layers, for a stack of layers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pass: Option<Pass>,
+    /// Every operation.
     operations: Vec<Entry>,
+    /// Operations put together as --by says.
     rows: Vec<Row>,
+    /// What llama-bench measured, beside the ceilings.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     llama_bench: Vec<Compared>,
+    /// What to do about it; absent with --no-advice.
     #[serde(skip_serializing_if = "Option::is_none")]
     advice: Option<Vec<Advice>>,
+    /// What --require asked for.
     requirements: Vec<Checked>,
+    /// What one should know about these figures.
     warnings: Vec<String>,
     /// The contract and the equation behind each figure.
     sources: BTreeMap<&'static str, &'static str>,
@@ -69,38 +85,54 @@ struct Profiled {
 }
 
 /// What the model is asked to do.
-#[derive(Clone, Serialize)]
+#[derive(Clone, Serialize, JsonSchema)]
 #[serde(untagged)]
 enum Asked {
+    /// A model that makes tokens.
     Tokens(Workload),
+    /// A stack of layers, and how many samples go through it together.
     Samples {
+        /// Samples that are computed together.
         batch: f64,
         /// The sizes that convolutions were given, as they were written.
         input: Vec<String>,
     },
 }
 
-#[derive(Serialize)]
+/// The model file.
+#[derive(Serialize, JsonSchema)]
 struct Subject {
+    /// Its path.
     file: String,
+    /// Its format.
     format: &'static str,
+    /// Its architecture.
     architecture: String,
+    /// All parameters.
     parameters: u64,
+    /// Bytes of all weights; null if not known.
     bytes: Option<u64>,
     /// The types of the weights, the one with the most bytes first.
     types: Vec<String>,
     /// The type that takes their place.
     #[serde(rename = "as", skip_serializing_if = "Option::is_none")]
     change: Option<String>,
+    /// Names and values that the file says of itself.
     facts: Vec<(String, String)>,
 }
 
-#[derive(Serialize)]
+/// The device.
+#[derive(Serialize, JsonSchema)]
 struct Device {
+    /// Its name.
     name: String,
+    /// The precision of its arithmetic.
     precision: &'static str,
+    /// Its arithmetic peak in GFLOP/s.
     compute_gflop_s: f64,
+    /// Its memory bandwidth in GB/s.
     bandwidth_gb_s: f64,
+    /// Where its figures come from.
     source: String,
 }
 

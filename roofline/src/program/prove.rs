@@ -7,6 +7,7 @@ use roofline_contracts::prove::mutant::{Fate, mutants};
 use roofline_contracts::prove::property::property;
 use roofline_contracts::prove::range::{Range, ranges};
 use roofline_contracts::prove::{self, Counterexample, Proof, Verdict};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::kani_result::KaniRun;
@@ -15,55 +16,80 @@ use super::output::{self, Report, Table};
 use super::solver::{Answer, Solver};
 use super::{Exit, Failure, cli, contract};
 
-/// What is known.
-#[derive(Debug, Serialize)]
-struct Proven {
+/// What is known of every obligation.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Proven {
+    /// Which schema this document follows.
     schema: &'static str,
+    /// The contracts, in the order of the arguments.
     contracts: Vec<ContractResult>,
     #[serde(skip)]
     trace: bool,
 }
 
-#[derive(Debug, Serialize)]
+/// A contract and what is known of it.
+#[derive(Debug, Serialize, JsonSchema)]
 struct ContractResult {
+    /// The file, or the name of a built-in contract.
     file: String,
+    /// Its name.
     id: String,
+    /// Its version.
     version: String,
+    /// SHA-256 of the file.
     sha256: String,
+    /// Its obligations.
     obligations: Vec<ObligationResult>,
+    /// What became of small changes, with --mutants.
     #[serde(skip_serializing_if = "Option::is_none")]
     mutants: Option<Mutants>,
 }
 
-#[derive(Debug, Serialize)]
+/// An obligation and what is known of it.
+#[derive(Debug, Serialize, JsonSchema)]
 struct ObligationResult {
+    /// Its name.
     id: String,
+    /// What it says.
     formal: String,
+    /// proven, refuted, tested, informal or unknown.
     verdict: &'static str,
+    /// What the verdict rests on.
     method: &'static str,
+    /// The rules of the proof.
     trace: Vec<String>,
+    /// Inputs that refute it.
     #[serde(skip_serializing_if = "Option::is_none")]
     counterexample: Option<Inputs>,
     /// What a failure would mean.
     #[serde(skip_serializing_if = "String::is_empty")]
     if_fails: String,
+    /// What each layer says of it.
     layers: Layers,
 }
 
 /// What each layer says of an obligation.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Layers {
+    /// The structural prover.
     structural: &'static str,
+    /// The search for a counterexample.
     falsifier: String,
+    /// The SMT solver.
     smt: String,
+    /// Kani.
     kani: String,
 }
 
-#[derive(Debug, Serialize)]
+/// Inputs that refute an obligation.
+#[derive(Debug, Serialize, JsonSchema)]
 struct Inputs {
+    /// The value of each quantity.
     inputs: Vec<Input>,
+    /// The second value of the quantity that moves.
     #[serde(skip_serializing_if = "Option::is_none")]
     then: Option<Input>,
+    /// What the equations compute from them.
     values: Vec<Input>,
     /// A test to paste where the generated module is in scope.
     test: String,
@@ -72,25 +98,37 @@ struct Inputs {
 }
 
 /// A value in decimal and as its bits; a number that JSON lacks is a text.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Input {
+    /// What has the value.
     name: String,
+    /// The value in decimal.
     value: String,
+    /// Its bits in hexadecimal.
     bits: String,
 }
 
-#[derive(Debug, Default, Serialize)]
+/// What became of small changes.
+#[derive(Debug, Default, Serialize, JsonSchema)]
 struct Mutants {
+    /// How many were tried.
     tried: usize,
+    /// Those that are no valid contract.
     rejected: usize,
+    /// Those that an obligation notices.
     killed: usize,
+    /// Those that change nothing.
     equivalent: usize,
+    /// Those that no obligation notices.
     survived: Vec<Survivor>,
 }
 
-#[derive(Debug, Serialize)]
+/// A change that no obligation notices.
+#[derive(Debug, Serialize, JsonSchema)]
 struct Survivor {
+    /// What was changed.
     place: String,
+    /// How.
     change: String,
 }
 

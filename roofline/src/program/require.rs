@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use roofline_contracts::condition;
 use roofline_contracts::contract::Value;
 use roofline_contracts::formula::{Formula, number};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Exit, Failure};
 
 /// A condition and whether it holds.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Checked {
     /// What it was asked of, such as a device; empty when there is only one result.
     #[serde(skip_serializing_if = "String::is_empty")]

@@ -11,12 +11,13 @@ use roofline_contracts::contract::{
 use roofline_contracts::formula::{Kind, number};
 use roofline_contracts::prove::{Proof, Verdict};
 use roofline_contracts::version::{Step, Version};
+use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
 use super::values::{Example, POINTS, Probe, Space, Values, within};
 
 /// One thing that was added, removed, renamed or changed.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Change {
     /// `quantity`, `equation`, ...
     pub section: &'static str,
@@ -26,13 +27,14 @@ pub struct Change {
     pub kind: &'static str,
     /// What it asks of the version.
     #[serde(serialize_with = "step_word")]
+    #[schemars(with = "String")]
     pub step: Step,
     /// What about it.
     pub details: Vec<Detail>,
 }
 
 /// One aspect of a change.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Detail {
     /// The aspect: `unit`, `domain`, `formula`, ...
     pub what: String,
@@ -44,6 +46,7 @@ pub struct Detail {
     pub note: String,
     /// What it asks of the version.
     #[serde(serialize_with = "step_word")]
+    #[schemars(with = "String")]
     pub step: Step,
     /// Where the values differ most.
     #[serde(skip_serializing_if = "Vec::is_empty")]

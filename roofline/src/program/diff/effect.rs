@@ -9,6 +9,7 @@ use roofline_contracts::contract::{Contract, Entry, Value};
 use roofline_contracts::eval::Evaluator;
 use roofline_contracts::library::{self, Found};
 use roofline_contracts::source::ReadError;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::super::predict::lengths;
@@ -44,7 +45,7 @@ pub struct Side<'a> {
 }
 
 /// What a change does to predictions.
-#[derive(Debug, PartialEq, Serialize)]
+#[derive(Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Effect {
     /// The contract that the figures come from.
     pub contract: String,
@@ -65,7 +66,7 @@ pub struct Effect {
 }
 
 /// How one figure moves.
-#[derive(Debug, PartialEq, Serialize)]
+#[derive(Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Movement {
     /// The equation.
     pub name: String,
@@ -80,7 +81,7 @@ pub struct Movement {
 }
 
 /// One model on one device.
-#[derive(Debug, PartialEq, Serialize)]
+#[derive(Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Row {
     /// The model.
     pub model: String,
@@ -95,7 +96,7 @@ pub struct Row {
 }
 
 /// A prediction, or why there is none.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Outcome {
     /// The figures by the equations' names.
     pub numbers: BTreeMap<&'static str, f64>,

@@ -12,6 +12,7 @@ use roofline_contracts::report::Severity;
 use roofline_contracts::source::{ReadError, Source};
 use roofline_contracts::version::{Step, Version};
 use roofline_contracts::{Compiled, check_from};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::doc::plain;
@@ -23,15 +24,17 @@ use effect::{Effect, Outcome, Row, Side, effect};
 use git::Repository;
 use values::Example;
 
-/// What changed.
-#[derive(Debug, Serialize)]
-struct Diffed {
+/// What a change of contracts means.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Diffed {
+    /// Which schema this document follows.
     schema: &'static str,
     /// The revision that was compared with.
     #[serde(skip_serializing_if = "Option::is_none")]
     revision: Option<String>,
     /// Whether every version was raised enough and every contract still holds.
     fine: bool,
+    /// The contracts that were compared.
     contracts: Vec<ContractDiff>,
     /// YAML files that changed and are no contracts.
     passed_over: Vec<String>,
@@ -39,19 +42,27 @@ struct Diffed {
     top: usize,
 }
 
-#[derive(Debug, Serialize)]
+/// A contract before and after.
+#[derive(Debug, Serialize, JsonSchema)]
 struct ContractDiff {
+    /// The file.
     file: String,
+    /// The name of the contract.
     id: String,
     /// `changed`, `unchanged`, `added`, `removed` or `invalid`.
     status: &'static str,
+    /// The old version; null if there was none.
     before: Option<Stated>,
+    /// The new version; null if there is none.
     after: Option<Stated>,
+    /// What changed.
     changes: Vec<Change>,
+    /// The version that the changes ask for.
     #[serde(skip_serializing_if = "Option::is_none")]
     demand: Option<Demand>,
     /// What is wrong with the new version.
     problems: Vec<String>,
+    /// What the change does to predictions.
     #[serde(skip_serializing_if = "Option::is_none")]
     effect: Option<Effect>,
     /// Why there is no effect.
@@ -60,18 +71,24 @@ struct ContractDiff {
 }
 
 /// What a version says of itself.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Stated {
+    /// The version.
     version: String,
+    /// SHA-256 of the file.
     sha256: String,
 }
 
 /// The version that the changes ask for, and the one the contract states.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 struct Demand {
+    /// major, minor or patch; null if nothing changed.
     step: Option<&'static str>,
+    /// The least version that is enough.
     least: String,
+    /// The version that the contract states.
     stated: String,
+    /// Whether that is enough.
     enough: bool,
 }
 

@@ -8,6 +8,7 @@ use roofline_contracts::eval::{Evaluator, Value};
 use roofline_contracts::formula::number;
 use roofline_contracts::graph::{Graph, Id, Op};
 use roofline_contracts::sample::{Random, special, uniform};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Points at which formulas that look different are compared.
@@ -96,7 +97,7 @@ pub enum Values {
 }
 
 /// A point at which two versions differ.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Example {
     /// The quantities that matter and are not at their default.
     pub at: BTreeMap<String, String>,
