@@ -211,6 +211,22 @@ fn every_page_shows_what_the_program_prints() {
 }
 
 #[test]
+fn every_command_has_a_page() {
+    let help = run("roofline --help", Path::new(env!("CARGO_TARGET_TMPDIR"))).join("\n");
+    let (_, list) = help.split_once("Commands:\n").expect("help lists the commands");
+    let lines = list.lines().take_while(|line| !line.is_empty()).filter(|line| !line.starts_with("   "));
+    let commands: Vec<&str> =
+        lines.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help").collect();
+    assert!(commands.contains(&"machine"), "{commands:?}");
+    for command in commands {
+        let page = format!("docs/commands/{command}.md");
+        assert!(root().join(&page).exists(), "{page} is missing");
+        let index = fs::read_to_string(root().join("docs/commands/README.md")).expect("it is there");
+        assert!(index.contains(&format!("[{command}]({command}.md)")), "{command} is not in the index");
+    }
+}
+
+#[test]
 fn a_page_that_says_something_else_is_noticed_and_written_anew() {
     let right = "# Title\n\n```yaml a.txt\nhello\n```\n\n```console\n$ cat a.txt\nhello\n$ exit 3\n[exit code 3]\n```\n";
     assert_eq!(check("right", right), (right.to_owned(), vec![]));
