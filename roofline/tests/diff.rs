@@ -335,6 +335,17 @@ fn each_kind_of_change_is_named_with_the_step_it_demands() {
 }
 
 #[test]
+fn a_new_name_is_said_once_and_not_again_by_those_who_use_it() {
+    for (name, edit) in
+        [("name-equation", ("floor_time", "least_time")), ("name-quantity", ("batch", "count"))]
+    {
+        let shown = out(&diff(name, &[edit], &[]));
+        assert_eq!(shown.matches("major ").count(), 1, "{shown}");
+        assert!(!shown.contains("arguments") && !shown.contains("different"), "{shown}");
+    }
+}
+
+#[test]
 fn a_version_that_was_raised_enough_ends_well() {
     let widened = ("\"[1, 1000]\"", "\"[1, 2000]\"");
     for (version, code) in [("1.0.1", 1), ("1.1.0", 0), ("2.0.0", 0), ("0.9.0", 1)] {

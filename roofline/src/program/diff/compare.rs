@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use roofline_contracts::contract::{
-    Claim, Classifier, Contract, Entry, Equation, Expression, Field, FieldKind, Obligation, Priority,
+    Case, Claim, Classifier, Contract, Entry, Equation, Expression, Field, FieldKind, Obligation, Priority,
     Quantity, Recommendation, Table, Value,
 };
 use roofline_contracts::formula::{Kind, number};
@@ -14,7 +14,7 @@ use roofline_contracts::version::{Step, Version};
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
-use super::values::{Example, POINTS, Probe, Space, Values, within};
+use super::values::{Example, POINTS, Probe, Space, Values, Worst, within};
 
 /// One thing that was added, removed, renamed or changed.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -89,12 +89,14 @@ impl Gather {
         values: &Values,
         different: Step,
         through: &[String],
+        examples: impl FnOnce(&Worst) -> Vec<Example>,
     ) {
         let (before, after) = texts;
         if before == after && *values == Values::Same {
             return;
         }
-        let (note, step, points) = match values {
+        let through = if before == after { through } else { &[] };
+        let (mut note, step, points) = match values {
             Values::Same => ("equal after normalization".to_owned(), Step::Patch, Vec::new()),
             Values::Equal => (format!("equal on all {POINTS} points tried"), Step::Patch, Vec::new()),
             Values::Rounding(most) => (
@@ -102,18 +104,17 @@ impl Gather {
                 Step::Patch,
                 Vec::new(),
             ),
-            Values::Different(count, examples) => {
-                (format!("different at {count} of {POINTS} points"), different, examples.clone())
+            Values::Different(count, worst) => {
+                // The points stand where the cause is.
+                let points = if through.is_empty() { examples(worst) } else { Vec::new() };
+                (format!("different at {count} of {POINTS} points"), different, points)
             }
             Values::Nowhere => ("the domains have no point in common".to_owned(), different, Vec::new()),
         };
-        let through = if before == after && !through.is_empty() {
-            format!(", through {}", through.join(", "))
-        } else {
-            String::new()
-        };
-        let points = if through.is_empty() { points } else { Vec::new() };
-        self.0.push(Detail { points, ..Detail::new(what, before, after, step).note(note + &through) });
+        if !through.is_empty() {
+            note += &format!(", through {}", through.join(", "));
+        }
+        self.0.push(Detail { points, ..Detail::new(what, before, after, step).note(note) });
     }
 
     fn finish(self, section: &'static str, name: String, kind: &'static str, least: Step) -> Option<Change> {
@@ -131,13 +132,20 @@ struct Matched<'a, T> {
     removed: Vec<&'a T>,
 }
 
-/// Pairs items by name; among the rest, one that is gone and one that is new are a rename when they are alike and no other
-/// pair is.
+/// Which version an item belongs to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Age {
+    Old,
+    New,
+}
+
+/// Pairs items by name; among the rest, one that is gone and one that is new are a rename when they have the same likeness and
+/// no other item has it.
 fn matched<'a, T>(
     old: impl Iterator<Item = &'a T>,
     new: impl Iterator<Item = &'a T>,
     name: impl Fn(&T) -> &str,
-    alike: impl Fn(&T, &T) -> bool,
+    likeness: impl Fn(Age, &T) -> Option<String>,
 ) -> Matched<'a, T> {
     let old: Vec<&T> = old.collect();
     let mut by_name: BTreeMap<&str, &T> = old.iter().map(|item| (name(item), *item)).collect();
@@ -149,21 +157,59 @@ fn matched<'a, T>(
         }
     }
     let gone: Vec<&T> = old.into_iter().filter(|item| by_name.contains_key(name(item))).collect();
-    let partners = |item: &T| -> Vec<usize> { (0..gone.len()).filter(|&at| alike(gone[at], item)).collect() };
-    let candidates: Vec<Vec<usize>> = fresh.iter().map(|item| partners(item)).collect();
-    let (mut renamed, mut added, mut taken) = (Vec::new(), Vec::new(), BTreeSet::new());
-    for (item, partners) in fresh.iter().zip(&candidates) {
-        match partners[..] {
-            [one] if candidates.iter().filter(|others| others.contains(&one)).count() == 1 => {
-                renamed.push((gone[one], *item));
-                taken.insert(one);
+    let mut alike: BTreeMap<String, [Vec<usize>; 2]> = BTreeMap::new();
+    for (side, (age, items)) in [(Age::Old, &gone), (Age::New, &fresh)].into_iter().enumerate() {
+        for (at, item) in items.iter().enumerate() {
+            if let Some(likeness) = likeness(age, item) {
+                alike.entry(likeness).or_default()[side].push(at);
             }
-            _ => added.push(*item),
         }
     }
-    let removed =
-        gone.iter().enumerate().filter(|(at, _)| !taken.contains(at)).map(|(_, item)| *item).collect();
-    Matched { both, renamed, added, removed }
+    let mut renamed: Vec<(usize, usize)> = (alike.values())
+        .filter_map(|sides| match sides.each_ref().map(Vec::as_slice) {
+            [[old], [new]] => Some((*new, *old)),
+            _ => None,
+        })
+        .collect();
+    renamed.sort_unstable();
+    let taken: [BTreeSet<usize>; 2] =
+        [renamed.iter().map(|(_, old)| *old).collect(), renamed.iter().map(|(new, _)| *new).collect()];
+    let rest = |items: &[&'a T], taken: &BTreeSet<usize>| -> Vec<&'a T> {
+        items.iter().enumerate().filter(|(at, _)| !taken.contains(at)).map(|(_, item)| *item).collect()
+    };
+    Matched {
+        both,
+        removed: rest(&gone, &taken[0]),
+        added: rest(&fresh, &taken[1]),
+        renamed: renamed.into_iter().map(|(new, old)| (gone[old], fresh[new])).collect(),
+    }
+}
+
+/// The likeness of things that have none.
+fn unlike<T>(_: Age, _: &T) -> Option<String> {
+    None
+}
+
+impl<T> Matched<'_, T> {
+    /// What was added, which asks for a minor version, and what was removed, which asks for a major one; `text` says
+    /// what it was about.
+    fn rest(
+        &self,
+        section: &'static str,
+        name: impl Fn(&T) -> String,
+        what: &str,
+        text: impl Fn(&T) -> String,
+    ) -> Vec<Change> {
+        let added = self.added.iter().map(|new| {
+            let detail = Detail::new(what, "", text(new), Step::Minor);
+            change(section, &name(new), "added", Step::Minor, Some(detail))
+        });
+        let removed = self.removed.iter().map(|old| {
+            let detail = Detail::new(what, text(old), "", Step::Major);
+            change(section, &name(old), "removed", Step::Major, Some(detail))
+        });
+        added.chain(removed).collect()
+    }
 }
 
 /// A version of a contract and what was proven of it.
@@ -181,22 +227,20 @@ pub fn compare(old: Proven<'_>, new: Proven<'_>) -> Vec<Change> {
         old.contract.quantities.iter(),
         new.contract.quantities.iter(),
         |quantity| &quantity.name,
-        |old, new| {
-            old.unit == new.unit
-                && old.domain == new.domain
-                && old.default == new.default
-                && !old.doc.is_empty()
-                && old.doc == new.doc
+        |_, quantity| {
+            let Quantity { unit, domain, default, doc, .. } = quantity;
+            (!doc.is_empty()).then(|| format!("{unit:?} {domain:?} {default:?} {doc}"))
         },
     );
-    let names = quantities.renamed.iter().map(|(old, new)| (old.name.as_str(), new.name.as_str())).collect();
+    let mut names: BTreeMap<&str, &str> =
+        quantities.renamed.iter().map(|(old, new)| (old.name.as_str(), new.name.as_str())).collect();
     let space = Space::new(old.contract, new.contract, &names);
     let mut changes = metadata(old.contract, new.contract);
     changes.extend(self::quantities(&quantities));
     changes.extend(order(old.contract, new.contract, &names));
-    let (changed, differs) = equations(old.contract, new.contract, &space, &names);
+    let (changed, differs) = equations(old.contract, new.contract, &space, &mut names);
     changes.extend(changed);
-    changes.extend(classifiers(old.contract, new.contract, &space, &differs));
+    changes.extend(classifiers(old.contract, new.contract, &space, &differs, &names));
     changes.extend(tables(old.contract, new.contract));
     changes.extend(recommendations(old.contract, new.contract, &space));
     changes.extend(obligations(old, new, &space));
@@ -236,12 +280,8 @@ fn metadata(old: &Contract, new: &Contract) -> Vec<Change> {
     );
     let mut changes: Vec<Change> =
         gather.finish("metadata", new.metadata.id.clone(), "changed", Step::Patch).into_iter().collect();
-    let found = matched(
-        old.dependencies.iter(),
-        new.dependencies.iter(),
-        |contract| &contract.metadata.id,
-        |_, _| false,
-    );
+    let found =
+        matched(old.dependencies.iter(), new.dependencies.iter(), |contract| &contract.metadata.id, unlike);
     for (before, after) in found.both {
         let (from, to) = (&before.metadata.version, &after.metadata.version);
         let parsed = Version::parse(from).zip(Version::parse(to));
@@ -366,19 +406,22 @@ fn names(expression: &Expression) -> Vec<String> {
     expression.operands.iter().map(|(name, _)| name.clone()).collect()
 }
 
-/// The changes, and the names of the equations whose values differ.
+/// The changes, and the names of the equations whose values differ; new names of equations go to `renamed`.
 fn equations<'a>(
     old: &'a Contract,
     new: &'a Contract,
     space: &Space<'_>,
-    renamed: &BTreeMap<&str, &str>,
+    renamed: &mut BTreeMap<&'a str, &'a str>,
 ) -> (Vec<Change>, BTreeSet<&'a str>) {
     let found = matched(
         old.equations.iter(),
         new.equations.iter(),
         |equation| &equation.name,
-        |old, new| old.unit == new.unit && space.same(old.expression.id, new.expression.id),
+        |age, equation| {
+            Some(format!("{:?} {:?}", equation.unit, space.normal(age == Age::Old, equation.expression.id)))
+        },
     );
+    renamed.extend(found.renamed.iter().map(|(old, new)| (old.name.as_str(), new.name.as_str())));
     let pairs: Vec<(Probe<'_>, Probe<'_>)> = (found.both.iter().chain(&found.renamed))
         .map(|(old, new)| (Probe::Node(old.expression.id), Probe::Node(new.expression.id)))
         .collect();
@@ -396,7 +439,11 @@ fn equations<'a>(
         unit(&mut gather, (&old.unit_text, &new.unit_text), old.unit == new.unit);
         let through: Vec<String> =
             names(&new.expression).into_iter().filter(|name| differs.contains(name.as_str())).collect();
-        gather.values("formula", (&formula(old), &formula(new)), values, Step::Major, &through);
+        let pair = (Probe::Node(old.expression.id), Probe::Node(new.expression.id));
+        let texts = (formula(old), formula(new));
+        gather.values("formula", (&texts.0, &texts.1), values, Step::Major, &through, |worst| {
+            space.examples(&pair, worst)
+        });
         arguments(&mut gather, &names(&old.expression), &names(&new.expression), renamed);
         if old.bounds != new.bounds {
             let step = if old.bounds.is_none() { Step::Minor } else { Step::Major };
@@ -423,39 +470,25 @@ fn equations<'a>(
         changes.extend(compared(old, new, values).finish("equation", name, "renamed", Step::Major));
     }
     let summary = |equation: &Equation| format!("{} [{}]", formula(equation), equation.unit_text);
-    changes.extend(found.added.iter().map(|new| {
-        change(
-            "equation",
-            &new.name,
-            "added",
-            Step::Minor,
-            Some(Detail::new("formula", "", summary(new), Step::Minor)),
-        )
-    }));
-    changes.extend(found.removed.iter().map(|old| {
-        change(
-            "equation",
-            &old.name,
-            "removed",
-            Step::Major,
-            Some(Detail::new("formula", summary(old), "", Step::Major)),
-        )
-    }));
+    changes.extend(found.rest("equation", |equation| equation.name.clone(), "formula", summary));
     (changes, differs)
 }
 
-fn classifiers(old: &Contract, new: &Contract, space: &Space<'_>, differs: &BTreeSet<&str>) -> Vec<Change> {
+fn classifiers(
+    old: &Contract,
+    new: &Contract,
+    space: &Space<'_>,
+    differs: &BTreeSet<&str>,
+    renamed: &BTreeMap<&str, &str>,
+) -> Vec<Change> {
     let found = matched(
         old.classifiers.iter(),
         new.classifiers.iter(),
         |classifier| &classifier.name,
-        |old, new| {
-            old.cases.len() == new.cases.len()
-                && old
-                    .cases
-                    .iter()
-                    .zip(&new.cases)
-                    .all(|(old, new)| old.variant == new.variant && space.same(old.chosen, new.chosen))
+        |age, classifier| {
+            let case =
+                |case: &Case| format!("{} {:?}", case.variant, space.normal(age == Age::Old, case.chosen));
+            Some(classifier.cases.iter().map(case).collect::<Vec<_>>().join(";"))
         },
     );
     let pairs: Vec<(Probe<'_>, Probe<'_>)> =
@@ -480,7 +513,7 @@ fn classifiers(old: &Contract, new: &Contract, space: &Space<'_>, differs: &BTre
         all
     };
     let mut changes = Vec::new();
-    for ((old, new), values) in found.both.iter().zip(space.compare(&pairs)) {
+    for (((old, new), pair), values) in found.both.iter().zip(&pairs).zip(space.compare(&pairs)) {
         let mut gather = Gather(Vec::new());
         let (before, after) = (variants(old), variants(new));
         if before.iter().collect::<BTreeSet<_>>() != after.iter().collect::<BTreeSet<_>>() {
@@ -489,32 +522,17 @@ fn classifiers(old: &Contract, new: &Contract, space: &Space<'_>, differs: &BTre
         }
         let through: Vec<String> =
             arguments_of(new).into_iter().filter(|name| differs.contains(name.as_str())).collect();
-        gather.values("conditions", (&text(old), &text(new)), &values, Step::Major, &through);
-        arguments(&mut gather, &arguments_of(old), &arguments_of(new), &BTreeMap::new());
+        gather.values("conditions", (&text(old), &text(new)), &values, Step::Major, &through, |worst| {
+            space.examples(pair, worst)
+        });
+        arguments(&mut gather, &arguments_of(old), &arguments_of(new), renamed);
         gather.text("doc", &old.doc, &new.doc, Step::Patch);
         changes.extend(gather.finish("classifier", new.name.clone(), "changed", Step::Patch));
     }
     for (old, new) in &found.renamed {
         changes.push(change("classifier", &renaming(&old.name, &new.name), "renamed", Step::Major, None));
     }
-    changes.extend(found.added.iter().map(|new| {
-        change(
-            "classifier",
-            &new.name,
-            "added",
-            Step::Minor,
-            Some(Detail::new("conditions", "", text(new), Step::Minor)),
-        )
-    }));
-    changes.extend(found.removed.iter().map(|old| {
-        change(
-            "classifier",
-            &old.name,
-            "removed",
-            Step::Major,
-            Some(Detail::new("conditions", text(old), "", Step::Major)),
-        )
-    }));
+    changes.extend(found.rest("classifier", |classifier| classifier.name.clone(), "conditions", text));
     changes
 }
 
@@ -523,9 +541,9 @@ fn tables(old: &Contract, new: &Contract) -> Vec<Change> {
     fn own(contract: &Contract) -> impl Iterator<Item = &Table> {
         contract.profiles.iter().filter(|table| table.origin.is_none())
     }
-    let found = matched(own(old), own(new), |table| &table.name, |_, _| false);
+    let found = matched(own(old), own(new), |table| &table.name, unlike);
     let mut changes = Vec::new();
-    for (old, new) in found.both {
+    for (old, new) in &found.both {
         let mut gather = Gather(Vec::new());
         gather.text("doc", &old.doc, &new.doc, Step::Patch);
         changes.extend(gather.finish("profile", new.name.clone(), "changed", Step::Patch));
@@ -533,24 +551,7 @@ fn tables(old: &Contract, new: &Contract) -> Vec<Change> {
         changes.extend(entries(old, new));
     }
     let entries = |table: &Table| format!("{} entries", table.entries.len());
-    changes.extend(found.added.iter().map(|new| {
-        change(
-            "profile",
-            &new.name,
-            "added",
-            Step::Minor,
-            Some(Detail::new("", "", entries(new), Step::Minor)),
-        )
-    }));
-    changes.extend(found.removed.iter().map(|old| {
-        change(
-            "profile",
-            &old.name,
-            "removed",
-            Step::Major,
-            Some(Detail::new("", entries(old), "", Step::Major)),
-        )
-    }));
+    changes.extend(found.rest("profile", |table| table.name.clone(), "", entries));
     changes
 }
 
@@ -563,10 +564,10 @@ fn fields(old: &Table, new: &Table) -> Vec<Change> {
         };
         if field.optional { format!("{kind}, optional") } else { kind }
     };
-    let found = matched(old.fields.iter(), new.fields.iter(), |field| &field.name, |_, _| false);
+    let found = matched(old.fields.iter(), new.fields.iter(), |field| &field.name, unlike);
     let named = |field: &Field| format!("{}.{}", new.name, field.name);
     let mut changes = Vec::new();
-    for (old, new) in found.both {
+    for (old, new) in &found.both {
         let mut gather = Gather(Vec::new());
         let (before, after) = (text(old), text(new));
         let same_type = old.optional == new.optional
@@ -579,24 +580,7 @@ fn fields(old: &Table, new: &Table) -> Vec<Change> {
         gather.text("doc", &old.doc, &new.doc, Step::Patch);
         changes.extend(gather.finish("field", named(new), "changed", Step::Patch));
     }
-    changes.extend(found.added.iter().map(|field| {
-        change(
-            "field",
-            &named(field),
-            "added",
-            Step::Minor,
-            Some(Detail::new("type", "", text(field), Step::Minor)),
-        )
-    }));
-    changes.extend(found.removed.iter().map(|field| {
-        change(
-            "field",
-            &named(field),
-            "removed",
-            Step::Major,
-            Some(Detail::new("type", text(field), "", Step::Major)),
-        )
-    }));
+    changes.extend(found.rest("field", named, "type", text));
     changes
 }
 
@@ -611,7 +595,7 @@ fn entries(old: &Table, new: &Table) -> Vec<Change> {
         old.entries.iter(),
         new.entries.iter(),
         |entry| &entry.name,
-        |old: &Entry, new: &Entry| old.values == new.values && old.source == new.source,
+        |_, entry: &Entry| Some(format!("{:?} {}", entry.values, entry.source)),
     );
     let named = |entry: &Entry| format!("{}.{}", new.name, entry.name);
     let compared = |old: &Entry, new: &Entry| {
@@ -631,10 +615,10 @@ fn entries(old: &Table, new: &Table) -> Vec<Change> {
         gather
     };
     let mut changes = Vec::new();
-    for (old, new) in found.both {
+    for (old, new) in &found.both {
         changes.extend(compared(old, new).finish("entry", named(new), "changed", Step::Patch));
     }
-    for (old, new) in found.renamed {
+    for (old, new) in &found.renamed {
         changes.extend(compared(old, new).finish(
             "entry",
             renaming(&named(old), &new.name),
@@ -643,18 +627,7 @@ fn entries(old: &Table, new: &Table) -> Vec<Change> {
         ));
     }
     let source = |entry: &Entry| format!("{}, as of {}", entry.source, entry.as_of);
-    changes.extend(found.added.iter().map(|entry| {
-        change(
-            "entry",
-            &named(entry),
-            "added",
-            Step::Minor,
-            Some(Detail::new("source", "", source(entry), Step::Minor)),
-        )
-    }));
-    changes.extend(
-        found.removed.iter().map(|entry| change("entry", &named(entry), "removed", Step::Major, None)),
-    );
+    changes.extend(found.rest("entry", named, "source", source));
     changes
 }
 
@@ -663,12 +636,12 @@ fn recommendations(old: &Contract, new: &Contract, space: &Space<'_>) -> Vec<Cha
         old.recommendations.iter(),
         new.recommendations.iter(),
         |advice| &advice.name,
-        |old, new| old.text == new.text && space.same(old.when.id, new.when.id),
+        |age, advice| Some(format!("{:?} {}", space.normal(age == Age::Old, advice.when.id), advice.text)),
     );
     let pairs: Vec<(Probe<'_>, Probe<'_>)> =
         found.both.iter().map(|(old, new)| (Probe::Node(old.when.id), Probe::Node(new.when.id))).collect();
     let mut changes = Vec::new();
-    for ((old, new), values) in found.both.iter().zip(space.compare(&pairs)) {
+    for (((old, new), pair), values) in found.both.iter().zip(&pairs).zip(space.compare(&pairs)) {
         let mut gather = Gather(Vec::new());
         let texts = (old.when.formula.to_string(), new.when.formula.to_string());
         let through: Vec<String> = (new.when.formula.nodes.iter())
@@ -677,7 +650,9 @@ fn recommendations(old: &Contract, new: &Contract, space: &Space<'_>) -> Vec<Cha
                 _ => None,
             })
             .collect();
-        gather.values("when", (&texts.0, &texts.1), &values, Step::Minor, &through);
+        gather.values("when", (&texts.0, &texts.1), &values, Step::Minor, &through, |worst| {
+            space.examples(pair, worst)
+        });
         gather.text("priority", priority(old), priority(new), Step::Minor);
         gather.text("text", &old.text, &new.text, Step::Patch);
         changes.extend(gather.finish("recommendation", new.name.clone(), "changed", Step::Patch));
@@ -685,24 +660,12 @@ fn recommendations(old: &Contract, new: &Contract, space: &Space<'_>) -> Vec<Cha
     for (old, new) in &found.renamed {
         changes.push(change("recommendation", &renaming(&old.name, &new.name), "renamed", Step::Major, None));
     }
-    changes.extend(found.added.iter().map(|new| {
-        change(
-            "recommendation",
-            &new.name,
-            "added",
-            Step::Minor,
-            Some(Detail::new("text", "", &new.text, Step::Minor)),
-        )
-    }));
-    changes.extend(found.removed.iter().map(|old| {
-        change(
-            "recommendation",
-            &old.name,
-            "removed",
-            Step::Major,
-            Some(Detail::new("text", &old.text, "", Step::Major)),
-        )
-    }));
+    changes.extend(found.rest(
+        "recommendation",
+        |advice| advice.name.clone(),
+        "text",
+        |advice| advice.text.clone(),
+    ));
     changes
 }
 
@@ -739,7 +702,7 @@ fn obligations(old: Proven<'_>, new: Proven<'_>, space: &Space<'_>) -> Vec<Chang
         old.contract.obligations.iter(),
         new.contract.obligations.iter(),
         |obligation| &obligation.id,
-        |a, b| a.formula.to_string() == b.formula.to_string(),
+        |_, obligation| Some(obligation.formula.to_string()),
     );
     let compared = |before: &Obligation, after: &Obligation| {
         let mut gather = Gather(Vec::new());

@@ -91,10 +91,13 @@ pub enum Values {
     /// No further apart than roundings make it: the largest relative difference.
     Rounding(f64),
     /// Different at this many of the points, with those where the difference is largest.
-    Different(usize, Vec<Example>),
+    Different(usize, Worst),
     /// The domains have no point in common.
     Nowhere,
 }
+
+/// Points where the difference is largest, each with how large it is.
+pub type Worst = [(f64, usize); EXAMPLES];
 
 /// A point at which two versions differ.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -164,9 +167,15 @@ impl<'a> Space<'a> {
         Space { old, new, names, domains, defaults, points, old_index, new_index, normal }
     }
 
+    /// The normal form of a node: the same for nodes of both versions that compute the same.
+    pub fn normal(&self, old: bool, id: Id) -> Option<Id> {
+        let image = if old { &self.normal.old } else { &self.normal.new };
+        image.get(id.index()).copied()
+    }
+
     /// Whether two nodes are the same after normalization.
     pub fn same(&self, old: Id, new: Id) -> bool {
-        self.normal.old.get(old.index()) == self.normal.new.get(new.index())
+        self.normal(true, old) == self.normal(false, new)
     }
 
     /// Compares many things at once.
@@ -208,14 +217,14 @@ impl<'a> Space<'a> {
                 }
             }
         }
-        let verdict = |(index, (count, worst)): (usize, (usize, [(f64, usize); EXAMPLES]))| {
+        let verdict = |(index, (count, worst)): (usize, (usize, Worst))| {
             let most = worst.iter().fold(0.0f64, |most, (distance, _)| most.max(*distance));
             match (same[index], self.points.is_empty(), count) {
                 (true, ..) => Values::Same,
                 (_, true, _) => Values::Nowhere,
                 (.., 0) => Values::Equal,
                 _ if most <= ROUNDING => Values::Rounding(most),
-                _ => Values::Different(count, self.examples(&pairs[index], &worst)),
+                _ => Values::Different(count, worst),
             }
         };
         found.into_iter().enumerate().map(verdict).collect()
@@ -226,7 +235,7 @@ impl<'a> Space<'a> {
     }
 
     /// The worst points in their simplest form, largest difference first, each once.
-    fn examples(&self, pair: &(Probe<'_>, Probe<'_>), worst: &[(f64, usize)]) -> Vec<Example> {
+    pub fn examples(&self, pair: &(Probe<'_>, Probe<'_>), worst: &Worst) -> Vec<Example> {
         let (before, after) = pair;
         let mut old = Evaluator::new(&self.old.graph, &before.roots());
         let mut new = Evaluator::new(&self.new.graph, &after.roots());
@@ -484,12 +493,7 @@ mod tests {
     fn what_is_grouped_otherwise_is_equal_or_rounded_and_what_is_not_equal_is_shown() {
         assert_eq!(compare("if a < b then a else b", "min(a, b)"), Values::Equal);
         assert!(matches!(compare("a * b * c", "a * (b * c)"), Values::Rounding(most) if most < 1e-15));
-        let Values::Different(count, examples) = compare("a * b", "a * b + 1") else {
-            panic!("not different")
-        };
-        assert_eq!(count, POINTS);
-        assert_eq!((examples[0].before.as_str(), examples[0].after.as_str()), ("1", "2"));
-        assert_eq!(examples[0].difference, 0.5);
+        assert!(matches!(compare("a * b", "a * b + 1"), Values::Different(POINTS, _)));
     }
 
     #[test]

@@ -24,7 +24,7 @@ pub enum Role {
 /// Quantities, equations and classifiers, and who uses whom.
 pub struct Dependencies {
     nodes: Vec<(String, Role)>,
-    /// From the used to the user, by position.
+    /// From the used to the user, by position; all that lead to a node stand before those that lead on from it.
     edges: Vec<(usize, usize)>,
 }
 
@@ -42,7 +42,8 @@ impl Dependencies {
             Operand::Equation(at) => first_equation + at,
         };
         let mut edges = Vec::new();
-        for (at, equation) in contract.equations.iter().enumerate() {
+        for (at, equation) in contract.order.iter().filter_map(|at| Some((*at, contract.equations.get(*at)?)))
+        {
             edges.extend(
                 equation.expression.operands.iter().map(|(_, used)| (place(used), first_equation + at)),
             );
@@ -55,8 +56,8 @@ impl Dependencies {
                     .map(|(_, used)| (place(used), first_class + at)),
             );
         }
-        edges.sort_unstable();
-        edges.dedup();
+        let mut seen = std::collections::BTreeSet::new();
+        edges.retain(|edge| seen.insert(*edge));
         Dependencies { nodes, edges }
     }
 
@@ -67,9 +68,10 @@ impl Dependencies {
 
     /// A Mermaid flowchart. Only what is connected is drawn.
     pub fn mermaid(&self) -> String {
+        let neighbours = self.neighbours();
         let mut out = String::from("flowchart LR\n");
         for (at, (name, role)) in self.nodes.iter().enumerate() {
-            if self.edges.iter().any(|(from, to)| *from == at || *to == at) {
+            if !neighbours[at].is_empty() {
                 // An `end` of its own would close a block.
                 out += &match role {
                     Role::Quantity => format!("    n{at}([\"{name}\"])\n"),
@@ -84,27 +86,30 @@ impl Dependencies {
         out
     }
 
+    /// What each node uses or is used by.
+    fn neighbours(&self) -> Vec<Vec<usize>> {
+        let mut neighbours = vec![Vec::new(); self.nodes.len()];
+        for &(from, to) in &self.edges {
+            neighbours[from].push(to);
+            neighbours[to].push(from);
+        }
+        neighbours
+    }
+
     /// The column of each node: one more than that of everything it uses.
     fn columns(&self) -> Vec<usize> {
         let mut columns: Vec<usize> = vec![0; self.nodes.len()];
-        // A contract has no cycles, so this comes to rest after as many rounds as the longest chain has links.
-        loop {
-            let mut moved = false;
-            for &(from, to) in &self.edges {
-                if columns[to] <= columns[from] {
-                    columns[to] = columns[from] + 1;
-                    moved = true;
-                }
-            }
-            if !moved {
-                break;
-            }
+        for &(from, to) in &self.edges {
+            columns[to] = columns[to].max(columns[from] + 1);
         }
         // An input stands just before its first user, so that lines stay short.
+        let mut first = vec![usize::MAX; self.nodes.len()];
+        for &(from, to) in &self.edges {
+            first[from] = first[from].min(columns[to]);
+        }
         for (at, (_, role)) in self.nodes.iter().enumerate() {
-            let users = self.edges.iter().filter(|(from, _)| *from == at).map(|(_, to)| columns[*to]);
-            if let (Role::Quantity, Some(first)) = (role, users.min()) {
-                columns[at] = first.saturating_sub(1);
+            if *role == Role::Quantity && first[at] != usize::MAX {
+                columns[at] = first[at].saturating_sub(1);
             }
         }
         columns
@@ -113,10 +118,10 @@ impl Dependencies {
     /// An SVG picture for an HTML page; its colours are the page's.
     pub fn svg(&self) -> String {
         let columns = self.columns();
-        let used = |at: usize| self.edges.iter().any(|(from, to)| *from == at || *to == at);
+        let neighbours = self.neighbours();
         let depth = columns.iter().max().map_or(0, |last| last + 1);
         let mut layers: Vec<Vec<usize>> = vec![Vec::new(); depth];
-        for at in (0..self.nodes.len()).filter(|at| used(*at)) {
+        for at in (0..self.nodes.len()).filter(|at| !neighbours[*at].is_empty()) {
             layers[columns[at]].push(at);
         }
         // Each node goes where the nodes it is connected with are on average; a few rounds untangle most lines.
@@ -137,14 +142,8 @@ impl Dependencies {
                 let mut wanted: Vec<(f64, usize)> = layer
                     .iter()
                     .map(|&at| {
-                        let near = self.edges.iter().filter_map(|&(from, to)| match at {
-                            _ if from == at => Some(height[to]),
-                            _ if to == at => Some(height[from]),
-                            _ => None,
-                        });
-                        let (sum, count) =
-                            near.fold((0.0, 0.0), |(sum, count), row| (sum + row, count + 1.0));
-                        (if count > 0.0 { sum / count } else { height[at] }, at)
+                        let sum: f64 = neighbours[at].iter().map(|near| height[*near]).sum();
+                        (sum / neighbours[at].len() as f64, at)
                     })
                     .collect();
                 wanted.sort_by(|a, b| a.0.total_cmp(&b.0));
