@@ -111,12 +111,12 @@ impl<'a> Loader<'a> {
         let file = format!("{name}.yaml");
         let found = (self.find)(&file).map_err(|error| mistake(error.to_string()))?;
         self.files.extend(found.path);
-        let compiled = crate::compile_with(found.source, self);
-        match &compiled.contract {
+        let mut compiled = crate::compile_with(found.source, self);
+        match compiled.contract.take() {
             Some(contract) if contract.metadata.id != name => {
                 Err(mistake(format!("{file} calls itself `{}`, not `{name}`", contract.metadata.id)))
             }
-            Some(contract) => Ok(Arc::new(contract.clone())),
+            Some(contract) => Ok(Arc::new(contract)),
             None => {
                 let errors: Vec<String> = compiled.rendered(Severity::Error).collect();
                 let first = errors.first().map_or("", |first| first.lines().next().unwrap_or_default());

@@ -1,38 +1,15 @@
 //! Input nobody should write: each is refused with a message, within bounded memory, without a panic.
 
-use std::alloc::{GlobalAlloc, Layout, System};
+mod memory;
+
 use std::path::Path;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use roofline_contracts::source::{ReadErrorKind, Source};
 use roofline_contracts::{Compiled, compile, emit};
 
-/// Counts what is allocated, to hold the compiler to its bound.
-struct Counting;
-
-static NOW: AtomicUsize = AtomicUsize::new(0);
-static MOST: AtomicUsize = AtomicUsize::new(0);
 /// The count is of the whole process, so the tests of this file take turns.
 static TURN: Mutex<()> = Mutex::new(());
-
-// SAFETY: every call is passed on to the system's allocator unchanged.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        MOST.fetch_max(NOW.fetch_add(layout.size(), Ordering::Relaxed) + layout.size(), Ordering::Relaxed);
-        // SAFETY: the caller keeps the contract of `GlobalAlloc::alloc`.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        NOW.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: the caller keeps the contract of `GlobalAlloc::dealloc`.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 const BOUND: usize = 200 << 20;
 
@@ -40,10 +17,7 @@ const BOUND: usize = 200 << 20;
 fn bounded(text: impl Into<String>) -> Compiled {
     let _turn = TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     let source = Source::from_bytes("hostile.yaml", text.into().into_bytes()).expect("not too large");
-    MOST.store(NOW.load(Ordering::Relaxed), Ordering::Relaxed);
-    let before = NOW.load(Ordering::Relaxed);
-    let compiled = compile(source);
-    let used = MOST.load(Ordering::Relaxed) - before;
+    let (compiled, used) = memory::peak(|| compile(source));
     assert!(used < BOUND, "{} MB used", used >> 20);
     compiled
 }

@@ -304,6 +304,10 @@ impl<'a> Planner<'a> {
             for (seen, root) in seen.iter_mut().zip(&roots) {
                 *seen += usize::from(evaluator.value(*root).truth());
             }
+            // No other candidate comes before the first.
+            if seen.first().is_none_or(|&seen| seen >= COVERED) {
+                break;
+            }
         }
         let found = candidates.into_iter().zip(seen).find(|(_, seen)| *seen >= COVERED);
         found.map_or(Cover::Reached, |((cover, _), _)| cover)
