@@ -12,13 +12,22 @@ use crate::values::Values;
 /// The largest finite f16.
 const LARGEST_F16: f32 = 65504.0;
 
-/// A block whose scale is any finite f16 and one of whose quants is any byte; and which one that is.
-fn block(values: &mut impl Values) -> Option<(BlockQ8_0, usize)> {
-    let scale = f16(values.bits() as u16)?;
+/// Runs a check with one of the numbers below `count`, a constant on each path: a model checker folds what depends on
+/// it, where a variable would leave loops of unknown length, divisions and products to it.
+fn each<V: Values>(values: &mut V, count: u64, check: impl Fn(&mut V, u64)) {
+    let chosen = values.below(count);
+    for number in 0..count {
+        if number == chosen {
+            check(values, number);
+        }
+    }
+}
+
+/// Quants of which the first and the last are any byte, and all others at their worst.
+fn quants(values: &mut impl Values) -> [i8; 32] {
     let mut quants = [-128; 32];
-    let at = values.below(32) as usize;
-    quants[at] = values.byte();
-    Some((BlockQ8_0::new(scale, quants), at))
+    (quants[0], quants[31]) = (values.byte(), values.byte());
+    quants
 }
 
 /// The finite f16 with these bits.
@@ -29,81 +38,88 @@ fn f16(bits: u16) -> Option<half::f16> {
 
 /// Dequantizing writes every value of a whole block, each within the format, and nothing after it.
 pub fn dequantize_writes_whole_blocks_only<V: Values>(values: &mut V) {
-    let Some((block, at)) = block(values) else { return };
-    let length = values.below(41) as usize;
-    let mut out = [f32::MAX; 40];
-    scalar::dequantize_q8_0(&mut out[..length], &[block]);
-    values.cover(length > 32 && block.quants[at] == 127);
-    let weight = out[at];
-    if length < 32 {
-        assert!(weight == f32::MAX, "a part of a block was written");
-    } else {
-        assert!(weight.abs() <= LARGEST_F16 * 128.0, "a weight is outside the format");
-    }
-    let after = 32 + values.below(8) as usize;
-    assert!(out[after] == f32::MAX, "something after the block was written");
+    let Some(scale) = f16(values.bits() as u16) else { return };
+    let block = BlockQ8_0::new(scale, quants(values));
+    each(values, 4, |values, case| {
+        let length = [0, 31, 32, 40][case as usize];
+        let mut out = [f32::MAX; 40];
+        scalar::dequantize_q8_0(&mut out[..length], &[block]);
+        values.cover(length > 32 && block.quants[31] == 127);
+        let weight = out[values.below(32) as usize];
+        if length < 32 {
+            assert!(weight == f32::MAX, "a part of a block was written");
+        } else {
+            assert!(weight.abs() <= LARGEST_F16 * 128.0, "a weight is outside the format");
+        }
+        let after = 32 + values.below(8) as usize;
+        assert!(out[after] == f32::MAX, "something after the block was written");
+    });
 }
 
-/// The integer product of two blocks fits, with all other quants at their worst.
+/// The integer product of two blocks fits.
 pub fn a_block_product_never_overflows<V: Values>(values: &mut V) {
-    let (first, second) = (values.below(32) as usize, values.below(32) as usize);
     let (mut a, mut b) = (BlockQ8_0::ZERO, BlockQ8_0::ZERO);
-    (a.quants, b.quants) = ([-128; 32], [-128; 32]);
-    a.quants[first] = values.byte();
-    b.quants[second] = values.byte();
+    (a.quants, b.quants) = (quants(values), quants(values));
     let sum = scalar::block_sum(&a, &b);
     values.cover(sum == 32 * 128 * 128);
     assert!((-32 * 128 * 128..=32 * 128 * 128).contains(&sum));
 }
 
-/// Quantizing a block of small whole numbers gives quants within 127, the largest of them exactly 127.
+/// No value up to the largest of its block becomes a quant outside -127 to 127, or one of the other sign.
 pub fn quantized_values_stay_within_127<V: Values>(values: &mut V) {
-    let largest = 1 + values.below(15) as i32;
-    let other = values.below(31) as i32 - 15;
-    let at = values.below(31) as usize;
-    if other.abs() > largest {
-        return;
-    }
-    let mut block = [0f32; 32];
-    block[at] = other as f32;
-    block[31] = largest as f32;
-    let quants = scalar::quantize_block(&block).quants;
-    values.cover(quants[at] == -127);
-    assert!(quants[31] == 127, "the largest value is not 127 steps");
-    assert!((-127..=127).contains(&quants[at]), "a quant is outside -127 to 127");
-    assert!((quants[at] < 0) == (other < 0), "a quant lost its sign");
+    let value = f32::from_bits(values.bits() as u32);
+    each(values, 3, |values, case| {
+        let largest = [1.0, 1e-30, f32::MAX][case as usize];
+        if value.abs() <= largest {
+            let quant = scalar::quantize(value, scalar::steps_per_unit(largest));
+            values.cover(quant == 127);
+            assert!((-127..=127).contains(&quant), "a quant is outside -127 to 127");
+            assert!(quant == 0 || (quant < 0) == (value < 0.0), "a quant lost its sign");
+        }
+    });
 }
 
 /// A matrix of any length and any number of rows reads and writes within its slices.
 pub fn a_matrix_product_stays_within_its_slices<V: Values>(values: &mut V) {
-    let weights = [BlockQ8_0::ZERO; 4];
-    let x = [BlockQ8_0::ZERO; 2];
-    let mut out = [1f32; 3];
-    let blocks = values.below(5) as usize;
-    let columns = values.below(3) as usize;
-    let rows = values.below(4) as usize;
-    scalar::matvec_q8_0_q8_0(&weights[..blocks], &x[..columns], &mut out[..rows]);
-    values.cover(blocks == 4 && rows == 2);
-    for (row, value) in out.iter().enumerate() {
-        assert!(*value == if row < rows.min(blocks) { 0.0 } else { 1.0 });
-    }
+    each(values, 5 * 3 * 4, |values, case| {
+        let (blocks, columns, rows) = (case as usize % 5, case as usize / 5 % 3, case as usize / 15);
+        let weights = [BlockQ8_0::ZERO; 4];
+        let x = [BlockQ8_0::ZERO; 2];
+        let mut out = [1f32; 3];
+        scalar::matvec_q8_0_q8_0(&weights[..blocks], &x[..columns], &mut out[..rows]);
+        values.cover(blocks == 4 && rows == 2);
+        for (row, value) in out.iter().enumerate() {
+            assert!(*value == if row < rows.min(blocks) { 0.0 } else { 1.0 });
+        }
+    });
+}
+
+/// Runs a check with each type that a ggml file may use.
+fn each_type<V: Values>(values: &mut V, check: impl Fn(&mut V, Dtype)) {
+    each(values, 43, |values, id| {
+        if let GgmlType::Known(dtype) = Dtype::from_ggml(id as u32) {
+            check(values, dtype);
+        }
+    });
 }
 
 /// Whole blocks of every ggml type take the bytes of that many blocks.
 pub fn whole_blocks_take_whole_bytes<V: Values>(values: &mut V) {
-    let GgmlType::Known(dtype) = Dtype::from_ggml(values.below(43) as u32) else { return };
-    let Some((block, bytes)) = dtype.block() else { return };
     let blocks = values.below(1 << 16);
-    values.cover(block == 256 && blocks > 1);
-    assert!(dtype.bytes(blocks * block) == Some(blocks * bytes));
+    each_type(values, |values, dtype| {
+        let Some((block, bytes)) = dtype.block() else { return };
+        values.cover(block == 256 && blocks > 1);
+        assert!(dtype.bytes(blocks * block) == Some(blocks * bytes));
+    });
 }
 
 /// The bytes of tensors near the largest count are right or refused, for every ggml type; they never wrap.
 pub fn bytes_of_huge_tensors_never_wrap<V: Values>(values: &mut V) {
-    let GgmlType::Known(dtype) = Dtype::from_ggml(values.below(43) as u32) else { return };
     let elements = u64::MAX - values.below(1 << 9);
-    let bytes = dtype.bytes(elements);
-    values.cover(bytes.is_some());
-    // No type is below an eighth of a byte for each element.
-    assert!(bytes.is_none_or(|bytes| bytes >= elements / 8));
+    each_type(values, |values, dtype| {
+        let bytes = dtype.bytes(elements);
+        values.cover(bytes.is_some());
+        // No type is below an eighth of a byte for each element.
+        assert!(bytes.is_none_or(|bytes| bytes >= elements / 8));
+    });
 }

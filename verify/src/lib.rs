@@ -36,8 +36,8 @@ macro_rules! drive {
 drive! {
     dequantize_writes_whole_blocks_only unwind 42;
     a_block_product_never_overflows unwind 34;
-    quantized_values_stay_within_127 unwind 34;
-    a_matrix_product_stays_within_its_slices unwind 34;
+    quantized_values_stay_within_127 unwind 8;
+    a_matrix_product_stays_within_its_slices unwind 62;
     whole_blocks_take_whole_bytes unwind 60;
     bytes_of_huge_tensors_never_wrap unwind 60;
 }

@@ -77,14 +77,23 @@ pub fn quantize_block(values: &[f32; 32]) -> BlockQ8_0 {
         return BlockQ8_0::new(f16::NAN, [0; 32]);
     }
     let largest = values.iter().fold(0f32, |largest, value| largest.max(value.abs()));
-    let scale = largest / 127.0;
-    let inverse = 1.0 / scale;
-    let inverse = if inverse.is_finite() { inverse } else { 0.0 };
+    let steps = steps_per_unit(largest);
     let mut quants = [0i8; 32];
     for (quant, value) in quants.iter_mut().zip(values) {
-        *quant = (value * inverse).round() as i8;
+        *quant = quantize(*value, steps);
     }
-    BlockQ8_0::new(f16::from_f32(scale), quants)
+    BlockQ8_0::new(f16::from_f32(largest / 127.0), quants)
+}
+
+/// The inverse of the scale of a block with this largest magnitude; zero if it overflows.
+pub fn steps_per_unit(largest: f32) -> f32 {
+    let inverse = 1.0 / (largest / 127.0);
+    if inverse.is_finite() { inverse } else { 0.0 }
+}
+
+/// The quant of one value.
+pub fn quantize(value: f32, steps_per_unit: f32) -> i8 {
+    (value * steps_per_unit).round() as i8
 }
 
 /// Quantizes 32 values for each block.
