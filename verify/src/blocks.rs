@@ -25,8 +25,9 @@ fn each<V: Values>(values: &mut V, count: u64, check: impl Fn(&mut V, u64)) {
 
 /// Quants of which the first and the last are any byte, and all others at their worst.
 fn quants(values: &mut impl Values) -> [i8; 32] {
+    let bits = values.bits();
     let mut quants = [-128; 32];
-    (quants[0], quants[31]) = (values.byte(), values.byte());
+    (quants[0], quants[31]) = (bits as i8, (bits >> 8) as i8);
     quants
 }
 

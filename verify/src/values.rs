@@ -9,10 +9,6 @@ pub trait Values {
 
     /// Any number below `bound`, which is not 0.
     fn below(&mut self, bound: u64) -> u64;
-    /// Any byte with a sign.
-    fn byte(&mut self) -> i8 {
-        self.bits() as i8
-    }
 }
 
 /// Corners first, then random bits; always the same ones.
