@@ -118,9 +118,10 @@ impl DomainParser<'_> {
         Err(DomainError { range, message: message.to_owned() })
     }
 
-    /// The rest of the text as one wrong range, never empty.
+    /// The rest of the text as one wrong range; the last character where nothing is left.
     fn rest(&self) -> std::ops::Range<usize> {
-        self.at.min(self.text.len().saturating_sub(1))..self.text.len()
+        let last = self.text.char_indices().next_back().map_or(0, |(at, _)| at);
+        self.at.min(last)..self.text.len()
     }
 
     fn number(&mut self) -> Result<f64, DomainError> {

@@ -618,7 +618,8 @@ impl<'a> Parser<'a> {
                     self.next();
                     let (name, span) = self.name("a quantity")?;
                     let kind = Kind::Monotone { of: left, increasing, variable: (name, span) };
-                    left = self.push(kind, start..end(self))?;
+                    // Nothing can follow: a direction is the whole obligation.
+                    return self.push(kind, start..end(self));
                 }
                 _ => return Ok(left),
             }
