@@ -73,6 +73,9 @@ pub struct Profiled {
     /// What the contract was asked about all operations alike.
     #[serde(skip)]
     common: Option<transformer::Inputs>,
+    /// Time to dispatch a step, in µs.
+    #[serde(skip)]
+    overhead: f64,
     /// Tokens that the model was made for.
     #[serde(skip)]
     longest: Option<u64>,
@@ -259,6 +262,7 @@ pub fn run(args: &cli::Profile) -> Result<Exit, Failure> {
         warnings,
         sources: SOURCES.iter().copied().collect(),
         common: found.asked,
+        overhead: target.overhead.unwrap_or(0.0),
         longest: model.architecture.hyper.as_ref().and_then(|hyper| hyper.context_length),
         by,
         top: args.top,
@@ -488,7 +492,7 @@ impl Profiled {
                 let layers: Vec<_> = entries
                     .filter_map(|(point, entry)| Some((point, entry.kind == "convolution", entry.shape?)))
                     .collect();
-                what_if::layers(*batch, &layers).map(Some)
+                what_if::layers(*batch, self.overhead, &layers).map(Some)
             }
             (Asked::Tokens(_), Some(common)) if self.decode.is_some() => {
                 let names = if self.phase == Phase::Decode { what_if::DECODE } else { what_if::PREFILL };

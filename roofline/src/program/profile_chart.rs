@@ -118,6 +118,7 @@ impl Saved {
             subtitle: match (measured, self.phase.as_str()) {
                 (true, "pass") => format!("measured on one sample, {source}"),
                 (true, _) => format!("measured on one token, {source}"),
+                (false, "pass") => format!("ceilings of a pass, {source}"),
                 (false, phase) => format!("ceilings of {phase}, {source}"),
             },
             roofs: vec![Roof {

@@ -86,8 +86,13 @@ pub fn operations(
     })
 }
 
-/// A slider for the batch over the layers of a stack: each with its place, whether it is a convolution, and its inputs.
-pub fn layers(batch: f64, operations: &[(usize, bool, layer::Inputs)]) -> Result<WhatIf, Failure> {
+/// A slider for the batch over the layers of a stack: each with its place, whether it is a convolution, and its inputs. `overhead`
+/// is the time to dispatch a pass, in µs.
+pub fn layers(
+    batch: f64,
+    overhead: f64,
+    operations: &[(usize, bool, layer::Inputs)],
+) -> Result<WhatIf, Failure> {
     let (layers, latency) = (contract(LAYER)?, contract(LATENCY)?);
     let amounts = |flops: &'static str, bytes: &'static str| {
         let steps = Step::all(&layers, &[flops, bytes], &[]);
@@ -95,7 +100,7 @@ pub fn layers(batch: f64, operations: &[(usize, bool, layer::Inputs)]) -> Result
     };
     let common = values(layer::Inputs::NAMES, layer::Inputs::new(0.0, 0.0, 1.0, 1.0).to_array());
     let whole = Step::all(&layers, &["least_time"], &[]);
-    let latency = (Step::all(&latency, &["throughput"], &["roof_time", "overhead_time"]), latency);
+    let latency = (Step::all(&latency, &["throughput"], &["roof_time"]), latency);
     Ok(WhatIf {
         module: javascript::module(&layers) + &javascript::module(&latency.1),
         sliders: vec![slider("batch", "batch", batch, 1024.0)],
@@ -114,7 +119,7 @@ pub fn layers(batch: f64, operations: &[(usize, bool, layer::Inputs)]) -> Result
             })
             .collect(),
         summary: Some(Summary {
-            inputs: BTreeMap::from([("overhead_time".to_owned(), 0.0)]),
+            inputs: BTreeMap::from([("overhead".to_owned(), overhead)]),
             sums: BTreeMap::from(
                 [("flops", "flops"), ("bytes", "bytes")].map(|(a, b)| (a.to_owned(), b.to_owned())),
             ),
