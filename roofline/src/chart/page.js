@@ -90,8 +90,17 @@ window.addEventListener("error", (event) => {
     return null;
   };
   const roof = () => lines[Math.max(state.roof, 0)];
+  // The roof that a point stands under: the chosen one, else the first; a point above that belongs to another machine or level,
+  // and stands under the lowest roof that is not below it.
+  const above = (line, point) => point.y <= 1.001 * (allowed(line, point.x) ?? 0);
+  const over = (point) => {
+    if (state.roof >= 0 || !roof() || above(roof(), point)) return roof();
+    const others = lines.filter((line) => above(line, point));
+    others.sort((a, b) => allowed(a, point.x) - allowed(b, point.x));
+    return others[0] ?? roof();
+  };
   const reached = (point) => {
-    const most = roof() ? allowed(roof(), point.x) : null;
+    const most = roof() ? allowed(over(point), point.x) : null;
     return most && drawable(point.y) ? point.y / most : null;
   };
 
@@ -389,7 +398,7 @@ window.addEventListener("error", (event) => {
     ...(point.kind ? [["kind", point.kind]] : []),
     ["FLOP/byte", figure(point.x)],
     ["GFLOP/s", figure(point.y)],
-    ...(roof() ? [[`of ${cut(roof().name, 40)}`, percent(reached(point))]] : []),
+    ...(roof() ? [[`of ${cut(over(point).name, 40)}`, percent(reached(point))]] : []),
     ...(point.share === null ? [] : [["time", percent(point.share)]]),
     ["bound", point.bound],
     ...point.details,

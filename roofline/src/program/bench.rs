@@ -403,8 +403,11 @@ impl Bench {
                 bandwidth_gb_s: Some(row.roof_gb_s),
                 compute_gflop_s: Some(row.roof_gflop_s),
             };
-            if !roofs.contains(&roof) {
-                roofs.push(roof);
+            // Each product has read its roof again; the highest is the roof of them all.
+            match roofs.iter_mut().find(|known| known.name == roof.name && known.group == roof.group) {
+                Some(known) if known.bandwidth_gb_s < roof.bandwidth_gb_s => *known = roof,
+                Some(_) => {}
+                None => roofs.push(roof),
             }
         }
         Chart {
