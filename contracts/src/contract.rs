@@ -34,6 +34,8 @@ pub struct Contract {
     pub recommendations: Vec<Recommendation>,
     /// What must hold.
     pub obligations: Vec<Obligation>,
+    /// What is only said; its verdict is [informal](Verdict::Informal).
+    pub informal: Vec<Informal>,
     /// What everything means.
     pub graph: Graph,
 }
@@ -277,6 +279,17 @@ pub enum Claim {
         /// The quantity, by position.
         quantity: usize,
     },
+}
+
+/// A statement that nothing checks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Informal {
+    /// What it speaks of, or where it comes from; empty for none.
+    pub about: String,
+    /// What is said.
+    pub text: String,
+    /// Why it is not formal; empty for none.
+    pub why: String,
 }
 
 /// Something that must hold.

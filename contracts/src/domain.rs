@@ -65,6 +65,11 @@ impl Domain {
             && (!self.integer || value % 1.0 == 0.0)
     }
 
+    /// Whether both hold the same values, however they are written.
+    pub fn same_values(&self, other: &Domain) -> bool {
+        (self.integer, self.low, self.high, &self.set) == (other.integer, other.low, other.high, &other.set)
+    }
+
     /// Parses a domain that stands in a contract.
     pub fn parse_text(text: &Text) -> Result<Domain, (Span, DomainError)> {
         Domain::parse(&text.value).map_err(|error| (text.at(error.range.clone()), error))

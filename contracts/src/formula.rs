@@ -821,6 +821,67 @@ impl<'a> Parser<'a> {
     }
 }
 
+/// The text of a formula with one space where one belongs, and ASCII operators; parentheses and numbers stay as they
+/// are written. None if it has something that is not part of a formula.
+pub fn respaced(text: &Text) -> Option<String> {
+    let tokens = lex(text).ok()?;
+    let mut out = String::new();
+    let mut before: Option<&Token> = None;
+    // A minus after nothing, an operator or an opening belongs to what follows it.
+    let mut sign = false;
+    for (token, range) in &tokens {
+        let word =
+            |name: &str| RESERVED.contains(&name) && !Function::ALL.iter().any(|(known, _)| *known == name);
+        let opens = match before {
+            None => true,
+            Some(
+                Token::Operator(_) | Token::Open | Token::Comma | Token::Colon | Token::Assign | Token::Caret,
+            ) => true,
+            Some(Token::Name(name)) => word(name),
+            _ => false,
+        };
+        let tight = match (before, token) {
+            (None | Some(Token::Open), _)
+            | (_, Token::Close | Token::Comma | Token::Colon | Token::Caret) => true,
+            (Some(Token::Caret), _) => true,
+            (Some(Token::Name(name)), Token::Open) => !word(name),
+            _ => sign,
+        };
+        if *token == Token::End {
+            break;
+        }
+        if !tight {
+            out.push(' ');
+        }
+        sign = opens && *token == Token::Operator(Binary::Subtract);
+        match token {
+            Token::Operator(operator) => out += operator.symbol(),
+            Token::Unit(unit, text) => {
+                let short: String = text.split_whitespace().collect();
+                let short = if Unit::parse(&short).is_ok_and(|other| other == *unit) { &short } else { text };
+                out += &format!("[{short}]");
+            }
+            _ => out += text.value.get(range.clone())?,
+        }
+        before = Some(token);
+    }
+    Some(out)
+}
+
+/// Whether two formulas are the same but for white space and the spelling of operators.
+pub fn same_tokens(a: &Text, b: &Text) -> bool {
+    let plain = |text| {
+        let tokens: Vec<Token> = lex(text).ok()?.into_iter().map(|(token, _)| token).collect();
+        Some(tokens)
+    };
+    let (Some(a), Some(b)) = (plain(a), plain(b)) else { return false };
+    let same = |pair: (&Token, &Token)| match pair {
+        (Token::Unit(a, _), Token::Unit(b, _)) => a == b,
+        (a, b) => a == b,
+    };
+    a.len() == b.len() && a.iter().zip(&b).all(same)
+}
+
 fn previous(text: &str, end: usize) -> usize {
     text[..end].char_indices().next_back().map_or(0, |(at, _)| at)
 }

@@ -1,5 +1,7 @@
 #![doc = include_str!("../LANGUAGE.md")]
 
+#[cfg(feature = "authoring")]
+pub mod authoring;
 pub mod check;
 pub mod condition;
 pub mod contract;

@@ -1,15 +1,22 @@
-//! The keys of the contract language, once: what each section may hold and what it means.
+//! The keys of the contract language, once: what each section may hold, in the order in which it is laid out, and what
+//! it means.
 //!
-//! The reader refuses every other key, and the messages, the manual and the editor schema are made from
-//! these tables.
+//! The reader refuses every other key, and the messages, the canonical form and the editor schema are made from these
+//! tables.
 
 /// What a key's value looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// Free text.
     Text,
+    /// A name of lower-case letters, digits, `-` and `_`.
+    Id,
+    /// A semantic version.
+    Version,
     /// A number, perhaps with a unit.
     Number,
+    /// A whole number from 1 to this.
+    Count(u32),
     /// `true` or `false`.
     Flag,
     /// A list of texts.
@@ -70,12 +77,13 @@ pub const CONTRACT: &[Key] = &[
     key("profiles", Shape::Named(TABLE), "typed tables of known devices, formats, models"),
     key("recommendations", Shape::Named(RECOMMENDATION), "advice and when it applies"),
     key("obligations", Shape::List(OBLIGATION), "what must hold over all values of the domains"),
+    key("informal", Shape::List(INFORMAL), "what is only said: documentation that nothing checks"),
 ];
 
 /// `metadata`
 pub const METADATA: &[Key] = &[
-    key("id", Shape::Text, "the contract's name; the file's stem if left out"),
-    required("version", Shape::Text, "a semantic version, `1.0.0`"),
+    key("id", Shape::Id, "the contract's name; the file's stem if left out"),
+    required("version", Shape::Version, "a semantic version, `1.0.0`"),
     required("description", Shape::Text, "what the contract models"),
     key("references", Shape::Texts, "where the formulas come from"),
     key(
@@ -106,17 +114,17 @@ pub const EQUATION: &[Key] = &[
 
 /// An entry of `classifiers`
 pub const CLASSIFIER: &[Key] = &[
+    DOC,
     key("of", Shape::Text, "the quantity or equation that cases such as `>= 0.9` are about"),
     required("cases", Shape::Cases, "the cases in order; the last one is `otherwise`"),
-    DOC,
 ];
 
 /// An entry of `profiles`
 pub const TABLE: &[Key] = &[
-    required("fields", Shape::Named(FIELD), "the columns"),
-    required("entries", Shape::Entries, "the rows"),
-    key("rules", Shape::List(RULE), "conditions that every entry must meet"),
     DOC,
+    required("fields", Shape::Named(FIELD), "the columns"),
+    key("rules", Shape::List(RULE), "conditions that every entry must meet"),
+    required("entries", Shape::Entries, "the rows"),
 ];
 
 /// An entry of a table's `fields`
@@ -135,7 +143,7 @@ pub const FIELD: &[Key] = &[
 
 /// An entry of a table's `rules`
 pub const RULE: &[Key] = &[
-    required("id", Shape::Text, "its name"),
+    required("id", Shape::Id, "its name"),
     required(
         "check",
         Shape::Formula,
@@ -146,10 +154,10 @@ pub const RULE: &[Key] = &[
 
 /// What every row of a table may have beside the table's fields
 pub const ENTRY: &[Key] = &[
+    DOC,
     required("source", Shape::Text, "where the figures come from"),
     required("as_of", Shape::Date, "the day they were taken"),
     key("allow", Shape::NamedTexts, "rules that do not apply here, each with the reason"),
-    DOC,
 ];
 
 /// An entry of `recommendations`
@@ -161,7 +169,7 @@ pub const RECOMMENDATION: &[Key] = &[
 
 /// An entry of `obligations`
 pub const OBLIGATION: &[Key] = &[
-    required("id", Shape::Text, "its name, such as `throughput-bounded`"),
+    required("id", Shape::Id, "its name, such as `throughput-bounded`"),
     required("type", Shape::Word(KINDS), "what kind of claim it is; fixes the shape of `formal`"),
     required("formal", Shape::Formula, "the claim"),
     key("assurance", Shape::Word(&["proven", "tested"]), "`tested`: tests are enough; proven if left out"),
@@ -170,11 +178,21 @@ pub const OBLIGATION: &[Key] = &[
     DOC,
 ];
 
+/// An entry of `informal`
+pub const INFORMAL: &[Key] = &[
+    key("about", Shape::Text, "what it speaks of, or where it comes from"),
+    required("text", Shape::Text, "what is said"),
+    key("why", Shape::Text, "why it is not formal"),
+];
+
 /// The words for `type` of an obligation.
 pub const KINDS: &[&str] = &["bound", "invariant", "monotonicity", "equivalence", "finiteness", "scaling"];
+
+/// The largest loop bound of a harness.
+pub const MAX_UNWIND: u32 = 10_000;
 
 /// `kani` of an obligation
 pub const KANI: &[Key] = &[
     key("solver", Shape::Word(&["minisat", "cadical", "kissat"]), "the solver, if not Kani's default"),
-    key("unwind", Shape::Number, "the loop bound"),
+    key("unwind", Shape::Count(MAX_UNWIND), "the loop bound"),
 ];

@@ -96,7 +96,7 @@ impl Source {
     /// The whole text as one scalar, for formulas that stand outside a contract.
     pub fn whole(&self) -> Text {
         let span = Span { start: 0, end: self.text.len() };
-        Text { value: self.text.clone(), span, plain: false, origin: Origin::Verbatim(0) }
+        Text { value: self.text.clone(), span, plain: false, block: false, origin: Origin::Verbatim(0) }
     }
 
     /// Parses the text into a tree. Mistakes go to the report; `None` when nothing is usable.
@@ -191,6 +191,8 @@ pub struct Text {
     pub span: Span,
     /// Written without quotes, so that it may be a number.
     pub plain: bool,
+    /// Written as a block, after `|` or `>`.
+    pub block: bool,
     origin: Origin,
 }
 
@@ -394,29 +396,24 @@ impl Builder<'_> {
         let plain = style == ScalarStyle::Plain;
         // The parser says `~` for a value that is not there.
         let value = if plain && raw.is_empty() { "" } else { value };
-        let body = match style {
-            ScalarStyle::SingleQuoted | ScalarStyle::DoubleQuoted => 1,
-            // The header of a block scalar, `|2-` and a comment, ends with its line.
-            ScalarStyle::Literal | ScalarStyle::Folded => raw.find('\n').map_or(0, |at| at + 1),
-            _ => 0,
-        };
+        // The header of a block scalar is not part of its span.
+        let block = matches!(style, ScalarStyle::Literal | ScalarStyle::Folded);
+        let body = usize::from(matches!(style, ScalarStyle::SingleQuoted | ScalarStyle::DoubleQuoted));
         let origin = if raw.get(body..).is_some_and(|rest| rest.starts_with(value)) {
             Origin::Verbatim(span.start + body)
         } else {
             Origin::Mapped(align(value, raw, body, style, span.start))
         };
-        Text { value: value.to_owned(), span: self.trim(span, style), plain, origin }
+        Text { value: value.to_owned(), span: self.trim(span, block), plain, block, origin }
     }
 
     /// A block scalar's span reaches to the next token; people mean its text.
-    fn trim(&self, span: Span, style: ScalarStyle) -> Span {
-        match style {
-            ScalarStyle::Literal | ScalarStyle::Folded => {
-                let length = self.source.text[span.start..span.end].trim_end().len();
-                Span { start: span.start, end: span.start + length }
-            }
-            _ => span,
+    fn trim(&self, span: Span, block: bool) -> Span {
+        if !block {
+            return span;
         }
+        let length = self.source.text[span.start..span.end].trim_end().len();
+        Span { start: span.start, end: span.start + length }
     }
 }
 

@@ -62,6 +62,23 @@ const DECIMAL: [(&str, i16); 12] = [
 ];
 const BINARY: [(&str, i16); 5] = [("Ki", 10), ("Mi", 20), ("Gi", 30), ("Ti", 40), ("Pi", 50)];
 
+/// A regular expression for units, without anchors; it leaves open only whether parentheses match.
+pub fn pattern() -> String {
+    let either = |names: Vec<&str>| format!("(?:{})", names.join("|"));
+    let names: Vec<&str> = BASES.iter().copied().chain(DERIVED.iter().map(|(name, ..)| *name)).collect();
+    let takes_prefix = names.iter().copied().filter(|name| !PLAIN.contains(name)).collect();
+    let decimal = either(DECIMAL.iter().map(|(prefix, _)| *prefix).collect());
+    let binary = either(BINARY.iter().map(|(prefix, _)| *prefix).collect());
+    let name = format!(
+        "(?:1|{}|{decimal}?{}|{binary}{})",
+        PLAIN.join("|"),
+        either(takes_prefix),
+        either(vec!["bit", "byte", "B"])
+    );
+    let factor = format!(r"\(*\s*{name}(?:\s*\^\s*-?[0-9]+)?\s*\)*(?:\s*\^\s*-?[0-9]+)?");
+    format!(r"\s*{factor}(?:\s*[*·×/÷]\s*{factor})*\s*")
+}
+
 /// Exponents beyond this are a mistake, not a unit.
 const MAX_EXPONENT: i16 = 64;
 

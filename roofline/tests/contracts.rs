@@ -254,3 +254,79 @@ fn check_speaks_to_code_hosts_in_their_formats() {
     let output = roofline(&["check", "roofline-model-v1", "--format", "github"]);
     assert_eq!((output.status.code(), out(&output).as_str()), (Some(0), ""));
 }
+
+fn fmt(arguments: &[&str], input: &str) -> Output {
+    use std::io::Write;
+    let mut child = Command::new(env!("CARGO_BIN_EXE_roofline"))
+        .arg("fmt")
+        .args(arguments)
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .expect("the program runs");
+    child.stdin.take().expect("piped").write_all(input.as_bytes()).expect("written");
+    child.wait_with_output().expect("it ends")
+}
+
+#[test]
+fn fmt_lays_files_out_once_and_check_changes_nothing() {
+    let untidy = "# about\nquantities:\n    a: { domain: '[1,2]', unit: B }  # what\nmetadata: {description: x, version: 1.0.0}\n";
+    let tidy = "metadata: {version: 1.0.0, description: x}\n\n# about\nquantities:\n  a: {unit: B, domain: \"[1, 2]\"}  # what\n";
+    let path = file("fmt-untidy.yaml", untidy.as_bytes());
+    let name = path.to_str().expect("text");
+    let output = roofline(&["fmt", "--check", name]);
+    assert_eq!((output.status.code(), out(&output)), (Some(1), format!("{name}\n")));
+    assert_eq!(std::fs::read_to_string(&path).expect("read"), untidy);
+    let output = roofline(&["fmt", name]);
+    assert_eq!((output.status.code(), out(&output)), (Some(0), format!("{name}\n")));
+    assert_eq!(std::fs::read_to_string(&path).expect("read"), tidy);
+    let output = roofline(&["fmt", "--check", name]);
+    assert_eq!((output.status.code(), out(&output)), (Some(0), String::new()));
+
+    let output = fmt(&["-"], untidy);
+    assert_eq!((output.status.code(), out(&output).as_str()), (Some(0), tidy));
+    assert_eq!(fmt(&["--check", "-"], untidy).status.code(), Some(1));
+
+    let broken = file("fmt-broken.yaml", b"a: [1\n");
+    let broken = broken.to_str().expect("text");
+    let output = roofline(&["fmt", broken, "no-such.yaml", name]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        err(&output).contains("not valid YAML") && err(&output).contains("no such file"),
+        "{}",
+        err(&output)
+    );
+    assert_eq!(std::fs::read_to_string(broken).expect("read"), "a: [1\n");
+}
+
+#[test]
+fn import_writes_contracts_that_check_and_lists_what_is_informal() {
+    let published = "../contracts/tests/published/token-rate-v1.yaml";
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("imported");
+    let _ = std::fs::remove_dir_all(&directory);
+    let to = directory.to_str().expect("text");
+    let output = roofline(&["import", published, "-o", to]);
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    insta::assert_snapshot!("import_report", out(&output).replace(to, "DIR"));
+    insta::assert_snapshot!("import_report_md", out(&roofline(&["import", published, "--format", "md"])));
+    let contract = directory.join("token-rate-v1.yaml");
+    let contract = contract.to_str().expect("text");
+    assert_eq!(roofline(&["check", contract]).status.code(), Some(0));
+    assert_eq!(roofline(&["fmt", "--check", contract]).status.code(), Some(0));
+    let proven = json(&["prove", contract]);
+    let verdicts = proven["contracts"][0]["obligations"].as_array().expect("obligations");
+    assert!(!verdicts.is_empty() && verdicts.iter().all(|one| one["verdict"] == "proven"), "{verdicts:?}");
+    let informal = proven["contracts"][0]["informal"].as_array().expect("informal");
+    assert!(!informal.is_empty() && informal.iter().all(|one| one["verdict"] == "informal"));
+
+    let again = roofline(&["import", published, "-o", to]);
+    assert_eq!(again.status.code(), Some(2), "nothing is overwritten");
+    assert!(err(&again).contains("is there already"), "{}", err(&again));
+    let report = json(&["import", published]);
+    assert_eq!(report["schema"], "roofline.import/1");
+    let broken = file("import-broken.yaml", b"a: [");
+    let output = roofline(&["import", broken.to_str().expect("text")]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(err(&output).contains("not valid YAML"), "{}", err(&output));
+}

@@ -15,8 +15,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::contract::{
-    Case, Claim, Classifier, Contract, Equation, Expression, Metadata, Obligation, ObligationKind, Operand,
-    Priority, Quantity, Recommendation,
+    Case, Claim, Classifier, Contract, Equation, Expression, Informal, Metadata, Obligation, ObligationKind,
+    Operand, Priority, Quantity, Recommendation,
 };
 use crate::domain::{Domain, DomainError};
 use crate::formula::{Binary, Formula, FormulaError, Kind, Statement};
@@ -122,6 +122,7 @@ struct Draft {
     tables: Vec<crate::contract::Table>,
     recommendations: Vec<RecommendationDraft>,
     obligations: Vec<ObligationDraft>,
+    informal: Vec<Informal>,
     scope: Scope,
 }
 
@@ -220,6 +221,7 @@ impl Draft {
             tables: Vec::new(),
             recommendations,
             obligations,
+            informal: informal(&top, report),
             scope,
         };
         draft.import(&mut names, report);
@@ -470,6 +472,7 @@ impl Draft {
             profiles: self.tables,
             recommendations,
             obligations,
+            informal: self.informal,
             graph,
         }
     }
@@ -754,9 +757,10 @@ fn obligation(id: &Text, keys: &Fields<'_>, report: &mut Report) -> Option<Oblig
     {
         kani_solver = kani.word(schema::KANI, "solver", report).map(str::to_owned);
         kani_unwind = kani.number("unwind", Unit::ONE, report).and_then(|(value, span)| {
-            let fits = value % 1.0 == 0.0 && (1.0..=10_000.0).contains(&value);
+            let fits = value % 1.0 == 0.0 && (1.0..=f64::from(schema::MAX_UNWIND)).contains(&value);
             if !fits {
-                report.add(Mistake::error(span, "`unwind` is a whole number from 1 to 10000"));
+                let message = format!("`unwind` is a whole number from 1 to {}", schema::MAX_UNWIND);
+                report.add(Mistake::error(span, message));
             }
             fits.then_some(value as u32)
         });
@@ -773,6 +777,16 @@ fn obligation(id: &Text, keys: &Fields<'_>, report: &mut Report) -> Option<Oblig
         kani_solver,
         kani_unwind,
     })
+}
+
+fn informal(top: &Fields<'_>, report: &mut Report) -> Vec<Informal> {
+    let items = top.node("informal").and_then(|node| reader::list(node, "`informal`", report));
+    let read = |item: &Node| {
+        let keys = Fields::read(item, item.span(), "an informal statement", schema::INFORMAL, &[], report)?;
+        let [about, text, why] = ["about", "text", "why"].map(|key| keys.string(key, report));
+        Some(Informal { about, text, why })
+    };
+    items.unwrap_or_default().iter().filter_map(read).collect()
 }
 
 /// The kind of an obligation says what its formula looks like, so that a reader can rely on it.

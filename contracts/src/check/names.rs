@@ -24,6 +24,11 @@ const TYPES: [&str; 8] =
 /// Function and module names that the generated module has anyway.
 const ITEMS: [&str; 3] = ["recommendations", "proofs", "properties"];
 
+/// The words that Rust keeps for itself.
+pub fn keywords() -> &'static [&'static str] {
+    &KEYWORDS
+}
+
 /// Whether Rust keeps the word for itself.
 pub fn is_keyword(word: &str) -> bool {
     KEYWORDS.contains(&word)

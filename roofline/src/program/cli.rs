@@ -40,6 +40,10 @@ pub struct First {
 pub enum Command {
     /// Check contracts: names, units, domains; every mistake at its place.
     Check(Check),
+    /// Bring contract files into their canonical form; comments stay, nothing changes its meaning.
+    Fmt(Fmt),
+    /// Bring contracts of the published provable-contracts format over, and report what became of each item.
+    Import(Import),
     /// Prove every obligation, or find inputs that refute it.
     Prove(Prove),
     /// Print the Rust module that `roofline_contract!` generates.
@@ -68,7 +72,7 @@ pub enum Command {
     Plot(Plot),
     /// Compare a run with a saved one, and end with 1 when something got worse.
     Gate(Gate),
-    /// Print the JSON Schema of a command's JSON output.
+    /// Print the JSON Schema of a command's JSON output, or of the contract language.
     Schema(Schema),
     /// Print a script that completes commands and options in a shell.
     Completions(Completions),
@@ -100,6 +104,31 @@ pub struct Check {
     /// How to print the result.
     #[arg(long, default_value = "text")]
     pub format: Choice<super::check::Beside>,
+}
+
+/// Arguments of `fmt`.
+#[derive(Debug, Args)]
+pub struct Fmt {
+    /// Contract files; `-` reads one from standard input and prints it.
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Change nothing; end with 1 and name the files that are not in canonical form.
+    #[arg(long)]
+    pub check: bool,
+}
+
+/// Arguments of `import`.
+#[derive(Debug, Args)]
+pub struct Import {
+    /// Contracts in the published format.
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Write each contract to this directory; without it there is only the report.
+    #[arg(long, short, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+    /// How to print the report.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
 }
 
 /// Arguments of `prove`.
@@ -495,7 +524,7 @@ pub struct Gate {
 /// Arguments of `schema`.
 #[derive(Debug, Args)]
 pub struct Schema {
-    /// The schema, such as `machine` or `roofline.machine/1`; a list of all when there is none.
+    /// The schema, such as `machine`, `roofline.machine/1` or `contract`; a list of all when there is none.
     pub name: Option<String>,
     /// How to print the list.
     #[arg(long, value_enum, default_value_t)]

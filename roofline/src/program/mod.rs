@@ -6,6 +6,7 @@ mod check;
 mod cli;
 mod completions;
 mod contract;
+pub mod contract_schema;
 mod contracts;
 mod devices;
 mod diff;
@@ -13,7 +14,9 @@ mod doc;
 mod eval;
 mod expand;
 mod first;
+mod fmt;
 mod gate;
+mod import;
 mod input;
 mod kani_result;
 mod ledger;
@@ -88,6 +91,8 @@ fn dispatch(cli: cli::Cli) -> Result<Exit, Failure> {
         cli::Command::Check(args) => check::run(&args),
         cli::Command::Prove(args) => prove::run(&args),
         cli::Command::Expand(args) => expand::run(&args),
+        cli::Command::Fmt(args) => fmt::run(&args),
+        cli::Command::Import(args) => import::run(&args),
         cli::Command::Eval(args) => eval::run(&args),
         cli::Command::Diff(args) => diff::run(&args),
         cli::Command::Doc(args) => doc::run(&args),

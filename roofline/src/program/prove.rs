@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use roofline_contracts::contract::{Contract, Obligation};
+use roofline_contracts::contract::{Contract, Informal, Obligation};
 use roofline_contracts::prove::mutant::{Fate, mutants};
 use roofline_contracts::prove::property::property;
 use roofline_contracts::prove::range::{Range, ranges};
@@ -40,9 +40,32 @@ struct ContractResult {
     sha256: String,
     /// Its obligations.
     obligations: Vec<ObligationResult>,
+    /// What is only said: nothing checks it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    informal: Vec<Said>,
     /// What became of small changes, with --mutants.
     #[serde(skip_serializing_if = "Option::is_none")]
     mutants: Option<Mutants>,
+}
+
+/// A statement that nothing checks.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Said {
+    /// What it speaks of.
+    about: String,
+    /// What is said.
+    text: String,
+    /// Why it is not formal.
+    why: String,
+    /// Always informal.
+    verdict: &'static str,
+}
+
+impl Said {
+    fn of(informal: &Informal) -> Said {
+        let Informal { about, text, why } = informal.clone();
+        Said { about, text, why, verdict: Verdict::Informal.word() }
+    }
 }
 
 /// An obligation and what is known of it.
@@ -169,6 +192,7 @@ pub fn run(args: &cli::Prove) -> Result<Exit, Failure> {
             version: contract.metadata.version.clone(),
             sha256: contract.source.sha256.clone(),
             obligations,
+            informal: contract.informal.iter().map(Said::of).collect(),
             mutants,
         });
     }
@@ -343,6 +367,9 @@ impl Report for Proven {
                 .map(|word| format!("{} {word}", count(word)))
                 .collect();
             out += &format!("\n{}: {total} obligations: {}\n", contract.id, counts.join(", "));
+            if !contract.informal.is_empty() {
+                out += &format!("{} informal statements, which nothing checks\n", contract.informal.len());
+            }
             if let Some(mutants) = &contract.mutants {
                 out += &format!(
                     "{} mutants: {} rejected by names, units or domains, {} killed by an obligation, {} compute the same, {} survived\n",
@@ -374,6 +401,10 @@ impl Report for Proven {
                         let more = [&layers.falsifier, &layers.smt, &layers.kani];
                         cells.iter().map(|cell| (*cell).to_owned()).chain(more.map(Clone::clone)).collect()
                     })
+                    .chain(contract.informal.iter().map(|said| {
+                        let cells = [contract.id.as_str(), &said.about, said.verdict];
+                        cells.into_iter().map(str::to_owned).chain(["-"; 4].map(str::to_owned)).collect()
+                    }))
                     .collect(),
             })
             .collect()

@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use super::output::{self, Report, Table};
 use super::{
-    Exit, Failure, bench, check, cli, contracts, devices, diff, eval, expand, first, gate, models, plot,
-    predict, profile, prove,
+    Exit, Failure, bench, check, cli, contract_schema, contracts, devices, diff, eval, expand, first, gate,
+    import, models, plot, predict, profile, prove,
 };
 use crate::peaks::Machine;
 
@@ -25,7 +25,7 @@ const fn document<T: JsonSchema>(id: &'static str, by: &'static str) -> Document
     Document { id, by, make: |generator| generator.root_schema_for::<T>() }
 }
 
-const ALL: [Document; 16] = [
+const ALL: [Document; 17] = [
     document::<bench::Bench>("roofline.bench/1", "roofline bench"),
     document::<plot::Drawing>("roofline.chart/1", "roofline plot"),
     document::<check::Checked>("roofline.check/1", "roofline check"),
@@ -36,6 +36,7 @@ const ALL: [Document; 16] = [
     document::<expand::Expansion>("roofline.expand/1", "roofline expand"),
     document::<first::First>("roofline.first/1", "roofline"),
     document::<gate::Gated>("roofline.gate/1", "roofline gate"),
+    document::<import::BroughtOver>("roofline.import/1", "roofline import"),
     document::<Machine>("roofline.machine/1", "roofline machine"),
     document::<models::Listed>("roofline.models/1", "roofline models"),
     document::<predict::Predicted>("roofline.predict/1", "roofline predict"),
@@ -76,11 +77,16 @@ pub fn run(args: &cli::Schema) -> Result<Exit, Failure> {
         output::print(&schemas, args.format)?;
         return Ok(Exit::Fine);
     };
+    if name == "contract" {
+        let schema = contract_schema::json_schema();
+        output::write((serde_json::to_string_pretty(&schema)? + "\n").as_bytes())?;
+        return Ok(Exit::Fine);
+    }
     let document = ALL.iter().find(|document| document.id == name || document.name() == name);
     let Some(document) = document else {
         let near = suggest::closest(name, ALL.iter().map(Document::name));
         let near = near.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
-        let names: Vec<&str> = ALL.iter().map(Document::name).collect();
+        let names: Vec<&str> = ALL.iter().map(Document::name).chain(["contract"]).collect();
         return Err(Failure(format!("{name}: no such schema; {near}there are {}", names.join(", "))));
     };
     output::write((serde_json::to_string_pretty(&document.schema())? + "\n").as_bytes())?;

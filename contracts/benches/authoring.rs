@@ -1,0 +1,55 @@
+//! How long the files of a large repository take: 1,000 contracts laid out, and 1,000 compiled with their proofs.
+//! `cargo bench -p roofline-contracts --features authoring --bench authoring`
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use roofline_contracts::authoring::format::format;
+use roofline_contracts::compile;
+use roofline_contracts::library::built_in;
+use roofline_contracts::source::Source;
+
+const CONTRACTS: usize = 1_000;
+const TURNS: usize = 7;
+
+/// The smallest of the shipped models of a machine, each time under another name.
+fn contracts() -> Vec<Source> {
+    let text = built_in("roofline-model-v1").expect("built in").text;
+    let named = |index: usize| {
+        let text = text.replace("  version: 1.0.0", &format!("  id: model-{index}\n  version: 1.0.0"));
+        Source::from_bytes(&format!("model-{index}.yaml"), text.into_bytes()).expect("not too large")
+    };
+    (0..CONTRACTS).map(named).collect()
+}
+
+fn measure(name: &str, mut run: impl FnMut()) {
+    let mut times: Vec<Duration> = (0..TURNS)
+        .map(|_| {
+            let start = Instant::now();
+            run();
+            start.elapsed()
+        })
+        .collect();
+    times.sort();
+    println!("{name}: median {:.2?} ({:.2?} .. {:.2?})", times[TURNS / 2], times[0], times[TURNS - 1]);
+}
+
+fn main() {
+    let contracts = contracts();
+    let bytes: usize = contracts.iter().map(|source| source.text.len()).sum();
+    println!(
+        "{CONTRACTS} contracts of {} lines, {:.1} MB",
+        contracts[0].text.lines().count(),
+        bytes as f64 / 1e6
+    );
+    measure("fmt", || {
+        for source in &contracts {
+            black_box(format(source).expect("a contract"));
+        }
+    });
+    measure("check, dependencies and proofs included", || {
+        for source in &contracts {
+            assert!(compile(source.clone()).contract.is_some());
+        }
+    });
+}

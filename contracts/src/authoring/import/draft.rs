@@ -1,0 +1,440 @@
+//! The contract that comes out: built from what was read, then checked and proven, and whatever does not stand is
+//! given up with its reason until the rest does.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use super::unit::{self, Proposal, Wanted};
+use super::{Item, Outcome, Pending, push_note, statement};
+use crate::authoring::format::{format, quoted};
+use crate::check_in;
+use crate::formula::{Binary, Function, Kind};
+use crate::prove::{self, Verdict};
+use crate::report::Severity;
+use crate::source::Source;
+
+/// Names that every generated module has anyway.
+pub const TAKEN: [&str; 3] = ["recommendations", "proofs", "properties"];
+
+/// An equation.
+#[derive(Clone, Debug, Default)]
+pub struct Equation {
+    /// Its name.
+    pub name: String,
+    /// What is measured, if it is a bound.
+    pub measured: Option<String>,
+    /// The right side.
+    pub formula: String,
+    /// Documentation.
+    pub doc: String,
+    /// Why it could not stay.
+    pub dropped: Option<String>,
+}
+
+/// An obligation.
+#[derive(Clone, Debug, Default)]
+pub struct Obligation {
+    /// Its name.
+    pub id: String,
+    /// The claim.
+    pub formal: String,
+    /// Documentation.
+    pub doc: String,
+    /// What a failure would mean.
+    pub if_fails: String,
+    /// For the harness.
+    pub solver: Option<String>,
+    /// For the harness.
+    pub unwind: Option<u32>,
+    /// What is known of it.
+    pub state: State,
+}
+
+/// What is known of an obligation.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum State {
+    /// Nothing yet.
+    #[default]
+    Open,
+    /// It holds everywhere.
+    Proven,
+    /// It held at this many points.
+    Tested(usize),
+    /// It is what a bound checks.
+    Bound(String),
+    /// It could not stay, and why.
+    Dropped(String),
+}
+
+/// The contract.
+#[derive(Clone, Debug, Default)]
+pub struct Draft {
+    /// Its name.
+    pub id: String,
+    /// Its version.
+    pub version: String,
+    /// What it models.
+    pub description: String,
+    /// Where its formulas come from.
+    pub references: Vec<String>,
+    /// Domains by name.
+    pub domains: BTreeMap<String, String>,
+    /// The equations.
+    pub equations: Vec<Equation>,
+    /// The obligations.
+    pub obligations: Vec<Obligation>,
+    /// Documentation: where it stood, what it says, why it is not formal.
+    pub informal: Vec<(String, String, String)>,
+    /// Proposals that formulas contradict.
+    pub dropped_units: Vec<String>,
+    units: BTreeMap<String, Proposal>,
+}
+
+/// A part of the rendered contract.
+#[derive(Clone, Copy, Debug)]
+enum Part {
+    Quantity(usize),
+    Equation(usize),
+    Obligation(usize),
+}
+
+impl Draft {
+    /// Checks and proves until what is left compiles. The names of its quantities and equations.
+    pub fn settle(&mut self, codomain_units: &BTreeMap<String, String>) -> BTreeSet<String> {
+        loop {
+            self.find_units(codomain_units);
+            if !self.drop_what_fails(false) {
+                break;
+            }
+        }
+        for equation in self.equations.iter().filter(|equation| equation.dropped.is_none()) {
+            let Some(measured) = &equation.measured else { continue };
+            let bound = format!("{measured} <= {}", equation.formula);
+            for obligation in self.obligations.iter_mut().filter(|obligation| obligation.formal == bound) {
+                obligation.state = State::Bound(equation.name.clone());
+            }
+        }
+        for obligation in &mut self.obligations {
+            if let Some(formal) = unit::with_units(&obligation.formal, &self.units) {
+                obligation.formal = formal;
+            }
+        }
+        while self.drop_what_fails(true) {}
+        self.prove();
+        let equations = self.alive().map(|at| self.equations[at].name.clone());
+        equations.chain(self.quantities()).collect()
+    }
+
+    fn alive(&self) -> impl Iterator<Item = usize> {
+        (0..self.equations.len()).filter(|&at| self.equations[at].dropped.is_none())
+    }
+
+    /// Names that the equations use and that are none themselves, in the order of their use.
+    fn quantities(&self) -> Vec<String> {
+        let equations: BTreeSet<&str> = self.alive().map(|at| self.equations[at].name.as_str()).collect();
+        let mut found: Vec<String> = Vec::new();
+        for at in self.alive() {
+            let Some(formula) = statement::expression(&self.equations[at].formula) else { continue };
+            for name in formula.names() {
+                if !equations.contains(name) && !found.iter().any(|known| known == name) {
+                    found.push(name.to_owned());
+                }
+            }
+        }
+        found
+    }
+
+    /// The equations, each after those it uses.
+    fn order(&self) -> Vec<usize> {
+        let mut left: Vec<usize> = self.alive().collect();
+        let mut order = Vec::new();
+        while !left.is_empty() {
+            let waits = |at: usize| {
+                let formula = statement::expression(&self.equations[at].formula);
+                let names: Vec<String> = formula.iter().flat_map(|f| f.names()).map(str::to_owned).collect();
+                left.iter().any(|&other| names.contains(&self.equations[other].name))
+            };
+            // In a cycle all wait; the checker will say so.
+            let next = left.iter().position(|&at| !waits(at)).unwrap_or(0);
+            order.push(left.remove(next));
+        }
+        order
+    }
+
+    fn find_units(&mut self, codomain_units: &BTreeMap<String, String>) {
+        let quantities = self.quantities();
+        let quantities: Vec<&str> = quantities.iter().map(String::as_str).collect();
+        let order = self.order();
+        let wanted: Vec<Wanted<'_>> = (order.iter())
+            .map(|&at| {
+                let Equation { name, formula, .. } = &self.equations[at];
+                let unit =
+                    codomain_units.get(name).cloned().or_else(|| unit::proposed(name).map(str::to_owned));
+                Wanted { name, formula, unit }
+            })
+            .collect();
+        let units = unit::infer(&quantities, &wanted);
+        (self.units, self.dropped_units) = (units.of, units.dropped);
+        for equation in &mut self.equations {
+            if let Some(formula) = units.formulas.get(&equation.name) {
+                equation.formula.clone_from(formula);
+            }
+        }
+    }
+
+    fn source(&self, text: String) -> Source {
+        Source { name: format!("{}.yaml", self.id), text, sha256: String::new() }
+    }
+
+    /// Gives up every part that has a mistake; whether there was one.
+    fn drop_what_fails(&mut self, with_obligations: bool) -> bool {
+        let (text, parts) = self.render(with_obligations);
+        let compiled = check_in(self.source(text), None);
+        let mut changed = false;
+        for mistake in compiled.mistakes.iter().filter(|mistake| mistake.severity == Severity::Error) {
+            let part =
+                parts.iter().find(|(range, _)| range.contains(&mistake.span.start)).map(|(_, part)| *part);
+            let why = mistake.message.clone();
+            changed = true;
+            match part {
+                Some(Part::Equation(at)) => self.equations[at].dropped = Some(why),
+                Some(Part::Obligation(at)) => self.obligations[at].state = State::Dropped(why),
+                Some(Part::Quantity(at)) => {
+                    let name = self.quantities().get(at).cloned().unwrap_or_default();
+                    self.give_up(&name, &why);
+                }
+                None => self.give_up_all(with_obligations, &why),
+            }
+        }
+        changed
+    }
+
+    /// A quantity that can't stand: without its domain, or without what uses it.
+    fn give_up(&mut self, name: &str, why: &str) {
+        if self.domains.remove(name).is_some() {
+            return;
+        }
+        for equation in &mut self.equations {
+            let uses = statement::expression(&equation.formula)
+                .is_some_and(|formula| formula.names().contains(&name));
+            if uses && equation.dropped.is_none() {
+                equation.dropped = Some(why.to_owned());
+            }
+        }
+    }
+
+    fn give_up_all(&mut self, obligations: bool, why: &str) {
+        for obligation in &mut self.obligations {
+            if obligation.state == State::Open {
+                obligation.state = State::Dropped(why.to_owned());
+            }
+        }
+        for equation in self.equations.iter_mut().filter(|_| !obligations) {
+            equation.dropped.get_or_insert_with(|| why.to_owned());
+        }
+    }
+
+    /// Verdicts come from a run: proven, or tested if the falsifier tried points, or given up.
+    fn prove(&mut self) {
+        let (text, _) = self.render(true);
+        let Some(contract) = check_in(self.source(text), None).contract else { return };
+        for proof in prove::prove(&contract) {
+            let Some(obligation) = self.obligations.iter_mut().find(|known| known.id == proof.id) else {
+                continue;
+            };
+            obligation.state = match (proof.verdict, &proof.counterexample) {
+                (Verdict::Proven, _) => State::Proven,
+                (Verdict::Refuted, Some(found)) => {
+                    let lines: Vec<String> =
+                        found.to_string().lines().map(|line| line.trim().to_owned()).collect();
+                    State::Dropped(format!("false in floating point: {}", lines.join("; ")))
+                }
+                _ if proof.points > 0 => State::Tested(proof.points),
+                _ => State::Dropped("neither proven nor tested: no point satisfies what it assumes".into()),
+            };
+        }
+    }
+
+    /// Says what became of an item.
+    pub fn judge(&self, pending: &Pending, item: &mut Item) {
+        let folded = item.outcome == Outcome::Folded;
+        let mut notes: Vec<String> = Vec::new();
+        let mut why: Vec<String> = Vec::new();
+        for &at in &pending.equations {
+            let equation = &self.equations[at];
+            match &equation.dropped {
+                None => notes.push(format!("equation `{}`", equation.name)),
+                Some(dropped) => why.push(format!("`{}`: {dropped}", equation.name)),
+            }
+        }
+        let mut outcome = if pending.equations.is_empty() { Outcome::Proven } else { Outcome::Formal };
+        for &at in &pending.obligations {
+            let obligation = &self.obligations[at];
+            let id = &obligation.id;
+            match &obligation.state {
+                _ if folded && !matches!(obligation.state, State::Dropped(_) | State::Open) => {
+                    notes.push(format!("with `{id}`"));
+                }
+                State::Proven => notes.push(format!("`{id}`: {}", obligation.formal)),
+                State::Tested(points) => {
+                    outcome = Outcome::Tested;
+                    notes.push(format!("`{id}`: {}; true at {points} points, not proven", obligation.formal));
+                }
+                State::Bound(equation) => {
+                    outcome = Outcome::Folded;
+                    notes.push(format!("it is what the bound `{equation}` checks"));
+                }
+                State::Dropped(_) if folded => {
+                    why.push(format!("what it is about could not be made formal: {}", obligation.formal))
+                }
+                State::Dropped(dropped) => why.push(format!("{}: {dropped}", obligation.formal)),
+                State::Open => why.push(format!("{}: nothing ran", obligation.formal)),
+            }
+        }
+        let is_domain = pending.equations.is_empty() && pending.obligations.is_empty();
+        if !why.is_empty() {
+            // One part that can't stand keeps the text as documentation; a domain that was read stays one.
+            if item.outcome != Outcome::Formal {
+                item.outcome = Outcome::Informal;
+            }
+            notes = why;
+        } else if !is_domain && item.outcome == Outcome::Informal {
+            item.outcome = outcome;
+        }
+        for note in notes {
+            push_note(&mut item.note, &note);
+        }
+        if !pending.left_out.is_empty() && item.outcome != Outcome::Informal {
+            push_note(&mut item.note, &format!("read without \"{}\"", pending.left_out.join("\", \"")));
+        }
+    }
+
+    /// Units of the names that stayed: name, unit, why.
+    pub fn unit_report(&self) -> Vec<(String, String, String)> {
+        let equations = self.alive().map(|at| self.equations[at].name.clone());
+        let names = self.quantities().into_iter().chain(equations);
+        names
+            .filter_map(|name| {
+                let proposal = self.units.get(&name)?;
+                Some((name, proposal.unit.clone(), proposal.why.clone()))
+            })
+            .collect()
+    }
+
+    /// The contract as a file.
+    pub fn canonical(&self, from: &str) -> String {
+        let from: String = from.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        let header = format!(
+            "# Brought over from {from}. Units are proposals, to be confirmed; nothing checks what stands under `informal`.\n"
+        );
+        let source = self.source(header + &self.render(true).0);
+        format(&source).unwrap_or(source.text)
+    }
+
+    fn unit(&self, name: &str) -> String {
+        let none = Proposal { unit: "1".into(), why: "none is known".into() };
+        let Proposal { unit, why } = self.units.get(name).unwrap_or(&none);
+        format!("    unit: {}  # {why}\n", text(unit))
+    }
+
+    /// The contract, and the bytes of each part.
+    fn render(&self, with_obligations: bool) -> (String, Vec<(Range<usize>, Part)>) {
+        let mut parts = Vec::new();
+        let mut out = format!(
+            "metadata:\n  version: {}\n  description: {}\n",
+            text(&self.version),
+            text(&self.description)
+        );
+        if !self.references.is_empty() {
+            out += "  references:\n";
+            out.extend(self.references.iter().map(|reference| format!("    - {}\n", text(reference))));
+        }
+        let quantities = self.quantities();
+        if !quantities.is_empty() {
+            out += "quantities:\n";
+        }
+        for (at, name) in quantities.iter().enumerate() {
+            let start = out.len();
+            out += &format!("  {name}:\n{}", self.unit(name));
+            if let Some(domain) = self.domains.get(name) {
+                out += &format!("    domain: {}\n", text(domain));
+            }
+            parts.push((start..out.len(), Part::Quantity(at)));
+        }
+        if self.alive().next().is_some() {
+            out += "equations:\n";
+        }
+        for at in self.alive() {
+            let equation = &self.equations[at];
+            let start = out.len();
+            let left = match &equation.measured {
+                Some(measured) => format!("{measured} <= "),
+                None => format!("{} = ", equation.name),
+            };
+            out += &format!("  {}:\n    formula: {}\n", equation.name, text(&(left + &equation.formula)));
+            out += &self.unit(&equation.name);
+            if !equation.doc.is_empty() {
+                out += &format!("    doc: {}\n", text(&equation.doc));
+            }
+            parts.push((start..out.len(), Part::Equation(at)));
+        }
+        let stays =
+            |obligation: &Obligation| !matches!(obligation.state, State::Bound(_) | State::Dropped(_));
+        if with_obligations && self.obligations.iter().any(stays) {
+            out += "obligations:\n";
+            for (at, obligation) in
+                self.obligations.iter().enumerate().filter(|(_, obligation)| stays(obligation))
+            {
+                let start = out.len();
+                out += &obligation.render();
+                parts.push((start..out.len(), Part::Obligation(at)));
+            }
+        }
+        if !self.informal.is_empty() {
+            out += "informal:\n";
+        }
+        for (about, words, why) in &self.informal {
+            out +=
+                &format!("  - about: {}\n    text: {}\n    why: {}\n", text(about), text(words), text(why));
+        }
+        (out, parts)
+    }
+}
+
+impl Obligation {
+    fn render(&self) -> String {
+        let mut out =
+            format!("  - id: {}\n    type: {}\n    formal: {}\n", self.id, self.kind(), text(&self.formal));
+        if let State::Tested(_) = self.state {
+            out += "    assurance: tested\n";
+        }
+        for (key, value) in [("doc", &self.doc), ("if_fails", &self.if_fails)] {
+            if !value.is_empty() {
+                out += &format!("    {key}: {}\n", text(value));
+            }
+        }
+        let solver = self.solver.as_ref().map(|solver| format!("solver: {solver}"));
+        let unwind = self.unwind.map(|unwind| format!("unwind: {unwind}"));
+        let kani: Vec<String> = solver.into_iter().chain(unwind).collect();
+        if !kani.is_empty() {
+            out += &format!("    kani: {{{}}}\n", kani.join(", "));
+        }
+        out
+    }
+
+    /// The kind that its shape is of.
+    fn kind(&self) -> &'static str {
+        match statement::expression(&self.formal).map(|formula| formula.top().kind.clone()) {
+            Some(Kind::Monotone { .. }) => "monotonicity",
+            Some(Kind::Call(Function::Finite, _)) => "finiteness",
+            Some(Kind::Binary(Binary::Equal | Binary::Iff, ..)) => "equivalence",
+            Some(Kind::Binary(operator, ..)) if operator.is_comparison() => "bound",
+            _ => "invariant",
+        }
+    }
+}
+
+/// A text in quotes, on one line.
+fn text(value: &str) -> String {
+    quoted(value.trim(), false, true)
+}

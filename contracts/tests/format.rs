@@ -1,0 +1,192 @@
+//! The canonical form: nothing changes but the looks, and it changes only once.
+
+use std::path::{Path, PathBuf};
+
+use proptest::prelude::*;
+use roofline_contracts::authoring::format::{WIDTH, format};
+use roofline_contracts::source::Source;
+use roofline_contracts::{check_in, emit, library};
+
+fn source(name: &str, text: &str) -> Source {
+    Source::from_bytes(name, text.as_bytes().to_vec()).expect("text")
+}
+
+fn formatted(name: &str, text: &str) -> String {
+    let source = source(name, text);
+    format(&source).unwrap_or_else(|mistakes| {
+        let shown: Vec<String> = mistakes.iter().map(|mistake| mistake.render(&source)).collect();
+        panic!("{}\n{text}", shown.join("\n"))
+    })
+}
+
+/// Everything that the compiler makes of a contract: its Rust, or the mistakes it finds.
+fn meaning(name: &str, text: &str, directory: Option<&Path>) -> String {
+    let compiled = check_in(source(name, text), directory);
+    let mut messages: Vec<String> = compiled.mistakes.iter().map(|m| format!("{}\n", m.message)).collect();
+    messages.sort();
+    let rust = compiled.contract.map_or(String::new(), |contract| {
+        let unit_texts = contract.equations.iter().map(|equation| format!("{} ", equation.unit_text));
+        let rust = emit::rust::items(&contract, &[]).to_string().replace(&contract.source.sha256, "");
+        unit_texts.collect::<String>() + &rust
+    });
+    messages.concat() + &rust
+}
+
+/// Units and domains may be spelled differently; everything else is the same to the letter.
+fn unspelled(meaning: &str) -> String {
+    let ascii = meaning.replace('≥', ">=").replace('≤', "<=").replace(['·', '×'], "*").replace('÷', "/");
+    ascii.chars().filter(|c| !c.is_whitespace()).collect()
+}
+
+fn assert_kept(name: &str, text: &str, directory: Option<&Path>) -> String {
+    let once = formatted(name, text);
+    assert_eq!(formatted(name, &once), once, "{name} changes again");
+    assert_eq!(
+        unspelled(&meaning(name, &once, directory)),
+        unspelled(&meaning(name, text, directory)),
+        "{name} means something else"
+    );
+    once
+}
+
+fn files(directory: &str) -> Vec<PathBuf> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join(directory);
+    let entries = std::fs::read_dir(directory).expect("the directory is there");
+    let mut found: Vec<PathBuf> = entries
+        .map(|entry| entry.expect("listed").path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "yaml"))
+        .collect();
+    found.sort();
+    found
+}
+
+#[test]
+fn every_shipped_contract_is_in_canonical_form() {
+    for (file, text) in library::BUILT_IN {
+        let once = assert_kept(file, text, None);
+        assert_eq!(once, *text, "run `roofline fmt contracts/{file}`");
+        let long: Vec<&str> = once.lines().filter(|line| line.chars().count() > WIDTH).collect();
+        assert!(long.is_empty(), "{file}: {long:?}");
+    }
+}
+
+#[test]
+fn every_fixture_keeps_its_meaning() {
+    let mut laid_out = 0;
+    for path in ["tests/dependencies", "tests/devices", "tests/rejected"].iter().flat_map(|path| files(path))
+    {
+        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+        let text = std::fs::read_to_string(&path).expect("readable");
+        if format(&source(&name, &text)).is_ok() {
+            assert_kept(&name, &text, path.parent());
+            laid_out += 1;
+        }
+    }
+    assert!(laid_out > 100, "only {laid_out} fixtures could be laid out");
+}
+
+#[test]
+fn what_is_not_yaml_is_refused_at_its_place() {
+    for (text, message) in [
+        ("a: [1", "not valid YAML"),
+        ("a: 1\na: 2\n", "stands twice"),
+        ("a: &x 1\n", "anchors are not part"),
+        ("", "the contract is empty"),
+    ] {
+        let mistakes = format(&source("x.yaml", text)).expect_err("it is not a contract");
+        assert!(mistakes.iter().any(|mistake| mistake.message.contains(message)), "{mistakes:?}");
+    }
+}
+
+#[test]
+fn the_canonical_form_of_an_untidy_contract() {
+    let untidy = include_str!("format/untidy.yaml");
+    let once = assert_kept("untidy.yaml", untidy, None);
+    insta::assert_snapshot!(once);
+}
+
+/// Changes that leave the meaning alone, or at least leave a contract or not: each is one letter of the recipe.
+fn mangled(text: &str, recipe: &[(u8, u16)]) -> String {
+    let mut text = text.to_owned();
+    for (index, &(change, at)) in recipe.iter().enumerate() {
+        let lines: Vec<&str> = text.lines().collect();
+        let at = usize::from(at) % lines.len().max(1);
+        let line = lines.get(at).copied().unwrap_or_default();
+        let indent: String = line.chars().take_while(|c| *c == ' ').collect();
+        let changed = match change % 9 {
+            0 => format!("{line}  # comment {index}"),
+            1 => format!("{indent}# comment {index}\n{line}"),
+            2 => format!("# comment {index}\n{line}"),
+            3 => format!("{line}\n"),
+            4 => line.replace(" * ", "*").replace(" / ", "  /   ").replace(" <= ", "≤"),
+            5 => line.replace(" * ", " × "),
+            6 => format!("{line}   "),
+            7 => format!("{line}\n\n{indent}    # comment {index}"),
+            _ => line.replace("[1, ", "[ 1,").replace(", ", ",  "),
+        };
+        let mut new: Vec<&str> = lines.clone();
+        new[at] = &changed;
+        text = new.join("\n") + "\n";
+    }
+    text
+}
+
+/// The contract as another program would write it: no comments, other quotes, keys in reverse order.
+fn rewritten(text: &str) -> String {
+    fn reversed(value: serde_yaml::Value, level: usize) -> serde_yaml::Value {
+        use serde_yaml::Value;
+        match value {
+            Value::Mapping(pairs) => {
+                let mut pairs: Vec<_> =
+                    pairs.into_iter().map(|(key, value)| (key, reversed(value, level + 1))).collect();
+                // Sections and the keys of an entry have an order of their own; names keep the author's.
+                if level == 0 || level == 2 {
+                    pairs.reverse();
+                }
+                Value::Mapping(pairs.into_iter().collect())
+            }
+            Value::Sequence(items) => {
+                Value::Sequence(items.into_iter().map(|item| reversed(item, level + 1)).collect())
+            }
+            other => other,
+        }
+    }
+    let value: serde_yaml::Value = serde_yaml::from_str(text).expect("YAML");
+    serde_yaml::to_string(&reversed(value, 0)).expect("written")
+}
+
+#[test]
+fn a_contract_that_another_program_wrote_comes_back_in_the_same_order() {
+    let neutral = |text: &str| {
+        let value: serde_yaml::Value = serde_yaml::from_str(text).expect("YAML");
+        serde_yaml::to_string(&value).expect("written")
+    };
+    for (file, text) in library::BUILT_IN {
+        let other = rewritten(text);
+        assert_ne!(neutral(&other), neutral(text));
+        assert_eq!(neutral(&assert_kept(file, &other, None)), neutral(&formatted(file, text)), "{file}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn mangled_contracts_keep_their_meaning_and_change_once(
+        which in 0usize..library::BUILT_IN.len(),
+        recipe in proptest::collection::vec((any::<u8>(), any::<u16>()), 1..24),
+    ) {
+        let (file, text) = library::BUILT_IN[which];
+        let text = mangled(text, &recipe);
+        if format(&source(file, &text)).is_ok() {
+            assert_kept(file, &text, None);
+        }
+    }
+
+    #[test]
+    fn no_text_makes_the_formatter_panic(text in "[a-z:{}\\[\\],\"'|># \n-]{0,80}") {
+        if let Ok(once) = format(&source("x.yaml", &text)) {
+            prop_assert_eq!(format(&source("x.yaml", &once)).expect("laid out"), once);
+        }
+    }
+}
