@@ -77,6 +77,9 @@ pub struct Point {
     /// What holds it back.
     #[serde(default)]
     pub bound: Bound,
+    /// The roof it is measured against, as a position among the chart's; absent when that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub roof: Option<usize>,
     /// More to tell about it, in the order to show.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub details: Vec<(String, String)>,
@@ -167,6 +170,7 @@ impl Chart {
         }
         let mut whole = Chart { title: titles.join(" | "), ..Chart::default() };
         for (title, Chart { roofs, points, .. }) in titles.into_iter().zip(charts) {
+            let before = whole.roofs.len();
             whole.roofs.extend(roofs.into_iter().map(|roof| {
                 let parts = [title.clone(), roof.group].into_iter().filter(|part| !part.is_empty());
                 Roof { group: parts.collect::<Vec<_>>().join(", "), ..roof }
@@ -174,6 +178,7 @@ impl Chart {
             whole.points.extend(points.into_iter().map(|mut point| {
                 let kind = std::mem::replace(&mut point.group, title.clone());
                 point.details.insert(0, ("kind".into(), kind));
+                point.roof = Some(before + point.roof.unwrap_or(0));
                 point
             }));
         }

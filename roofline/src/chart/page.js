@@ -54,9 +54,11 @@ window.addEventListener("error", (event) => {
     x: point.intensity_flop_byte,
     y: point.performance_gflop_s,
     share: point.share ?? null,
+    roof: point.roof ?? 0,
     details: point.details ?? [],
     words: [point.name, point.group, ...(point.details ?? []).flat()].join("\n").toLowerCase(),
   }));
+  const timed = points.some((point) => point.share !== null);
   const original = points.map(({ x, y, share, bound }) => ({ x, y, share, bound }));
   const kinds = [...new Set(points.map((point) => point.kind))];
   // Sliders may move a point from one bound to the other.
@@ -73,7 +75,7 @@ window.addEventListener("error", (event) => {
     least: 0,
     roof: -1,
     scale: "log",
-    sort: { key: points.some((point) => point.share !== null) ? "share" : "y", down: true },
+    sort: { key: timed ? "share" : "y", down: true },
     chosen: null,
     over: null,
   };
@@ -90,15 +92,8 @@ window.addEventListener("error", (event) => {
     return null;
   };
   const roof = () => lines[Math.max(state.roof, 0)];
-  // The roof that a point stands under: the chosen one, else the first; a point above that belongs to another machine or level,
-  // and stands under the lowest roof that is not below it.
-  const above = (line, point) => point.y <= 1.001 * (allowed(line, point.x) ?? 0);
-  const over = (point) => {
-    if (state.roof >= 0 || !roof() || above(roof(), point)) return roof();
-    const others = lines.filter((line) => above(line, point));
-    others.sort((a, b) => allowed(a, point.x) - allowed(b, point.x));
-    return others[0] ?? roof();
-  };
+  // The roof that a point is compared with: the chosen one, else its own, else the first.
+  const over = (point) => (state.roof >= 0 ? roof() : (lines[point.roof] ?? roof()));
   const reached = (point) => {
     const most = roof() ? allowed(over(point), point.x) : null;
     return most && drawable(point.y) ? point.y / most : null;
@@ -484,7 +479,7 @@ window.addEventListener("error", (event) => {
     { key: "reached", label: "of roof", value: reached, show: (point) => percent(reached(point)) },
     { key: "share", label: "Time", value: (point) => point.share, show: (point) => percent(point.share) },
     { key: "bound", label: "Bound", value: (point) => point.bound, show: (point) => point.bound },
-  ];
+  ].filter((column) => timed || column.key !== "share");
   const isFigure = (column) => ["x", "y", "reached", "share"].includes(column.key);
   const batch = 100;
   let ordered = [];

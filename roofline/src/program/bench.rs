@@ -233,7 +233,7 @@ pub fn run(args: &cli::Bench) -> Result<Exit, Failure> {
         None => bench.measure(args, &machine)?,
     }
     bench.explain();
-    pictures.draw(&bench.chart(&machine), args.format, false)?;
+    pictures.draw(&bench.chart(), args.format, false)?;
     output::print(&bench, args.format)?;
     Ok(bench.gate(&gates))
 }
@@ -389,13 +389,11 @@ impl Bench {
         self.rows.iter().map(move |row| (name(row), row.seconds, row.median_seconds))
     }
 
-    fn chart(&self, machine: &Machine) -> Chart {
-        Chart { points: self.points(), ..machine::chart(machine) }
-    }
-
-    /// The chart of saved results, under the roofs that they were compared with.
-    pub fn saved_chart(&self) -> Chart {
+    /// Every product under the roof that it was compared with.
+    pub fn chart(&self) -> Chart {
+        let total: f64 = self.rows.iter().map(|row| row.seconds).sum();
         let mut roofs: Vec<Roof> = Vec::new();
+        let mut points = Vec::new();
         for row in &self.rows {
             let roof = Roof {
                 name: row.home.word().to_owned(),
@@ -404,41 +402,43 @@ impl Bench {
                 compute_gflop_s: Some(row.roof_gflop_s),
             };
             // Each product has read its roof again; the highest is the roof of them all.
-            match roofs.iter_mut().find(|known| known.name == roof.name && known.group == roof.group) {
+            let same = |known: &Roof| known.name == roof.name && known.group == roof.group;
+            let at = roofs.iter().position(same).unwrap_or(roofs.len());
+            match roofs.get_mut(at) {
                 Some(known) if known.bandwidth_gb_s < roof.bandwidth_gb_s => *known = roof,
                 Some(_) => {}
                 None => roofs.push(roof),
             }
+            points.push(row.point(total, at));
         }
         Chart {
             title: self.cpu.clone(),
             subtitle: format!("{}, threads: {}", self.isa, self.threads),
             roofs,
-            points: self.points(),
+            points,
         }
-    }
-
-    fn points(&self) -> Vec<Point> {
-        let total: f64 = self.rows.iter().map(|row| row.seconds).sum();
-        let points = self.rows.iter().map(|row| Point {
-            name: format!("{} {}", row.name, row.kernel.name()),
-            group: row.kernel.name().to_owned(),
-            intensity_flop_byte: Some(row.intensity),
-            performance_gflop_s: Some(row.gflop_s),
-            share: Some(row.seconds / total),
-            bound: if row.bound == "memory" { Bound::Memory } else { Bound::Compute },
-            details: vec![
-                ("weights in".to_owned(), row.home.word().to_owned()),
-                ("shape".to_owned(), format!("{} x {}", row.rows, row.columns)),
-                ("GB/s".to_owned(), format!("{:.1}", row.gb_s)),
-                ("of the roof".to_owned(), format!("{:.0} %, {}", 100.0 * row.utilization, row.band)),
-            ],
-        });
-        points.collect()
     }
 }
 
 impl Row {
+    fn point(&self, total: f64, roof: usize) -> Point {
+        Point {
+            name: format!("{} {}", self.name, self.kernel.name()),
+            group: self.kernel.name().to_owned(),
+            intensity_flop_byte: Some(self.intensity),
+            performance_gflop_s: Some(self.gflop_s),
+            share: Some(self.seconds / total),
+            bound: if self.bound == "memory" { Bound::Memory } else { Bound::Compute },
+            roof: Some(roof),
+            details: vec![
+                ("weights in".to_owned(), self.home.word().to_owned()),
+                ("shape".to_owned(), format!("{} x {}", self.rows, self.columns)),
+                ("GB/s".to_owned(), format!("{:.1}", self.gb_s)),
+                ("of the roof".to_owned(), format!("{:.0} %, {}", 100.0 * self.utilization, self.band)),
+            ],
+        }
+    }
+
     fn new(case: &Case, spread: Spread, bandwidth: f64, compute: f64) -> Result<Row, Failure> {
         let (rows, columns) = (case.rows as f64, case.columns as f64);
         let flops = contract::dense_flops(1.0, columns, rows);

@@ -193,6 +193,7 @@ impl First {
                     "Compute" => Bound::Compute,
                     _ => Bound::Undefined,
                 },
+                roof: Some(0),
                 details: vec![("ceiling".into(), format!("{} tokens/s", figure(phase.tokens_per_s)))],
             })
             .collect();

@@ -101,7 +101,7 @@ fn read(path: &Path) -> Result<Chart, Failure> {
             bounded(chart)
         }
         peaks::SCHEMA => Ok(machine::chart(&Machine::from_json(&text).map_err(Failure)?)),
-        bench::SCHEMA => Ok(Bench::from_json(&text).map_err(Failure)?.saved_chart()),
+        bench::SCHEMA => Ok(Bench::from_json(&text).map_err(Failure)?.chart()),
         profile_chart::SCHEMA => {
             let profile: profile_chart::Saved = serde_json::from_str(&text)?;
             bounded(profile.chart())

@@ -70,6 +70,11 @@ impl Saved {
             }
         }
         let several = roofs.len() > 1;
+        let points = self.predictions.iter().flat_map(|prediction| {
+            let roof = roofs.iter().position(|roof| roof.group == prediction.device);
+            prediction.points(several, roof)
+        });
+        let points = points.collect();
         let Workload { batch, context, prompt } = self.workload;
         Chart {
             title: format!("{}, {}", file_name(&self.model.name), self.model.quant),
@@ -77,13 +82,13 @@ impl Saved {
                 "predicted: batch {batch}, {context} tokens in the cache, a prompt of {prompt}"
             ),
             roofs,
-            points: self.predictions.iter().flat_map(|prediction| prediction.points(several)).collect(),
+            points,
         }
     }
 }
 
 impl Prediction {
-    fn points(&self, several: bool) -> [Point; 2] {
+    fn points(&self, several: bool, roof: Option<usize>) -> [Point; 2] {
         let at = self.at.map(|at| format!(" at {at}")).unwrap_or_default();
         let device = if several { format!(" on {}", self.device) } else { String::new() };
         let results = &self.results;
@@ -94,6 +99,7 @@ impl Prediction {
             performance_gflop_s: Some(achieved_compute(flops, time)),
             share: None,
             bound: bound(why),
+            roof,
             details: vec![("token/s".into(), crate::chart::number::figure(speed))],
         };
         let Results { decode_flops, decode_intensity, decode_time, decode_tokens_per_s, .. } = *results;

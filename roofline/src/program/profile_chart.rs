@@ -103,6 +103,7 @@ impl Saved {
                 performance_gflop_s: Some(measured.gflop_s),
                 share: None,
                 bound: bound(cost.map_or("", |cost| &cost.bound)),
+                roof: Some(0),
                 details: vec![("utilization".into(), percent(Some(measured.utilization)))],
             })
         };
@@ -150,6 +151,7 @@ fn point(name: &str, group: &str, cost: Option<&Cost>) -> Point {
         performance_gflop_s: cost.map(|cost| cost.attainable_gflop_s),
         share: cost.map(|cost| cost.share),
         bound: cost.map_or(Bound::Undefined, |cost| bound(&cost.bound)),
+        roof: Some(0),
         details: Vec::new(),
     }
 }
