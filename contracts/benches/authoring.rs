@@ -4,8 +4,8 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
+use roofline_contracts::Compiler;
 use roofline_contracts::authoring::format::format;
-use roofline_contracts::compile;
 use roofline_contracts::library::built_in;
 use roofline_contracts::source::Source;
 
@@ -48,8 +48,9 @@ fn main() {
         }
     });
     measure("check, dependencies and proofs included", || {
+        let mut compiler = Compiler::default();
         for source in &contracts {
-            assert!(compile(source.clone()).contract.is_some());
+            assert!(compiler.compile_in(source.clone(), None).contract.is_some());
         }
     });
 }

@@ -21,7 +21,9 @@ pub mod suggest;
 pub mod unit;
 pub mod version;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use contract::Contract;
 use library::Find;
@@ -77,11 +79,26 @@ pub fn compile(source: Source) -> Compiled {
 
 /// The same for a contract of this directory: what it depends on is first looked for there.
 pub fn compile_in(source: Source, directory: Option<&Path>) -> Compiled {
-    let find = |file: &str| library::find(file, directory);
-    let mut loader = Loader::new(&find);
-    loader.proves = true;
-    let compiled = compile_with(source, &mut loader);
-    Compiled { files: loader.files, ..compiled }
+    Compiler::default().compile_in(source, directory)
+}
+
+/// Compiles one contract after the other, and the built-in contracts that they depend on only once.
+#[derive(Debug, Default)]
+pub struct Compiler {
+    built_in: BTreeMap<String, Arc<Contract>>,
+}
+
+impl Compiler {
+    /// As [`compile_in`].
+    pub fn compile_in(&mut self, source: Source, directory: Option<&Path>) -> Compiled {
+        let find = |file: &str| library::find(file, directory);
+        let mut loader = Loader::new(&find);
+        loader.proves = true;
+        loader.lasting = std::mem::take(&mut self.built_in);
+        let compiled = compile_with(source, &mut loader);
+        self.built_in = loader.lasting;
+        Compiled { files: loader.files, ..compiled }
+    }
 }
 
 /// The first half of [`compile_in`]: everything but the proofs.

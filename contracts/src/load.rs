@@ -21,6 +21,8 @@ pub struct Loader<'a> {
     open: Vec<String>,
     /// None for one with mistakes, which have been reported.
     known: BTreeMap<String, Option<Arc<Contract>>>,
+    /// Contracts from an earlier compilation that rest on no file, so that they are the same in this one.
+    pub lasting: BTreeMap<String, Arc<Contract>>,
     /// What was asked of each contract, and by whom.
     asked: BTreeMap<String, (Requirement, String)>,
     /// Obligations are proven, also those of the dependencies.
@@ -38,8 +40,9 @@ impl fmt::Debug for Loader<'_> {
 impl<'a> Loader<'a> {
     /// Looks for contracts where `find` does.
     pub fn new(find: Find<'a>) -> Self {
-        let (open, files, known, asked) = (Vec::new(), Vec::new(), BTreeMap::new(), BTreeMap::new());
-        Loader { find, open, known, asked, proves: false, files }
+        let (open, files) = (Vec::new(), Vec::new());
+        let (known, lasting, asked) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        Loader { find, open, known, lasting, asked, proves: false, files }
     }
 
     /// The contracts that `depends_on` of the contract `id` asks for. Mistakes go to the report.
@@ -110,13 +113,24 @@ impl<'a> Loader<'a> {
     ) -> Result<Arc<Contract>, Box<Mistake>> {
         let file = format!("{name}.yaml");
         let found = (self.find)(&file).map_err(|error| mistake(error.to_string()))?;
+        let lasting = found.path.is_none();
+        if let Some(contract) = self.lasting.get(name).filter(|_| lasting) {
+            return Ok(contract.clone());
+        }
         self.files.extend(found.path);
+        let files = self.files.len();
         let mut compiled = crate::compile_with(found.source, self);
         match compiled.contract.take() {
             Some(contract) if contract.metadata.id != name => {
                 Err(mistake(format!("{file} calls itself `{}`, not `{name}`", contract.metadata.id)))
             }
-            Some(contract) => Ok(Arc::new(contract)),
+            Some(contract) => {
+                let contract = Arc::new(contract);
+                if lasting && self.files.len() == files {
+                    self.lasting.insert(name.to_owned(), contract.clone());
+                }
+                Ok(contract)
+            }
             None => {
                 let errors: Vec<String> = compiled.rendered(Severity::Error).collect();
                 let first = errors.first().map_or("", |first| first.lines().next().unwrap_or_default());

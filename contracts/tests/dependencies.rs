@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use roofline_contracts::contract::Contract;
 use roofline_contracts::report::Severity;
 use roofline_contracts::source::Source;
-use roofline_contracts::{Compiled, compile_in, eval};
+use roofline_contracts::{Compiled, Compiler, compile_in, eval, library};
 
 fn directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/dependencies")
@@ -98,4 +98,27 @@ fn a_conflict_says_who_else_asks_for_the_contract() {
 fn a_cycle_is_shown_as_a_path() {
     let error = only_error("cycle-a");
     assert!(error.contains("a contract depends on itself: cycle-a -> cycle-b -> cycle-a"), "{error}");
+}
+
+#[test]
+fn a_compiler_shares_built_in_dependencies_but_never_files() {
+    let mut compiler = Compiler::default();
+    let built_in = |name: &str| library::built_in(name).expect("it ships with the crate");
+    let mut hardware = |directory: Option<&Path>| {
+        let compiled = compiler.compile_in(built_in("roofline-model-v1"), directory);
+        let contract = compiled.contract.expect("no mistakes");
+        (compiled.files.len(), contract.dependencies[0].clone())
+    };
+    let (_, first) = hardware(None);
+    let (files, second) = hardware(None);
+    assert_eq!(files, 0);
+    assert!(std::sync::Arc::ptr_eq(&first, &second), "compiled twice");
+
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("compiler-shares");
+    std::fs::create_dir_all(&directory).expect("the test's own directory can be made");
+    let text = built_in("hardware-v1").text.replacen("\n  version: 1.", "\n  version: 1.9", 1);
+    std::fs::write(directory.join("hardware-v1.yaml"), text).expect("a file can be written");
+    let (files, local) = hardware(Some(&directory));
+    assert_eq!(files, 1);
+    assert!(local.metadata.version.starts_with("1.9"), "{}", local.metadata.version);
 }

@@ -11,6 +11,8 @@ use serde_json::{Map, Value, json};
 
 const MACHINE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/machine.json");
 const BENCH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/bench.json");
+const PUBLISHED: &str =
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../contracts/tests/published/token-rate-v1.yaml");
 
 const CONTRACT: &str = "metadata:
   version: 1.0.0
@@ -68,7 +70,7 @@ fn directory(name: &str) -> PathBuf {
 }
 
 /// The commands, so that each schema has a document at least once.
-const COMMANDS: [&[&str]; 24] = [
+const COMMANDS: [&[&str]; 25] = [
     &[],
     &["machine"],
     &["bench", "--replay", BENCH],
@@ -92,6 +94,7 @@ const COMMANDS: [&[&str]; 24] = [
     &["contracts", "roofline-model-v1"],
     &["diff", "transformer-v1", "transformer-v1.yaml"],
     &["gate", MACHINE, MACHINE],
+    &["import", PUBLISHED],
     &["schema"],
 ];
 

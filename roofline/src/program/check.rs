@@ -1,7 +1,7 @@
 //! `roofline check`: every mistake of every contract, at its place.
 
-use roofline_contracts::Compiled;
 use roofline_contracts::report::{Rule, Severity};
+use roofline_contracts::{Compiled, Compiler};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -87,10 +87,11 @@ struct Mistake {
 
 /// Checks the contracts; a file that can't be read counts as a contract with one mistake.
 pub fn run(args: &cli::Check) -> Result<Exit, Failure> {
+    let mut compiler = Compiler::default();
     let files: Vec<File> = args
         .contracts
         .iter()
-        .map(|name| match contract::compiled(name) {
+        .map(|name| match contract::compiled(name, &mut compiler) {
             Ok(compiled) => file(name, &compiled),
             Err(Failure(message)) => {
                 let mistake = Mistake {

@@ -4,20 +4,20 @@ use std::path::{Path, PathBuf};
 
 use roofline_contracts::contract::Contract;
 use roofline_contracts::report::Severity;
-use roofline_contracts::{Compiled, check_in, compile_in, library};
+use roofline_contracts::{Compiled, Compiler, check_in, library};
 
 use super::Failure;
 
 /// Compiles the contract of this path or built-in name; only a file that can't be read is a failure. What it depends
 /// on is looked for beside it.
-pub fn compiled(name: &str) -> Result<Compiled, Failure> {
+pub fn compiled(name: &str, compiler: &mut Compiler) -> Result<Compiled, Failure> {
     let found = library::find(name, Some(Path::new(".")))?;
-    Ok(compile_in(found.source, found.path.as_deref().and_then(Path::parent)))
+    Ok(compiler.compile_in(found.source, found.path.as_deref().and_then(Path::parent)))
 }
 
 /// The contract of this path or built-in name. Warnings go to stderr; mistakes are the failure.
 pub fn open(name: &str) -> Result<Contract, Failure> {
-    let compiled = compiled(name)?;
+    let compiled = compiled(name, &mut Compiler::default())?;
     for warning in compiled.rendered(Severity::Warning) {
         eprintln!("{warning}");
     }
