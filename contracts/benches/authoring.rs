@@ -1,13 +1,15 @@
 //! How long the files of a large repository take: 1,000 contracts laid out, and 1,000 compiled with their proofs.
 //! `cargo bench -p roofline-contracts --features authoring --bench authoring`
 
+mod timing;
+
 use std::hint::black_box;
-use std::time::{Duration, Instant};
 
 use roofline_contracts::Compiler;
 use roofline_contracts::authoring::format::format;
 use roofline_contracts::library::built_in;
 use roofline_contracts::source::Source;
+use timing::Times;
 
 const CONTRACTS: usize = 1_000;
 const TURNS: usize = 7;
@@ -22,16 +24,8 @@ fn contracts() -> Vec<Source> {
     (0..CONTRACTS).map(named).collect()
 }
 
-fn measure(name: &str, mut run: impl FnMut()) {
-    let mut times: Vec<Duration> = (0..TURNS)
-        .map(|_| {
-            let start = Instant::now();
-            run();
-            start.elapsed()
-        })
-        .collect();
-    times.sort();
-    println!("{name}: median {:.2?} ({:.2?} .. {:.2?})", times[TURNS / 2], times[0], times[TURNS - 1]);
+fn measure(name: &str, run: impl FnMut()) {
+    println!("{name:40} {}", Times::of(TURNS, run));
 }
 
 fn main() {

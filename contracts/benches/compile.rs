@@ -4,11 +4,13 @@
 
 #[path = "../tests/memory/mod.rs"]
 mod memory;
+mod timing;
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use roofline_contracts::source::Source;
 use roofline_contracts::{check_in, compile, emit, library};
+use timing::Times;
 
 /// A contract with this many equations in chains of ten.
 fn generated(equations: usize) -> String {
@@ -29,18 +31,9 @@ fn generated(equations: usize) -> String {
 
 fn measure(name: &str, repetitions: usize, mut run: impl FnMut()) -> Duration {
     run();
-    let mut times: Vec<Duration> = Vec::with_capacity(repetitions);
-    let ((), memory) = memory::peak(|| {
-        for _ in 0..repetitions {
-            let start = Instant::now();
-            run();
-            times.push(start.elapsed());
-        }
-    });
-    times.sort();
-    let (median, low, high) = (times[times.len() / 2], times[0], times[times.len() - 1]);
-    println!("{name:<58} {median:>10.2?}  ({low:.2?} .. {high:.2?})  {:>7.1} MB", memory as f64 / 1e6);
-    median
+    let (times, memory) = memory::peak(|| Times::of(repetitions, run));
+    println!("{name:<58} {times}  {:>7.1} MB", memory as f64 / 1e6);
+    times.median()
 }
 
 fn main() {

@@ -1,13 +1,15 @@
 //! How long the structural prover takes: on every shipped contract, and on chains of equations of growing length.
 
+mod timing;
+
 use std::hint::black_box;
-use std::time::{Duration, Instant};
 
 use roofline_contracts::check_in;
 use roofline_contracts::contract::Contract;
 use roofline_contracts::library::BUILT_IN;
 use roofline_contracts::prove::{Verdict, prove};
 use roofline_contracts::source::Source;
+use timing::Times;
 
 const RUNS: usize = 9;
 
@@ -32,28 +34,13 @@ fn chain(equations: usize) -> String {
     text
 }
 
-fn median(mut run: impl FnMut()) -> (Duration, Duration, Duration) {
-    let mut times: Vec<Duration> = (0..RUNS)
-        .map(|_| {
-            let start = Instant::now();
-            run();
-            start.elapsed()
-        })
-        .collect();
-    times.sort();
-    (times[RUNS / 2], times[0], times[RUNS - 1])
-}
-
 fn report(name: &str, contract: &Contract) {
     let proofs = prove(contract);
     let proven = proofs.iter().filter(|proof| proof.verdict == Verdict::Proven).count();
-    let (middle, least, most) = median(|| {
+    let times = Times::of(RUNS, || {
         black_box(prove(contract));
     });
-    println!(
-        "{name:24} {:5} obligations, {proven:5} proven: median {middle:?}, {least:?} to {most:?}",
-        proofs.len()
-    );
+    println!("{name:26} {:5} obligations, {proven:5} proven: {times}", proofs.len());
 }
 
 fn main() {
@@ -62,12 +49,12 @@ fn main() {
     for (name, contract) in &shipped {
         report(name, contract);
     }
-    let (middle, least, most) = median(|| {
+    let times = Times::of(RUNS, || {
         for (_, contract) in &shipped {
             black_box(prove(contract));
         }
     });
-    println!("{:24} median {middle:?}, {least:?} to {most:?}", "all shipped contracts");
+    println!("{:58} {times}", "all shipped contracts:");
     for equations in [250, 500, 1000, 2000] {
         match contract("chain.yaml", &chain(equations)) {
             Some(contract) => report(&format!("chain of {equations}"), &contract),

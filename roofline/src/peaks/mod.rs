@@ -96,6 +96,13 @@ pub struct Roofs {
     pub levels: Vec<Level>,
 }
 
+impl Roofs {
+    /// The figures of the whole: reading, copying and triad in GB/s, f32 GFLOP/s, int8 GOP/s, and the ridge in FLOP/byte.
+    pub fn figures(&self) -> [f64; 6] {
+        [self.read_gb_s, self.copy_gb_s, self.triad_gb_s, self.f32_gflops, self.int8_gops, self.ridge]
+    }
+}
+
 /// The limits within one cache level.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "program", derive(schemars::JsonSchema))]
@@ -368,16 +375,11 @@ impl Machine {
         for (name, roofs) in [("single", &machine.single), ("all", &machine.all)] {
             let levels =
                 roofs.levels.iter().flat_map(|level| [level.read_gb_s, level.copy_gb_s, level.triad_gb_s]);
-            let figures = [
-                roofs.read_gb_s,
-                roofs.copy_gb_s,
-                roofs.triad_gb_s,
-                roofs.f32_gflops,
-                roofs.int8_gops,
-                roofs.ridge,
-            ];
-            if let Some(wrong) =
-                figures.into_iter().chain(levels).find(|figure| !(figure.is_finite() && *figure > 0.0))
+            if let Some(wrong) = roofs
+                .figures()
+                .into_iter()
+                .chain(levels)
+                .find(|figure| !(figure.is_finite() && *figure > 0.0))
             {
                 return Err(format!("`{name}` has the figure {wrong}; all must be above zero"));
             }

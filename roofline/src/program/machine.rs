@@ -56,15 +56,7 @@ const TEXTS: [&str; 2] = ["cpu", "isa"];
 fn results(machine: &Machine) -> BTreeMap<&'static str, Value> {
     let mut values: BTreeMap<&'static str, Value> = BTreeMap::new();
     for (names, roofs) in RESULTS.into_iter().zip([&machine.all, &machine.single]) {
-        let figures = [
-            roofs.read_gb_s,
-            roofs.copy_gb_s,
-            roofs.triad_gb_s,
-            roofs.f32_gflops,
-            roofs.int8_gops,
-            roofs.ridge,
-        ];
-        values.extend(names.into_iter().zip(figures.map(Value::Number)));
+        values.extend(names.into_iter().zip(roofs.figures().map(Value::Number)));
     }
     let texts = [&machine.cpu, &machine.isa].map(|text| Value::Text(text.clone()));
     values.extend(TEXTS.into_iter().zip(texts));
