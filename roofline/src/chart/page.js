@@ -58,7 +58,6 @@ window.addEventListener("error", (event) => {
     details: point.details ?? [],
     words: [point.name, point.group, ...(point.details ?? []).flat()].join("\n").toLowerCase(),
   }));
-  const timed = points.some((point) => point.share !== null);
   const original = points.map(({ x, y, share, bound }) => ({ x, y, share, bound }));
   const kinds = [...new Set(points.map((point) => point.kind))];
   // Sliders may move a point from one bound to the other.
@@ -75,7 +74,7 @@ window.addEventListener("error", (event) => {
     least: 0,
     roof: -1,
     scale: "log",
-    sort: { key: timed ? "share" : "y", down: true },
+    sort: { key: points.some((point) => point.share !== null) ? "share" : "y", down: true },
     chosen: null,
     over: null,
   };
@@ -471,7 +470,7 @@ window.addEventListener("error", (event) => {
   };
 
   // The table: the operations shown, in order; rows are made as far as someone has scrolled.
-  const columns = [
+  const figures = [
     { key: "name", label: "Operation", value: (point) => point.name, show: (point) => cut(point.name, 300) },
     { key: "kind", label: "Kind", value: (point) => point.kind, show: (point) => cut(point.kind, 100) },
     { key: "x", label: "FLOP/byte", value: (point) => point.x, show: (point) => figure(point.x) },
@@ -479,7 +478,9 @@ window.addEventListener("error", (event) => {
     { key: "reached", label: "of roof", value: reached, show: (point) => percent(reached(point)) },
     { key: "share", label: "Time", value: (point) => point.share, show: (point) => percent(point.share) },
     { key: "bound", label: "Bound", value: (point) => point.bound, show: (point) => point.bound },
-  ].filter((column) => timed || column.key !== "share");
+  ];
+  const timed = points.some((point) => point.share !== null) || whatIf?.recipes.some((recipe) => recipe.time);
+  const columns = figures.filter((column) => timed || column.key !== "share");
   const isFigure = (column) => ["x", "y", "reached", "share"].includes(column.key);
   const batch = 100;
   let ordered = [];
@@ -582,7 +583,7 @@ window.addEventListener("error", (event) => {
     refresh();
   });
   least();
-  $("least").closest("label").hidden = points.every((point) => point.share === null) && !whatIf?.recipes.some((recipe) => recipe.time);
+  $("least").closest("label").hidden = !timed;
 
   $("roof").append(html("option", { value: -1 }, "all"), ...lines.map((line, index) => html("option", { value: index }, cut(line.name, 60))));
   $("roof").addEventListener("change", () => {
@@ -765,7 +766,7 @@ window.addEventListener("error", (event) => {
   });
   $("export-csv").addEventListener("click", () => {
     const quote = (value) => (/[",\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
-    const lines = listed.map((point) => columns.map((column) => quote(String(column.value(point) ?? ""))).join(","));
+    const lines = listed.map((point) => figures.map((column) => quote(String(column.value(point) ?? ""))).join(","));
     const heading = "name,kind,flop_per_byte,gflop_s,of_roof,share,bound";
     save([heading, ...lines].map((line) => `${line}\r\n`).join(""), "text/csv", "csv");
   });
