@@ -4,6 +4,8 @@
 #[cfg(feature = "models")]
 pub mod chart;
 pub mod contracts;
+#[cfg(feature = "models")]
+mod document;
 pub mod isa;
 pub mod kernels;
 #[cfg(feature = "models")]

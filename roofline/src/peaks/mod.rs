@@ -9,10 +9,11 @@ mod system;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use std::{env, fs, io};
+use std::{env, io};
 
 use serde::{Deserialize, Serialize};
 
+use crate::document;
 use crate::isa::{Isa, IsaError};
 
 pub use arena::Arena;
@@ -362,8 +363,8 @@ impl Machine {
     /// A machine from a JSON file.
     pub fn saved(path: &Path) -> Result<Machine, PeaksError> {
         let wrong = |reason: String| PeaksError::Saved { path: path.to_owned(), reason };
-        Machine::from_json(&fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?)
-            .map_err(wrong)
+        let text = document::read(path).map_err(|error| wrong(error.to_string()))?;
+        Machine::from_json(&text).map_err(wrong)
     }
 
     /// A machine from its JSON form, with figures that make sense.

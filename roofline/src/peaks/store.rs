@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
 use super::{Key, Machine};
+use crate::document;
 
 /// Where the platform keeps caches; none when it does not say.
 pub fn directory() -> Option<PathBuf> {
@@ -37,7 +38,7 @@ pub(super) fn path(directory: &Path, key: &Key) -> PathBuf {
 }
 
 pub(super) fn load(path: &Path, key: &Key) -> Lookup {
-    let text = match fs::read_to_string(path) {
+    let text = match document::read(path) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Lookup::Absent,
         Err(error) => return Lookup::Damaged(error.to_string()),

@@ -17,6 +17,7 @@ use super::require::{self, Gate};
 use super::{Exit, Failure, cli, machine};
 use crate::chart::{Bound, Chart, Point, Roof};
 use crate::contracts::layer_roofline::{self as contract, Inputs, Outputs};
+use crate::document;
 use crate::isa::Isa;
 use crate::kernels::{self, BlockQ8_0, Matrix, Streams, Team, Weight};
 use crate::peaks::{Arena, Machine, Roofs, Spread};
@@ -322,7 +323,7 @@ impl Bench {
     /// The times of an earlier run under this machine's roofs.
     fn replay(&mut self, path: &Path, machine: &Machine) -> Result<(), Failure> {
         let wrong = |reason: String| Failure(format!("{}: {reason}", path.display()));
-        let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+        let text = document::read(path).map_err(|error| wrong(error.to_string()))?;
         for row in Bench::from_json(&text).map_err(wrong)?.rows {
             let Row { name, kernel, rows, columns, home, seconds, median_seconds, runs, .. } = row;
             let case = Case { name, kernel, rows, columns, home };

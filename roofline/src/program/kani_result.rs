@@ -8,6 +8,10 @@ use roofline_contracts::prove::Verdict;
 use serde_json::Value;
 
 use super::Failure;
+use crate::document;
+
+/// Kani lists every check of every harness.
+const LONGEST_MIB: u64 = 1024;
 
 /// The harnesses that ran.
 #[derive(Debug)]
@@ -20,7 +24,7 @@ pub struct KaniRun {
 impl KaniRun {
     /// Reads the file.
     pub fn read(path: &Path) -> Result<KaniRun, Failure> {
-        let text = std::fs::read_to_string(path)
+        let text = document::read_up_to(LONGEST_MIB, path)
             .map_err(|error| Failure(format!("{}: can't be read: {error}", path.display())))?;
         let document: Value = serde_json::from_str(&text)
             .map_err(|error| Failure(format!("{}: is not JSON: {error}", path.display())))?;

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Failure;
 use super::picture::Unfinished;
+use crate::document;
 
 const SCHEMA: &str = "roofline.ledger/1";
 
@@ -66,7 +67,7 @@ impl Entry {
 impl Ledger {
     /// The ledger in this file; an empty one if there is no such file.
     pub fn read(path: &Path) -> Result<Ledger, Failure> {
-        let text = match std::fs::read_to_string(path) {
+        let text = match document::read(path) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 return Ok(Ledger { schema: SCHEMA.into(), entries: Vec::new() });

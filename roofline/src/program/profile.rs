@@ -20,6 +20,7 @@ use crate::chart::html::WhatIf;
 use crate::chart::number::{figure, maybe, percent};
 use crate::chart::terminal::{Canvas, draw};
 use crate::contracts::transformer;
+use crate::document;
 use crate::isa::Isa;
 use crate::model::{Basis, Dtype, Format, Model, Operation, Work};
 use crate::peaks::Machine;
@@ -407,9 +408,6 @@ fn run_kernels(
     Ok(())
 }
 
-/// No result of `llama-bench` is this long.
-const LONGEST: u64 = 64 << 20;
-
 fn beside(
     path: &Path,
     any_model: bool,
@@ -418,11 +416,7 @@ fn beside(
     workload: &Workload,
 ) -> Result<Vec<Compared>, Failure> {
     let wrong = |reason: String| Failure(format!("{}: {reason}", path.display()));
-    let length = std::fs::metadata(path).map_err(|error| wrong(error.to_string()))?.len();
-    if length > LONGEST {
-        return Err(wrong(format!("longer than {} MiB", LONGEST >> 20)));
-    }
-    let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+    let text = document::read(path).map_err(|error| wrong(error.to_string()))?;
     compare(&text, model, target, workload, any_model).map_err(|error| wrong(error.to_string()))
 }
 

@@ -343,7 +343,9 @@ impl Report for Proven {
     fn text(&self) -> String {
         let mut out = String::new();
         for (contract, table) in self.contracts.iter().zip(self.tables()) {
-            out += &table.text();
+            if !table.rows.is_empty() {
+                out += &table.text();
+            }
             for obligation in &contract.obligations {
                 if let Some(found) = &obligation.counterexample {
                     out += &format!("\n{}: false: {}\n", obligation.id, obligation.formal);
@@ -366,7 +368,11 @@ impl Report for Proven {
                 .filter(|word| count(word) > 0)
                 .map(|word| format!("{} {word}", count(word)))
                 .collect();
-            out += &format!("\n{}: {total} obligations: {}\n", contract.id, counts.join(", "));
+            out += &match total {
+                0 => format!("\n{}: no obligations\n", contract.id),
+                1 => format!("\n{}: 1 obligation: {}\n", contract.id, counts.join(", ")),
+                _ => format!("\n{}: {total} obligations: {}\n", contract.id, counts.join(", ")),
+            };
             if !contract.informal.is_empty() {
                 out += &format!("{} informal statements, which nothing checks\n", contract.informal.len());
             }

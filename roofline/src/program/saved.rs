@@ -1,15 +1,11 @@
 //! Saved results as they come back: a JSON document that says which command wrote it, and in which version.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
 use serde::Deserialize;
 
 use super::Failure;
-
-/// No result is this long; a file that is was not written by this program.
-const LONGEST: u64 = 64 << 20;
+use crate::document;
 
 /// What all results have.
 #[derive(Deserialize)]
@@ -19,11 +15,7 @@ struct Head {
 
 /// The text of a saved result and its schema.
 pub fn read(path: &Path) -> Result<(String, String), Failure> {
-    let mut text = String::new();
-    File::open(path)?.take(LONGEST + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > LONGEST {
-        return Err(Failure(format!("longer than {} MiB, so it is no saved result", LONGEST >> 20)));
-    }
+    let text = document::read(path)?;
     let Head { schema } = serde_json::from_str(&text)
         .map_err(|error| Failure(format!("{error}; a saved result is a JSON object with a \"schema\"")))?;
     Ok((schema, text))
