@@ -78,7 +78,7 @@ fn enclose(contract: &Contract, visibility: &TokenStream, name: &Ident, items: T
     ]);
     quote! {
         #doc
-        #[allow(dead_code, unexpected_cfgs, unreachable_pub, clippy::all)]
+        #[allow(unused, double_negations, unexpected_cfgs, unreachable_pub, clippy::all)]
         #visibility mod #name {
             #items
         }

@@ -1,0 +1,62 @@
+//! The interpreter, the Rust and the JavaScript of a contract agree in every bit: for the shipped contracts (their Rust is
+//! compared in `verify`, where the macro compiles it), for random ones, and for what a fuzzer left in the directory that
+//! ROOFLINE_CORPUS names.
+
+mod javascript;
+mod random;
+mod rust;
+
+use std::path::PathBuf;
+
+use roofline_contracts::contract::Contract;
+use roofline_contracts::source::Source;
+use roofline_contracts::{check_in, compile, eval, library, sample};
+
+/// How many points each contract is tried at.
+const POINTS: usize = 200;
+
+fn shipped() -> Vec<Contract> {
+    let one = |file: &str| {
+        let source = library::built_in(file).expect("it is built in");
+        compile(source).contract.expect("shipped contracts have no mistakes")
+    };
+    library::BUILT_IN.iter().map(|(file, _)| one(file)).collect()
+}
+
+/// Contracts that no person wrote.
+fn strange() -> Vec<Contract> {
+    let accepted = |index: usize, bytes: Vec<u8>| {
+        let source = Source::from_bytes(&format!("strange{index}-v1.yaml"), bytes).ok()?;
+        check_in(source, None).contract
+    };
+    let mut texts: Vec<Vec<u8>> = (0..random::CONTRACTS).map(|seed| random::contract(seed).into()).collect();
+    if let Some(directory) = std::env::var_os("ROOFLINE_CORPUS") {
+        let files = std::fs::read_dir(PathBuf::from(directory)).expect("ROOFLINE_CORPUS is a directory");
+        texts.extend(files.map(|file| std::fs::read(file.unwrap().path()).unwrap()));
+    }
+    let contracts: Vec<Contract> =
+        texts.into_iter().enumerate().filter_map(|(index, text)| accepted(index, text)).collect();
+    eprintln!("{} contracts", contracts.len());
+    contracts
+}
+
+/// What the interpreter says of a contract: the points, and at each the equations and the chosen cases.
+fn interpreted(contract: &Contract) -> Vec<(Vec<f64>, eval::Outputs)> {
+    let points = sample::points(contract, 1).take(POINTS);
+    points
+        .map(|point| {
+            let outputs = eval::evaluate(contract, &point).expect("the point is in every domain");
+            (point, outputs)
+        })
+        .collect()
+}
+
+/// The bits of a number; one pattern for everything that is none, since only that is promised.
+fn bits(value: f64) -> String {
+    if value.is_nan() { "nan".into() } else { format!("{:016x}", value.to_bits()) }
+}
+
+#[test]
+fn enough_of_the_random_contracts_are_accepted() {
+    assert!(strange().len() >= random::CONTRACTS / 2);
+}
