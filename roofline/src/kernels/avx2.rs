@@ -10,7 +10,7 @@ use half::{bf16, f16};
 
 use super::q8_0::BlockQ8_0;
 use super::scalar;
-use super::stream::{Streams, distance, walk_rows};
+use super::stream::{Streams, distance, rows};
 
 /// How far the products with Q8_0 prefetch in each row, in bytes.
 const PREFETCH: usize = 1024;
@@ -375,29 +375,6 @@ fn eight_dots_q8_0_q8_0(rows: [&[BlockQ8_0]; 8], x: &[BlockQ8_0]) -> [f32; 8] {
 #[inline]
 fn fold(a: __m256i, b: __m256i) -> __m256i {
     _mm256_add_epi32(_mm256_blend_epi32::<0b1100_1100>(a, b), _mm256_alignr_epi8::<8>(b, a))
-}
-
-/// Walks the rows of a matrix as streams.
-#[target_feature(enable = "avx2,fma,f16c")]
-#[inline]
-fn rows<T, const N: usize>(
-    weights: &[T],
-    out: &mut [f32],
-    several: impl Fn([&[T]; N]) -> [f32; N],
-    one: impl Fn(&[T]) -> f32,
-) {
-    let length = weights.len() / out.len().max(1);
-    let row = |index: usize| &weights[index * length..(index + 1) * length];
-    let out = std::cell::Cell::from_mut(out).as_slice_of_cells();
-    walk_rows::<N>(
-        out.len(),
-        |indexes| {
-            for (index, dot) in indexes.into_iter().zip(several(indexes.map(row))) {
-                out[index].set(dot);
-            }
-        },
-        |index| out[index].set(one(row(index))),
-    );
 }
 
 /// The 32 quants as 16-bit numbers.

@@ -9,7 +9,7 @@ use half::{bf16, f16};
 
 use super::q8_0::BlockQ8_0;
 use super::scalar;
-use super::stream::{Streams, distance, walk_rows};
+use super::stream::{Streams, distance, rows};
 
 /// How far the matrix-vector kernels prefetch in each row, in bytes.
 const PREFETCH: usize = 512;
@@ -352,29 +352,6 @@ fn four_dots_q8_0_q8_0<const DOTPROD: bool>(rows: [&[BlockQ8_0]; 4], x: &[BlockQ
     let mut dots = [0f32; 4];
     store_f32(&mut dots, 0, sum);
     dots
-}
-
-/// Walks the rows of a matrix as streams.
-#[target_feature(enable = "neon")]
-#[inline]
-fn rows<T, const N: usize>(
-    weights: &[T],
-    out: &mut [f32],
-    several: impl Fn([&[T]; N]) -> [f32; N],
-    one: impl Fn(&[T]) -> f32,
-) {
-    let length = weights.len() / out.len().max(1);
-    let row = |index: usize| &weights[index * length..(index + 1) * length];
-    let out = std::cell::Cell::from_mut(out).as_slice_of_cells();
-    walk_rows::<N>(
-        out.len(),
-        |indexes| {
-            for (index, dot) in indexes.into_iter().zip(several(indexes.map(row))) {
-                out[index].set(dot);
-            }
-        },
-        |index| out[index].set(one(row(index))),
-    );
 }
 
 #[target_feature(enable = "neon")]

@@ -30,14 +30,33 @@ pub(crate) fn distance(length: usize, size: usize, count: usize, step: usize) ->
     skewed - skewed % step
 }
 
+/// One dot product for each row of a matrix: of `N` rows at a time while there are enough. Inlined wherever it is called, since
+/// the products may use instructions that only the caller may.
+#[inline(always)]
+pub(super) fn rows<T, const N: usize>(
+    weights: &[T],
+    out: &mut [f32],
+    several: impl Fn([&[T]; N]) -> [f32; N],
+    one: impl Fn(&[T]) -> f32,
+) {
+    let length = weights.len() / out.len().max(1);
+    let row = |index: usize| &weights[index * length..(index + 1) * length];
+    let out = std::cell::Cell::from_mut(out).as_slice_of_cells();
+    walk_rows::<N>(
+        out.len(),
+        |indexes| {
+            for (index, dot) in indexes.into_iter().zip(several(indexes.map(row))) {
+                out[index].set(dot);
+            }
+        },
+        |index| out[index].set(one(row(index))),
+    );
+}
+
 /// Gives every row below `rows` to one of the two closures: `N` at a time while there are enough, else one.
 /// The `N` are that part of all rows apart, and an odd number of them, for the reason of `SKEW`.
 #[inline(always)]
-pub(super) fn walk_rows<const N: usize>(
-    rows: usize,
-    mut several: impl FnMut([usize; N]),
-    mut one: impl FnMut(usize),
-) {
+fn walk_rows<const N: usize>(rows: usize, mut several: impl FnMut([usize; N]), mut one: impl FnMut(usize)) {
     let share = rows / N;
     let distance = if share > 2 && share.is_multiple_of(2) { share - 1 } else { share };
     for row in 0..distance {
