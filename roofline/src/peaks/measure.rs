@@ -380,7 +380,7 @@ mod tests {
     #[test]
     fn the_search_finds_the_best_setting_and_keeps_its_runs() {
         let mut calls = 0;
-        let peak = best_of(settings(), Duration::from_millis(20), |setting| {
+        let peak = best_of(settings(), Duration::from_millis(500), |setting| {
             calls += 1;
             std::thread::sleep(Duration::from_micros(20));
             if setting.streams == 6 && setting.prefetch == 512 && !setting.huge_pages { 30.0 } else { 10.0 }
@@ -391,14 +391,15 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_machine_still_gets_an_answer_and_not_much_later() {
-        let start = Instant::now();
+    fn a_slow_machine_still_gets_an_answer_from_as_few_runs_as_can_be() {
+        let mut calls = 0;
         let peak = best_of(settings(), Duration::from_millis(1), |_| {
+            calls += 1;
             std::thread::sleep(Duration::from_millis(2));
             5.0
         });
         assert_eq!((peak.spread.best, peak.spread.median), (5.0, 5.0));
-        assert!(start.elapsed() < Duration::from_secs(5));
+        assert_eq!(calls, 5);
     }
 
     #[test]
