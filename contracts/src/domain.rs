@@ -153,7 +153,7 @@ impl DomainParser<'_> {
             return if integer {
                 Ok((-most, most, vec![]))
             } else {
-                self.error(0..self.text.len(), "the domain is empty text")
+                self.error(0..self.text.len(), "a domain is missing here")
             };
         }
         for (sign, above, closed) in [

@@ -539,6 +539,9 @@ impl<'a> Parser<'a> {
         match self.peek() {
             Token::End => Ok(Formula { nodes: self.nodes, root }),
             Token::Close => self.error(self.range(), "this parenthesis was never opened", ""),
+            Token::Operator(_) => {
+                self.error(self.range(), "nothing can follow a direction: it is the whole obligation", "")
+            }
             _ => self.unexpected("an operator or the end"),
         }
     }

@@ -1,6 +1,6 @@
 //! Did you mean: the nearest known name, if it is near enough.
 
-/// The candidate with the smallest edit distance, if at most a third of the letters differ.
+/// The candidate with the smallest edit distance, if at most a third of the letters differ, or one of a short name.
 pub fn closest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let letters = name.chars().count();
     if letters > 64 {
@@ -10,7 +10,11 @@ pub fn closest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     candidates
         .into_iter()
         .map(|candidate| (distance(name, candidate), candidate))
-        .filter(|(distance, candidate)| *distance <= most && candidate.chars().count() <= 64)
+        .filter(|(distance, candidate)| {
+            let longer = candidate.chars().count().max(letters);
+            // Of a single letter nothing is left that could be meant.
+            *distance <= most && *distance < longer && longer <= 64
+        })
         .min()
         .map(|(_, candidate)| candidate)
 }
@@ -54,6 +58,7 @@ mod tests {
         assert_eq!(closest("bandwith", known), Some("bandwidth"));
         assert_eq!(closest("Compute", known), Some("compute"));
         assert_eq!(closest("latency", known), None);
+        assert_eq!((closest("b", ["B", "s"]), closest("k", ["B", "s"])), (Some("B"), None));
         assert_eq!(closest(&"x".repeat(10_000), known), None);
     }
 }
