@@ -136,11 +136,12 @@ impl Architecture {
         if !stored.embedding.is_empty() && !operations.iter().any(|operation| operation.role == Role::Head) {
             operations.extend(tied_head(&stored.embedding, tensors));
         }
+        let unknown = match name {
+            Some(name) => format!("architecture {} is not one of the known families", quoted(name)),
+            None => "the architecture is not known".to_owned(),
+        };
+        let warnings = vec![format!("{unknown}: each 2-D weight counts as one matrix product")];
         let name = name.unwrap_or("undefined");
-        let warnings = vec![format!(
-            "architecture {} is not one of the known families: each 2-D weight counts as one matrix product",
-            quoted(name)
-        )];
         Architecture { name: name.to_owned(), basis: Basis::Tensors, hyper: None, operations, warnings }
     }
 }

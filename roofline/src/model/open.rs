@@ -288,7 +288,9 @@ fn with_config(path: &Path, tensors: &[Tensor]) -> Result<Architecture, Error> {
     let config = path.with_file_name(CONFIG);
     if !config.is_file() {
         let mut architecture = Architecture::of_tensors(None, tensors, None);
-        architecture.warnings.push("there is no config.json beside the file".to_owned());
+        architecture
+            .warnings
+            .push("there is no config.json beside the file, which would tell the architecture".to_owned());
         return Ok(architecture);
     }
     let file = File::open(&config)?;

@@ -986,7 +986,9 @@ fn without_a_config_the_products_are_certain_and_attention_is_undefined() {
     let directory = files("family-bare", &[("bare.safetensors", &safetensors(tensors))]);
     let model = Model::open(directory.join("bare.safetensors")).unwrap();
     assert_eq!(model.architecture.name, "undefined");
-    assert!(model.warnings.iter().any(|warning| warning == "there is no config.json beside the file"));
+    assert!(model.warnings.iter().any(
+        |warning| warning == "there is no config.json beside the file, which would tell the architecture"
+    ));
     assert_eq!(
         lines(&model),
         [
