@@ -6,7 +6,7 @@
 use std::fmt;
 use std::ops::Range;
 
-use crate::source::{Span, Text, shorten};
+use crate::source::{Span, Text, last_letter, shorten};
 use crate::unit::Unit;
 
 /// How deep a formula may nest. Deeper ones are better written as several equations.
@@ -507,10 +507,8 @@ impl<'a> Parser<'a> {
         message: impl Into<String>,
         note: &str,
     ) -> Result<T, FormulaError> {
-        let length = self.text.value.len();
         // At the end of the text the caret goes under its last letter.
-        let range =
-            if range.is_empty() && length > 0 { previous(&self.text.value, length)..length } else { range };
+        let range = if range.is_empty() { last_letter(&self.text.value) } else { range };
         Err(FormulaError { span: self.text.at(range), message: message.into(), note: note.to_owned() })
     }
 
@@ -883,10 +881,6 @@ pub fn same_tokens(a: &Text, b: &Text) -> bool {
         (a, b) => a == b,
     };
     a.len() == b.len() && a.iter().zip(&b).all(same)
-}
-
-fn previous(text: &str, end: usize) -> usize {
-    text[..end].char_indices().next_back().map_or(0, |(at, _)| at)
 }
 
 /// Prints the formula in its canonical form: ASCII operators, one space around them, only the parentheses

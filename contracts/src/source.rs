@@ -482,6 +482,11 @@ fn find_duplicates(root: &Node, report: &mut Report) {
     }
 }
 
+/// The last letter of a text: where the caret stands when something is missing at its end.
+pub(crate) fn last_letter(text: &str) -> Range<usize> {
+    text.char_indices().next_back().map_or(0, |(at, _)| at)..text.len()
+}
+
 /// A name as messages show it: whole if it is short, else its beginning.
 pub fn shorten(name: &str) -> String {
     const MOST: usize = 60;

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use crate::source::{Span, Text, shorten};
+use crate::source::{Span, Text, last_letter, shorten};
 use crate::suggest;
 
 /// The base dimensions, by the name that units are printed with. Counts (token, layer, ...) are dimensions,
@@ -381,10 +381,9 @@ impl UnitParser<'_> {
 
     fn atom(&mut self) -> Result<Unit, UnitError> {
         let Some(first) = self.peek() else {
-            let at = self.text.len();
             let message =
                 if self.text.trim().is_empty() { "the unit is empty" } else { "the unit ends too early" };
-            return self.error(at.saturating_sub(1)..at, message.into());
+            return self.error(last_letter(self.text), message.into());
         };
         let start = self.at;
         match first {
