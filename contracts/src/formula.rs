@@ -603,9 +603,10 @@ impl<'a> Parser<'a> {
                     let right = self.expression(tighter)?;
                     left = self.push(Kind::Binary(operator, left, right), start..end(self))?;
                 }
-                Token::Name(_) if self.word("increasing") || self.word("decreasing") => {
+                // The direction is that of the whole expression, not of its last operand.
+                Token::Name(_) if least == 0 && (self.word("increasing") || self.word("decreasing")) => {
                     let increasing = self.word("increasing");
-                    if least > 0 || self.nesting > 1 {
+                    if self.nesting > 1 {
                         return self.error(
                             self.range(),
                             "a direction stands only at the top of an obligation",

@@ -77,6 +77,10 @@ fn every_mistake_of_a_dependency_stands_at_its_place() {
             "on-broken",
             "on-broken.yaml:4:16: error: `broken-v1` has 1 mistake(s), the first: broken-v1.yaml:10:18: error: unknown name",
         ),
+        (
+            "on-misnamed",
+            "on-misnamed.yaml:4:16: error: misnamed-v1.yaml calls itself `another-v1`, not `misnamed-v1`",
+        ),
         ("ambiguous", "ambiguous.yaml:7:14: error: `duration` is in `base-v1` and in `other-v1`"),
         (
             "shadowed",

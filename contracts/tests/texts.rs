@@ -86,6 +86,8 @@ const FORMULAS: &[&str] = &[
     "f(q: 2 * q, r: 0)",
     "y increasing in x",
     "y decreasing in x",
+    "a + b * c increasing in x",
+    "min(a, b) / c decreasing in x",
     "a and b increasing in x",
     "1e9 [B/GB]",
     "1e9 [ B / GB ]",
@@ -170,6 +172,9 @@ const FORMULAS: &[&str] = &[
     "y increasing in 2",
     "(y increasing in x)",
     "a + (y increasing in x)",
+    "min(y increasing in x, a)",
+    "if y increasing in x then a else b",
+    "-y increasing in x",
     "y increasing in x and a",
 ];
 
@@ -187,6 +192,40 @@ fn formulas_are_read_as_they_should_be() {
         entry(&mut table, text, read.map(|formula| formula.to_string()).map_err(wrong));
     }
     insta::assert_snapshot!(table);
+}
+
+#[test]
+fn every_part_of_a_formula_knows_its_letters() {
+    let mut table = String::new();
+    for text in [
+        "not a < b and c is Big",
+        "-a * -b^-2 - (c + 1e9 [B/GB]) / d",
+        "if a then min( b , c ) else f(q: g, r: (h))",
+        "(((a))) + floor( b )",
+        "kind == \"gpu\" implies given( memory )",
+        "a / b increasing in c",
+    ] {
+        let source = Source::from_bytes("formula", text.as_bytes().to_vec()).unwrap();
+        let formula = Formula::parse(&source.whole()).unwrap_or_else(|error| panic!("{text}: {error:?}"));
+        let parts = formula.nodes.iter().map(|node| format!("`{}`", &text[node.span.start..node.span.end]));
+        let _ = writeln!(table, "{text}\n= {}", parts.collect::<Vec<_>>().join(", "));
+    }
+    insta::assert_snapshot!(table);
+}
+
+#[test]
+fn a_formula_that_nests_too_deep_is_marked_where_it_does() {
+    let deepest = |text: &str| {
+        let source = Source::from_bytes("formula", text.as_bytes().to_vec()).unwrap();
+        Formula::parse(&source.whole()).map(|_| ()).map_err(wrong)
+    };
+    let parentheses = |count: usize| format!("{}a{}", "(".repeat(count), ")".repeat(count));
+    let sum = |count: usize| format!("a{}", " + a".repeat(count));
+    let said = "the formula nests deeper than 200 levels; split it into several equations";
+    assert_eq!(deepest(&parentheses(199)), Ok(()));
+    assert_eq!(deepest(&parentheses(200)), Err((200..201, said.to_owned())));
+    assert_eq!(deepest(&sum(199)), Ok(()));
+    assert_eq!(deepest(&sum(200)), Err((0..1, said.to_owned())));
 }
 
 #[test]
