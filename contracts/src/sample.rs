@@ -110,3 +110,79 @@ pub fn points(contract: &Contract, seed: u64) -> impl Iterator<Item = Vec<f64>> 
         quantities.map(value).collect()
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn domain(text: &str) -> Domain {
+        Domain::parse(text).unwrap()
+    }
+
+    #[test]
+    fn keys_count_the_numbers_in_their_order() {
+        let ordered = [-f64::MAX, -1.0, -f64::MIN_POSITIVE, 0.0, f64::MIN_POSITIVE, 1.0, 1.5, f64::MAX];
+        assert!(ordered.windows(2).all(|pair| key(pair[0]) < key(pair[1])));
+        assert!(ordered.iter().all(|&number| unkey(key(number)) == number));
+        assert_eq!((key(0.0), key(-0.0), key(5e-324), key(-5e-324)), (0, 0, 1, -1));
+        assert_eq!(key(1f64.next_up()) - key(1.0), 1);
+    }
+
+    #[test]
+    fn the_member_at_a_value_is_the_nearest_limit_or_whole_number() {
+        assert_eq!(member(&domain("[1, 5]"), 0.0), Some(1.0));
+        assert_eq!(member(&domain("[1, 5]"), 2.5), Some(2.5));
+        assert_eq!(member(&domain("[1, 5]"), 9.0), Some(5.0));
+        assert_eq!(member(&domain("integer [1, 5]"), 2.4), Some(2.0));
+        assert_eq!((member(&domain("{1, 4}"), 4.0), member(&domain("{1, 4}"), 2.0)), (Some(4.0), None));
+    }
+
+    #[test]
+    fn the_next_member_is_larger_and_inside() {
+        let one = |text: &str, value: f64, ulps: i64| next_member(&domain(text), value, ulps);
+        assert_eq!(one("[1, 5]", 2.0, 1), Some(2f64.next_up()));
+        assert_eq!(one("[1, 5]", 2.0, 2), Some(2f64.next_up().next_up()));
+        assert_eq!(one("[-5, 5]", -2.0, 1), Some((-2f64).next_up()));
+        assert_eq!(one("[1, 5]", 5.0, 1), None);
+        assert_eq!(one("[1, 5]", 2.0, 0), None);
+        assert_eq!(one("integer [1, 5]", 2.0, 3), Some(5.0));
+        assert_eq!(one("integer [1, 5]", 2.0, 4), None);
+        assert_eq!(
+            (one("{1, 4, 9}", 1.0, 1), one("{1, 4, 9}", 4.0, 7), one("{1, 4, 9}", 9.0, 1)),
+            (Some(4.0), Some(9.0), None)
+        );
+        assert_eq!(one(">= 0", f64::MAX, 1), None);
+    }
+
+    #[test]
+    fn uniform_values_are_members_of_every_magnitude() {
+        let mut random = Random(1);
+        for text in ["[1e-300, 1e300]", "[-1, 1]", "integer [1, 1e9]", "{1, 2, 4}", "[3, 3]", "> 0"] {
+            let domain = domain(text);
+            let values: Vec<f64> = (0..2000).map(|_| uniform(&domain, &mut random)).collect();
+            assert!(values.iter().all(|&value| domain.contains(value)), "{text}");
+            let distinct =
+                values.iter().map(|value| value.to_bits()).collect::<std::collections::BTreeSet<_>>();
+            let wanted = if domain.set.is_empty() && domain.low < domain.high {
+                1000
+            } else {
+                domain.set.len().max(1)
+            };
+            assert!(distinct.len() >= wanted, "{text}: {}", distinct.len());
+        }
+        let wide: Vec<f64> = (0..2000).map(|_| uniform(&domain("[1e-300, 1e300]"), &mut random)).collect();
+        let small = wide.iter().filter(|&&value| value < 1.0).count();
+        assert!((900..1100).contains(&small), "{small} of 2000 are below 1");
+    }
+
+    #[test]
+    fn special_values_are_the_limits_their_neighbours_and_round_numbers() {
+        assert_eq!(special(&domain("{1, 2, 4}")), [1.0, 2.0, 4.0]);
+        assert_eq!(special(&domain("integer [2, 9]")), [2.0, 9.0, 3.0, 7.0, 8.0]);
+        let values = special(&domain("[-0.5, 0.5]"));
+        assert_eq!(values[..2], [-0.5, 0.5]);
+        assert!(values.iter().any(|value| value.to_bits() == (-0f64).to_bits()), "{values:?}");
+        assert!(values.contains(&(-0.5f64).next_up()) && values.contains(&0.5f64.next_down()), "{values:?}");
+        assert!(!values.contains(&1.0), "{values:?}");
+    }
+}
