@@ -338,8 +338,8 @@ fn windows(fields: &Fields, model_type: &str, layers: usize) -> Result<Vec<Optio
             };
             (0..layers as u64)
                 .map(|index| match pattern {
-                    Some(pattern) if pattern > 0 => !(index + 1).is_multiple_of(pattern),
-                    _ => index >= full_below,
+                    Some(pattern) => !(index + 1).is_multiple_of(pattern),
+                    None => index >= full_below,
                 })
                 .collect()
         }

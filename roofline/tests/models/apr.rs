@@ -128,6 +128,14 @@ fn headers_that_do_not_fit_are_refused() {
 }
 
 #[test]
+fn the_data_may_begin_where_the_index_ends() {
+    let whole_lines = entry(&[b'n'; 36], 0, &[8], 0, 32);
+    assert_eq!(whole_lines.len() % 64, 0);
+    let tight = Apr { entries: vec![whole_lines], ..small() };
+    assert_eq!(read(&tight.build()).unwrap().tensors.len(), 1);
+}
+
+#[test]
 fn metadata_must_be_an_object() {
     for metadata in ["[]", "{", "7", "{\"a\":1}x"] {
         let message = refusal(&Apr { metadata: metadata.into(), ..small() }.build());

@@ -225,6 +225,36 @@ fn sizes_no_model_has_are_refused() {
 }
 
 #[test]
+fn a_complaint_names_the_field_as_the_family_calls_it() {
+    let gpt2 = json!({"model_type": "gpt2", "n_layer": 2, "n_embd": 64, "n_head": 4, "n_inner": 256,
+        "vocab_size": 100, "n_positions": 128});
+    hyper(&gpt2);
+    for (field, most, value) in
+        [("n_layer", 4096, 0), ("n_embd", 1 << 24, 1 << 25), ("n_inner", 1 << 24, 1 << 25)]
+    {
+        let expected = format!("must be between 1 and {most}, but is {value}");
+        let mut config = gpt2.clone();
+        config[field] = json!(value);
+        let fault = read(config.to_string().as_bytes()).unwrap_err().to_string();
+        assert!(fault.starts_with(&format!("`{field}`: ")) && fault.ends_with(&expected), "{fault}");
+    }
+    for (config, field) in [
+        (mixtral(), "num_local_experts"),
+        (qwen3_moe(), "num_experts"),
+        (deepseek_v3(), "n_routed_experts"),
+        (deepseek_v3(), "kv_lora_rank"),
+        (deepseek_v3(), "q_lora_rank"),
+        (llama(), "intermediate_size"),
+        (llama(), "num_attention_heads"),
+    ] {
+        let mut config = config;
+        config[field] = json!(1u64 << 40);
+        let fault = read(config.to_string().as_bytes()).unwrap_err().to_string();
+        assert!(fault.starts_with(&format!("`{field}`: ")), "{field}: {fault}");
+    }
+}
+
+#[test]
 fn what_is_not_an_object_is_refused_with_its_place() {
     for (text, expected) in [
         ("", "not valid JSON: EOF while parsing a value at line 1 column 0"),
@@ -244,8 +274,12 @@ fn windows(config: &Value) -> Vec<Option<u64>> {
 
 #[test]
 fn each_family_has_its_own_way_to_state_a_window() {
-    let gemma = windows(&gemma2());
-    assert_eq!(gemma[..4], [Some(4096), None, Some(4096), None]);
+    let mut gemma = gemma2();
+    assert_eq!(windows(&gemma)[..4], [Some(4096), None, Some(4096), None]);
+    gemma.as_object_mut().unwrap().remove("sliding_window");
+    assert_eq!(windows(&gemma)[..4], [Some(4096), None, Some(4096), None], "known without being said");
+    gemma["sliding_window_pattern"] = json!(3);
+    assert_eq!(windows(&gemma)[..4], [Some(4096), Some(4096), None, Some(4096)]);
 
     let mut mistral = llama();
     mistral["model_type"] = json!("mistral");

@@ -974,6 +974,27 @@ fn an_unknown_family_counts_each_matrix_as_one_product_and_says_so() {
 }
 
 #[test]
+fn more_experts_used_than_there_are_make_the_work_undefined() {
+    let keys = [("block_count", 1.into()), ("expert_used_count", Value::U32(9))];
+    let gguf = Gguf::of("newfangled", &keys).tensor("blk.0.ffn_up_exps.weight", &[8, 32, 64], Q8_0);
+    let undefined = "0 experts_up undefined: 17408, -";
+    assert!(lines(&open("too-many-used", &gguf)).iter().any(|line| line == undefined));
+}
+
+#[test]
+fn a_tensor_of_more_dimensions_than_a_convolution_has_is_undefined() {
+    let tensors: &[(&str, &[u64], Dtype)] =
+        &[("five.weight", &[2, 3, 1, 1, 1], F32), ("six.weight", &[2, 3, 1, 1, 1, 1], F32)];
+    let directory = files("family-many-dimensions", &[("m.safetensors", &safetensors(tensors))]);
+    let model = Model::open(directory.join("m.safetensors")).unwrap();
+    let works: Vec<_> =
+        model.architecture.operations.iter().map(|operation| operation.work.clone()).collect();
+    let reason = "6 dimensions".to_owned();
+    let convolution = Work::Convolution { outputs: 2, inputs: 3, kernel: vec![1, 1, 1] };
+    assert_eq!(works, [convolution, Work::Undefined { reason }]);
+}
+
+#[test]
 fn without_a_config_the_products_are_certain_and_attention_is_undefined() {
     let tensors: &[(&str, &[u64], Dtype)] = &[
         ("model.embed_tokens.weight", &[100, 64], Bf16),
