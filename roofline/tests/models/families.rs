@@ -1,7 +1,7 @@
 //! One small file of each family, with its operations worked out by hand: shape, stored bytes, and bytes
 //! of weights streamed for a token. A Q8_0 row of n elements is n / 32 x 34 bytes.
 
-use roofline::model::{Attention, Basis, Dtype, Head, Latent, Model, Work};
+use roofline::model::{Attention, Basis, Dtype, Head, Latent, Model, Work, readers};
 
 use crate::scratch::files;
 use crate::writer::{Gguf, Value, safetensors};
@@ -158,6 +158,32 @@ fn an_absent_output_tensor_means_the_embedding_is_streamed_as_the_head() {
     assert_eq!(lines.first().unwrap(), "- embedding row of 100x64: 6800, 68");
     assert_eq!(lines.last().unwrap(), "- head 100x64: 6800, 6800");
     assert_eq!(model.architecture.hyper.unwrap().head, Head::Tied);
+}
+
+/// The smallest llama with these keys, and an embedding of 100 rows.
+fn small(test: &str, keys: &[(&'static str, Value)], tokens: Option<usize>) -> Model {
+    let gguf = Gguf::of("llama", keys)
+        .tensor("token_embd.weight", &[100, 64], Q8_0)
+        .block(0, ATTENTION)
+        .block(0, FEED_FORWARD)
+        .tensor("output_norm.weight", &[64], F32);
+    let texts = |count| Value::Texts(vec!["a".into(); count]);
+    open(test, &tokens.into_iter().fold(gguf, |gguf, count| gguf.key("tokenizer.ggml.tokens", texts(count))))
+}
+
+#[test]
+fn the_vocabulary_is_what_is_said_then_the_tokens_then_the_rows() {
+    let unsaid: Vec<_> = keys(1).into_iter().filter(|(key, _)| *key != "vocab_size").collect();
+    let vocab = |model: Model| model.architecture.hyper.unwrap().vocab;
+    assert_eq!(vocab(small("vocab-said", &with(1, &[("vocab_size", 98.into())]), Some(99))), 98);
+    assert_eq!(vocab(small("vocab-tokens", &unsaid, Some(99))), 99);
+    assert_eq!(vocab(small("vocab-rows", &unsaid, None)), 100);
+}
+
+#[test]
+fn a_window_of_zero_is_none() {
+    let model = small("no-window", &with(1, &[("attention.sliding_window", 0.into())]), None);
+    assert_eq!(model.architecture.hyper.unwrap().layers[0].attention.unwrap().window, None);
 }
 
 #[test]
@@ -610,6 +636,19 @@ fn deepseek2_files_with_split_up_projections_and_mla_lengths_are_the_same_model(
         .tensor("output_norm.weight", &[64], F32)
         .tensor("output.weight", &[100, 64], Q8_0);
     assert_lines(&open("deepseek2-mla", &gguf), DEEPSEEK);
+}
+
+#[test]
+fn a_latent_key_may_be_rotary_as_a_whole_and_no_more() {
+    let hyper = |rope: u32| {
+        let lengths = [("rope.dimension_count", rope.into())];
+        let gguf =
+            Gguf::of("deepseek2", &deepseek_keys(&lengths)).tensor("token_embd.weight", &[100, 64], Q8_0);
+        readers::gguf(&gguf.build())
+            .map(|header| readers::gguf_architecture(&header.metadata, &header.tensors).map(|_| ()))
+    };
+    assert_eq!(hyper(48).unwrap().map_err(|fault| fault.to_string()), Ok(()));
+    assert!(hyper(49).unwrap().unwrap_err().to_string().contains("49 is more than the key's width 48"));
 }
 
 #[test]
