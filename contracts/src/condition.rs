@@ -55,8 +55,9 @@ pub fn holds(rule: &Formula, values: &BTreeMap<&str, &Value>) -> Option<bool> {
         };
         let of_number = |value: Option<f64>| value.map_or(Known::Absent, Known::Number);
         let of_truth = |value: Option<bool>| value.map_or(Known::Absent, Known::Truth);
-        let both = |a: &usize, b: &usize, f: fn(f64, f64) -> f64| {
-            of_number(number(a).zip(number(b)).map(|(a, b)| f(a, b)))
+        let fold = |ids: &[usize], f: fn(f64, f64) -> f64| {
+            let all: Option<Vec<f64>> = ids.iter().map(number).collect();
+            of_number(all.and_then(|all| all.into_iter().reduce(f)))
         };
         let value = match &node.kind {
             Kind::Number { value, .. } => Known::Number(*value),
@@ -68,23 +69,18 @@ pub fn holds(rule: &Formula, values: &BTreeMap<&str, &Value>) -> Option<bool> {
             },
             Kind::Negate(a) => of_number(number(a).map(|a| -a)),
             Kind::Not(a) => of_truth(truth(a).map(|a| !a)),
-            Kind::Power(a, exponent) => of_number(number(a).map(|a| a.powi(*exponent))),
+            Kind::Power(a, exponent) => of_number(number(a).map(|a| {
+                let power = crate::eval::pow(a, exponent.unsigned_abs().into());
+                if *exponent < 0 { 1.0 / power } else { power }
+            })),
             Kind::Call(function, arguments) => match function {
                 Function::Given => Known::Truth(known[arguments[0]] != Known::Absent),
                 Function::Floor => of_number(number(&arguments[0]).map(f64::floor)),
                 Function::Ceil => of_number(number(&arguments[0]).map(f64::ceil)),
-                Function::Min | Function::Max | Function::Pow | Function::Finite => {
-                    let all: Option<Vec<f64>> = arguments.iter().map(number).collect();
-                    let fold = |f: fn(f64, f64) -> f64| {
-                        of_number(all.clone().and_then(|all| all.into_iter().reduce(f)))
-                    };
-                    match function {
-                        Function::Min => fold(f64::min),
-                        Function::Max => fold(f64::max),
-                        Function::Pow => fold(crate::eval::pow),
-                        _ => of_truth(all.map(|all| all.iter().all(|value| value.is_finite()))),
-                    }
-                }
+                Function::Min => fold(arguments, f64::min),
+                Function::Max => fold(arguments, f64::max),
+                Function::Pow => fold(arguments, crate::eval::pow),
+                Function::Finite => Known::Absent,
             },
             Kind::If(c, a, b) => match truth(c) {
                 Some(true) => known[*a].clone(),
@@ -106,10 +102,10 @@ pub fn holds(rule: &Formula, values: &BTreeMap<&str, &Value>) -> Option<bool> {
                 };
                 let not = |a: Option<bool>| a.map(|a| !a);
                 match operator {
-                    Binary::Add => both(a, b, |a, b| a + b),
-                    Binary::Subtract => both(a, b, |a, b| a - b),
-                    Binary::Multiply => both(a, b, |a, b| a * b),
-                    Binary::Divide => both(a, b, |a, b| a / b),
+                    Binary::Add => fold(&[*a, *b], |a, b| a + b),
+                    Binary::Subtract => fold(&[*a, *b], |a, b| a - b),
+                    Binary::Multiply => fold(&[*a, *b], |a, b| a * b),
+                    Binary::Divide => fold(&[*a, *b], |a, b| a / b),
                     Binary::Less => compare(|a, b| a < b),
                     Binary::LessEqual => compare(|a, b| a <= b),
                     Binary::Greater => compare(|a, b| a > b),
@@ -122,7 +118,7 @@ pub fn holds(rule: &Formula, values: &BTreeMap<&str, &Value>) -> Option<bool> {
                     Binary::Iff => of_truth(equal),
                 }
             }
-            // The type checker keeps these out of rules.
+            // The type checker keeps these out of rules, and `finite` too.
             Kind::Is(..) | Kind::Substitute(..) | Kind::Monotone { .. } => Known::Absent,
         };
         known.push(value);
@@ -150,6 +146,47 @@ mod tests {
         assert_eq!(check("energy < 1"), Ok(None));
         assert_eq!(check("energy < 1 or rate > 1"), Ok(Some(true)));
         assert_eq!(check("not given(energy)"), Ok(Some(true)));
+    }
+
+    #[test]
+    fn every_operator_means_what_it_means_in_a_contract() {
+        for yes in [
+            "rate == 33.5",
+            "not rate != 33.5",
+            "bound != \"Compute\"",
+            "rate - 3.5 == 30 and rate + 0.5 == 34",
+            "rate * 2 == 67 and rate / 2 == 16.75",
+            "-rate < 0",
+            "rate^2 == rate * rate and rate^-1 == 1 / rate and rate^0 == 1",
+            "floor(rate) == 33 and ceil(rate) == 34",
+            "min(rate, 40, 50) == rate and max(rate, 1, 2) == rate",
+            "given(rate) and not given(energy)",
+            "rate > 33 and rate >= 33.5 and rate < 34 and rate <= 33.5",
+            "(if rate > 33 then 1 else 2) == 1",
+            "(if rate < 33 then 1 else 2) == 2",
+            "rate < 1 implies rate < 0",
+            "rate > 1 implies rate > 0",
+            "rate > 1 iff bound == \"Memory\"",
+            "energy < 1 implies rate > 1",
+            "not (energy < 1 and rate < 1)",
+        ] {
+            assert_eq!(check(yes), Ok(Some(true)), "{yes}");
+            assert_eq!(check(&format!("not ({yes})")), Ok(Some(false)), "{yes}");
+        }
+        for open in [
+            "energy == 1",
+            "energy != 1",
+            "1 == energy",
+            "energy + 1 > 0",
+            "energy < 1 and rate > 1",
+            "energy < 1 or rate < 1",
+            "rate > 1 implies energy < 1",
+            "(if energy < 1 then 1 else 1) == 1",
+            "(energy < 1) iff (rate > 1)",
+            "min(energy, rate) > 0",
+        ] {
+            assert_eq!(check(open), Ok(None), "{open}");
+        }
     }
 
     #[test]

@@ -113,6 +113,9 @@ fn the_sum_over_operations_is_the_total_of_the_contract() {
             let outputs = whole.outputs;
             let found = on_h100(&model, &workload, None);
             assert_eq!(found.undefined().count(), 0, "{}", known.name);
+            let parameters: f64 = found.entries.iter().map(|entry| entry.parameters).sum();
+            let hyper = model.architecture.hyper.as_ref().unwrap();
+            assert_eq!(parameters, hyper.parameters() as f64, "{}", known.name);
             let (decode, prefill) = (found.decode.unwrap(), found.prefill.unwrap());
             let pairs = [
                 ("decode_flops", decode.flops, outputs.decode_flops),
@@ -143,8 +146,16 @@ fn rows_put_operations_together_and_lose_nothing() {
     ] {
         let rows = found.rows(by, Phase::Decode, &target).unwrap();
         assert_eq!(rows.iter().map(|row| row.name.as_str()).collect::<Vec<_>>(), names);
-        let flops: f64 = rows.iter().filter_map(|row| Some(row.cost?.flops)).sum();
-        assert_eq!(flops, found.decode.unwrap().flops);
+        let sum = |of: fn(&Cost) -> f64| rows.iter().filter_map(|row| row.cost.as_ref().map(of)).sum::<f64>();
+        let all = found.decode.unwrap();
+        assert_eq!(sum(|cost| cost.flops), all.flops);
+        assert_eq!(sum(|cost| cost.bytes), all.bytes);
+        assert_eq!(sum(|cost| cost.weight_bytes), all.weight_bytes);
+        assert_eq!(sum(|cost| cost.activation_bytes), all.activation_bytes);
+        assert_eq!(sum(|cost| cost.cache_bytes), all.cache_bytes);
+        let times: f64 = found.entries.iter().filter_map(|entry| Some(entry.decode.as_ref()?.ideal_s)).sum();
+        assert!((sum(|cost| cost.ideal_s) / times - 1.0).abs() < 1e-12);
+        assert!((sum(|cost| cost.share) - 1.0).abs() < 1e-12);
         assert_eq!(rows.iter().map(|row| row.operations).sum::<usize>(), found.entries.len());
     }
     assert_eq!(found.rows(By::Operation, Phase::Prefill, &target).unwrap().len(), found.entries.len());
