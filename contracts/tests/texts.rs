@@ -93,6 +93,7 @@ const FORMULAS: &[&str] = &[
     "1e9 [ B / GB ]",
     "1E3 + 1e+3 + 1e-3 + .5 + 5. + 0.1",
     "1000000 + 1e15 + 123456789 + 1e-9 + 0.000001",
+    "12e+3 + 0.5e-3 + 0.5e3 + 123e2",
     "total_params_2",
     "größe * 2",
     // What is wrong with the letters.
