@@ -398,8 +398,45 @@ fn stored_weights_run_through_the_kernels_and_the_rest_says_why_not() {
             assert!(figure("best_s") <= figure("median_s") && figure("median_s") <= figure("worst_s"));
             assert_eq!(figure("residual_s"), figure("median_s") - figure("ideal_s"));
             assert!(figure("runs") >= 3.0);
+            assert_moved(operation);
         }
     }
+}
+
+/// What was measured is what the step of this operation reads and computes, in the median time.
+fn assert_moved(operation: &serde_json::Value) {
+    let measured = |name: &str| operation["measured"][name].as_f64().unwrap();
+    let ceiling = |name: &str| operation["decode"][name].as_f64().unwrap();
+    let flops = measured("gflop_s") * measured("median_s") * 1e9;
+    assert!((flops / ceiling("flops") - 1.0).abs() < 1e-9, "{flops}: {operation}");
+    let bytes = measured("gb_s") * measured("median_s") * 1e9;
+    let weights = ceiling("weight_bytes");
+    assert!(bytes > 0.999 * weights && bytes < 2.0 * ceiling("bytes"), "{bytes}: {operation}");
+}
+
+#[test]
+fn of_the_experts_only_those_that_a_token_uses_are_run() {
+    let keys = [
+        ("block_count", 1.into()),
+        ("context_length", 128.into()),
+        ("embedding_length", 64.into()),
+        ("feed_forward_length", 96.into()),
+        ("attention.head_count", 4.into()),
+        ("vocab_size", 100.into()),
+        ("expert_count", 8.into()),
+        ("expert_used_count", 2.into()),
+    ];
+    let gguf = Gguf::of("llama", &keys).tensor("token_embd.weight", &[100, 64], Q8_0).tensor(
+        "blk.0.ffn_up_exps.weight",
+        &[8, 96, 64],
+        Q8_0,
+    );
+    let result = json(&["--measure", "--quick"], &file("measure-experts", &gguf));
+    let operations = result["operations"].as_array().unwrap();
+    let experts =
+        operations.iter().find(|operation| operation["name"] == "0.experts_up").expect("it is there");
+    assert_eq!(experts["decode"]["flops"], (2 * 2 * 96 * 64) as f64);
+    assert_moved(experts);
 }
 
 #[test]
