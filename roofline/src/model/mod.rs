@@ -104,13 +104,6 @@ impl Tensor {
     }
 }
 
-impl File {
-    /// Its length in bytes.
-    pub fn length(&self) -> u64 {
-        self.map.len() as u64
-    }
-}
-
 impl Model {
     /// The stored bytes of a tensor; none when the file ends before they do or their size is unknown.
     pub fn data(&self, tensor: &Tensor) -> Option<&[u8]> {
