@@ -291,6 +291,24 @@ fn a_stack_of_layers_costs_what_the_layer_contract_says() {
 }
 
 #[test]
+fn the_weights_of_a_stack_take_the_bytes_of_their_type() {
+    let halves: Vec<_> = STACK.iter().map(|(name, dims, _)| (*name, *dims, F16)).collect();
+    let result = json(&["--on", "t4", "--input", "4x8x8"], &stack("halves", &halves));
+    let bytes = |at: usize| result["operations"][at]["pass"]["weight_bytes"].as_f64().unwrap();
+    let read = |at: usize| result["operations"][at]["pass"]["bytes"].as_f64().unwrap();
+    assert_eq!((bytes(0), read(0)), (576.0, 4224.0 - 576.0));
+}
+
+#[test]
+fn a_file_of_an_unknown_family_still_makes_tokens() {
+    let gguf = Gguf::of("newfangled", &[("block_count", 1.into())])
+        .tensor("token_embd.weight", &[100, 64], Q8_0)
+        .tensor("blk.0.attn_q.weight", &[64, 64], Q8_0);
+    let result = json(&["--on", "t4"], &file("newfangled", &gguf));
+    assert_eq!((&result["phase"], &result["pass"]), (&"decode".into(), &serde_json::Value::Null));
+}
+
+#[test]
 fn sizes_strides_paddings_and_groups_are_given_by_name() {
     let tensors: &[(&str, &[u64], Dtype)] = &[
         ("stem.weight", &[16, 3, 7, 7], F32),

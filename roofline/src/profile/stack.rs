@@ -255,11 +255,6 @@ fn total(entries: &mut [Entry], batch: f64, target: &Target) -> Result<Option<Pa
     }))
 }
 
-/// Whether this operation is a convolution that takes this many channels in one group.
-pub fn takes(operation: &Operation, channels: u64) -> bool {
-    matches!(operation.work, Work::Convolution { inputs, .. } if inputs == channels)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

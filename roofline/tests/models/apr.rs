@@ -136,6 +136,27 @@ fn the_data_may_begin_where_the_index_ends() {
 }
 
 #[test]
+fn a_refusal_names_the_byte_of_the_field() {
+    // The index begins at byte 128: two bytes for the length of the name, one letter, the type, the rank.
+    let of = |entry: Vec<u8>| refusal(&Apr { entries: vec![entry], ..small() }.build());
+    assert!(
+        of(entry(b"a", 0, &[1; 9], 0, 4)).starts_with("at byte 132: "),
+        "{}",
+        of(entry(b"a", 0, &[1; 9], 0, 4))
+    );
+    assert!(
+        of(entry(b"a", 0, &[2], 0, 9)).starts_with("at byte 149: "),
+        "{}",
+        of(entry(b"a", 0, &[2], 0, 9))
+    );
+    assert!(
+        of(entry(b"a", 0, &[2], 7, 8)).starts_with("at byte 141: "),
+        "{}",
+        of(entry(b"a", 0, &[2], 7, 8))
+    );
+}
+
+#[test]
 fn metadata_must_be_an_object() {
     for metadata in ["[]", "{", "7", "{\"a\":1}x"] {
         let message = refusal(&Apr { metadata: metadata.into(), ..small() }.build());
