@@ -337,6 +337,9 @@ fn sizes_strides_paddings_and_groups_are_given_by_name() {
         assert_eq!(output.status.code(), Some(2), "{wrong}: {told}");
         assert!(told.contains(expected), "{wrong}: {told}");
     }
+    let channels = json(&["--on", "t4", "--input", "^stem=4x32x32"], &file);
+    let reason = "its weights take 3 channels or groups of them, not 4";
+    assert_eq!(channels["operations"][0]["undefined"], reason);
     let output = run(&["--on", "t4", "--context", "5"], &file);
     assert!(text(&output.stderr).contains("takes samples, not tokens"));
 }

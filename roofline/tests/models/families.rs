@@ -200,6 +200,22 @@ fn rotary_factors_are_stored_but_not_streamed() {
 }
 
 #[test]
+fn a_known_tensor_that_the_family_has_no_use_for_stays_undefined() {
+    let gguf = Gguf::of("llama", &keys(1))
+        .tensor("rope_freqs.weight", &[8], F32)
+        .tensor("token_embd.weight", &[100, 64], Q8_0)
+        .tensor("position_embd.weight", &[128, 64], F32)
+        .block(0, ATTENTION)
+        .block(0, FEED_FORWARD)
+        .tensor("output_norm.weight", &[64], F32);
+    let model = open("strange-tensor", &gguf);
+    let told =
+        "1 tensor(s) are not part of the llama family and stay undefined, the first \"position_embd.weight\"";
+    assert_eq!(model.warnings, [told]);
+    assert_eq!(lines(&model).last().unwrap(), "- other undefined: 32768, -");
+}
+
+#[test]
 fn mistral_slides_in_every_layer_and_prefers_the_key_length() {
     let more = [("attention.sliding_window", 32.into()), ("attention.key_length", 32.into())];
     let gguf = Gguf::of("llama", &with(1, &more))
