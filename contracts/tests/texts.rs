@@ -390,6 +390,16 @@ fn units_are_read_as_they_should_be() {
     insta::assert_snapshot!(table);
 }
 
+#[test]
+fn parentheses_of_a_unit_nest_so_deep_and_stand_side_by_side_as_often_as_one_likes() {
+    let nested = |depth: usize| format!("{}s{}", "(".repeat(depth), ")".repeat(depth));
+    assert_eq!(Unit::parse(&nested(16)).map(|unit| unit.to_string()), Ok("s".to_owned()));
+    let error = Unit::parse(&nested(17)).unwrap_err();
+    assert_eq!((error.range, error.message.as_str()), (16..17, "too many parentheses in a unit"));
+    let beside = ["(s)"; 40].join("*");
+    assert_eq!(Unit::parse(&beside).map(|unit| unit.to_string()), Ok("s^40".to_owned()));
+}
+
 const DOMAINS: &[&str] = &[
     "[1, 1e13]",
     "(0, 1]",

@@ -300,6 +300,17 @@ fn the_weights_of_a_stack_take_the_bytes_of_their_type() {
 }
 
 #[test]
+fn a_convolution_in_three_dimensions_moves_its_kernel_along_all_of_them() {
+    let file = stack("volume", &[("conv.weight", &[8, 4, 3, 5, 7], F32)]);
+    let result = json(&["--on", "t4", "--input", "4x6x8x10/1/0"], &file);
+    // 6 - 3 + 1, 8 - 5 + 1 and 10 - 7 + 1 positions.
+    assert_eq!(result["operations"][0]["pass"]["flops"], (2 * 8 * (4 * 4 * 4) * 4 * (3 * 5 * 7)) as f64);
+    let result = json(&["--on", "t4", "--input", "4x7x9x11/2/1"], &file);
+    // Padded by one on each side, every second position: (7 + 2 - 3) / 2 + 1 = 4, then 4, then 4.
+    assert_eq!(result["operations"][0]["pass"]["flops"], (2 * 8 * (4 * 4 * 4) * 4 * (3 * 5 * 7)) as f64);
+}
+
+#[test]
 fn a_file_of_an_unknown_family_still_makes_tokens() {
     let gguf = Gguf::of("newfangled", &[("block_count", 1.into())])
         .tensor("token_embd.weight", &[100, 64], Q8_0)

@@ -240,6 +240,8 @@ fn a_complaint_names_the_field_as_the_family_calls_it() {
     }
     for (config, field) in [
         (mixtral(), "num_local_experts"),
+        (mixtral(), "intermediate_size"),
+        (qwen3_moe(), "moe_intermediate_size"),
         (qwen3_moe(), "num_experts"),
         (deepseek_v3(), "n_routed_experts"),
         (deepseek_v3(), "kv_lora_rank"),
@@ -316,6 +318,23 @@ fn gemma3_keeps_its_language_model_in_an_object_of_its_own_and_leaves_much_to_de
     assert_eq!((hyper.head, hyper.vocab), (Head::Tied, 262_208));
     // Published: 3.88e9 in the language model of Gemma 3 4B.
     assert_eq!((hyper.parameters() as f64 / 1e7).round(), 388.0);
+}
+
+#[test]
+fn qwen_mixes_in_the_layers_that_it_says_beside_a_shared_expert() {
+    let mut config = qwen3_moe();
+    config["model_type"] = json!("qwen2_moe");
+    config["shared_expert_intermediate_size"] = json!(4096);
+    config["decoder_sparse_step"] = json!(2);
+    config["mlp_only_layers"] = json!([3]);
+    let layers = hyper(&config).layers;
+    let mixed: Vec<bool> =
+        layers.iter().map(|layer| matches!(layer.feed_forward.width, Width::Experts(_))).collect();
+    assert_eq!(mixed[..6], [false, true, false, false, false, true]);
+    let Width::Experts(experts) = layers[1].feed_forward.width else { panic!("experts") };
+    assert_eq!((experts.shared_length, experts.shared_gate), (4096, true));
+    let Width::Experts(experts) = hyper(&qwen3_moe()).layers[1].feed_forward.width else { panic!("experts") };
+    assert_eq!((experts.shared_length, experts.shared_gate), (0, false));
 }
 
 #[test]
