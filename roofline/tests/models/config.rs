@@ -229,9 +229,12 @@ fn a_complaint_names_the_field_as_the_family_calls_it() {
     let gpt2 = json!({"model_type": "gpt2", "n_layer": 2, "n_embd": 64, "n_head": 4, "n_inner": 256,
         "vocab_size": 100, "n_positions": 128});
     hyper(&gpt2);
-    for (field, most, value) in
-        [("n_layer", 4096, 0), ("n_embd", 1 << 24, 1 << 25), ("n_inner", 1 << 24, 1 << 25)]
-    {
+    for (field, most, value) in [
+        ("n_layer", 4096, 0),
+        ("n_embd", 1 << 24, 1 << 25),
+        ("n_inner", 1 << 24, 1 << 25),
+        ("n_positions", 1u64 << 40, 1u64 << 41),
+    ] {
         let expected = format!("must be between 1 and {most}, but is {value}");
         let mut config = gpt2.clone();
         config[field] = json!(value);
@@ -285,6 +288,8 @@ fn each_family_has_its_own_way_to_state_a_window() {
 
     let mut mistral = llama();
     mistral["model_type"] = json!("mistral");
+    assert!(windows(&mistral).iter().all(Option::is_none));
+    mistral["sliding_window"] = json!(0);
     assert!(windows(&mistral).iter().all(Option::is_none));
     mistral["sliding_window"] = json!(4096);
     assert!(windows(&mistral).iter().all(|window| *window == Some(4096)));
