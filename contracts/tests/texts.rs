@@ -1,4 +1,4 @@
-//! Formulas, units, domains and versions as people write them, right and wrong: what each is read as, or what is said of it and
+//! Formulas, units and domains as people write them, right and wrong: what each is read as, or what is said of it and
 //! of which part. One table each, to review as a snapshot.
 
 use std::fmt::Write;
