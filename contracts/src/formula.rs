@@ -6,7 +6,7 @@
 use std::fmt;
 use std::ops::Range;
 
-use crate::source::{Span, Text, last_letter, shorten};
+use crate::source::{Span, Text, last_letter, letter_at, shorten};
 use crate::unit::Unit;
 
 /// How deep a formula may nest. Deeper ones are better written as several equations.
@@ -338,7 +338,7 @@ fn lex(text: &Text) -> Result<Vec<(Token, Range<usize>)>, FormulaError> {
     };
     if value.len() > MAX_LENGTH {
         let message = format!("the formula is longer than {} KiB", MAX_LENGTH >> 10);
-        return error(0..1, message, "split it into several equations");
+        return error(letter_at(value, 0), message, "split it into several equations");
     }
     let mut tokens = Vec::new();
     let mut at = 0;
@@ -562,9 +562,8 @@ impl<'a> Parser<'a> {
     }
 
     fn too_deep<T>(&self, range: Range<usize>) -> Result<T, FormulaError> {
-        let end = range.end.min(range.start + 1).max(range.start);
         self.error(
-            range.start..end,
+            letter_at(&self.text.value, range.start),
             format!("the formula nests deeper than {MAX_DEPTH} levels"),
             "split it into several equations",
         )

@@ -482,6 +482,11 @@ fn find_duplicates(root: &Node, report: &mut Report) {
     }
 }
 
+/// The letter of a text that begins at a byte; nothing at its end.
+pub(crate) fn letter_at(text: &str, start: usize) -> Range<usize> {
+    start..start + text[start..].chars().next().map_or(0, char::len_utf8)
+}
+
 /// The last letter of a text: where the caret stands when something is missing at its end.
 pub(crate) fn last_letter(text: &str) -> Range<usize> {
     text.char_indices().next_back().map_or(0, |(at, _)| at)..text.len()
