@@ -111,22 +111,3 @@ fn detected() -> Vec<Level> {
     }
     Vec::new()
 }
-
-/// Calls the kernel of this name in the module of the instruction set.
-macro_rules! dispatch {
-    ($isa:expr, $kernel:ident($($argument:expr),* $(,)?)) => {
-        match $isa.level() {
-            $crate::isa::Level::Scalar => $crate::kernels::scalar::$kernel($($argument),*),
-            // SAFETY: this level exists only where `detected` found every feature the module enables.
-            #[cfg(target_arch = "x86_64")]
-            $crate::isa::Level::Avx2 => unsafe { $crate::kernels::avx2::$kernel($($argument),*) },
-            // SAFETY: as above.
-            #[cfg(target_arch = "aarch64")]
-            $crate::isa::Level::Neon => unsafe { $crate::kernels::neon::$kernel::<false>($($argument),*) },
-            // SAFETY: as above, and the dot product instructions were found too.
-            #[cfg(target_arch = "aarch64")]
-            $crate::isa::Level::NeonDotprod => unsafe { $crate::kernels::neon::$kernel::<true>($($argument),*) },
-        }
-    };
-}
-pub(crate) use dispatch;

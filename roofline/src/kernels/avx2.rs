@@ -111,7 +111,13 @@ fn map<const STREAMING: bool, const INPUTS: usize>(
             }
             for start in [start, start + 8, start + 16, start + 24] {
                 let value = vector(sources.map(|source| load_f32(source, start)));
-                if STREAMING { stream_f32(target, start, value) } else { store_f32(target, start, value) }
+                if STREAMING {
+                    // SAFETY: `target` is aligned to 64 bytes at `head`, or `distance` would be 0, and `start`
+                    // is whole vectors of 32 bytes after it: `distance` and `at` are multiples of `STEP`.
+                    unsafe { stream_f32(target, start, value) }
+                } else {
+                    store_f32(target, start, value);
+                }
             }
         }
     }
@@ -467,14 +473,17 @@ fn store_f32(slice: &mut [f32], at: usize, value: __m256) {
     unsafe { _mm256_storeu_ps(eight.as_mut_ptr(), value) }
 }
 
-/// Stores past the cache. The place must be aligned to 32 bytes.
+/// Stores past the cache.
+///
+/// # Safety
+///
+/// `slice[at]` must be at an address that is a multiple of 32.
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
-fn stream_f32(slice: &mut [f32], at: usize, value: __m256) {
+unsafe fn stream_f32(slice: &mut [f32], at: usize, value: __m256) {
     let eight = &mut slice[at..at + 8];
     debug_assert!(eight.as_ptr().addr().is_multiple_of(32));
-    // SAFETY: `eight` is 32 writable bytes, and `map` begins at an aligned element and goes on in whole
-    // vectors.
+    // SAFETY: `eight` is 32 writable bytes, and the caller promises their alignment.
     unsafe { _mm256_stream_ps(eight.as_mut_ptr(), value) }
 }
 

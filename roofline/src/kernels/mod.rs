@@ -18,7 +18,7 @@ use std::sync::Mutex;
 
 use half::{bf16, f16};
 
-use crate::isa::{Isa, dispatch};
+use crate::isa::{Isa, Level};
 
 pub use matrix::{Matrix, Weight};
 pub use q8_0::BlockQ8_0;
@@ -72,6 +72,24 @@ pub enum KernelError {
         /// What the address must be a multiple of.
         alignment: usize,
     },
+}
+
+/// Calls the kernel of this name in the module of the instruction set.
+macro_rules! dispatch {
+    ($isa:expr, $kernel:ident($($argument:expr),* $(,)?)) => {
+        match $isa.level() {
+            Level::Scalar => scalar::$kernel($($argument),*),
+            // SAFETY: this level exists only where `isa::detected` found every feature the module enables.
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx2 => unsafe { avx2::$kernel($($argument),*) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "aarch64")]
+            Level::Neon => unsafe { neon::$kernel::<false>($($argument),*) },
+            // SAFETY: as above, and the dot product instructions were found too.
+            #[cfg(target_arch = "aarch64")]
+            Level::NeonDotprod => unsafe { neon::$kernel::<true>($($argument),*) },
+        }
+    };
 }
 
 fn same_length(what: &'static str, expected: usize, found: usize) -> Result<(), KernelError> {

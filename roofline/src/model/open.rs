@@ -17,6 +17,8 @@ const INDEX_END: &str = ".safetensors.index.json";
 impl Model {
     /// Opens a model: a GGUF file (any part of a split one), a SafeTensors file or its index, an APR
     /// file, a `config.json`, or a directory with one of these.
+    ///
+    /// The files are mapped, not copied: nobody may write to them or cut them short while the model is open.
     pub fn open(path: impl AsRef<Path>) -> Result<Model, Error> {
         let path = path.as_ref();
         let path = if path.is_dir() { find(path)? } else { path.to_owned() };
@@ -43,8 +45,10 @@ impl File {
         if !kind.is_file() {
             return Err(Error::malformed(path)(Fault::file("not a regular file")));
         }
-        // SAFETY: the map is private and never written through. Another process that cuts the file short
-        // while it is mapped would end this one with a signal, as it would any program that maps its input.
+        // SAFETY: the bytes of a map are those of the file, so whoever modifies the file while it is mapped
+        // changes what a `&[u8]` refers to, and whoever cuts it short ends this process with a signal. No
+        // operating system can be asked to prevent that for a file of somebody else: that the file stays as
+        // it is is the condition stated at `Model::open`. Nothing here writes to it.
         let map = unsafe { memmap2::Mmap::map(&file) }.map_err(Error::io(path))?;
         Ok(File { path: path.to_owned(), map })
     }
