@@ -11,6 +11,8 @@ pub mod kernels;
 #[cfg(feature = "models")]
 pub mod model;
 #[cfg(feature = "models")]
+mod number;
+#[cfg(feature = "models")]
 pub mod peaks;
 #[cfg(feature = "models")]
 pub mod predict;
@@ -18,6 +20,8 @@ pub mod predict;
 pub mod profile;
 #[cfg(feature = "program")]
 pub mod program;
+#[cfg(feature = "models")]
+mod text;
 
 pub use roofline_macros::roofline_contract;
 

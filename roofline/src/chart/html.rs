@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::text::{cut, escape};
-use super::{Chart, drawable, number, svg};
+use super::{Chart, drawable, svg};
+use crate::number;
+use crate::text::{cut, escape};
 
 const PAGE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");

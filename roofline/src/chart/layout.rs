@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 use std::f64::consts::{FRAC_PI_2, TAU};
 
-use super::text::{cut, shorten};
-use super::{Chart, Log, Place, Point, number};
+use super::{Chart, Log, Place, Point};
+use crate::number;
+use crate::text::{cut, shorten};
 
 /// Size of the text in the plot, in pixels.
 pub const TEXT: f64 = 12.0;

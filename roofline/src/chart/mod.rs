@@ -6,11 +6,9 @@ pub mod svg;
 pub mod terminal;
 
 mod layout;
-pub(crate) mod number;
 #[cfg(test)]
 mod sample;
 mod scale;
-pub(crate) mod text;
 
 pub use scale::Log;
 

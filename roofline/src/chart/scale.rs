@@ -1,6 +1,6 @@
 //! The logarithmic axis that all renderers share.
 
-use super::number;
+use crate::number;
 
 /// A logarithmic axis between two values.
 #[derive(Clone, Copy, Debug, PartialEq)]

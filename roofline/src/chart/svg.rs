@@ -4,8 +4,9 @@
 use std::fmt::Write;
 
 use super::layout::{Anchor, Frame, Label, Layout, Mark, Spot, TEXT, width};
-use super::text::{cut, escape};
-use super::{Bound, Chart, Log, Point, number};
+use super::{Bound, Chart, Log, Point};
+use crate::number;
+use crate::text::{cut, escape};
 
 /// The size of the picture in pixels.
 #[derive(Clone, Copy, Debug, PartialEq)]

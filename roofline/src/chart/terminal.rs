@@ -1,8 +1,9 @@
 //! The chart as lines of text, as wide and as high as it is told: roofs, lettered points, and a legend below. Points that
 //! share a place share a letter.
 
-use super::text::{columns, cut, pad, shorten};
-use super::{Bound, Chart, Line, Log, Place, Point, Roof, drawable, number};
+use super::{Bound, Chart, Line, Log, Place, Point, Roof, drawable};
+use crate::number;
+use crate::text::{columns, cut, pad, shorten};
 
 /// What the text goes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-use super::output::{Choice, Format};
+use crate::program::output::{Choice, Format};
 
 /// How fast can this model go on this machine, what holds it back, and how far is the code from that
 /// ceiling?
@@ -103,7 +103,7 @@ pub struct Check {
     pub contracts: Vec<String>,
     /// How to print the result.
     #[arg(long, default_value = "text")]
-    pub format: Choice<super::check::Beside>,
+    pub format: Choice<super::command::check::Beside>,
 }
 
 /// Arguments of `fmt`.
@@ -266,7 +266,7 @@ pub struct Machine {
 pub struct Bench {
     /// Only these weights; all by default.
     #[arg(long, value_enum, value_delimiter = ',', value_name = "TYPE")]
-    pub kernel: Vec<super::bench::Kernel>,
+    pub kernel: Vec<crate::program::command::bench::Kernel>,
     /// Only products whose name contains this, such as `8B` or `lm_head q8_0`.
     #[arg(long, value_name = "TEXT")]
     pub only: Option<String>,
@@ -511,14 +511,14 @@ pub struct Gate {
     #[arg(value_name = "NEW.json")]
     pub new: Option<PathBuf>,
     /// The loss that is let pass, beside the noise that was measured.
-    #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = super::gate::share)]
+    #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = crate::program::command::gate::share)]
     pub threshold: f64,
     /// Compare even if the machine, the model or the settings differ.
     #[arg(long)]
     pub across: bool,
     /// How to print the result.
     #[arg(long, default_value = "text")]
-    pub format: Choice<super::gate::ForCi>,
+    pub format: Choice<crate::program::command::gate::ForCi>,
 }
 
 /// Arguments of `schema`.

@@ -6,7 +6,7 @@ use roofline_contracts::contract::Contract;
 use roofline_contracts::report::Severity;
 use roofline_contracts::{Compiled, Compiler, check_in, library};
 
-use super::Failure;
+use crate::program::Failure;
 
 /// Compiles the contract of this path or built-in name; only a file that can't be read is a failure. What it depends
 /// on is looked for beside it.

@@ -1,44 +1,16 @@
-//! The command line: one file per command, definitions in `cli`, shared output in `output`.
+//! The command line: one file for each command in `command`, its arguments in `cli`, and what several of them share.
 
-mod annotation;
-mod bench;
-mod check;
 mod cli;
-mod completions;
+mod command;
 mod contract;
-pub mod contract_schema;
-mod contracts;
-mod devices;
-mod diff;
-mod doc;
-mod eval;
-mod expand;
-mod first;
-mod fmt;
-mod gate;
-mod import;
-mod input;
-mod kani_result;
-mod ledger;
-mod machine;
-mod man;
-mod models;
+mod device;
+mod name;
 mod output;
-mod pattern;
-mod picture;
-mod plot;
-mod predict;
-mod predict_chart;
-mod profile;
-mod profile_chart;
-mod progress;
-mod prove;
 mod require;
 mod saved;
-mod schema;
-mod solver;
-mod terminal;
 mod what_if;
+
+pub use command::schema::contract as contract_schema;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -86,27 +58,27 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 }
 
 fn dispatch(cli: cli::Cli) -> Result<Exit, Failure> {
-    let Some(command) = cli.command else { return first::run(&cli.first) };
+    let Some(command) = cli.command else { return command::first::run(&cli.first) };
     match command {
-        cli::Command::Check(args) => check::run(&args),
-        cli::Command::Prove(args) => prove::run(&args),
-        cli::Command::Expand(args) => expand::run(&args),
-        cli::Command::Fmt(args) => fmt::run(&args),
-        cli::Command::Import(args) => import::run(&args),
-        cli::Command::Eval(args) => eval::run(&args),
-        cli::Command::Diff(args) => diff::run(&args),
-        cli::Command::Doc(args) => doc::run(&args),
-        cli::Command::Contracts(args) => contracts::run(&args),
-        cli::Command::Bench(args) => bench::run(&args),
-        cli::Command::Machine(args) => machine::run(&args),
-        cli::Command::Predict(args) => predict::run(&args),
-        cli::Command::Devices(args) => devices::run(&args),
-        cli::Command::Models(args) => models::run(&args),
-        cli::Command::Profile(args) => profile::run(&args),
-        cli::Command::Plot(args) => plot::run(&args),
-        cli::Command::Gate(args) => gate::run(&args),
-        cli::Command::Schema(args) => schema::run(&args),
-        cli::Command::Completions(args) => completions::run(&args),
-        cli::Command::Man(args) => man::run(&args),
+        cli::Command::Check(args) => command::check::run(&args),
+        cli::Command::Prove(args) => command::prove::run(&args),
+        cli::Command::Expand(args) => command::expand::run(&args),
+        cli::Command::Fmt(args) => command::fmt::run(&args),
+        cli::Command::Import(args) => command::import::run(&args),
+        cli::Command::Eval(args) => command::eval::run(&args),
+        cli::Command::Diff(args) => command::diff::run(&args),
+        cli::Command::Doc(args) => command::doc::run(&args),
+        cli::Command::Contracts(args) => command::contracts::run(&args),
+        cli::Command::Bench(args) => command::bench::run(&args),
+        cli::Command::Machine(args) => command::machine::run(&args),
+        cli::Command::Predict(args) => command::predict::run(&args),
+        cli::Command::Devices(args) => command::devices::run(&args),
+        cli::Command::Models(args) => command::models::run(&args),
+        cli::Command::Profile(args) => command::profile::run(&args),
+        cli::Command::Plot(args) => command::plot::run(&args),
+        cli::Command::Gate(args) => command::gate::run(&args),
+        cli::Command::Schema(args) => command::schema::run(&args),
+        cli::Command::Completions(args) => command::completions::run(&args),
+        cli::Command::Man(args) => command::man::run(&args),
     }
 }

@@ -8,7 +8,7 @@ use roofline_contracts::formula::{Formula, number};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Exit, Failure};
+use crate::program::{Exit, Failure};
 
 /// A condition and whether it holds.
 #[derive(Clone, Debug, Serialize, JsonSchema)]

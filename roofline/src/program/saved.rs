@@ -4,8 +4,8 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::Failure;
 use crate::document;
+use crate::program::Failure;
 
 /// What all results have.
 #[derive(Deserialize)]

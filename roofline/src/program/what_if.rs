@@ -6,9 +6,9 @@ use roofline_contracts::contract::Contract;
 use roofline_contracts::emit::javascript;
 use roofline_contracts::{check_in, library};
 
-use super::Failure;
 use crate::chart::html::{Operation, Recipe, Shown, Slider, Step, Summary, WhatIf};
 use crate::contracts::{layer_roofline as layer, transformer};
+use crate::program::Failure;
 
 const TRANSFORMER: &str = "transformer-v1";
 const LAYER: &str = "layer-roofline-v1";

@@ -1,0 +1,225 @@
+//! `roofline check`: every mistake of every contract, at its place.
+
+use roofline_contracts::report::{Rule, Severity};
+use roofline_contracts::{Compiled, Compiler};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::program::output::annotation::{self, Annotation, Region};
+use crate::program::output::{self, Choice, Report, Table};
+use crate::program::{Exit, Failure, cli, contract};
+
+/// The formats that code hosts show beside the line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Beside {
+    /// SARIF 2.1.0, for code scanning and editors.
+    Sarif,
+    /// Workflow commands that GitHub shows beside the line.
+    Github,
+}
+
+/// The mistakes of contracts.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Checked {
+    /// Which schema this document follows.
+    schema: &'static str,
+    /// The contracts, in the order of the arguments.
+    files: Vec<File>,
+}
+
+/// A contract that was checked.
+#[derive(Debug, Serialize, JsonSchema)]
+struct File {
+    /// The file, or the name of a built-in contract.
+    file: String,
+    /// Whether it has no mistakes.
+    valid: bool,
+    /// What it holds, if it is valid.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    summary: Option<Summary>,
+    /// Mistakes and warnings.
+    mistakes: Vec<Mistake>,
+}
+
+/// What a valid contract holds.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Summary {
+    /// Its name.
+    id: String,
+    /// Its version.
+    version: String,
+    /// How many quantities.
+    quantities: usize,
+    /// How many equations.
+    equations: usize,
+    /// How many classifiers.
+    classifiers: usize,
+    /// How many entries all profile tables have.
+    profiles: usize,
+    /// How many recommendations.
+    recommendations: usize,
+    /// How many obligations.
+    obligations: usize,
+}
+
+/// A mistake at its place.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Mistake {
+    /// error or warning.
+    severity: &'static str,
+    /// The word of the rule that it breaks.
+    rule: &'static str,
+    /// First line, from 1; 0 for the file as a whole.
+    line: usize,
+    /// First column, from 1, in characters.
+    column: usize,
+    /// Last line.
+    end_line: usize,
+    /// One past the last column.
+    end_column: usize,
+    /// What is wrong.
+    message: String,
+    /// What helps to understand it.
+    notes: Vec<String>,
+    #[serde(skip)]
+    rendered: String,
+}
+
+/// Checks the contracts; a file that can't be read counts as a contract with one mistake.
+pub fn run(args: &cli::Check) -> Result<Exit, Failure> {
+    let mut compiler = Compiler::default();
+    let files: Vec<File> = args
+        .contracts
+        .iter()
+        .map(|name| match contract::compiled(name, &mut compiler) {
+            Ok(compiled) => file(name, &compiled),
+            Err(Failure(message)) => {
+                let mistake = Mistake {
+                    severity: "error",
+                    rule: Rule::File.word(),
+                    line: 0,
+                    column: 0,
+                    end_line: 0,
+                    end_column: 0,
+                    rendered: message.clone(),
+                    message,
+                    notes: vec![],
+                };
+                File { file: name.clone(), valid: false, summary: None, mistakes: vec![mistake] }
+            }
+        })
+        .collect();
+    let all_valid = files.iter().all(|file| file.valid);
+    let checked = Checked { schema: "roofline.check/1", files };
+    match args.format {
+        Choice::Shared(format) => output::print(&checked, format)?,
+        Choice::Own(Beside::Github) => {
+            let commands: String = checked.annotations().iter().map(annotation::github).collect();
+            output::write(commands.as_bytes())?;
+        }
+        Choice::Own(Beside::Sarif) => {
+            let log =
+                annotation::sarif(&Rule::ALL.map(|rule| (rule.word(), rule.doc())), &checked.annotations());
+            output::write((serde_json::to_string_pretty(&log)? + "\n").as_bytes())?;
+        }
+    }
+    Ok(if all_valid { Exit::Fine } else { Exit::BadInput })
+}
+
+fn file(name: &str, compiled: &Compiled) -> File {
+    let mistakes = compiled.mistakes.iter().map(|mistake| {
+        let (line, column) = compiled.source.position(mistake.span.start);
+        let (end_line, end_column) = compiled.source.position(mistake.span.end.max(mistake.span.start));
+        let severity = match mistake.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+        };
+        Mistake {
+            severity,
+            rule: mistake.rule.word(),
+            line,
+            column,
+            end_line,
+            end_column,
+            message: mistake.message.clone(),
+            notes: mistake.notes.clone(),
+            rendered: mistake.render(&compiled.source),
+        }
+    });
+    let summary = compiled.contract.as_ref().map(|contract| Summary {
+        id: contract.metadata.id.clone(),
+        version: contract.metadata.version.clone(),
+        quantities: contract.quantities.len(),
+        equations: contract.equations.len(),
+        classifiers: contract.classifiers.len(),
+        profiles: contract.profiles.iter().map(|table| table.entries.len()).sum(),
+        recommendations: contract.recommendations.len(),
+        obligations: contract.obligations.len(),
+    });
+    File { file: name.to_owned(), valid: summary.is_some(), summary, mistakes: mistakes.collect() }
+}
+
+impl Checked {
+    fn annotations(&self) -> Vec<Annotation<'_>> {
+        let pairs =
+            self.files.iter().flat_map(|file| file.mistakes.iter().map(move |mistake| (file, mistake)));
+        pairs
+            .map(|(file, mistake)| {
+                let Mistake { line, column, end_line, end_column, .. } = *mistake;
+                let region = Region { line, column, end_line, end_column };
+                let notes: String = mistake.notes.iter().map(|note| format!("\n{note}")).collect();
+                Annotation {
+                    level: mistake.severity,
+                    rule: mistake.rule,
+                    file: &file.file,
+                    region: (line > 0).then_some(region),
+                    message: mistake.message.clone() + &notes,
+                }
+            })
+            .collect()
+    }
+}
+
+impl Report for Checked {
+    fn text(&self) -> String {
+        let mut out = String::new();
+        for file in &self.files {
+            for mistake in &file.mistakes {
+                out += &format!("{}\n\n", mistake.rendered);
+            }
+            match &file.summary {
+                Some(s) => {
+                    out += &format!(
+                        "{}: valid, {} {}: {} quantities, {} equations, {} classifiers, {} profiles, {} recommendations, {} obligations\n",
+                        file.file,
+                        s.id,
+                        s.version,
+                        s.quantities,
+                        s.equations,
+                        s.classifiers,
+                        s.profiles,
+                        s.recommendations,
+                        s.obligations
+                    );
+                }
+                None => {
+                    let errors = file.mistakes.iter().filter(|mistake| mistake.severity == "error").count();
+                    let plural = if errors == 1 { "" } else { "s" };
+                    out += &format!("{}: not valid, {errors} mistake{plural}\n", file.file);
+                }
+            }
+        }
+        out
+    }
+
+    fn tables(&self) -> Vec<Table> {
+        let rows = self.files.iter().flat_map(|file| {
+            file.mistakes.iter().map(|mistake| {
+                let (line, column) = (mistake.line.to_string(), mistake.column.to_string());
+                vec![file.file.clone(), line, column, mistake.severity.to_owned(), mistake.message.clone()]
+            })
+        });
+        let headings = ["file", "line", "column", "severity", "message"].map(str::to_owned).to_vec();
+        vec![Table { title: "Mistakes".into(), headings, rows: rows.collect() }]
+    }
+}

@@ -1,0 +1,104 @@
+//! `roofline contracts`: the contracts that ship with the program.
+
+use roofline_contracts::{compile, library, suggest};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::program::output::{self, Report, Table};
+use crate::program::{Exit, Failure, cli};
+
+/// The contracts that ship.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Listed {
+    /// Which schema this document follows.
+    schema: &'static str,
+    /// The contracts, by name.
+    contracts: Vec<Entry>,
+}
+
+/// A contract.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Entry {
+    /// Its name.
+    id: String,
+    /// Its version.
+    version: String,
+    /// What it is about.
+    description: String,
+    /// The names of its equations.
+    equations: Vec<String>,
+    /// The names of its tables.
+    profiles: Vec<String>,
+    /// How many obligations.
+    obligations: usize,
+    /// SHA-256 of the file.
+    sha256: String,
+    /// The file itself; only when one contract is shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    yaml: Option<String>,
+}
+
+/// Lists the contracts, or shows the file of one.
+pub fn run(args: &cli::Contracts) -> Result<Exit, Failure> {
+    let mut contracts = Vec::new();
+    for (file, _) in library::BUILT_IN {
+        if args
+            .name
+            .as_ref()
+            .is_some_and(|name| *name != **file && Some(name.as_str()) != file.strip_suffix(".yaml"))
+        {
+            continue;
+        }
+        let Some(source) = library::built_in(file) else { continue };
+        let yaml = args.name.is_some().then(|| source.text.clone());
+        if let Some(contract) = compile(source).contract {
+            contracts.push(Entry {
+                id: contract.metadata.id.clone(),
+                version: contract.metadata.version.clone(),
+                description: contract.metadata.description.clone(),
+                equations: contract.equations.iter().map(|equation| equation.name.clone()).collect(),
+                profiles: contract.profiles.iter().map(|table| table.name.clone()).collect(),
+                obligations: contract.obligations.len(),
+                sha256: contract.source.sha256.clone(),
+                yaml,
+            });
+        }
+    }
+    if let (Some(name), true) = (&args.name, contracts.is_empty()) {
+        let known: Vec<&str> =
+            library::BUILT_IN.iter().filter_map(|(file, _)| file.strip_suffix(".yaml")).collect();
+        let near = suggest::closest(name, known.iter().copied())
+            .map(|near| format!("did you mean `{near}`? "))
+            .unwrap_or_default();
+        return Err(Failure(format!(
+            "{name}: no such built-in contract; {near}there are {}",
+            known.join(", ")
+        )));
+    }
+    output::print(&Listed { schema: "roofline.contracts/1", contracts }, args.format)?;
+    Ok(Exit::Fine)
+}
+
+impl Report for Listed {
+    fn text(&self) -> String {
+        match self.contracts.as_slice() {
+            [Entry { yaml: Some(yaml), .. }] => yaml.clone(),
+            _ => self.tables().iter().map(Table::text).collect(),
+        }
+    }
+
+    fn tables(&self) -> Vec<Table> {
+        let rows = self.contracts.iter().map(|entry| {
+            vec![
+                entry.id.clone(),
+                entry.version.clone(),
+                entry.equations.len().to_string(),
+                entry.obligations.to_string(),
+                entry.description.clone(),
+            ]
+        });
+        let headings =
+            ["id", "version", "equations", "obligations", "description"].map(str::to_owned).to_vec();
+        vec![Table { title: String::new(), headings, rows: rows.collect() }]
+    }
+}

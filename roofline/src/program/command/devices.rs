@@ -1,0 +1,129 @@
+//! `roofline devices`: the devices that predictions know, their figures and where these come from.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::contracts::hardware::devices::{ALL, Devices, by_name};
+use crate::number::{figure, maybe};
+use crate::predict::Precision;
+use crate::program::device::unknown;
+use crate::program::name::normal;
+use crate::program::output::{self, Report, Table};
+use crate::program::{Exit, Failure, cli};
+
+/// Known devices.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Listed {
+    /// Which schema this document follows.
+    schema: &'static str,
+    /// The devices.
+    devices: Vec<Listing>,
+    #[serde(skip)]
+    full: bool,
+}
+
+/// A device.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Listing {
+    /// Its name.
+    name: &'static str,
+    /// What it is.
+    description: &'static str,
+    /// Who makes it.
+    vendor: &'static str,
+    /// Its kind, such as gpu.
+    kind: &'static str,
+    /// Its architecture.
+    architecture: &'static str,
+    /// Precision and dense peak in GFLOP/s, for each precision that it has.
+    peaks_gflop_s: Vec<(&'static str, f64)>,
+    /// Memory bandwidth in GB/s.
+    bandwidth_gb_s: f64,
+    /// Memory in GB; null if not known.
+    capacity_gb: Option<f64>,
+    /// Power in W; null if not published.
+    tdp_w: Option<f64>,
+    /// Where the figures come from.
+    source: &'static str,
+    /// When they were read.
+    as_of: &'static str,
+}
+
+/// Lists the devices whose name, vendor, kind or architecture contains the text; shows everything about a single one.
+pub fn run(args: &cli::Devices) -> Result<Exit, Failure> {
+    let wanted = args.filter.as_deref().map(normal).unwrap_or_default();
+    let mut found: Vec<&Devices> = ALL
+        .iter()
+        .filter(|device| {
+            [device.name, device.vendor, device.kind, device.architecture]
+                .iter()
+                .any(|text| text.contains(&wanted))
+        })
+        .collect();
+    if let Some(device) = by_name(&wanted) {
+        found = vec![device];
+    }
+    if found.is_empty() {
+        return Err(unknown(args.filter.as_deref().unwrap_or_default()));
+    }
+    let full = found.len() == 1;
+    let devices = found.into_iter().map(listing).collect();
+    output::print(&Listed { schema: "roofline.devices/1", devices, full }, args.format)?;
+    Ok(Exit::Fine)
+}
+
+fn listing(device: &Devices) -> Listing {
+    let peaks =
+        Precision::of(device).filter_map(|precision| Some((precision.name(), precision.peak(device)?)));
+    Listing {
+        name: device.name,
+        description: device.doc,
+        vendor: device.vendor,
+        kind: device.kind,
+        architecture: device.architecture,
+        peaks_gflop_s: peaks.collect(),
+        bandwidth_gb_s: device.bandwidth,
+        capacity_gb: device.capacity,
+        tdp_w: device.tdp,
+        source: device.source,
+        as_of: device.as_of,
+    }
+}
+
+impl Listing {
+    fn peak(&self, precision: Precision) -> Option<f64> {
+        self.peaks_gflop_s.iter().find(|(name, _)| *name == precision.name()).map(|(_, peak)| *peak)
+    }
+}
+
+impl Report for Listed {
+    fn text(&self) -> String {
+        let tables: String = self.tables().iter().map(Table::text).collect();
+        match self.devices.as_slice() {
+            [device] if self.full => {
+                let about = format!("{} ({}, {})", device.description, device.vendor, device.architecture);
+                format!("{about}\n{tables}source: {}, as of {}\n", device.source, device.as_of)
+            }
+            _ => tables,
+        }
+    }
+
+    fn tables(&self) -> Vec<Table> {
+        let precisions = Precision::ALL;
+        let headings = ["device", "kind"]
+            .into_iter()
+            .chain(precisions.iter().map(|precision| precision.name()))
+            .chain(["gb_s", "gb", "w"]);
+        let row = |device: &Listing| {
+            let mut row = vec![device.name.to_owned(), device.kind.to_owned()];
+            row.extend(precisions.iter().map(|precision| maybe(device.peak(*precision))));
+            row.extend([figure(device.bandwidth_gb_s), maybe(device.capacity_gb), maybe(device.tdp_w)]);
+            row
+        };
+        vec![Table {
+            title: "Dense peaks in Gflop/s, bandwidth in GB/s, memory in GB, power in W".into(),
+            headings: headings.map(str::to_owned).collect(),
+            rows: self.devices.iter().map(row).collect(),
+        }]
+    }
+}

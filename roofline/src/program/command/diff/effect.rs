@@ -1,0 +1,464 @@
+//! What a change does to predictions: every known model on every known device, by the formulas and tables of the old
+//! and of the new version, interpreted.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use roofline_contracts::check_from;
+use roofline_contracts::contract::{Contract, Entry, Value};
+use roofline_contracts::eval::Evaluator;
+use roofline_contracts::library::{self, Found};
+use roofline_contracts::source::ReadError;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::contracts::transformer::Inputs;
+use crate::model::Hyper;
+use crate::predict::{LayerFormulas, inputs_by};
+use crate::program::command::predict::lengths;
+
+/// Formats of the weights for which predictions are made, beside those that changed.
+const FORMATS: [&str; 3] = ["f16", "q8_0", "q4_k"];
+
+/// A contract that predictions can be made with, and what people look at in its results.
+struct Family {
+    numbers: &'static [&'static str],
+    classes: &'static [&'static str],
+}
+
+const TRANSFORMER: Family = Family {
+    numbers: &["decode_tokens_per_s", "time_to_first_token"],
+    classes: &["decode_bound", "prefill_bound"],
+};
+const FAMILIES: [Family; 3] = [
+    TRANSFORMER,
+    Family { numbers: &["throughput_ceiling"], classes: &["bottleneck"] },
+    Family { numbers: &["throughput", "latency"], classes: &["bottleneck"] },
+];
+
+/// One version of a contract, and where those beside it are found.
+pub struct Side<'a> {
+    /// The contract that changed.
+    pub contract: &'a Contract,
+    /// The others of that version.
+    pub find: &'a dyn Fn(&str) -> Result<Found, ReadError>,
+}
+
+/// What a change does to predictions.
+#[derive(Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Effect {
+    /// The contract that the figures come from.
+    pub contract: String,
+    /// Models, devices and formats, each with each.
+    pub predictions: usize,
+    /// Those with another result.
+    pub changed: usize,
+    /// Those held back by something else.
+    pub bounds_changed: usize,
+    /// The equations that people look at.
+    pub figures: &'static [&'static str],
+    /// The classifiers that say what holds it back.
+    pub bounds: &'static [&'static str],
+    /// How each figure moves, over the predictions that changed.
+    pub summary: Vec<Movement>,
+    /// The predictions that changed, the largest change first.
+    pub rows: Vec<Row>,
+}
+
+/// How one figure moves.
+#[derive(Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Movement {
+    /// The equation.
+    pub name: String,
+    /// Its unit.
+    pub unit: String,
+    /// The smallest `after / before - 1`.
+    pub lowest: f64,
+    /// The median.
+    pub median: f64,
+    /// The largest.
+    pub highest: f64,
+}
+
+/// One model on one device.
+#[derive(Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Row {
+    /// The model.
+    pub model: String,
+    /// The device.
+    pub device: String,
+    /// The format of its weights.
+    pub format: String,
+    /// Before; none if the model or the device was not there.
+    pub before: Option<Outcome>,
+    /// After.
+    pub after: Option<Outcome>,
+}
+
+/// A prediction, or why there is none.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub struct Outcome {
+    /// The figures by the equations' names.
+    pub numbers: BTreeMap<&'static str, f64>,
+    /// What holds it back, by the classifiers' names.
+    pub bounds: BTreeMap<&'static str, String>,
+    /// Why there is no result.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
+}
+
+impl Row {
+    /// `after / before - 1` of a figure.
+    pub fn change(&self, name: &str) -> Option<f64> {
+        let number = |outcome: &Option<Outcome>| outcome.as_ref()?.numbers.get(name).copied();
+        let (before, after) = number(&self.before).zip(number(&self.after))?;
+        Some(if before == after { 0.0 } else { after / before - 1.0 })
+    }
+
+    /// How far it moved; what appears, vanishes or is refused moved the most.
+    fn size(&self) -> f64 {
+        let names = |outcome: &Option<Outcome>| -> Vec<&str> {
+            outcome.iter().flat_map(|outcome| outcome.numbers.keys().copied()).collect()
+        };
+        let (before, after) = (names(&self.before), names(&self.after));
+        if before != after {
+            return f64::INFINITY;
+        }
+        let moved = |name: &str| self.change(name).map_or(0.0, |change| (1.0 + change).ln().abs());
+        // What differs by roundings only keeps its order.
+        (before.into_iter().map(moved).fold(0.0, f64::max) * 1e9).round()
+    }
+
+    /// Whether something else holds it back now.
+    fn rebound(&self) -> bool {
+        matches!((&self.before, &self.after), (Some(before), Some(after)) if before.bounds != after.bounds)
+    }
+}
+
+/// The effect of a change, or why there is none to compute.
+pub fn effect(old: &Side<'_>, new: &Side<'_>) -> Result<Effect, String> {
+    let own = |side: &Side<'_>, name: &str| {
+        side.contract.profiles.iter().any(|table| table.name == name && table.origin.is_none())
+    };
+    let either = |test: &dyn Fn(&Side<'_>) -> bool| test(old) || test(new);
+    let of_family = |family: &Family| {
+        either(&|side| {
+            let equation =
+                |name: &&str| side.contract.equation(name).is_some_and(|equation| equation.origin.is_none());
+            let class =
+                |name: &&str| side.contract.classifiers.iter().any(|classifier| classifier.name == **name);
+            family.numbers.iter().all(equation) && family.classes.iter().all(class)
+        })
+    };
+    let own_family = FAMILIES.iter().find(|family| of_family(family));
+    let feeds = |table: &str| either(&|side| own(side, table));
+    let slots = Slots {
+        formulas: own_family.is_some(),
+        devices: feeds("devices"),
+        models: feeds("models"),
+        formats: feeds("formats"),
+    };
+    if !(slots.formulas || slots.devices || slots.models || slots.formats) {
+        return Err("no prediction reads this contract".into());
+    }
+    let family = own_family.unwrap_or(&TRANSFORMER);
+    let (old, new) = (World::build(old, &slots)?, World::build(new, &slots)?);
+    Ok(compare(family, &old, &new))
+}
+
+/// What of the predictions the contract itself provides; the rest comes from those beside it.
+struct Slots {
+    formulas: bool,
+    devices: bool,
+    models: bool,
+    formats: bool,
+}
+
+/// Everything that a prediction needs, of one version.
+struct World {
+    formulas: Contract,
+    devices: Vec<(String, Named)>,
+    models: Vec<(String, Named)>,
+    formats: Vec<(String, Named)>,
+}
+
+type Named = BTreeMap<String, f64>;
+
+impl World {
+    fn build(side: &Side<'_>, slots: &Slots) -> Result<World, String> {
+        // Whoever asks for the contract that changed gets this version of it.
+        let file = format!("{}.yaml", side.contract.metadata.id);
+        let find = |name: &str| {
+            if name == file {
+                Ok(Found { source: side.contract.source.clone(), path: None })
+            } else {
+                (side.find)(name)
+            }
+        };
+        let open = |own: bool, name: &str| -> Result<Contract, String> {
+            if own {
+                return Ok(side.contract.clone());
+            }
+            let found =
+                find(name).or_else(|_| library::find(name, None)).map_err(|error| error.to_string())?;
+            check_from(found.source, &find)
+                .contract
+                .ok_or_else(|| format!("{name} is not valid beside this version"))
+        };
+        let formulas = open(slots.formulas, "transformer-v1.yaml")?;
+        // The dimensions of a model go through the formulas of a layer, wherever the rest comes from.
+        let shipped;
+        let layers = if formulas.equation("layer_width").is_some() {
+            Layers::of(&formulas)
+        } else {
+            shipped = open(false, "transformer-v1.yaml")?;
+            Layers::of(&shipped)
+        };
+        let devices = numbers(&open(slots.devices, "hardware-v1.yaml")?, "devices");
+        let models = models(&open(slots.models, "models-v1.yaml")?, &layers);
+        let formats = formats(&open(slots.formats, "quantization-v1.yaml")?);
+        Ok(World { formulas, devices, models, formats })
+    }
+}
+
+/// The figures of an entry, by field.
+fn figures(fields: &[roofline_contracts::contract::Field], entry: &Entry) -> Named {
+    let figure = |(field, value): (&roofline_contracts::contract::Field, &Value)| match value {
+        Value::Number(value) => Some((field.name.clone(), *value)),
+        _ => None,
+    };
+    fields.iter().zip(&entry.values).filter_map(figure).collect()
+}
+
+fn numbers(contract: &Contract, table: &str) -> Vec<(String, Named)> {
+    let Some(table) = contract.table(table) else { return Vec::new() };
+    table.entries.iter().map(|entry| (entry.name.clone(), figures(&table.fields, entry))).collect()
+}
+
+/// The contract's inputs for each model; one that the formulas do not describe is left out.
+fn models(contract: &Contract, layers: &Layers<'_>) -> Vec<(String, Named)> {
+    let Some(table) = contract.table("models") else { return Vec::new() };
+    let text = |entry: &Entry, name: &str| {
+        let at = table.fields.iter().position(|field| field.name == name)?;
+        match entry.values.get(at) {
+            Some(Value::Text(text)) => Some(text.clone()),
+            _ => None,
+        }
+    };
+    let model = |entry: &Entry| {
+        let fields = figures(&table.fields, entry);
+        let tied = text(entry, "embeddings").as_deref() == Some("tied");
+        let numbers = fields.iter().map(|(name, value)| (name.as_str(), *value));
+        let hyper = Hyper::of_fields(&text(entry, "model_type")?, tied, numbers).ok()?;
+        let inputs = inputs_by(&hyper, layers).ok()?;
+        let longest = hyper.context_length.map(|tokens| tokens as f64);
+        let (context, prompt) = lengths(None, None, longest, &mut Vec::new());
+        let inputs = Inputs { context, prompt, ..inputs };
+        let outputs = inputs.evaluate().ok()?;
+        let mut named: Named = Inputs::NAMES
+            .iter()
+            .zip(inputs.to_array())
+            .map(|(name, value)| ((*name).to_owned(), value))
+            .collect();
+        named.insert("total_params".into(), outputs.total_params);
+        named.insert("sample_flops".into(), outputs.decode_flops);
+        Some((entry.name.clone(), named))
+    };
+    table.entries.iter().filter_map(model).collect()
+}
+
+/// Bits and bytes of one weight in each format, by the contract's formulas.
+fn formats(contract: &Contract) -> Vec<(String, Named)> {
+    let format = |(name, mut figures): (String, Named)| {
+        figures.insert("row_weights".into(), 1.0);
+        let compute = |equation: &str| Formula::of(contract, equation)?.at(&figures).ok();
+        let bits = compute("bits_per_weight")?;
+        let size = compute("row_bytes")?;
+        Some((name, BTreeMap::from([("bits_per_weight".into(), bits), ("param_size".into(), size)])))
+    };
+    numbers(contract, "formats").into_iter().filter_map(format).collect()
+}
+
+/// One equation of a contract, interpreted.
+struct Formula<'a> {
+    contract: &'a Contract,
+    id: roofline_contracts::graph::Id,
+    evaluator: RefCell<Evaluator<'a>>,
+}
+
+impl<'a> Formula<'a> {
+    fn of(contract: &'a Contract, name: &str) -> Option<Formula<'a>> {
+        let id = contract.equation(name)?.expression.id;
+        Some(Formula { contract, id, evaluator: RefCell::new(Evaluator::new(&contract.graph, &[id])) })
+    }
+
+    /// What it does not need may be missing.
+    fn at(&self, values: &Named) -> Result<f64, String> {
+        let value = |quantity: &roofline_contracts::contract::Quantity| {
+            values.get(&quantity.name).copied().or(quantity.default).unwrap_or(quantity.domain.low)
+        };
+        let point: Vec<f64> = self.contract.quantities.iter().map(value).collect();
+        Ok(self.evaluator.borrow_mut().run(&point).value(self.id).number())
+    }
+}
+
+/// The formulas of a layer's attention, by the contract of one version; those it lacks give NaN, which no domain takes.
+struct Layers<'a>([Option<Formula<'a>>; 4]);
+
+impl<'a> Layers<'a> {
+    fn of(contract: &'a Contract) -> Layers<'a> {
+        Layers(
+            ["layer_width", "latent_width", "layer_mixing", "latent_mixing"]
+                .map(|name| Formula::of(contract, name)),
+        )
+    }
+
+    fn compute(&self, which: usize, values: &[(&str, f64)]) -> f64 {
+        let values = values.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
+        let formula = self.0.get(which).and_then(Option::as_ref);
+        formula.and_then(|formula| formula.at(&values).ok()).unwrap_or(f64::NAN)
+    }
+}
+
+impl LayerFormulas for Layers<'_> {
+    fn layer_width(&self, kv_heads: f64, key_length: f64, value_length: f64) -> f64 {
+        self.compute(0, &[("kv_heads", kv_heads), ("key_length", key_length), ("value_length", value_length)])
+    }
+
+    fn latent_width(&self, latent_rank: f64, rope_length: f64) -> f64 {
+        self.compute(1, &[("latent_rank", latent_rank), ("rope_length", rope_length)])
+    }
+
+    fn layer_mixing(&self, heads: f64, key_length: f64, value_length: f64) -> f64 {
+        self.compute(2, &[("heads", heads), ("key_length", key_length), ("value_length", value_length)])
+    }
+
+    fn latent_mixing(&self, heads: f64, latent_rank: f64, rope_length: f64) -> f64 {
+        self.compute(3, &[("heads", heads), ("latent_rank", latent_rank), ("rope_length", rope_length)])
+    }
+}
+
+/// Predicts with the formulas of one version.
+struct Predictor<'a> {
+    contract: &'a Contract,
+    family: &'a Family,
+    evaluator: Evaluator<'a>,
+}
+
+impl<'a> Predictor<'a> {
+    fn new(contract: &'a Contract, family: &'a Family) -> Predictor<'a> {
+        let numbers = family.numbers.iter().filter_map(|name| Some(contract.equation(name)?.expression.id));
+        let classes = (contract
+            .classifiers
+            .iter()
+            .filter(|classifier| family.classes.contains(&classifier.name.as_str())))
+        .flat_map(|classifier| classifier.cases.iter().map(|case| case.chosen));
+        let roots: Vec<_> = numbers.chain(classes).collect();
+        Predictor { contract, family, evaluator: Evaluator::new(&contract.graph, &roots) }
+    }
+
+    fn outcome(&mut self, of: [&Named; 3]) -> Outcome {
+        let mut outcome = Outcome { numbers: BTreeMap::new(), bounds: BTreeMap::new(), refused: None };
+        let mut point = Vec::with_capacity(self.contract.quantities.len());
+        for quantity in &self.contract.quantities {
+            let given = of.iter().find_map(|named| named.get(&quantity.name).copied());
+            match given.or(quantity.default) {
+                Some(value) if quantity.domain.contains(value) => point.push(value),
+                Some(value) => {
+                    outcome.refused = Some(format!(
+                        "{} = {value} is outside its domain {}",
+                        quantity.name, quantity.domain
+                    ));
+                    return outcome;
+                }
+                None => {
+                    outcome.refused = Some(format!("nothing gives `{}` a value", quantity.name));
+                    return outcome;
+                }
+            }
+        }
+        self.evaluator.run(&point);
+        for name in self.family.numbers {
+            if let Some(equation) = self.contract.equation(name) {
+                outcome.numbers.insert(name, self.evaluator.value(equation.expression.id).number());
+            }
+        }
+        for name in self.family.classes {
+            let classifier = self.contract.classifiers.iter().find(|classifier| classifier.name == *name);
+            let chosen = classifier.and_then(|classifier| {
+                classifier.cases.iter().find(|case| self.evaluator.value(case.chosen).truth())
+            });
+            if let Some(case) = chosen {
+                outcome.bounds.insert(name, case.variant.clone());
+            }
+        }
+        outcome
+    }
+}
+
+/// All names of both versions, in the order of the new one.
+fn union<'a>(old: &'a [(String, Named)], new: &'a [(String, Named)]) -> Vec<&'a str> {
+    let known = |name: &str| new.iter().any(|(known, _)| known == name);
+    let gone = old.iter().map(|(name, _)| name.as_str()).filter(|name| !known(name));
+    new.iter().map(|(name, _)| name.as_str()).chain(gone).collect()
+}
+
+fn compare(family: &Family, old: &World, new: &World) -> Effect {
+    let find = |list: &'_ [(String, Named)], name: &str| list.iter().position(|(known, _)| known == name);
+    let formats: Vec<&str> = (union(&old.formats, &new.formats).into_iter())
+        .filter(|name| {
+            let bits = |world: &World| find(&world.formats, name).map(|at| world.formats[at].1.clone());
+            FORMATS.contains(name) || bits(old) != bits(new)
+        })
+        .collect();
+    let mut before = Predictor::new(&old.formulas, family);
+    let mut after = Predictor::new(&new.formulas, family);
+    let outcome = |world: &World, predictor: &mut Predictor<'_>, model: &str, device: &str, format: &str| {
+        let model = &world.models[find(&world.models, model)?].1;
+        let device = &world.devices[find(&world.devices, device)?].1;
+        let format = &world.formats[find(&world.formats, format)?].1;
+        Some(predictor.outcome([device, format, model]))
+    };
+    let mut rows: Vec<Row> = Vec::new();
+    let mut predictions = 0;
+    for model in union(&old.models, &new.models) {
+        for device in union(&old.devices, &new.devices) {
+            for format in &formats {
+                let row = Row {
+                    model: model.to_owned(),
+                    device: device.to_owned(),
+                    format: (*format).to_owned(),
+                    before: outcome(old, &mut before, model, device, format),
+                    after: outcome(new, &mut after, model, device, format),
+                };
+                predictions += 1;
+                if row.before != row.after {
+                    rows.push(row);
+                }
+            }
+        }
+    }
+    rows.sort_by(|a, b| b.size().total_cmp(&a.size()));
+    let movement = |name: &&'static str| {
+        let mut changes: Vec<f64> = rows.iter().filter_map(|row| row.change(name)).collect();
+        changes.sort_by(f64::total_cmp);
+        let equation = new.formulas.equation(name).or_else(|| old.formulas.equation(name));
+        Some(Movement {
+            name: (*name).to_owned(),
+            unit: equation.map(|equation| equation.unit_text.clone()).unwrap_or_default(),
+            lowest: *changes.first()?,
+            median: changes[changes.len() / 2],
+            highest: *changes.last()?,
+        })
+    };
+    Effect {
+        contract: format!("{} {}", new.formulas.metadata.id, new.formulas.metadata.version),
+        predictions,
+        changed: rows.len(),
+        figures: family.numbers,
+        bounds: family.classes,
+        bounds_changed: rows.iter().filter(|row| row.rebound()).count(),
+        summary: family.numbers.iter().filter_map(movement).collect(),
+        rows,
+    }
+}

@@ -1,0 +1,573 @@
+//! `roofline diff`: what a change of a contract means, the version it demands, and what it does to predictions.
+
+mod compare;
+mod effect;
+mod git;
+mod values;
+
+use roofline_contracts::contract::Contract;
+use roofline_contracts::library::{self, Found};
+use roofline_contracts::prove::{self, Proof};
+use roofline_contracts::report::Severity;
+use roofline_contracts::source::{ReadError, Source};
+use roofline_contracts::version::{Step, Version};
+use roofline_contracts::{Compiled, check_from};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::number::figure;
+use crate::program::command::doc::plain;
+use crate::program::output::{self, Report, Table};
+use crate::program::{Exit, Failure, cli, contract};
+use compare::{Change, Detail, Proven, compare};
+use effect::{Effect, Outcome, Row, Side, effect};
+use git::Repository;
+use values::Example;
+
+/// What a change of contracts means.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Diffed {
+    /// Which schema this document follows.
+    schema: &'static str,
+    /// The revision that was compared with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    revision: Option<String>,
+    /// Whether every version was raised enough and every contract still holds.
+    fine: bool,
+    /// The contracts that were compared.
+    contracts: Vec<ContractDiff>,
+    /// YAML files that changed and are no contracts.
+    passed_over: Vec<String>,
+    #[serde(skip)]
+    top: usize,
+}
+
+/// A contract before and after.
+#[derive(Debug, Serialize, JsonSchema)]
+struct ContractDiff {
+    /// The file.
+    file: String,
+    /// The name of the contract.
+    id: String,
+    /// `changed`, `unchanged`, `added`, `removed` or `invalid`.
+    status: &'static str,
+    /// The old version; null if there was none.
+    before: Option<Stated>,
+    /// The new version; null if there is none.
+    after: Option<Stated>,
+    /// What changed.
+    changes: Vec<Change>,
+    /// The version that the changes ask for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    demand: Option<Demand>,
+    /// What is wrong with the new version.
+    problems: Vec<String>,
+    /// What the change does to predictions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    effect: Option<Effect>,
+    /// Why there is no effect.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    no_effect: Option<String>,
+}
+
+/// What a version says of itself.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Stated {
+    /// The version.
+    version: String,
+    /// SHA-256 of the file.
+    sha256: String,
+}
+
+/// The version that the changes ask for, and the one the contract states.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Demand {
+    /// major, minor or patch; null if nothing changed.
+    step: Option<&'static str>,
+    /// The least version that is enough.
+    least: String,
+    /// The version that the contract states.
+    stated: String,
+    /// Whether that is enough.
+    enough: bool,
+}
+
+impl Demand {
+    fn of(old: &Contract, new: &Contract, changes: &[Change]) -> Demand {
+        let version = |contract: &Contract| Version::parse(&contract.metadata.version).unwrap_or_default();
+        let step = changes.iter().map(|change| change.step).max();
+        let least = step.map_or(version(old), |step| version(old).raised(step));
+        let enough = version(new) >= least;
+        Demand {
+            step: step.map(Step::word),
+            least: least.to_string(),
+            stated: version(new).to_string(),
+            enough,
+        }
+    }
+}
+
+/// Compares, and ends with 1 when a version was not raised enough or a contract does not hold any more.
+pub fn run(args: &cli::Diff) -> Result<Exit, Failure> {
+    let (contracts, passed_over) = match (&args.git, &args.contracts[..]) {
+        (Some(revision), paths) => revisions(revision, paths)?,
+        (None, [old, new]) => (vec![files(old, new)?], Vec::new()),
+        (None, _) => {
+            return Err(Failure("name two contracts, OLD and NEW, or say --git REVISION".into()));
+        }
+    };
+    let fine = contracts.iter().all(ContractDiff::fine);
+    let revision = args.git.clone();
+    let report = Diffed { schema: "roofline.diff/1", revision, fine, contracts, passed_over, top: args.top };
+    output::print(&report, args.format)?;
+    Ok(if fine { Exit::Fine } else { Exit::Failed })
+}
+
+fn files(old: &str, new: &str) -> Result<ContractDiff, Failure> {
+    let (before, old_directory) = contract::checked(old)?;
+    let (after, new_directory) = contract::checked(new)?;
+    let beside_old = |name: &str| library::find(name, old_directory.as_deref());
+    let beside_new = |name: &str| library::find(name, new_directory.as_deref());
+    let (old, after) =
+        (Side { contract: &before, find: &beside_old }, Side { contract: &after, find: &beside_new });
+    Ok(ContractDiff::of(new, &old, &after))
+}
+
+/// Every contract that differs from the revision, and the YAML files that are none.
+fn revisions(revision: &str, paths: &[String]) -> Result<(Vec<ContractDiff>, Vec<String>), Failure> {
+    let repository = Repository::open(revision)?;
+    let mut found: Vec<ContractDiff> = Vec::new();
+    let mut passed_over = Vec::new();
+    for file in repository.changed(paths)? {
+        let beside_old = |name: &str| repository.find_before(&file, name);
+        let beside_new = |name: &str| repository.find_after(&file, name);
+        let old = checked(repository.before(&file), &beside_old);
+        let new = checked(repository.after(&file), &beside_new);
+        let diff = match (old, new) {
+            (Ok(Some(old)), Ok(Some(new))) => {
+                let (old, new) =
+                    (Side { contract: &old, find: &beside_old }, Side { contract: &new, find: &beside_new });
+                ContractDiff::of(&file, &old, &new)
+            }
+            (Ok(Some(old)), Ok(None)) => ContractDiff::alone(&file, &old, "removed"),
+            (Ok(Some(old)), Err(mistakes)) => {
+                ContractDiff { problems: mistakes, ..ContractDiff::alone(&file, &old, "invalid") }
+            }
+            (Ok(None) | Err(_), Ok(Some(new))) => ContractDiff::alone(&file, &new, "added"),
+            (Ok(None) | Err(_), Ok(None) | Err(_)) => {
+                passed_over.push(file);
+                continue;
+            }
+        };
+        found.push(diff);
+    }
+    for at in 1..found.len() {
+        let (earlier, later) = found.split_at_mut(at);
+        let Some(diff) = later.first_mut() else { break };
+        if let Some(same) = earlier.iter().find(|known| known.effect.is_some() && known.effect == diff.effect)
+        {
+            diff.no_effect = Some(format!("together with {}, see there", same.id));
+            diff.effect = None;
+        }
+    }
+    Ok((found, passed_over))
+}
+
+/// The contract of a file that may be missing, or its mistakes.
+fn checked(
+    source: Result<Option<Source>, Failure>,
+    find: &dyn Fn(&str) -> Result<Found, ReadError>,
+) -> Result<Option<Contract>, Vec<String>> {
+    let Some(source) = source.map_err(|Failure(message)| vec![message])? else { return Ok(None) };
+    let compiled: Compiled = check_from(source, find);
+    let errors = compiled.rendered(Severity::Error).collect();
+    compiled.contract.map(Some).ok_or(errors)
+}
+
+impl ContractDiff {
+    fn of(file: &str, old: &Side<'_>, new: &Side<'_>) -> ContractDiff {
+        let (before, after) = (old.contract, new.contract);
+        let proofs: [Vec<Proof>; 2] = [prove::prove(before), prove::prove(after)];
+        let [old_proofs, new_proofs] = &proofs;
+        let changes = compare(
+            Proven { contract: before, proofs: old_proofs },
+            Proven { contract: after, proofs: new_proofs },
+        );
+        let broken = (new_proofs.iter().filter(|proof| !proof.verdict.acceptable()))
+            .map(|proof| format!("obligation {} is {}", proof.id, proof.verdict));
+        let problems = broken.collect();
+        let (effect, no_effect) = if changes.is_empty() {
+            (None, Some("nothing has changed".into()))
+        } else {
+            match effect(old, new) {
+                Ok(effect) => (Some(effect), None),
+                Err(reason) => (None, Some(reason)),
+            }
+        };
+        ContractDiff {
+            file: file.to_owned(),
+            id: after.metadata.id.clone(),
+            status: if changes.is_empty() { "unchanged" } else { "changed" },
+            before: Some(Stated::of(before)),
+            after: Some(Stated::of(after)),
+            demand: Some(Demand::of(before, after, &changes)),
+            changes,
+            problems,
+            effect,
+            no_effect,
+        }
+    }
+
+    /// A contract that has no partner.
+    fn alone(file: &str, contract: &Contract, status: &'static str) -> ContractDiff {
+        let stated = Some(Stated::of(contract));
+        let (before, after) = if status == "added" { (None, stated) } else { (stated, None) };
+        ContractDiff {
+            file: file.to_owned(),
+            id: contract.metadata.id.clone(),
+            status,
+            before,
+            after,
+            changes: Vec::new(),
+            demand: None,
+            problems: Vec::new(),
+            effect: None,
+            no_effect: None,
+        }
+    }
+
+    fn fine(&self) -> bool {
+        self.status != "invalid"
+            && self.problems.is_empty()
+            && self.demand.as_ref().is_none_or(|demand| demand.enough)
+    }
+
+    fn versions(&self) -> String {
+        match (&self.before, &self.after) {
+            (Some(before), Some(after)) => format!("{} -> {}", before.version, after.version),
+            (Some(only), None) | (None, Some(only)) => only.version.clone(),
+            (None, None) => String::new(),
+        }
+    }
+
+    /// One line: what the changes ask of the version.
+    fn verdict(&self) -> String {
+        match (&self.demand, self.status) {
+            (_, "added") => "new".into(),
+            (_, "removed") => "removed".into(),
+            (_, "invalid") => "not a valid contract any more".into(),
+            (None, _) => String::new(),
+            (Some(demand), _) => match (demand.step, demand.enough) {
+                (None, true) => "nothing has changed that a contract says".into(),
+                (None, false) => {
+                    format!("nothing has changed, but the version went down from {}", demand.least)
+                }
+                (Some(step), true) => {
+                    format!("{step}: {} or later, and it is {}", demand.least, demand.stated)
+                }
+                (Some(step), false) => {
+                    format!("{step}: it must be {} or later, and is {}", demand.least, demand.stated)
+                }
+            },
+        }
+    }
+
+    fn counts(&self) -> String {
+        let count = |step: Step| self.changes.iter().filter(|change| change.step == step).count();
+        let steps = [Step::Major, Step::Minor, Step::Patch];
+        let counts = steps
+            .iter()
+            .filter(|step| count(**step) > 0)
+            .map(|step| format!("{} {}", count(*step), step.word()));
+        counts.collect::<Vec<_>>().join(", ")
+    }
+}
+
+impl Stated {
+    fn of(contract: &Contract) -> Stated {
+        Stated { version: contract.metadata.version.clone(), sha256: contract.source.sha256.clone() }
+    }
+}
+
+fn percent(change: f64) -> String {
+    match 100.0 * change {
+        percent if !percent.is_finite() => "-".into(),
+        0.0 => "0 %".into(),
+        percent if percent.abs() >= 0.95 => format!("{percent:+.1} %"),
+        percent if percent.abs() >= 0.0095 => format!("{percent:+.2} %"),
+        percent => format!("{percent:+.0e} %"),
+    }
+}
+
+impl Example {
+    fn text(&self) -> String {
+        let at: Vec<String> = self.at.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+        let at = if at.is_empty() { String::new() } else { format!(" at {}", at.join(", ")) };
+        format!("{} instead of {}{at}", self.after, self.before)
+    }
+}
+
+impl Change {
+    fn text(&self) -> String {
+        let mut out = format!("{:<5}  {} {} {}\n", self.step.word(), self.section, self.name, self.kind);
+        for detail in &self.details {
+            out += &detail.text();
+        }
+        out
+    }
+}
+
+impl Detail {
+    fn text(&self) -> String {
+        let what = if self.what.is_empty() { String::new() } else { format!("{}: ", self.what) };
+        let note = if self.note.is_empty() { String::new() } else { format!(" ({})", self.note) };
+        let long = self.before.len() + self.after.len() > 72;
+        let values = match (self.before.as_str(), self.after.as_str()) {
+            (before, after) if before == after => format!("the same, but {}", self.note),
+            ("", after) if self.what.is_empty() || !note.is_empty() => format!("{after}{note}"),
+            ("", after) => format!("{after} (new)"),
+            (before, "") => format!("{before}{}", if note.is_empty() { " (gone)".to_owned() } else { note }),
+            (before, after) if long => {
+                format!("{before}\n           -> {after}\n           {}", note.trim_start())
+            }
+            (before, after) => format!("{before} -> {after}{note}"),
+        };
+        let mut out = format!("       {what}{}\n", values.trim_end());
+        for example in &self.points {
+            out += &format!("           {}\n", example.text());
+        }
+        out
+    }
+}
+
+impl Effect {
+    fn sentence(&self) -> String {
+        let mut out =
+            format!("{} of {} predictions by {} change", self.changed, self.predictions, self.contract);
+        let count = |test: &dyn Fn(&Row) -> bool| self.rows.iter().filter(|row| test(row)).count();
+        let refused =
+            |outcome: &Option<Outcome>| outcome.as_ref().is_some_and(|outcome| outcome.refused.is_some());
+        for (count, what) in [
+            (count(&|row| row.before.is_none()), "are new"),
+            (count(&|row| row.after.is_none()), "are gone"),
+            (count(&|row| refused(&row.after) && !refused(&row.before)), "are refused now"),
+            (self.bounds_changed, "get another bound"),
+        ] {
+            if count > 0 {
+                out += &format!(", {count} {what}");
+            }
+        }
+        out
+    }
+
+    fn movements(&self) -> Table {
+        let headings = ["figure", "unit", "lowest", "median", "highest"];
+        let rows = self.summary.iter().map(|movement| {
+            let figures = [movement.lowest, movement.median, movement.highest].map(percent);
+            [movement.name.clone(), movement.unit.clone()].into_iter().chain(figures).collect()
+        });
+        Table { title: String::new(), headings: headings.map(str::to_owned).to_vec(), rows: rows.collect() }
+    }
+
+    fn largest(&self, top: usize) -> Table {
+        let mut headings: Vec<String> = ["model", "device", "weights"].map(str::to_owned).to_vec();
+        headings.extend(self.figures.iter().map(|name| (*name).to_owned()));
+        headings.extend(self.bounds.iter().map(|name| (*name).to_owned()));
+        let rows = self.rows.iter().take(top).map(|row| {
+            let numbers = self.figures.iter().map(|name| row.figure(name));
+            let head = [row.model.clone(), row.device.clone(), row.format.clone()];
+            head.into_iter().chain(numbers).chain(self.bounds.iter().map(|name| row.bound(name))).collect()
+        });
+        Table { title: String::new(), headings, rows: rows.collect() }
+    }
+}
+
+impl Row {
+    fn figure(&self, name: &str) -> String {
+        let number = |outcome: &Option<Outcome>| {
+            let value = outcome.as_ref().and_then(|outcome| outcome.numbers.get(name).copied());
+            value.map_or_else(|| "-".to_owned(), figure)
+        };
+        match (self.change(name), &self.before, &self.after) {
+            (_, None, after) => format!("{} (new)", number(after)),
+            (_, before, None) => format!("{} (gone)", number(before)),
+            (Some(0.0), _, after) => number(after),
+            (Some(change), before, after) => {
+                format!("{} -> {} ({})", number(before), number(after), percent(change))
+            }
+            (None, before, after) => format!("{} -> {}", number(before), number(after)),
+        }
+    }
+
+    /// What holds it back, before and after where that differs, or why there is no prediction.
+    fn bound(&self, name: &str) -> String {
+        let text = |outcome: &Outcome| match &outcome.refused {
+            Some(reason) => reason.clone(),
+            None => outcome.bounds.get(name).cloned().unwrap_or_else(|| "-".into()),
+        };
+        match (self.before.as_ref().map(text), self.after.as_ref().map(text)) {
+            (Some(before), Some(after)) if before != after => format!("{before} -> {after}"),
+            (before, after) => after.or(before).unwrap_or_default(),
+        }
+    }
+}
+
+impl Report for Diffed {
+    fn text(&self) -> String {
+        let mut out = String::new();
+        if self.contracts.is_empty() {
+            out += "no contract has changed\n";
+        }
+        for contract in &self.contracts {
+            out += &format!("{} {}: {}\n", contract.id, contract.versions(), contract.verdict());
+            for problem in &contract.problems {
+                out += &format!("\n{problem}\n");
+            }
+            if !contract.changes.is_empty() {
+                out += "\n";
+            }
+            for change in &contract.changes {
+                out += &change.text();
+            }
+            match (&contract.effect, &contract.no_effect) {
+                (Some(effect), _) if effect.changed > 0 => {
+                    out += &format!("\nEffect: {}\n", effect.sentence());
+                    if !effect.summary.is_empty() {
+                        out += &effect.movements().text();
+                    }
+                    out += &format!("\nThe largest {}:\n", self.top.min(effect.changed));
+                    out += &effect.largest(self.top).text();
+                }
+                (Some(effect), _) => {
+                    out += &format!("\nEffect: none, in {} predictions\n", effect.predictions)
+                }
+                (None, Some(reason)) if contract.status == "changed" => {
+                    out += &format!("\nEffect: none: {reason}\n")
+                }
+                _ => {}
+            }
+            out += "\n";
+        }
+        if !self.passed_over.is_empty() {
+            out += &format!("not contracts, passed over: {}\n", self.passed_over.join(", "));
+        }
+        out.trim_end().to_owned() + "\n"
+    }
+
+    fn tables(&self) -> Vec<Table> {
+        let headings = ["contract", "step", "what", "name", "change", "aspect", "before", "after", "note"];
+        let rows = self.contracts.iter().flat_map(|contract| {
+            contract.changes.iter().flat_map(move |change| {
+                let head =
+                    [contract.id.as_str(), change.step.word(), change.section, &change.name, change.kind];
+                let row =
+                    move |tail: [&str; 4]| head.iter().chain(&tail).map(|cell| (*cell).to_owned()).collect();
+                let none = change.details.is_empty().then(|| row([""; 4]));
+                let details = change.details.iter();
+                none.into_iter().chain(
+                    details
+                        .map(move |detail| row([&detail.what, &detail.before, &detail.after, &detail.note])),
+                )
+            })
+        });
+        vec![Table {
+            title: String::new(),
+            headings: headings.map(str::to_owned).to_vec(),
+            rows: rows.collect(),
+        }]
+    }
+
+    fn markdown(&self) -> String {
+        let mut out = format!("### Contracts: {}\n\n", if self.fine { "fine" } else { "**not fine**" });
+        if self.contracts.is_empty() {
+            return out + "No contract has changed.\n";
+        }
+        let headings = ["contract", "version", "changes", "step"].map(str::to_owned).to_vec();
+        let rows = self.contracts.iter().map(|contract| {
+            let mark = if contract.fine() { "" } else { "**✗** " };
+            vec![
+                code(&contract.id),
+                contract.versions(),
+                contract.counts(),
+                format!("{mark}{}", contract.verdict()),
+            ]
+        });
+        out += &Table { title: String::new(), headings, rows: rows.collect() }.markdown();
+        for contract in &self.contracts {
+            for problem in &contract.problems {
+                out += &format!("\n```text\n{}\n```\n", problem.replace("```", "'''"));
+            }
+            if let Some(effect) = contract.effect.as_ref().filter(|effect| effect.changed > 0) {
+                out += &format!("\n**{}**: {}.\n\n", contract.id, effect.sentence());
+                if !effect.summary.is_empty() {
+                    out += &effect.movements().markdown();
+                }
+            } else if let Some(effect) = &contract.effect {
+                out += &format!("\n**{}**: no effect, in {} predictions.\n", contract.id, effect.predictions);
+            } else if let Some(reason) = contract.no_effect.as_ref().filter(|_| contract.status == "changed")
+            {
+                out += &format!("\n**{}**: no effect: {reason}.\n", contract.id);
+            }
+            out += &contract.folded(self.top);
+        }
+        if !self.passed_over.is_empty() {
+            let files: Vec<String> = self.passed_over.iter().map(|file| code(file)).collect();
+            out += &format!("\nNot contracts, passed over: {}\n", files.join(", "));
+        }
+        out
+    }
+}
+
+impl ContractDiff {
+    /// The details, folded away.
+    fn folded(&self, top: usize) -> String {
+        let mut out = String::new();
+        let mut fold = |summary: String, body: &str| {
+            out += &format!(
+                "\n<details><summary>{}</summary>\n\n{body}\n</details>\n",
+                crate::text::escape(&summary)
+            );
+        };
+        if !self.changes.is_empty() {
+            let headings = ["step", "what", "before", "after", ""].map(str::to_owned).to_vec();
+            let rows = self.changes.iter().flat_map(|change| {
+                let what = format!("{} {} {}", change.section, code(&change.name), change.kind);
+                let none = change.details.is_empty().then(|| {
+                    let empty = [""; 3].map(str::to_owned);
+                    [change.step.word().to_owned(), what.clone()].into_iter().chain(empty).collect()
+                });
+                let details = change.details.iter().map(move |detail| {
+                    let aspect = match detail.what.as_str() {
+                        "" => what.clone(),
+                        aspect => format!("{what}: {aspect}"),
+                    };
+                    let same = detail.before == detail.after;
+                    let after = if same { "the same, but".to_owned() } else { code(&detail.after) };
+                    let points = detail.points.iter().map(|point| format!("<br>{}", code(&point.text())));
+                    let note = plain(&detail.note) + &points.collect::<String>();
+                    vec![detail.step.word().to_owned(), aspect, code(&detail.before), after, note]
+                });
+                none.into_iter().chain(details)
+            });
+            let table = Table { title: String::new(), headings, rows: rows.collect() };
+            fold(format!("{}: {} changes", self.id, self.changes.len()), &table.markdown());
+        }
+        if let Some(effect) = self.effect.as_ref().filter(|effect| effect.changed > 0) {
+            let shown = top.min(effect.changed);
+            fold(
+                format!("{}: the largest {shown} of {} changed predictions", self.id, effect.changed),
+                &effect.largest(top).markdown(),
+            );
+        }
+        out
+    }
+}
+
+/// A text as code in a Markdown table.
+fn code(text: &str) -> String {
+    match text {
+        "" => String::new(),
+        text if text.contains('`') => plain(text),
+        text => format!("`{text}`"),
+    }
+}

@@ -1,0 +1,72 @@
+//! Documentation as GitHub-flavoured Markdown: formulas in `math` blocks, the graph in Mermaid.
+
+use super::page::{Block, Inline};
+use crate::program::output::Table;
+use crate::text::escape;
+
+/// The page.
+pub fn write(blocks: &[Block]) -> String {
+    let parts: Vec<String> = blocks.iter().map(block).collect();
+    parts.join("\n")
+}
+
+fn block(block: &Block) -> String {
+    match block {
+        Block::Heading(level, parts) => format!("{} {}\n", "#".repeat(usize::from(*level)), line(parts)),
+        Block::Text(parts) => format!("{}\n", line(parts)),
+        Block::List(items) => items.iter().map(|item| format!("- {}\n", line(item))).collect(),
+        Block::Grid(headings, rows) => {
+            let headings = headings.iter().map(|heading| (*heading).to_owned()).collect();
+            let rows = rows.iter().map(|row| row.iter().map(|cell| line(cell)).collect()).collect();
+            Table { title: String::new(), headings, rows }.markdown()
+        }
+        Block::Formula(math) => format!("```math\n{}\n```\n", math.latex()),
+        Block::Folded(summary, lines) => {
+            let summary: String = summary.iter().map(html).collect();
+            format!("<details><summary>{summary}</summary>\n\n{}\n</details>\n", indented(lines))
+        }
+        Block::Graph(graph) => format!("```mermaid\n{}```\n", graph.mermaid()),
+    }
+}
+
+/// A block of code by its indentation, which nothing in it can end.
+fn indented(lines: &[String]) -> String {
+    lines.iter().flat_map(|line| line.lines()).map(|line| format!("    {line}\n")).collect()
+}
+
+fn line(parts: &[Inline]) -> String {
+    parts.iter().map(inline).collect()
+}
+
+fn inline(part: &Inline) -> String {
+    match part {
+        Inline::Text(text) => plain(text),
+        Inline::Code(code) if code.contains('`') => plain(code),
+        Inline::Code(code) => format!("`{code}`"),
+        Inline::Verdict(word) => (*word).to_owned(),
+    }
+}
+
+fn html(part: &Inline) -> String {
+    match part {
+        Inline::Text(text) => escape(text),
+        Inline::Code(code) => format!("<code>{}</code>", escape(code)),
+        Inline::Verdict(word) => (*word).to_owned(),
+    }
+}
+
+/// A text that Markdown shall take as it is, on one line.
+pub fn plain(text: &str) -> String {
+    let mut out = String::new();
+    for c in text.chars() {
+        match c {
+            '\\' | '*' | '_' | '<' | '>' | '[' | ']' | '#' | '`' | '$' | '~' => {
+                out.push('\\');
+                out.push(c);
+            }
+            c if c.is_control() => out.push(' '),
+            c => out.push(c),
+        }
+    }
+    out
+}

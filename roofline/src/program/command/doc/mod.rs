@@ -1,0 +1,32 @@
+//! `roofline doc`: the documentation of a contract, from the contract itself and a run of the prover.
+
+mod graph;
+mod html;
+mod latex;
+mod markdown;
+mod math;
+mod page;
+
+use roofline_contracts::prove;
+
+use crate::program::output::file::Unfinished;
+use crate::program::{Exit, Failure, cli, contract, output};
+
+pub use markdown::plain;
+
+/// Writes the documentation to standard output or to a file.
+pub fn run(args: &cli::Doc) -> Result<Exit, Failure> {
+    let file = args.output.as_deref().map(Unfinished::open).transpose()?;
+    let (contract, _) = contract::checked(&args.contract)?;
+    let blocks = page::page(&contract, &prove::prove(&contract));
+    let text = match args.format {
+        cli::DocFormat::Md => markdown::write(&blocks),
+        cli::DocFormat::Html => html::write(&contract.metadata.id, &blocks),
+        cli::DocFormat::Latex => latex::write(&blocks),
+    };
+    match file {
+        Some(file) => file.finish(&text)?,
+        None => output::write(text.as_bytes())?,
+    }
+    Ok(Exit::Fine)
+}

@@ -1,0 +1,282 @@
+//! `roofline eval`: everything a contract computes at one point, by the interpreter.
+
+use std::collections::BTreeMap;
+
+use roofline_contracts::contract::{Contract, Priority, Value};
+use roofline_contracts::{eval, formula, suggest};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, Value as Json};
+
+use crate::program::output::{self, Report, Table};
+use crate::program::require::{self, Checked};
+use crate::program::{Exit, Failure, cli, contract};
+
+/// The result; the contract's own names are the keys of `inputs`, `outputs` and `classes`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Evaluated {
+    /// Which schema this document follows.
+    schema: &'static str,
+    /// The name of the contract.
+    contract: String,
+    /// Its version.
+    version: String,
+    /// SHA-256 of the file.
+    sha256: String,
+    /// The profile that set quantities.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    profile: Option<String>,
+    /// The value of each quantity, in the unit that `units` names.
+    inputs: Map<String, Json>,
+    /// The value of each equation, in the unit that `units` names.
+    outputs: Map<String, Json>,
+    /// The variant that each classifier chose.
+    classes: Map<String, Json>,
+    /// What the contract recommends.
+    recommendations: Vec<Advice>,
+    /// Measured values beside their ceilings.
+    measured: Vec<Measured>,
+    /// What --require asked for.
+    requirements: Vec<Checked>,
+    /// The unit of each quantity and each equation.
+    units: Map<String, Json>,
+    #[serde(skip)]
+    rows: Vec<Vec<String>>,
+}
+
+/// A recommendation.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Advice {
+    /// Its name in the contract.
+    name: String,
+    /// high, medium or low.
+    priority: &'static str,
+    /// What to do.
+    text: String,
+}
+
+/// A measured value and the bound it must respect.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Measured {
+    /// What was measured.
+    name: String,
+    /// Its value, in the unit of its ceiling.
+    value: f64,
+    /// The ceiling.
+    ceiling: f64,
+    /// Whether the value is not above it.
+    within: bool,
+    /// The bound as the contract writes it.
+    bound: String,
+}
+
+/// Evaluates the contract; a measurement above its ceiling ends with exit code 1.
+pub fn run(args: &cli::Eval) -> Result<Exit, Failure> {
+    let contract = contract::open(&args.contract)?;
+    let quantities = contract.quantities.iter().map(|quantity| quantity.name.as_str());
+    let equations = contract.equations.iter().map(|equation| equation.name.as_str());
+    let numbers: Vec<&str> = quantities.chain(equations).collect();
+    let texts: Vec<&str> = contract.classifiers.iter().map(|classifier| classifier.name.as_str()).collect();
+    let gates = require::parse(&args.require, &numbers, &texts)?;
+    let mut set = settings(&args.set)?;
+    let mut values: Vec<Option<f64>> = contract.quantities.iter().map(|quantity| quantity.default).collect();
+    if let Some(profile) = &args.profile {
+        apply_profile(&contract, profile, &mut values)?;
+    }
+    let mut given: Vec<(usize, f64)> = Vec::new();
+    for (index, quantity) in contract.quantities.iter().enumerate() {
+        given.extend(set.remove(&quantity.name).map(|value| (index, value)));
+    }
+    for (index, value) in given {
+        values[index] = Some(value);
+    }
+    let measurable =
+        |name: &str| contract.equations.iter().find(|equation| equation.bounds.as_deref() == Some(name));
+    if let Some(unknown) = set.keys().find(|name| measurable(name).is_none()) {
+        return Err(unknown_name(&contract, unknown));
+    }
+    let missing: Vec<&str> = (contract.quantities.iter().zip(&values))
+        .filter(|(_, value)| value.is_none())
+        .map(|(quantity, _)| quantity.name.as_str())
+        .collect();
+    if !missing.is_empty() {
+        let tables: Vec<&str> = contract.profiles.iter().map(|table| table.name.as_str()).collect();
+        let hint = if tables.is_empty() {
+            String::new()
+        } else {
+            format!(", or a profile of {} with --profile", tables.join(", "))
+        };
+        return Err(Failure(format!(
+            "{}: no value for {}; give it with --set {}=VALUE{hint}",
+            args.contract,
+            missing.join(", "),
+            missing[0]
+        )));
+    }
+    let point: Vec<f64> = values.into_iter().flatten().collect();
+    let outputs = eval::evaluate(&contract, &point)?;
+    let measured: Vec<Measured> = (contract.equations.iter().zip(&outputs.equations))
+        .filter_map(|(equation, &ceiling)| {
+            let name = equation.bounds.clone()?;
+            let value = set.get(&name).copied()?;
+            let bound = format!("{name} <= {}", equation.expression.formula);
+            Some(Measured { name, value, ceiling, within: value <= ceiling, bound })
+        })
+        .collect();
+    let possible = measured.iter().all(|measured| measured.within);
+    let values = numbers.iter().zip(point.iter().chain(&outputs.equations));
+    let values = values.map(|(name, value)| (*name, Value::Number(*value)));
+    let classes = texts.iter().zip(contract.classifiers.iter().zip(&outputs.classes));
+    let classes = classes
+        .map(|(name, (classifier, chosen))| (*name, Value::Text(classifier.cases[*chosen].variant.clone())));
+    let requirements = require::check(&gates, "", &values.chain(classes).collect());
+    let mut report = report(&contract, args.profile.clone(), &point, &outputs, measured);
+    report.requirements = requirements;
+    output::print(&report, args.format)?;
+    let exit = require::exit(&report.requirements);
+    Ok(if possible { exit } else { Exit::Failed })
+}
+
+fn settings(texts: &[String]) -> Result<BTreeMap<String, f64>, Failure> {
+    let mut found = BTreeMap::new();
+    for text in texts {
+        let (name, value) =
+            text.split_once('=').ok_or_else(|| Failure(format!("--set {text}: write NAME=VALUE")))?;
+        let number: f64 =
+            value.trim().parse().map_err(|_| Failure(format!("--set {text}: `{value}` is not a number")))?;
+        if found.insert(name.trim().to_owned(), number).is_some() {
+            return Err(Failure(format!("--set {text}: `{name}` is set twice")));
+        }
+    }
+    Ok(found)
+}
+
+fn unknown_name(contract: &Contract, name: &str) -> Failure {
+    let quantities = contract.quantities.iter().map(|quantity| quantity.name.as_str());
+    let known: Vec<&str> = quantities
+        .chain(contract.equations.iter().filter_map(|equation| equation.bounds.as_deref()))
+        .collect();
+    let near = suggest::closest(name, known.iter().copied())
+        .map(|near| format!("did you mean `{near}`? "))
+        .unwrap_or_default();
+    Failure(format!("--set {name}: the contract has no such quantity; {near}it has {}", known.join(", ")))
+}
+
+/// Sets the quantities that a profile has a field for: `table.entry`, or `entry` alone.
+fn apply_profile(contract: &Contract, profile: &str, values: &mut [Option<f64>]) -> Result<(), Failure> {
+    let names: Vec<String> = (contract.profiles.iter())
+        .flat_map(|table| table.entries.iter().map(move |entry| format!("{}.{}", table.name, entry.name)))
+        .collect();
+    // `hardware.h100_sxm` names the contract `hardware-v1` that the table comes from, and means the same.
+    let (wanted, name) = profile.split_once('.').unwrap_or(("", profile));
+    let found = contract.profiles.iter().find_map(|table| {
+        let id = table.origin.as_deref().unwrap_or(&contract.metadata.id);
+        let family = id.rsplit_once("-v").map_or(id, |(family, _)| family);
+        let entry = table.entries.iter().find(|entry| entry.name == name)?;
+        ["", table.name.as_str(), id, family].contains(&wanted).then_some((table, entry))
+    });
+    let Some((table, entry)) = found else {
+        let near = suggest::closest(profile, names.iter().map(String::as_str))
+            .map(|near| format!("did you mean `{near}`? "))
+            .unwrap_or_default();
+        return Err(Failure(format!(
+            "--profile {profile}: no such profile; {near}the contract has {}",
+            names.join(", ")
+        )));
+    };
+    for (field, value) in table.fields.iter().zip(&entry.values) {
+        if let (Some(quantity), Value::Number(number)) = (field.quantity, value) {
+            values[quantity] = Some(*number);
+        }
+    }
+    Ok(())
+}
+
+fn report(
+    contract: &Contract,
+    profile: Option<String>,
+    point: &[f64],
+    outputs: &eval::Outputs,
+    measured: Vec<Measured>,
+) -> Evaluated {
+    let mut rows = Vec::new();
+    let mut row = |kind: &str, name: &str, value: String, unit: &str| {
+        rows.push(vec![kind.to_owned(), name.to_owned(), value, unit.to_owned()]);
+    };
+    let (mut inputs, mut results, mut classes, mut units) = (Map::new(), Map::new(), Map::new(), Map::new());
+    for (quantity, &value) in contract.quantities.iter().zip(point) {
+        inputs.insert(quantity.name.clone(), value.into());
+        units.insert(quantity.name.clone(), quantity.unit_text.clone().into());
+        row("input", &quantity.name, formula::number(value), &quantity.unit_text);
+    }
+    for (equation, &value) in contract.equations.iter().zip(&outputs.equations) {
+        results.insert(equation.name.clone(), value.into());
+        units.insert(equation.name.clone(), equation.unit_text.clone().into());
+        row("output", &equation.name, formula::number(value), &equation.unit_text);
+    }
+    for (classifier, &chosen) in contract.classifiers.iter().zip(&outputs.classes) {
+        let variant = &classifier.cases[chosen].variant;
+        classes.insert(classifier.name.clone(), variant.clone().into());
+        row("class", &classifier.name, variant.clone(), "");
+    }
+    let recommendations = outputs.recommendations.iter().map(|&index| {
+        let advice = &contract.recommendations[index];
+        let priority = match advice.priority {
+            Priority::High => "high",
+            Priority::Medium => "medium",
+            Priority::Low => "low",
+        };
+        Advice { name: advice.name.clone(), priority, text: advice.text.clone() }
+    });
+    Evaluated {
+        schema: "roofline.eval/1",
+        contract: contract.metadata.id.clone(),
+        version: contract.metadata.version.clone(),
+        sha256: contract.source.sha256.clone(),
+        profile,
+        inputs,
+        outputs: results,
+        classes,
+        recommendations: recommendations.collect(),
+        measured,
+        requirements: Vec::new(),
+        units,
+        rows,
+    }
+}
+
+impl Report for Evaluated {
+    fn text(&self) -> String {
+        let mut out = format!("{} {}\n", self.contract, self.version);
+        if let Some(profile) = &self.profile {
+            out += &format!("profile {profile}\n");
+        }
+        for table in self.tables() {
+            out += &table.text();
+        }
+        for advice in &self.recommendations {
+            out += &format!("{}: {}\n", advice.priority, advice.text);
+        }
+        for m in &self.measured {
+            let (value, ceiling) = (formula::number(m.value), formula::number(m.ceiling));
+            out += &if m.within {
+                format!(
+                    "{} = {value} is {:.1} % of its ceiling {ceiling}\n",
+                    m.name,
+                    100.0 * m.value / m.ceiling
+                )
+            } else {
+                format!(
+                    "{} = {value} is above its ceiling {ceiling} ({}): the measurement or an input is wrong\n",
+                    m.name, m.bound
+                )
+            };
+        }
+        out
+    }
+
+    fn tables(&self) -> Vec<Table> {
+        let headings = ["", "name", "value", "unit"].map(str::to_owned).to_vec();
+        vec![Table { title: String::new(), headings, rows: self.rows.clone() }]
+    }
+}

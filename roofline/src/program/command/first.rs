@@ -1,0 +1,289 @@
+//! `roofline` without a command: the roofline of this machine and two well-known models on it, for someone who has never seen
+//! either. Measures in seconds and keeps nothing.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::chart::terminal::{Canvas, draw};
+use crate::chart::{Bound, Chart, Point};
+use crate::contracts::layer_roofline::achieved_compute;
+use crate::contracts::models::models::{LLAMA_3_1_8B, LLAMA_3_2_1B};
+use crate::contracts::quantization::formats::{Formats, Q4_K, Q8_0};
+use crate::contracts::transformer::Inputs;
+use crate::model::{Hyper, Known};
+use crate::number::figure;
+use crate::peaks::{Machine, Options};
+use crate::predict::{self, Target};
+use crate::program::command::machine;
+use crate::program::command::predict::{because, lengths};
+use crate::program::output::picture::Pictures;
+use crate::program::output::terminal::{self, Progress};
+use crate::program::output::{self, Report, Table, wrap};
+use crate::program::{Exit, Failure, cli};
+
+/// The models that are placed, and the formats of their weights.
+const MODELS: [&Known; 2] = [&LLAMA_3_2_1B, &LLAMA_3_1_8B];
+const WEIGHTS: [&Formats; 2] = [&Q8_0, &Q4_K];
+
+/// What the first run shows.
+#[derive(Serialize, JsonSchema)]
+pub struct First {
+    /// Which schema this document follows.
+    schema: &'static str,
+    /// The machine, as `roofline machine` has it.
+    machine: Machine,
+    /// The models on it.
+    models: Vec<Placed>,
+    /// Commands that lead on.
+    next: Vec<Next>,
+    #[serde(skip)]
+    target: Target,
+    #[serde(skip)]
+    canvas: Canvas,
+}
+
+/// A model on this machine.
+#[derive(Serialize, JsonSchema)]
+struct Placed {
+    /// The model.
+    model: &'static str,
+    /// The format of its weights.
+    weights: &'static str,
+    /// Tokens in the cache.
+    context: f64,
+    /// Tokens of the prompt.
+    prompt: f64,
+    /// Weights, cache and activations, in GB.
+    footprint_gb: f64,
+    /// Whether that fits in memory; null if the memory is not known.
+    fits: Option<bool>,
+    /// One token after the other.
+    decode: Phase,
+    /// The whole prompt at once.
+    prefill: Phase,
+}
+
+/// One token after the other, or the whole prompt.
+#[derive(Serialize, JsonSchema)]
+struct Phase {
+    /// The ceiling in tokens per second.
+    tokens_per_s: f64,
+    /// Operations for each byte, in FLOP/byte.
+    intensity_flop_byte: f64,
+    /// Operations per second at the ceiling, in GFLOP/s.
+    gflop_s: f64,
+    /// What holds it back: Memory, Compute or Overhead.
+    bound: &'static str,
+}
+
+/// A command that leads on.
+#[derive(Serialize, JsonSchema)]
+struct Next {
+    /// The command, without the name of the program.
+    command: &'static str,
+    /// What it does.
+    what: &'static str,
+}
+
+const NEXT: [Next; 3] = [
+    Next {
+        command: "profile MODEL.gguf",
+        what: "a model file of yours, operation by operation: where the time goes",
+    },
+    Next {
+        command: "predict llama-3.1-8b --quant q4_k --all-devices",
+        what: "the same model on every known device",
+    },
+    Next {
+        command: "machine --html roofline.html",
+        what: "measure thoroughly, keep the result, and explore it in a browser",
+    },
+];
+
+/// Shows what this machine can do.
+pub fn run(args: &cli::First) -> Result<Exit, Failure> {
+    let pictures = Pictures::open(&args.pictures)?;
+    let machine = match Machine::remembered(&Options { size: args.size, ..Options::default() })? {
+        Some(machine) => machine,
+        None => {
+            let progress = Progress::new();
+            let options = Options { quick: true, no_cache: true, size: args.size, ..Options::default() };
+            Machine::this(&options, |what| progress.say(&format!("measuring {what}")))?
+        }
+    };
+    let target = Target::measured(&machine, None)?;
+    let mut models = Vec::new();
+    for model in MODELS {
+        for weights in WEIGHTS {
+            models.push(place(model, weights, &target)?);
+        }
+    }
+    let canvas = terminal::canvas(args.pictures.ascii);
+    let first = First { schema: "roofline.first/1", machine, models, next: NEXT.into(), target, canvas };
+    pictures.draw(&first.chart(), args.format, true)?;
+    output::print(&first, args.format)?;
+    Ok(Exit::Fine)
+}
+
+/// The model as `roofline predict` sees it when nobody says more than its format.
+fn place(model: &'static Known, weights: &'static Formats, target: &Target) -> Result<Placed, Failure> {
+    let hyper = Hyper::of_known(model).map_err(|fault| Failure(format!("{}: {fault}", model.name)))?;
+    let longest = hyper.context_length.map(|tokens| tokens as f64);
+    let (context, prompt) = lengths(None, None, longest, &mut Vec::new());
+    let bits_per_weight = predict::bits_per_weight(weights);
+    let inputs = Inputs { bits_per_weight, context, prompt, ..predict::inputs(&hyper)? };
+    let prediction = predict::predict(inputs, target)?;
+    let outputs = prediction.outputs;
+    Ok(Placed {
+        model: model.name,
+        weights: weights.name,
+        context,
+        prompt,
+        footprint_gb: outputs.footprint / 1e9,
+        fits: prediction.fits,
+        decode: Phase {
+            tokens_per_s: outputs.decode_tokens_per_s,
+            intensity_flop_byte: outputs.decode_intensity,
+            gflop_s: achieved_compute(outputs.decode_flops, outputs.decode_time),
+            bound: outputs.decode_bound.name(),
+        },
+        prefill: Phase {
+            tokens_per_s: outputs.prefill_tokens_per_s,
+            intensity_flop_byte: outputs.prefill_intensity,
+            gflop_s: achieved_compute(outputs.prefill_flops, outputs.time_to_first_token),
+            bound: outputs.prefill_bound.name(),
+        },
+    })
+}
+
+impl Placed {
+    fn sentence(&self) -> String {
+        let fits = match self.fits {
+            Some(true) => ", fits",
+            Some(false) => ", does not fit",
+            None => "",
+        };
+        let phase =
+            |phase: &Phase| format!("{} ({})", figure(phase.tokens_per_s), phase.bound.to_lowercase());
+        format!(
+            "{} {}: decode {}, prefill {}, {} GB{fits}",
+            self.model,
+            self.weights,
+            phase(&self.decode),
+            phase(&self.prefill),
+            figure(self.footprint_gb)
+        )
+    }
+}
+
+impl First {
+    fn chart(&self) -> Chart {
+        let mut chart = machine::chart(&self.machine);
+        // No model fits in a cache.
+        chart.roofs.retain(|roof| roof.compute_gflop_s.is_some());
+        chart.points = (self.models.iter())
+            .flat_map(|placed| [(placed, "decode", &placed.decode), (placed, "prefill", &placed.prefill)])
+            .map(|(placed, kind, phase)| Point {
+                name: format!("{} {}", placed.model, placed.weights),
+                group: kind.to_owned(),
+                intensity_flop_byte: Some(phase.intensity_flop_byte),
+                performance_gflop_s: Some(phase.gflop_s),
+                share: None,
+                bound: match phase.bound {
+                    "Memory" => Bound::Memory,
+                    "Compute" => Bound::Compute,
+                    _ => Bound::Undefined,
+                },
+                roof: Some(0),
+                details: vec![("ceiling".into(), format!("{} tokens/s", figure(phase.tokens_per_s)))],
+            })
+            .collect();
+        chart
+    }
+
+    fn table(&self) -> Table {
+        let headings = ["model", "weights", "GB", "fits", "decode", "bound", "prefill", "bound"];
+        let row = |placed: &Placed| {
+            vec![
+                placed.model.to_owned(),
+                placed.weights.to_owned(),
+                figure(placed.footprint_gb),
+                placed.fits.map_or("-", |fits| if fits { "yes" } else { "no" }).to_owned(),
+                figure(placed.decode.tokens_per_s),
+                placed.decode.bound.to_lowercase(),
+                figure(placed.prefill.tokens_per_s),
+                placed.prefill.bound.to_lowercase(),
+            ]
+        };
+        Table {
+            title: "Tokens per second that no program can exceed here".to_owned(),
+            headings: headings.map(str::to_owned).to_vec(),
+            rows: self.models.iter().map(row).collect(),
+        }
+    }
+
+    /// What the table means, in words.
+    fn meaning(&self) -> Vec<String> {
+        let words = |phase: fn(&Placed) -> &Phase| {
+            let mut words: Vec<String> = Vec::new();
+            for word in self.models.iter().map(|placed| because(phase(placed).bound)) {
+                if !words.contains(&word) {
+                    words.push(word);
+                }
+            }
+            words.join(" or ")
+        };
+        let (context, prompt) = self.models.first().map_or((0.0, 0.0), |first| (first.context, first.prompt));
+        let mut lines = vec![
+            format!(
+                "decode writes one token after the other and reads every weight and {context} cached tokens for each: {}.",
+                words(|placed| &placed.decode)
+            ),
+            format!(
+                "prefill reads a prompt of {prompt} tokens at once: {}.",
+                words(|placed| &placed.prefill)
+            ),
+            format!(
+                "Memory gives {} GB/s and arithmetic {} GFLOP/s in {}, with {}.",
+                figure(self.target.bandwidth),
+                figure(self.target.compute),
+                self.target.precision,
+                machine::threads(self.machine.threads)
+            ),
+        ];
+        if let Some(capacity) = self.target.capacity {
+            lines.push(format!("The machine has {} GB of memory.", figure(capacity)));
+        }
+        if self.machine.quick
+            && [self.machine.all.read.spread, self.machine.all.f32].iter().any(|s| s.is_unsteady())
+        {
+            lines.push("Something else was running: the roofs may be higher than measured.".to_owned());
+        }
+        lines
+    }
+}
+
+impl Report for First {
+    fn text(&self) -> String {
+        let columns = self.canvas.columns;
+        let wrapped = |text: String| wrap(&text, columns);
+        let table = self.table();
+        let mut shown = table.text();
+        // Where the table is wider than the terminal, a sentence for each model breaks better.
+        if shown.lines().any(|line| line.chars().count() > columns) {
+            shown = wrapped(table.title)
+                + &self.models.iter().map(|placed| wrapped(placed.sentence())).collect::<String>();
+        }
+        let meaning: String = self.meaning().into_iter().map(wrapped).collect();
+        // Whoever started it through cargo has no `roofline` to type yet.
+        let program = if std::env::var_os("CARGO").is_some() { "cargo run --release --" } else { "roofline" };
+        let next: String = (self.next.iter())
+            .map(|next| format!("  {program} {}\n      {}\n", next.command, next.what))
+            .collect();
+        format!("{}\n{shown}\n{meaning}\nNext:\n{next}", draw(&self.chart(), &self.canvas))
+    }
+
+    fn tables(&self) -> Vec<Table> {
+        vec![self.table()]
+    }
+}

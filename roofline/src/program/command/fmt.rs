@@ -1,0 +1,58 @@
+//! `roofline fmt`: contract files in their canonical form.
+
+use std::io::Read;
+use std::path::Path;
+
+use roofline_contracts::authoring::format::format;
+use roofline_contracts::source::{MAX_BYTES, Source};
+
+use crate::program::output::file::Unfinished;
+use crate::program::{Exit, Failure, cli, output};
+
+/// Lays out every file that can be; one that is no YAML is bad input, and the others are still done.
+pub fn run(args: &cli::Fmt) -> Result<Exit, Failure> {
+    let mut changed = String::new();
+    let mut broken: Vec<String> = Vec::new();
+    for path in &args.files {
+        match one(path, args.check) {
+            Ok(true) => changed += &format!("{}\n", path.display()),
+            Ok(false) => {}
+            Err(Failure(message)) => broken.push(message),
+        }
+    }
+    output::write(changed.as_bytes())?;
+    if !broken.is_empty() {
+        return Err(Failure(broken.join("\n\nerror: ")));
+    }
+    Ok(if args.check && !changed.is_empty() { Exit::Failed } else { Exit::Fine })
+}
+
+/// Lays out one file; whether that changes it.
+fn one(path: &Path, only_check: bool) -> Result<bool, Failure> {
+    let from_stdin = path == Path::new("-");
+    let source = if from_stdin { stdin()? } else { Source::read(path, &path.to_string_lossy())? };
+    let text = format(&source).map_err(|mistakes| {
+        let shown: Vec<String> = mistakes.iter().map(|mistake| mistake.render(&source)).collect();
+        Failure(format!("{} can't be laid out\n\n{}", source.name, shown.join("\n\n")))
+    })?;
+    if from_stdin && !only_check {
+        output::write(text.as_bytes())?;
+        return Ok(false);
+    }
+    // A byte order mark is part of the file, but not of its text: the bytes decide.
+    let changed = Source::from_bytes(&source.name, text.clone().into_bytes())?.sha256 != source.sha256;
+    if changed && !only_check {
+        // A link stays a link, and the file keeps who may do what with it.
+        let path = std::fs::canonicalize(path)?;
+        let permissions = std::fs::metadata(&path)?.permissions();
+        Unfinished::open(&path)?.finish(&text)?;
+        std::fs::set_permissions(&path, permissions)?;
+    }
+    Ok(changed)
+}
+
+fn stdin() -> Result<Source, Failure> {
+    let mut bytes = Vec::new();
+    std::io::stdin().lock().take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
+    Ok(Source::from_bytes("<stdin>", bytes)?)
+}

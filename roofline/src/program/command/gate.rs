@@ -1,0 +1,622 @@
+//! `roofline gate`: a run beside a saved one. What got worse by more than the threshold, and by more than the runs of either
+//! side differ among themselves, ends the program with 1.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::number::{figure, percent};
+use crate::peaks::{self, Machine, Spread};
+use crate::program::command::bench::{self, Bench};
+use crate::program::output::annotation;
+use crate::program::output::{self, Choice, Report, Table};
+use crate::program::{Exit, Failure, cli, saved};
+use crate::text::{escape, shorten};
+
+/// The schema of a saved profile.
+const PROFILE: &str = "roofline.profile/1";
+/// What can be compared.
+const COMPARED: [&str; 3] = [peaks::SCHEMA, bench::SCHEMA, PROFILE];
+
+/// The formats that continuous integration reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum ForCi {
+    /// Workflow commands that GitHub shows with the run.
+    Github,
+    /// JUnit XML, a test case for each figure.
+    Junit,
+}
+
+/// Which way is better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Better {
+    /// A higher figure is better.
+    Higher,
+    /// A lower figure is better.
+    Lower,
+}
+
+/// A figure of a run.
+#[derive(Clone, Debug)]
+struct Figure {
+    name: String,
+    unit: &'static str,
+    better: Better,
+    value: f64,
+    /// How far the runs behind it lie apart, as a share of it; none where there is no such thing.
+    noise: Option<f64>,
+}
+
+/// A run, whatever command made it.
+struct Run {
+    schema: String,
+    /// What must be the same for a comparison to mean something: what it is, and its value.
+    setting: Vec<(&'static str, String)>,
+    figures: Vec<Figure>,
+    /// The arguments that make it again, the command first. Values stand behind `=`, and a file behind `--`: they come from
+    /// a file and may look like options.
+    arguments: Vec<String>,
+}
+
+/// What happened to a figure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Verdict {
+    /// It improved beyond the threshold and the noise.
+    Better,
+    /// It changed by no more than the threshold.
+    Same,
+    /// Beyond the threshold, but not beyond the noise.
+    Noise,
+    /// It got worse beyond the threshold and the noise.
+    Worse,
+    /// In the baseline only.
+    Missing,
+    /// In the new run only.
+    New,
+}
+
+impl Verdict {
+    fn word(self) -> &'static str {
+        match self {
+            Verdict::Better => "better",
+            Verdict::Same => "same",
+            Verdict::Noise => "noise",
+            Verdict::Worse => "worse",
+            Verdict::Missing => "missing",
+            Verdict::New => "new",
+        }
+    }
+
+    fn fails(self) -> bool {
+        matches!(self, Verdict::Worse | Verdict::Missing)
+    }
+}
+
+/// A figure before and after.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Compared {
+    /// The figure.
+    name: String,
+    /// Its unit.
+    unit: &'static str,
+    /// Which way is better.
+    better: Better,
+    /// In the baseline; null if it is new.
+    before: Option<f64>,
+    /// In the new run; null if it is missing.
+    after: Option<f64>,
+    /// after / before - 1; null if one of them is missing.
+    change: Option<f64>,
+    /// How far the runs behind it lie apart, as a share; null where none was measured.
+    noise: Option<f64>,
+    /// What happened to it.
+    verdict: Verdict,
+}
+
+/// A run beside a saved one.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Gated {
+    /// Which schema this document follows.
+    schema: &'static str,
+    /// The schema of the two runs.
+    of: String,
+    /// The file of the baseline.
+    baseline: String,
+    /// The file of the new run, or the command that made it.
+    new: String,
+    /// The loss that is let pass, 0 to 1.
+    threshold: f64,
+    /// Whether nothing got worse and nothing is missing.
+    passed: bool,
+    /// The figures, those of the baseline first.
+    figures: Vec<Compared>,
+    /// What differs between the runs.
+    warnings: Vec<String>,
+}
+
+/// Reads `5%` or `0.05`.
+pub fn share(text: &str) -> Result<f64, &'static str> {
+    let number = |text: &str| text.trim().parse::<f64>().ok();
+    let value = match text.trim().strip_suffix('%') {
+        Some(percent) => number(percent).map(|percent| percent / 100.0),
+        None => number(text),
+    };
+    value.filter(|value| (0.0..=1.0).contains(value)).ok_or("write 5% or 0.05; at most 100%")
+}
+
+/// Compares, and ends with 1 when something got worse or is missing.
+pub fn run(args: &cli::Gate) -> Result<Exit, Failure> {
+    let before = read(&args.baseline)?;
+    let (after, new) = match &args.new {
+        Some(path) => (read(path)?, path.display().to_string()),
+        None => again(&before)?,
+    };
+    let mut warnings = Vec::new();
+    if before.schema != after.schema {
+        return Err(Failure(format!(
+            "{new} is a {}, {} a {}: both must be of one command",
+            after.schema,
+            args.baseline.display(),
+            before.schema
+        )));
+    }
+    for ((what, before), (_, after)) in before.setting.iter().zip(&after.setting) {
+        if before != after {
+            let differs = format!("{what} was {before:?} in the baseline and is {after:?} in {new}");
+            if !args.across {
+                return Err(Failure(format!("{differs}; --across compares them nevertheless")));
+            }
+            warnings.push(differs);
+        }
+    }
+    let figures = compare(&before.figures, &after.figures, args.threshold);
+    let gated = Gated {
+        schema: "roofline.gate/1",
+        of: before.schema,
+        baseline: args.baseline.display().to_string(),
+        new,
+        threshold: args.threshold,
+        passed: !figures.iter().any(|compared| compared.verdict.fails()),
+        figures,
+        warnings,
+    };
+    for warning in &gated.warnings {
+        eprintln!("warning: {warning}");
+    }
+    match args.format {
+        Choice::Shared(format) => output::print(&gated, format)?,
+        Choice::Own(ForCi::Github) => output::write(gated.github().as_bytes())?,
+        Choice::Own(ForCi::Junit) => output::write(gated.junit().as_bytes())?,
+    }
+    Ok(if gated.passed { Exit::Fine } else { Exit::Failed })
+}
+
+fn read(path: &Path) -> Result<Run, Failure> {
+    let named = |Failure(message): Failure| Failure(format!("{}: {message}", path.display()));
+    let (schema, text) = saved::read(path).map_err(named)?;
+    parse(schema, &text).map_err(named)
+}
+
+fn parse(schema: String, text: &str) -> Result<Run, Failure> {
+    let (setting, figures, arguments) = match schema.as_str() {
+        peaks::SCHEMA => machine(&Machine::from_json(text).map_err(Failure)?),
+        bench::SCHEMA => products(&Bench::from_json(text).map_err(Failure)?),
+        PROFILE => profile(&serde_json::from_str(text)?),
+        other => return Err(saved::refuse(other, &COMPARED, "compared")),
+    };
+    if figures.is_empty() {
+        return Err(Failure("no figures to compare".into()));
+    }
+    if let Some(wrong) = figures.iter().find(|figure| !(figure.value.is_finite() && figure.value > 0.0)) {
+        return Err(Failure(format!("{:?} is {}; it must be above zero", wrong.name, wrong.value)));
+    }
+    Ok(Run { schema, setting, figures, arguments })
+}
+
+/// Makes the run again with its own settings, as a person would, and says how.
+fn again(before: &Run) -> Result<(Run, String), Failure> {
+    let mut arguments = before.arguments.clone();
+    arguments.insert(1, "--format=json".to_owned());
+    let command = format!("roofline {}", arguments.join(" "));
+    let failed = |reason: String| Failure(format!("`{command}` {reason}"));
+    let program = std::env::current_exe()?;
+    let output = Command::new(program)
+        .args(&arguments)
+        .stderr(Stdio::inherit())
+        .output()
+        .map_err(|error| failed(format!("can't be started: {error}")))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    if !output.status.success() {
+        return Err(failed(format!("ended with {}", output.status)));
+    }
+    let run = parse(before.schema.clone(), &text).map_err(|Failure(reason)| failed(reason))?;
+    Ok((run, command))
+}
+
+type Parts = (Vec<(&'static str, String)>, Vec<Figure>, Vec<String>);
+
+/// How far the median lies from the best.
+fn apart(best: f64, median: f64) -> Option<f64> {
+    Some((best - median).abs() / best).filter(|share| share.is_finite())
+}
+
+fn machine(machine: &Machine) -> Parts {
+    let mut figures = Vec::new();
+    let sets = if machine.threads == 1 { vec![&machine.all] } else { vec![&machine.single, &machine.all] };
+    for roofs in sets {
+        let threads = crate::program::command::machine::threads(roofs.threads);
+        let mut add = |name: &str, unit, value, spread: Option<Spread>| {
+            let noise = spread.and_then(|spread| apart(spread.best, spread.median));
+            figures.push(Figure {
+                name: format!("{name}, {threads}"),
+                unit,
+                better: Better::Higher,
+                value,
+                noise,
+            });
+        };
+        add("memory read", "GB/s", roofs.read_gb_s, Some(roofs.read.spread));
+        add("memory copy", "GB/s", roofs.copy_gb_s, Some(roofs.copy.spread));
+        add("memory triad", "GB/s", roofs.triad_gb_s, Some(roofs.triad.spread));
+        for level in &roofs.levels {
+            let name = |what: &str| format!("L{} {what}", level.level);
+            add(&name("read"), "GB/s", level.read_gb_s, level.read);
+            add(&name("copy"), "GB/s", level.copy_gb_s, level.copy);
+            add(&name("triad"), "GB/s", level.triad_gb_s, level.triad);
+        }
+        add("f32 multiply-add", "GFLOP/s", roofs.f32_gflops, Some(roofs.f32));
+        add("int8 multiply-add", "Gop/s", roofs.int8_gops, Some(roofs.int8));
+    }
+    let setting = vec![
+        ("the processor", machine.cpu.clone()),
+        ("the instruction set", machine.isa.clone()),
+        ("the number of threads", machine.threads.to_string()),
+        ("the size of the buffers", machine.size.to_string()),
+        ("--quick", machine.quick.to_string()),
+    ];
+    let mut arguments = vec!["machine".to_owned(), "--no-cache".to_owned()];
+    arguments.push(format!("--isa={}", machine.isa));
+    arguments.push(format!("--threads={}", machine.threads));
+    arguments.push(format!("--size={}", machine.size));
+    arguments.extend(machine.quick.then(|| "--quick".to_owned()));
+    (setting, figures, arguments)
+}
+
+fn products(bench: &Bench) -> Parts {
+    let figures = bench.times().map(|(name, best, median)| Figure {
+        name,
+        unit: "s",
+        better: Better::Lower,
+        value: best,
+        noise: apart(best, median),
+    });
+    let (cpu, isa, threads) = bench.setting();
+    let setting = vec![
+        ("the processor", cpu.to_owned()),
+        ("the instruction set", isa.to_owned()),
+        ("the number of threads", threads.to_string()),
+    ];
+    (setting, figures.collect(), bench.arguments())
+}
+
+/// What a comparison needs of a saved profile.
+#[derive(Deserialize)]
+struct SavedProfile {
+    model: SavedModel,
+    device: SavedDevice,
+    workload: SavedWorkload,
+    phase: String,
+    decode: Option<SavedTotal>,
+    prefill: Option<SavedTotal>,
+    pass: Option<SavedPass>,
+    operations: Vec<SavedOperation>,
+}
+
+#[derive(Deserialize)]
+struct SavedModel {
+    file: String,
+    architecture: String,
+    parameters: u64,
+    #[serde(rename = "as")]
+    change: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct SavedDevice {
+    name: String,
+    precision: String,
+    source: String,
+}
+
+#[derive(Deserialize)]
+struct SavedWorkload {
+    batch: f64,
+    context: Option<f64>,
+    prompt: Option<f64>,
+    #[serde(default)]
+    input: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct SavedTotal {
+    tokens_per_s: f64,
+}
+
+#[derive(Deserialize)]
+struct SavedPass {
+    samples_per_s: f64,
+}
+
+#[derive(Deserialize)]
+struct SavedOperation {
+    name: String,
+    measured: Option<SavedTime>,
+}
+
+#[derive(Deserialize)]
+struct SavedTime {
+    median_s: f64,
+    best_s: f64,
+}
+
+fn profile(profile: &SavedProfile) -> Parts {
+    let SavedProfile { model, device, workload, .. } = profile;
+    let ceilings = [("decode", &profile.decode), ("prefill", &profile.prefill)];
+    let ceilings = ceilings.into_iter().filter_map(|(phase, total)| {
+        Some(Figure {
+            name: format!("{phase}, ceiling"),
+            unit: "token/s",
+            better: Better::Higher,
+            value: total.as_ref()?.tokens_per_s,
+            noise: None,
+        })
+    });
+    let pass = profile.pass.iter().map(|pass| Figure {
+        name: "pass, ceiling".to_owned(),
+        unit: "1/s",
+        better: Better::Higher,
+        value: pass.samples_per_s,
+        noise: None,
+    });
+    let ceilings = ceilings.chain(pass);
+    let times = profile.operations.iter().filter_map(|operation| {
+        let time = operation.measured.as_ref()?;
+        Some(Figure {
+            name: operation.name.clone(),
+            unit: "s",
+            better: Better::Lower,
+            value: time.median_s,
+            noise: apart(time.best_s, time.median_s),
+        })
+    });
+    let maybe = |tokens: Option<f64>| tokens.map(|tokens| tokens.to_string()).unwrap_or_default();
+    let setting = vec![
+        ("the architecture", model.architecture.clone()),
+        ("the number of parameters", model.parameters.to_string()),
+        ("the device", format!("{} ({})", device.name, device.source)),
+        ("the precision", device.precision.clone()),
+        ("the type of the weights", model.change.clone().unwrap_or_default()),
+        ("the batch", workload.batch.to_string()),
+        ("the context", maybe(workload.context)),
+        ("the prompt", maybe(workload.prompt)),
+        ("the input", workload.input.join(" ")),
+    ];
+    let mut arguments = vec!["profile".to_owned(), format!("--on={}", device.name)];
+    arguments.push(format!("--batch={}", workload.batch));
+    arguments.push(format!("--precision={}", device.precision));
+    arguments.extend(workload.context.map(|tokens| format!("--context={tokens}")));
+    arguments.extend(workload.prompt.map(|tokens| format!("--prompt={tokens}")));
+    arguments.extend(workload.input.iter().map(|input| format!("--input={input}")));
+    // A stack of layers has one phase.
+    arguments.extend(profile.pass.is_none().then(|| format!("--phase={}", profile.phase)));
+    arguments.extend(model.change.iter().map(|change| format!("--as={change}")));
+    if profile.operations.iter().any(|operation| operation.measured.is_some()) {
+        arguments.push("--measure".to_owned());
+    }
+    arguments.extend(["--".to_owned(), model.file.clone()]);
+    (setting, ceilings.chain(times).collect(), arguments)
+}
+
+/// The figures of the baseline in their order, then what is new. Where a name occurs several times, the first belongs to the
+/// first.
+fn compare(before: &[Figure], after: &[Figure], threshold: f64) -> Vec<Compared> {
+    let mut left: Vec<Option<&Figure>> = after.iter().map(Some).collect();
+    let mut all = Vec::new();
+    for old in before {
+        let same = |new: &&mut Option<&Figure>| new.is_some_and(|new| new.name == old.name);
+        all.push(match left.iter_mut().find(same).and_then(Option::take) {
+            Some(new) => both(old, new, threshold),
+            None => alone(old, Some(old.value), None, Verdict::Missing),
+        });
+    }
+    all.extend(left.into_iter().flatten().map(|new| alone(new, None, Some(new.value), Verdict::New)));
+    all
+}
+
+fn alone(figure: &Figure, before: Option<f64>, after: Option<f64>, verdict: Verdict) -> Compared {
+    let Figure { name, unit, better, noise, .. } = figure.clone();
+    Compared { name, unit, better, before, after, change: None, noise, verdict }
+}
+
+fn both(old: &Figure, new: &Figure, threshold: f64) -> Compared {
+    let change = new.value / old.value - 1.0;
+    let noise = old.noise.into_iter().chain(new.noise).reduce(f64::max);
+    // Both ways are measured by the worse side, so that a loss and the gain that undoes it count alike.
+    let ratio = (new.value / old.value).min(old.value / new.value);
+    let size = 1.0 - ratio;
+    let improved = (change > 0.0) == (old.better == Better::Higher);
+    let verdict = match (size > threshold, noise.is_none_or(|noise| size > noise), improved) {
+        (false, ..) => Verdict::Same,
+        (true, false, _) => Verdict::Noise,
+        (true, true, true) => Verdict::Better,
+        (true, true, false) => Verdict::Worse,
+    };
+    Compared {
+        name: old.name.clone(),
+        unit: old.unit,
+        better: old.better,
+        before: Some(old.value),
+        after: Some(new.value),
+        change: Some(change),
+        noise,
+        verdict,
+    }
+}
+
+impl Compared {
+    fn change(&self) -> String {
+        self.change.map_or_else(|| "-".to_owned(), |change| format!("{:+.1} %", 100.0 * change))
+    }
+
+    /// The change in words.
+    fn sentence(&self) -> String {
+        let value = |value: Option<f64>| {
+            value.map_or_else(|| "nothing".to_owned(), |value| format!("{} {}", figure(value), self.unit))
+        };
+        format!(
+            "{}: {}, {} before, {} now, {} with a noise of {}",
+            self.name,
+            self.verdict.word(),
+            value(self.before),
+            value(self.after),
+            self.change(),
+            percent(self.noise)
+        )
+    }
+}
+
+impl Gated {
+    fn failures(&self) -> impl Iterator<Item = &Compared> {
+        self.figures.iter().filter(|compared| compared.verdict.fails())
+    }
+
+    fn summary(&self) -> String {
+        let count = |verdict: Verdict| self.figures.iter().filter(|found| found.verdict == verdict).count();
+        let verdicts =
+            [Verdict::Worse, Verdict::Missing, Verdict::Noise, Verdict::Same, Verdict::Better, Verdict::New];
+        let counts = verdicts.into_iter().map(|verdict| (count(verdict), verdict));
+        let counts: Vec<String> = counts
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, verdict)| format!("{count} {}", verdict.word()))
+            .collect();
+        let passed = if self.passed { "passed" } else { "failed" };
+        format!("{passed}: {}; threshold {}", counts.join(", "), percent(Some(self.threshold)))
+    }
+
+    /// Workflow commands: an error for each failure, and the outcome.
+    fn github(&self) -> String {
+        let command = |level: &str, title: &str, message: &str| {
+            format!("::{level} title={}::{}\n", annotation::property(title), annotation::data(message))
+        };
+        let errors = self.failures().map(|failed| {
+            command("error", &format!("{} is {}", failed.name, failed.verdict.word()), &failed.sentence())
+        });
+        let warnings = self.warnings.iter().map(|warning| command("warning", "roofline gate", warning));
+        warnings.chain(errors).chain([command("notice", "roofline gate", &self.summary())]).collect()
+    }
+
+    /// A test case for each figure.
+    fn junit(&self) -> String {
+        let suite = format!(
+            "name=\"roofline gate\" tests=\"{}\" failures=\"{}\" errors=\"0\" skipped=\"0\"",
+            self.figures.len(),
+            self.failures().count()
+        );
+        let mut out = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n".to_owned();
+        out += &format!("<testsuites {suite}>\n  <testsuite {suite}>\n");
+        for compared in &self.figures {
+            let case = format!("classname=\"{}\" name=\"{}\"", escape(&self.of), attribute(&compared.name));
+            let sentence = compared.sentence();
+            out += &if compared.verdict.fails() {
+                let (kind, message) = (compared.verdict.word(), attribute(&sentence));
+                let body = escape(&sentence);
+                format!(
+                    "    <testcase {case}>\n      <failure type=\"{kind}\" message=\"{message}\">{body}</failure>\n    </testcase>\n"
+                )
+            } else {
+                format!("    <testcase {case}/>\n")
+            };
+        }
+        out + "  </testsuite>\n</testsuites>\n"
+    }
+}
+
+/// Text for an attribute, which has no lines.
+fn attribute(text: &str) -> String {
+    escape(&text.replace(['\n', '\t'], " "))
+}
+
+impl Report for Gated {
+    fn text(&self) -> String {
+        let mut table = self.table();
+        for row in &mut table.rows {
+            for cell in row {
+                *cell = shorten(cell, 60, true);
+            }
+        }
+        format!("{}\n{}\n", table.text(), self.summary())
+    }
+
+    fn tables(&self) -> Vec<Table> {
+        vec![self.table()]
+    }
+}
+
+impl Gated {
+    fn table(&self) -> Table {
+        let value = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), figure);
+        let row = |compared: &Compared| {
+            vec![
+                compared.name.clone(),
+                compared.unit.to_owned(),
+                value(compared.before),
+                value(compared.after),
+                compared.change(),
+                percent(compared.noise),
+                compared.verdict.word().to_owned(),
+            ]
+        };
+        let headings = ["figure", "unit", "before", "after", "change", "noise", "verdict"];
+        Table {
+            title: String::new(),
+            headings: headings.map(str::to_owned).to_vec(),
+            rows: self.figures.iter().map(row).collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn verdict(better: Better, before: f64, after: f64, noise: Option<f64>) -> Verdict {
+        let figure = |value, noise| Figure { name: String::new(), unit: "s", better, value, noise };
+        both(&figure(before, None), &figure(after, noise), 0.05).verdict
+    }
+
+    #[test]
+    fn a_loss_counts_beyond_the_threshold_and_the_noise_and_knows_which_way_is_better() {
+        assert_eq!(verdict(Better::Higher, 100.0, 90.0, None), Verdict::Worse);
+        assert_eq!(verdict(Better::Higher, 90.0, 100.0, None), Verdict::Better);
+        assert_eq!(verdict(Better::Lower, 100.0, 90.0, None), Verdict::Better);
+        assert_eq!(verdict(Better::Lower, 90.0, 100.0, None), Verdict::Worse);
+        assert_eq!(verdict(Better::Higher, 100.0, 96.0, None), Verdict::Same);
+        assert_eq!(verdict(Better::Higher, 100.0, 90.0, Some(0.2)), Verdict::Noise);
+        assert_eq!(verdict(Better::Higher, 100.0, 70.0, Some(0.2)), Verdict::Worse);
+    }
+
+    #[test]
+    fn a_share_is_a_percentage_or_a_fraction() {
+        assert_eq!(
+            ["5%", " 2.5 % ", "0.05", "0", "100%"].map(|text| share(text).unwrap()),
+            [0.05, 0.025, 0.05, 0.0, 1.0]
+        );
+        for text in ["", "%", "5", "-1%", "101%", "nan", "nan%", "inf", "five"] {
+            assert!(share(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! `roofline models`: the models that predictions know by name, their dimensions and where these come from.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::model::{Hyper, KNOWN, Known, by_name};
+use crate::number::figure;
+use crate::program::name::{normal, unknown_name};
+use crate::program::output::{self, Report, Table};
+use crate::program::{Exit, Failure, cli};
+
+/// Models that are known by name.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Listed {
+    /// Which schema this document follows.
+    schema: &'static str,
+    /// The models.
+    models: Vec<Listing>,
+}
+
+/// A model.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Listing {
+    /// Its name.
+    name: &'static str,
+    /// What it is.
+    description: &'static str,
+    /// Its family, as its config.json says.
+    model_type: &'static str,
+    /// All parameters.
+    parameters: u64,
+    /// Parameters that one token uses.
+    active_parameters: u64,
+    /// How many layers.
+    layers: f64,
+    /// Numbers between the layers, for each token.
+    hidden: f64,
+    /// Attention heads.
+    heads: f64,
+    /// Heads of keys and values.
+    kv_heads: f64,
+    /// The longest context, in tokens.
+    context_length: f64,
+    /// Where the dimensions come from.
+    source: &'static str,
+    /// When they were read.
+    as_of: &'static str,
+}
+
+/// Lists the models whose name or family contains the text.
+pub fn run(args: &cli::Models) -> Result<Exit, Failure> {
+    let wanted = args.filter.as_deref().map(normal).unwrap_or_default();
+    let mut found: Vec<&Known> = KNOWN
+        .iter()
+        .filter(|model| model.name.contains(&wanted) || model.model_type.contains(&wanted))
+        .collect();
+    if let Some(model) = by_name(&wanted) {
+        found = vec![model];
+    }
+    if found.is_empty() {
+        return Err(unknown(args.filter.as_deref().unwrap_or_default()));
+    }
+    let models = found.into_iter().map(listing).collect::<Result<_, Failure>>()?;
+    output::print(&Listed { schema: "roofline.models/1", models }, args.format)?;
+    Ok(Exit::Fine)
+}
+
+/// A name that is not in the table.
+pub fn unknown(name: &str) -> Failure {
+    unknown_name(name, "model, nor file", "roofline models", KNOWN.iter().map(|model| model.name))
+}
+
+fn listing(model: &Known) -> Result<Listing, Failure> {
+    let hyper = Hyper::of_known(model).map_err(|fault| Failure(format!("{}: {fault}", model.name)))?;
+    Ok(Listing {
+        name: model.name,
+        description: model.doc,
+        model_type: model.model_type,
+        parameters: hyper.parameters(),
+        active_parameters: hyper.active_parameters(),
+        layers: model.num_hidden_layers,
+        hidden: model.hidden_size,
+        heads: model.num_attention_heads,
+        kv_heads: model.num_key_value_heads,
+        context_length: model.max_position_embeddings,
+        source: model.source,
+        as_of: model.as_of,
+    })
+}
+
+impl Report for Listed {
+    fn text(&self) -> String {
+        let tables: String = self.tables().iter().map(Table::text).collect();
+        match self.models.as_slice() {
+            [model] => {
+                format!("{}\n{tables}source: {}, as of {}\n", model.description, model.source, model.as_of)
+            }
+            _ => tables,
+        }
+    }
+
+    fn tables(&self) -> Vec<Table> {
+        let headings =
+            ["model", "family", "params", "active", "layers", "hidden", "heads", "kv_heads", "context"];
+        let row = |model: &Listing| {
+            let count = |value: f64| format!("{value}");
+            vec![
+                model.name.to_owned(),
+                model.model_type.to_owned(),
+                figure(model.parameters as f64),
+                figure(model.active_parameters as f64),
+                count(model.layers),
+                count(model.hidden),
+                count(model.heads),
+                count(model.kv_heads),
+                count(model.context_length),
+            ]
+        };
+        vec![Table {
+            title: String::new(),
+            headings: headings.map(str::to_owned).to_vec(),
+            rows: self.models.iter().map(row).collect(),
+        }]
+    }
+}

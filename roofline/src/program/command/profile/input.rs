@@ -1,0 +1,82 @@
+//! `--input`: the sizes that the convolutions of a file work on, which no file says.
+
+use regex_lite::Regex;
+
+use crate::model::{Operation, Work};
+use crate::profile::stack::Input;
+use crate::program::Failure;
+use crate::program::command::profile::pattern;
+
+/// A size, for all convolutions or for those that an expression finds.
+pub struct Sized {
+    text: String,
+    names: Option<Regex>,
+    /// The size itself.
+    pub input: Input,
+}
+
+/// Reads `3x224x224` and `REGEX=64x56x56/2/1`.
+pub fn parse(texts: &[String]) -> Result<Vec<Sized>, Failure> {
+    let one = |text: &String| {
+        let (names, size) = match text.rsplit_once('=') {
+            Some((names, size)) => (Some(pattern::parse("--input", names)?), size),
+            None => (None, text.as_str()),
+        };
+        let input = size.parse().map_err(|error| Failure(format!("--input {text}: {error}")))?;
+        Ok(Sized { text: text.clone(), names, input })
+    };
+    texts.iter().map(one).collect()
+}
+
+/// The size for a convolution: that of the last that names it.
+pub fn find(sizes: &[Sized], name: &str, operation: &Operation) -> Option<Input> {
+    sizes.iter().rev().find_map(|sized| sized.of(name, operation))
+}
+
+/// Refuses sizes that no convolution takes.
+pub fn check(sizes: &[Sized], convolutions: &[(&str, &Operation)]) -> Result<(), Failure> {
+    for sized in sizes {
+        if convolutions.iter().all(|(name, operation)| !sized.fits(name, operation)) {
+            let some: Vec<String> =
+                convolutions.iter().take(6).map(|(name, operation)| shape(name, operation)).collect();
+            let some = if some.is_empty() {
+                "there are none".into()
+            } else {
+                format!("some are {}", some.join(", "))
+            };
+            return Err(Failure(format!("--input {}: no convolution takes this; {some}", sized.text)));
+        }
+    }
+    Ok(())
+}
+
+/// A convolution and the input that its weights ask for: `conv1.weight (3xHxW)`.
+pub fn shape(name: &str, operation: &Operation) -> String {
+    let Work::Convolution { inputs, kernel, .. } = &operation.work else { return name.to_owned() };
+    let letters = ["DxHxW", "HxW", "W"];
+    let size = letters.iter().rev().nth(kernel.len().saturating_sub(1)).copied().unwrap_or_default();
+    format!("{name} ({inputs}x{size})")
+}
+
+impl Sized {
+    fn of(&self, name: &str, operation: &Operation) -> Option<Input> {
+        let Work::Convolution { inputs, kernel, .. } = &operation.work else { return None };
+        let mut input = self.input.clone();
+        match &self.names {
+            Some(names) => names.is_match(name).then_some(input),
+            None => {
+                let channels = input.size.first().copied().filter(|_| input.size.len() == kernel.len() + 1);
+                // The channels of the model's own input say nothing about the layers behind.
+                if channels.is_some_and(|channels| channels != *inputs) {
+                    input.size.remove(0);
+                }
+                (input.size.len().wrapping_sub(kernel.len()) <= 1).then_some(input)
+            }
+        }
+    }
+
+    /// Whether it says something about this convolution, the number of channels included.
+    fn fits(&self, name: &str, operation: &Operation) -> bool {
+        self.of(name, operation).is_some_and(|input| self.names.is_some() || input.size == self.input.size)
+    }
+}

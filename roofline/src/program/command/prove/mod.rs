@@ -1,0 +1,427 @@
+//! `roofline prove`: what is known of every obligation, by which layer, and what lets it down.
+
+mod kani_result;
+mod ledger;
+mod solver;
+
+use std::path::Path;
+
+use roofline_contracts::contract::{Contract, Informal, Obligation};
+use roofline_contracts::prove::mutant::{Fate, mutants};
+use roofline_contracts::prove::property::property;
+use roofline_contracts::prove::range::{Range, ranges};
+use roofline_contracts::prove::{self, Counterexample, Proof, Verdict};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::program::command::prove::kani_result::KaniRun;
+use crate::program::command::prove::ledger::{Entry, Known, Ledger};
+use crate::program::command::prove::solver::{Answer, Solver};
+use crate::program::output::file::Unfinished;
+use crate::program::output::{self, Report, Table};
+use crate::program::{Exit, Failure, cli, contract};
+
+/// What is known of every obligation.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Proven {
+    /// Which schema this document follows.
+    schema: &'static str,
+    /// The contracts, in the order of the arguments.
+    contracts: Vec<ContractResult>,
+    #[serde(skip)]
+    trace: bool,
+}
+
+/// A contract and what is known of it.
+#[derive(Debug, Serialize, JsonSchema)]
+struct ContractResult {
+    /// The file, or the name of a built-in contract.
+    file: String,
+    /// Its name.
+    id: String,
+    /// Its version.
+    version: String,
+    /// SHA-256 of the file.
+    sha256: String,
+    /// Its obligations.
+    obligations: Vec<ObligationResult>,
+    /// What is only said: nothing checks it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    informal: Vec<Said>,
+    /// What became of small changes, with --mutants.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mutants: Option<Mutants>,
+}
+
+/// A statement that nothing checks.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Said {
+    /// What it speaks of.
+    about: String,
+    /// What is said.
+    text: String,
+    /// Why it is not formal.
+    why: String,
+    /// Always informal.
+    verdict: &'static str,
+}
+
+impl Said {
+    fn of(informal: &Informal) -> Said {
+        let Informal { about, text, why } = informal.clone();
+        Said { about, text, why, verdict: Verdict::Informal.word() }
+    }
+}
+
+/// An obligation and what is known of it.
+#[derive(Debug, Serialize, JsonSchema)]
+struct ObligationResult {
+    /// Its name.
+    id: String,
+    /// What it says.
+    formal: String,
+    /// proven, refuted, tested, informal or unknown.
+    verdict: &'static str,
+    /// What the verdict rests on.
+    method: &'static str,
+    /// The rules of the proof.
+    trace: Vec<String>,
+    /// Inputs that refute it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    counterexample: Option<Inputs>,
+    /// What a failure would mean.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    if_fails: String,
+    /// What each layer says of it.
+    layers: Layers,
+}
+
+/// What each layer says of an obligation.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Layers {
+    /// The structural prover.
+    structural: &'static str,
+    /// The search for a counterexample.
+    falsifier: String,
+    /// The SMT solver.
+    smt: String,
+    /// Kani.
+    kani: String,
+}
+
+/// Inputs that refute an obligation.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Inputs {
+    /// The value of each quantity.
+    inputs: Vec<Input>,
+    /// The second value of the quantity that moves.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    then: Option<Input>,
+    /// What the equations compute from them.
+    values: Vec<Input>,
+    /// A test to paste where the generated module is in scope.
+    test: String,
+    #[serde(skip)]
+    text: String,
+}
+
+/// A value in decimal and as its bits; a number that JSON lacks is a text.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Input {
+    /// What has the value.
+    name: String,
+    /// The value in decimal.
+    value: String,
+    /// Its bits in hexadecimal.
+    bits: String,
+}
+
+/// What became of small changes.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+struct Mutants {
+    /// How many were tried.
+    tried: usize,
+    /// Those that are no valid contract.
+    rejected: usize,
+    /// Those that an obligation notices.
+    killed: usize,
+    /// Those that change nothing.
+    equivalent: usize,
+    /// Those that no obligation notices.
+    survived: Vec<Survivor>,
+}
+
+/// A change that no obligation notices.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Survivor {
+    /// What was changed.
+    place: String,
+    /// How.
+    change: String,
+}
+
+/// Proves the contracts. A contract with mistakes is bad input; one that is not proven, a failed check.
+pub fn run(args: &cli::Prove) -> Result<Exit, Failure> {
+    let kani = args.kani_json.as_deref().map(KaniRun::read).transpose()?;
+    let mut ledger = args.ledger.as_deref().map(Ledger::read).transpose()?;
+    let solver = Solver::find();
+    if let Some(directory) = &args.smt {
+        std::fs::create_dir_all(directory)
+            .map_err(|error| Failure(format!("{}: can't be made: {error}", directory.display())))?;
+        if solver.is_none() {
+            eprintln!("SMT-LIB: not run: none of {} is on the PATH", Solver::NAMES.join(", "));
+        }
+    }
+    let mut failed = false;
+    let mut contracts = Vec::new();
+    for name in &args.contracts {
+        let (contract, directory) = contract::checked(name)?;
+        let session = Session {
+            contract: &contract,
+            ranges: ranges(&contract.graph, &contract.quantities),
+            smt: args.smt.as_deref(),
+            solver: solver.as_ref(),
+            kani: kani.as_ref(),
+        };
+        let mut obligations = Vec::new();
+        for (obligation, proof) in contract.obligations.iter().zip(prove::prove(&contract)) {
+            let (result, fine) = session.obligation(obligation, &proof, &mut ledger)?;
+            failed |= !fine;
+            obligations.push(result);
+        }
+        let mutants = args.mutants.then(|| run_mutants(&contract, directory.as_deref()));
+        failed |= mutants.as_ref().is_some_and(|mutants| !mutants.survived.is_empty());
+        contracts.push(ContractResult {
+            file: name.clone(),
+            id: contract.metadata.id.clone(),
+            version: contract.metadata.version.clone(),
+            sha256: contract.source.sha256.clone(),
+            obligations,
+            informal: contract.informal.iter().map(Said::of).collect(),
+            mutants,
+        });
+    }
+    if let (Some(ledger), Some(path)) = (&ledger, &args.ledger) {
+        ledger.write(path)?;
+    }
+    output::print(&Proven { schema: "roofline.prove/1", contracts, trace: args.trace }, args.format)?;
+    Ok(if failed { Exit::Failed } else { Exit::Fine })
+}
+
+struct Session<'a> {
+    contract: &'a Contract,
+    ranges: Vec<Range>,
+    smt: Option<&'a Path>,
+    solver: Option<&'a Solver>,
+    kani: Option<&'a KaniRun>,
+}
+
+impl Session<'_> {
+    /// The result, and whether it is good enough.
+    fn obligation(
+        &self,
+        obligation: &Obligation,
+        proof: &Proof,
+        ledger: &mut Option<Ledger>,
+    ) -> Result<(ObligationResult, bool), Failure> {
+        let fingerprint = prove::fingerprint(self.contract, obligation);
+        let entry = |layer: &str, verdict: &str, tool: &str| {
+            Entry::now(&self.contract.metadata.id, &obligation.id, &fingerprint, layer, verdict, tool)
+        };
+        let (smt, smt_fine) = self.smt(obligation)?;
+        let (mut kani, mut kani_fine) = self.kani(obligation);
+        if let Some(ledger) = ledger {
+            let tool = concat!("roofline ", env!("CARGO_PKG_VERSION"));
+            ledger.record(entry(proof.method, proof.verdict.word(), tool));
+            if let (Some(solver), Some(Answer::Agrees | Answer::Disagrees)) = (self.solver, smt) {
+                ledger.record(entry("smt", smt.map_or("", Answer::word), &solver.version));
+            }
+            if let (Some(run), Some(result)) = (self.kani, &kani) {
+                ledger.record(entry("kani", result, &run.tool));
+            } else if kani.is_none() {
+                // An earlier run counts as long as nothing it depends on has changed.
+                match ledger.known(&self.contract.metadata.id, &obligation.id, "kani", &fingerprint) {
+                    Known::Current(entry) => {
+                        kani_fine = entry.verdict == Verdict::Proven.word();
+                        kani = Some(entry.verdict.clone());
+                    }
+                    Known::Stale => {
+                        kani_fine = false;
+                        kani = Some("not run (stale)".into());
+                    }
+                    Known::Absent => {}
+                }
+            }
+        }
+        let falsifier = match (proof.method, proof.verdict) {
+            ("falsifier", Verdict::Refuted) => "refuted".into(),
+            ("falsifier", _) => format!("{} points", proof.points),
+            _ => "not needed".into(),
+        };
+        let structural = if proof.method == "structural" { "proven" } else { "unknown" };
+        let kani = kani.unwrap_or_else(|| match property(self.contract, &self.ranges, obligation) {
+            Ok(_) => "not run".into(),
+            Err(_) => "no harness".into(),
+        });
+        let smt = smt.map_or("not run", Answer::word).to_owned();
+        let result = ObligationResult {
+            id: obligation.id.clone(),
+            formal: obligation.formula.to_string(),
+            verdict: proof.verdict.word(),
+            method: proof.method,
+            trace: proof.trace.clone(),
+            counterexample: proof.counterexample.as_ref().map(|found| self.inputs(obligation, found)),
+            if_fails: obligation.if_fails.clone(),
+            layers: Layers { structural, falsifier, smt, kani },
+        };
+        Ok((result, proof.verdict.acceptable() && smt_fine && kani_fine))
+    }
+
+    fn inputs(&self, obligation: &Obligation, found: &Counterexample) -> Inputs {
+        let input = |name: &str, value: f64| Input {
+            name: name.to_owned(),
+            value: format!("{value:?}"),
+            bits: format!("0x{:016x}", value.to_bits()),
+        };
+        let then =
+            found.other.map(|(quantity, value)| input(&self.contract.quantities[quantity].name, value));
+        let mut values: Vec<Input> =
+            found.values.iter().map(|(text, value, _)| input(text, *value)).collect();
+        for (text, _, later) in &found.values {
+            values.extend(later.map(|value| input(&format!("{text}, then"), value)));
+        }
+        Inputs {
+            inputs: found.inputs.iter().map(|given| input(&given.name, given.value)).collect(),
+            then,
+            values,
+            test: found.test(self.contract, obligation),
+            text: found.to_string(),
+        }
+    }
+
+    /// What the solver says, and whether that is good enough.
+    fn smt(&self, obligation: &Obligation) -> Result<(Option<Answer>, bool), Failure> {
+        let Some(directory) = self.smt else { return Ok((None, true)) };
+        let Ok(scripts) = prove::smt::scripts(self.contract, &self.ranges, obligation) else {
+            return Ok((None, true));
+        };
+        let mut answer = None;
+        for script in scripts {
+            let form = if script.weaker { "lemmas" } else { "exact" };
+            let file = directory.join(format!("{}.{}.{form}.smt2", self.contract.metadata.id, obligation.id));
+            Unfinished::open(&file)?.finish(&script.text)?;
+            if let Some(solver) = self.solver
+                && answer != Some(Answer::Agrees)
+            {
+                answer = Some(solver.run(&file, script.weaker)?);
+            }
+        }
+        Ok((answer, answer != Some(Answer::Disagrees)))
+    }
+
+    fn kani(&self, obligation: &Obligation) -> (Option<String>, bool) {
+        let found = self.kani.and_then(|run| run.result(&self.contract.metadata.id, &obligation.id));
+        match found {
+            Some(verdict) => (Some(verdict.word().to_owned()), verdict == Verdict::Proven),
+            None => (None, true),
+        }
+    }
+}
+
+fn run_mutants(contract: &Contract, directory: Option<&Path>) -> Mutants {
+    let mut result = Mutants::default();
+    for mutant in mutants(contract) {
+        result.tried += 1;
+        match mutant.run(contract, directory) {
+            Fate::Rejected => result.rejected += 1,
+            Fate::Killed(_) => result.killed += 1,
+            Fate::Equivalent => result.equivalent += 1,
+            Fate::Survived => {
+                result.survived.push(Survivor { place: mutant.place.clone(), change: mutant.change.clone() });
+            }
+        }
+    }
+    result
+}
+
+impl Report for Proven {
+    fn text(&self) -> String {
+        let mut out = String::new();
+        for (contract, table) in self.contracts.iter().zip(self.tables()) {
+            if !table.rows.is_empty() {
+                out += &table.text();
+            }
+            for obligation in &contract.obligations {
+                if let Some(found) = &obligation.counterexample {
+                    out += &format!("\n{}: false: {}\n", obligation.id, obligation.formal);
+                    out += &indented(&found.text);
+                    if !obligation.if_fails.is_empty() {
+                        out += &format!("    what it means: {}\n", obligation.if_fails);
+                    }
+                    out += &format!("\n{}", indented(&found.test));
+                } else if self.trace {
+                    out += &format!("\n{}: {}: {}\n", obligation.id, obligation.verdict, obligation.formal);
+                    out += &indented(&obligation.trace.join("\n"));
+                }
+            }
+            let count = |word: &str| contract.obligations.iter().filter(|o| o.verdict == word).count();
+            let total = contract.obligations.len();
+            let words =
+                [Verdict::Proven, Verdict::Tested, Verdict::Refuted, Verdict::Unknown].map(Verdict::word);
+            let counts: Vec<String> = words
+                .iter()
+                .filter(|word| count(word) > 0)
+                .map(|word| format!("{} {word}", count(word)))
+                .collect();
+            out += &match total {
+                0 => format!("\n{}: no obligations\n", contract.id),
+                1 => format!("\n{}: 1 obligation: {}\n", contract.id, counts.join(", ")),
+                _ => format!("\n{}: {total} obligations: {}\n", contract.id, counts.join(", ")),
+            };
+            if !contract.informal.is_empty() {
+                out += &format!("{} informal statements, which nothing checks\n", contract.informal.len());
+            }
+            if let Some(mutants) = &contract.mutants {
+                out += &format!(
+                    "{} mutants: {} rejected by names, units or domains, {} killed by an obligation, {} compute the same, {} survived\n",
+                    mutants.tried,
+                    mutants.rejected,
+                    mutants.killed,
+                    mutants.equivalent,
+                    mutants.survived.len()
+                );
+                for survivor in &mutants.survived {
+                    out += &format!("    {}: {}\n", survivor.place, survivor.change);
+                }
+            }
+            out += "\n";
+        }
+        out.trim_end().to_owned() + "\n"
+    }
+
+    fn tables(&self) -> Vec<Table> {
+        let headings = ["contract", "obligation", "verdict", "structural", "falsifier", "smt", "kani"];
+        (self.contracts.iter())
+            .map(|contract| Table {
+                title: String::new(),
+                headings: headings.map(str::to_owned).to_vec(),
+                rows: (contract.obligations.iter())
+                    .map(|obligation| {
+                        let layers = &obligation.layers;
+                        let cells = [&contract.id, &obligation.id, obligation.verdict, layers.structural];
+                        let more = [&layers.falsifier, &layers.smt, &layers.kani];
+                        cells.iter().map(|cell| (*cell).to_owned()).chain(more.map(Clone::clone)).collect()
+                    })
+                    .chain(contract.informal.iter().map(|said| {
+                        let cells = [contract.id.as_str(), &said.about, said.verdict];
+                        cells.into_iter().map(str::to_owned).chain(["-"; 4].map(str::to_owned)).collect()
+                    }))
+                    .collect(),
+            })
+            .collect()
+    }
+}
+
+fn indented(text: &str) -> String {
+    text.lines().map(|line| format!("    {line}\n")).collect()
+}

@@ -1,0 +1,86 @@
+//! An SMT solver on the PATH: an independent check of what the structural prover says.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::program::Failure;
+
+/// How long one script may take, in seconds. A claim that compares rounded products would take for ever.
+const SECONDS: u32 = 5;
+
+/// A solver.
+#[derive(Debug)]
+pub struct Solver {
+    program: PathBuf,
+    name: &'static str,
+    /// Its name and version.
+    pub version: String,
+}
+
+/// What a solver says of a claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// There is no counterexample.
+    Agrees,
+    /// There is one.
+    Disagrees,
+    /// It found no answer in time, or what it was told does not suffice.
+    Undecided,
+}
+
+impl Answer {
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Answer::Agrees => "proven",
+            Answer::Disagrees => "refuted",
+            Answer::Undecided => "undecided",
+        }
+    }
+}
+
+impl Solver {
+    /// The solvers that are looked for, in this order.
+    pub const NAMES: [&'static str; 3] = ["z3", "cvc5", "bitwuzla"];
+
+    /// The first solver on the PATH.
+    pub fn find() -> Option<Solver> {
+        let path = std::env::var_os("PATH")?;
+        for name in Solver::NAMES {
+            let file = format!("{name}{}", std::env::consts::EXE_SUFFIX);
+            let programs = std::env::split_paths(&path).map(|directory| directory.join(&file));
+            for program in programs.filter(|program| program.is_file()) {
+                let Ok(output) = Command::new(&program).arg("--version").stdin(Stdio::null()).output() else {
+                    continue;
+                };
+                let text = String::from_utf8_lossy(&output.stdout);
+                let line = text.lines().next().unwrap_or_default().trim();
+                let version = if line.contains(name) { line.to_owned() } else { format!("{name} {line}") };
+                return Some(Solver { program, name, version });
+            }
+        }
+        None
+    }
+
+    /// Runs a script. Where rounded operations were replaced by less than they are, a model refutes nothing.
+    pub fn run(&self, script: &Path, weaker: bool) -> Result<Answer, Failure> {
+        let limit = match self.name {
+            "z3" => format!("-T:{SECONDS}"),
+            "cvc5" => format!("--tlimit={SECONDS}000"),
+            _ => format!("--time-limit={SECONDS}000"),
+        };
+        let output = Command::new(&self.program).arg(limit).arg(script).stdin(Stdio::null()).output();
+        let output =
+            output.map_err(|error| Failure(format!("{}: can't be run: {error}", self.program.display())))?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        if text.contains("(error") {
+            let message = text.lines().find(|line| line.contains("(error")).unwrap_or_default().to_owned();
+            return Err(Failure(format!("{} rejects {}: {message}", self.version, script.display())));
+        }
+        Ok(match text.lines().map(str::trim).find(|line| matches!(*line, "sat" | "unsat")) {
+            Some("unsat") => Answer::Agrees,
+            Some("sat") if !weaker => Answer::Disagrees,
+            _ => Answer::Undecided,
+        })
+    }
+}

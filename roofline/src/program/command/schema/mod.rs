@@ -1,0 +1,161 @@
+//! `roofline schema`: what the JSON of each command holds, as JSON Schema (draft 2020-12), made from the structs that are written.
+
+pub mod contract;
+
+use roofline_contracts::suggest;
+use schemars::generate::SchemaSettings;
+use schemars::transform::{Transform, transform_subschemas};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::peaks::Machine;
+use crate::program::command::bench;
+use crate::program::command::check;
+use crate::program::command::contracts;
+use crate::program::command::devices;
+use crate::program::command::diff;
+use crate::program::command::eval;
+use crate::program::command::expand;
+use crate::program::command::first;
+use crate::program::command::gate;
+use crate::program::command::import;
+use crate::program::command::models;
+use crate::program::command::plot;
+use crate::program::command::predict;
+use crate::program::command::profile;
+use crate::program::command::prove;
+use crate::program::command::schema::contract as contract_schema;
+use crate::program::output::{self, Report, Table};
+use crate::program::{Exit, Failure, cli};
+
+/// A document that the program writes.
+struct Document {
+    id: &'static str,
+    by: &'static str,
+    make: fn(&mut SchemaGenerator) -> Schema,
+}
+
+const fn document<T: JsonSchema>(id: &'static str, by: &'static str) -> Document {
+    Document { id, by, make: |generator| generator.root_schema_for::<T>() }
+}
+
+const ALL: [Document; 17] = [
+    document::<bench::Bench>("roofline.bench/1", "roofline bench"),
+    document::<plot::Drawing>("roofline.chart/1", "roofline plot"),
+    document::<check::Checked>("roofline.check/1", "roofline check"),
+    document::<contracts::Listed>("roofline.contracts/1", "roofline contracts"),
+    document::<devices::Listed>("roofline.devices/1", "roofline devices"),
+    document::<diff::Diffed>("roofline.diff/1", "roofline diff"),
+    document::<eval::Evaluated>("roofline.eval/1", "roofline eval"),
+    document::<expand::Expansion>("roofline.expand/1", "roofline expand"),
+    document::<first::First>("roofline.first/1", "roofline"),
+    document::<gate::Gated>("roofline.gate/1", "roofline gate"),
+    document::<import::BroughtOver>("roofline.import/1", "roofline import"),
+    document::<Machine>("roofline.machine/1", "roofline machine"),
+    document::<models::Listed>("roofline.models/1", "roofline models"),
+    document::<predict::Predicted>("roofline.predict/1", "roofline predict"),
+    document::<profile::Profiled>("roofline.profile/1", "roofline profile"),
+    document::<prove::Proven>("roofline.prove/1", "roofline prove"),
+    document::<Schemas>("roofline.schemas/1", "roofline schema"),
+];
+
+/// The schemas there are.
+#[derive(Serialize, JsonSchema)]
+struct Schemas {
+    /// Which schema this document follows.
+    schema: &'static str,
+    /// The schemas, by name.
+    schemas: Vec<Entry>,
+}
+
+/// A schema.
+#[derive(Serialize, JsonSchema)]
+struct Entry {
+    /// What the `schema` field of its documents says.
+    id: &'static str,
+    /// The command that writes them.
+    command: &'static str,
+    /// What they are.
+    description: String,
+}
+
+/// Prints a schema, or lists them all.
+pub fn run(args: &cli::Schema) -> Result<Exit, Failure> {
+    let Some(name) = &args.name else {
+        let entry = |document: &Document| Entry {
+            id: document.id,
+            command: document.by,
+            description: text(document.schema().get("description")),
+        };
+        let schemas = Schemas { schema: "roofline.schemas/1", schemas: ALL.iter().map(entry).collect() };
+        output::print(&schemas, args.format)?;
+        return Ok(Exit::Fine);
+    };
+    if name == "contract" {
+        let schema = contract_schema::json_schema();
+        output::write((serde_json::to_string_pretty(&schema)? + "\n").as_bytes())?;
+        return Ok(Exit::Fine);
+    }
+    let document = ALL.iter().find(|document| document.id == name || document.name() == name);
+    let Some(document) = document else {
+        let near = suggest::closest(name, ALL.iter().map(Document::name));
+        let near = near.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
+        let names: Vec<&str> = ALL.iter().map(Document::name).chain(["contract"]).collect();
+        return Err(Failure(format!("{name}: no such schema; {near}there are {}", names.join(", "))));
+    };
+    output::write((serde_json::to_string_pretty(&document.schema())? + "\n").as_bytes())?;
+    Ok(Exit::Fine)
+}
+
+fn text(value: Option<&Value>) -> String {
+    value.and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
+impl Document {
+    /// `machine` of `roofline.machine/1`.
+    fn name(&self) -> &'static str {
+        let end = self.id.rfind('/').unwrap_or(self.id.len());
+        self.id.get("roofline.".len()..end).unwrap_or(self.id)
+    }
+
+    fn schema(&self) -> Schema {
+        let mut generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
+        let mut schema = (self.make)(&mut generator);
+        Closed.transform(&mut schema);
+        schema.insert("title".to_owned(), self.id.into());
+        if let Some(field) = schema.pointer_mut("/properties/schema").and_then(Value::as_object_mut) {
+            field.insert("const".to_owned(), self.id.into());
+        }
+        schema
+    }
+}
+
+/// Lists every field there is: an object with another one is not of the schema.
+struct Closed;
+
+impl Transform for Closed {
+    fn transform(&mut self, schema: &mut Schema) {
+        if schema.get("properties").is_some() && schema.get("additionalProperties").is_none() {
+            schema.insert("additionalProperties".to_owned(), false.into());
+        }
+        transform_subschemas(self, schema);
+    }
+}
+
+impl Report for Schemas {
+    fn text(&self) -> String {
+        self.tables().iter().map(Table::text).collect()
+    }
+
+    fn tables(&self) -> Vec<Table> {
+        let row = |entry: &Entry| {
+            vec![entry.id.to_owned(), entry.command.to_owned(), entry.description.replace('\n', " ")]
+        };
+        vec![Table {
+            title: String::new(),
+            headings: ["schema", "command", "what"].map(str::to_owned).to_vec(),
+            rows: self.schemas.iter().map(row).collect(),
+        }]
+    }
+}
