@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::sync::LazyLock;
 
-#[path = "../../roofline/tests/saved/checks.rs"]
+#[path = "../../roofline/tests/cli/saved/checks.rs"]
 mod checks;
 
 /// In memory where the system has such a place: every input is written to a file.

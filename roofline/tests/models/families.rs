@@ -4,6 +4,7 @@
 use roofline::model::{Attention, Basis, Dtype, Head, Latent, Model, Work, readers};
 
 use crate::scratch::files;
+use crate::small::{ATTENTION, FEED_FORWARD, keys, with};
 use crate::writer::{Gguf, Value, safetensors};
 
 use Dtype::{Bf16, F16, F32, Q4K, Q8_0};
@@ -75,49 +76,6 @@ fn assert_lines(model: &Model, expected: &[&str]) {
     let again = if hyper.head == Head::Tied { model.tensors[0].bytes.unwrap() } else { 0 };
     assert_eq!(stored, model.bytes().unwrap() + again, "every tensor is in exactly one operation");
 }
-
-/// Keys of a model of 64 wide, 4 heads of which 2 have keys and values, 96 inside.
-fn keys(layers: u32) -> Vec<(&'static str, Value)> {
-    vec![
-        ("block_count", layers.into()),
-        ("context_length", 128.into()),
-        ("embedding_length", 64.into()),
-        ("feed_forward_length", 96.into()),
-        ("attention.head_count", 4.into()),
-        ("attention.head_count_kv", 2.into()),
-        ("vocab_size", 100.into()),
-    ]
-}
-
-fn with(layers: u32, more: &[(&'static str, Value)]) -> Vec<(&'static str, Value)> {
-    let mut keys = keys(layers);
-    keys.retain(|(key, _)| !more.iter().any(|(name, _)| name == key));
-    keys.extend(more.iter().cloned());
-    keys
-}
-
-impl Gguf {
-    fn block(self, layer: u64, tensors: &[(&str, &[u64], Dtype)]) -> Gguf {
-        tensors
-            .iter()
-            .fold(self, |gguf, (name, dims, dtype)| gguf.tensor(&format!("blk.{layer}.{name}"), dims, *dtype))
-    }
-}
-
-const ATTENTION: &[(&str, &[u64], Dtype)] = &[
-    ("attn_norm.weight", &[64], F32),
-    ("attn_q.weight", &[64, 64], Q8_0),
-    ("attn_k.weight", &[32, 64], Q8_0),
-    ("attn_v.weight", &[32, 64], Q8_0),
-    ("attn_output.weight", &[64, 64], Q8_0),
-    ("ffn_norm.weight", &[64], F32),
-];
-
-const FEED_FORWARD: &[(&str, &[u64], Dtype)] = &[
-    ("ffn_gate.weight", &[96, 64], Q8_0),
-    ("ffn_up.weight", &[96, 64], Q8_0),
-    ("ffn_down.weight", &[64, 96], Q8_0),
-];
 
 #[test]
 fn llama() {

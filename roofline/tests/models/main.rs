@@ -13,4 +13,6 @@ mod open;
 mod oracles;
 mod safetensors;
 mod scratch;
+#[allow(dead_code, reason = "profiles need a whole model, the readers its parts")]
+mod small;
 mod writer;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 /// An empty directory of this test's own.
 pub fn directory(test: &str) -> PathBuf {
-    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("models").join(test);
+    let path = [env!("CARGO_TARGET_TMPDIR"), env!("CARGO_CRATE_NAME"), test].iter().collect::<PathBuf>();
     if path.exists() {
         std::fs::remove_dir_all(&path).expect("an old test directory can be removed");
     }

@@ -1,0 +1,203 @@
+//! `roofline gate` as continuous integration runs it: saved runs, and runs made again on a saved machine.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::program::{BENCH, CONFIG, MACHINE, err, out, printed, run};
+
+/// How it ends, and what it prints.
+fn gate(args: &[&str]) -> (Option<i32>, String) {
+    let output = run(&[&["gate"], args].concat());
+    (output.status.code(), out(&output) + &err(&output))
+}
+
+fn json(path: &str) -> Value {
+    serde_json::from_str(&fs::read_to_string(path).expect("the fixture is there")).expect("JSON")
+}
+
+fn file(name: &str, value: &Value) -> String {
+    crate::program::file(&format!("gate-{name}"), value.to_string())
+}
+
+/// The machine with another reading speed of all threads.
+fn slower(name: &str, gb_s: f64) -> String {
+    let mut machine = json(MACHINE);
+    machine["all"]["read_gb_s"] = json!(gb_s);
+    machine["all"]["read"]["spread"]["best"] = json!(gb_s);
+    machine["all"]["read"]["spread"]["median"] = json!(gb_s * 0.99);
+    file(name, &machine)
+}
+
+#[test]
+fn a_run_that_is_the_same_passes() {
+    let (code, shown) = gate(&[MACHINE, MACHINE]);
+    assert_eq!(code, Some(0), "{shown}");
+    assert!(shown.contains("\npassed: 28 same; threshold 5.0 %\n"), "{shown}");
+}
+
+#[test]
+fn without_a_second_file_the_command_is_run_again() {
+    let (code, shown) = gate(&[&slower("faster-before.json", 60.0), "--format", "json"]);
+    let found: Value = serde_json::from_str(&shown).expect("JSON");
+    assert_eq!(code, Some(1), "{shown}");
+    let new = "roofline machine --format=json --no-cache --isa=scalar --threads=2 --size=268435456";
+    assert_eq!((&found["new"], &found["passed"]), (&json!(new), &json!(false)));
+    let worse: Vec<&Value> =
+        found["figures"].as_array().unwrap().iter().filter(|figure| figure["verdict"] == "worse").collect();
+    assert_eq!(worse.len(), 1, "{shown}");
+    assert_eq!(worse[0]["name"], "memory read, 2 threads");
+    assert_eq!(gate(&[MACHINE]).0, Some(0));
+}
+
+#[test]
+fn a_loss_within_the_threshold_or_the_noise_passes() {
+    let (before, after) = (slower("before.json", 50.0), slower("after.json", 46.0));
+    assert_eq!(gate(&[&before, &after]).0, Some(1));
+    assert_eq!(gate(&[&before, &after, "--threshold", "10%"]).0, Some(0));
+    assert_eq!(gate(&[&after, &before]).0, Some(0), "a gain is no loss");
+    let mut noisy = json(&before);
+    noisy["all"]["read"]["spread"]["median"] = json!(40.0);
+    let (code, shown) = gate(&[&file("noisy.json", &noisy), &after]);
+    assert_eq!(code, Some(0), "{shown}");
+    let line = shown.lines().find(|line| line.contains("memory read, 2 threads")).expect("it is listed");
+    assert!(line.contains("-8.0 %") && line.contains("20 %") && line.ends_with("noise"), "{line}");
+}
+
+#[test]
+fn of_times_the_lower_are_better() {
+    let (before, mut after) = (json(BENCH), json(BENCH));
+    let seconds = before["rows"][0]["seconds"].as_f64().unwrap();
+    after["rows"][0]["seconds"] = json!(seconds * 2.0);
+    after["rows"][0]["median_seconds"] = json!(seconds * 2.01);
+    let (before, after) = (file("bench-before.json", &before), file("bench-after.json", &after));
+    let (code, shown) = gate(&[&before, &after]);
+    assert_eq!(code, Some(1), "{shown}");
+    assert!(shown.contains("+100.0 %") && shown.contains("worse"), "{shown}");
+    let (code, shown) = gate(&[&after, &before]);
+    assert_eq!(code, Some(0), "{shown}");
+    assert!(shown.contains("-50.0 %") && shown.contains("better"), "{shown}");
+}
+
+#[test]
+fn what_is_missing_fails_and_what_is_new_does_not() {
+    let mut fewer = json(BENCH);
+    fewer["rows"].as_array_mut().unwrap().pop();
+    let fewer = file("fewer.json", &fewer);
+    let (code, shown) = gate(&[BENCH, &fewer]);
+    assert_eq!(code, Some(1), "{shown}");
+    assert!(shown.contains("failed: 1 missing"), "{shown}");
+    let (code, shown) = gate(&[&fewer, BENCH]);
+    assert_eq!(code, Some(0), "{shown}");
+    assert!(shown.contains("1 new"), "{shown}");
+}
+
+#[test]
+fn a_profile_is_compared_by_its_ceilings_and_its_measured_times() {
+    let config = crate::program::file("gate-config.json", CONFIG);
+    let mut saved: Value =
+        serde_json::from_str(&printed(&["profile", &config, "--format", "json"])).expect("JSON");
+    let path = file("profile.json", &saved);
+    let (code, shown) = gate(&[&path]);
+    assert_eq!(code, Some(0), "{shown}");
+    assert!(shown.contains("decode, ceiling") && shown.contains("passed: 2 same"), "{shown}");
+    let [fast, slow] = [("fast.json", 1.0e-6), ("slow.json", 2.0e-6)].map(|(name, median)| {
+        saved["operations"][0]["measured"] = json!({"median_s": median, "best_s": 0.99 * median});
+        file(name, &saved)
+    });
+    let (code, shown) = gate(&[&fast, &slow]);
+    assert_eq!(code, Some(1), "{shown}");
+    assert!(shown.contains("embedding") && shown.contains("+100.0 %"), "{shown}");
+}
+
+#[test]
+fn another_machine_is_refused_unless_it_is_wanted() {
+    let mut other = json(MACHINE);
+    other["cpu"] = json!("Another CPU");
+    let other = file("other.json", &other);
+    let (code, shown) = gate(&[MACHINE, &other]);
+    assert_eq!(code, Some(2));
+    assert!(
+        shown.contains("the processor was \"Example CPU\" in the baseline and is \"Another CPU\""),
+        "{shown}"
+    );
+    let (code, shown) = gate(&[MACHINE, &other, "--across"]);
+    assert_eq!(code, Some(0), "{shown}");
+    assert!(shown.contains("warning: the processor was"), "{shown}");
+}
+
+#[test]
+fn github_gets_an_error_for_each_loss_and_no_name_ends_a_command_early() {
+    let (mut before, mut after) = (json(BENCH), json(BENCH));
+    for (result, factor) in [(&mut before, 1.0), (&mut after, 3.0)] {
+        result["rows"][0]["name"] = json!("a,b: 100%\n::error::<x>");
+        let seconds = result["rows"][0]["seconds"].as_f64().unwrap() * factor;
+        result["rows"][0]["seconds"] = json!(seconds);
+        result["rows"][0]["median_seconds"] = json!(seconds);
+    }
+    let (before, after) = (file("names-before.json", &before), file("names-after.json", &after));
+    let output = run(&["gate", &before, &after, "--format", "github"]);
+    assert_eq!(output.status.code(), Some(1));
+    let shown = out(&output);
+    let lines: Vec<&str> = shown.lines().collect();
+    assert_eq!(lines.len(), 2, "{shown}");
+    assert!(
+        lines[0].starts_with(
+            "::error title=a%2Cb%3A 100%25%0A%3A%3Aerror%3A%3A<x> q8_0%2C memory is worse::a,b: 100%25%0A"
+        ),
+        "{shown}"
+    );
+    assert!(lines[1].starts_with("::notice title=roofline gate::failed: 1 worse"), "{shown}");
+
+    let output = run(&["gate", &before, &after, "--format", "junit"]);
+    let shown = out(&output);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(shown.contains("failures=\"1\""), "{shown}");
+    assert!(shown.contains("name=\"a,b: 100% ::error::&lt;x&gt; q8_0, memory\""), "{shown}");
+    assert!(!shown.contains("<x>"), "{shown}");
+}
+
+#[test]
+fn junit_markdown_and_csv_hold_every_figure() {
+    let (before, after) = (slower("formats-before.json", 60.0), slower("formats-after.json", 45.0));
+    insta::assert_snapshot!(gate(&[&before, &after]).1);
+    let junit = gate(&[&before, &after, "--format", "junit"]).1;
+    assert_eq!(junit.matches("<testcase ").count(), 28);
+    assert_eq!(junit.matches("<failure ").count(), 1);
+    let csv = gate(&[&before, &after, "--format", "csv"]).1;
+    assert_eq!(csv.lines().count(), 29);
+    assert!(csv.contains("\"memory read, 2 threads\",GB/s,60.0,45.0,-25.0 %,1.0 %,worse\r\n"), "{csv}");
+    assert!(gate(&[&before, &after, "--format", "md"]).1.contains("| verdict |"));
+}
+
+#[test]
+fn wrong_input_says_what_is_wrong_and_where() {
+    let with = |name: &str, base: &str, change: &dyn Fn(&mut Value)| {
+        let mut value = json(base);
+        change(&mut value);
+        file(name, &value)
+    };
+    let newer = with("newer.json", MACHINE, &|value| value["schema"] = json!("roofline.machine/2"));
+    let other = with("chart.json", MACHINE, &|value| value["schema"] = json!("roofline.chart/1"));
+    let null = with("null.json", BENCH, &|value| value["rows"][0]["seconds"] = Value::Null);
+    let zero = with("zero.json", BENCH, &|value| value["rows"][0]["seconds"] = json!(0.0));
+    let none = with("none.json", BENCH, &|value| value["rows"] = json!([]));
+    let list = file("list.json", &json!([1, 2]));
+    let cases: [(&[&str], &str); 10] = [
+        (&[&newer, MACHINE], "newer.json: schema \"roofline.machine/2\" is newer than this program"),
+        (&[MACHINE, &other], "chart.json: schema \"roofline.chart/1\" can't be compared; roofline.machine/1"),
+        (&[&null], "null.json: invalid type: null"),
+        (&[&zero], "zero.json: \"8B lm_head q8_0, memory\" is 0; it must be above zero"),
+        (&[&none], "none.json: no figures to compare"),
+        (&[&list], "list.json: "),
+        (&[MACHINE, BENCH], "both must be of one command"),
+        (&["/no/such.json"], "/no/such.json: No such file"),
+        (&[MACHINE, "--threshold", "5"], "write 5% or 0.05"),
+        (&[MACHINE, "--format", "sarif"], "[possible values: text, json, csv, md, github, junit]"),
+    ];
+    for (args, says) in cases {
+        let (code, shown) = gate(args);
+        assert_eq!(code, Some(2), "{args:?}: {shown}");
+        assert!(shown.contains(says), "{args:?}: {shown}");
+    }
+}

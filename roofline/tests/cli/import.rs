@@ -1,0 +1,33 @@
+//! `roofline import` as its users run it.
+
+use crate::program::{err, file, json, out, run};
+use crate::scratch;
+
+#[test]
+fn import_writes_contracts_that_check_and_lists_what_is_informal() {
+    let published = "../contracts/tests/published/token-rate-v1.yaml";
+    let directory = scratch::directory("imported").join("to");
+    let to = directory.to_str().expect("text");
+    let output = run(&["import", published, "-o", to]);
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    insta::assert_snapshot!("report", out(&output).replace(to, "DIR"));
+    insta::assert_snapshot!("report_md", out(&run(&["import", published, "--format", "md"])));
+    let contract = directory.join("token-rate-v1.yaml");
+    let contract = contract.to_str().expect("text");
+    assert_eq!(run(&["check", contract]).status.code(), Some(0));
+    assert_eq!(run(&["fmt", "--check", contract]).status.code(), Some(0));
+    let proven = json(&["prove", contract]);
+    let verdicts = proven["contracts"][0]["obligations"].as_array().expect("obligations");
+    assert!(!verdicts.is_empty() && verdicts.iter().all(|one| one["verdict"] == "proven"), "{verdicts:?}");
+    let informal = proven["contracts"][0]["informal"].as_array().expect("informal");
+    assert!(!informal.is_empty() && informal.iter().all(|one| one["verdict"] == "informal"));
+
+    let again = run(&["import", published, "-o", to]);
+    assert_eq!(again.status.code(), Some(2), "nothing is overwritten");
+    assert!(err(&again).contains("is there already"), "{}", err(&again));
+    let report = json(&["import", published]);
+    assert_eq!(report["schema"], "roofline.import/1");
+    let output = run(&["import", &file("import-broken.yaml", "a: [")]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(err(&output).contains("not valid YAML"), "{}", err(&output));
+}

@@ -1,0 +1,159 @@
+//! `roofline machine` as its users run it: with a saved machine where the figures matter, and with real
+//! measurements where only the way there does.
+
+use std::fs;
+use std::path::Path;
+use std::process::Output;
+
+use roofline::peaks::Machine;
+
+use crate::program::{MACHINE, command, err, file, out, run};
+use crate::scratch::directory;
+
+/// A saved machine, or this one with its cache in a directory.
+fn machine(saved: Option<&str>, cache: &Path, args: &[&str]) -> Output {
+    let mut command = command();
+    command.env_remove("ROOFLINE_MACHINE").env("XDG_CACHE_HOME", cache).arg("machine").args(args);
+    command.envs(saved.map(|path| ("ROOFLINE_MACHINE", path))).output().expect("the program starts")
+}
+
+#[test]
+fn the_roofs_are_drawn_and_listed() {
+    let output = machine(Some(MACHINE), Path::new("/"), &["--ascii"]);
+    assert!(output.status.success());
+    insta::assert_snapshot!(out(&output));
+}
+
+#[test]
+fn markdown_and_csv_hold_the_same_figures() {
+    let markdown = out(&machine(Some(MACHINE), Path::new("/"), &["--format", "md"]));
+    insta::assert_snapshot!(markdown);
+    let csv = out(&machine(Some(MACHINE), Path::new("/"), &["--format", "csv"]));
+    assert!(csv.starts_with("roof,unit,1 thread,2 threads\r\nmemory read,GB/s,28.0,45.0\r\n"), "{csv}");
+}
+
+#[test]
+fn json_reads_back_as_the_same_machine() {
+    let json = out(&machine(Some(MACHINE), Path::new("/"), &["--format", "json"]));
+    assert_eq!(Machine::from_json(&json), Ok(Machine::saved(Path::new(MACHINE)).unwrap()));
+    assert!(json.contains("\"schema\": \"roofline.machine/1\""));
+}
+
+#[test]
+fn a_requirement_names_the_roofs_of_all_threads_or_of_one() {
+    let require = |condition: &str| machine(Some(MACHINE), Path::new("/"), &["--require", condition]);
+    let met = require("read_gb_s >= 45 and single_f32_gflops > 90 and isa == \"scalar\"");
+    assert_eq!(met.status.code(), Some(0), "{}", err(&met));
+    let missed = require("single_read_gb_s >= 45");
+    assert_eq!(missed.status.code(), Some(1));
+    assert!(err(&missed).contains("not met: single_read_gb_s >= 45 (single_read_gb_s = 28"));
+    let unknown = require("speed > 1");
+    assert_eq!(unknown.status.code(), Some(2));
+    assert!(err(&unknown).contains("unknown name `speed`"));
+}
+
+#[test]
+fn a_saved_machine_can_be_plotted() {
+    let output = run(&["plot", MACHINE, "--format", "csv"]);
+    assert!(output.status.success(), "{}", err(&output));
+}
+
+#[test]
+fn wrong_arguments_say_what_is_allowed() {
+    let cases: [(&[&str], &str); 6] = [
+        (&["--isa", "sse9"], "unknown instruction set `sse9`; known are scalar, avx2, neon"),
+        (&["--isa", if cfg!(target_arch = "x86_64") { "neon" } else { "avx2" }], "this processor has no"),
+        (&["--threads", "0"], "--threads 0: must be from 1 to 4096"),
+        (&["--threads", "many"], "invalid value 'many'"),
+        (&["--size", "lots"], "such as 512MiB"),
+        (&["--size", "900000GiB"], "more than a quarter of the free memory"),
+    ];
+    for (args, message) in cases {
+        let output = machine(None, Path::new("/"), args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        let error = err(&output);
+        assert!(error.contains(message), "{args:?}: {error}");
+    }
+}
+
+#[test]
+fn a_saved_machine_with_nonsense_is_refused_with_its_name() {
+    let whole = fs::read_to_string(MACHINE).unwrap();
+    let cases = [
+        ("{", "EOF"),
+        (&whole.replace("roofline.machine/1", "roofline.machine/9"), "schema is `roofline.machine/9`"),
+        (&whole.replacen("\"read_gb_s\": 28.0", "\"read_gb_s\": -1.0", 1), "must be above zero"),
+        (&whole.replacen("\"cpu\"", "\"gpu\"", 1), "unknown field `gpu`"),
+    ];
+    for (content, message) in cases {
+        let output = machine(Some(&file("saved.json", content)), Path::new("/"), &[]);
+        assert_eq!(output.status.code(), Some(2));
+        let error = err(&output);
+        assert!(error.contains("saved.json") && error.contains(message), "{error}");
+    }
+}
+
+#[test]
+fn measurements_are_kept_damaged_ones_replaced_and_all_of_them_cleared() {
+    let cache = directory("cache");
+    let args = ["--quick", "--size", "16MiB", "--threads", "1", "--format", "json"];
+    let measure = |extra: &[&str]| {
+        let output = machine(None, &cache, &[&args, extra].concat());
+        assert!(output.status.success(), "{}", err(&output));
+        Machine::from_json(&out(&output)).unwrap()
+    };
+    let first = measure(&[]);
+    assert_eq!(first.single, first.all);
+    assert!(
+        first.notes.iter().any(|note| note.contains("less than eight times the last cache")),
+        "{:?}",
+        first.notes
+    );
+    assert_eq!(measure(&[]), first, "the second time nothing is measured");
+
+    let files: Vec<_> =
+        fs::read_dir(cache.join("roofline")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(files.len(), 1, "{files:?}");
+    fs::write(&files[0], &first.to_json()[..200]).unwrap();
+    let again = measure(&[]);
+    assert!(again.notes.iter().any(|note| note.contains("was replaced")), "{:?}", again.notes);
+    assert_eq!(Machine::saved(&files[0]).unwrap(), again);
+
+    measure(&["--no-cache"]);
+    assert_eq!(Machine::saved(&files[0]).unwrap(), again, "--no-cache leaves the saved one alone");
+    let cleared = machine(None, &cache, &["--clear-cache"]);
+    assert_eq!(out(&cleared), "1 saved measurement(s) removed\n");
+    assert!(fs::read_dir(cache.join("roofline")).unwrap().next().is_none());
+}
+
+#[test]
+fn more_threads_than_processors_and_forced_scalar_work_and_say_so() {
+    let processors = std::thread::available_parallelism().unwrap().get();
+    let threads = (2 * processors).to_string();
+    let args = [
+        "--quick",
+        "--size",
+        "16MiB",
+        "--no-cache",
+        "--isa",
+        "scalar",
+        "--threads",
+        &threads,
+        "--format",
+        "json",
+    ];
+    let output = machine(None, Path::new("/nowhere"), &args);
+    assert!(output.status.success(), "{}", err(&output));
+    let machine = Machine::from_json(&out(&output)).unwrap();
+    assert_eq!((machine.isa.as_str(), machine.threads), ("scalar", 2 * processors));
+    assert!(machine.notes.iter().any(|note| note.contains("threads share")), "{:?}", machine.notes);
+}
+
+#[test]
+fn a_cache_that_cannot_be_written_is_a_note_not_a_failure() {
+    let cache = directory("blocked");
+    fs::write(cache.join("roofline"), "a file where a directory should be").unwrap();
+    let output = machine(None, &cache, &["--quick", "--size", "4MiB", "--threads", "1"]);
+    assert!(output.status.success(), "{}", err(&output));
+    assert!(out(&output).contains("note: the measurement was not saved"), "no note");
+}

@@ -1,0 +1,34 @@
+//! The program, command by command, as its users run it; and its pages, schemas and saved results.
+
+#![allow(missing_docs, reason = "tests")]
+
+mod bench;
+mod check;
+mod contract_schema;
+mod devices;
+mod diff;
+mod doc;
+mod docs;
+mod eval;
+mod expand;
+mod first;
+mod fmt;
+mod gate;
+mod import;
+mod machine;
+mod plot;
+mod predict;
+mod profile;
+mod program;
+mod prove;
+mod saved;
+mod schema;
+mod shell;
+
+#[path = "../models/scratch.rs"]
+mod scratch;
+#[path = "../models/small.rs"]
+mod small;
+#[allow(dead_code, reason = "the writer can do more than these tests need")]
+#[path = "../models/writer.rs"]
+mod writer;

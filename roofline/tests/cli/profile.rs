@@ -1,0 +1,607 @@
+//! Profiles of model files: amounts worked out by hand, sums against the contract's totals, and the command as its users run it.
+
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use roofline::contracts::hardware::devices::H100_SXM;
+use roofline::contracts::transformer::Inputs;
+use roofline::model::Dtype::{self, F16, F32, Q8_0};
+use roofline::model::{Architecture, Format, Hyper, KNOWN, Model};
+use roofline::predict::{Target, inputs, predict};
+use roofline::profile::{By, Cost, Phase, Profile, Workload, profile};
+
+use crate::program::{command, err, out, printed};
+use crate::scratch;
+use crate::small::{self, llama};
+use crate::writer::{Gguf, safetensors};
+
+fn file(test: &str, gguf: &Gguf) -> PathBuf {
+    scratch::files(&format!("profile-{test}"), &[("m.gguf", &gguf.build())]).join("m.gguf")
+}
+
+const WORK: Workload = Workload { batch: 1.0, context: 100.0, prompt: 10.0, cache_size: 2.0 };
+
+fn on_h100(model: &Model, workload: &Workload, change: Option<Dtype>) -> Profile {
+    profile(model, &Target::of(&H100_SXM, None).unwrap(), workload, change).unwrap()
+}
+
+fn decode<'a>(profile: &'a Profile, name: &str) -> &'a Cost {
+    let entry = profile.entries.iter().find(|entry| entry.name == name).unwrap();
+    entry.decode.as_ref().unwrap()
+}
+
+#[test]
+fn the_operations_of_a_small_llama_worked_out_by_hand() {
+    let model = Model::open(file("hand", &llama(Q8_0))).unwrap();
+    let profile = on_h100(&model, &WORK, None);
+    // 64 x 64 weights, two operations each; a row is 2 blocks of 34 bytes; 64 numbers in and out, 2 bytes each.
+    let query = decode(&profile, "0.attn_q");
+    assert_eq!((query.flops, query.weight_bytes, query.activation_bytes), (8192.0, 4352.0, 256.0));
+    assert_eq!((query.bytes, query.intensity, query.bound), (4608.0, 8192.0 / 4608.0, "Memory"));
+    assert_eq!(query.ideal_s, 4608.0 / 3350e9);
+    // 4 heads of 16 + 16 numbers, two operations each, against 100 tokens; 2 heads of 32 numbers of 2 bytes in the cache.
+    let attention = decode(&profile, "0.attention");
+    assert_eq!((attention.flops, attention.weight_bytes, attention.cache_bytes), (25_600.0, 0.0, 12_800.0));
+    // One row of the embedding is no product: only its 64 numbers count.
+    let embedding = decode(&profile, "embedding");
+    assert_eq!((embedding.flops, embedding.weight_bytes, embedding.activation_bytes), (0.0, 0.0, 128.0));
+    let head = decode(&profile, "head");
+    assert_eq!((head.flops, head.weight_bytes), (12_800.0, 6800.0));
+    // Ten tokens, each sees itself and those before it: 55 pairs of 256 operations.
+    let entry = profile.entries.iter().find(|entry| entry.name == "0.attention").unwrap();
+    assert_eq!(entry.prefill.unwrap().flops, 14_080.0);
+    let total = profile.decode.unwrap();
+    assert_eq!(total.weight_bytes, 4352.0 * 2.0 + 2176.0 * 2.0 + 6528.0 * 3.0 + 6800.0 + 768.0);
+    let shares: f64 = profile.entries.iter().filter_map(|entry| Some(entry.decode?.share)).sum();
+    assert!((shares - 1.0).abs() < 1e-12, "{shares}");
+}
+
+#[test]
+fn the_sum_over_operations_is_the_total_of_the_contract() {
+    let target = Target::of(&H100_SXM, None).unwrap();
+    for known in KNOWN {
+        let hyper = Hyper::of_known(known).unwrap();
+        let inputs = inputs(&hyper).unwrap();
+        let model = Model {
+            format: Format::Config,
+            files: Vec::new(),
+            tensors: Vec::new(),
+            architecture: Architecture::of_family(hyper, &[]),
+            summary: Vec::new(),
+            warnings: Vec::new(),
+        };
+        for workload in [
+            WORK,
+            Workload { batch: 1.0, context: 8192.0, prompt: 8192.0, ..WORK },
+            Workload { batch: 4.0, context: 5000.0, prompt: 777.0, ..WORK },
+        ] {
+            let Workload { batch, context, prompt, cache_size } = workload;
+            let whole = predict(Inputs { batch, context, prompt, cache_size, ..inputs }, &target).unwrap();
+            let outputs = whole.outputs;
+            let found = on_h100(&model, &workload, None);
+            assert_eq!(found.undefined().count(), 0, "{}", known.name);
+            let parameters: f64 = found.entries.iter().map(|entry| entry.parameters).sum();
+            let hyper = model.architecture.hyper.as_ref().unwrap();
+            assert_eq!(parameters, hyper.parameters() as f64, "{}", known.name);
+            let (decode, prefill) = (found.decode.unwrap(), found.prefill.unwrap());
+            let pairs = [
+                ("decode_flops", decode.flops, outputs.decode_flops),
+                ("decode_weight_bytes", decode.weight_bytes, outputs.decode_weight_bytes),
+                ("cache_bytes", decode.cache_bytes, outputs.cache_bytes),
+                ("activation_bytes", decode.activation_bytes, outputs.activation_bytes),
+                ("decode_bytes", decode.bytes, outputs.decode_bytes),
+                ("decode_tokens_per_s", decode.tokens_per_s, outputs.decode_tokens_per_s),
+                ("prefill_flops", prefill.flops, outputs.prefill_flops),
+                ("prefill_bytes", prefill.bytes, outputs.prefill_bytes),
+                ("prefill_tokens_per_s", prefill.tokens_per_s, outputs.prefill_tokens_per_s),
+            ];
+            for (name, sum, total) in pairs {
+                assert_eq!(sum, total, "{name} of {} at {workload:?}", known.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn rows_put_operations_together_and_lose_nothing() {
+    let model = Model::open(file("rows", &llama(F16))).unwrap();
+    let target = Target::of(&H100_SXM, None).unwrap();
+    let found = on_h100(&model, &WORK, None);
+    for (by, names) in [
+        (By::Layer, vec!["embedding", "layer 0", "norm", "head"]),
+        (By::Kind, vec!["embedding", "norm", "attention", "feed_forward", "head"]),
+    ] {
+        let rows = found.rows(by, Phase::Decode, &target).unwrap();
+        assert_eq!(rows.iter().map(|row| row.name.as_str()).collect::<Vec<_>>(), names);
+        let sum = |of: fn(&Cost) -> f64| rows.iter().filter_map(|row| row.cost.as_ref().map(of)).sum::<f64>();
+        let all = found.decode.unwrap();
+        assert_eq!(sum(|cost| cost.flops), all.flops);
+        assert_eq!(sum(|cost| cost.bytes), all.bytes);
+        assert_eq!(sum(|cost| cost.weight_bytes), all.weight_bytes);
+        assert_eq!(sum(|cost| cost.activation_bytes), all.activation_bytes);
+        assert_eq!(sum(|cost| cost.cache_bytes), all.cache_bytes);
+        let times: f64 = found.entries.iter().filter_map(|entry| Some(entry.decode.as_ref()?.ideal_s)).sum();
+        assert!((sum(|cost| cost.ideal_s) / times - 1.0).abs() < 1e-12);
+        assert!((sum(|cost| cost.share) - 1.0).abs() < 1e-12);
+        assert_eq!(rows.iter().map(|row| row.operations).sum::<usize>(), found.entries.len());
+    }
+    assert_eq!(found.rows(By::Operation, Phase::Prefill, &target).unwrap().len(), found.entries.len());
+}
+
+#[test]
+fn matrices_in_another_type_move_its_bytes_and_vectors_stay() {
+    let model = Model::open(file("as", &llama(F32))).unwrap();
+    let found = on_h100(&model, &WORK, Some(Q8_0));
+    assert_eq!(decode(&found, "0.attn_q").weight_bytes, 4352.0);
+    assert_eq!(decode(&found, "0.norm").weight_bytes, 512.0);
+    assert_eq!(found.kept, 0);
+    // Rows of 64 and 96 weights do not fill blocks of 256.
+    let found = on_h100(&model, &WORK, Some(Dtype::Q4K));
+    assert_eq!((decode(&found, "0.attn_q").weight_bytes, found.kept), (16_384.0, 9));
+}
+
+#[test]
+fn an_encoder_has_a_prompt_and_no_steps() {
+    let config = r#"{"model_type":"bert","hidden_size":64,"num_hidden_layers":1,"num_attention_heads":4,
+        "intermediate_size":128,"vocab_size":100,"max_position_embeddings":32,"type_vocab_size":2}"#;
+    let directory = scratch::files("profile-encoder", &[("config.json", config.as_bytes())]);
+    let model = Model::open(directory.join("config.json")).unwrap();
+    let found = on_h100(&model, &WORK, None);
+    assert_eq!(found.decode, None);
+    let attention = found.entries.iter().find(|entry| entry.name == "0.attention").unwrap();
+    // Ten tokens see ten tokens each: 100 pairs of 2 x 4 heads x 32 numbers.
+    assert_eq!((attention.decode, attention.prefill.unwrap().flops), (None, 25_600.0));
+}
+
+fn run(args: &[&str], file: &Path) -> Output {
+    command().arg("profile").arg(file).args(args).output().expect("the program starts")
+}
+
+#[test]
+fn the_text_has_ceilings_layers_a_chart_and_advice() {
+    let file = file("text", &llama(Q8_0));
+    let output = run(&["--ascii"], &file);
+    assert!(output.status.success(), "{}", err(&output));
+    let shown = out(&output);
+    for part in ["GGUF llama", "45.0 GB/s", "decode", "prefill", "layer 0", "head", "quantize the weights"] {
+        assert!(shown.contains(part), "{part} is not in\n{shown}");
+    }
+    let plain = out(&run(&["--ascii", "--no-advice"], &file));
+    assert!(!plain.contains("quantize the weights"), "{plain}");
+}
+
+#[test]
+fn json_has_every_operation_and_says_which_contract_computed_it() {
+    let output = run(&["--on", "h100_sxm", "--format", "json"], &file("json", &llama(Q8_0)));
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(json["schema"], "roofline.profile/1");
+    assert_eq!(json["operations"].as_array().unwrap().len(), 12);
+    assert_eq!(json["operations"][2]["decode"]["weight_bytes"], 4352.0);
+    assert_eq!(json["sources"]["decode.flops"], "transformer-v1 decode_flops");
+}
+
+#[test]
+fn csv_and_markdown_hold_the_rows() {
+    let file = file("csv", &llama(Q8_0));
+    let csv = out(&run(&["--by", "op", "--top", "2", "--format", "csv"], &file));
+    let lines: Vec<&str> = csv.lines().collect();
+    assert_eq!(lines.len(), 3, "{csv}");
+    assert!(lines[0].starts_with("operation,operations,mflop,"), "{csv}");
+    assert!(lines[1].starts_with("0.attention,1,"), "{csv}");
+    let markdown = out(&run(&["--by", "kind", "--format", "md"], &file));
+    assert!(markdown.contains("| feed_forward | 3 |"), "{markdown}");
+}
+
+#[test]
+fn undefined_operations_are_told_and_not_counted_as_nothing() {
+    let tensors: &[(&str, &[u64], Dtype)] =
+        &[("conv.weight", &[8, 4, 3, 3], F32), ("fc.weight", &[10, 8], F32)];
+    let directory = scratch::files("profile-conv", &[("m.safetensors", &safetensors(tensors))]);
+    let output = run(&["--by", "op", "--format", "csv"], &directory.join("m.safetensors"));
+    let (csv, told) = (out(&output), err(&output));
+    assert!(csv.contains(",undefined,-,-\r\n"), "{csv}");
+    assert!(told.contains("1 operation(s) are undefined and missing from the totals"), "{told}");
+    assert!(told.contains("--input, here conv.weight (4xHxW)"), "{told}");
+}
+
+/// A convolution of the published profiler's example, a dense layer of the other's, and a normalization.
+const STACK: &[(&str, &[u64], Dtype)] = &[
+    ("conv.weight", &[8, 4, 3, 3], F32),
+    ("conv.bias", &[8], F32),
+    ("bn.weight", &[8], F32),
+    ("fc.weight", &[32, 64], F32),
+    ("fc.bias", &[32], F32),
+];
+
+fn stack(test: &str, tensors: &[(&str, &[u64], Dtype)]) -> PathBuf {
+    scratch::files(&format!("profile-stack-{test}"), &[("m.safetensors", &safetensors(tensors))])
+        .join("m.safetensors")
+}
+
+#[test]
+fn a_stack_of_layers_costs_what_the_layer_contract_says() {
+    let file = stack("cost", STACK);
+    let of = |batch: &str, name: &str| {
+        let result = json(&["--on", "t4", "--batch", batch, "--input", "4x8x8"], &file);
+        assert_eq!(
+            (&result["phase"], &result["workload"]),
+            (
+                &"pass".into(),
+                &serde_json::json!({"batch": batch.parse::<f64>().unwrap(), "input": ["4x8x8"]})
+            )
+        );
+        let operations = result["operations"].as_array().unwrap().clone();
+        operations.into_iter().find(|operation| operation["name"] == name).unwrap()
+    };
+    // 4 -> 8 channels, 3 x 3, a padding that keeps 8 x 8 numbers.
+    let convolution = of("1", "conv.weight");
+    assert_eq!(convolution["pass"]["flops"], 36_864.0);
+    assert_eq!(
+        (&convolution["pass"]["bytes"], &convolution["pass"]["weight_bytes"]),
+        (&4224.0.into(), &1152.0.into())
+    );
+    // 64 -> 32, eight samples.
+    let dense = of("8", "fc.weight");
+    assert_eq!((&dense["pass"]["flops"], &dense["pass"]["bytes"]), (&32_768.0.into(), &11_264.0.into()));
+    assert_eq!((&dense["kind"], &dense["tensors"][1]), (&"dense".into(), &"fc.bias".into()));
+    assert!(of("1", "bn.weight")["undefined"].as_str().unwrap().contains("which the file does not say"));
+    let result = json(&["--on", "t4", "--input", "4x8x8"], &file);
+    assert_eq!(result["pass"]["flops"], 36_864.0 + 4096.0);
+    let time = result["pass"]["time_s"].as_f64().unwrap();
+    assert_eq!(result["pass"]["samples_per_s"], 1.0 / time);
+}
+
+#[test]
+fn the_weights_of_a_stack_take_the_bytes_of_their_type() {
+    let halves: Vec<_> = STACK.iter().map(|(name, dims, _)| (*name, *dims, F16)).collect();
+    let result = json(&["--on", "t4", "--input", "4x8x8"], &stack("halves", &halves));
+    let bytes = |at: usize| result["operations"][at]["pass"]["weight_bytes"].as_f64().unwrap();
+    let read = |at: usize| result["operations"][at]["pass"]["bytes"].as_f64().unwrap();
+    assert_eq!((bytes(0), read(0)), (576.0, 4224.0 - 576.0));
+}
+
+#[test]
+fn a_convolution_in_three_dimensions_moves_its_kernel_along_all_of_them() {
+    let file = stack("volume", &[("conv.weight", &[8, 4, 3, 5, 7], F32)]);
+    let result = json(&["--on", "t4", "--input", "4x6x8x10/1/0"], &file);
+    // 6 - 3 + 1, 8 - 5 + 1 and 10 - 7 + 1 positions.
+    assert_eq!(result["operations"][0]["pass"]["flops"], (2 * 8 * (4 * 4 * 4) * 4 * (3 * 5 * 7)) as f64);
+    let result = json(&["--on", "t4", "--input", "4x7x9x11/2/1"], &file);
+    // Padded by one on each side, every second position: (7 + 2 - 3) / 2 + 1 = 4, then 4, then 4.
+    assert_eq!(result["operations"][0]["pass"]["flops"], (2 * 8 * (4 * 4 * 4) * 4 * (3 * 5 * 7)) as f64);
+}
+
+#[test]
+fn a_file_of_an_unknown_family_still_makes_tokens() {
+    let gguf = Gguf::of("newfangled", &[("block_count", 1.into())])
+        .tensor("token_embd.weight", &[100, 64], Q8_0)
+        .tensor("blk.0.attn_q.weight", &[64, 64], Q8_0);
+    let result = json(&["--on", "t4"], &file("newfangled", &gguf));
+    assert_eq!((&result["phase"], &result["pass"]), (&"decode".into(), &serde_json::Value::Null));
+}
+
+#[test]
+fn sizes_strides_paddings_and_groups_are_given_by_name() {
+    let tensors: &[(&str, &[u64], Dtype)] = &[
+        ("stem.weight", &[16, 3, 7, 7], F32),
+        ("depthwise.weight", &[16, 1, 3, 3], F32),
+        ("point.weight", &[32, 16, 1, 1], F32),
+    ];
+    let file = stack("names", tensors);
+    let args = ["--on", "t4", "--input", "3x32x32/2/3", "--input", "^(depth|point)=16x16x16/1"];
+    let result = json(&args, &file);
+    let flops = |at: usize| result["operations"][at]["pass"]["flops"].as_f64().unwrap();
+    // 32 + 2 x 3 - 7 halved and one more: 16 x 16 positions.
+    assert_eq!(flops(0), 2.0 * 16.0 * 256.0 * 147.0);
+    assert_eq!(flops(1), 2.0 * 16.0 * 256.0 * 9.0);
+    assert_eq!(flops(2), 2.0 * 32.0 * 256.0 * 16.0);
+    // Sixteen groups of one channel: 16 channels go in and out.
+    assert_eq!(result["operations"][1]["pass"]["bytes"], 4.0 * (144.0 + 2.0 * 16.0 * 256.0));
+    for (wrong, expected) in [
+        ("5x32x32", "no convolution takes this; some are stem.weight (3xHxW)"),
+        ("stomach=3x3", "no convolution takes this"),
+        ("3x32x32/0", "a size is CHANNELSxHEIGHTxWIDTH"),
+        ("st(em=3x3", "at character 3"),
+        ("threexthree", "`three` is not a whole number"),
+    ] {
+        let output = run(&["--on", "t4", "--input", wrong], &file);
+        let told = err(&output);
+        assert_eq!(output.status.code(), Some(2), "{wrong}: {told}");
+        assert!(told.contains(expected), "{wrong}: {told}");
+    }
+    let channels = json(&["--on", "t4", "--input", "^stem=4x32x32"], &file);
+    let reason = "its weights take 3 channels or groups of them, not 4";
+    assert_eq!(channels["operations"][0]["undefined"], reason);
+    let output = run(&["--on", "t4", "--context", "5"], &file);
+    assert!(err(&output).contains("takes samples, not tokens"));
+}
+
+#[test]
+fn a_stack_is_measured_and_what_lies_askew_in_the_file_is_copied_and_told() {
+    for (dtype, alignment) in [(F32, 4), (F16, 2), (Dtype::Bf16, 2)] {
+        let tensors: Vec<_> = STACK.iter().map(|(name, dims, _)| (*name, *dims, dtype)).collect();
+        let before = safetensors(&tensors);
+        // One more space in the header moves all weights by one byte.
+        let length = u64::from_le_bytes(before[..8].try_into().unwrap()) as usize;
+        for askew in 0..4 {
+            let mut bytes = ((length + askew) as u64).to_le_bytes().to_vec();
+            bytes.extend(&before[8..8 + length]);
+            bytes.extend(std::iter::repeat_n(b' ', askew));
+            bytes.extend(&before[8 + length..]);
+            let directory =
+                scratch::files(&format!("profile-askew-{dtype}-{askew}"), &[("m.safetensors", &bytes)]);
+            let args = ["--format", "json", "--measure", "--quick", "--input", "4x8x8"];
+            let output = run(&args, &directory.join("m.safetensors"));
+            assert!(output.status.success(), "{}", err(&output));
+            let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+            let copied = !(8 + length + askew).is_multiple_of(alignment);
+            for (name, measured) in [("conv.weight", dtype == F32), ("fc.weight", true), ("bn.weight", false)]
+            {
+                let operations = result["operations"].as_array().unwrap();
+                let operation = operations.iter().find(|operation| operation["name"] == name).unwrap();
+                assert_eq!(operation["measured"].is_object(), measured, "{operation}");
+                assert_eq!(operation["not_measured"].is_string(), !measured, "{operation}");
+                if measured {
+                    assert_eq!(operation["measured"]["copied"], copied, "{operation}");
+                }
+            }
+            let told = err(&output).contains("operation(s) ran from copies of their weights");
+            assert_eq!(told, copied);
+        }
+    }
+}
+
+#[test]
+fn wrong_input_ends_with_two_and_names_what_is_allowed() {
+    let file = file("wrong", &llama(Q8_0));
+    for (args, expected) in [
+        (&["--as", "q4_kk"][..], "did you mean `q4_k`"),
+        (&["--batch", "0"][..], "batch = 0 is outside its domain"),
+        (&["--context", "nan"][..], "context = NaN is outside its domain"),
+        (&["--on", "h100sxm"][..], "no such device"),
+        (&["--top", "0"][..], "at least one row"),
+        (&["--precision", "fp7"][..], "there are fp32"),
+        (&["--on", "t4", "--precision", "bf16"][..], "t4 has no peak for bf16"),
+        (&["--require", "speed > 1"][..], "speed"),
+        (&["--require", "utilization > 1"][..], "known only with --measure"),
+        (&["--measure", "--ops", "ffn_(up"][..], "at character 5"),
+    ] {
+        let output = run(args, &file);
+        let told = err(&output);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {told}");
+        assert!(told.contains(expected), "{args:?}: {told}");
+    }
+    assert_eq!(run(&[], Path::new("/nowhere/m.gguf")).status.code(), Some(2));
+}
+
+fn json(args: &[&str], file: &Path) -> serde_json::Value {
+    let output = run(&[&["--format", "json"], args].concat(), file);
+    assert!(output.status.success(), "{}", err(&output));
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+#[test]
+fn stored_weights_run_through_the_kernels_and_the_rest_says_why_not() {
+    for dtype in [Q8_0, F32, F16, Dtype::Bf16] {
+        let file = file(&format!("measure-{dtype}"), &llama(dtype));
+        let result = json(&["--measure", "--quick"], &file);
+        for operation in result["operations"].as_array().unwrap() {
+            let (name, measured) = (&operation["name"], &operation["measured"]);
+            if ["embedding", "0.norm", "0.attention", "norm"].contains(&name.as_str().unwrap()) {
+                assert_eq!(operation["not_measured"], "no matrix product", "{name}");
+                continue;
+            }
+            let figure = |name: &str| measured[name].as_f64().unwrap();
+            assert!(figure("median_s") > 0.0 && figure("first_s") > 0.0, "{operation}");
+            assert!(figure("best_s") <= figure("median_s") && figure("median_s") <= figure("worst_s"));
+            assert_eq!(figure("residual_s"), figure("median_s") - figure("ideal_s"));
+            assert!(figure("runs") >= 3.0);
+            assert_moved(operation);
+        }
+    }
+}
+
+/// What was measured is what the step of this operation reads and computes, in the median time.
+fn assert_moved(operation: &serde_json::Value) {
+    let measured = |name: &str| operation["measured"][name].as_f64().unwrap();
+    let ceiling = |name: &str| operation["decode"][name].as_f64().unwrap();
+    let flops = measured("gflop_s") * measured("median_s") * 1e9;
+    assert!((flops / ceiling("flops") - 1.0).abs() < 1e-9, "{flops}: {operation}");
+    let bytes = measured("gb_s") * measured("median_s") * 1e9;
+    let weights = ceiling("weight_bytes");
+    assert!(bytes > 0.999 * weights && bytes < 2.0 * ceiling("bytes"), "{bytes}: {operation}");
+}
+
+#[test]
+fn of_the_experts_only_those_that_a_token_uses_are_run() {
+    let keys = small::with(1, &[("expert_count", 8.into()), ("expert_used_count", 2.into())]);
+    let gguf = Gguf::of("llama", &keys).tensor("token_embd.weight", &[100, 64], Q8_0).tensor(
+        "blk.0.ffn_up_exps.weight",
+        &[8, 96, 64],
+        Q8_0,
+    );
+    let result = json(&["--measure", "--quick"], &file("measure-experts", &gguf));
+    let operations = result["operations"].as_array().unwrap();
+    let experts =
+        operations.iter().find(|operation| operation["name"] == "0.experts_up").expect("it is there");
+    assert_eq!(experts["decode"]["flops"], (2 * 2 * 96 * 64) as f64);
+    assert_moved(experts);
+}
+
+#[test]
+fn requirements_on_the_whole_and_on_each_measured_operation_make_a_gate() {
+    let file = file("require", &llama(Q8_0));
+    let code = |args: &[&str]| run(args, &file).status.code();
+    assert_eq!(code(&["--require", r#"decode_bound == "Memory" and decode_tokens_per_s > 1"#]), Some(0));
+    let output = run(&["--require", "decode_tokens_per_s > 1e12", "--on", "h100_sxm"], &file);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(err(&output).contains("not met: decode_tokens_per_s > 1e12 (decode_tokens_per_s = "));
+    let result =
+        json(&["--measure", "--quick", "--ops", "^0.ffn_(up|down)$", "--require", "time > 0"], &file);
+    let required = result["requirements"].as_array().unwrap();
+    let of: Vec<&str> = required.iter().map(|checked| checked["of"].as_str().unwrap()).collect();
+    assert_eq!(of, ["0.ffn_up", "0.ffn_down"]);
+    // Nothing was measured: nothing holds.
+    let output = run(&["--measure", "--quick", "--ops", "norm", "--require", "time > 0"], &file);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(err(&output).contains("not met: time > 0 (time = not known)"), "{}", err(&output));
+}
+
+#[test]
+fn the_precision_chooses_the_peak() {
+    let file = file("precision", &llama(Q8_0));
+    let peak = |precision: &str| {
+        json(&["--on", "h100_sxm", "--precision", precision], &file)["device"]["compute_gflop_s"]
+            .as_f64()
+            .unwrap()
+    };
+    assert_eq!((peak("fp8"), peak("fp16")), (1_978_900.0, 989_400.0));
+}
+
+#[test]
+fn a_type_without_a_kernel_is_not_measured() {
+    let file = file("no-kernel", &llama(Dtype::Q4_0));
+    let result = json(&["--measure", "--quick", "--ops", "ffn_down"], &file);
+    let operations = result["operations"].as_array().unwrap();
+    let down = operations.iter().find(|operation| operation["name"] == "0.ffn_down").unwrap();
+    assert_eq!(down["not_measured"], "no kernel for Q4_0");
+    let query = operations.iter().find(|operation| operation["name"] == "0.attn_q").unwrap();
+    assert_eq!((query.get("measured"), query.get("not_measured")), (None, None), "it was not asked for");
+}
+
+#[test]
+fn only_this_machine_and_known_operations_can_be_measured() {
+    let file = file("measure-wrong", &llama(Q8_0));
+    for (args, expected) in [
+        (&["--measure", "--on", "h100_sxm"][..], "runs on this machine"),
+        (&["--measure", "--ops", "nothing"][..], "no operation is called so"),
+        (&["--measure", "--as", "q4_0"][..], "cannot be used with"),
+    ] {
+        let output = run(args, &file);
+        let told = err(&output);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {told}");
+        assert!(told.contains(expected), "{args:?}: {told}");
+    }
+}
+
+/// Results of `llama-bench` for a model of these sizes.
+fn bench(parameters: u64, bytes: u64) -> String {
+    let test = |prompt: u32, tokens: u32, speed: f64| {
+        format!(
+            r#"{{"model_n_params":{parameters},"model_size":{bytes},"n_prompt":{prompt},"n_gen":{tokens},"n_depth":0,
+            "avg_ts":{speed},"stddev_ts":1.5,"n_threads":2,"build_number":1}}"#
+        )
+    };
+    format!("[{},{}]", test(64, 0, 2000.0), test(0, 20, 1000.0))
+}
+
+#[test]
+fn results_of_llama_bench_stand_beside_their_ceilings() {
+    let file = file("llama-bench", &llama(Q8_0));
+    let model = Model::open(&file).unwrap();
+    let right = bench(model.parameters(), model.bytes().unwrap());
+    let other = bench(model.parameters() + 1, model.bytes().unwrap());
+    let directory = scratch::files(
+        "profile-llama-bench-json",
+        &[("right.json", right.as_bytes()), ("other.json", other.as_bytes()), ("bad.json", b"{}")],
+    );
+    let path = |name: &str| directory.join(name).display().to_string();
+    let result = json(&["--on", "h100_sxm", "--llama-bench", &path("right.json")], &file);
+    let points = result["llama_bench"].as_array().unwrap();
+    assert_eq!((&points[0]["test"], &points[1]["test"]), (&"pp64".into(), &"tg20".into()));
+    // Twenty tokens from an empty cache: ten of them on average.
+    let step = on_h100(&model, &Workload { context: 10.0, prompt: 1.0, ..WORK }, None).decode.unwrap();
+    assert_eq!(points[1]["ceiling_tokens_per_s"], step.tokens_per_s);
+    assert_eq!(points[1]["share"], 1000.0 / step.tokens_per_s);
+    assert_eq!(points[1]["gb_s"], step.bytes / 0.001 / 1e9);
+    for (name, expected) in [("other.json", "another model"), ("bad.json", "not the output of `llama-bench")]
+    {
+        let output = run(&["--on", "h100_sxm", "--llama-bench", &path(name)], &file);
+        let told = err(&output);
+        assert_eq!(output.status.code(), Some(2), "{name}: {told}");
+        assert!(told.contains(expected), "{name}: {told}");
+    }
+    let args = ["--on", "h100_sxm", "--any-model", "--llama-bench", &path("other.json")];
+    assert_eq!(json(&args, &file)["llama_bench"].as_array().unwrap().len(), 2);
+}
+
+/// The data inside a page.
+fn data(page: &str) -> serde_json::Value {
+    let (_, rest) = page.split_once(r#"id="data">"#).expect("the page has data");
+    let (data, _) = rest.split_once("</script>").expect("which ends");
+    serde_json::from_str(data).expect("and is JSON")
+}
+
+#[test]
+fn the_page_has_every_operation_and_moves_those_whose_cost_is_known() {
+    let directory = scratch::files("profile-html", &[("m.gguf", &llama(Q8_0).build())]);
+    let (file, page) = (directory.join("m.gguf"), directory.join("page.html"));
+    let pages = page.to_str().unwrap();
+    assert!(run(&["--on", "h100_sxm", "--html", pages], &file).status.success());
+    let shown = data(&std::fs::read_to_string(&page).unwrap());
+    assert_eq!(shown["chart"]["points"].as_array().unwrap().len(), 12);
+    let what_if = &shown["what_if"];
+    assert_eq!(what_if["operations"].as_array().unwrap().len(), 12);
+    let sliders: Vec<&str> = what_if["sliders"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|slider| slider["quantity"].as_str().unwrap())
+        .collect();
+    assert_eq!(sliders, ["batch", "context"]);
+    // The head has its own parameters, and what all have in common is said once.
+    let head = &what_if["operations"][11]["inputs"];
+    assert_eq!(
+        (&head["head_params"], head.get("batch"), head.get("bandwidth")),
+        (&6400.0.into(), None, None)
+    );
+    assert!(run(&["--on", "h100_sxm", "--phase", "prefill", "--html", pages], &file).status.success());
+    let shown = data(&std::fs::read_to_string(&page).unwrap());
+    assert_eq!(shown["what_if"]["sliders"][1]["quantity"], "prompt");
+    // Times that were measured do not move.
+    assert!(run(&["--measure", "--quick", "--html", pages], &file).status.success());
+    assert!(data(&std::fs::read_to_string(&page).unwrap())["what_if"].is_null());
+}
+
+#[test]
+fn two_thousand_operations_make_a_page_under_two_megabytes() {
+    let config = r#"{"model_type":"llama","hidden_size":4096,"num_hidden_layers":224,"num_attention_heads":32,
+        "num_key_value_heads":8,"intermediate_size":14336,"vocab_size":128256,"max_position_embeddings":131072}"#;
+    let directory = scratch::files("profile-many", &[("config.json", config.as_bytes())]);
+    let page = directory.join("page.html");
+    let output = run(&["--on", "h100_sxm", "--html", page.to_str().unwrap()], &directory.join("config.json"));
+    assert!(output.status.success(), "{}", err(&output));
+    let page = std::fs::read_to_string(&page).unwrap();
+    let operations = data(&page)["chart"]["points"].as_array().unwrap().len();
+    assert!(operations >= 2000 && page.len() < 2_000_000, "{operations} operations, {} bytes", page.len());
+}
+
+#[test]
+fn a_saved_profile_is_drawn_as_the_fresh_one_was() {
+    let files: &[(&str, &[u8])] = &[("m.gguf", &llama(Q8_0).build()), ("s.safetensors", &safetensors(STACK))];
+    let directory = scratch::files("profile-plot", files);
+    let path = |name: &str| directory.join(name).display().to_string();
+    for (file, args) in [
+        ("m.gguf", &["--by", "op"][..]),
+        ("m.gguf", &["--phase", "prefill"][..]),
+        ("m.gguf", &["--measure", "--quick"][..]),
+        ("s.safetensors", &["--input", "4x8x8"][..]),
+    ] {
+        let fresh =
+            run(&[&["--svg", &path("fresh.svg"), "--format", "json"], args].concat(), &directory.join(file));
+        std::fs::write(path("saved.json"), &fresh.stdout).unwrap();
+        printed(&["plot", &path("saved.json"), "--svg", &path("again.svg")]);
+        let read = |name: &str| std::fs::read_to_string(path(name)).unwrap();
+        assert_eq!(read("fresh.svg"), read("again.svg"), "{file} {args:?}");
+    }
+}
+
+#[test]
+fn the_chart_goes_to_standard_error_beside_a_document() {
+    let file = file("chart", &llama(Q8_0));
+    let output = run(&["--chart", "--ascii", "--format", "json"], &file);
+    assert!(err(&output).contains("FLOP/byte"));
+    serde_json::from_slice::<serde_json::Value>(&output.stdout).expect("standard output holds JSON alone");
+    let plain = out(&run(&["--ascii"], &file));
+    assert_eq!(plain, out(&run(&["--chart", "--ascii"], &file)), "the text has its chart once");
+}

@@ -1,0 +1,119 @@
+//! `roofline prove`, run as a person would.
+
+use std::path::Path;
+use std::process::Output;
+
+use serde_json::{Value, json};
+
+use crate::program::{command, err, out, run};
+use crate::scratch::directory;
+
+/// A contract with one equation and this claim about it.
+fn contract(path: &Path, formal: &str) -> String {
+    let text = format!(
+        "metadata: {{id: small, version: 1.0.0, description: test}}\nquantities:\n  x: {{unit: '1', domain: '[1, 10]'}}\nequations:\n  half: {{formula: x / 2, unit: '1'}}\nobligations:\n  - {{id: claim, type: bound, formal: {formal}}}\n"
+    );
+    std::fs::write(path, text).expect("written");
+    path.to_str().expect("a plain path").to_owned()
+}
+
+#[test]
+fn every_shipped_contract_is_proven_and_says_by_what() {
+    let output = run(&["prove", "roofline-model-v1", "layer-roofline-v1", "--format", "json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    let result: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(result["schema"], "roofline.prove/1");
+    for contract in result["contracts"].as_array().expect("contracts") {
+        for obligation in contract["obligations"].as_array().expect("obligations") {
+            assert_eq!(obligation["verdict"], "proven", "{obligation}");
+            assert_eq!(obligation["method"], "structural");
+            assert!(!obligation["trace"].as_array().expect("a trace").is_empty(), "{obligation}");
+        }
+    }
+}
+
+#[test]
+fn a_false_claim_fails_with_its_inputs_and_a_test() {
+    let path = contract(&directory("prove-false").join("small.yaml"), "half > 1");
+    let output = run(&["prove", &path]);
+    assert_eq!(output.status.code(), Some(1));
+    let shown = out(&output);
+    assert!(shown.contains("x = 1.0 (0x3ff0000000000000)"), "{shown}");
+    assert!(shown.contains("#[test]\n    fn claim() {"), "{shown}");
+    assert!(shown.contains("assert!(outputs.half > 1.0);"), "{shown}");
+    let output = run(&["prove", &path, "--format", "json"]);
+    let result: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let claim = &result["contracts"][0]["obligations"][0];
+    assert_eq!(claim["verdict"], "refuted");
+    assert_eq!(claim["counterexample"]["inputs"][0]["bits"], "0x3ff0000000000000");
+}
+
+#[test]
+fn a_contract_that_says_too_little_leaves_a_mutant_alive() {
+    let path = contract(&directory("prove-mutants").join("small.yaml"), "half > 0");
+    let output = run(&["prove", "--mutants", &path]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(out(&output).contains("half: / to *"), "{}", out(&output));
+    let path = contract(&directory("prove-mutants").join("small.yaml"), "half * 2 == x");
+    assert_eq!(run(&["prove", "--mutants", &path]).status.code(), Some(0));
+}
+
+#[test]
+fn a_changed_contract_makes_a_verdict_stale() {
+    let directory = directory("prove-ledger");
+    let (ledger, kani) = (directory.join("ledger.json"), directory.join("kani.json"));
+    let (ledger, kani_path) = (ledger.to_str().expect("plain"), kani.to_str().expect("plain"));
+    let verified = json!({"metadata": {"kani_version": "0.67.0"}, "results": [{
+        "harness_id": "small::proofs::claim", "status": "Success",
+        "checks": [{"category": "cover", "status": "Satisfied"}],
+    }]});
+    std::fs::write(&kani, verified.to_string()).expect("written");
+    let path = contract(&directory.join("small.yaml"), "half > 0");
+    let kani_layer = |output: &Output| {
+        let result: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        result["contracts"][0]["obligations"][0]["layers"]["kani"].as_str().expect("a word").to_owned()
+    };
+    let first = run(&["prove", &path, "--ledger", ledger, "--kani-json", kani_path, "--format", "json"]);
+    assert_eq!((first.status.code(), kani_layer(&first).as_str()), (Some(0), "proven"));
+    let again = run(&["prove", &path, "--ledger", ledger, "--format", "json"]);
+    assert_eq!((again.status.code(), kani_layer(&again).as_str()), (Some(0), "proven"));
+    contract(&directory.join("small.yaml"), "half > 0.25");
+    let changed = run(&["prove", &path, "--ledger", ledger, "--format", "json"]);
+    assert_eq!((changed.status.code(), kani_layer(&changed).as_str()), (Some(1), "not run (stale)"));
+}
+
+#[test]
+fn scripts_for_solvers_are_written_and_a_missing_solver_is_said() {
+    let directory = directory("prove-smt");
+    let output = command()
+        .args(["prove", "roofline-model-v1", "--smt", directory.to_str().expect("plain")])
+        .env("PATH", &directory)
+        .output()
+        .expect("the program runs");
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    assert!(err(&output).contains("not run: none of z3, cvc5, bitwuzla is on the PATH"));
+    let script = directory.join("roofline-model-v1.throughput-within-bandwidth.exact.smt2");
+    let script = std::fs::read_to_string(script).expect("written");
+    assert!(script.contains("(set-logic QF_FP)") && script.ends_with("(check-sat)\n"), "{script}");
+    assert!(script.contains("(ite (fp.lt "), "min is a choice, not fp.min: {script}");
+}
+
+#[test]
+fn bad_input_is_named_and_ends_with_2() {
+    let directory = directory("prove-bad");
+    let broken = directory.join("broken.json");
+    std::fs::write(&broken, "{").expect("written");
+    let broken = broken.to_str().expect("plain");
+    for arguments in [
+        vec!["prove", "no-such-contract"],
+        vec!["prove"],
+        vec!["prove", "roofline-model-v1", "--kani-json", broken],
+        vec!["prove", "roofline-model-v1", "--kani-json", "no-such-file.json"],
+        vec!["prove", "roofline-model-v1", "--ledger", broken],
+        vec!["prove", "roofline-model-v1", "--smt", broken],
+    ] {
+        let output = run(&arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", err(&output));
+        assert!(!output.stderr.is_empty(), "{arguments:?}");
+    }
+}

@@ -1,0 +1,298 @@
+//! Every JSON document of the program against the schema that the program has for it. A field that the schema does not list is
+//! refused, so that neither can change without the other.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use serde_json::{Map, Value, json};
+
+use crate::program::{BENCH, CONFIG, MACHINE, command, err, printed};
+use crate::scratch;
+
+const PUBLISHED: &str =
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../contracts/tests/published/token-rate-v1.yaml");
+
+const CONTRACT: &str = "metadata:
+  version: 1.0.0
+  description: How long one pass over the weights takes
+quantities:
+  weights:
+    unit: GB
+    domain: \"[0.001, 1e5]\"
+  bandwidth:
+    unit: GB/s
+    domain: \"[1, 1e5]\"
+equations:
+  pass_time:
+    formula: weights / bandwidth * 1000 [ms/s]
+    unit: ms
+  speed_limit:
+    formula: speed <= bandwidth
+    unit: GB/s
+obligations:
+  - id: more-is-never-slower
+    type: monotonicity
+    formal: pass_time DIRECTION in bandwidth
+";
+
+fn roofline(directory: &Path, args: &[&str]) -> Output {
+    command().current_dir(directory).args(args).output().expect("the program starts")
+}
+
+fn json(directory: &Path, args: &[&str]) -> Value {
+    let output = roofline(directory, args);
+    let error = err(&output);
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{args:?} prints no JSON: {error}"))
+}
+
+/// A directory of the test's own with the files that the commands read.
+fn directory(name: &str) -> PathBuf {
+    let path = scratch::directory(&format!("schema-{name}"));
+    let write = |name: &str, text: &str| fs::write(path.join(name), text).expect("a file can be written");
+    write("config.json", CONFIG);
+    write("right-v1.yaml", &CONTRACT.replace("DIRECTION", "decreasing"));
+    write("wrong-v1.yaml", &CONTRACT.replace("DIRECTION", "increasing"));
+    write("unit-v1.yaml", &CONTRACT.replace("unit: ms", "unit: s"));
+    let shipped = printed(&["contracts", "transformer-v1"]);
+    let changed = shipped.replace("+ cache_bytes + activation_bytes", "+ 2 * cache_bytes + activation_bytes");
+    assert_ne!(changed, shipped);
+    write("transformer-v1.yaml", &changed);
+    path
+}
+
+/// The commands, so that each schema has a document at least once.
+const COMMANDS: [&[&str]; 25] = [
+    &[],
+    &["machine"],
+    &["bench", "--replay", BENCH],
+    &["predict", "llama-3.1-8b", "--on", "this,h100-sxm", "--sweep", "batch=1..512"],
+    &["predict", "config.json", "--on", "t4", "--explain", "--require", "decode_tokens_per_s > 1"],
+    &["predict", "--params", "7e9", "--all-devices"],
+    &["profile", "config.json"],
+    &["profile", "config.json", "--by", "op", "--as", "q8_0", "--no-advice", "--on", "h100-sxm"],
+    &["plot", MACHINE],
+    &["plot", BENCH, MACHINE],
+    &["prove", "roofline-model-v1"],
+    &["prove", "wrong-v1.yaml"],
+    &["prove", "right-v1.yaml", "--mutants"],
+    &["check", "roofline-model-v1", "unit-v1.yaml", "nowhere.yaml"],
+    &["eval", "right-v1.yaml", "--set", "weights=8", "--set", "bandwidth=40", "--set", "speed=30"],
+    &["eval", "layer-roofline-v1", "--set", "flops=1e9", "--set", "bytes=1e9", "--profile", "h100_sxm"],
+    &["expand", "right-v1.yaml"],
+    &["devices"],
+    &["models"],
+    &["contracts"],
+    &["contracts", "roofline-model-v1"],
+    &["diff", "transformer-v1", "transformer-v1.yaml"],
+    &["gate", MACHINE, MACHINE],
+    &["import", PUBLISHED],
+    &["schema"],
+];
+
+#[test]
+fn every_document_is_of_its_schema_and_every_schema_has_a_document() {
+    let directory = directory("documents");
+    let listed = json(&directory, &["schema", "--format", "json"]);
+    let ids = listed["schemas"].as_array().expect("a list").iter().map(|entry| entry["id"].as_str().unwrap());
+    let mut without: BTreeSet<String> = ids.map(str::to_owned).collect();
+    for command in COMMANDS {
+        let document = json(&directory, &[command, &["--format", "json"]].concat());
+        let id = document["schema"].as_str().unwrap_or_else(|| panic!("{command:?} has no schema"));
+        let schema = json(&directory, &["schema", id]);
+        if let Err(reason) = Schema(&schema).check(&schema, &document, "") {
+            panic!("roofline {}: {reason}", command.join(" "));
+        }
+        let mut more = document.clone();
+        more["no_such_field"] = json!(1);
+        assert!(Schema(&schema).check(&schema, &more, "").is_err(), "{id} lets any field pass");
+        let mut fewer = document.as_object().expect("an object").clone();
+        fewer.remove("schema");
+        assert!(Schema(&schema).check(&schema, &fewer.into(), "").is_err(), "{id} misses nothing");
+        without.remove(id);
+    }
+    assert!(without.is_empty(), "no document is checked against {without:?}");
+}
+
+#[test]
+fn every_field_is_described() {
+    let directory = directory("fields");
+    let listed = json(&directory, &["schema", "--format", "json"]);
+    for entry in listed["schemas"].as_array().expect("a list") {
+        let id = entry["id"].as_str().expect("a text");
+        let schema = json(&directory, &["schema", id]);
+        assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
+        let mut silent = Vec::new();
+        undescribed(&schema, "", &mut silent);
+        assert!(silent.is_empty(), "{id}: {silent:?}");
+    }
+}
+
+/// Fields without a description.
+fn undescribed(schema: &Value, path: &str, found: &mut Vec<String>) {
+    if let Some(properties) = schema.get("properties").and_then(Value::as_object) {
+        for (name, field) in properties {
+            if field.get("description").and_then(Value::as_str).is_none_or(str::is_empty) {
+                found.push(format!("{path}/{name}"));
+            }
+        }
+    }
+    match schema {
+        Value::Object(map) => {
+            map.iter().for_each(|(key, value)| undescribed(value, &format!("{path}/{key}"), found))
+        }
+        Value::Array(list) => list.iter().for_each(|value| undescribed(value, path, found)),
+        _ => {}
+    }
+}
+
+#[test]
+fn an_unknown_schema_is_refused_with_those_there_are() {
+    let output = roofline(&directory("unknown"), &["schema", "machin"]);
+    let error = err(&output);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        error.contains("machin: no such schema; did you mean `machine`? there are bench, chart"),
+        "{error}"
+    );
+}
+
+#[test]
+fn the_validator_refuses_what_a_schema_forbids() {
+    let schema = json!({
+        "type": "object", "required": ["a"], "additionalProperties": false,
+        "properties": {
+            "a": {"type": ["integer", "null"], "minimum": 0},
+            "b": {"type": "array", "items": {"$ref": "#/$defs/word"}},
+            "c": {"anyOf": [{"type": "string"}, {"type": "boolean"}]},
+            "d": {"type": "array", "prefixItems": [{"type": "string"}, {"type": "number"}], "minItems": 2, "maxItems": 2},
+        },
+        "$defs": {"word": {"enum": ["x", "y"]}},
+    });
+    let check = |document: Value| Schema(&schema).check(&schema, &document, "");
+    for right in
+        [json!({"a": 1}), json!({"a": null, "b": ["x"], "c": true}), json!({"a": 0, "d": ["x", 1.5]})]
+    {
+        assert_eq!(check(right.clone()), Ok(()), "{right}");
+    }
+    for wrong in [
+        json!({}),
+        json!([]),
+        json!({"a": -1}),
+        json!({"a": 1.5}),
+        json!({"a": 1, "b": ["z"]}),
+        json!({"a": 1, "c": 2}),
+        json!({"a": 1, "d": ["x"]}),
+        json!({"a": 1, "d": [1, 1]}),
+        json!({"a": 1, "e": 1}),
+    ] {
+        assert!(check(wrong.clone()).is_err(), "{wrong}");
+    }
+}
+
+/// The part of JSON Schema that the program's schemas use; a keyword outside it fails the test.
+struct Schema<'a>(&'a Value);
+
+impl Schema<'_> {
+    fn check(&self, schema: &Value, value: &Value, at: &str) -> Result<(), String> {
+        let Some(keywords) = schema.as_object() else {
+            return if schema == &json!(true) { Ok(()) } else { Err(format!("{at}: nothing is allowed")) };
+        };
+        let wrong = |what: &str| Err(format!("{at}: {value} {what}"));
+        for (keyword, wanted) in keywords {
+            match keyword.as_str() {
+                "$schema" | "$defs" | "title" | "description" | "format" | "default" | "examples" => {}
+                "properties" | "additionalProperties" | "items" | "prefixItems" => {}
+                "type" if !of_type(wanted, value) => return wrong(&format!("is not of type {wanted}")),
+                "const" if wanted != value => return wrong(&format!("is not {wanted}")),
+                "enum" if !list(wanted).contains(value) => return wrong(&format!("is none of {wanted}")),
+                "type" | "const" | "enum" => {}
+                "minimum" if value.is_number() && value.as_f64() < wanted.as_f64() => {
+                    return wrong("is too small");
+                }
+                "maximum" if value.is_number() && value.as_f64() > wanted.as_f64() => {
+                    return wrong("is too large");
+                }
+                "minItems" if value.as_array().is_some_and(|all| (all.len() as u64) < count(wanted)) => {
+                    return wrong("is too short");
+                }
+                "maxItems" if value.as_array().is_some_and(|all| all.len() as u64 > count(wanted)) => {
+                    return wrong("is too long");
+                }
+                "minimum" | "maximum" | "minItems" | "maxItems" => {}
+                "required" => {
+                    let has = |name: &&Value| name.as_str().is_some_and(|name| value.get(name).is_some());
+                    if let Some(missing) = list(wanted).iter().find(|name| !has(name)) {
+                        return wrong(&format!("has no {missing}"));
+                    }
+                }
+                "$ref" => {
+                    let pointer =
+                        wanted.as_str().and_then(|to| to.strip_prefix('#')).expect("a local reference");
+                    self.check(self.0.pointer(pointer).expect("it leads somewhere"), value, at)?;
+                }
+                "anyOf" | "oneOf" => {
+                    let reasons: Vec<_> =
+                        list(wanted).iter().map(|choice| self.check(choice, value, at)).collect();
+                    let right = reasons.iter().filter(|reason| reason.is_ok()).count();
+                    if right == 0 || (keyword == "oneOf" && right > 1) {
+                        return wrong(&format!("fits {right} of {keyword}: {reasons:?}"));
+                    }
+                }
+                other => panic!("{at}: this test does not know the keyword {other}"),
+            }
+        }
+        if let Some(object) = value.as_object() {
+            self.check_fields(keywords, object, at)?;
+        }
+        if let Some(array) = value.as_array() {
+            let first = keywords.get("prefixItems").map(list).unwrap_or_default();
+            for (index, item) in array.iter().enumerate() {
+                if let Some(schema) = first.get(index).or(keywords.get("items")) {
+                    self.check(schema, item, &format!("{at}/{index}"))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn check_fields(
+        &self,
+        keywords: &Map<String, Value>,
+        object: &Map<String, Value>,
+        at: &str,
+    ) -> Result<(), String> {
+        for (name, field) in object {
+            let known = keywords.get("properties").and_then(|properties| properties.get(name));
+            if let Some(schema) = known.or(keywords.get("additionalProperties")) {
+                self.check(schema, field, &format!("{at}/{name}"))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().map(Vec::as_slice).expect("a list")
+}
+
+fn count(value: &Value) -> u64 {
+    value.as_u64().expect("a count")
+}
+
+fn of_type(wanted: &Value, value: &Value) -> bool {
+    match wanted {
+        Value::Array(types) => types.iter().any(|one| of_type(one, value)),
+        _ => match wanted.as_str().expect("a type") {
+            "null" => value.is_null(),
+            "boolean" => value.is_boolean(),
+            "string" => value.is_string(),
+            "number" => value.is_number(),
+            "integer" => value.as_f64().is_some_and(|number| number.fract() == 0.0),
+            "array" => value.is_array(),
+            "object" => value.is_object(),
+            other => panic!("{other} is no type"),
+        },
+    }
+}
