@@ -5,9 +5,9 @@ mod timing;
 use std::hint::black_box;
 
 use roofline_contracts::check_in;
-use roofline_contracts::contract::Contract;
+use roofline_contracts::contract::{Contract, Verdict};
 use roofline_contracts::library::BUILT_IN;
-use roofline_contracts::prove::{Verdict, prove};
+use roofline_contracts::prove::prove;
 use roofline_contracts::source::Source;
 use timing::Times;
 

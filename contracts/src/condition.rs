@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::check::types::{self, Meaning, Place, Scope};
 use crate::contract::Value;
 use crate::formula::{Binary, Formula, Function, Kind};
 use crate::report::Report;
 use crate::source::Source;
+use crate::types::{self, Meaning, Place, Scope};
 use crate::unit::Unit;
 
 /// Parses a condition over these names, whose values are plain numbers or texts. The error is rendered, with the place.
@@ -22,7 +22,7 @@ pub fn parse(text: &str, names: &BTreeMap<&str, &Value>) -> Result<Formula, Stri
     let source =
         Source::from_bytes("condition", text.as_bytes().to_vec()).map_err(|error| error.to_string())?;
     let mut report = Report::new();
-    let formula = crate::check::formula(&source.whole(), &mut report);
+    let formula = Formula::read(&source.whole(), &mut report);
     if let Some(formula) = &formula {
         types::check_condition(formula, Place::Rule, "the condition", &scope, &mut report);
     }

@@ -2,12 +2,12 @@
 //!
 //! Made by [`check`](crate::check) only; evaluation, proofs and code generation read it and cannot fail.
 
+use std::fmt;
 use std::sync::Arc;
 
 use crate::domain::Domain;
 use crate::formula::Formula;
 use crate::graph::{Graph, Id};
-use crate::prove::Verdict;
 use crate::source::{Source, Span};
 use crate::unit::Unit;
 
@@ -292,6 +292,48 @@ pub struct Informal {
     pub why: String,
 }
 
+/// What is known of an obligation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// True at every point of the domain.
+    Proven,
+    /// False at a point of the domain.
+    Refuted,
+    /// True at every point that was tried, which is all the contract asks for.
+    Tested,
+    /// Prose, which nothing checks.
+    Informal,
+    /// Neither proven nor refuted.
+    Unknown,
+    /// Nothing ran.
+    NotRun,
+}
+
+impl Verdict {
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Verdict::Proven => "proven",
+            Verdict::Refuted => "refuted",
+            Verdict::Tested => "tested",
+            Verdict::Informal => "informal",
+            Verdict::Unknown => "unknown",
+            Verdict::NotRun => "not run",
+        }
+    }
+
+    /// A contract with this verdict compiles.
+    pub fn acceptable(self) -> bool {
+        !matches!(self, Verdict::Refuted | Verdict::Unknown)
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
 /// Something that must hold.
 #[derive(Clone, Debug)]
 pub struct Obligation {
@@ -322,6 +364,21 @@ pub struct Obligation {
     pub verdict: Verdict,
     /// The `formal` value in the file.
     pub span: Span,
+}
+
+impl Classifier {
+    /// The names that its conditions mention, in order, each once, and what they are.
+    pub fn operands(&self) -> Vec<(String, Operand)> {
+        let mut operands: Vec<(String, Operand)> = Vec::new();
+        for condition in self.cases.iter().filter_map(|case| case.condition.as_ref()) {
+            for operand in &condition.operands {
+                if !operands.contains(operand) {
+                    operands.push(operand.clone());
+                }
+            }
+        }
+        operands
+    }
 }
 
 impl Contract {

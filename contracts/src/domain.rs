@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use crate::source::{Span, Text};
+use crate::report::{Mistake, Report, Rule};
+use crate::source::Text;
 
 /// The largest integer up to which every integer is an f64.
 pub const MAX_INTEGER: f64 = 9_007_199_254_740_992.0;
@@ -70,9 +71,12 @@ impl Domain {
         (self.integer, self.low, self.high, &self.set) == (other.integer, other.low, other.high, &other.set)
     }
 
-    /// Parses a domain that stands in a contract.
-    pub fn parse_text(text: &Text) -> Result<Domain, (Span, DomainError)> {
-        Domain::parse(&text.value).map_err(|error| (text.at(error.range.clone()), error))
+    /// Parses a domain of a contract; what is wrong with it goes to the report.
+    pub fn read(text: &Text, report: &mut Report) -> Option<Domain> {
+        let mistake = |error: DomainError| {
+            Mistake::error(text.at(error.range), error.message).rule(Rule::Domain).note(DomainError::GRAMMAR)
+        };
+        Domain::parse(&text.value).map_err(|error| report.add(mistake(error))).ok()
     }
 
     /// Parses a domain.

@@ -1,7 +1,7 @@
 //! The interpreter: the same operations as the generated Rust, in the same order, bit for bit.
 
 use crate::contract::Contract;
-use crate::graph::{Graph, Id, Op};
+use crate::graph::{Graph, Id, MAX_POW, Op};
 
 /// A value of a node.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -26,9 +26,6 @@ impl Value {
         matches!(self, Value::Bool(true))
     }
 }
-
-/// The largest exponent of `pow`, and so the most multiplications one evaluation does.
-pub const MAX_POW: f64 = 65536.0;
 
 /// `base` multiplied `exponent` times, from 1, in order.
 pub fn pow(base: f64, exponent: f64) -> f64 {

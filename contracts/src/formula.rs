@@ -6,6 +6,7 @@
 use std::fmt;
 use std::ops::Range;
 
+use crate::report::{Mistake, Report, Rule};
 use crate::source::{Span, Text, last_letter, letter_at, shorten};
 use crate::unit::Unit;
 
@@ -232,6 +233,13 @@ pub struct FormulaError {
     pub note: String,
 }
 
+impl From<FormulaError> for Mistake {
+    fn from(error: FormulaError) -> Mistake {
+        let mistake = Mistake::error(error.span, error.message).rule(Rule::Formula);
+        if error.note.is_empty() { mistake } else { mistake.note(error.note) }
+    }
+}
+
 /// `name = expression`, `name <= expression` or just an expression.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Statement {
@@ -249,6 +257,11 @@ impl Formula {
         let mut parser = Parser::new(text)?;
         let root = parser.expression(0)?;
         parser.finish(root)
+    }
+
+    /// Parses an expression of a contract; what is wrong with it goes to the report.
+    pub fn read(text: &Text, report: &mut Report) -> Option<Formula> {
+        Formula::parse(text).map_err(|error| report.add(error.into())).ok()
     }
 
     /// Parses a condition that may start with a comparison, `>= 0.9`: then it is about `subject`.

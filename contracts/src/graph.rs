@@ -7,6 +7,9 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
+/// The largest exponent of `pow`, and so the most multiplications one evaluation does.
+pub const MAX_POW: f64 = 65536.0;
+
 /// A node of the graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Id(u32);

@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use crate::report::{Mistake, Report, Rule};
 use crate::source::{Span, Text, last_letter, shorten};
 use crate::suggest;
 
@@ -259,9 +260,25 @@ impl Unit {
         Ok(unit)
     }
 
-    /// Parses a unit that stands in a contract.
-    pub fn parse_text(text: &Text) -> Result<Unit, (Span, UnitError)> {
-        Unit::parse(&text.value).map_err(|error| (text.at(error.range.clone()), error))
+    /// Parses a unit of a contract; what is wrong with it goes to the report.
+    pub fn read(text: &Text, report: &mut Report) -> Option<Unit> {
+        let mistake = |error: UnitError| {
+            Mistake::error(text.at(error.range), error.message).rule(Rule::Unit).note(error.note)
+        };
+        Unit::parse(&text.value).map_err(|error| report.add(mistake(error))).ok()
+    }
+
+    /// The mistake of a unit that is not the one wanted: scale errors name the factor, others both units.
+    pub fn mismatch(self, wanted: Unit, span: Span, what: &str) -> Mistake {
+        let mistake = if self.same_dimension(wanted) {
+            let (off, fix) = self.missing_factor(wanted);
+            Mistake::error(span, format!("{what} is in {self}, not in {wanted}: off by {off}: {fix}"))
+                .label(format!("this is in {self}"))
+        } else {
+            Mistake::error(span, format!("{what} has the unit {self}, not {wanted}"))
+                .label(format!("this has the unit {self}"))
+        };
+        mistake.rule(Rule::Unit)
     }
 
     fn named(name: &str) -> Option<Unit> {

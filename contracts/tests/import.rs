@@ -2,7 +2,7 @@
 
 use roofline_contracts::authoring::format::format;
 use roofline_contracts::authoring::import::{Imported, Outcome, import};
-use roofline_contracts::prove::Verdict;
+use roofline_contracts::contract::Verdict;
 use roofline_contracts::source::Source;
 use roofline_contracts::{compile, report::Severity};
 

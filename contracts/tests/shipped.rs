@@ -1,8 +1,9 @@
 //! The contracts that ship are without mistakes and without warnings.
 
 use roofline_contracts::compile;
+use roofline_contracts::contract::Verdict;
 use roofline_contracts::library::{BUILT_IN, built_in};
-use roofline_contracts::prove::{Verdict, prove};
+use roofline_contracts::prove::prove;
 
 #[test]
 fn every_shipped_contract_compiles_without_a_mistake_or_a_warning() {

@@ -1,6 +1,7 @@
 //! A YAML tree with its comments: each is hung on the entry that it speaks of, so that it moves with it.
 
-use crate::source::{Node, Source, Span, Text};
+use crate::source::{Source, Span, Text};
+use crate::yaml::Node;
 
 /// What stands on lines of its own before an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]

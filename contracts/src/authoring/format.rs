@@ -9,8 +9,9 @@ use crate::domain::Domain;
 use crate::formula;
 use crate::report::{Mistake, Report, Rule};
 use crate::schema::{self, Key, Shape};
-use crate::source::{Node, Source, Span, Text};
+use crate::source::{Source, Span, Text};
 use crate::unit::Unit;
+use crate::yaml::{self, Node};
 
 /// The longest line, where a line can be broken at all.
 pub const WIDTH: usize = 120;
@@ -47,7 +48,7 @@ pub fn format(source: &Source) -> Result<String, Vec<Mistake>> {
 
 fn tree(source: &Source) -> Result<Node, Vec<Mistake>> {
     let mut report = Report::new();
-    let tree = source.tree(&mut report);
+    let tree = yaml::tree(source, &mut report);
     let mistakes = report.finish();
     match tree {
         Some(tree) if mistakes.is_empty() => Ok(tree),

@@ -5,12 +5,14 @@ use std::collections::BTreeMap;
 
 use crate::contract::{Case, Classifier, Contract, Equation, FieldKind, Operand};
 use crate::formula::{Formula, Kind, Statement};
+use crate::names::Names;
 use crate::report::{Mistake, Report, Rule};
 use crate::source::Span;
+use crate::types::Meaning;
 
-use super::names::Names;
-use super::types::Meaning;
-use super::{ClassifierDraft, Draft, EquationDraft};
+use super::classifier::ClassifierDraft;
+use super::draft::Draft;
+use super::equation::EquationDraft;
 
 /// The contract that an item of `contract` was taken from.
 fn origin_of(contract: &Contract, origin: Option<&String>) -> String {
@@ -46,7 +48,7 @@ fn mentions(formula: &Formula) -> Vec<(&str, Span)> {
 
 impl Draft {
     /// Takes over everything that a formula names and this contract does not define.
-    pub(super) fn import(&mut self, names: &mut Names, report: &mut Report) {
+    pub fn import(&mut self, names: &mut Names, report: &mut Report) {
         if self.dependencies.is_empty() {
             return;
         }
@@ -195,7 +197,7 @@ impl Draft {
     }
 
     /// Takes over the tables of dependencies that set quantities of this contract.
-    pub(super) fn import_tables(&mut self) {
+    pub fn import_tables(&mut self) {
         for dependency in &self.dependencies {
             for table in &dependency.profiles {
                 if self.scope.get(&table.name).is_some()

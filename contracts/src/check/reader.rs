@@ -3,9 +3,10 @@
 
 use crate::report::{Mistake, Report, Rule};
 use crate::schema::{Key, Shape};
-use crate::source::{Node, Span, Text, shorten};
+use crate::source::{Span, Text, shorten};
 use crate::suggest;
 use crate::unit::Unit;
+use crate::yaml::Node;
 
 /// The keys of one mapping.
 pub struct Fields<'a> {
@@ -204,7 +205,7 @@ pub fn number(text: &Text, wanted: Unit, report: &mut Report) -> Option<f64> {
         Ok(unit) if unit == wanted => Some(parsed),
         Ok(unit) => {
             let span = text.at(start..start + unit_text.len());
-            let mut mistake = unit_mistake(span, unit, wanted, "the value");
+            let mut mistake = unit.mismatch(wanted, span, "the value");
             if unit.same_dimension(wanted) {
                 let right = parsed / unit.over(wanted).conversion();
                 mistake.message = format!("the value is in {unit}, not in {wanted}");
@@ -214,17 +215,4 @@ pub fn number(text: &Text, wanted: Unit, report: &mut Report) -> Option<f64> {
             None
         }
     }
-}
-
-/// The mistake of a unit that is not the one wanted: scale errors name the factor, others both units.
-pub fn unit_mistake(span: Span, found: Unit, wanted: Unit, what: &str) -> Mistake {
-    let mistake = if found.same_dimension(wanted) {
-        let (off, fix) = found.missing_factor(wanted);
-        Mistake::error(span, format!("{what} is in {found}, not in {wanted}: off by {off}: {fix}"))
-            .label(format!("this is in {found}"))
-    } else {
-        Mistake::error(span, format!("{what} has the unit {found}, not {wanted}"))
-            .label(format!("this has the unit {found}"))
-    };
-    mistake.rule(Rule::Unit)
 }

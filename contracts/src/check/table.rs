@@ -2,16 +2,18 @@
 
 use crate::condition::holds;
 use crate::contract::{Entry, Field, FieldKind, Quantity, Table, Value};
+use crate::domain::Domain;
 use crate::formula::Formula;
+use crate::names::{self, Names, Style};
 use crate::report::{Mistake, Report, Rule as Breaks};
 use crate::schema;
-use crate::source::{Node, Span, Text, shorten};
+use crate::source::{Span, Text, shorten};
 use crate::suggest;
+use crate::types::{self, Meaning, Place, Scope};
+use crate::unit::Unit;
+use crate::yaml::Node;
 
-use super::names::{self, Names, Style};
 use super::reader::{self, Fields};
-use super::types::{self, Meaning, Place, Scope};
-use super::{domain, formula, unit};
 
 struct Rule {
     id: String,
@@ -76,14 +78,11 @@ fn field(name: &Text, node: &Node, quantities: &[Quantity], report: &mut Report)
     }
     refuse("one_of", "text", report);
     let inherited = twin.map(|index| &quantities[index]);
-    let own_unit = keys.text("unit", report).and_then(|text| Some((unit(text, report)?, text)));
+    let own_unit = keys.text("unit", report).and_then(|text| Some((Unit::read(text, report)?, text)));
     let (unit, unit_text) = match (own_unit, inherited) {
         (Some((unit, text)), Some(quantity)) if unit != quantity.unit => {
             let what = format!("the field, which sets the quantity `{}`,", name.value);
-            report.add(
-                reader::unit_mistake(text.span, unit, quantity.unit, &what)
-                    .and(quantity.span, "the quantity"),
-            );
+            report.add(unit.mismatch(quantity.unit, text.span, &what).and(quantity.span, "the quantity"));
             return None;
         }
         (Some((unit, text)), _) => (unit, text.value.clone()),
@@ -97,7 +96,7 @@ fn field(name: &Text, node: &Node, quantities: &[Quantity], report: &mut Report)
             return None;
         }
     };
-    let own_domain = keys.text("domain", report).and_then(|text| domain(text, report));
+    let own_domain = keys.text("domain", report).and_then(|text| Domain::read(text, report));
     let domain = own_domain.or_else(|| inherited.map(|quantity| quantity.domain.clone())).unwrap_or_default();
     let kind = FieldKind::Number { unit, unit_text, domain };
     Some(Field { name: name.value.clone(), kind, optional, quantity: twin, doc })
@@ -261,7 +260,7 @@ fn rules(keys: &Fields<'_>, fields: &[Field], report: &mut Report) -> Vec<Rule> 
         };
         let id = keys.text("id", report);
         let doc = keys.string("doc", report);
-        let check = keys.text("check", report).and_then(|text| formula(text, report));
+        let check = keys.text("check", report).and_then(|text| Formula::read(text, report));
         let (Some(id), Some(check)) = (id, check) else { continue };
         if !names::check(id, Style::Kebab, "a rule", report) {
             continue;

@@ -3,13 +3,13 @@
 
 use std::fmt::Write;
 
-use super::rust::{classifier_operands, module_name};
+use super::rust::module_name;
 use crate::contract::Contract;
 use crate::formula::{self, Binary, Formula, Function, Kind, NodeId};
 
 /// A constant with the contract's [`module_name`], an object of functions: one for each equation, of its direct operands in
 /// the order of [`operands`](crate::contract::Expression::operands), and one for each classifier, of its
-/// [`classifier_operands`], which returns the name of the case.
+/// [`operands`](crate::contract::Classifier::operands), which returns the name of the case.
 pub fn module(contract: &Contract) -> String {
     let mut functions = String::new();
     for equation in &contract.equations {
@@ -18,7 +18,7 @@ pub fn module(contract: &Contract) -> String {
         function(&mut functions, &equation.name, &parameters, &format!("return {body};"));
     }
     for classifier in &contract.classifiers {
-        let parameters = parameters(classifier_operands(classifier).iter().map(|operand| &operand.0));
+        let parameters = parameters(classifier.operands().iter().map(|operand| &operand.0));
         let mut body = String::new();
         for case in &classifier.cases {
             // Writing to a string can't fail.

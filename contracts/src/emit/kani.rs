@@ -8,11 +8,11 @@ use std::collections::BTreeSet;
 use proc_macro2::{Literal, TokenStream};
 use quote::quote;
 
-use super::rust::{Translator, classifier_operands, docs, ident, number};
+use super::rust::{Translator, docs, ident, number};
 use crate::contract::{Contract, Obligation, Operand};
 use crate::domain::Domain;
 use crate::prove::property::{Cover, Property, property};
-use crate::prove::range::ranges;
+use crate::range::ranges;
 
 /// How many points a test tries for each property.
 const TEST_POINTS: usize = 1000;
@@ -175,7 +175,7 @@ pub fn modules(contract: &Contract) -> TokenStream {
 /// The name of the function and of the harness; an obligation's id may be a keyword or a helper's name.
 pub fn function_name(id: &str) -> String {
     let name = id.replace('-', "_");
-    let taken = ["min", "max"].contains(&name.as_str()) || crate::check::names::is_keyword(&name);
+    let taken = ["min", "max"].contains(&name.as_str()) || crate::names::is_keyword(&name);
     if taken { format!("{name}_") } else { name }
 }
 
@@ -192,7 +192,7 @@ fn function(contract: &Contract, name: &str, obligation: &Obligation, property: 
     });
     let classifiers = property.classifiers.iter().map(|&index| {
         let classifier = &contract.classifiers[index];
-        let (name, arguments) = (ident(&classifier.name), arguments(&classifier_operands(classifier)));
+        let (name, arguments) = (ident(&classifier.name), arguments(&classifier.operands()));
         quote!(let #name = super::#name(#arguments);)
     });
     let local = |name: &str| {

@@ -6,14 +6,13 @@
 use proc_macro2::{Ident, Literal, Span, TokenStream};
 use quote::quote;
 
-use crate::check::names::camel;
 use crate::contract::{
     Classifier, Contract, Equation, Field, FieldKind, ObligationKind, Operand, Priority, Quantity, Table,
-    Value,
+    Value, Verdict,
 };
 use crate::domain::Domain;
 use crate::formula::{self, Binary, Formula, Function, Kind, NodeId};
-use crate::prove;
+use crate::names::camel;
 
 /// A module that was generated elsewhere and stands for a dependency's: its name and its path, as seen from inside
 /// the module of the contract.
@@ -447,23 +446,10 @@ fn bare_name(name: &str) -> TokenStream {
     quote!(#name)
 }
 
-/// The operands of all conditions of a classifier, in the order in which they are mentioned.
-pub fn classifier_operands(classifier: &Classifier) -> Vec<(String, Operand)> {
-    let mut operands: Vec<(String, Operand)> = Vec::new();
-    for condition in classifier.cases.iter().filter_map(|case| case.condition.as_ref()) {
-        for operand in &condition.operands {
-            if !operands.contains(operand) {
-                operands.push(operand.clone());
-            }
-        }
-    }
-    operands
-}
-
 fn classifier(contract: &Contract, classifier: &Classifier) -> TokenStream {
     let kind = ident(&camel(&classifier.name));
     let function = ident(&classifier.name);
-    let operands = classifier_operands(classifier);
+    let operands = classifier.operands();
     let parameters = operands.iter().map(|(name, _)| ident(name));
     let variants: Vec<Ident> = classifier.cases.iter().map(|case| ident(&case.variant)).collect();
     let names: Vec<&str> = classifier.cases.iter().map(|case| case.variant.as_str()).collect();
@@ -571,7 +557,7 @@ fn inputs(contract: &Contract) -> TokenStream {
         quote!(let #name = #name(#(#arguments),*);)
     });
     let classes = contract.classifiers.iter().map(|classifier| {
-        let (name, operands) = (ident(&classifier.name), classifier_operands(classifier));
+        let (name, operands) = (ident(&classifier.name), classifier.operands());
         let arguments = operands.iter().map(argument);
         quote!(let #name = #name(#(#arguments),*);)
     });
@@ -846,8 +832,8 @@ fn obligations(contract: &Contract) -> TokenStream {
             ObligationKind::Scaling => "scaling",
         };
         let verdict = match obligation.verdict {
-            prove::Verdict::Proven => quote!(Proven),
-            prove::Verdict::Tested => quote!(Tested),
+            Verdict::Proven => quote!(Proven),
+            Verdict::Tested => quote!(Tested),
             _ => quote!(NotRun),
         };
         quote!(Obligation { id: #id, kind: #kind, formal: #formal, doc: #doc, verdict: Verdict::#verdict })

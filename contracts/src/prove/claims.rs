@@ -1,6 +1,7 @@
 //! Claims with a known answer: for each rule true ones that it proves, and false ones that must be refuted.
 
-use super::{Proof, Verdict, prove};
+use super::{Proof, prove};
+use crate::contract::Verdict;
 use crate::library::BUILT_IN;
 use crate::report::Severity;
 use crate::source::Source;

@@ -165,7 +165,7 @@ impl Rust<'_> {
                 format!("if {} {{ {} }} else {{ {} }}", self.text(*c), self.text(*a), self.text(*b))
             }
             Kind::Is(name, variant, _) => {
-                format!("{}.{name} == {}::{variant}", self.outputs, crate::check::names::camel(name))
+                format!("{}.{name} == {}::{variant}", self.outputs, crate::names::camel(name))
             }
             Kind::Substitute(name, replaced) => {
                 let fields: Vec<String> = replaced

@@ -3,9 +3,9 @@
 //! Every rounded operation is monotone in each operand, with the direction that the other operand's sign gives,
 //! so directions compose along the graph; rounding can make a value stand still but never turn it around.
 
-use super::number::Number;
-use super::range::Range;
 use crate::graph::{Graph, Id, IdMap, Op};
+use crate::number::Number;
+use crate::range::Range;
 
 /// How a node moves; weak, so `Still` is both rising and falling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,11 +8,8 @@ mod claims;
 mod counterexample;
 mod direction;
 mod falsify;
-pub mod mutant;
-mod number;
 mod order;
 pub mod property;
-pub mod range;
 mod roundoff;
 mod scale;
 #[cfg(test)]
@@ -22,59 +19,15 @@ pub mod smt;
 mod soundness;
 mod structure;
 
-use std::fmt;
-
 pub use counterexample::{Counterexample, Input};
 pub use falsify::POINTS;
 
-use crate::contract::{Claim, Contract, Obligation};
+use crate::contract::{Claim, Contract, Obligation, Verdict};
 use crate::domain::Domain;
 use crate::graph::{Id, IdMap};
+use crate::range::Range;
 use crate::report::{Mistake, Rule};
-use range::Range;
 use structure::{Leaf, Structure};
-
-/// What is known of an obligation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// True at every point of the domain.
-    Proven,
-    /// False at a point of the domain.
-    Refuted,
-    /// True at every point that was tried, which is all the contract asks for.
-    Tested,
-    /// Prose, which nothing checks.
-    Informal,
-    /// Neither proven nor refuted.
-    Unknown,
-    /// Nothing ran.
-    NotRun,
-}
-
-impl Verdict {
-    /// The word for it.
-    pub fn word(self) -> &'static str {
-        match self {
-            Verdict::Proven => "proven",
-            Verdict::Refuted => "refuted",
-            Verdict::Tested => "tested",
-            Verdict::Informal => "informal",
-            Verdict::Unknown => "unknown",
-            Verdict::NotRun => "not run",
-        }
-    }
-
-    /// A contract with this verdict compiles.
-    pub fn acceptable(self) -> bool {
-        !matches!(self, Verdict::Refuted | Verdict::Unknown)
-    }
-}
-
-impl fmt::Display for Verdict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())
-    }
-}
 
 /// What ran, and what it came to.
 #[derive(Clone, Debug, PartialEq)]
@@ -114,8 +67,9 @@ pub fn fingerprint(contract: &Contract, obligation: &Obligation) -> String {
     hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Whether a contract would compile: every obligation is proven, or says that tests are enough and passes them.
-fn first_failure(contract: &Contract) -> Option<String> {
+/// The first obligation that keeps a contract from compiling; none if every one is proven, or says that tests are enough and
+/// passes them.
+pub fn first_failure(contract: &Contract) -> Option<String> {
     let mut structure = Structure::new(&contract.graph, leaves(contract), names(contract));
     let failed = contract.obligations.iter().find(|obligation| {
         structural(obligation, &mut structure).is_none()

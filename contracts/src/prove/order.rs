@@ -6,10 +6,10 @@
 
 use std::collections::BTreeSet;
 
-use super::number::Number;
-use super::range::{self, Range};
 use super::structure::Structure;
 use crate::graph::{Id, IdMap, Op};
+use crate::number::Number;
+use crate::range::{self, Range};
 
 /// The most steps of comparison for one claim.
 const MAX_STEPS: usize = 6000;

@@ -7,14 +7,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::structure::{Structure, cone};
-use crate::check::lower::Lowering;
 use crate::contract::{Claim, Contract, Obligation, Operand};
 use crate::domain::Domain;
-use crate::emit::rust::classifier_operands;
 use crate::eval::Evaluator;
 use crate::formula::{Binary, Formula, Function, Kind};
 use crate::graph::{Graph, Id, Op};
-use crate::prove::range::Range;
+use crate::lower::Lowering;
+use crate::range::Range;
 use crate::sample::{Random, uniform};
 
 /// The most rounded products and quotients in one property.
@@ -103,7 +102,7 @@ impl<'a> Planner<'a> {
             (0..contract.classifiers.len()).filter(|&i| mentions(&contract.classifiers[i].name)).collect();
         let mut named = obligation.operands.clone();
         for &classifier in &classifiers {
-            named.extend(classifier_operands(&contract.classifiers[classifier]));
+            named.extend(contract.classifiers[classifier].operands());
         }
         Planner { contract, ranges, obligation, classifiers, named }
     }
@@ -137,7 +136,7 @@ impl<'a> Planner<'a> {
             }
         }
         for &classifier in &self.classifiers {
-            for (_, operand) in classifier_operands(&self.contract.classifiers[classifier]) {
+            for (_, operand) in self.contract.classifiers[classifier].operands() {
                 if let Operand::Equation(index) = operand {
                     tops.remove(&index);
                 }

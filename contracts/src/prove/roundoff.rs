@@ -7,9 +7,9 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use super::number::Number;
-use super::range::Range;
 use crate::graph::{Graph, Id, IdMap, Op};
+use crate::number::Number;
+use crate::range::Range;
 
 /// The most monomials, and factors in a monomial, that are followed.
 const MAX_TERMS: usize = 16;

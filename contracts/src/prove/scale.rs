@@ -3,9 +3,9 @@
 //! Scaling by a power of two commutes with rounding as long as no result leaves the normal numbers. The
 //! smallest normal number itself is excluded: a result that rounds up to it from below lost bits there that its scaled twin kept.
 
-use super::number::Number;
-use super::range::Range;
 use crate::graph::{Graph, Id, IdMap, Op};
+use crate::number::Number;
+use crate::range::Range;
 
 /// How deep two expressions are compared.
 const MAX_DEPTH: usize = 64;

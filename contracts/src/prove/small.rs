@@ -1,6 +1,6 @@
 //! Floats of eight or nine bits (E4M3, E5M2, E3M5), for which every claim can be checked at every value.
 
-use super::number::Number;
+use crate::number::Number;
 
 /// A float with `E` exponent bits and `M` fraction bits, IEEE style, kept as the f64 of the same value.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]

@@ -9,11 +9,11 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 
-use super::range::Range;
 use super::structure::cone;
 use crate::contract::{Claim, Contract, Obligation};
 use crate::domain::Domain;
 use crate::graph::{Graph, Id, Op};
+use crate::range::Range;
 
 /// The largest constant exponent that is written out.
 const MAX_EXPONENT: f64 = 64.0;

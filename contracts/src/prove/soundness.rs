@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::number::{Number, pow};
-use super::range::Range;
 use super::small::Small;
 use super::structure::{Leaf, Structure};
 use crate::contract::Claim;
 use crate::graph::{Graph, Id, Op};
+use crate::number::{Number, pow};
+use crate::range::Range;
 use crate::sample::Random;
 
 /// The interpreter of `eval`, for any format; conditions are 0 and 1.

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use super::direction::{Direction, Directions};
-use super::number::Number;
 use super::order::Order;
-use super::range::{self, Range};
 use super::roundoff::{Basis, Forms};
 use super::scale::Scales;
 use crate::graph::{Graph, Id, IdMap, Op};
+use crate::number::Number;
+use crate::range::{self, Range};
 
 /// How deep an expression without a name is printed.
 const SHOWN_DEPTH: usize = 4;

@@ -5,11 +5,11 @@
 
 use std::ops::Range;
 
-use roofline_contracts::contract::{Claim, Contract};
+use roofline_contracts::contract::{Claim, Contract, Verdict};
 use roofline_contracts::domain::Domain;
 use roofline_contracts::eval::{Evaluator, evaluate};
 use roofline_contracts::formula::{Formula, Statement};
-use roofline_contracts::prove::{Verdict, prove};
+use roofline_contracts::prove::prove;
 use roofline_contracts::report::Mistake;
 use roofline_contracts::sample::{self, Random};
 use roofline_contracts::source::{Source, Span};

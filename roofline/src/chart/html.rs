@@ -96,7 +96,7 @@ impl Step {
         let equations: Vec<_> =
             contract.order.iter().filter_map(|index| contract.equations.get(*index)).collect();
         let classifiers = contract.classifiers.iter();
-        let classes: Vec<_> = classifiers.map(|one| (&one.name, rust::classifier_operands(one))).collect();
+        let classes: Vec<_> = classifiers.map(|one| (&one.name, one.operands())).collect();
         let all =
             equations.into_iter().map(|one| (&one.name, one.expression.operands.clone())).chain(classes);
         // From the last to the first: whatever a needed one uses is needed too.

@@ -7,9 +7,10 @@ use std::ops::Range;
 use super::unit::{self, Proposal, Wanted};
 use super::{Item, Outcome, Pending, push_note, statement};
 use crate::authoring::format::{format, quoted};
-use crate::check_in;
+use crate::compile::check_in;
+use crate::contract::Verdict;
 use crate::formula::{Binary, Function, Kind};
-use crate::prove::{self, Verdict};
+use crate::prove;
 use crate::report::Severity;
 use crate::source::Source;
 

@@ -9,11 +9,12 @@ mod unit;
 
 use std::collections::BTreeMap;
 
-use crate::check::names;
 use crate::formula::RESERVED;
+use crate::names;
 use crate::report::{Mistake, Report};
-use crate::source::{Node, Source, Text};
+use crate::source::{Source, Text};
 use crate::suggest;
+use crate::yaml::{self, Node};
 
 use draft::{Draft, Equation, Obligation};
 use statement::Translated;
@@ -81,7 +82,7 @@ pub struct Imported {
 /// Brings a contract over. Only a file that is not YAML, or no mapping, fails.
 pub fn import(source: &Source) -> Result<Imported, Vec<Mistake>> {
     let mut report = Report::new();
-    let tree = source.tree(&mut report);
+    let tree = yaml::tree(source, &mut report);
     let mistakes = report.finish();
     match tree {
         Some(Node::Map(pairs, _)) if mistakes.is_empty() => Ok(Reader::new(source).read(&pairs)),

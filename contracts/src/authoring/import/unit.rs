@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::check::types::{self, Meaning, Place, Scope, Type};
 use crate::contract::Operand;
 use crate::report::Report;
+use crate::types::{self, Meaning, Place, Scope, Type};
 use crate::unit::Unit;
 
 use super::statement;

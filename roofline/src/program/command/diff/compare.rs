@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use roofline_contracts::contract::{
     Case, Claim, Classifier, Contract, Entry, Equation, Expression, Field, FieldKind, Obligation, Priority,
-    Quantity, Recommendation, Table, Value,
+    Quantity, Recommendation, Table, Value, Verdict,
 };
 use roofline_contracts::formula::{Kind, number};
-use roofline_contracts::prove::{Proof, Verdict};
+use roofline_contracts::prove::Proof;
 use roofline_contracts::version::{Step, Version};
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
+use roofline_contracts::contract::Verdict;
 use roofline_contracts::emit::kani::function_name;
 use roofline_contracts::emit::rust::module_name;
-use roofline_contracts::prove::Verdict;
 use serde_json::Value;
 
 use crate::document;

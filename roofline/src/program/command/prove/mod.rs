@@ -6,11 +6,11 @@ mod solver;
 
 use std::path::Path;
 
-use roofline_contracts::contract::{Contract, Informal, Obligation};
-use roofline_contracts::prove::mutant::{Fate, mutants};
+use roofline_contracts::authoring::mutant::{Fate, mutants};
+use roofline_contracts::contract::{Contract, Informal, Obligation, Verdict};
 use roofline_contracts::prove::property::property;
-use roofline_contracts::prove::range::{Range, ranges};
-use roofline_contracts::prove::{self, Counterexample, Proof, Verdict};
+use roofline_contracts::prove::{self, Counterexample, Proof};
+use roofline_contracts::range::{Range, ranges};
 use schemars::JsonSchema;
 use serde::Serialize;
 

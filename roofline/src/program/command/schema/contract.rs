@@ -2,8 +2,8 @@
 //!
 //! It tells an editor what may stand where. Whether units agree and obligations hold is for `roofline check`.
 
-use roofline_contracts::check::names::keywords;
 use roofline_contracts::formula::RESERVED;
+use roofline_contracts::names::keywords;
 use roofline_contracts::schema::{self, Key, Shape};
 use roofline_contracts::unit;
 use serde_json::{Map, Value, json};

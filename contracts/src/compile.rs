@@ -1,52 +1,141 @@
-//! Finding and compiling the contracts that a contract depends on, each once.
+//! The whole way from a text to a proven contract, for it and for those it depends on, each once.
 
 use std::collections::BTreeMap;
-use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::check;
 use crate::contract::Contract;
-use crate::library::Find;
+use crate::library::{self, Find};
+use crate::prove::{self, Proof};
 use crate::report::{Mistake, Report, Rule, Severity};
-use crate::source::{Text, shorten};
+use crate::source::{Source, Text, shorten};
 use crate::version::{Requirement, Version};
+
+/// What came of compiling a contract.
+#[derive(Clone, Debug)]
+pub struct Compiled {
+    /// The contract; none if a mistake makes it unusable.
+    pub contract: Option<Contract>,
+    /// Every mistake and warning, in the order of the file.
+    pub mistakes: Vec<Mistake>,
+    /// The text, to show mistakes with.
+    pub source: Source,
+    /// The files of the contracts it depends on; the built-in ones have none.
+    pub files: Vec<PathBuf>,
+    /// One for each obligation, if it came to proofs.
+    pub proofs: Vec<Proof>,
+}
+
+impl Compiled {
+    /// Every mistake of one severity as people read it.
+    pub fn rendered(&self, severity: Severity) -> impl Iterator<Item = String> {
+        let of_severity = self.mistakes.iter().filter(move |mistake| mistake.severity == severity);
+        of_severity.map(|mistake| mistake.render(&self.source))
+    }
+
+    /// Proves every obligation and writes the verdicts down.
+    fn prove(&mut self) {
+        let Some(mut contract) = self.contract.take() else { return };
+        self.proofs = prove::prove(&contract);
+        for (obligation, proof) in contract.obligations.iter().zip(&self.proofs) {
+            self.mistakes.extend(prove::mistake(&contract, obligation, proof));
+        }
+        self.mistakes.sort_by_key(|mistake| mistake.span.start);
+        for (obligation, proof) in contract.obligations.iter_mut().zip(&self.proofs) {
+            obligation.verdict = proof.verdict;
+        }
+        let usable = self.proofs.iter().all(|proof| proof.verdict.acceptable());
+        self.contract = usable.then_some(contract);
+    }
+}
+
+/// Compiles a contract: reads it, checks names, units and domains, and proves every obligation. Collects every
+/// mistake; an obligation that is false or undecided is one. What it depends on is looked for among the built-in
+/// contracts.
+pub fn compile(source: Source) -> Compiled {
+    compile_in(source, None)
+}
+
+/// The same for a contract of this directory: what it depends on is first looked for there.
+pub fn compile_in(source: Source, directory: Option<&Path>) -> Compiled {
+    Compiler::default().compile_in(source, directory)
+}
+
+/// Compiles one contract after the other, and the built-in contracts that they depend on only once.
+#[derive(Debug, Default)]
+pub struct Compiler {
+    built_in: BTreeMap<String, Arc<Contract>>,
+}
+
+impl Compiler {
+    /// As [`compile_in`].
+    pub fn compile_in(&mut self, source: Source, directory: Option<&Path>) -> Compiled {
+        let find = |file: &str| library::find(file, directory);
+        let mut loader = Loader::new(&find);
+        loader.proves = true;
+        loader.lasting = std::mem::take(&mut self.built_in);
+        let compiled = compile_with(source, &mut loader);
+        self.built_in = loader.lasting;
+        Compiled { files: loader.files, ..compiled }
+    }
+}
+
+/// The first half of [`compile_in`]: everything but the proofs.
+pub fn check_in(source: Source, directory: Option<&Path>) -> Compiled {
+    check_from(source, &|file| library::find(file, directory))
+}
+
+/// The same for a contract whose dependencies are found by `find`.
+pub fn check_from(source: Source, find: Find<'_>) -> Compiled {
+    let mut loader = Loader::new(find);
+    let compiled = compile_with(source, &mut loader);
+    Compiled { files: loader.files, ..compiled }
+}
+
+fn compile_with(source: Source, loader: &mut Loader<'_>) -> Compiled {
+    let mut report = Report::new();
+    let contract =
+        check::check(source.clone(), &mut |id, wanted, report| loader.load(id, wanted, report), &mut report);
+    let contract = contract.filter(|_| !report.has_errors());
+    let mistakes = report.finish();
+    let mut compiled = Compiled { contract, mistakes, source, files: Vec::new(), proofs: Vec::new() };
+    if loader.proves {
+        compiled.prove();
+    }
+    compiled
+}
 
 /// How far dependencies may lead. Deeper chains are a mistake, and would use up the stack.
 const MAX_DEPTH: usize = 16;
 
 /// Compiles dependencies and remembers them.
-pub struct Loader<'a> {
+struct Loader<'a> {
     find: Find<'a>,
     /// The contracts that are being compiled, from the outermost to the innermost.
     open: Vec<String>,
     /// None for one with mistakes, which have been reported.
     known: BTreeMap<String, Option<Arc<Contract>>>,
     /// Contracts from an earlier compilation that rest on no file, so that they are the same in this one.
-    pub lasting: BTreeMap<String, Arc<Contract>>,
+    lasting: BTreeMap<String, Arc<Contract>>,
     /// What was asked of each contract, and by whom.
     asked: BTreeMap<String, (Requirement, String)>,
     /// Obligations are proven, also those of the dependencies.
-    pub proves: bool,
+    proves: bool,
     /// The files that were read.
-    pub files: Vec<PathBuf>,
-}
-
-impl fmt::Debug for Loader<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Loader").field("open", &self.open).field("files", &self.files).finish_non_exhaustive()
-    }
+    files: Vec<PathBuf>,
 }
 
 impl<'a> Loader<'a> {
     /// Looks for contracts where `find` does.
-    pub fn new(find: Find<'a>) -> Self {
+    fn new(find: Find<'a>) -> Self {
         let (open, files) = (Vec::new(), Vec::new());
         let (known, lasting, asked) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         Loader { find, open, known, lasting, asked, proves: false, files }
     }
 
     /// The contracts that `depends_on` of the contract `id` asks for. Mistakes go to the report.
-    pub fn load(&mut self, id: &str, wanted: &[&Text], report: &mut Report) -> Vec<Arc<Contract>> {
+    fn load(&mut self, id: &str, wanted: &[&Text], report: &mut Report) -> Vec<Arc<Contract>> {
         self.open.push(id.to_owned());
         let mut found: Vec<Arc<Contract>> = Vec::new();
         for text in wanted {
@@ -119,7 +208,7 @@ impl<'a> Loader<'a> {
         }
         self.files.extend(found.path);
         let files = self.files.len();
-        let mut compiled = crate::compile_with(found.source, self);
+        let mut compiled = compile_with(found.source, self);
         match compiled.contract.take() {
             Some(contract) if contract.metadata.id != name => {
                 Err(mistake(format!("{file} calls itself `{}`, not `{name}`", contract.metadata.id)))

@@ -76,7 +76,7 @@ impl Number for f64 {
 /// `base` multiplied `exponent` times, from 1, as [`crate::eval::pow`] does it.
 pub fn pow<F: Number>(base: F, exponent: F) -> F {
     let mut product = F::of(1.0);
-    let mut left = exponent.to_f64().clamp(0.0, crate::eval::MAX_POW) as u32;
+    let mut left = exponent.to_f64().clamp(0.0, crate::graph::MAX_POW) as u32;
     while left > 0 {
         let next = product.mul(base);
         // A product that no longer changes has reached its limit: 0, 1, an infinity.

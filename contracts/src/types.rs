@@ -3,12 +3,11 @@
 use crate::contract::Operand;
 use crate::domain::Domain;
 use crate::formula::{Binary, Formula, Function, Kind, Node};
+use crate::graph::MAX_POW;
 use crate::report::{Mistake, Report, Rule};
 use crate::source::{Span, shorten};
 use crate::suggest;
 use crate::unit::Unit;
-
-use super::reader::unit_mistake;
 
 /// A mistake in what a formula means.
 fn wrong(span: Span, message: impl Into<String>) -> Mistake {
@@ -121,7 +120,7 @@ pub fn check(formula: &Formula, place: Place, scope: &Scope, report: &mut Report
 pub fn check_number(formula: &Formula, wanted: Unit, what: &str, scope: &Scope, report: &mut Report) {
     let span = formula.top().span;
     match check(formula, Place::Equation, scope, report) {
-        Type::Number(found) if found != wanted => report.add(unit_mistake(span, found, wanted, what)),
+        Type::Number(found) if found != wanted => report.add(found.mismatch(wanted, span, what)),
         Type::Number(_) | Type::Zero | Type::Unknown => {}
         other => report.add(wrong(span, format!("{what} must be a number, not {}", other.what()))),
     }
@@ -416,8 +415,7 @@ impl Checker<'_> {
             },
             _ => None,
         };
-        let fits = domain
-            .is_some_and(|domain| domain.integer && domain.low >= 0.0 && domain.high <= crate::eval::MAX_POW);
+        let fits = domain.is_some_and(|domain| domain.integer && domain.low >= 0.0 && domain.high <= MAX_POW);
         if !fits {
             self.report.add(
                 wrong(
@@ -477,12 +475,8 @@ impl Checker<'_> {
             if let (Some(wanted), Type::Number(found)) = (wanted, self.number(*by))
                 && wanted != found
             {
-                self.report.add(unit_mistake(
-                    self.span(*by),
-                    found,
-                    wanted,
-                    &format!("the new value of `{quantity}`"),
-                ));
+                let what = format!("the new value of `{quantity}`");
+                self.report.add(found.mismatch(wanted, self.span(*by), &what));
             }
         }
         match self.scope.get(name) {

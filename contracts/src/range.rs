@@ -3,9 +3,9 @@
 //! Correctly rounded operations are monotone in each operand, so evaluating the same operation at the corners of
 //! its operands' ranges gives bounds that no rounding can cross. Operands are taken as independent of each other.
 
-use super::number::{Number, pow};
 use crate::contract::Quantity;
 use crate::graph::{Graph, Id, Op};
+use crate::number::{Number, pow};
 
 /// The values a node can have. A condition is a number here: false is 0, true is 1.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -5,9 +5,11 @@
 
 use std::path::Path;
 
+use crate::compile::check_in;
 use crate::contract::Contract;
 use crate::eval;
 use crate::formula::{Binary, Formula, Function, Kind, NodeId};
+use crate::prove;
 use crate::sample::{Random, special, uniform};
 use crate::source::{Source, Span};
 
@@ -173,8 +175,8 @@ impl Mutant {
         let Ok(source) = Source::from_bytes(&contract.source.name, self.text.clone().into_bytes()) else {
             return Fate::Rejected;
         };
-        let Some(mutated) = crate::check_in(source, directory).contract else { return Fate::Rejected };
-        if let Some(obligation) = super::first_failure(&mutated) {
+        let Some(mutated) = check_in(source, directory).contract else { return Fate::Rejected };
+        if let Some(obligation) = prove::first_failure(&mutated) {
             return Fate::Killed(obligation);
         }
         if differs(contract, &mutated) { Fate::Survived } else { Fate::Equivalent }

@@ -1,0 +1,188 @@
+//! A contract that has been read, section by section, and whose formulas have not been looked into.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::contract::{Contract, Informal, Metadata, Operand, Quantity, Table};
+use crate::formula::Formula;
+use crate::names::{self, Names, Style};
+use crate::report::{Mistake, Report, Rule};
+use crate::schema;
+use crate::source::{Source, Span, Text, shorten};
+use crate::types::{Meaning, Scope};
+use crate::version::Version;
+use crate::yaml::Node;
+
+use super::classifier::{self, ClassifierDraft};
+use super::equation::{self, EquationDraft};
+use super::obligation::{self, ObligationDraft};
+use super::reader::{self, Fields};
+use super::recommendation::{self, RecommendationDraft};
+use super::{Load, quantity, table};
+
+/// A contract that has been read but not understood.
+pub struct Draft {
+    pub metadata: Metadata,
+    pub dependencies: Vec<Arc<Contract>>,
+    pub quantities: Vec<Quantity>,
+    pub equations: Vec<EquationDraft>,
+    pub classifiers: Vec<ClassifierDraft>,
+    pub tables: Vec<Table>,
+    pub recommendations: Vec<RecommendationDraft>,
+    pub obligations: Vec<ObligationDraft>,
+    pub informal: Vec<Informal>,
+    pub scope: Scope,
+}
+
+/// The entries of a section, each a key and a value.
+fn section<'a>(fields: &Fields<'a>, name: &str, report: &mut Report) -> &'a [(Text, Node)] {
+    fields.node(name).and_then(|node| reader::pairs(node, &format!("`{name}`"), report)).unwrap_or_default()
+}
+
+impl Draft {
+    /// Reads every section, and takes what the formulas name from the dependencies.
+    pub fn read(source: &Source, tree: &Node, load: Load<'_>, report: &mut Report) -> Option<Draft> {
+        let start = Span { start: 0, end: source.text.lines().next().map_or(0, str::len) };
+        let top = Fields::read(tree, start, "the contract", schema::CONTRACT, &[], report)?;
+        let (metadata, wanted) = metadata(source, &top, report);
+        let dependencies = load(&metadata.id, &wanted, report);
+        let mut names = Names::default();
+        let mut scope = Scope::default();
+
+        let mut quantities: Vec<Quantity> = Vec::new();
+        for (key, node) in section(&top, "quantities", report) {
+            // A wrong quantity keeps its name, so that its users are not wrong too.
+            scope.insert_new(&key.value, Meaning::Wrong);
+            if names::check(key, Style::Snake, "a quantity", report)
+                && names.claim(key, "this quantity", report)
+                && let Some(quantity) = quantity::read(key, node, report)
+            {
+                let operand = Operand::Quantity(quantities.len());
+                let meaning = Meaning::Value(operand, quantity.unit, Some(quantity.domain.clone()));
+                scope.insert(&key.value, meaning);
+                quantities.push(quantity);
+            }
+        }
+
+        let mut equations = Vec::new();
+        for (key, node) in section(&top, "equations", report) {
+            // A wrong equation keeps its name, so that its users are not wrong too.
+            scope.insert_new(&key.value, Meaning::Wrong);
+            if names::check(key, Style::Snake, "an equation", report)
+                && names.claim(key, "this equation", report)
+                && let Some(equation) = equation::read(key, node, &mut names, report)
+            {
+                let operand = Operand::Equation(equations.len());
+                scope.insert(&key.value, Meaning::Value(operand, equation.unit, None));
+                equations.push(equation);
+            }
+        }
+
+        let mut classifiers = Vec::new();
+        for (key, node) in section(&top, "classifiers", report) {
+            if names::check(key, Style::Snake, "a classifier", report) {
+                names.claim(key, "this classifier", report);
+                names.claim_type(key, "the type of this classifier", report);
+                scope.insert(&key.value, Meaning::Wrong);
+                if let Some(classifier) = classifier::read(key, node, report) {
+                    let variants = classifier.cases.iter().map(|(variant, ..)| variant.clone()).collect();
+                    scope.insert(&key.value, Meaning::Classifier(variants));
+                    classifiers.push(classifier);
+                }
+            }
+        }
+
+        let mut recommendations = Vec::new();
+        for (key, node) in section(&top, "recommendations", report) {
+            if names::check(key, Style::Snake, "a recommendation", report) {
+                recommendations.extend(recommendation::read(key, node, report));
+            }
+        }
+
+        let mut obligations: Vec<ObligationDraft> = Vec::new();
+        let mut ids: BTreeMap<&str, Span> = BTreeMap::new();
+        let items = top.node("obligations").and_then(|node| reader::list(node, "`obligations`", report));
+        for item in items.unwrap_or_default() {
+            let Some(keys) =
+                Fields::read(item, item.span(), "an obligation", schema::OBLIGATION, &[], report)
+            else {
+                continue;
+            };
+            if let Some(id) = keys.text("id", report)
+                && names::check(id, Style::Kebab, "an obligation", report)
+            {
+                if let Some(first) = ids.insert(&id.value, id.span) {
+                    let message = format!("two obligations are called `{}`", id.value);
+                    report.add(Mistake::error(id.span, message).rule(Rule::Name).and(first, "first here"));
+                }
+                obligations.extend(obligation::read(id, &keys, report));
+            }
+        }
+        for (key, _) in section(&top, "profiles", report) {
+            scope.insert(&key.value, Meaning::Table);
+        }
+        let mut draft = Draft {
+            metadata,
+            dependencies,
+            quantities,
+            equations,
+            classifiers,
+            tables: Vec::new(),
+            recommendations,
+            obligations,
+            informal: obligation::informal(&top, report),
+            scope,
+        };
+        draft.import(&mut names, report);
+        // The fields of a table may be named after quantities of a dependency too.
+        for (key, node) in section(&top, "profiles", report) {
+            if names::check(key, Style::Snake, "a profile table", report) {
+                names.claim(key, "this profile table", report);
+                draft.tables.extend(table::read(key, node, &draft.quantities, report));
+            }
+        }
+        draft.import_tables();
+        Some(draft)
+    }
+
+    /// The names that a formula mentions, in order, each once, and what they are.
+    pub fn operands(&self, formula: &Formula) -> Vec<(String, Operand)> {
+        let operand = |name: &str| match self.scope.get(name) {
+            Some(Meaning::Value(operand, ..)) => Some((name.to_owned(), *operand)),
+            _ => None,
+        };
+        formula.names().into_iter().filter_map(operand).collect()
+    }
+}
+
+/// What the contract says of itself, and what it depends on.
+fn metadata<'a>(source: &Source, top: &Fields<'a>, report: &mut Report) -> (Metadata, Vec<&'a Text>) {
+    let Some((key, node)) = top.entry("metadata") else { return Default::default() };
+    let Some(fields) = Fields::read(node, key.span, "`metadata`", schema::METADATA, &[], report) else {
+        return Default::default();
+    };
+    let stem = Path::new(&source.name).file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+    let id = match fields.text("id", report) {
+        Some(text) => {
+            names::check(text, Style::Kebab, "a contract", report);
+            text.value.clone()
+        }
+        None => stem.to_owned(),
+    };
+    if let Some(version) = fields.text("version", report)
+        && Version::parse(&version.value).is_none()
+    {
+        report.add(
+            Mistake::error(version.span, format!("`{}` is not a semantic version", shorten(&version.value)))
+                .note("write three numbers: `1.0.0`"),
+        );
+    }
+    let metadata = Metadata {
+        id,
+        version: fields.string("version", report),
+        description: fields.string("description", report),
+        references: fields.strings("references", report),
+    };
+    (metadata, fields.texts("depends_on", report))
+}

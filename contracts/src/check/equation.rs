@@ -1,0 +1,69 @@
+//! Equations as they are read: a name, a unit and a formula.
+
+use crate::formula::Statement;
+use crate::report::{Mistake, Report, Rule};
+use crate::schema;
+use crate::source::{Span, Text, shorten};
+use crate::unit::Unit;
+use crate::yaml::Node;
+
+use super::reader::Fields;
+use crate::names::Names;
+
+/// An equation whose names are not resolved yet.
+pub struct EquationDraft {
+    pub name: String,
+    pub unit: Unit,
+    pub unit_text: String,
+    pub statement: Statement,
+    pub doc: String,
+    pub origin: Option<String>,
+    pub span: Span,
+}
+
+/// Reads one equation.
+pub fn read(key: &Text, node: &Node, names: &mut Names, report: &mut Report) -> Option<EquationDraft> {
+    let what = format!("equation `{}`", key.value);
+    let fields = Fields::read(node, key.span, &what, schema::EQUATION, &[], report)?;
+    let unit_text = fields.text("unit", report);
+    let unit = unit_text.and_then(|text| Unit::read(text, report));
+    let doc = fields.string("doc", report);
+    let text = fields.text("formula", report)?;
+    let statement = Statement::parse(text).map_err(|error| report.add(error.into())).ok()?;
+    match &statement.left {
+        Some((left, span)) if statement.bound => {
+            if *left == key.value {
+                let message = format!("the measured value of a bound needs a name of its own, not `{left}`");
+                report.add(
+                    Mistake::error(*span, message)
+                        .rule(Rule::Name)
+                        .note("the equation's name is the ceiling; write `measured <= ...`"),
+                );
+            }
+            names.claim_as(&format!("{left}_within"), *span, "the check of this bound", &[], report);
+        }
+        Some((left, span)) if *left != key.value => {
+            let message = format!(
+                "the formula defines `{}`, but the equation is called `{}`",
+                shorten(left),
+                key.value
+            );
+            report.add(
+                Mistake::error(*span, message)
+                    .rule(Rule::Name)
+                    .and(key.span, "the equation")
+                    .note("use one name, or leave the left side out"),
+            );
+        }
+        _ => {}
+    }
+    Some(EquationDraft {
+        name: key.value.clone(),
+        unit: unit?,
+        unit_text: unit_text.map(|text| text.value.trim().to_owned()).unwrap_or_default(),
+        statement,
+        doc,
+        origin: None,
+        span: key.span,
+    })
+}

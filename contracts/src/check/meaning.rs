@@ -1,0 +1,172 @@
+//! From a draft to the contract: every formula becomes nodes of the graph, and what only the graph shows is checked.
+
+use std::collections::BTreeMap;
+
+use crate::contract::{
+    Case, Claim, Classifier, Contract, Equation, Expression, Obligation, Quantity, Recommendation, Verdict,
+};
+use crate::formula::{self, Binary, Formula, Kind};
+use crate::graph::{Graph, Id, Op};
+use crate::lower::Lowering;
+use crate::range;
+use crate::report::{Mistake, Report, Rule};
+use crate::source::{Source, Span};
+
+use super::classifier::check_reachable;
+use super::draft::Draft;
+
+impl Draft {
+    /// The contract that the draft means; `order` is that of [`order`](Draft::order).
+    pub fn finish(self, source: Source, order: Vec<usize>, report: &mut Report) -> Contract {
+        let mut graph = Graph::default();
+        let mut values: BTreeMap<String, Id> = BTreeMap::new();
+        let mut quantities: BTreeMap<String, usize> = BTreeMap::new();
+        for (index, quantity) in self.quantities.iter().enumerate() {
+            values.insert(quantity.name.clone(), graph.add(Op::Quantity(index)));
+            quantities.insert(quantity.name.clone(), index);
+        }
+        let mut classes = BTreeMap::new();
+        let mut divisors: Vec<(Id, Span)> = Vec::new();
+        for &index in &order {
+            let equation = &self.equations[index];
+            let formula = &equation.statement.formula;
+            let ids = lowering(&mut graph, &values, &classes, &quantities).lower_all(formula);
+            values.insert(equation.name.clone(), ids[formula.root]);
+            for node in &formula.nodes {
+                if let Kind::Binary(Binary::Divide, _, divisor) = node.kind {
+                    divisors.push((ids[divisor], formula.nodes[divisor].span));
+                }
+            }
+        }
+        check_divisors(&graph, &self.quantities, &divisors, report);
+        let expression = |formula: &Formula, id: Id, draft: &Draft| Expression {
+            formula: formula.clone(),
+            operands: draft.operands(formula),
+            id,
+        };
+        let mut classifiers = Vec::new();
+        for classifier in &self.classifiers {
+            let mut none_before = graph.add(Op::Bool(true));
+            let mut cases: Vec<Case> = Vec::new();
+            for (variant, condition, span) in &classifier.cases {
+                let (chosen, condition) = match condition {
+                    None => (none_before, None),
+                    Some(formula) => {
+                        let id = lowering(&mut graph, &values, &classes, &quantities).lower(formula);
+                        check_reachable(&graph, id, &cases, variant, *span, report);
+                        let chosen = if cases.is_empty() { id } else { graph.add(Op::And(none_before, id)) };
+                        let not = graph.add(Op::Not(id));
+                        none_before =
+                            if cases.is_empty() { not } else { graph.add(Op::And(none_before, not)) };
+                        (chosen, Some(expression(formula, id, &self)))
+                    }
+                };
+                cases.push(Case { variant: variant.clone(), condition, chosen, span: *span });
+            }
+            classes.insert(
+                classifier.name.clone(),
+                cases.iter().map(|case| (case.variant.clone(), case.chosen)).collect(),
+            );
+            let (name, doc, span) = (classifier.name.clone(), classifier.doc.clone(), classifier.span);
+            classifiers.push(Classifier { name, cases, doc, origin: classifier.origin.clone(), span });
+        }
+        let recommendations = (self.recommendations.iter())
+            .map(|advice| {
+                let id = lowering(&mut graph, &values, &classes, &quantities).lower(&advice.when);
+                Recommendation {
+                    name: advice.name.clone(),
+                    when: expression(&advice.when, id, &self),
+                    priority: advice.priority,
+                    text: advice.text.clone(),
+                    span: advice.span,
+                }
+            })
+            .collect();
+        let obligations = (self.obligations.iter())
+            .map(|obligation| {
+                let mut lowering = lowering(&mut graph, &values, &classes, &quantities);
+                let id = lowering.lower(&obligation.formula);
+                let substituted = std::mem::take(&mut lowering.substituted);
+                let claim = match &obligation.formula.top().kind {
+                    Kind::Monotone { increasing, variable, .. } => {
+                        let quantity = quantities.get(&variable.0).copied().unwrap_or_default();
+                        Claim::Monotone { of: id, increasing: *increasing, quantity }
+                    }
+                    _ => Claim::Always(id),
+                };
+                Obligation {
+                    id: obligation.id.clone(),
+                    kind: obligation.kind,
+                    doc: obligation.doc.clone(),
+                    formula: obligation.formula.clone(),
+                    operands: self.operands(&obligation.formula),
+                    claim,
+                    substituted,
+                    tested: obligation.tested,
+                    if_fails: obligation.if_fails.clone(),
+                    kani_solver: obligation.kani_solver.clone(),
+                    kani_unwind: obligation.kani_unwind,
+                    verdict: Verdict::NotRun,
+                    span: obligation.formula.top().span,
+                }
+            })
+            .collect();
+        let equations = (self.equations.iter())
+            .map(|equation| Equation {
+                name: equation.name.clone(),
+                unit: equation.unit,
+                unit_text: equation.unit_text.clone(),
+                expression: expression(&equation.statement.formula, values[&equation.name], &self),
+                bounds: equation
+                    .statement
+                    .left
+                    .clone()
+                    .filter(|_| equation.statement.bound)
+                    .map(|(name, _)| name),
+                doc: equation.doc.clone(),
+                origin: equation.origin.clone(),
+                span: equation.span,
+            })
+            .collect();
+        Contract {
+            source,
+            metadata: self.metadata,
+            dependencies: self.dependencies,
+            quantities: self.quantities,
+            equations,
+            order,
+            classifiers,
+            profiles: self.tables,
+            recommendations,
+            obligations,
+            informal: self.informal,
+            graph,
+        }
+    }
+}
+
+fn lowering<'a>(
+    graph: &'a mut Graph,
+    values: &'a BTreeMap<String, Id>,
+    classes: &'a BTreeMap<String, Vec<(String, Id)>>,
+    quantities: &'a BTreeMap<String, usize>,
+) -> Lowering<'a> {
+    Lowering { graph, values, classes, quantities, substituted: Vec::new() }
+}
+
+/// A divisor that can be zero, or underflow to it, somewhere in the domains.
+fn check_divisors(graph: &Graph, quantities: &[Quantity], divisors: &[(Id, Span)], report: &mut Report) {
+    let ranges = range::ranges(graph, quantities);
+    for (id, span) in divisors {
+        let range = ranges[id.index()];
+        if range.has_zero() {
+            let (low, high) = (formula::number(range.low), formula::number(range.high));
+            report.add(
+                Mistake::error(*span, "the divisor can be zero")
+                    .rule(Rule::Domain)
+                    .label(format!("from {low} to {high} over the domains"))
+                    .note("narrow the domains, or keep it away from zero with `max`"),
+            );
+        }
+    }
+}

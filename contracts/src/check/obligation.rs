@@ -1,0 +1,107 @@
+//! Obligations as they are read, formal and informal; whether they are true is for the prover.
+
+use crate::contract::{Informal, ObligationKind};
+use crate::formula::{Binary, Formula, Function, Kind};
+use crate::report::{Mistake, Report, Rule};
+use crate::schema;
+use crate::source::Text;
+use crate::unit::Unit;
+use crate::yaml::Node;
+
+use super::reader::{self, Fields};
+
+/// An obligation whose names are not resolved yet.
+pub struct ObligationDraft {
+    pub id: String,
+    pub kind: ObligationKind,
+    pub formula: Formula,
+    pub doc: String,
+    pub tested: bool,
+    pub if_fails: String,
+    pub kani_solver: Option<String>,
+    pub kani_unwind: Option<u32>,
+}
+
+/// Reads one obligation.
+pub fn read(id: &Text, keys: &Fields<'_>, report: &mut Report) -> Option<ObligationDraft> {
+    let kind = keys.word(schema::OBLIGATION, "type", report).map(|word| match word {
+        "bound" => ObligationKind::Bound,
+        "monotonicity" => ObligationKind::Monotonicity,
+        "equivalence" => ObligationKind::Equivalence,
+        "finiteness" => ObligationKind::Finiteness,
+        "scaling" => ObligationKind::Scaling,
+        _ => ObligationKind::Invariant,
+    });
+    let formula = keys.text("formal", report).and_then(|text| Formula::read(text, report));
+    let tested = keys.word(schema::OBLIGATION, "assurance", report) == Some("tested");
+    let mut kani_solver = None;
+    let mut kani_unwind = None;
+    if let Some((key, node)) = keys.entry("kani")
+        && let Some(kani) = Fields::read(node, key.span, "`kani`", schema::KANI, &[], report)
+    {
+        kani_solver = kani.word(schema::KANI, "solver", report).map(str::to_owned);
+        kani_unwind = kani.number("unwind", Unit::ONE, report).and_then(|(value, span)| {
+            let fits = value % 1.0 == 0.0 && (1.0..=f64::from(schema::MAX_UNWIND)).contains(&value);
+            if !fits {
+                let message = format!("`unwind` is a whole number from 1 to {}", schema::MAX_UNWIND);
+                report.add(Mistake::error(span, message));
+            }
+            fits.then_some(value as u32)
+        });
+    }
+    let doc = keys.string("doc", report);
+    let if_fails = keys.string("if_fails", report);
+    Some(ObligationDraft {
+        id: id.value.clone(),
+        kind: kind?,
+        formula: formula?,
+        doc,
+        tested,
+        if_fails,
+        kani_solver,
+        kani_unwind,
+    })
+}
+
+/// Reads what is only said.
+pub fn informal(top: &Fields<'_>, report: &mut Report) -> Vec<Informal> {
+    let items = top.node("informal").and_then(|node| reader::list(node, "`informal`", report));
+    let read = |item: &Node| {
+        let keys = Fields::read(item, item.span(), "an informal statement", schema::INFORMAL, &[], report)?;
+        let [about, text, why] = ["about", "text", "why"].map(|key| keys.string(key, report));
+        Some(Informal { about, text, why })
+    };
+    items.unwrap_or_default().iter().filter_map(read).collect()
+}
+
+/// The kind of an obligation says what its formula looks like, so that a reader can rely on it.
+pub fn check_shape(obligation: &ObligationDraft, report: &mut Report) {
+    let top = &obligation.formula.top().kind;
+    let comparison = matches!(top, Kind::Binary(operator, ..) if operator.is_comparison());
+    let substitutes = obligation.formula.nodes.iter().any(|node| matches!(node.kind, Kind::Substitute(..)));
+    let (fits, shape) = match obligation.kind {
+        ObligationKind::Bound => (comparison, "a comparison such as `x > 0` or `x <= y`"),
+        ObligationKind::Monotonicity => {
+            (matches!(top, Kind::Monotone { .. }), "`x increasing in q` or `x decreasing in q`")
+        }
+        ObligationKind::Equivalence => {
+            (matches!(top, Kind::Binary(Binary::Equal | Binary::Iff, ..)), "`a == b` or `a iff b`")
+        }
+        ObligationKind::Finiteness => (matches!(top, Kind::Call(Function::Finite, _)), "`finite(x)`"),
+        ObligationKind::Scaling => {
+            (comparison && substitutes, "a comparison with a substitution, `f(q: 2 * q) == f / 2`")
+        }
+        ObligationKind::Invariant => (!matches!(top, Kind::Monotone { .. }), "a condition"),
+    };
+    if !fits {
+        let kind = format!("{:?}", obligation.kind).to_lowercase();
+        report.add(
+            Mistake::error(
+                obligation.formula.top().span,
+                format!("an obligation of type `{kind}` is {shape}"),
+            )
+            .rule(Rule::Obligation)
+            .note("change `type` or the formula"),
+        );
+    }
+}

@@ -1,0 +1,33 @@
+//! Recommendations as they are read: a condition, and what to do when it holds.
+
+use crate::contract::Priority;
+use crate::formula::Formula;
+use crate::report::Report;
+use crate::schema;
+use crate::source::{Span, Text};
+use crate::yaml::Node;
+
+use super::reader::Fields;
+
+/// A recommendation whose names are not resolved yet.
+pub struct RecommendationDraft {
+    pub name: String,
+    pub when: Formula,
+    pub priority: Priority,
+    pub text: String,
+    pub span: Span,
+}
+
+/// Reads one recommendation.
+pub fn read(key: &Text, node: &Node, report: &mut Report) -> Option<RecommendationDraft> {
+    let what = format!("recommendation `{}`", key.value);
+    let fields = Fields::read(node, key.span, &what, schema::RECOMMENDATION, &[], report)?;
+    let when = fields.text("when", report).and_then(|text| Formula::read(text, report));
+    let priority = match fields.word(schema::RECOMMENDATION, "priority", report) {
+        Some("high") => Priority::High,
+        Some("medium") => Priority::Medium,
+        _ => Priority::Low,
+    };
+    let text = fields.string("text", report);
+    Some(RecommendationDraft { name: key.value.clone(), when: when?, priority, text, span: key.span })
+}
