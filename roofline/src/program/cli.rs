@@ -226,8 +226,6 @@ pub enum DocFormat {
     Md,
     /// One HTML page that needs nothing else.
     Html,
-    /// A LaTeX document.
-    Latex,
 }
 
 /// Arguments of `contracts`.

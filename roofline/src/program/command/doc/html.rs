@@ -1,4 +1,4 @@
-//! Documentation as one HTML page that needs nothing else: formulas in MathML, the graph as SVG.
+//! Documentation as one HTML page that needs nothing else.
 
 use super::page::{Block, Inline};
 use crate::text::escape;
@@ -35,9 +35,7 @@ fn block(block: &Block) -> String {
                 "<div class=\"wide\"><table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table></div>\n"
             )
         }
-        Block::Formula(math) => {
-            format!("<div class=\"wide\"><math display=\"block\">{}</math></div>\n", math.mathml())
-        }
+        Block::Formula(formula) => format!("<pre>{}</pre>\n", escape(formula)),
         Block::Folded(summary, lines) => {
             format!(
                 "<details><summary>{}</summary><pre>{}</pre></details>\n",
@@ -45,7 +43,6 @@ fn block(block: &Block) -> String {
                 escape(&lines.join("\n"))
             )
         }
-        Block::Graph(graph) => format!("<div class=\"wide\">\n{}</div>\n", graph.svg()),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Documentation as GitHub-flavoured Markdown: formulas in `math` blocks, the graph in Mermaid.
+//! Documentation as GitHub-flavoured Markdown.
 
 use super::page::{Block, Inline};
 use crate::program::output::Table;
@@ -20,12 +20,11 @@ fn block(block: &Block) -> String {
             let rows = rows.iter().map(|row| row.iter().map(|cell| line(cell)).collect()).collect();
             Table { title: String::new(), headings, rows }.markdown()
         }
-        Block::Formula(math) => format!("```math\n{}\n```\n", math.latex()),
+        Block::Formula(formula) => indented(std::slice::from_ref(formula)),
         Block::Folded(summary, lines) => {
             let summary: String = summary.iter().map(html).collect();
             format!("<details><summary>{summary}</summary>\n\n{}\n</details>\n", indented(lines))
         }
-        Block::Graph(graph) => format!("```mermaid\n{}```\n", graph.mermaid()),
     }
 }
 

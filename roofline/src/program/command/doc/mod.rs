@@ -1,10 +1,7 @@
 //! `roofline doc`: the documentation of a contract, from the contract itself and a run of the prover.
 
-mod graph;
 mod html;
-mod latex;
 mod markdown;
-mod math;
 mod page;
 
 use roofline_contracts::prove;
@@ -22,7 +19,6 @@ pub fn run(args: &cli::Doc) -> Result<Exit, Failure> {
     let text = match args.format {
         cli::DocFormat::Md => markdown::write(&blocks),
         cli::DocFormat::Html => html::write(&contract.metadata.id, &blocks),
-        cli::DocFormat::Latex => latex::write(&blocks),
     };
     match file {
         Some(file) => file.finish(&text)?,

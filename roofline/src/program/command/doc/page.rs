@@ -4,9 +4,6 @@ use roofline_contracts::contract::{Contract, Equation, Expression, FieldKind, Pr
 use roofline_contracts::formula::number;
 use roofline_contracts::prove::Proof;
 
-use super::graph::Dependencies;
-use super::math::Math;
-
 /// A part of the documentation.
 pub enum Block {
     /// A heading of the first, second or third level.
@@ -18,11 +15,9 @@ pub enum Block {
     /// A table.
     Grid(Vec<&'static str>, Vec<Vec<Vec<Inline>>>),
     /// A formula on a line of its own.
-    Formula(Math),
+    Formula(String),
     /// Lines that are shown on demand.
     Folded(Vec<Inline>, Vec<String>),
-    /// What depends on what.
-    Graph(Dependencies),
 }
 
 /// A part of a line.
@@ -63,11 +58,6 @@ pub fn page(contract: &Contract, proofs: &[Proof]) -> Vec<Block> {
     }
     recommendations(contract, &mut blocks);
     obligations(contract, proofs, &mut blocks);
-    let graph = Dependencies::of(contract);
-    if !graph.is_empty() {
-        blocks.push(Block::Heading(2, text("What depends on what")));
-        blocks.push(Block::Graph(graph));
-    }
     blocks
 }
 
@@ -125,11 +115,9 @@ fn equations(contract: &Contract, blocks: &mut Vec<Block>) {
         if !equation.doc.is_empty() {
             blocks.push(Block::Text(text(&equation.doc)));
         }
-        blocks.push(Block::Formula(Math::equation(
-            &equation.name,
-            equation.bounds.as_deref(),
-            &equation.expression.formula,
-        )));
+        let measured = equation.bounds.as_ref().map_or(String::new(), |measured| format!("{measured} <= "));
+        let formula = &equation.expression.formula;
+        blocks.push(Block::Formula(format!("{measured}{} = {formula}", equation.name)));
         blocks.push(Block::Text(facts(equation)));
     }
 }
