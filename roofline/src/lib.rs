@@ -21,6 +21,8 @@ pub mod profile;
 #[cfg(feature = "program")]
 pub mod program;
 #[cfg(feature = "models")]
+pub mod report;
+#[cfg(feature = "models")]
 mod text;
 
 pub use roofline_macros::roofline_contract;

@@ -1,4 +1,15 @@
-//! Figures as people read them: three significant digits, no more zeros than they can count.
+//! Figures as people read them: three significant digits, no more zeros than they can count; and how units are spelled.
+
+/// Bytes per second.
+pub const GB_PER_S: &str = "GB/s";
+/// Floating-point operations per second.
+pub const GFLOP_PER_S: &str = "GFLOP/s";
+/// Integer operations per second.
+pub const GOP_PER_S: &str = "Gop/s";
+/// Operations for each byte.
+pub const FLOP_PER_BYTE: &str = "FLOP/B";
+/// Seconds.
+pub const SECONDS: &str = "s";
 
 /// A figure with three significant digits.
 pub fn figure(value: f64) -> String {
@@ -44,6 +55,18 @@ pub fn count(value: usize) -> String {
         out.push(digit);
     }
     out
+}
+
+/// A number of threads, in words.
+pub fn threads(count: usize) -> String {
+    if count == 1 { "1 thread".to_owned() } else { format!("{count} threads") }
+}
+
+/// Bytes of memory.
+pub fn size(bytes: usize) -> String {
+    let (unit, shift) = if bytes >= 1 << 20 { ("MiB", 20) } else { ("KiB", 10) };
+    let value = bytes as f64 / f64::from(1u32 << shift);
+    if value.fract() == 0.0 { format!("{value:.0} {unit}") } else { format!("{value:.1} {unit}") }
 }
 
 /// A power of ten: plain as long as it is short.

@@ -4,6 +4,7 @@
 mod arena;
 mod buffer;
 mod measure;
+mod report;
 mod store;
 mod system;
 
@@ -15,13 +16,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::document;
 use crate::isa::{Isa, IsaError};
+use crate::report::{Saved, Schema};
 
 pub use arena::Arena;
 pub use store::{clear, directory};
 pub use system::{Cache, parse_size};
-
-/// The name of a machine's JSON form.
-pub const SCHEMA: &str = "roofline.machine/1";
 
 /// Names a file with a saved machine to take instead of measuring, so that whatever builds on a machine
 /// can be run again with the same figures.
@@ -35,8 +34,8 @@ const UNSTEADY: f64 = 1.25;
 #[cfg_attr(feature = "program", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Machine {
-    /// Always [`SCHEMA`].
-    pub schema: String,
+    /// Which schema this document follows.
+    pub schema: Schema<Self>,
     /// The version that measured it.
     pub version: String,
     /// The processor's name.
@@ -95,13 +94,6 @@ pub struct Roofs {
     pub int8: Spread,
     /// The same within the caches.
     pub levels: Vec<Level>,
-}
-
-impl Roofs {
-    /// The figures of the whole: reading, copying and triad in GB/s, f32 GFLOP/s, int8 GOP/s, and the ridge in FLOP/byte.
-    pub fn figures(&self) -> [f64; 6] {
-        [self.read_gb_s, self.copy_gb_s, self.triad_gb_s, self.f32_gflops, self.int8_gops, self.ridge]
-    }
 }
 
 /// The limits within one cache level.
@@ -367,27 +359,6 @@ impl Machine {
         Machine::from_json(&text).map_err(wrong)
     }
 
-    /// A machine from its JSON form, with figures that make sense.
-    pub fn from_json(text: &str) -> Result<Machine, String> {
-        let machine: Machine = serde_json::from_str(text).map_err(|error| error.to_string())?;
-        if machine.schema != SCHEMA {
-            return Err(format!("schema is `{}`, not `{SCHEMA}`", machine.schema));
-        }
-        for (name, roofs) in [("single", &machine.single), ("all", &machine.all)] {
-            let levels =
-                roofs.levels.iter().flat_map(|level| [level.read_gb_s, level.copy_gb_s, level.triad_gb_s]);
-            if let Some(wrong) = roofs
-                .figures()
-                .into_iter()
-                .chain(levels)
-                .find(|figure| !(figure.is_finite() && *figure > 0.0))
-            {
-                return Err(format!("`{name}` has the figure {wrong}; all must be above zero"));
-            }
-        }
-        Ok(machine)
-    }
-
     /// Its JSON form.
     pub fn to_json(&self) -> String {
         // Numbers, strings and lists of them always have a JSON form.
@@ -465,7 +436,7 @@ fn measure(
     let theory = theory(system, isa, key.threads);
     notes.extend(observations(&single, &all, &theory));
     Ok(Machine {
-        schema: SCHEMA.to_owned(),
+        schema: Schema::new(),
         version: key.version,
         cpu: key.cpu,
         isa: key.isa,

@@ -5,6 +5,7 @@ use std::{env, fs, io};
 
 use super::{Key, Machine};
 use crate::document;
+use crate::report::Saved;
 
 /// Where the platform keeps caches; none when it does not say.
 pub fn directory() -> Option<PathBuf> {

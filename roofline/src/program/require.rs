@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::program::{Exit, Failure};
+use crate::report::Report;
 
 /// A condition and whether it holds.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -51,6 +52,40 @@ pub fn parse(conditions: &[String], numbers: &[&str], texts: &[&str]) -> Result<
         Ok(Gate { text: text.clone(), formula })
     };
     conditions.iter().map(gate).collect()
+}
+
+/// Reads conditions over what this kind of result has.
+pub fn of<T: Report>(conditions: &[String]) -> Result<Vec<Gate>, Failure> {
+    parse(conditions, T::FIGURES, T::TEXTS)
+}
+
+/// Checks conditions against a result. One that names figures of parts is asked of every part that has them.
+pub fn check_report<T: Report>(gates: &[Gate], report: &T) -> Vec<Checked> {
+    let figures = report.figures();
+    let mut parts: Vec<&str> = vec![""];
+    for figure in &figures {
+        if !parts.contains(&figure.of.as_str()) {
+            parts.push(&figure.of);
+        }
+    }
+    let names = |part: &str| -> Vec<&str> {
+        figures.iter().filter(|figure| figure.of == part).map(|figure| figure.name.as_ref()).collect()
+    };
+    let of_parts: Vec<&str> = parts.iter().skip(1).flat_map(|part| names(part)).collect();
+    let mut checked = Vec::new();
+    for part in parts {
+        let known = figures.iter().filter(|figure| figure.of.is_empty() || figure.of == part);
+        let mut values: BTreeMap<&str, Value> =
+            T::FIGURES.iter().map(|name| (*name, Value::Absent)).collect();
+        values.extend(known.map(|figure| (figure.name.as_ref(), Value::Number(figure.value))));
+        values.extend(report.texts().into_iter().map(|(name, text)| (name, Value::Text(text))));
+        let asked = |gate: &&Gate| {
+            if part.is_empty() { !gate.names_any(&of_parts) } else { gate.names_any(&names(part)) }
+        };
+        let gates: Vec<Gate> = gates.iter().filter(asked).cloned().collect();
+        checked.extend(check(&gates, part, &values));
+    }
+    checked
 }
 
 /// Checks conditions against the values of one result.

@@ -42,7 +42,7 @@ fn wrong_arguments_say_what_is_allowed() {
         (&["--require", "utilization"], "the condition must be a condition, not a number"),
         (&["--only", "70B"], "matches no product; some are 1B q_proj"),
         (&["--kernel", "q2_k"], "[possible values: q8_0, f16, bf16, f32]"),
-        (&["--replay", MACHINE], "machine.json: unknown field"),
+        (&["--replay", MACHINE], "machine.json: schema is `roofline.machine/1`, not `roofline.bench/1`"),
         (&["--replay", "/nowhere.json"], "/nowhere.json: No such file"),
     ];
     for (args, message) in cases {

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::Output;
 
 use roofline::peaks::Machine;
+use roofline::report::Saved;
 
 use crate::program::{MACHINE, command, err, file, out, run};
 use crate::scratch::directory;

@@ -10,6 +10,7 @@ use roofline_contracts::contract::Value;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::chart::terminal::Canvas;
 use crate::chart::{Bound, Chart, Point, Roof};
 use crate::contracts::layer_roofline::{self as contract, Inputs, Outputs};
 use crate::document;
@@ -18,12 +19,12 @@ use crate::kernels::{self, BlockQ8_0, Matrix, Streams, Team, Weight};
 use crate::peaks::{Arena, Machine, Roofs, Spread};
 use crate::program::output::picture::Pictures;
 use crate::program::output::terminal::Progress;
-use crate::program::output::{self, Report, Table};
 use crate::program::require::{self, Gate};
 use crate::program::{Exit, Failure, cli, device};
+use crate::report::{Report, Schema, Table};
 
 /// The name of the JSON form.
-pub const SCHEMA: &str = "roofline.bench/1";
+pub const SCHEMA: &str = Bench::SCHEMA;
 
 /// A byte that makes ordinary numbers of every type: 0.0115 as f32 and bf16, 1.06 as f16, 60 as a quant.
 const PATTERN: u8 = 0x3c;
@@ -192,7 +193,7 @@ struct Row {
 #[serde(deny_unknown_fields)]
 pub struct Bench {
     /// Which schema this document follows.
-    schema: String,
+    schema: Schema<Self>,
     /// The processor's name.
     cpu: String,
     /// The instruction set of the kernels.
@@ -220,7 +221,7 @@ pub fn run(args: &cli::Bench) -> Result<Exit, Failure> {
     let pictures = Pictures::open(&args.pictures)?;
     let machine = device::this(&args.measuring)?;
     let mut bench = Bench {
-        schema: SCHEMA.to_owned(),
+        schema: Schema::new(),
         cpu: machine.cpu.clone(),
         isa: machine.isa.clone(),
         threads: machine.threads,
@@ -234,8 +235,7 @@ pub fn run(args: &cli::Bench) -> Result<Exit, Failure> {
         None => bench.measure(args, &machine)?,
     }
     bench.explain();
-    pictures.draw(&bench.chart(), args.format, false)?;
-    output::print(&bench, args.format)?;
+    pictures.show(&bench, args.format, false)?;
     Ok(bench.gate(&gates))
 }
 
@@ -356,11 +356,7 @@ impl Bench {
 
     /// Results from their JSON form.
     pub fn from_json(text: &str) -> Result<Bench, String> {
-        let saved: Bench = serde_json::from_str(text).map_err(|error| error.to_string())?;
-        if saved.schema != SCHEMA {
-            return Err(format!("schema is `{}`, not `{SCHEMA}`", saved.schema));
-        }
-        Ok(saved)
+        serde_json::from_str(text).map_err(|error| error.to_string())
     }
 
     /// The processor, the instruction set and the number of threads.
@@ -391,7 +387,7 @@ impl Bench {
     }
 
     /// Every product under the roof that it was compared with.
-    pub fn chart(&self) -> Chart {
+    pub fn roofline(&self) -> Chart {
         let total: f64 = self.rows.iter().map(|row| row.seconds).sum();
         let mut roofs: Vec<Roof> = Vec::new();
         let mut points = Vec::new();
@@ -564,7 +560,13 @@ fn time_with<T: Weight>(
 }
 
 impl Report for Bench {
-    fn text(&self) -> String {
+    const SCHEMA: &'static str = "roofline.bench/1";
+
+    fn chart(&self) -> Option<Chart> {
+        Some(self.roofline())
+    }
+
+    fn text(&self, _: &Canvas) -> String {
         let mut text = format!("{}, {}, {} thread(s)\n\n", self.cpu, self.isa, self.threads);
         text += &self.tables().iter().map(Table::text).collect::<Vec<_>>().join("\n");
         text.extend(self.notes.iter().map(|note| format!("note: {note}\n")));

@@ -5,9 +5,11 @@ use roofline_contracts::{Compiled, Compiler};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::chart::terminal::Canvas;
 use crate::program::output::annotation::{self, Annotation, Region};
-use crate::program::output::{self, Choice, Report, Table};
+use crate::program::output::{self, Choice};
 use crate::program::{Exit, Failure, cli, contract};
+use crate::report::{Report, Schema, Table};
 
 /// The formats that code hosts show beside the line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -22,7 +24,7 @@ pub enum Beside {
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Checked {
     /// Which schema this document follows.
-    schema: &'static str,
+    schema: Schema<Self>,
     /// The contracts, in the order of the arguments.
     files: Vec<File>,
 }
@@ -110,7 +112,7 @@ pub fn run(args: &cli::Check) -> Result<Exit, Failure> {
         })
         .collect();
     let all_valid = files.iter().all(|file| file.valid);
-    let checked = Checked { schema: "roofline.check/1", files };
+    let checked = Checked { schema: Schema::new(), files };
     match args.format {
         Choice::Shared(format) => output::print(&checked, format)?,
         Choice::Own(Beside::Github) => {
@@ -181,7 +183,9 @@ impl Checked {
 }
 
 impl Report for Checked {
-    fn text(&self) -> String {
+    const SCHEMA: &'static str = "roofline.check/1";
+
+    fn text(&self, _: &Canvas) -> String {
         let mut out = String::new();
         for file in &self.files {
             for mistake in &file.mistakes {

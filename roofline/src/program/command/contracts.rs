@@ -4,14 +4,16 @@ use roofline_contracts::{compile, library, suggest};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::program::output::{self, Report, Table};
+use crate::chart::terminal::Canvas;
+use crate::program::output;
 use crate::program::{Exit, Failure, cli};
+use crate::report::{Report, Schema, Table};
 
 /// The contracts that ship.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Listed {
     /// Which schema this document follows.
-    schema: &'static str,
+    schema: Schema<Self>,
     /// The contracts, by name.
     contracts: Vec<Entry>,
 }
@@ -75,12 +77,14 @@ pub fn run(args: &cli::Contracts) -> Result<Exit, Failure> {
             known.join(", ")
         )));
     }
-    output::print(&Listed { schema: "roofline.contracts/1", contracts }, args.format)?;
+    output::print(&Listed { schema: Schema::new(), contracts }, args.format)?;
     Ok(Exit::Fine)
 }
 
 impl Report for Listed {
-    fn text(&self) -> String {
+    const SCHEMA: &'static str = "roofline.contracts/1";
+
+    fn text(&self, _: &Canvas) -> String {
         match self.contracts.as_slice() {
             [Entry { yaml: Some(yaml), .. }] => yaml.clone(),
             _ => self.tables().iter().map(Table::text).collect(),

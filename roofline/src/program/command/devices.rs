@@ -3,19 +3,21 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::chart::terminal::Canvas;
 use crate::contracts::hardware::devices::{ALL, Devices, by_name};
 use crate::number::{figure, maybe};
 use crate::predict::Precision;
 use crate::program::device::unknown;
 use crate::program::name::normal;
-use crate::program::output::{self, Report, Table};
+use crate::program::output;
 use crate::program::{Exit, Failure, cli};
+use crate::report::{Report, Schema, Table};
 
 /// Known devices.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Listed {
     /// Which schema this document follows.
-    schema: &'static str,
+    schema: Schema<Self>,
     /// The devices.
     devices: Vec<Listing>,
     #[serde(skip)]
@@ -68,7 +70,7 @@ pub fn run(args: &cli::Devices) -> Result<Exit, Failure> {
     }
     let full = found.len() == 1;
     let devices = found.into_iter().map(listing).collect();
-    output::print(&Listed { schema: "roofline.devices/1", devices, full }, args.format)?;
+    output::print(&Listed { schema: Schema::new(), devices, full }, args.format)?;
     Ok(Exit::Fine)
 }
 
@@ -97,7 +99,9 @@ impl Listing {
 }
 
 impl Report for Listed {
-    fn text(&self) -> String {
+    const SCHEMA: &'static str = "roofline.devices/1";
+
+    fn text(&self, _: &Canvas) -> String {
         let tables: String = self.tables().iter().map(Table::text).collect();
         match self.devices.as_slice() {
             [device] if self.full => {

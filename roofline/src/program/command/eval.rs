@@ -8,15 +8,17 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value as Json};
 
-use crate::program::output::{self, Report, Table};
+use crate::chart::terminal::Canvas;
+use crate::program::output;
 use crate::program::require::{self, Checked};
 use crate::program::{Exit, Failure, cli, contract};
+use crate::report::{Report, Schema, Table};
 
 /// The result; the contract's own names are the keys of `inputs`, `outputs` and `classes`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Evaluated {
     /// Which schema this document follows.
-    schema: &'static str,
+    schema: Schema<Self>,
     /// The name of the contract.
     contract: String,
     /// Its version.
@@ -229,7 +231,7 @@ fn report(
         Advice { name: advice.name.clone(), priority, text: advice.text.clone() }
     });
     Evaluated {
-        schema: "roofline.eval/1",
+        schema: Schema::new(),
         contract: contract.metadata.id.clone(),
         version: contract.metadata.version.clone(),
         sha256: contract.source.sha256.clone(),
@@ -246,7 +248,9 @@ fn report(
 }
 
 impl Report for Evaluated {
-    fn text(&self) -> String {
+    const SCHEMA: &'static str = "roofline.eval/1";
+
+    fn text(&self, _: &Canvas) -> String {
         let mut out = format!("{} {}\n", self.contract, self.version);
         if let Some(profile) = &self.profile {
             out += &format!("profile {profile}\n");

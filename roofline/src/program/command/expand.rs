@@ -5,14 +5,16 @@ use roofline_contracts::emit::rust::{module, module_name};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::program::output::{self, Report, Table};
+use crate::chart::terminal::Canvas;
+use crate::program::output;
 use crate::program::{Exit, Failure, cli, contract};
+use crate::report::{Report, Schema, Table};
 
 /// The generated module.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Expansion {
     /// Which schema this document follows.
-    schema: &'static str,
+    schema: Schema<Self>,
     /// The name of the contract.
     contract: String,
     /// SHA-256 of the file.
@@ -28,7 +30,7 @@ pub fn run(args: &cli::Expand) -> Result<Exit, Failure> {
     let name = syn::parse_str::<Ident>(&name).unwrap_or_else(|_| Ident::new("contract", Span::call_site()));
     let rust = prettyplease::unparse(&syn::parse2(module(&contract, &quote_pub(), &name, &[]))?);
     let (id, sha256) = (contract.metadata.id.clone(), contract.source.sha256.clone());
-    output::print(&Expansion { schema: "roofline.expand/1", contract: id, sha256, rust }, args.format)?;
+    output::print(&Expansion { schema: Schema::new(), contract: id, sha256, rust }, args.format)?;
     Ok(Exit::Fine)
 }
 
@@ -37,7 +39,9 @@ fn quote_pub() -> proc_macro2::TokenStream {
 }
 
 impl Report for Expansion {
-    fn text(&self) -> String {
+    const SCHEMA: &'static str = "roofline.expand/1";
+
+    fn text(&self, _: &Canvas) -> String {
         self.rust.clone()
     }
 

@@ -11,15 +11,15 @@ use crate::contracts::models::models::{LLAMA_3_1_8B, LLAMA_3_2_1B};
 use crate::contracts::quantization::formats::{Formats, Q4_K, Q8_0};
 use crate::contracts::transformer::Inputs;
 use crate::model::{Hyper, Known};
-use crate::number::figure;
+use crate::number::{figure, threads};
 use crate::peaks::{Machine, Options};
 use crate::predict::{self, Target};
-use crate::program::command::machine;
 use crate::program::command::predict::{because, lengths};
 use crate::program::output::picture::Pictures;
-use crate::program::output::terminal::{self, Progress};
-use crate::program::output::{self, Report, Table, wrap};
+use crate::program::output::terminal::Progress;
+use crate::program::output::wrap;
 use crate::program::{Exit, Failure, cli};
+use crate::report::{Report, Schema, Table};
 
 /// The models that are placed, and the formats of their weights.
 const MODELS: [&Known; 2] = [&LLAMA_3_2_1B, &LLAMA_3_1_8B];
@@ -29,7 +29,7 @@ const WEIGHTS: [&Formats; 2] = [&Q8_0, &Q4_K];
 #[derive(Serialize, JsonSchema)]
 pub struct First {
     /// Which schema this document follows.
-    schema: &'static str,
+    schema: Schema<Self>,
     /// The machine, as `roofline machine` has it.
     machine: Machine,
     /// The models on it.
@@ -38,8 +38,6 @@ pub struct First {
     next: Vec<Next>,
     #[serde(skip)]
     target: Target,
-    #[serde(skip)]
-    canvas: Canvas,
 }
 
 /// A model on this machine.
@@ -118,10 +116,8 @@ pub fn run(args: &cli::First) -> Result<Exit, Failure> {
             models.push(place(model, weights, &target)?);
         }
     }
-    let canvas = terminal::canvas(args.pictures.ascii);
-    let first = First { schema: "roofline.first/1", machine, models, next: NEXT.into(), target, canvas };
-    pictures.draw(&first.chart(), args.format, true)?;
-    output::print(&first, args.format)?;
+    let first = First { schema: Schema::new(), machine, models, next: NEXT.into(), target };
+    pictures.show(&first, args.format, true)?;
     Ok(Exit::Fine)
 }
 
@@ -177,8 +173,8 @@ impl Placed {
 }
 
 impl First {
-    fn chart(&self) -> Chart {
-        let mut chart = machine::chart(&self.machine);
+    fn roofline(&self) -> Chart {
+        let mut chart = self.machine.chart().unwrap_or_default();
         // No model fits in a cache.
         chart.roofs.retain(|roof| roof.compute_gflop_s.is_some());
         chart.points = (self.models.iter())
@@ -248,7 +244,7 @@ impl First {
                 figure(self.target.bandwidth),
                 figure(self.target.compute),
                 self.target.precision,
-                machine::threads(self.machine.threads)
+                threads(self.machine.threads)
             ),
         ];
         if let Some(capacity) = self.target.capacity {
@@ -264,8 +260,10 @@ impl First {
 }
 
 impl Report for First {
-    fn text(&self) -> String {
-        let columns = self.canvas.columns;
+    const SCHEMA: &'static str = "roofline.first/1";
+
+    fn text(&self, canvas: &Canvas) -> String {
+        let columns = canvas.columns;
         let wrapped = |text: String| wrap(&text, columns);
         let table = self.table();
         let mut shown = table.text();
@@ -280,7 +278,11 @@ impl Report for First {
         let next: String = (self.next.iter())
             .map(|next| format!("  {program} {}\n      {}\n", next.command, next.what))
             .collect();
-        format!("{}\n{shown}\n{meaning}\nNext:\n{next}", draw(&self.chart(), &self.canvas))
+        format!("{}\n{shown}\n{meaning}\nNext:\n{next}", draw(&self.roofline(), canvas))
+    }
+
+    fn chart(&self) -> Option<Chart> {
+        Some(self.roofline())
     }
 
     fn tables(&self) -> Vec<Table> {

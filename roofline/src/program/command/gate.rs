@@ -1,24 +1,27 @@
 //! `roofline gate`: a run beside a saved one. What got worse by more than the threshold, and by more than the runs of either
 //! side differ among themselves, ends the program with 1.
 
+use std::borrow::Cow;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::number::{figure, percent};
-use crate::peaks::{self, Machine, Spread};
+use crate::chart::terminal::Canvas;
+use crate::number::{SECONDS, figure, percent};
+use crate::peaks::Machine;
 use crate::program::command::bench::{self, Bench};
 use crate::program::output::annotation;
-use crate::program::output::{self, Choice, Report, Table};
+use crate::program::output::{self, Choice};
 use crate::program::{Exit, Failure, cli, saved};
+use crate::report::{Better, Figure, Report, Saved, Schema, Table};
 use crate::text::{escape, shorten};
 
 /// The schema of a saved profile.
 const PROFILE: &str = "roofline.profile/1";
 /// What can be compared.
-const COMPARED: [&str; 3] = [peaks::SCHEMA, bench::SCHEMA, PROFILE];
+const COMPARED: [&str; 3] = [Machine::SCHEMA, bench::SCHEMA, PROFILE];
 
 /// The formats that continuous integration reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -27,27 +30,6 @@ pub enum ForCi {
     Github,
     /// JUnit XML, a test case for each figure.
     Junit,
-}
-
-/// Which way is better.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-enum Better {
-    /// A higher figure is better.
-    Higher,
-    /// A lower figure is better.
-    Lower,
-}
-
-/// A figure of a run.
-#[derive(Clone, Debug)]
-struct Figure {
-    name: String,
-    unit: &'static str,
-    better: Better,
-    value: f64,
-    /// How far the runs behind it lie apart, as a share of it; none where there is no such thing.
-    noise: Option<f64>,
 }
 
 /// A run, whatever command made it.
@@ -102,7 +84,7 @@ struct Compared {
     /// The figure.
     name: String,
     /// Its unit.
-    unit: &'static str,
+    unit: Cow<'static, str>,
     /// Which way is better.
     better: Better,
     /// In the baseline; null if it is new.
@@ -121,7 +103,7 @@ struct Compared {
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Gated {
     /// Which schema this document follows.
-    schema: &'static str,
+    schema: Schema<Self>,
     /// The schema of the two runs.
     of: String,
     /// The file of the baseline.
@@ -175,7 +157,7 @@ pub fn run(args: &cli::Gate) -> Result<Exit, Failure> {
     }
     let figures = compare(&before.figures, &after.figures, args.threshold);
     let gated = Gated {
-        schema: "roofline.gate/1",
+        schema: Schema::new(),
         of: before.schema,
         baseline: args.baseline.display().to_string(),
         new,
@@ -202,17 +184,18 @@ fn read(path: &Path) -> Result<Run, Failure> {
 }
 
 fn parse(schema: String, text: &str) -> Result<Run, Failure> {
-    let (setting, figures, arguments) = match schema.as_str() {
-        peaks::SCHEMA => machine(&Machine::from_json(text).map_err(Failure)?),
+    let (setting, mut figures, arguments) = match schema.as_str() {
+        Machine::SCHEMA => machine(&Machine::from_json(text).map_err(Failure)?),
         bench::SCHEMA => products(&Bench::from_json(text).map_err(Failure)?),
         PROFILE => profile(&serde_json::from_str(text)?),
         other => return Err(saved::refuse(other, &COMPARED, "compared")),
     };
+    figures.retain(|figure| figure.better != Better::Neither);
     if figures.is_empty() {
         return Err(Failure("no figures to compare".into()));
     }
     if let Some(wrong) = figures.iter().find(|figure| !(figure.value.is_finite() && figure.value > 0.0)) {
-        return Err(Failure(format!("{:?} is {}; it must be above zero", wrong.name, wrong.value)));
+        return Err(Failure(format!("{:?} is {}; it must be above zero", wrong.label, wrong.value)));
     }
     Ok(Run { schema, setting, figures, arguments })
 }
@@ -239,60 +222,18 @@ fn again(before: &Run) -> Result<(Run, String), Failure> {
 
 type Parts = (Vec<(&'static str, String)>, Vec<Figure>, Vec<String>);
 
-/// How far the median lies from the best.
-fn apart(best: f64, median: f64) -> Option<f64> {
-    Some((best - median).abs() / best).filter(|share| share.is_finite())
-}
-
 fn machine(machine: &Machine) -> Parts {
-    let mut figures = Vec::new();
-    let sets = if machine.threads == 1 { vec![&machine.all] } else { vec![&machine.single, &machine.all] };
-    for roofs in sets {
-        let threads = crate::program::command::machine::threads(roofs.threads);
-        let mut add = |name: &str, unit, value, spread: Option<Spread>| {
-            let noise = spread.and_then(|spread| apart(spread.best, spread.median));
-            figures.push(Figure {
-                name: format!("{name}, {threads}"),
-                unit,
-                better: Better::Higher,
-                value,
-                noise,
-            });
-        };
-        add("memory read", "GB/s", roofs.read_gb_s, Some(roofs.read.spread));
-        add("memory copy", "GB/s", roofs.copy_gb_s, Some(roofs.copy.spread));
-        add("memory triad", "GB/s", roofs.triad_gb_s, Some(roofs.triad.spread));
-        for level in &roofs.levels {
-            let name = |what: &str| format!("L{} {what}", level.level);
-            add(&name("read"), "GB/s", level.read_gb_s, level.read);
-            add(&name("copy"), "GB/s", level.copy_gb_s, level.copy);
-            add(&name("triad"), "GB/s", level.triad_gb_s, level.triad);
-        }
-        add("f32 multiply-add", "GFLOP/s", roofs.f32_gflops, Some(roofs.f32));
-        add("int8 multiply-add", "Gop/s", roofs.int8_gops, Some(roofs.int8));
-    }
-    let setting = vec![
-        ("the processor", machine.cpu.clone()),
-        ("the instruction set", machine.isa.clone()),
-        ("the number of threads", machine.threads.to_string()),
-        ("the size of the buffers", machine.size.to_string()),
-        ("--quick", machine.quick.to_string()),
-    ];
     let mut arguments = vec!["machine".to_owned(), "--no-cache".to_owned()];
     arguments.push(format!("--isa={}", machine.isa));
     arguments.push(format!("--threads={}", machine.threads));
     arguments.push(format!("--size={}", machine.size));
     arguments.extend(machine.quick.then(|| "--quick".to_owned()));
-    (setting, figures, arguments)
+    (machine.setting(), machine.figures(), arguments)
 }
 
 fn products(bench: &Bench) -> Parts {
-    let figures = bench.times().map(|(name, best, median)| Figure {
-        name,
-        unit: "s",
-        better: Better::Lower,
-        value: best,
-        noise: apart(best, median),
+    let figures = bench.times().map(|(name, best, median)| {
+        Figure::new("seconds", name, SECONDS, Better::Lower, best).between(best, median)
     });
     let (cpu, isa, threads) = bench.setting();
     let setting = vec![
@@ -367,31 +308,18 @@ fn profile(profile: &SavedProfile) -> Parts {
     let SavedProfile { model, device, workload, .. } = profile;
     let ceilings = [("decode", &profile.decode), ("prefill", &profile.prefill)];
     let ceilings = ceilings.into_iter().filter_map(|(phase, total)| {
-        Some(Figure {
-            name: format!("{phase}, ceiling"),
-            unit: "token/s",
-            better: Better::Higher,
-            value: total.as_ref()?.tokens_per_s,
-            noise: None,
-        })
+        let label = format!("{phase}, ceiling");
+        Some(Figure::new("tokens_per_s", label, "token/s", Better::Higher, total.as_ref()?.tokens_per_s))
     });
-    let pass = profile.pass.iter().map(|pass| Figure {
-        name: "pass, ceiling".to_owned(),
-        unit: "1/s",
-        better: Better::Higher,
-        value: pass.samples_per_s,
-        noise: None,
-    });
+    let pass = profile
+        .pass
+        .iter()
+        .map(|pass| Figure::new("throughput", "pass, ceiling", "1/s", Better::Higher, pass.samples_per_s));
     let ceilings = ceilings.chain(pass);
     let times = profile.operations.iter().filter_map(|operation| {
         let time = operation.measured.as_ref()?;
-        Some(Figure {
-            name: operation.name.clone(),
-            unit: "s",
-            better: Better::Lower,
-            value: time.median_s,
-            noise: apart(time.best_s, time.median_s),
-        })
+        let figure = Figure::new("time", &operation.name, SECONDS, Better::Lower, time.median_s);
+        Some(figure.between(time.best_s, time.median_s))
     });
     let maybe = |tokens: Option<f64>| tokens.map(|tokens| tokens.to_string()).unwrap_or_default();
     let setting = vec![
@@ -427,7 +355,7 @@ fn compare(before: &[Figure], after: &[Figure], threshold: f64) -> Vec<Compared>
     let mut left: Vec<Option<&Figure>> = after.iter().map(Some).collect();
     let mut all = Vec::new();
     for old in before {
-        let same = |new: &&mut Option<&Figure>| new.is_some_and(|new| new.name == old.name);
+        let same = |new: &&mut Option<&Figure>| new.is_some_and(|new| new.label == old.label);
         all.push(match left.iter_mut().find(same).and_then(Option::take) {
             Some(new) => both(old, new, threshold),
             None => alone(old, Some(old.value), None, Verdict::Missing),
@@ -438,7 +366,7 @@ fn compare(before: &[Figure], after: &[Figure], threshold: f64) -> Vec<Compared>
 }
 
 fn alone(figure: &Figure, before: Option<f64>, after: Option<f64>, verdict: Verdict) -> Compared {
-    let Figure { name, unit, better, noise, .. } = figure.clone();
+    let Figure { label: name, unit, better, noise, .. } = figure.clone();
     Compared { name, unit, better, before, after, change: None, noise, verdict }
 }
 
@@ -456,8 +384,8 @@ fn both(old: &Figure, new: &Figure, threshold: f64) -> Compared {
         (true, true, false) => Verdict::Worse,
     };
     Compared {
-        name: old.name.clone(),
-        unit: old.unit,
+        name: old.label.clone(),
+        unit: old.unit.clone(),
         better: old.better,
         before: Some(old.value),
         after: Some(new.value),
@@ -551,7 +479,9 @@ fn attribute(text: &str) -> String {
 }
 
 impl Report for Gated {
-    fn text(&self) -> String {
+    const SCHEMA: &'static str = "roofline.gate/1";
+
+    fn text(&self, _: &Canvas) -> String {
         let mut table = self.table();
         for row in &mut table.rows {
             for cell in row {
@@ -572,7 +502,7 @@ impl Gated {
         let row = |compared: &Compared| {
             vec![
                 compared.name.clone(),
-                compared.unit.to_owned(),
+                compared.unit.to_string(),
                 value(compared.before),
                 value(compared.after),
                 compared.change(),
@@ -594,7 +524,7 @@ mod tests {
     use super::*;
 
     fn verdict(better: Better, before: f64, after: f64, noise: Option<f64>) -> Verdict {
-        let figure = |value, noise| Figure { name: String::new(), unit: "s", better, value, noise };
+        let figure = |value, noise| Figure { noise, ..Figure::new("time", "", "s", better, value) };
         both(&figure(before, None), &figure(after, noise), 0.05).verdict
     }
 

@@ -7,15 +7,17 @@ use roofline_contracts::source::Source;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::chart::terminal::Canvas;
+use crate::program::output;
 use crate::program::output::file::Unfinished;
-use crate::program::output::{self, Report, Table};
 use crate::program::{Exit, Failure, cli};
+use crate::report::{Report, Schema, Table};
 
 /// Contracts that were brought over, and what became of each item.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct BroughtOver {
     /// Which schema this document follows.
-    schema: &'static str,
+    schema: Schema<Self>,
     /// The files, in the order of the command line.
     files: Vec<File>,
 }
@@ -103,7 +105,7 @@ pub fn run(args: &cli::Import) -> Result<Exit, Failure> {
     if let Some(directory) = &args.output {
         write(directory, &mut files)?;
     }
-    output::print(&BroughtOver { schema: "roofline.import/1", files }, args.format)?;
+    output::print(&BroughtOver { schema: Schema::new(), files }, args.format)?;
     Ok(Exit::Fine)
 }
 
@@ -175,7 +177,9 @@ impl File {
 }
 
 impl Report for BroughtOver {
-    fn text(&self) -> String {
+    const SCHEMA: &'static str = "roofline.import/1";
+
+    fn text(&self, _: &Canvas) -> String {
         let mut out = String::new();
         for file in &self.files {
             out += &format!("{}\n\n", file.summary());

@@ -3,17 +3,19 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::chart::terminal::Canvas;
 use crate::model::{Hyper, KNOWN, Known, by_name};
 use crate::number::figure;
 use crate::program::name::{normal, unknown_name};
-use crate::program::output::{self, Report, Table};
+use crate::program::output;
 use crate::program::{Exit, Failure, cli};
+use crate::report::{Report, Schema, Table};
 
 /// Models that are known by name.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Listed {
     /// Which schema this document follows.
-    schema: &'static str,
+    schema: Schema<Self>,
     /// The models.
     models: Vec<Listing>,
 }
@@ -61,7 +63,7 @@ pub fn run(args: &cli::Models) -> Result<Exit, Failure> {
         return Err(unknown(args.filter.as_deref().unwrap_or_default()));
     }
     let models = found.into_iter().map(listing).collect::<Result<_, Failure>>()?;
-    output::print(&Listed { schema: "roofline.models/1", models }, args.format)?;
+    output::print(&Listed { schema: Schema::new(), models }, args.format)?;
     Ok(Exit::Fine)
 }
 
@@ -89,7 +91,9 @@ fn listing(model: &Known) -> Result<Listing, Failure> {
 }
 
 impl Report for Listed {
-    fn text(&self) -> String {
+    const SCHEMA: &'static str = "roofline.models/1";
+
+    fn text(&self, _: &Canvas) -> String {
         let tables: String = self.tables().iter().map(Table::text).collect();
         match self.models.as_slice() {
             [model] => {

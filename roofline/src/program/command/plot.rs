@@ -7,15 +7,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::chart::terminal::{Canvas, draw};
 use crate::chart::{Chart, SCHEMA};
-use crate::peaks::{self, Machine};
+use crate::peaks::Machine;
 use crate::program::command::bench::{self, Bench};
-use crate::program::command::machine;
 use crate::program::command::predict::chart as predict_chart;
 use crate::program::command::profile::chart as profile_chart;
 use crate::program::output::picture::Pictures;
-use crate::program::output::terminal;
-use crate::program::output::{self, Report, Table};
 use crate::program::{Exit, Failure, cli, saved};
+use crate::report::{Report, Saved as _, Schema, Table};
 
 /// More than anyone could tell apart.
 const ROOFS: usize = 200;
@@ -34,16 +32,20 @@ struct Saved {
 #[derive(Serialize, JsonSchema)]
 pub struct Drawing {
     /// Which schema this document follows.
-    schema: &'static str,
+    schema: Schema<Self>,
     /// The chart.
     chart: Chart,
-    #[serde(skip)]
-    canvas: Canvas,
 }
 
 impl Report for Drawing {
-    fn text(&self) -> String {
-        draw(&self.chart, &self.canvas)
+    fn chart(&self) -> Option<Chart> {
+        Some(self.chart.clone())
+    }
+
+    const SCHEMA: &'static str = "roofline.chart/1";
+
+    fn text(&self, canvas: &Canvas) -> String {
+        draw(&self.chart, canvas)
     }
 
     fn tables(&self) -> Vec<Table> {
@@ -90,10 +92,8 @@ pub fn run(args: &cli::Plot) -> Result<Exit, Failure> {
         charts
             .push(read(path).map_err(|Failure(message)| Failure(format!("{}: {message}", path.display())))?);
     }
-    let canvas = terminal::canvas(args.pictures.ascii);
-    let drawing = Drawing { schema: SCHEMA, chart: Chart::together(charts), canvas };
-    pictures.draw(&drawing.chart, args.format, true)?;
-    output::print(&drawing, args.format)?;
+    let drawing = Drawing { schema: Schema::new(), chart: Chart::together(charts) };
+    pictures.show(&drawing, args.format, true)?;
     Ok(Exit::Fine)
 }
 
@@ -104,8 +104,8 @@ fn read(path: &Path) -> Result<Chart, Failure> {
             let Saved { chart, .. } = serde_json::from_str(&text)?;
             bounded(chart)
         }
-        peaks::SCHEMA => Ok(machine::chart(&Machine::from_json(&text).map_err(Failure)?)),
-        bench::SCHEMA => Ok(Bench::from_json(&text).map_err(Failure)?.chart()),
+        Machine::SCHEMA => Ok(Machine::from_json(&text).map_err(Failure)?.chart().unwrap_or_default()),
+        bench::SCHEMA => Ok(Bench::from_json(&text).map_err(Failure)?.roofline()),
         profile_chart::SCHEMA => {
             let profile: profile_chart::Saved = serde_json::from_str(&text)?;
             bounded(profile.chart())
@@ -126,4 +126,5 @@ fn bounded(chart: Chart) -> Result<Chart, Failure> {
 }
 
 /// What can be drawn.
-const DRAWN: [&str; 5] = [SCHEMA, peaks::SCHEMA, bench::SCHEMA, profile_chart::SCHEMA, predict_chart::SCHEMA];
+const DRAWN: [&str; 5] =
+    [SCHEMA, Machine::SCHEMA, bench::SCHEMA, profile_chart::SCHEMA, predict_chart::SCHEMA];

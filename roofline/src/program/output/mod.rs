@@ -1,4 +1,4 @@
-//! How results leave the program: one serde struct per command, four formats that read only it.
+//! How results leave the program: the formats that every command offers, files, pictures and the terminal.
 
 pub mod annotation;
 pub mod file;
@@ -9,10 +9,10 @@ use std::io::Write;
 
 use clap::ValueEnum;
 use clap::builder::{MapValueParser, PossibleValuesParser, TypedValueParser, ValueParserFactory};
-use comfy_table::{ContentArrangement, Table as Grid, presets};
-use serde::Serialize;
 
+use crate::chart::terminal::Canvas;
 use crate::program::Failure;
+use crate::report::{Report, Table};
 
 /// The formats every command offers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -56,42 +56,20 @@ impl<Own: ValueEnum + Clone + Send + Sync + 'static> ValueParserFactory for Choi
     }
 }
 
-/// A rectangular part of a result, as text cells.
-#[derive(Clone, Debug, Default)]
-pub struct Table {
-    /// What the table shows; empty for none.
-    pub title: String,
-    /// Column headings.
-    pub headings: Vec<String>,
-    /// Rows, each as long as `headings`.
-    pub rows: Vec<Vec<String>>,
+/// Prints the result on standard output.
+pub fn print(report: &impl Report, format: Format) -> Result<(), Failure> {
+    print_on(report, format, &terminal::canvas(false))
 }
 
-/// A command's result: serialized as it is for JSON, through its tables for CSV and Markdown.
-pub trait Report: Serialize {
-    /// The full text for a terminal.
-    fn text(&self) -> String;
-    /// The tables behind it; the first is the main one, which CSV prints.
-    fn tables(&self) -> Vec<Table>;
-    /// The Markdown; the tables unless a command has something better to say there.
-    fn markdown(&self) -> String {
-        self.tables().iter().map(Table::markdown).collect::<Vec<_>>().join("\n")
-    }
-}
-
-/// The report in the format asked for, ending in a newline.
-pub fn render(report: &impl Report, format: Format) -> Result<String, Failure> {
-    Ok(match format {
-        Format::Text => report.text(),
+/// The same, with a canvas for the chart in its text.
+pub fn print_on(report: &impl Report, format: Format, canvas: &Canvas) -> Result<(), Failure> {
+    let text = match format {
+        Format::Text => report.text(canvas),
         Format::Json => serde_json::to_string_pretty(report)? + "\n",
         Format::Csv => report.tables().first().map(Table::csv).unwrap_or_default(),
         Format::Md => report.markdown(),
-    })
-}
-
-/// Prints the report on standard output.
-pub fn print(report: &impl Report, format: Format) -> Result<(), Failure> {
-    write(render(report, format)?.as_bytes())
+    };
+    write(text.as_bytes())
 }
 
 /// Writes to standard output. A reader that has seen enough, such as `head`, is no mistake.
@@ -119,44 +97,4 @@ pub fn wrap(text: &str, columns: usize) -> String {
         used += width;
     }
     out + "\n"
-}
-
-impl Table {
-    /// The table with aligned columns for a terminal.
-    pub fn text(&self) -> String {
-        let mut grid = Grid::new();
-        grid.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
-        grid.set_header(&self.headings);
-        for row in &self.rows {
-            grid.add_row(row);
-        }
-        let body: String = grid.lines().map(|line| format!("{}\n", line.trim_end())).collect();
-        if self.title.is_empty() { body } else { format!("{}\n{body}", self.title) }
-    }
-
-    /// RFC 4180, with a heading line.
-    pub fn csv(&self) -> String {
-        let quote = |cell: &String| {
-            if cell.contains([',', '"', '\n', '\r']) {
-                format!("\"{}\"", cell.replace('"', "\"\""))
-            } else {
-                cell.clone()
-            }
-        };
-        let line = |cells: &Vec<String>| cells.iter().map(quote).collect::<Vec<_>>().join(",") + "\r\n";
-        std::iter::once(&self.headings).chain(&self.rows).map(line).collect()
-    }
-
-    /// A GitHub-flavoured Markdown table under its title.
-    pub fn markdown(&self) -> String {
-        let escape = |cell: &String| cell.replace('|', "\\|").replace('\n', " ");
-        let line = |cells: &Vec<String>| {
-            format!("| {} |\n", cells.iter().map(escape).collect::<Vec<_>>().join(" | "))
-        };
-        let mut out = if self.title.is_empty() { String::new() } else { format!("### {}\n\n", self.title) };
-        out += &line(&self.headings);
-        out += &format!("|{}\n", "---|".repeat(self.headings.len()));
-        out.extend(self.rows.iter().map(line));
-        out
-    }
 }

@@ -10,12 +10,15 @@ use crate::program::output::file::Unfinished;
 use crate::program::output::terminal;
 use crate::program::output::{self, Format};
 use crate::program::{Failure, cli};
+use crate::report::Report;
 
 /// Where a command was asked to draw.
 pub struct Pictures {
     svg: Option<Unfinished>,
     html: Option<Unfinished>,
-    terminal: Option<Canvas>,
+    /// Whether the terminal shows the chart too.
+    chart: bool,
+    canvas: Canvas,
 }
 
 /// What a page shows, where it shows more than the picture.
@@ -30,18 +33,21 @@ impl Pictures {
     /// Opens every file asked for, beside its final place.
     pub fn open(args: &cli::Pictures) -> Result<Pictures, Failure> {
         let open = |path: &Option<PathBuf>| path.as_deref().map(Unfinished::open).transpose();
-        let terminal = args.chart.then(|| terminal::canvas(args.ascii));
-        Ok(Pictures { svg: open(&args.svg)?, html: open(&args.html)?, terminal })
+        let canvas = terminal::canvas(args.ascii);
+        Ok(Pictures { svg: open(&args.svg)?, html: open(&args.html)?, chart: args.chart, canvas })
     }
 
-    /// Draws the chart wherever it was asked for. In the terminal it stands before a result as text, unless that has its own.
-    pub fn draw(self, chart: &Chart, format: Format, own: bool) -> Result<(), Failure> {
-        self.draw_with(chart, format, own, || Ok(Page { chart: chart.clone(), what_if: None }))
+    /// Draws the result wherever that was asked for, and prints it. In the terminal its chart stands before a result as text,
+    /// unless that has its own.
+    pub fn show(self, report: &impl Report, format: Format, own: bool) -> Result<(), Failure> {
+        let chart = report.chart().unwrap_or_default();
+        self.show_with(report, &chart, format, own, || Ok(Page { chart: chart.clone(), what_if: None }))
     }
 
     /// The same with a page that shows more than the picture; it is made only when it is wanted.
-    pub fn draw_with(
+    pub fn show_with(
         self,
+        report: &impl Report,
         chart: &Chart,
         format: Format,
         own: bool,
@@ -54,13 +60,13 @@ impl Pictures {
             let Page { chart, what_if } = page()?;
             file.finish(&html::draw(&chart, what_if.as_ref()))?;
         }
-        match (self.terminal, format) {
-            (Some(canvas), Format::Text) if !own => {
-                output::write(format!("{}\n", draw(chart, &canvas)).as_bytes())?;
+        if self.chart {
+            match format {
+                Format::Text if own => {}
+                Format::Text => output::write(format!("{}\n", draw(chart, &self.canvas)).as_bytes())?,
+                Format::Json | Format::Csv | Format::Md => eprint!("{}", draw(chart, &self.canvas)),
             }
-            (Some(canvas), Format::Json | Format::Csv | Format::Md) => eprint!("{}", draw(chart, &canvas)),
-            _ => {}
         }
-        Ok(())
+        output::print_on(report, format, &self.canvas)
     }
 }

@@ -15,10 +15,12 @@ use roofline_contracts::{Compiled, check_from};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::chart::terminal::Canvas;
 use crate::number::figure;
 use crate::program::command::doc::plain;
-use crate::program::output::{self, Report, Table};
+use crate::program::output;
 use crate::program::{Exit, Failure, cli, contract};
+use crate::report::{Report, Schema, Table};
 use compare::{Change, Detail, Proven, compare};
 use effect::{Effect, Outcome, Row, Side, effect};
 use git::Repository;
@@ -28,7 +30,7 @@ use values::Example;
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Diffed {
     /// Which schema this document follows.
-    schema: &'static str,
+    schema: Schema<Self>,
     /// The revision that was compared with.
     #[serde(skip_serializing_if = "Option::is_none")]
     revision: Option<String>,
@@ -118,7 +120,7 @@ pub fn run(args: &cli::Diff) -> Result<Exit, Failure> {
     };
     let fine = contracts.iter().all(ContractDiff::fine);
     let revision = args.git.clone();
-    let report = Diffed { schema: "roofline.diff/1", revision, fine, contracts, passed_over, top: args.top };
+    let report = Diffed { schema: Schema::new(), revision, fine, contracts, passed_over, top: args.top };
     output::print(&report, args.format)?;
     Ok(if fine { Exit::Fine } else { Exit::Failed })
 }
@@ -413,7 +415,9 @@ impl Row {
 }
 
 impl Report for Diffed {
-    fn text(&self) -> String {
+    const SCHEMA: &'static str = "roofline.diff/1";
+
+    fn text(&self, _: &Canvas) -> String {
         let mut out = String::new();
         if self.contracts.is_empty() {
             out += "no contract has changed\n";

@@ -1,7 +1,7 @@
 //! Documentation as GitHub-flavoured Markdown.
 
 use super::page::{Block, Inline};
-use crate::program::output::Table;
+use crate::report::Table;
 use crate::text::escape;
 
 /// The page.

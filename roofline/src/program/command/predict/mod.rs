@@ -14,6 +14,7 @@ use serde_json::{Map, Value as Json};
 
 use crate::chart::Chart;
 use crate::chart::html::WhatIf;
+use crate::chart::terminal::Canvas;
 use crate::contracts::hardware::devices::ALL as DEVICES;
 use crate::contracts::quantization::{self, formats};
 use crate::contracts::transformer::{DecodeBound, Inputs, Outputs};
@@ -21,12 +22,12 @@ use crate::model::{Hyper, Model, by_name};
 use crate::number::{figure, maybe};
 use crate::predict::{self, NoPeak, Precision, Prediction, Target};
 use crate::program::command::models;
-use crate::program::command::predict::chart::{SCHEMA, Saved};
+use crate::program::command::predict::chart::Saved;
 use crate::program::name::normal;
 use crate::program::output::picture::{Page, Pictures};
-use crate::program::output::{self, Report, Table};
 use crate::program::require::{self, Checked};
 use crate::program::{Exit, Failure, cli, device, what_if};
+use crate::report::{Report, Schema, Table};
 
 /// The contract that predictions come from.
 const CONTRACT: &str = "transformer-v1";
@@ -43,7 +44,7 @@ const TEXTS: [&str; 5] = ["device", "precision", "decode_bound", "prefill_bound"
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Predicted {
     /// Which schema this document follows.
-    schema: &'static str,
+    schema: Schema<Self>,
     /// The contract that the figures come from, and its version.
     contract: String,
     /// The model.
@@ -228,7 +229,7 @@ pub fn run(args: &cli::Predict) -> Result<Exit, Failure> {
         warnings.push("the explanation is that of the first prediction".into());
     }
     let report = Predicted {
-        schema: SCHEMA,
+        schema: Schema::new(),
         contract: format!("{CONTRACT} {}", contract.metadata.version),
         model: subject,
         workload: Workload {
@@ -252,8 +253,7 @@ pub fn run(args: &cli::Predict) -> Result<Exit, Failure> {
     }
     let chart = || report.chart();
     let page = || Ok(Page { chart: chart()?, what_if: report.what_if()? });
-    pictures.draw_with(&chart()?, args.format, false, page)?;
-    output::print(&report, args.format)?;
+    pictures.show_with(&report, &chart()?, args.format, false, page)?;
     Ok(require::exit(&report.requirements))
 }
 
@@ -753,7 +753,9 @@ pub fn because(bound: &str) -> String {
 }
 
 impl Report for Predicted {
-    fn text(&self) -> String {
+    const SCHEMA: &'static str = "roofline.predict/1";
+
+    fn text(&self, _: &Canvas) -> String {
         let model = &self.model;
         let active = if model.active_parameters < 0.9 * model.parameters {
             format!(", {} for a token", figure(model.active_parameters))

@@ -28,12 +28,12 @@ use crate::profile::measure::{Measured, NO_PRODUCT, measure};
 use crate::profile::stack::{self, Pass};
 use crate::profile::{self, Advice, By, Entry, Phase, Profile, Row, SOURCES, Total, Workload};
 use crate::program::command::predict;
-use crate::program::command::profile::chart::{SCHEMA, Saved, bound};
+use crate::program::command::profile::chart::{Saved, bound};
 use crate::program::output::picture::{Page, Pictures};
-use crate::program::output::terminal::{self, Progress};
-use crate::program::output::{self, Report, Table};
+use crate::program::output::terminal::Progress;
 use crate::program::require::{self, Checked, Gate};
 use crate::program::{Exit, Failure, cli, device, what_if};
+use crate::report::{Report, Schema, Table};
 
 /// Rows that a terminal shows when nobody says how many.
 const ROWS: usize = 24;
@@ -44,7 +44,7 @@ const CACHE_SIZE: f64 = 2.0;
 #[derive(Serialize, JsonSchema)]
 pub struct Profiled {
     /// Which schema this document follows.
-    schema: &'static str,
+    schema: Schema<Self>,
     /// The model file.
     model: Subject,
     /// The device.
@@ -89,8 +89,6 @@ pub struct Profiled {
     by: By,
     #[serde(skip)]
     top: Option<usize>,
-    #[serde(skip)]
-    canvas: Canvas,
 }
 
 /// What the model is asked to do.
@@ -246,7 +244,7 @@ pub fn run(args: &cli::Profile) -> Result<Exit, Failure> {
     }
     let advice = if args.no_advice { None } else { Some(found.advice(phase, &target)?) };
     let mut report = Profiled {
-        schema: SCHEMA,
+        schema: Schema::new(),
         model: subject(args, &model, change, is_stack),
         device: Device {
             name: target.name,
@@ -272,15 +270,13 @@ pub fn run(args: &cli::Profile) -> Result<Exit, Failure> {
         longest: model.architecture.hyper.as_ref().and_then(|hyper| hyper.context_length),
         by,
         top: args.top,
-        canvas: terminal::canvas(args.pictures.ascii),
     };
     report.requirements = report.check(&whole, &each);
     for warning in &report.warnings {
         eprintln!("warning: {warning}");
     }
     let page = || Ok(Page { chart: report.saved()?.page(), what_if: report.what_if()? });
-    pictures.draw_with(&report.saved()?.chart(), args.format, true, page)?;
-    output::print(&report, args.format)?;
+    pictures.show_with(&report, &report.saved()?.chart(), args.format, true, page)?;
     Ok(require::exit(&report.requirements))
 }
 
@@ -760,7 +756,9 @@ impl Profiled {
 }
 
 impl Report for Profiled {
-    fn text(&self) -> String {
+    const SCHEMA: &'static str = "roofline.profile/1";
+
+    fn text(&self, canvas: &Canvas) -> String {
         let model = &self.model;
         let size =
             model.bytes.map(|bytes| format!(", {} GB", figure(bytes as f64 / 1e9))).unwrap_or_default();
@@ -812,7 +810,7 @@ impl Report for Profiled {
             parts.extend([table.text(), self.chain()]);
         }
         parts.extend(self.compared().map(|table| table.text()));
-        parts.extend(self.saved().ok().map(|saved| draw(&saved.chart(), &self.canvas)));
+        parts.extend(self.saved().ok().map(|saved| draw(&saved.chart(), canvas)));
         parts.extend(self.advised().map(|table| table.text()));
         parts.join("\n")
     }

@@ -14,18 +14,20 @@ use roofline_contracts::range::{Range, ranges};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::chart::terminal::Canvas;
 use crate::program::command::prove::kani_result::KaniRun;
 use crate::program::command::prove::ledger::{Entry, Known, Ledger};
 use crate::program::command::prove::solver::{Answer, Solver};
+use crate::program::output;
 use crate::program::output::file::Unfinished;
-use crate::program::output::{self, Report, Table};
 use crate::program::{Exit, Failure, cli, contract};
+use crate::report::{Report, Schema, Table};
 
 /// What is known of every obligation.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Proven {
     /// Which schema this document follows.
-    schema: &'static str,
+    schema: Schema<Self>,
     /// The contracts, in the order of the arguments.
     contracts: Vec<ContractResult>,
     #[serde(skip)]
@@ -204,7 +206,7 @@ pub fn run(args: &cli::Prove) -> Result<Exit, Failure> {
     if let (Some(ledger), Some(path)) = (&ledger, &args.ledger) {
         ledger.write(path)?;
     }
-    output::print(&Proven { schema: "roofline.prove/1", contracts, trace: args.trace }, args.format)?;
+    output::print(&Proven { schema: Schema::new(), contracts, trace: args.trace }, args.format)?;
     Ok(if failed { Exit::Failed } else { Exit::Fine })
 }
 
@@ -345,7 +347,9 @@ fn run_mutants(contract: &Contract, directory: Option<&Path>) -> Mutants {
 }
 
 impl Report for Proven {
-    fn text(&self) -> String {
+    const SCHEMA: &'static str = "roofline.prove/1";
+
+    fn text(&self, _: &Canvas) -> String {
         let mut out = String::new();
         for (contract, table) in self.contracts.iter().zip(self.tables()) {
             if !table.rows.is_empty() {

@@ -26,8 +26,9 @@ use crate::program::command::predict;
 use crate::program::command::profile;
 use crate::program::command::prove;
 use crate::program::command::schema::contract as contract_schema;
-use crate::program::output::{self, Report, Table};
+use crate::program::output;
 use crate::program::{Exit, Failure, cli};
+use crate::report::{self, Report, Table};
 
 /// A document that the program writes.
 struct Document {
@@ -36,35 +37,35 @@ struct Document {
     make: fn(&mut SchemaGenerator) -> Schema,
 }
 
-const fn document<T: JsonSchema>(id: &'static str, by: &'static str) -> Document {
-    Document { id, by, make: |generator| generator.root_schema_for::<T>() }
+const fn document<T: Report + JsonSchema>(by: &'static str) -> Document {
+    Document { id: T::SCHEMA, by, make: |generator| generator.root_schema_for::<T>() }
 }
 
 const ALL: [Document; 17] = [
-    document::<bench::Bench>("roofline.bench/1", "roofline bench"),
-    document::<plot::Drawing>("roofline.chart/1", "roofline plot"),
-    document::<check::Checked>("roofline.check/1", "roofline check"),
-    document::<contracts::Listed>("roofline.contracts/1", "roofline contracts"),
-    document::<devices::Listed>("roofline.devices/1", "roofline devices"),
-    document::<diff::Diffed>("roofline.diff/1", "roofline diff"),
-    document::<eval::Evaluated>("roofline.eval/1", "roofline eval"),
-    document::<expand::Expansion>("roofline.expand/1", "roofline expand"),
-    document::<first::First>("roofline.first/1", "roofline"),
-    document::<gate::Gated>("roofline.gate/1", "roofline gate"),
-    document::<import::BroughtOver>("roofline.import/1", "roofline import"),
-    document::<Machine>("roofline.machine/1", "roofline machine"),
-    document::<models::Listed>("roofline.models/1", "roofline models"),
-    document::<predict::Predicted>("roofline.predict/1", "roofline predict"),
-    document::<profile::Profiled>("roofline.profile/1", "roofline profile"),
-    document::<prove::Proven>("roofline.prove/1", "roofline prove"),
-    document::<Schemas>("roofline.schemas/1", "roofline schema"),
+    document::<bench::Bench>("roofline bench"),
+    document::<plot::Drawing>("roofline plot"),
+    document::<check::Checked>("roofline check"),
+    document::<contracts::Listed>("roofline contracts"),
+    document::<devices::Listed>("roofline devices"),
+    document::<diff::Diffed>("roofline diff"),
+    document::<eval::Evaluated>("roofline eval"),
+    document::<expand::Expansion>("roofline expand"),
+    document::<first::First>("roofline"),
+    document::<gate::Gated>("roofline gate"),
+    document::<import::BroughtOver>("roofline import"),
+    document::<Machine>("roofline machine"),
+    document::<models::Listed>("roofline models"),
+    document::<predict::Predicted>("roofline predict"),
+    document::<profile::Profiled>("roofline profile"),
+    document::<prove::Proven>("roofline prove"),
+    document::<Schemas>("roofline schema"),
 ];
 
 /// The schemas there are.
 #[derive(Serialize, JsonSchema)]
 struct Schemas {
     /// Which schema this document follows.
-    schema: &'static str,
+    schema: report::Schema<Self>,
     /// The schemas, by name.
     schemas: Vec<Entry>,
 }
@@ -88,7 +89,7 @@ pub fn run(args: &cli::Schema) -> Result<Exit, Failure> {
             command: document.by,
             description: text(document.schema().get("description")),
         };
-        let schemas = Schemas { schema: "roofline.schemas/1", schemas: ALL.iter().map(entry).collect() };
+        let schemas = Schemas { schema: report::Schema::new(), schemas: ALL.iter().map(entry).collect() };
         output::print(&schemas, args.format)?;
         return Ok(Exit::Fine);
     };
@@ -124,9 +125,6 @@ impl Document {
         let mut schema = (self.make)(&mut generator);
         Closed.transform(&mut schema);
         schema.insert("title".to_owned(), self.id.into());
-        if let Some(field) = schema.pointer_mut("/properties/schema").and_then(Value::as_object_mut) {
-            field.insert("const".to_owned(), self.id.into());
-        }
         schema
     }
 }
@@ -144,9 +142,7 @@ impl Transform for Closed {
 }
 
 impl Report for Schemas {
-    fn text(&self) -> String {
-        self.tables().iter().map(Table::text).collect()
-    }
+    const SCHEMA: &'static str = "roofline.schemas/1";
 
     fn tables(&self) -> Vec<Table> {
         let row = |entry: &Entry| {

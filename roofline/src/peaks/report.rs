@@ -1,0 +1,218 @@
+//! A machine as a result: its roofs as figures, tables and a chart.
+
+use super::{Machine, Peak, Placement, Roofs, Spread};
+use crate::chart::terminal::{Canvas, draw};
+use crate::chart::{Chart, Roof};
+use crate::number::{FLOP_PER_BYTE, GB_PER_S, GFLOP_PER_S, GOP_PER_S, size, threads};
+use crate::report::{Better, Figure, Report, Saved, Table};
+
+impl Report for Machine {
+    const SCHEMA: &'static str = "roofline.machine/1";
+    const FIGURES: &'static [&'static str] = &[
+        "read_gb_s",
+        "copy_gb_s",
+        "triad_gb_s",
+        "f32_gflops",
+        "int8_gops",
+        "ridge",
+        "single_read_gb_s",
+        "single_copy_gb_s",
+        "single_triad_gb_s",
+        "single_f32_gflops",
+        "single_int8_gops",
+        "single_ridge",
+    ];
+    const TEXTS: &'static [&'static str] = &["cpu", "isa"];
+
+    fn text(&self, canvas: &Canvas) -> String {
+        let notes = self.notes.iter().map(|note| format!("note: {note}\n")).collect::<String>();
+        let chart = draw(&self.roofline(), canvas);
+        let parts = [chart, self.roofs().text(), self.settings().text(), notes];
+        parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
+    }
+
+    fn tables(&self) -> Vec<Table> {
+        vec![self.roofs(), self.settings()]
+    }
+
+    fn figures(&self) -> Vec<Figure> {
+        // With one thread the two measurements are one, and it is compared once.
+        let better = if self.threads == 1 { Better::Neither } else { Better::Higher };
+        self.single
+            .figures("single_", better)
+            .into_iter()
+            .chain(self.all.figures("", Better::Higher))
+            .collect()
+    }
+
+    fn texts(&self) -> Vec<(&'static str, String)> {
+        vec![("cpu", self.cpu.clone()), ("isa", self.isa.clone())]
+    }
+
+    fn setting(&self) -> Vec<(&'static str, String)> {
+        vec![
+            ("the processor", self.cpu.clone()),
+            ("the instruction set", self.isa.clone()),
+            ("the number of threads", self.threads.to_string()),
+            ("the size of the buffers", self.size.to_string()),
+            ("--quick", self.quick.to_string()),
+        ]
+    }
+
+    fn chart(&self) -> Option<Chart> {
+        Some(self.roofline())
+    }
+}
+
+impl Saved for Machine {
+    fn validate(&self) -> Result<(), String> {
+        for (name, roofs) in [("single", &self.single), ("all", &self.all)] {
+            let mut figures = roofs.figures("", Better::Higher).into_iter();
+            if let Some(wrong) = figures.find(|figure| !(figure.value.is_finite() && figure.value > 0.0)) {
+                return Err(format!("`{name}` has the figure {}; all must be above zero", wrong.value));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Roofs {
+    /// Every figure, its name behind the prefix. The ridge follows from two others.
+    fn figures(&self, prefix: &str, better: Better) -> Vec<Figure> {
+        let threads = threads(self.threads);
+        let one = |name: &str, label: &str, unit, better, value, spread: Option<Spread>| {
+            let figure =
+                Figure::new(format!("{prefix}{name}"), format!("{label}, {threads}"), unit, better, value);
+            spread.map_or(figure.clone(), |spread| figure.between(spread.best, spread.median))
+        };
+        let moved =
+            |name: &str, label: &str, value, spread| one(name, label, GB_PER_S, better, value, spread);
+        let mut figures = vec![
+            moved("read_gb_s", "memory read", self.read_gb_s, Some(self.read.spread)),
+            moved("copy_gb_s", "memory copy", self.copy_gb_s, Some(self.copy.spread)),
+            moved("triad_gb_s", "memory triad", self.triad_gb_s, Some(self.triad.spread)),
+        ];
+        for level in &self.levels {
+            let moved = |what: &str, value, spread| {
+                let (name, label) =
+                    (format!("l{}_{what}_gb_s", level.level), format!("L{} {what}", level.level));
+                moved(&name, &label, value, spread)
+            };
+            figures.extend([
+                moved("read", level.read_gb_s, level.read),
+                moved("copy", level.copy_gb_s, level.copy),
+                moved("triad", level.triad_gb_s, level.triad),
+            ]);
+        }
+        let (f32, int8) = (Some(self.f32), Some(self.int8));
+        figures.extend([
+            one("f32_gflops", "f32 multiply-add", GFLOP_PER_S, better, self.f32_gflops, f32),
+            one("int8_gops", "int8 multiply-add", GOP_PER_S, better, self.int8_gops, int8),
+            one("ridge", "ridge", FLOP_PER_BYTE, Better::Neither, self.ridge, None),
+        ]);
+        figures
+    }
+}
+
+impl Machine {
+    /// The two measurements, once when there is only one.
+    fn sets(&self) -> Vec<&Roofs> {
+        if self.threads == 1 { vec![&self.all] } else { vec![&self.single, &self.all] }
+    }
+
+    fn roofs(&self) -> Table {
+        let sets = self.sets();
+        let figures: Vec<Vec<Figure>> = sets.iter().map(|roofs| roofs.figures("", Better::Higher)).collect();
+        let rows = self.all.figures("", Better::Higher).into_iter().map(|figure| {
+            let label = figure.label.rsplit_once(',').map_or(figure.label.as_str(), |(label, _)| label);
+            let values = figures.iter().map(|set| set.iter().find(|other| other.name == figure.name));
+            let cells =
+                values.map(|found| found.map_or("-".to_owned(), |found| format!("{:.1}", found.value)));
+            [label.to_owned(), figure.unit.to_string()].into_iter().chain(cells).collect()
+        });
+        let threads: Vec<String> = sets.iter().map(|roofs| threads(roofs.threads)).collect();
+        let headings: Vec<&str> =
+            ["roof", "unit"].into_iter().chain(threads.iter().map(String::as_str)).collect();
+        Table::new("Roofs", &headings, rows)
+    }
+
+    fn settings(&self) -> Table {
+        let mut rows = Vec::new();
+        for roofs in self.sets() {
+            let figures = |spread: Spread| {
+                [format!("{:.1}", spread.best), format!("{:.1}", spread.median), spread.runs.to_string()]
+            };
+            let moving = |name: &str, peak: Peak| {
+                let setting = peak.setting;
+                let how = [
+                    setting.streams.to_string(),
+                    if setting.prefetch == 0 { "-".to_owned() } else { format!("{} B", setting.prefetch) },
+                    if setting.streaming_stores { "streaming" } else { "plain" }.to_owned(),
+                    if setting.huge_pages { "huge" } else { "normal" }.to_owned(),
+                    match setting.placement {
+                        Placement::Packed => "pinned",
+                        Placement::Spread => "pinned apart",
+                        Placement::Free => "free",
+                    }
+                    .to_owned(),
+                ];
+                let name = [name.to_owned(), threads(roofs.threads)];
+                name.into_iter().chain(how).chain(figures(peak.spread)).collect::<Vec<_>>()
+            };
+            rows.extend([
+                moving("read", roofs.read),
+                moving("copy", roofs.copy),
+                moving("triad", roofs.triad),
+            ]);
+            for (name, spread) in [("f32", roofs.f32), ("int8", roofs.int8)] {
+                let start = [name.to_owned(), threads(roofs.threads)].into_iter();
+                let none = std::iter::repeat_n("-".to_owned(), 5);
+                rows.push(start.chain(none).chain(figures(spread)).collect());
+            }
+        }
+        let headings = [
+            "roof",
+            "threads",
+            "streams",
+            "prefetch",
+            "stores",
+            "pages",
+            "placement",
+            "best",
+            "median",
+            "runs",
+        ];
+        Table::new("Settings that won", &headings, rows)
+    }
+
+    /// The roofs as a chart without points.
+    fn roofline(&self) -> Chart {
+        let roofs = |roofs: &Roofs| {
+            let group = threads(roofs.threads);
+            let memory = Roof {
+                name: "memory, read".to_owned(),
+                group: group.clone(),
+                bandwidth_gb_s: Some(roofs.read_gb_s),
+                compute_gflop_s: Some(roofs.f32_gflops),
+            };
+            let levels = roofs.levels.iter().rev().map(|level| Roof {
+                name: format!("L{}, read", level.level),
+                group: group.clone(),
+                bandwidth_gb_s: Some(level.read_gb_s),
+                compute_gflop_s: None,
+            });
+            std::iter::once(memory).chain(levels).collect::<Vec<_>>()
+        };
+        let mut all = roofs(&self.all);
+        if self.threads > 1 {
+            all.extend(roofs(&self.single).into_iter().take(1));
+        }
+        Chart { title: self.cpu.clone(), subtitle: self.subtitle(), roofs: all, points: Vec::new() }
+    }
+
+    fn subtitle(&self) -> String {
+        let caches = self.caches.iter().map(|cache| format!("L{} {}", cache.level, size(cache.bytes)));
+        let parts = [self.isa.clone(), threads(self.threads)].into_iter().chain(caches);
+        parts.chain([format!("buffers {}", size(self.size))]).collect::<Vec<_>>().join(", ")
+    }
+}

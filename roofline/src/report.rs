@@ -1,0 +1,272 @@
+//! What every result is: a type with a schema, whose figures, tables, chart and text are its methods. Every output format,
+//! `--require`, `gate` and `plot` read only these.
+
+use std::borrow::Cow;
+use std::marker::PhantomData;
+
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::chart::Chart;
+use crate::chart::terminal::Canvas;
+use crate::text::{columns, pad};
+
+/// A result.
+pub trait Report: Serialize {
+    /// What the `schema` field of its JSON says.
+    const SCHEMA: &'static str;
+    /// The names of figures that conditions may use.
+    const FIGURES: &'static [&'static str] = &[];
+    /// The names of texts that conditions may use.
+    const TEXTS: &'static [&'static str] = &[];
+
+    /// The tables; the first is the main one, which CSV prints.
+    fn tables(&self) -> Vec<Table>;
+
+    /// The whole for a terminal; its tables unless there is more to say.
+    fn text(&self, _canvas: &Canvas) -> String {
+        self.tables().iter().map(Table::text).collect::<Vec<_>>().join("\n")
+    }
+
+    /// The Markdown; its tables unless there is something better to say there.
+    fn markdown(&self) -> String {
+        self.tables().iter().map(Table::markdown).collect::<Vec<_>>().join("\n")
+    }
+
+    /// What was found, as numbers that can be required and compared.
+    fn figures(&self) -> Vec<Figure> {
+        Vec::new()
+    }
+
+    /// The texts that conditions may use, by name.
+    fn texts(&self) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
+
+    /// What must be the same for a comparison of two runs to mean something: what it is, and its value.
+    fn setting(&self) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
+
+    /// The picture of it, where there is one.
+    fn chart(&self) -> Option<Chart> {
+        None
+    }
+}
+
+/// A result that can be read back.
+pub trait Saved: Report + DeserializeOwned {
+    /// What is wrong with its values, although they have the right types.
+    fn validate(&self) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// The result of this JSON.
+    fn from_json(text: &str) -> Result<Self, String> {
+        let result: Self = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        result.validate()?;
+        Ok(result)
+    }
+}
+
+/// One figure of a result.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "program", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct Figure {
+    /// What conditions call it: `read_gb_s`.
+    pub name: Cow<'static, str>,
+    /// What it is of, such as a product; empty for the run as a whole. Conditions are asked of each.
+    pub of: String,
+    /// What people call it: `memory read, 2 threads`.
+    pub label: String,
+    /// Its unit.
+    pub unit: Cow<'static, str>,
+    /// Which way is better.
+    pub better: Better,
+    /// The value.
+    pub value: f64,
+    /// How far the runs behind it lie apart, as a share of it; absent where there is no such thing.
+    pub noise: Option<f64>,
+}
+
+impl Figure {
+    /// A figure of the run as a whole, without noise.
+    pub fn new(
+        name: impl Into<Cow<'static, str>>,
+        label: impl Into<String>,
+        unit: impl Into<Cow<'static, str>>,
+        better: Better,
+        value: f64,
+    ) -> Figure {
+        let (name, label, unit) = (name.into(), label.into(), unit.into());
+        Figure { name, of: String::new(), label, unit, better, value, noise: None }
+    }
+
+    /// The same of a part of the run.
+    pub fn of(self, of: impl Into<String>) -> Figure {
+        Figure { of: of.into(), ..self }
+    }
+
+    /// The same with a noise: how far the median lies from the best.
+    pub fn between(self, best: f64, median: f64) -> Figure {
+        let noise = Some((best - median).abs() / best).filter(|share| share.is_finite());
+        Figure { noise, ..self }
+    }
+}
+
+/// Which way a figure is better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "program", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum Better {
+    /// A higher figure is better.
+    Higher,
+    /// A lower figure is better.
+    Lower,
+    /// It describes the run or follows from other figures, and is not compared.
+    Neither,
+}
+
+/// The `schema` field of a result: always that of its type, and nothing else is read as one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Schema<T>(PhantomData<T>);
+
+impl<T> Schema<T> {
+    /// The only value there is.
+    pub const fn new() -> Schema<T> {
+        Schema(PhantomData)
+    }
+}
+
+impl<T> Default for Schema<T> {
+    fn default() -> Self {
+        Schema::new()
+    }
+}
+
+impl<T: Report> Serialize for Schema<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(T::SCHEMA)
+    }
+}
+
+impl<'de, T: Report> Deserialize<'de> for Schema<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let found = String::deserialize(deserializer)?;
+        if found == T::SCHEMA {
+            Ok(Schema::new())
+        } else {
+            Err(D::Error::custom(format!("schema is `{found}`, not `{}`", T::SCHEMA)))
+        }
+    }
+}
+
+#[cfg(feature = "program")]
+impl<T: Report> schemars::JsonSchema for Schema<T> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        T::SCHEMA.into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({"type": "string", "const": T::SCHEMA})
+    }
+}
+
+/// A rectangular part of a result, as text cells.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Table {
+    /// What the table shows; empty for none.
+    pub title: String,
+    /// Column headings.
+    pub headings: Vec<String>,
+    /// Rows, each as long as `headings`.
+    pub rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// A table with these headings and rows.
+    pub fn new(
+        title: impl Into<String>,
+        headings: &[&str],
+        rows: impl IntoIterator<Item = Vec<String>>,
+    ) -> Table {
+        let headings = headings.iter().map(|&heading| heading.to_owned()).collect();
+        Table { title: title.into(), headings, rows: rows.into_iter().collect() }
+    }
+
+    /// The table with aligned columns for a terminal.
+    pub fn text(&self) -> String {
+        let rows = || std::iter::once(&self.headings).chain(&self.rows);
+        let mut widths = vec![0; self.headings.len()];
+        for row in rows() {
+            for (width, cell) in widths.iter_mut().zip(row) {
+                *width = cell.lines().map(columns).max().unwrap_or(0).max(*width);
+            }
+        }
+        let mut out = if self.title.is_empty() { String::new() } else { format!("{}\n", self.title) };
+        for row in rows() {
+            let height = row.iter().map(|cell| cell.lines().count()).max().unwrap_or(0).max(1);
+            for at in 0..height {
+                let cells = row.iter().zip(&widths);
+                let line: String = cells
+                    .map(|(cell, width)| {
+                        format!(" {} ", pad(cell.lines().nth(at).unwrap_or_default(), *width))
+                    })
+                    .collect();
+                out += line.trim_end();
+                out.push('\n');
+            }
+        }
+        out
+    }
+
+    /// RFC 4180, with a heading line.
+    pub fn csv(&self) -> String {
+        let quote = |cell: &String| {
+            if cell.contains([',', '"', '\n', '\r']) {
+                format!("\"{}\"", cell.replace('"', "\"\""))
+            } else {
+                cell.clone()
+            }
+        };
+        let line = |cells: &Vec<String>| cells.iter().map(quote).collect::<Vec<_>>().join(",") + "\r\n";
+        std::iter::once(&self.headings).chain(&self.rows).map(line).collect()
+    }
+
+    /// A GitHub-flavoured Markdown table under its title.
+    pub fn markdown(&self) -> String {
+        let escape = |cell: &String| cell.replace('|', "\\|").replace('\n', " ");
+        let line = |cells: &Vec<String>| {
+            format!("| {} |\n", cells.iter().map(escape).collect::<Vec<_>>().join(" | "))
+        };
+        let mut out = if self.title.is_empty() { String::new() } else { format!("### {}\n\n", self.title) };
+        out += &line(&self.headings);
+        out += &format!("|{}\n", "---|".repeat(self.headings.len()));
+        out.extend(self.rows.iter().map(line));
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_as_wide_as_their_widest_line() {
+        let rows = vec![vec!["漢字".to_owned(), "1\n22".to_owned()], vec!["x".to_owned(), String::new()]];
+        let table = Table::new("Title", &["name", "n"], rows);
+        assert_eq!(table.text(), "Title\n name  n\n 漢字  1\n       22\n x\n");
+    }
+
+    #[test]
+    fn noise_is_the_distance_of_the_median_from_the_best_and_nothing_when_there_is_no_best() {
+        let figure = Figure::new("seconds", "a product", "s", Better::Lower, 2.0);
+        assert_eq!(figure.clone().between(2.0, 2.5).noise, Some(0.25));
+        assert_eq!(figure.between(0.0, 0.0).noise, None);
+    }
+}
