@@ -79,8 +79,8 @@ pub fn pow<F: Number>(base: F, exponent: F) -> F {
     let mut left = exponent.to_f64().clamp(0.0, crate::graph::MAX_POW) as u32;
     while left > 0 {
         let next = product.mul(base);
-        // A product that no longer changes has reached its limit: 0, 1, an infinity.
-        if next == product {
+        // A product that no longer changes has reached its limit: 0, 1, an infinity. Zeros may still change their sign.
+        if next.to_f64().to_bits() == product.to_f64().to_bits() {
             break;
         }
         product = next;

@@ -78,7 +78,8 @@ impl<F: Number> Search<'_, F> {
                 .or_else(|| self.both(a, d, b, c, depth))
                 .map(|(j, k)| j + k)
                 .filter(|&k| self.rounds_alike(x, y, k)),
-            (Op::Div(a, b), Op::Div(c, d)) => {
+            // Equal zeros may differ in sign, and divide into opposite infinities.
+            (Op::Div(a, b), Op::Div(c, d)) if b == d || !self.range(b).has_zero() => {
                 (self.both(a, c, b, d, depth)).map(|(j, k)| j - k).filter(|&k| self.rounds_alike(x, y, k))
             }
             (Op::Add(a, b), Op::Add(c, d)) => {

@@ -15,7 +15,7 @@ impl<const E: i32, const M: i32> Small<E, M> {
     /// The largest finite number.
     pub const MAX: f64 = (2.0 - power(-M)) * power(Self::BIAS);
 
-    /// Every number from the smallest to the largest, both zeros once; no infinity, no NaN.
+    /// Every number from the smallest to the largest, -0 before 0; no infinity, no NaN.
     pub fn all() -> Vec<Self> {
         let mut values = vec![];
         for exponent in 0..(1 << E) - 1 {
@@ -25,10 +25,7 @@ impl<const E: i32, const M: i32> Small<E, M> {
                 } else {
                     (1.0 + fraction as f64 * power(-M)) * power(exponent - Self::BIAS)
                 };
-                values.push(Small(value));
-                if value != 0.0 {
-                    values.push(Small(-value));
-                }
+                values.extend([Small(value), Small(-value)]);
             }
         }
         values.sort_by(|a, b| a.0.total_cmp(&b.0));
