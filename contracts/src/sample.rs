@@ -1,7 +1,7 @@
-//! Points of a domain: where things tend to break, and uniform over the bits. The same seed gives the same points.
+//! Points of a domain: where things tend to break, uniform over the bits, and large. The same seed gives the same points.
 
 use crate::contract::Contract;
-use crate::domain::Domain;
+use crate::domain::{Domain, MAX_INTEGER};
 
 /// A small deterministic generator (splitmix64).
 #[derive(Clone, Debug)]
@@ -71,6 +71,28 @@ pub fn uniform(domain: &Domain, random: &mut Random) -> f64 {
     member(domain, value).unwrap_or(domain.low)
 }
 
+/// A member of the domain, uniform over its width: mostly large, so that whole numbers fill the significand.
+pub fn linear(domain: &Domain, random: &mut Random) -> f64 {
+    if let Some(&value) = random.pick(&domain.set) {
+        return value;
+    }
+    let share = (random.next() >> 11) as f64 / MAX_INTEGER;
+    let value = domain.low + (domain.high - domain.low) * share;
+    member(domain, value).unwrap_or(domain.low)
+}
+
+/// A large member of the domain: anywhere over its width, or near the top of whole numbers.
+pub fn large(domain: &Domain, random: &mut Random) -> f64 {
+    let value = linear(domain, random);
+    if !domain.integer || !domain.set.is_empty() || random.below(2) == 0 {
+        return value;
+    }
+    // The distance from the top is uniform over the bits, as small numbers are.
+    let width = key(domain.high - value + 1.0) - key(1.0);
+    let distance = unkey(key(1.0) + random.below(width as usize + 1) as i64).floor() - 1.0;
+    member(domain, domain.high - distance).unwrap_or(value)
+}
+
 /// Values where things tend to break: the limits and their neighbours, small and round numbers.
 pub fn special(domain: &Domain) -> Vec<f64> {
     if !domain.set.is_empty() {
@@ -95,7 +117,7 @@ pub fn special(domain: &Domain) -> Vec<f64> {
     members
 }
 
-/// Points of a contract's domains: each quantity is now one of the special values, now any.
+/// Points of a contract's domains: each quantity is now one of the special values, now any, now a large one.
 pub fn points(contract: &Contract, seed: u64) -> impl Iterator<Item = Vec<f64>> {
     let mut random = Random(seed);
     let special: Vec<Vec<f64>> =
@@ -105,6 +127,7 @@ pub fn points(contract: &Contract, seed: u64) -> impl Iterator<Item = Vec<f64>> 
         let value = |(quantity, special): (&crate::contract::Quantity, &Vec<f64>)| match random.pick(special)
         {
             Some(&value) if random.below(2) == 0 => value,
+            _ if random.below(3) == 0 => large(&quantity.domain, &mut random),
             _ => uniform(&quantity.domain, &mut random),
         };
         quantities.map(value).collect()
@@ -173,6 +196,22 @@ mod tests {
         let wide: Vec<f64> = (0..2000).map(|_| uniform(&domain("[1e-300, 1e300]"), &mut random)).collect();
         let small = wide.iter().filter(|&&value| value < 1.0).count();
         assert!((900..1100).contains(&small), "{small} of 2000 are below 1");
+    }
+
+    #[test]
+    fn large_values_are_members_near_the_top_and_over_the_whole_width() {
+        let mut random = Random(2);
+        for text in
+            ["[1e-300, 1e300]", "[-1, 1]", "integer [1, 1e9]", "{1, 2, 4}", "[3, 3]", "integer [5, 5]", "> 0"]
+        {
+            let domain = domain(text);
+            assert!((0..2000).all(|_| domain.contains(large(&domain, &mut random))), "{text}");
+        }
+        let whole = domain("integer [1, 1e9]");
+        let values: Vec<f64> = (0..2000).map(|_| large(&whole, &mut random)).collect();
+        let count = |from: f64| values.iter().filter(|&&value| value >= from).count();
+        assert!(count(1e9 - 100.0) > 100 && count(5e8) > 1200, "{} {}", count(1e9 - 100.0), count(5e8));
+        assert!(count(1e8) < 2000, "small ones occur too");
     }
 
     #[test]

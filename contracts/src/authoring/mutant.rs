@@ -10,7 +10,7 @@ use crate::contract::Contract;
 use crate::eval;
 use crate::formula::{Binary, Formula, Function, Kind, NodeId};
 use crate::prove;
-use crate::sample::{Random, special, uniform};
+use crate::sample::{Random, large, special, uniform};
 use crate::source::{Source, Span};
 
 /// How many points decide whether a mutant computes anything else than the contract.
@@ -192,6 +192,7 @@ fn differs(contract: &Contract, mutated: &Contract) -> bool {
         let point: Vec<f64> = (contract.quantities.iter().zip(&special))
             .map(|(quantity, special)| match random.below(2) {
                 0 if round % 2 == 0 => random.pick(special).copied().unwrap_or(quantity.domain.low),
+                _ if round % 4 == 3 => large(&quantity.domain, &mut random),
                 _ => uniform(&quantity.domain, &mut random),
             })
             .collect();

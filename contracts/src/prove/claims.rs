@@ -186,6 +186,52 @@ fn a_claim_with_a_substitution_is_about_points_where_it_stays_in_the_domain() {
     assert_eq!(judge("scaling", "part(share: 1 + gain) > d").verdict, Verdict::Unknown);
 }
 
+/// Proves the claims of a contract that has nothing but these quantities, of no unit.
+fn judge_all(quantities: &str, equations: &str, obligations: &str) -> Vec<Proof> {
+    let text = format!(
+        "metadata: {{version: 1.0.0, description: test}}\nquantities:\n{quantities}equations:\n{equations}obligations:\n{obligations}"
+    );
+    let compiled = crate::check_in(Source::from_bytes("test.yaml", text.into_bytes()).unwrap(), None);
+    let mistakes: Vec<String> = compiled.rendered(Severity::Error).collect();
+    prove(&compiled.contract.unwrap_or_else(|| panic!("{}", mistakes.join("\n"))))
+}
+
+#[test]
+fn whole_numbers_that_fill_the_significand_refute_a_tripling() {
+    let mut quantities = String::new();
+    for (name, most) in
+        [("layers", 200), ("heads", 128), ("width", 1024), ("context", 1_000_000), ("batch", 4096)]
+    {
+        quantities += &format!("  {name}: {{unit: '1', domain: 'integer [1, {most}]'}}\n");
+    }
+    let equations = "  cache: {formula: '2 * layers * heads * width * context * batch', unit: '1'}\n";
+    let claim = |factor: u32| {
+        let formal = format!("cache(batch: {factor} * batch) == {factor} * cache");
+        format!("  - {{id: claim, type: scaling, formal: '{formal}', assurance: tested}}\n")
+    };
+    assert_eq!(judge_all(&quantities, equations, &claim(3))[0].verdict, Verdict::Refuted);
+    assert_eq!(judge_all(&quantities, equations, &claim(4))[0].verdict, Verdict::Proven);
+}
+
+#[test]
+fn the_search_counts_the_multiplications_of_powers() {
+    let points = |most: u32| {
+        let quantities = format!(
+            "  x: {{unit: '1', domain: '[0.9, 1.1]'}}\n  y: {{unit: '1', domain: '[0.9, 1.1]'}}\n  n: {{unit: '1', domain: 'integer [1, {most}]'}}\n"
+        );
+        let equations = "  p: {formula: 'min(pow(x, n), 1e300)', unit: '1'}\n  q: {formula: 'min(pow(y, n), 1e300)', unit: '1'}\n";
+        let obligations = "  - {id: a, type: invariant, formal: 'p * q <= (p * p + q * q) * 0.6 + 1e-9'}\n  - {id: c, type: invariant, formal: 'p <= (1 + p * p) * 0.6'}\n";
+        let proofs = judge_all(&quantities, equations, obligations);
+        for proof in &proofs {
+            assert_eq!(proof.verdict, Verdict::Unknown, "{}: {:?}", proof.id, proof.trace);
+        }
+        proofs.iter().map(|proof| proof.points).sum::<usize>()
+    };
+    let (few, many) = (points(65_536), points(16));
+    assert!(few > 1_000 && few * 4 < many, "{few} and {many} points");
+    assert_eq!(few, points(65_536), "the same points every time");
+}
+
 #[test]
 fn sixty_doublings_are_sixty_nodes() {
     let mut text = String::from(

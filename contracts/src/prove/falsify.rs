@@ -1,19 +1,22 @@
 //! The falsifier: looks for a point of the domain where a claim is false, and makes what it finds simple.
 //!
-//! Corners, their neighbours in the last place and whole numbers first; then points uniform over the bits; then points on
-//! the edge where a comparison of the claim turns, found by bisection over the bits. The same contract always sees the same points.
+//! Corners, their neighbours in the last place and whole numbers first; then points uniform over the bits, and large ones; then
+//! points on the edge where a comparison of the claim turns, found by bisection over the bits. Steps are counted, not time: the
+//! same contract always sees the same points.
 
 use super::counterexample::{Counterexample, Input};
 use crate::contract::{Claim, Contract, Obligation};
 use crate::domain::Domain;
 use crate::eval::Evaluator;
-use crate::graph::{Id, Op};
-use crate::sample::{Random, key, member, next_member, special, uniform, unkey};
+use crate::graph::{Id, MAX_POW, Op};
+use crate::sample::{Random, key, large, member, next_member, special, uniform, unkey};
 
 /// How many points are tried for one claim.
 pub const POINTS: usize = 20_000;
 /// How many edges are looked for.
 const EDGES: usize = 400;
+/// The most operations that the points of one stage of the search may take; a power takes as many as its exponent.
+const STEPS: usize = 20_000_000;
 
 /// What the search for a counterexample came to.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,9 +36,15 @@ struct Hunt<'a> {
     evaluator: Evaluator<'a>,
     /// Numbers and comparisons under the claim.
     numbers: Vec<Id>,
+    /// How many nodes are evaluated at a point.
+    nodes: usize,
     comparisons: Vec<Id>,
+    /// The exponents of powers under the claim.
+    exponents: Vec<Id>,
     random: Random,
     points: usize,
+    /// The operations that this stage may still take.
+    steps: usize,
 }
 
 /// Where a claim fails: a point, and for monotonicity the larger value of the quantity.
@@ -72,9 +81,14 @@ pub fn falsify(contract: &Contract, obligation: &Obligation) -> Search {
         support,
         evaluator: Evaluator::new(graph, &roots),
         numbers: numbers.collect(),
+        nodes: cone.len(),
         comparisons: cone.iter().copied().filter(is_comparison).collect(),
+        exponents: (cone.iter())
+            .filter_map(|&id| if let Op::Pow(_, exponent) = graph.op(id) { Some(exponent) } else { None })
+            .collect(),
         random: Random(0x0072_6f6f_666c_696e),
         points: 0,
+        steps: STEPS,
     };
     let failure = hunt.run();
     let counterexample = failure.map(|failure| {
@@ -89,9 +103,17 @@ impl Hunt<'_> {
         &self.contract.quantities[quantity].domain
     }
 
+    /// Evaluates everything at a point, and counts what that takes.
+    fn run_at(&mut self, point: &[f64]) {
+        self.evaluator.run(point);
+        let powers = self.exponents.iter().map(|&id| self.evaluator.value(id).number().clamp(0.0, MAX_POW));
+        let taken = powers.fold(self.nodes, |sum, power| sum + power as usize);
+        self.steps = self.steps.saturating_sub(taken);
+    }
+
     /// The claim at a point: true, false, or none where it makes no claim.
     fn holds(&mut self, point: &[f64]) -> Option<bool> {
-        self.evaluator.run(point);
+        self.run_at(point);
         let inside = (self.obligation.substituted.iter())
             .all(|&(q, id)| self.contract.quantities[q].domain.contains(self.evaluator.value(id).number()));
         match self.obligation.claim {
@@ -171,24 +193,37 @@ impl Hunt<'_> {
             if let Some(found) = self.attempt(&point) {
                 return Some(found);
             }
+            if self.steps == 0 {
+                break;
+            }
         }
+        self.steps = STEPS;
         for round in 0..POINTS / 2 {
             for i in 0..self.support.len() {
                 let quantity = self.support[i];
+                let domain = &self.contract.quantities[quantity].domain;
                 point[quantity] = match self.random.below(4) {
                     0 if round % 2 == 1 => {
                         self.random.pick(&self.special[quantity]).copied().unwrap_or(point[quantity])
                     }
-                    _ => uniform(&self.contract.quantities[quantity].domain, &mut self.random),
+                    _ if round % 4 == 2 => large(domain, &mut self.random),
+                    _ => uniform(domain, &mut self.random),
                 };
             }
             if let Some(found) = self.attempt(&point).or_else(|| self.copied(&mut point)) {
                 return Some(found);
             }
+            if self.steps == 0 {
+                break;
+            }
         }
+        self.steps = STEPS;
         for _ in 0..EDGES {
             if let Some(found) = self.edge(&mut point) {
                 return Some(found);
+            }
+            if self.steps == 0 {
+                break;
             }
         }
         None
@@ -217,7 +252,7 @@ impl Hunt<'_> {
         }
         let mut at = |hunt: &mut Self, value: f64| {
             point[quantity] = value;
-            hunt.evaluator.run(point);
+            hunt.run_at(point);
             hunt.evaluator.value(comparison).truth()
         };
         let (mut low, mut high) = (domain.low, domain.high);

@@ -19,6 +19,8 @@ const MAX_CASES: usize = 600;
 const MAX_DEPTH: usize = 48;
 /// The most nodes whose ranges are computed anew under assumptions.
 const MAX_CONE: usize = 2000;
+/// The largest power whose range is: it takes as many steps as its exponent.
+const MAX_POWER: f64 = 256.0;
 
 const LESS: u8 = 1;
 const EQUAL: u8 = 2;
@@ -193,7 +195,10 @@ impl<'p, 'g, F: Number> Order<'p, 'g, F> {
             if !self.touched(id, op) {
                 continue;
             }
-            let mut new = range::step(op, |id| self.range(id), |index| self.structure.domain(index));
+            let mut new = match op {
+                Op::Pow(_, exponent) if self.range(exponent).high > F::of(MAX_POWER) => self.range(id),
+                _ => range::step(op, |id| self.range(id), |index| self.structure.domain(index)),
+            };
             if let Op::Less(a, b) | Op::LessEqual(a, b) | Op::Equal(a, b) = op {
                 let order = self.assumed(a, b);
                 let wanted = match op {

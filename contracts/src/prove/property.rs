@@ -14,7 +14,7 @@ use crate::formula::{Binary, Formula, Function, Kind};
 use crate::graph::{Graph, Id, Op};
 use crate::lower::Lowering;
 use crate::range::Range;
-use crate::sample::{Random, uniform};
+use crate::sample::{Random, linear, uniform};
 
 /// The most rounded products and quotients in one property.
 const MAX_PRODUCTS: usize = 4;
@@ -315,18 +315,10 @@ impl<'a> Planner<'a> {
 
 /// A value as the generated tests choose it: a limit, a point uniform over the range or over the bits.
 fn sample(domain: &Domain, round: usize, random: &mut Random) -> f64 {
-    let (low, high) = (domain.low, domain.high);
-    let linear = low + (high - low) * ((random.next() >> 11) as f64 / 9_007_199_254_740_992.0);
     match random.below(12) {
-        0..4 if !domain.integer && domain.set.is_empty() => {
-            if low <= linear && linear <= high {
-                linear
-            } else {
-                low
-            }
-        }
-        4..6 if round < 200 => low,
-        6..8 if round < 200 => high,
+        0..4 if !domain.integer && domain.set.is_empty() => linear(domain, random),
+        4..6 if round < 200 => domain.low,
+        6..8 if round < 200 => domain.high,
         _ => uniform(domain, random),
     }
 }
