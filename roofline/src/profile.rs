@@ -14,7 +14,7 @@ use serde::Serialize;
 use crate::contracts::layer_roofline::{self, Priority, Recommendation};
 use crate::contracts::quantization;
 use crate::contracts::transformer::{self as contract, Inputs};
-use crate::model::{Dtype, Head, Model, Operation, Role, Tensor, Work};
+use crate::model::{Dtype, Model, Operation, Role, Tensor, Work};
 use crate::predict::{Target, add, dense};
 
 /// What the model is asked to do.
@@ -272,8 +272,7 @@ pub fn profile(
     let asked = Inputs { batch, context, prompt, cache_size, compute, bandwidth, overhead, ..dense(1.0) };
     asked.evaluate().map_err(|error| OutOfDomain(error.to_string()))?;
     let none = Inputs { dense_params: 0.0, ..asked };
-    let head = model.architecture.hyper.as_ref().map(|hyper| hyper.head);
-    let tied = head == Some(Head::Tied) || head.is_none() && has_tied_head(model);
+    let tied = has_tied_head(model);
     let mut entries = Vec::new();
     for (index, operation) in model.architecture.operations.iter().enumerate() {
         if operation.work == Work::Unused {
@@ -285,14 +284,18 @@ pub fn profile(
             Ok(part) => {
                 entry.parameters =
                     part.dense_params + part.head_params + part.expert_params + part.lookup_params;
-                entry.decode = Some(cost(decode(&part), target)?);
-                entry.prefill = Some(cost(prefill(&part, operation), target)?);
+                if operation.runs.for_a_step() {
+                    entry.decode = Some(cost(decode(&part), target)?);
+                }
+                if operation.runs.for_a_prompt() {
+                    entry.prefill = Some(cost(prefill(&part, operation), target)?);
+                }
                 entry.part = Some(part);
             }
         }
         entries.push(entry);
     }
-    let encoder = matches!(head, Some(Head::Pooler | Head::None));
+    let encoder = !model.architecture.makes_tokens;
     let decode = if encoder { None } else { total(&mut entries, Phase::Decode, &asked) };
     if encoder {
         entries.iter_mut().for_each(|entry| entry.decode = None);
@@ -308,7 +311,7 @@ fn kept(model: &Model, change: Option<Dtype>) -> usize {
     })
 }
 
-/// Whether a model of an unknown family uses its embedding as the head.
+/// Whether a model uses its embedding as the head.
 fn has_tied_head(model: &Model) -> bool {
     model
         .architecture
@@ -360,6 +363,7 @@ fn part(
 ) -> Result<Inputs, String> {
     match &operation.work {
         Work::Undefined { reason } => return Err(reason.clone()),
+        Work::State(_) => return Err("the contract does not describe a state".into()),
         Work::Convolution { .. } => return Err("the size of its input is not in the file".into()),
         _ => {}
     }

@@ -2,14 +2,15 @@
 //! Where the family is known, the operations come from its dimensions and the tensors are fitted to
 //! them; otherwise each 2-D weight counts as one matrix product, and the result says so.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
 use super::Tensor;
 use super::dtype::Dtype;
 use super::fault::quoted;
 use super::hyper::{Head, Hyper};
-use super::names::{self, Part, Place, Role};
-use super::operation::{Operation, Work};
+use super::names::{self, Kind, Part, Place, Role, Stack};
+use super::operation::{Operation, Runs, Work};
+use super::stated::{LooksBack, Stated};
 
 /// How a model computes.
 #[derive(Clone, Debug)]
@@ -20,6 +21,10 @@ pub struct Architecture {
     pub basis: Basis,
     /// The dimensions, where the family is known.
     pub hyper: Option<Hyper>,
+    /// The longest context the model was made for, where the source says it.
+    pub context_length: Option<u64>,
+    /// Whether tokens are made one after the other; an encoder makes none.
+    pub makes_tokens: bool,
     /// All operations, in the order a token meets them.
     pub operations: Vec<Operation>,
     /// What does not fit together.
@@ -31,6 +36,8 @@ pub struct Architecture {
 pub enum Basis {
     /// The dimensions of a known family.
     Family,
+    /// Shapes of the tensors, and what the file states of how the layers look back.
+    Stated,
     /// Names and shapes of the tensors alone: each 2-D weight counts as one matrix product, and what
     /// attention costs is undefined.
     Tensors,
@@ -42,15 +49,17 @@ impl Architecture {
         let mut warnings = Vec::new();
         let mut stored = Stored::new(tensors, Some(hyper.layers.len() as u64));
         // Without a head of its own a decoder can only use its embedding.
-        if hyper.head == Head::Own && !tensors.is_empty() && !stored.places.contains_key(&(None, Role::Head))
+        if hyper.head == Head::Own
+            && !tensors.is_empty()
+            && !stored.places.contains_key(&(Stack::Only, None, Role::Head))
         {
             hyper.head = Head::Tied;
         }
         let mut operations = fuse(hyper.operations(), &stored, tensors);
         let mut missing = Vec::new();
         for operation in &mut operations {
-            let key = (operation.layer, operation.role);
-            let mut found = stored.places.remove(&key).unwrap_or_default();
+            let spot = (Stack::Only, operation.layer, operation.role);
+            let mut found = stored.places.remove(&spot).unwrap_or_default();
             if found.is_empty() && operation.role == Role::Head && hyper.head == Head::Tied {
                 found = stored.embedding.clone();
             }
@@ -73,16 +82,9 @@ impl Architecture {
         }
         let constants: Vec<Found> = stored.take(|role| role == Role::Constant);
         operations.extend(collect(Role::Constant, Work::Unused, &constants, tensors));
-        let unused = std::mem::take(&mut stored.unused);
-        if !unused.is_empty() {
-            let what = "belong to layers that ordinary decoding does not run";
-            warnings.push(format!(
-                "{} tensor(s) {what}, the first {}",
-                unused.len(),
-                first_name(&unused, tensors)
-            ));
-        }
-        operations.extend(collect(Role::Unused, Work::Unused, &unused, tensors));
+        warnings.extend(stored.told(tensors));
+        operations.extend(collect(Role::Unused, Work::Unused, &stored.unused, tensors));
+        operations.extend(collect(Role::Tower, Work::Unused, &stored.tower, tensors));
         let mut rest = stored.take(|_| true);
         rest.append(&mut stored.nameless);
         rest.sort_by_key(|found| found.tensor);
@@ -95,55 +97,136 @@ impl Architecture {
             ));
             operations.extend(collect(Role::Other, Work::Undefined { reason }, &rest, tensors));
         }
-        let name = hyper.architecture.clone();
-        Architecture { name, basis: Basis::Family, hyper: Some(hyper), operations, warnings }
+        Architecture {
+            name: hyper.architecture.clone(),
+            basis: Basis::Family,
+            context_length: hyper.context_length,
+            makes_tokens: matches!(hyper.head, Head::Own | Head::Tied),
+            hyper: Some(hyper),
+            operations,
+            warnings,
+        }
     }
 
-    /// The operations of a model of an unknown family: one for each weight. `experts_used` is the number
-    /// of experts a token uses, where the file says it.
-    pub fn of_tensors(name: Option<&str>, tensors: &[Tensor], experts_used: Option<u64>) -> Architecture {
-        let mut stored = Stored::new(tensors, None);
-        let mut operations = Vec::new();
-        let mut attention = BTreeSet::new();
+    /// The operations of a model of any family: one for each weight, by its shape, and for each layer how
+    /// it looks back, by what the file states. Without a statement attention is undefined.
+    pub fn of_tensors(name: Option<&str>, tensors: &[Tensor], stated: Option<&Stated>) -> Architecture {
+        let mut stored = Stored::new(tensors, stated.map(|stated| stated.layers.len() as u64));
+        let mut operations = looks_back(&stored, stated);
         let mut placed: Vec<(Spot, Vec<Found>)> = stored.places.drain().collect();
         placed.sort_by_key(|(_, found)| found.first().map(|found| found.tensor));
-        for ((layer, role), found) in placed {
-            if let (Some(layer), Role::Key | Role::QueryKeyValue | Role::KeyValueDown) = (layer, role) {
-                attention.insert(layer);
-            }
-            let work = work_of(role, &found, tensors, experts_used);
+        for ((stack, layer, role), found) in placed {
+            let shared = |back: &LooksBack| back.attention.is_some_and(|attention| attention.kv_heads == 0);
+            let unused = matches!(role, Role::Key | Role::Value)
+                && layer.and_then(|layer| stated?.layers.get(layer as usize)).is_some_and(shared);
+            let work = match unused {
+                true => vec![(Work::Unused, found)],
+                false => work_of(role, &found, tensors, stated),
+            };
             for (work, found) in work {
-                let mut operation = Operation { layer, ..Operation::of(role, work) };
-                read(&mut operation, &found, tensors);
-                operation.parameters = elements(&found, tensors);
-                operations.push(operation);
+                let runs = match (stack, role) {
+                    (Stack::Encoder, _) | (_, Role::CrossKey | Role::CrossValue) => Runs::Prompt,
+                    (Stack::Decoder, _) => Runs::Step,
+                    (Stack::Only | Stack::Tower, _) => Runs::Token,
+                };
+                let at = found.first().map_or(0, |found| found.tensor);
+                operations.push((
+                    at,
+                    weighed(Operation { layer, runs, ..Operation::of(role, work) }, &found, tensors),
+                ));
             }
         }
         for found in with_biases(&stored.nameless, tensors) {
-            let Some(tensor) = found.first().map(|first| &tensors[first.tensor]) else { continue };
-            let (layer, _) = names::layer(&tensor.name);
-            let mut operation = Operation { layer, ..Operation::of(Role::Other, plain(tensor)) };
-            read(&mut operation, &found, tensors);
-            operation.parameters = elements(&found, tensors);
-            operations.push(operation);
+            let Some(first) = found.first() else { continue };
+            let (_, layer, _) = names::layer(&tensors[first.tensor].name);
+            let work = plain(&tensors[first.tensor], stated.is_some());
+            let operation = Operation { layer, ..Operation::of(Role::Other, work) };
+            operations.push((first.tensor, weighed(operation, &found, tensors)));
         }
-        operations.sort_by_key(|operation| operation.tensors.first().copied());
-        let reason = "the family is unknown: heads, window and cache can't be told from the tensors";
-        for layer in attention {
-            operations
-                .push(Operation { layer: Some(layer), ..Operation::undefined(Role::Attention, reason) });
-        }
-        if !stored.embedding.is_empty() && !operations.iter().any(|operation| operation.role == Role::Head) {
+        // What looks back has no tensors and comes behind those of its queries, keys and values.
+        operations.sort_by_key(|(at, operation)| (*at, operation.tensors.is_empty()));
+        let mut operations: Vec<Operation> = operations.into_iter().map(|(_, operation)| operation).collect();
+        let makes_tokens = stated.is_none_or(|stated| stated.makes_tokens);
+        let headless = !operations.iter().any(|operation| operation.role == Role::Head);
+        if makes_tokens && headless && !stored.embedding.is_empty() {
             operations.extend(tied_head(&stored.embedding, tensors));
         }
-        let unknown = match name {
-            Some(name) => format!("architecture {} is not one of the known families", quoted(name)),
-            None => "the architecture is not known".to_owned(),
+        operations.extend(collect(Role::Unused, Work::Unused, &stored.unused, tensors));
+        operations.extend(collect(Role::Tower, Work::Unused, &stored.tower, tensors));
+
+        let told = match (stated, name) {
+            (Some(stated), _) => {
+                let counted = "read by its keys and the shapes of its tensors: each matrix is multiplied once for a token";
+                std::iter::once(counted)
+                    .chain(stated.assumed.iter().map(String::as_str))
+                    .collect::<Vec<_>>()
+                    .join("; ")
+            }
+            (None, Some(name)) => format!(
+                "architecture {} is not one of the known families: each 2-D weight counts as one matrix product",
+                quoted(name)
+            ),
+            (None, None) => {
+                "the architecture is not known: each 2-D weight counts as one matrix product".to_owned()
+            }
         };
-        let warnings = vec![format!("{unknown}: each 2-D weight counts as one matrix product")];
-        let name = name.unwrap_or("undefined");
-        Architecture { name: name.to_owned(), basis: Basis::Tensors, hyper: None, operations, warnings }
+        let mut warnings = vec![told];
+        warnings.extend(stored.told(tensors));
+        Architecture {
+            name: name.unwrap_or("undefined").to_owned(),
+            basis: if stated.is_some() { Basis::Stated } else { Basis::Tensors },
+            hyper: None,
+            context_length: stated.and_then(|stated| stated.context_length),
+            makes_tokens,
+            operations,
+            warnings,
+        }
     }
+}
+
+/// How each layer looks back, each with the tensor that it comes behind.
+fn looks_back(stored: &Stored, stated: Option<&Stated>) -> Vec<(usize, Operation)> {
+    const ATTENDS: &[Role] = &[Role::Query, Role::Key, Role::Value, Role::QueryKeyValue, Role::KeyValueDown];
+    let crosses: &[Role] = &[Role::CrossQuery, Role::CrossKey, Role::CrossValue];
+    let mut last: BTreeMap<(Stack, u64, Role), usize> = BTreeMap::new();
+    for ((stack, layer, role), found) in &stored.places {
+        let back = match role {
+            role if ATTENDS.contains(role) => Role::Attention,
+            role if crosses.contains(role) => Role::CrossAttention,
+            Role::Recurrence => Role::State,
+            _ => continue,
+        };
+        if let (Some(layer), Some(at)) = (layer, found.iter().map(|found| found.tensor).max()) {
+            let place = last.entry((*stack, *layer, back)).or_default();
+            *place = at.max(*place);
+        }
+    }
+    let operation = |((stack, layer, role), at): ((Stack, u64, Role), usize)| {
+        let layers = stated.map(|stated| match stack {
+            Stack::Encoder => &stated.encoder,
+            _ => &stated.layers,
+        });
+        let back = layers.and_then(|layers| layers.get(usize::try_from(layer).ok()?)).copied();
+        let back = back.unwrap_or_default();
+        let work = match role {
+            Role::State => back.state.map(Work::State),
+            Role::CrossAttention => back.cross.map(Work::Attention),
+            _ => back.attention.map(Work::Attention),
+        };
+        let reason = match (stated, role) {
+            (None, _) => "the family is unknown: heads, window and cache can't be told from the tensors",
+            (_, Role::State) => "the file does not say how large its state is",
+            _ => "the file does not say how many heads it has",
+        };
+        let runs = match stack {
+            Stack::Encoder => Runs::Prompt,
+            Stack::Decoder => Runs::Step,
+            Stack::Only | Stack::Tower => Runs::Token,
+        };
+        let undefined = Work::Undefined { reason: reason.to_owned() };
+        (at, Operation { layer: Some(layer), runs, ..Operation::of(role, work.unwrap_or(undefined)) })
+    };
+    last.into_iter().map(operation).collect()
 }
 
 /// A tensor and what its name says about it.
@@ -154,8 +237,8 @@ struct Found {
     expert: Option<u64>,
 }
 
-/// A layer, none outside the layers, and a role in it.
-type Spot = (Option<u64>, Role);
+/// A stack, a layer of it, none outside the layers, and a role there.
+type Spot = (Stack, Option<u64>, Role);
 
 /// The tensors of a model by their place.
 struct Stored {
@@ -163,6 +246,8 @@ struct Stored {
     embedding: Vec<Found>,
     /// Tensors of layers past the last.
     unused: Vec<Found>,
+    /// Tensors that read images or sound, beside a language model.
+    tower: Vec<Found>,
     /// Tensors whose names say nothing.
     nameless: Vec<Found>,
 }
@@ -173,32 +258,58 @@ impl Stored {
             places: HashMap::new(),
             embedding: Vec::new(),
             unused: Vec::new(),
+            tower: Vec::new(),
             nameless: Vec::new(),
         };
+        let decoder = tensors.iter().any(|tensor| names::layer(&tensor.name).0 == Stack::Decoder);
+        let language = tensors.iter().any(|tensor| names::layer(&tensor.name).0 != Stack::Tower);
         for (index, tensor) in tensors.iter().enumerate() {
-            match names::place(&tensor.name) {
-                None => stored.nameless.push(Found { tensor: index, part: Part::Weight, expert: None }),
-                Some(Place { layer, role, part, expert }) => {
-                    let found = Found { tensor: index, part, expert };
-                    match (layer, layers) {
-                        (Some(layer), Some(layers)) if layer >= layers => stored.unused.push(found),
-                        _ => {
-                            if (layer, role) == (None, Role::Embedding) {
-                                stored.embedding.push(found);
-                            }
-                            stored.places.entry((layer, role)).or_default().push(found);
-                        }
-                    }
-                }
+            let nameless = Found { tensor: index, part: Part::Weight, expert: None };
+            let (stack, layer, _) = names::layer(&tensor.name);
+            if language && stack == Stack::Tower {
+                stored.tower.push(nameless);
+                continue;
             }
+            let past = |layer: u64| layers.is_some_and(|layers| layer >= layers);
+            if layer.is_some_and(past) && !(decoder && stack == Stack::Encoder) {
+                stored.unused.push(nameless);
+                continue;
+            }
+            let Some(Place { stack, layer, role, part, expert }) = names::place(&tensor.name) else {
+                stored.nameless.push(nameless);
+                continue;
+            };
+            let stack = if decoder { stack } else { Stack::Only };
+            let found = Found { tensor: index, part, expert };
+            if (layer, role) == (None, Role::Embedding) {
+                stored.embedding.push(found);
+            }
+            stored.places.entry((stack, layer, role)).or_default().push(found);
         }
         stored
+    }
+
+    /// What is stored but not run for a token, in words.
+    fn told(&self, tensors: &[Tensor]) -> Vec<String> {
+        let parts = [
+            (&self.unused, "belong to layers that ordinary decoding does not run"),
+            (&self.tower, "read images or sound, apart from the tokens of text"),
+        ];
+        let told = |(found, what): (&Vec<Found>, &str)| {
+            let first = found.first()?;
+            Some(format!(
+                "{} tensor(s) {what}, the first {}",
+                found.len(),
+                quoted(&tensors[first.tensor].name)
+            ))
+        };
+        parts.into_iter().filter_map(told).collect()
     }
 
     /// Removes the tensors of these roles.
     fn take(&mut self, wanted: impl Fn(Role) -> bool) -> Vec<Found> {
         let mut out = Vec::new();
-        self.places.retain(|(_, role), found| {
+        self.places.retain(|(_, _, role), found| {
             let take = wanted(*role);
             if take {
                 out.append(found);
@@ -222,7 +333,8 @@ fn fuse(operations: Vec<Operation>, stored: &Stored, tensors: &[Tensor]) -> Vec<
     let mut out: Vec<Operation> = Vec::with_capacity(operations.len());
     for operation in operations {
         let fused = FUSED.iter().find(|(whole, parts)| {
-            parts.contains(&operation.role) && stored.places.contains_key(&(operation.layer, *whole))
+            parts.contains(&operation.role)
+                && stored.places.contains_key(&(Stack::Only, operation.layer, *whole))
         });
         let whole = match fused {
             Some((whole, _)) => *whole,
@@ -253,7 +365,7 @@ fn fuse(operations: Vec<Operation>, stored: &Stored, tensors: &[Tensor]) -> Vec<
 fn double_up(operation: &Operation, stored: &Stored, tensors: &[Tensor]) -> bool {
     let Work::Product { rows, .. } = operation.work else { return false };
     let weight = |role| {
-        let found = stored.places.get(&(operation.layer, role))?;
+        let found = stored.places.get(&(Stack::Only, operation.layer, role))?;
         found.iter().find(|found| found.part == Part::Weight)
     };
     matches!(operation.role, Role::Gate | Role::Up)
@@ -318,10 +430,14 @@ fn collect(role: Role, work: Work, found: &[Found], tensors: &[Tensor]) -> Optio
     if found.is_empty() {
         return None;
     }
-    let mut operation = Operation::of(role, work);
+    Some(weighed(Operation::of(role, work), found, tensors))
+}
+
+/// An operation with its tensors and all their parameters.
+fn weighed(mut operation: Operation, found: &[Found], tensors: &[Tensor]) -> Operation {
     read(&mut operation, found, tensors);
     operation.parameters = elements(found, tensors);
-    Some(operation)
+    operation
 }
 
 fn tied_head(embedding: &[Found], tensors: &[Tensor]) -> Option<Operation> {
@@ -331,20 +447,33 @@ fn tied_head(embedding: &[Found], tensors: &[Tensor]) -> Option<Operation> {
     Some(operation)
 }
 
-/// The work of tensors with the same place, when nothing but their shapes is known.
-fn work_of(role: Role, found: &[Found], tensors: &[Tensor], used: Option<u64>) -> Vec<(Work, Vec<Found>)> {
+/// The work of tensors with the same place, by their shapes.
+fn work_of(
+    role: Role,
+    found: &[Found],
+    tensors: &[Tensor],
+    stated: Option<&Stated>,
+) -> Vec<(Work, Vec<Found>)> {
     let weights: Vec<&Found> = found.iter().filter(|found| found.part == Part::Weight).collect();
     let all = |work| vec![(work, found.to_vec())];
+    let each =
+        |work: &dyn Fn(&Found) -> Work| found.iter().map(|found| (work(found), vec![*found])).collect();
     match role {
-        Role::Constant => all(Work::Unused),
+        Role::Constant | Role::Unused => all(Work::Unused),
         Role::Norm => all(Work::Vector { elements: elements(found, tensors) }),
         Role::ExpertGate | Role::ExpertUp | Role::ExpertGateUp | Role::ExpertDown => {
+            let used = stated.and_then(|stated| stated.experts_used);
+            let dims = |found: &Found| tensors[found.tensor].dims.as_slice();
             let shape = match weights.as_slice() {
-                [one] if one.expert.is_none() => match *tensors[one.tensor].dims.as_slice() {
+                [one] if one.expert.is_none() => match *dims(one) {
                     [count, rows, cols] => Some((count, rows, cols)),
                     _ => None,
                 },
-                many @ [first, ..] => match *tensors[first.tensor].dims.as_slice() {
+                // Experts of two kinds, each in a tensor of its own.
+                [first, ..] if first.expert.is_none() => {
+                    return weights.iter().flat_map(|one| work_of(role, &[**one], tensors, stated)).collect();
+                }
+                many @ [first, ..] => match *dims(first) {
                     [rows, cols] => Some((many.len() as u64, rows, cols)),
                     _ => None,
                 },
@@ -363,18 +492,19 @@ fn work_of(role: Role, found: &[Found], tensors: &[Tensor], used: Option<u64>) -
         _ => match weights.as_slice() {
             [one] => {
                 let tensor = &tensors[one.tensor];
-                all(match (role, tensor.dims.as_slice()) {
-                    (Role::Embedding | Role::PositionEmbedding | Role::TypeEmbedding, [rows, cols]) => {
-                        Work::Lookup { rows: *rows, cols: *cols }
-                    }
-                    _ => plain(tensor),
+                all(match (role.kind(), tensor.dims.as_slice()) {
+                    (Kind::Embedding, [rows, cols]) => Work::Lookup { rows: *rows, cols: *cols },
+                    _ => plain(tensor, stated.is_some()),
                 })
+            }
+            [] if found.iter().all(|found| found.part == Part::Bias) => {
+                all(Work::Vector { elements: elements(found, tensors) })
             }
             [] => all(Work::Undefined {
                 reason: "its weights are packed and their shape is unknown".to_owned(),
             }),
-            // One name twice in a model: a text and a vision part, say. Each stands for itself.
-            _ => found.iter().map(|found| (plain(&tensors[found.tensor]), vec![*found])).collect(),
+            // One name twice in a model, or several matrices in one place. Each stands for itself.
+            _ => each(&|found| plain(&tensors[found.tensor], stated.is_some())),
         },
     }
 }
@@ -399,11 +529,15 @@ fn with_biases(nameless: &[Found], tensors: &[Tensor]) -> Vec<Vec<Found>> {
         .collect()
 }
 
-/// The work of a weight of which only the shape is known.
-fn plain(tensor: &Tensor) -> Work {
+/// The work of a weight of which only the shape is known. In a stack of layers over tokens it is a matrix,
+/// or several behind each other; elsewhere more than two dimensions are kernels.
+fn plain(tensor: &Tensor, over_tokens: bool) -> Work {
     match tensor.dims.as_slice() {
         [] | [_] => Work::Vector { elements: tensor.elements() },
         [rows, cols] => Work::Product { rows: *rows, cols: *cols },
+        [.., cols] if over_tokens && *cols > 0 => {
+            Work::Product { rows: tensor.elements() / cols, cols: *cols }
+        }
         [outputs, inputs, kernel @ ..] if kernel.len() <= 3 && !matches!(tensor.dtype, Dtype::Unknown(_)) => {
             Work::Convolution { outputs: *outputs, inputs: *inputs, kernel: kernel.to_vec() }
         }

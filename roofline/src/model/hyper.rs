@@ -75,6 +75,8 @@ pub struct Attention {
     pub value_length: u64,
     /// A token sees at most this many tokens; none for the whole context.
     pub window: Option<u64>,
+    /// Tokens that it sees whatever the context is, such as the patches of an image; none for the context.
+    pub sees: Option<u64>,
     /// Whether a token sees only those before it.
     pub causal: bool,
     /// Keys and values are kept as one latent vector for a token.

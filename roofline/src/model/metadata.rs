@@ -1,26 +1,136 @@
-//! From the metadata keys of a GGUF file to the model's dimensions.
+//! From the metadata keys of a GGUF file to the model's dimensions, or at least to how its layers look back.
 
 use super::Tensor;
+use super::family::{Windows, makes_no_tokens, windows_of};
 use super::fault::Fault;
 use super::gguf::{Metadata, Value};
 use super::hyper::{Attention, Experts, FeedForward, Head, Hyper, Latent, Layer, MOST_LAYERS, Width};
+use super::operation::State;
+use super::stated::{LooksBack, Stated};
 
-/// The dimensions a GGUF file's metadata gives; none when the architecture is not one of the known
-/// families or the file is not a whole model.
-pub fn hyper(metadata: &Metadata, tensors: &[Tensor]) -> Result<Option<Hyper>, Fault> {
+/// The dimensions a GGUF file's metadata gives, and what was assumed for them; none when the architecture
+/// is not one whose layers are known or the file is not a whole model.
+pub fn hyper(metadata: &Metadata, tensors: &[Tensor]) -> Result<Option<(Hyper, Vec<String>)>, Fault> {
     let Some(architecture) = metadata.text("general.architecture")? else { return Ok(None) };
     let Some(family) = Family::of(architecture) else { return Ok(None) };
     let keys = Keys { metadata, architecture };
-    let Some(blocks) = keys.count("block_count")? else { return Ok(None) };
-    if blocks > MOST_LAYERS {
-        let what = format!("must be at most {MOST_LAYERS}, but is {blocks}");
-        return Err(Fault::field(keys.name("block_count"), what));
-    }
-    // The last blocks may predict further tokens; they are stored but not run in ordinary decoding.
-    let layers = blocks.saturating_sub(keys.count("nextn_predict_layers")?.unwrap_or(0));
-    let hyper = read(&keys, family, blocks, layers, tensors)?;
+    let Some((blocks, layers)) = keys.blocks()? else { return Ok(None) };
+    let mut assumed = Vec::new();
+    let hyper = read(&keys, family, blocks, layers, tensors, &mut assumed)?;
     hyper.check(|name| keys.name(key_of(name)))?;
-    Ok(Some(hyper))
+    Ok(Some((hyper, assumed)))
+}
+
+/// What a GGUF file's metadata says of the layers of any architecture; none when it does not even say how
+/// many there are.
+pub fn stated(metadata: &Metadata, tensors: &[Tensor]) -> Result<Option<Stated>, Fault> {
+    let Some(architecture) = metadata.text("general.architecture")? else { return Ok(None) };
+    let keys = Keys { metadata, architecture };
+    let Some((blocks, layers)) = keys.blocks()? else { return Ok(None) };
+    let has = |part: &str| tensors.iter().any(|tensor| tensor.name.contains(part));
+    let hidden = keys.count("embedding_length")?.unwrap_or(0);
+    let heads = keys.per_layer("attention.head_count", blocks)?.unwrap_or_default();
+    let kv_heads = keys.per_layer("attention.head_count_kv", blocks)?.unwrap_or_else(|| heads.clone());
+    let mut assumed = Vec::new();
+    let windows = windows(&keys, blocks, &mut assumed)?;
+    let beside_decoder = has("dec.blk.");
+    let makes_tokens = match (has("enc.blk.") && !beside_decoder, keys.flag("attention.causal")?) {
+        (true, _) => false,
+        (false, Some(causal)) => causal,
+        (false, None) => !makes_no_tokens(architecture),
+    };
+    let rank = keys.count("attention.kv_lora_rank")?.filter(|rank| *rank > 0);
+    let shared = layers.saturating_sub(keys.count("attention.shared_kv_layers")?.unwrap_or(0));
+    let state = state(&keys, hidden, heads.iter().copied().max().unwrap_or(0), has)?;
+
+    let attention = |index: u64, causal: bool| {
+        let at = |values: &[u64]| values.get(index as usize).copied().filter(|value| *value > 0);
+        let (Some(heads), Some(kv_heads)) = (at(&heads), at(&kv_heads)) else { return Ok(None) };
+        let window = windows.get(index as usize).copied().flatten();
+        let length = |key: &str| match (window, keys.count(&format!("attention.{key}_swa"))?) {
+            (Some(_), Some(length)) => Ok(length),
+            _ => keys.head_length(key, hidden, heads),
+        };
+        // The projection down to the latent vector holds the rotary part of the key behind it.
+        let down = format!("blk.{index}.attn_kv_a_mqa.weight");
+        let down = tensors.iter().find(|tensor| tensor.name == down).and_then(|tensor| tensor.dims.first());
+        let latent = rank.zip(down).map(|(rank, rows)| Latent {
+            query_rank: None,
+            rank,
+            rope_length: rows.saturating_sub(rank),
+        });
+        let (key_length, value_length) = (length("key_length")?, length("value_length")?);
+        Ok(Some(Attention {
+            heads,
+            kv_heads: match latent {
+                Some(_) => 1,
+                None if index >= shared => 0,
+                None => kv_heads,
+            },
+            key_length,
+            value_length,
+            window,
+            sees: None,
+            causal,
+            latent,
+            bias: false,
+            output_bias: false,
+            head_norm: false,
+        }))
+    };
+    let stack = |layers: u64, causal: bool, cross: bool| -> Result<Vec<LooksBack>, Fault> {
+        let layer = |index| {
+            let attention = attention(index, causal)?;
+            Ok(LooksBack { attention, cross: attention.filter(|_| cross), state })
+        };
+        (0..layers).map(layer).collect()
+    };
+    let decoders = keys.count("decoder_block_count")?.unwrap_or(layers).min(MOST_LAYERS);
+    Ok(Some(Stated {
+        layers: match beside_decoder {
+            true => stack(decoders, true, true)?,
+            false => stack(layers, makes_tokens, false)?,
+        },
+        encoder: if beside_decoder { stack(layers, false, false)? } else { Vec::new() },
+        experts_used: keys.count("expert_used_count")?,
+        context_length: keys.count("context_length")?,
+        makes_tokens,
+        assumed,
+    }))
+}
+
+/// The state of a layer that has one. How it is updated is told by the tensors: the operations on one of
+/// its numbers are a decay, what the token adds, and its part of the result.
+fn state(keys: &Keys, hidden: u64, heads: u64, has: impl Fn(&str) -> bool) -> Result<Option<State>, Fault> {
+    let count = |key: &str| keys.count(key);
+    let times =
+        |numbers: &[u64]| numbers.iter().fold(1u64, |product, number| product.saturating_mul(*number));
+    let behind = |kernel: Option<u64>| kernel.unwrap_or(0).saturating_sub(1);
+    let (matrix, shifted, each) = if let Some(width) = count("wkv.head_size")? {
+        let each = match (has(".time_mix_k_k"), has(".time_mix_first")) {
+            (true, _) => 9,
+            (false, true) => 7,
+            (false, false) => 5,
+        };
+        (times(&[hidden, width]), times(&[hidden, count("token_shift_count")?.unwrap_or(2)]), each)
+    } else if let Some(width) = count("kda.head_dim")? {
+        let kernel = behind(count("ssm.conv_kernel")?);
+        (times(&[heads, width, width]), times(&[3, kernel, heads, width]), 7)
+    } else if let Some(length) = count("shortconv.l_cache")? {
+        (0, times(&[hidden, behind(Some(length))]), 0)
+    } else if let (Some(inner), Some(size)) = (count("ssm.inner_size")?, count("ssm.state_size")?) {
+        let grouped = times(&[2, count("ssm.group_count")?.unwrap_or(0), size]);
+        let shifted = times(&[behind(count("ssm.conv_kernel")?), inner.saturating_add(grouped)]);
+        let each = match (has(".ssm_ba.") || has(".ssm_beta."), has(".ssm_x.")) {
+            (true, _) => 7,
+            (false, true) => 6,
+            (false, false) => 5,
+        };
+        (times(&[inner, size]), shifted, each)
+    } else {
+        return Ok(None);
+    };
+    Ok(Some(State { elements: matrix.saturating_add(shifted), flops: times(&[matrix, each]) }))
 }
 
 /// What the families differ in and no key says.
@@ -28,20 +138,17 @@ pub fn hyper(metadata: &Metadata, tensors: &[Tensor]) -> Result<Option<Hyper>, F
 struct Family {
     norms: u64,
     gated: bool,
-    /// Every n-th layer sees the whole context when the file gives a window but no pattern.
-    pattern: Option<u64>,
     encoder: bool,
     learned_positions: bool,
 }
 
 impl Family {
     fn of(architecture: &str) -> Option<Family> {
-        let llama = Family { norms: 2, gated: true, pattern: None, encoder: false, learned_positions: false };
+        let llama = Family { norms: 2, gated: true, encoder: false, learned_positions: false };
         Some(match architecture {
             "llama" | "mistral" | "mixtral" | "qwen2" | "qwen2moe" | "qwen3" | "qwen3moe" | "gemma"
             | "phi3" | "deepseek" | "deepseek2" => llama,
-            "gemma2" => Family { norms: 4, pattern: Some(2), ..llama },
-            "gemma3" => Family { norms: 4, pattern: Some(6), ..llama },
+            "gemma2" | "gemma3" => Family { norms: 4, ..llama },
             "gpt2" => Family { gated: false, learned_positions: true, ..llama },
             "bert" => Family { gated: false, encoder: true, learned_positions: true, ..llama },
             _ => return None,
@@ -72,7 +179,14 @@ fn key_of(name: &str) -> &str {
     }
 }
 
-fn read(keys: &Keys, family: Family, blocks: u64, layers: u64, tensors: &[Tensor]) -> Result<Hyper, Fault> {
+fn read(
+    keys: &Keys,
+    family: Family,
+    blocks: u64,
+    layers: u64,
+    tensors: &[Tensor],
+    assumed: &mut Vec<String>,
+) -> Result<Hyper, Fault> {
     let has = |end: &str| tensors.iter().any(|tensor| tensor.name.ends_with(end));
     let rows = |name: &str| tensors.iter().find(|tensor| tensor.name == name)?.dims.first().copied();
     let hidden = keys.need("embedding_length")?;
@@ -80,7 +194,7 @@ fn read(keys: &Keys, family: Family, blocks: u64, layers: u64, tensors: &[Tensor
     let heads = keys.per_layer("attention.head_count", blocks)?;
     let heads = heads.ok_or_else(|| keys.missing("attention.head_count"))?;
     let kv_heads = keys.per_layer("attention.head_count_kv", blocks)?.unwrap_or_else(|| heads.clone());
-    let windows = windows(keys, family, blocks)?;
+    let windows = windows(keys, blocks, assumed)?;
     let feed_forward = keys.per_layer("feed_forward_length", blocks)?;
     let experts = experts(keys, has)?;
     let leading = keys.count("leading_dense_block_count")?.unwrap_or(0);
@@ -101,6 +215,7 @@ fn read(keys: &Keys, family: Family, blocks: u64, layers: u64, tensors: &[Tensor
                 key_length: keys.head_length("key_length", hidden, heads)?,
                 value_length: keys.head_length("value_length", hidden, heads)?,
                 window: windows.get(index).copied().flatten(),
+                sees: None,
                 causal,
                 latent,
                 bias,
@@ -155,18 +270,34 @@ fn read(keys: &Keys, family: Family, blocks: u64, layers: u64, tensors: &[Tensor
     })
 }
 
-fn windows(keys: &Keys, family: Family, blocks: u64) -> Result<Vec<Option<u64>>, Fault> {
+/// Each block's window: the pattern is the file's where it states one, and the family's otherwise.
+fn windows(keys: &Keys, blocks: u64, assumed: &mut Vec<String>) -> Result<Vec<Option<u64>>, Fault> {
     const PATTERN: &str = "attention.sliding_window_pattern";
-    let Some(window) = keys.count("attention.sliding_window")?.filter(|window| *window > 0) else {
-        return Ok(vec![None; blocks as usize]);
+    let none = vec![None; blocks as usize];
+    let rule = windows_of(keys.architecture);
+    let stated = keys.count("attention.sliding_window")?;
+    let Some(window) = stated.or(rule.and_then(Windows::size)).filter(|window| *window > 0) else {
+        return Ok(none);
     };
+    if rule == Some(Windows::Ignored) {
+        assumed.push(format!(
+            "the window of {window} tokens is not used, as llama.cpp does not: every layer sees the whole context"
+        ));
+        return Ok(none);
+    }
     let slides: Vec<bool> = match keys.get(PATTERN) {
         Some(Value::Array { .. }) => {
             keys.per_layer(PATTERN, blocks)?.unwrap_or_default().iter().map(|slides| *slides != 0).collect()
         }
         _ => {
-            let pattern = keys.count(PATTERN)?.or(family.pattern).unwrap_or(0);
-            (1..=blocks).map(|number| pattern == 0 || !number.is_multiple_of(pattern)).collect()
+            let period = keys.count(PATTERN)?;
+            let full_first = rule.is_some_and(Windows::full_first);
+            if let (None, Some(rule)) = (period, rule) {
+                assumed.push(format!("no key says which layers have a window: {}", rule.told()));
+            }
+            let period = period.or(rule.and_then(Windows::period)).unwrap_or(0);
+            let full = if full_first { 1 % period.max(1) } else { 0 };
+            (1..=blocks).map(|number| period == 0 || number % period != full).collect()
         }
     };
     Ok(slides.into_iter().map(|slides| slides.then_some(window)).collect())
@@ -211,6 +342,17 @@ struct Keys<'a> {
 impl Keys<'_> {
     fn name(&self, key: &str) -> String {
         format!("{}.{key}", self.architecture)
+    }
+
+    /// The number of blocks in the file, and of those a token runs through: the last may predict further
+    /// tokens, and are stored but not run in ordinary decoding.
+    fn blocks(&self) -> Result<Option<(u64, u64)>, Fault> {
+        let Some(blocks) = self.count("block_count")? else { return Ok(None) };
+        if blocks > MOST_LAYERS {
+            let what = format!("must be at most {MOST_LAYERS}, but is {blocks}");
+            return Err(Fault::field(self.name("block_count"), what));
+        }
+        Ok(Some((blocks, blocks.saturating_sub(self.count("nextn_predict_layers")?.unwrap_or(0)))))
     }
 
     fn missing(&self, key: &str) -> Fault {

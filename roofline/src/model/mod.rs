@@ -6,6 +6,7 @@ mod architecture;
 mod config;
 mod cursor;
 mod dtype;
+mod family;
 mod fault;
 mod gguf;
 mod hyper;
@@ -16,6 +17,7 @@ mod open;
 mod operation;
 mod registry;
 mod safetensors;
+mod stated;
 
 use std::path::PathBuf;
 
@@ -25,8 +27,9 @@ pub use dtype::{Dtype, GgmlType};
 pub use fault::{Error, Fault, Place};
 pub use hyper::{Attention, Experts, FeedForward, Head, Hyper, Latent, Layer, MOST_LAYERS, Width};
 pub use names::{Kind, Role};
-pub use operation::{Operation, Work};
+pub use operation::{Operation, Runs, State, Work};
 pub use registry::{KNOWN, Known, by_name};
+pub use stated::{LooksBack, Stated};
 
 /// A model as its files describe it.
 #[derive(Debug)]

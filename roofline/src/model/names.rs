@@ -10,6 +10,8 @@ pub enum Role {
     PositionEmbedding,
     /// The segment's row of a learned table.
     TypeEmbedding,
+    /// The token's row of a table with a part for each layer.
+    LayerEmbedding,
     /// Normalization, and other vectors applied element by element.
     Norm,
     /// Query projection.
@@ -32,6 +34,22 @@ pub enum Role {
     Attention,
     /// Projection of the attention's result.
     AttentionOutput,
+    /// Gate of the attention's result.
+    AttentionGate,
+    /// Query of the attention to another stack's result.
+    CrossQuery,
+    /// Key projection of the other stack's result.
+    CrossKey,
+    /// Value projection of the other stack's result.
+    CrossValue,
+    /// Scores against the other stack's keys and the weighted sum of its values.
+    CrossAttention,
+    /// Projection of that attention's result.
+    CrossOutput,
+    /// A matrix around a state that takes the place of a cache.
+    Recurrence,
+    /// The state itself, read and written for each token.
+    State,
     /// Gate of a feed-forward block.
     Gate,
     /// Up projection of a feed-forward block.
@@ -66,6 +84,8 @@ pub enum Role {
     Constant,
     /// Stored but not run in ordinary use, such as layers that predict further tokens.
     Unused,
+    /// What reads images or sound, apart from the tokens of text.
+    Tower,
     /// Anything else.
     Other,
 }
@@ -77,6 +97,8 @@ pub enum Kind {
     Embedding,
     /// Everything around attention.
     Attention,
+    /// Everything around a state that takes the place of a cache.
+    Recurrent,
     /// Dense feed-forward blocks.
     FeedForward,
     /// Routed and shared experts and their router.
@@ -95,6 +117,7 @@ impl Kind {
         match self {
             Kind::Embedding => "embedding",
             Kind::Attention => "attention",
+            Kind::Recurrent => "recurrent",
             Kind::FeedForward => "feed_forward",
             Kind::Experts => "experts",
             Kind::Norm => "norm",
@@ -109,15 +132,17 @@ impl Role {
     pub fn kind(self) -> Kind {
         use Role::*;
         match self {
-            Embedding | PositionEmbedding | TypeEmbedding => Kind::Embedding,
+            Embedding | PositionEmbedding | TypeEmbedding | LayerEmbedding => Kind::Embedding,
             Query | Key | Value | QueryKeyValue | QueryDown | QueryUp | KeyValueDown | KeyValueUp
-            | Attention | AttentionOutput => Kind::Attention,
+            | Attention | AttentionOutput | AttentionGate | CrossQuery | CrossKey | CrossValue
+            | CrossAttention | CrossOutput => Kind::Attention,
+            Recurrence | State => Kind::Recurrent,
             Gate | Up | GateUp | Down => Kind::FeedForward,
             Router | ExpertGate | ExpertUp | ExpertGateUp | ExpertDown | SharedRouter | SharedGate
             | SharedUp | SharedDown => Kind::Experts,
             Norm => Kind::Norm,
             Head | Pooler => Kind::Head,
-            Constant | Unused | Other => Kind::Other,
+            Constant | Unused | Tower | Other => Kind::Other,
         }
     }
 
@@ -128,6 +153,7 @@ impl Role {
             Embedding => "embedding",
             PositionEmbedding => "position_embedding",
             TypeEmbedding => "type_embedding",
+            LayerEmbedding => "layer_embedding",
             Norm => "norm",
             Query => "attn_q",
             Key => "attn_k",
@@ -139,6 +165,14 @@ impl Role {
             KeyValueUp => "attn_kv_up",
             Attention => "attention",
             AttentionOutput => "attn_output",
+            AttentionGate => "attn_gate",
+            CrossQuery => "cross_q",
+            CrossKey => "cross_k",
+            CrossValue => "cross_v",
+            CrossAttention => "cross_attention",
+            CrossOutput => "cross_output",
+            Recurrence => "recurrence",
+            State => "state",
             Gate => "ffn_gate",
             Up => "ffn_up",
             GateUp => "ffn_gate_up",
@@ -156,6 +190,7 @@ impl Role {
             Pooler => "pooler",
             Constant => "constant",
             Unused => "unused",
+            Tower => "tower",
             Other => "other",
         }
     }
@@ -174,9 +209,23 @@ pub(super) enum Part {
     Scale,
 }
 
+/// The stack of layers a tensor belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum Stack {
+    /// The only one, of models that have one.
+    Only,
+    /// The one that reads the input, beside a decoder.
+    Encoder,
+    /// The one that makes tokens, beside an encoder.
+    Decoder,
+    /// The one that reads images or sound, beside a language model.
+    Tower,
+}
+
 /// A tensor's place in the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
+    pub stack: Stack,
     pub layer: Option<u64>,
     pub role: Role,
     pub part: Part,
@@ -191,16 +240,36 @@ const OUTSIDE: &[(&str, Role)] = &[
     ("position_embd", Role::PositionEmbedding),
     ("wpe", Role::PositionEmbedding),
     ("embeddings.position_embeddings", Role::PositionEmbedding),
+    ("embed_in", Role::Embedding),
+    ("word_embeddings", Role::Embedding),
+    ("tok_embeddings", Role::Embedding),
+    ("embeddings", Role::Embedding),
+    ("shared", Role::Embedding),
+    ("embed_positions", Role::PositionEmbedding),
     ("token_types", Role::TypeEmbedding),
+    ("per_layer_token_embd", Role::LayerEmbedding),
+    ("embed_tokens_per_layer", Role::LayerEmbedding),
     ("embeddings.token_type_embeddings", Role::TypeEmbedding),
     ("token_embd_norm", Role::Norm),
     ("embeddings.LayerNorm", Role::Norm),
     ("output_norm", Role::Norm),
     ("norm", Role::Norm),
     ("ln_f", Role::Norm),
+    ("norm_f", Role::Norm),
+    ("final_layer_norm", Role::Norm),
+    ("final_layernorm", Role::Norm),
+    ("layer_norm", Role::Norm),
+    ("per_layer_proj_norm", Role::Norm),
+    ("cls.norm", Role::Norm),
     ("output", Role::Head),
     ("lm_head", Role::Head),
+    ("embed_out", Role::Head),
+    ("proj_out", Role::Head),
     ("pooler.dense", Role::Pooler),
+    ("cls", Role::Pooler),
+    ("cls.output", Role::Pooler),
+    ("dense_2", Role::Pooler),
+    ("dense_3", Role::Pooler),
     ("rope_freqs", Role::Constant),
     ("rope_factors_long", Role::Constant),
     ("rope_factors_short", Role::Constant),
@@ -227,8 +296,46 @@ const INSIDE: &[(&str, Role)] = &[
     ("self_attn.k_norm", Role::Norm),
     ("self_attn.q_a_layernorm", Role::Norm),
     ("self_attn.kv_a_layernorm", Role::Norm),
+    ("self_attn.sinks", Role::Norm),
     ("ln_1", Role::Norm),
     ("ln_2", Role::Norm),
+    ("attn_sinks", Role::Norm),
+    ("attn_sub_norm", Role::Norm),
+    ("ffn_sub_norm", Role::Norm),
+    ("ffn_norm_exps", Role::Norm),
+    ("pre_ffw_norm_2", Role::Norm),
+    ("post_ffw_norm_1", Role::Norm),
+    ("post_ffw_norm_2", Role::Norm),
+    ("post_norm", Role::Norm),
+    ("layer_output_scale", Role::Norm),
+    ("laurel_post_norm", Role::Norm),
+    ("altup_router_norm", Role::Norm),
+    ("altup_correct_scale", Role::Norm),
+    ("cross_attn_norm", Role::Norm),
+    ("ssm_norm", Role::Norm),
+    ("ssm_dt_norm", Role::Norm),
+    ("ssm_b_norm", Role::Norm),
+    ("ssm_c_norm", Role::Norm),
+    ("ssm_a", Role::Norm),
+    ("ssm_d", Role::Norm),
+    ("time_mix_w0", Role::Norm),
+    ("time_mix_a0", Role::Norm),
+    ("time_mix_v0", Role::Norm),
+    ("time_mix_k_k", Role::Norm),
+    ("time_mix_k_a", Role::Norm),
+    ("time_mix_r_k", Role::Norm),
+    ("time_mix_lerp_x", Role::Norm),
+    ("time_mix_lerp_k", Role::Norm),
+    ("time_mix_lerp_v", Role::Norm),
+    ("time_mix_lerp_r", Role::Norm),
+    ("time_mix_lerp_g", Role::Norm),
+    ("time_mix_lerp_w", Role::Norm),
+    ("time_mix_lerp_fused", Role::Norm),
+    ("time_mix_first", Role::Norm),
+    ("time_mix_decay", Role::Norm),
+    ("time_mix_ln", Role::Norm),
+    ("channel_mix_lerp_k", Role::Norm),
+    ("channel_mix_lerp_r", Role::Norm),
     ("attention.output.LayerNorm", Role::Norm),
     ("output.LayerNorm", Role::Norm),
     ("attn_q", Role::Query),
@@ -254,6 +361,74 @@ const INSIDE: &[(&str, Role)] = &[
     ("attn_v_b", Role::KeyValueUp),
     ("self_attn.kv_b_proj", Role::KeyValueUp),
     ("attn_output", Role::AttentionOutput),
+    ("attn_o", Role::AttentionOutput),
+    ("attn_gate", Role::AttentionGate),
+    ("cross_attn_q", Role::CrossQuery),
+    ("encoder_attn.q_proj", Role::CrossQuery),
+    ("layer.1.EncDecAttention.q", Role::CrossQuery),
+    ("cross_attn_k", Role::CrossKey),
+    ("encoder_attn.k_proj", Role::CrossKey),
+    ("layer.1.EncDecAttention.k", Role::CrossKey),
+    ("cross_attn_v", Role::CrossValue),
+    ("encoder_attn.v_proj", Role::CrossValue),
+    ("layer.1.EncDecAttention.v", Role::CrossValue),
+    ("cross_attn_o", Role::CrossOutput),
+    ("encoder_attn.out_proj", Role::CrossOutput),
+    ("layer.1.EncDecAttention.o", Role::CrossOutput),
+    ("layer.0.SelfAttention.q", Role::Query),
+    ("layer.0.SelfAttention.k", Role::Key),
+    ("layer.0.SelfAttention.v", Role::Value),
+    ("layer.0.SelfAttention.o", Role::AttentionOutput),
+    ("self_attn.out_proj", Role::AttentionOutput),
+    ("attention.query_key_value", Role::QueryKeyValue),
+    ("self_attention.query_key_value", Role::QueryKeyValue),
+    ("self_attn.W_pack", Role::QueryKeyValue),
+    ("attention.wqkv", Role::QueryKeyValue),
+    ("attention.dense", Role::AttentionOutput),
+    ("self_attention.dense", Role::AttentionOutput),
+    ("attention.wo", Role::AttentionOutput),
+    ("attn.q_proj", Role::Query),
+    ("attn.k_proj", Role::Key),
+    ("attn.v_proj", Role::Value),
+    ("attn.out_proj", Role::AttentionOutput),
+    ("ssm_in", Role::Recurrence),
+    ("ssm_conv1d", Role::Recurrence),
+    ("ssm_conv1d_q", Role::Recurrence),
+    ("ssm_conv1d_k", Role::Recurrence),
+    ("ssm_conv1d_v", Role::Recurrence),
+    ("ssm_x", Role::Recurrence),
+    ("ssm_dt", Role::Recurrence),
+    ("ssm_out", Role::Recurrence),
+    ("ssm_alpha", Role::Recurrence),
+    ("ssm_beta", Role::Recurrence),
+    ("ssm_ba", Role::Recurrence),
+    ("ssm_f_a", Role::Recurrence),
+    ("ssm_f_b", Role::Recurrence),
+    ("ssm_g_a", Role::Recurrence),
+    ("ssm_g_b", Role::Recurrence),
+    ("mixer.in_proj", Role::Recurrence),
+    ("mixer.conv1d", Role::Recurrence),
+    ("mixer.x_proj", Role::Recurrence),
+    ("mixer.dt_proj", Role::Recurrence),
+    ("mixer.out_proj", Role::Recurrence),
+    ("time_mix_w1", Role::Recurrence),
+    ("time_mix_w2", Role::Recurrence),
+    ("time_mix_a1", Role::Recurrence),
+    ("time_mix_a2", Role::Recurrence),
+    ("time_mix_v1", Role::Recurrence),
+    ("time_mix_v2", Role::Recurrence),
+    ("time_mix_g1", Role::Recurrence),
+    ("time_mix_g2", Role::Recurrence),
+    ("time_mix_decay_w1", Role::Recurrence),
+    ("time_mix_decay_w2", Role::Recurrence),
+    ("time_mix_key", Role::Recurrence),
+    ("time_mix_value", Role::Recurrence),
+    ("time_mix_receptance", Role::Recurrence),
+    ("time_mix_gate", Role::Recurrence),
+    ("time_mix_output", Role::Recurrence),
+    ("shortconv.conv", Role::Recurrence),
+    ("shortconv.in_proj", Role::Recurrence),
+    ("shortconv.out_proj", Role::Recurrence),
     ("self_attn.o_proj", Role::AttentionOutput),
     ("attn.c_proj", Role::AttentionOutput),
     ("attention.output.dense", Role::AttentionOutput),
@@ -262,28 +437,52 @@ const INSIDE: &[(&str, Role)] = &[
     ("ffn_up", Role::Up),
     ("mlp.up_proj", Role::Up),
     ("mlp.c_fc", Role::Up),
+    ("mlp.dense_h_to_4h", Role::Up),
+    ("mlp.fc_in", Role::Up),
+    ("fc1", Role::Up),
+    ("feed_forward.w3", Role::Up),
+    ("feed_forward.up_proj", Role::Up),
+    ("feed_forward.w1", Role::Gate),
+    ("feed_forward.gate_proj", Role::Gate),
+    ("channel_mix_key", Role::Up),
+    ("channel_mix_receptance", Role::Gate),
     ("intermediate.dense", Role::Up),
     ("mlp.gate_up_proj", Role::GateUp),
     ("ffn_down", Role::Down),
     ("mlp.down_proj", Role::Down),
     ("mlp.c_proj", Role::Down),
+    ("mlp.dense_4h_to_h", Role::Down),
+    ("mlp.fc_out", Role::Down),
+    ("fc2", Role::Down),
+    ("feed_forward.w2", Role::Down),
+    ("feed_forward.down_proj", Role::Down),
+    ("channel_mix_value", Role::Down),
     ("output.dense", Role::Down),
     ("ffn_gate_inp", Role::Router),
     ("exp_probs_b", Role::Router),
     ("block_sparse_moe.gate", Role::Router),
     ("mlp.gate", Role::Router),
     ("mlp.router", Role::Router),
+    ("feed_forward.router", Role::Router),
     ("ffn_gate_exps", Role::ExpertGate),
     ("ffn_gate.*", Role::ExpertGate),
     ("block_sparse_moe.experts.*.w1", Role::ExpertGate),
     ("mlp.experts.*.gate_proj", Role::ExpertGate),
+    ("feed_forward.experts.*.gate_proj", Role::ExpertGate),
+    ("ffn_gate_chexps", Role::ExpertGate),
     ("ffn_up_exps", Role::ExpertUp),
+    ("feed_forward.experts.*.up_proj", Role::ExpertUp),
+    ("ffn_up_chexps", Role::ExpertUp),
     ("ffn_up.*", Role::ExpertUp),
     ("block_sparse_moe.experts.*.w3", Role::ExpertUp),
     ("mlp.experts.*.up_proj", Role::ExpertUp),
     ("ffn_gate_up_exps", Role::ExpertGateUp),
     ("mlp.experts.gate_up_proj", Role::ExpertGateUp),
+    ("feed_forward.experts.gate_up_proj", Role::ExpertGateUp),
     ("ffn_down_exps", Role::ExpertDown),
+    ("feed_forward.experts.*.down_proj", Role::ExpertDown),
+    ("feed_forward.experts.down_proj", Role::ExpertDown),
+    ("ffn_down_chexps", Role::ExpertDown),
     ("ffn_down.*", Role::ExpertDown),
     ("block_sparse_moe.experts.*.w2", Role::ExpertDown),
     ("mlp.experts.*.down_proj", Role::ExpertDown),
@@ -293,22 +492,68 @@ const INSIDE: &[(&str, Role)] = &[
     ("ffn_gate_shexp", Role::SharedGate),
     ("mlp.shared_expert.gate_proj", Role::SharedGate),
     ("mlp.shared_experts.gate_proj", Role::SharedGate),
+    ("feed_forward.shared_expert.gate_proj", Role::SharedGate),
     ("ffn_up_shexp", Role::SharedUp),
     ("mlp.shared_expert.up_proj", Role::SharedUp),
     ("mlp.shared_experts.up_proj", Role::SharedUp),
+    ("feed_forward.shared_expert.up_proj", Role::SharedUp),
     ("ffn_down_shexp", Role::SharedDown),
     ("mlp.shared_expert.down_proj", Role::SharedDown),
     ("mlp.shared_experts.down_proj", Role::SharedDown),
+    ("feed_forward.shared_expert.down_proj", Role::SharedDown),
     ("attn.bias", Role::Constant),
     ("attn.masked_bias", Role::Constant),
     ("self_attn.rotary_emb.inv_freq", Role::Constant),
+    ("attention.rotary_emb.inv_freq", Role::Constant),
+    ("attention.bias", Role::Constant),
+    ("attention.masked_bias", Role::Constant),
+    ("attn_rot_embd", Role::Constant),
+    ("attn_rel_b", Role::Constant),
+    ("cross_attn_rel_b", Role::Constant),
+    ("layer.0.SelfAttention.relative_attention_bias", Role::Constant),
+    // Experts for the tokens of an image, which a token of text does not meet.
+    ("vis_attn_qkv", Role::Unused),
+    ("vis_attn_output", Role::Unused),
+    ("vis_gate", Role::Unused),
+    ("vis_down", Role::Unused),
+    ("vis_up", Role::Unused),
+    // They choose the tokens that sparse attention sees; attention is counted as if it saw them all.
+    ("indexer.k_norm", Role::Unused),
+    ("indexer.proj", Role::Unused),
+    ("indexer.attn_k", Role::Unused),
+    ("indexer.attn_q_b", Role::Unused),
 ];
 
 /// The words before the model proper, which some tools write and some don't.
-const PREFIXES: &[&str] = &["language_model.", "model.", "transformer.", "bert.", "roberta.", "encoder."];
+const PREFIXES: &[(&str, Option<Stack>)] = &[
+    ("language_model.", None),
+    ("model.", None),
+    ("transformer.", None),
+    ("gpt_neox.", None),
+    ("backbone.", None),
+    ("bert.", None),
+    ("roberta.", None),
+    ("encoder.", Some(Stack::Encoder)),
+    ("enc.", Some(Stack::Encoder)),
+    ("decoder.", Some(Stack::Decoder)),
+    ("dec.", Some(Stack::Decoder)),
+    ("v.", Some(Stack::Tower)),
+    ("a.", Some(Stack::Tower)),
+    ("mm.", Some(Stack::Tower)),
+    ("resampler.", Some(Stack::Tower)),
+    ("visual.", Some(Stack::Tower)),
+    ("vision_tower.", Some(Stack::Tower)),
+    ("vision_model.", Some(Stack::Tower)),
+    ("vision_encoder.", Some(Stack::Tower)),
+    ("vision_language_adapter.", Some(Stack::Tower)),
+    ("multi_modal_projector.", Some(Stack::Tower)),
+    ("audio_tower.", Some(Stack::Tower)),
+    ("embed_vision.", Some(Stack::Tower)),
+    ("embed_audio.", Some(Stack::Tower)),
+];
 
 /// The words before a layer's number.
-const STACKS: &[&str] = &["blk.", "layers.", "layer.", "h."];
+const STACKS: &[&str] = &["blk.", "layers.", "layer.", "h.", "block.", "blocks."];
 
 const PARTS: &[(&str, Part)] = &[
     (".weight", Part::Weight),
@@ -326,42 +571,49 @@ const PARTS: &[(&str, Part)] = &[
     (".weight_shape", Part::Scale),
     (".weight_zero_point", Part::Scale),
     (".input_scale", Part::Scale),
+    ("_blocks", Part::Packed),
+    ("_scales", Part::Scale),
+    ("_bias", Part::Bias),
     (".scale", Part::Scale),
 ];
 
-/// The number of the layer a name belongs to, and what stands behind it; without a layer, what stands
-/// behind the words that say nothing.
-pub(super) fn layer(name: &str) -> (Option<u64>, &str) {
-    let mut rest = name;
-    while let Some(inner) = PREFIXES.iter().find_map(|prefix| rest.strip_prefix(prefix)) {
+/// The stack and the number of the layer a name belongs to, and what stands behind it; without a layer,
+/// what stands behind the words that say nothing.
+pub(super) fn layer(name: &str) -> (Stack, Option<u64>, &str) {
+    let (mut stack, mut rest) = (Stack::Only, name);
+    while let Some((inner, named)) =
+        PREFIXES.iter().find_map(|(prefix, stack)| Some((rest.strip_prefix(prefix)?, *stack)))
+    {
         rest = inner;
+        stack = named.unwrap_or(stack);
     }
-    let numbered = STACKS.iter().find_map(|stack| {
-        let (number, rest) = rest.strip_prefix(stack)?.split_once('.')?;
-        Some((Some(number.parse().ok()?), rest))
+    let numbered = STACKS.iter().find_map(|words| {
+        let (number, rest) = rest.strip_prefix(words)?.split_once('.')?;
+        Some((stack, Some(number.parse().ok()?), rest))
     });
-    numbered.unwrap_or((None, rest))
+    numbered.unwrap_or((stack, None, rest))
 }
 
 /// What a tensor of this name is for; none for a name that is not in the table.
 pub(super) fn place(name: &str) -> Option<Place> {
-    let (layer, rest) = layer(name);
+    let (stack, layer, rest) = layer(name);
     let table = if layer.is_some() { INSIDE } else { OUTSIDE };
     let exact = |stem: &str| table.iter().find(|(known, _)| *known == stem).map(|(_, role)| *role);
+    let place = |role, part, expert| Some(Place { stack, layer, role, part, expert });
     // A name that is in the table as it stands (`attn.bias` is a mask) is not cut further.
     if let Some(role) = exact(rest) {
-        return Some(Place { layer, role, part: Part::Weight, expert: None });
+        return place(role, Part::Weight, None);
     }
     let (stem, part) = PARTS
         .iter()
         .find_map(|(end, part)| Some((rest.strip_suffix(end)?, *part)))
         .unwrap_or((rest, Part::Weight));
     if let Some(role) = exact(stem) {
-        return Some(Place { layer, role, part, expert: None });
+        return place(role, part, None);
     }
     let (expert, starred) = star(stem)?;
     let role = table.iter().find(|(known, _)| *known == starred).map(|(_, role)| *role)?;
-    Some(Place { layer, role, part, expert: Some(expert) })
+    place(role, part, Some(expert))
 }
 
 /// The number among the words of a name, and the name with a star in its place.
@@ -378,7 +630,8 @@ mod tests {
 
     #[track_caller]
     fn assert_place(name: &str, layer: Option<u64>, role: Role, part: Part, expert: Option<u64>) {
-        assert_eq!(place(name), Some(Place { layer, role, part, expert }), "{name}");
+        let found = place(name).map(|place| (place.layer, place.role, place.part, place.expert));
+        assert_eq!(found, Some((layer, role, part, expert)), "{name}");
     }
 
     #[test]

@@ -180,12 +180,13 @@ fn open_gguf(file: File) -> Result<Model, Error> {
 
 /// What a GGUF file's metadata and tensors make together.
 pub fn gguf_architecture(metadata: &gguf::Metadata, tensors: &[Tensor]) -> Result<Architecture, Fault> {
-    if let Some(hyper) = metadata::hyper(metadata, tensors)? {
-        return Ok(Architecture::of_family(hyper, tensors));
+    if let Some((hyper, assumed)) = metadata::hyper(metadata, tensors)? {
+        let mut architecture = Architecture::of_family(hyper, tensors);
+        architecture.warnings.extend(assumed);
+        return Ok(architecture);
     }
-    let name = metadata.text("general.architecture")?;
-    let used = metadata.count(&format!("{}.expert_used_count", name.unwrap_or_default()))?;
-    Ok(Architecture::of_tensors(name, tensors, used))
+    let stated = metadata::stated(metadata, tensors)?;
+    Ok(Architecture::of_tensors(metadata.text("general.architecture")?, tensors, stated.as_ref()))
 }
 
 fn no_parts() -> Error {

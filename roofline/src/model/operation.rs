@@ -14,6 +14,8 @@ pub struct Operation {
     pub role: Role,
     /// Its shape.
     pub work: Work,
+    /// For which tokens it runs.
+    pub runs: Runs,
     /// Parameters it brings along, biases too; 0 when they are another operation's.
     pub parameters: u64,
     /// The tensors it reads, as indexes into the model's list. A tied head names the embedding's.
@@ -24,6 +26,43 @@ pub struct Operation {
     pub bytes: Option<u64>,
     /// Bytes of weights read for one token; none when that can't be known.
     pub streamed: Option<u64>,
+}
+
+/// For which tokens an operation runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Runs {
+    /// For every token, whether read or made.
+    Token,
+    /// For every token that is read, by an encoder beside the decoder.
+    Prompt,
+    /// For every token that is made, by a decoder beside an encoder.
+    Step,
+    /// So many times for each image or stretch of sound, apart from tokens of text.
+    Input {
+        /// Patches or frames.
+        times: u64,
+    },
+}
+
+impl Runs {
+    /// Whether it runs while one more token is made.
+    pub fn for_a_step(self) -> bool {
+        matches!(self, Runs::Token | Runs::Step)
+    }
+
+    /// Whether it runs while a prompt is read.
+    pub fn for_a_prompt(self) -> bool {
+        matches!(self, Runs::Token | Runs::Prompt)
+    }
+}
+
+/// A state of fixed size that takes the place of a cache: it is read and written for each token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct State {
+    /// Numbers it holds for a sequence, in 32 bits each.
+    pub elements: u64,
+    /// Operations to take in a token and to read the result out.
+    pub flops: u64,
 }
 
 /// The shape of an operation's work for one token.
@@ -56,6 +95,8 @@ pub enum Work {
     },
     /// Scores against cached keys and the weighted sum of cached values.
     Attention(Attention),
+    /// A state that takes the place of a cache.
+    State(State),
     /// A vector applied element by element.
     Vector {
         /// Elements of it.
@@ -85,6 +126,7 @@ impl Operation {
             layer: None,
             role,
             work,
+            runs: Runs::Token,
             parameters,
             tensors: Vec::new(),
             dtype: None,
@@ -119,10 +161,6 @@ impl Operation {
     pub(super) fn pooler(hidden: u64) -> Operation {
         let reason = "runs once for a sequence, not for each token".to_owned();
         Operation::new(Role::Pooler, Work::Undefined { reason }, hidden.saturating_mul(hidden + 1))
-    }
-
-    pub(super) fn undefined(role: Role, reason: impl Into<String>) -> Operation {
-        Operation::new(role, Work::Undefined { reason: reason.into() }, 0)
     }
 
     pub(super) fn of(role: Role, work: Work) -> Operation {

@@ -1,7 +1,7 @@
 //! One small file of each family, with its operations worked out by hand: shape, stored bytes, and bytes
 //! of weights streamed for a token. A Q8_0 row of n elements is n / 32 x 34 bytes.
 
-use roofline::model::{Attention, Basis, Dtype, Head, Latent, Model, Work, readers};
+use roofline::model::{Attention, Basis, Dtype, Head, Latent, Model, State, Work, readers};
 
 use crate::scratch::files;
 use crate::small::{ATTENTION, FEED_FORWARD, keys, with};
@@ -51,6 +51,7 @@ fn lines(model: &Model) -> Vec<String> {
                 Work::Convolution { outputs, inputs, kernel } => {
                     format!("conv {outputs}x{inputs} {kernel:?}")
                 }
+                Work::State(State { elements, flops }) => format!("state {elements} flops {flops}"),
                 Work::Unused => "unused".to_owned(),
                 Work::Undefined { .. } => "undefined".to_owned(),
             };
@@ -63,6 +64,11 @@ fn lines(model: &Model) -> Vec<String> {
 #[track_caller]
 fn assert_lines(model: &Model, expected: &[&str]) {
     assert_eq!(model.warnings, Vec::<String>::new());
+    assert_same(model, expected);
+}
+
+#[track_caller]
+fn assert_same(model: &Model, expected: &[&str]) {
     assert_eq!(model.architecture.basis, Basis::Family);
     assert_eq!(lines(model), expected);
     let hyper = model.architecture.hyper.as_ref().unwrap();
@@ -409,7 +415,12 @@ fn gemma2_slides_in_every_other_layer_and_has_four_norms() {
     expected.extend(layer(1, ""));
     expected.extend(["- norm 64: 256, 256".to_owned(), "- head 100x64: 6800, 6800".to_owned()]);
     let expected: Vec<&str> = expected.iter().map(String::as_str).collect();
-    assert_lines(&open("gemma2", &gguf.tensor("output_norm.weight", &[64], F32)), &expected);
+    let model = open("gemma2", &gguf.tensor("output_norm.weight", &[64], F32));
+    assert_eq!(
+        model.warnings,
+        ["no key says which layers have a window: the last of every 2 sees the whole context"]
+    );
+    assert_same(&model, &expected);
 }
 
 /// The window of each layer.
@@ -438,7 +449,7 @@ fn gemma3_sees_everything_in_every_sixth_layer_unless_a_pattern_says_otherwise()
                 .block(layer, FEED_FORWARD);
         }
         let model = open(test, &gguf.tensor("output_norm.weight", &[64], F32));
-        assert_eq!(model.warnings, Vec::<String>::new());
+        assert_eq!(model.warnings.len(), usize::from(more.is_empty()), "only what no key says is told");
         model
     };
     let (slides, sees) = (Some(8), None);
@@ -954,7 +965,7 @@ fn a_label_is_a_recipe_so_only_the_tensors_are_summed() {
 }
 
 #[test]
-fn an_unknown_family_counts_each_matrix_as_one_product_and_says_so() {
+fn an_unknown_name_counts_each_matrix_as_one_product_and_says_what_its_keys_leave_open() {
     let keys = [("block_count", 1.into()), ("expert_used_count", Value::U32(2))];
     let gguf = Gguf::of("newfangled", &keys)
         .tensor("token_embd.weight", &[100, 64], Q8_0)
@@ -964,12 +975,23 @@ fn an_unknown_family_counts_each_matrix_as_one_product_and_says_so() {
         .tensor("blk.0.ffn_up_exps.weight", &[8, 32, 64], Q8_0)
         .tensor("blk.0.attn_norm.weight", &[64], F32);
     let model = open("unknown", &gguf);
-    assert_eq!(model.architecture.basis, Basis::Tensors);
+    assert_eq!(model.architecture.basis, Basis::Stated);
     assert_eq!(
         model.warnings,
-        [
-            "architecture \"newfangled\" is not one of the known families: each 2-D weight counts as one matrix product"
-        ]
+        ["read by its keys and the shapes of its tensors: each matrix is multiplied once for a token"]
+    );
+    let reasons: Vec<&str> = model
+        .architecture
+        .operations
+        .iter()
+        .filter_map(|operation| match &operation.work {
+            Work::Undefined { reason } => Some(reason.as_str()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(
+        reasons,
+        ["the file does not say how many heads it has", "the file does not say how large its state is"]
     );
     assert_eq!(
         lines(&model),
@@ -977,10 +999,11 @@ fn an_unknown_family_counts_each_matrix_as_one_product_and_says_so() {
             "- embedding row of 100x64: 6800, 68",
             "0 attn_q 64x64: 4352, 4352",
             "0 attn_k 32x64: 2176, 2176",
-            "0 other 128x64: 8704, 8704",
+            "0 attention undefined: -, -",
+            "0 recurrence 128x64: 8704, 8704",
+            "0 state undefined: -, -",
             "0 experts_up 2/8 of 32x64: 17408, 4352",
             "0 norm 64: 256, 256",
-            "0 attention undefined: -, -",
             "- head 100x64: 6800, 6800",
         ]
     );
@@ -1029,9 +1052,9 @@ fn without_a_config_the_products_are_certain_and_attention_is_undefined() {
             "- embedding row of 100x64: 12800, 128",
             "0 attn_q 64x64: 8192, 8192",
             "0 attn_k 32x64: 4096, 4096",
+            "0 attention undefined: -, -",
             "0 experts_up undefined: 8192, -",
             "- head 100x64: 12800, 12800",
-            "0 attention undefined: -, -",
         ]
     );
 }

@@ -7,6 +7,7 @@ mod apr;
 mod checks;
 mod config;
 mod corpus;
+mod decoders;
 mod families;
 mod gguf;
 mod open;

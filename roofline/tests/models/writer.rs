@@ -122,11 +122,16 @@ impl Gguf {
         out.bytes
     }
 
+    /// Bytes of the whole file.
+    pub fn length(&self) -> u64 {
+        let data: u64 = self.tensors.iter().map(|tensor| tensor.bytes.next_multiple_of(self.alignment)).sum();
+        self.header().len() as u64 + data
+    }
+
     /// The whole file; all weights are zero.
     pub fn build(&self) -> Vec<u8> {
         let mut bytes = self.header();
-        let data: u64 = self.tensors.iter().map(|tensor| tensor.bytes.next_multiple_of(self.alignment)).sum();
-        bytes.resize(bytes.len() + data as usize, 0);
+        bytes.resize(self.length() as usize, 0);
         bytes
     }
 }

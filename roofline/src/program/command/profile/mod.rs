@@ -267,7 +267,7 @@ pub fn run(args: &cli::Profile) -> Result<Exit, Failure> {
         sources: SOURCES.iter().copied().collect(),
         common: found.asked,
         overhead: target.overhead.unwrap_or(0.0),
-        longest: model.architecture.hyper.as_ref().and_then(|hyper| hyper.context_length),
+        longest: model.architecture.context_length,
         by,
         top: args.top,
     };
@@ -291,7 +291,7 @@ fn dtype(name: &str) -> Result<Dtype, Failure> {
 }
 
 fn workload(args: &cli::Profile, model: &Model, warnings: &mut Vec<String>) -> Workload {
-    let longest = model.architecture.hyper.as_ref().and_then(|hyper| hyper.context_length);
+    let longest = model.architecture.context_length;
     let longest = longest.map(|tokens| tokens as f64);
     let (context, prompt) = predict::lengths(args.context, args.prompt, longest, warnings);
     Workload { batch: args.batch, context, prompt, cache_size: CACHE_SIZE }
@@ -448,7 +448,7 @@ fn subject(args: &cli::Profile, model: &Model, change: Option<Dtype>, is_stack: 
     let mut types: Vec<(Dtype, u64)> = types.into_iter().collect();
     types.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
     let architecture = match model.architecture.basis {
-        Basis::Family => model.architecture.name.clone(),
+        Basis::Family | Basis::Stated => model.architecture.name.clone(),
         Basis::Tensors if is_stack => "stack of layers".to_owned(),
         Basis::Tensors => format!("{} (by its tensors)", model.architecture.name),
     };

@@ -1,0 +1,96 @@
+//! What no key of a file says of its family: which layers have a window, and who makes no tokens. Names are
+//! those of `general.architecture`, the rules those of llama.cpp.
+
+/// Windows that a family has beyond what its files state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Windows {
+    /// The last of so many layers sees the whole context.
+    FullLast { period: u64, size: Option<u64> },
+    /// The first of so many layers sees the whole context.
+    FullFirst { period: u64, size: Option<u64> },
+    /// The files state one that is not used.
+    Ignored,
+}
+
+use Windows::{FullFirst, FullLast, Ignored};
+
+const WINDOWS: &[(&str, Windows)] = &[
+    ("afmoe", FullLast { period: 4, size: None }),
+    ("cohere2", FullLast { period: 4, size: None }),
+    ("exaone-moe", FullLast { period: 4, size: Some(128) }),
+    ("exaone4", FullLast { period: 4, size: None }),
+    ("gemma-embedding", FullLast { period: 6, size: None }),
+    ("gemma2", FullLast { period: 2, size: Some(4096) }),
+    ("gemma3", FullLast { period: 6, size: None }),
+    ("gemma3n", FullLast { period: 5, size: None }),
+    ("gpt-oss", FullLast { period: 2, size: None }),
+    // Chunks rather than a window: a token sees at most this many.
+    ("llama4", FullLast { period: 4, size: Some(8192) }),
+    ("modern-bert", FullFirst { period: 3, size: None }),
+    ("olmo2", FullLast { period: 4, size: None }),
+    ("phi3", Ignored),
+    ("phimoe", Ignored),
+    ("plamo3", FullLast { period: 8, size: None }),
+    ("smallthinker", FullFirst { period: 4, size: Some(4096) }),
+];
+
+/// Encoders, and models that fill in a whole text at once.
+const MAKES_NO_TOKENS: &[&str] = &[
+    "bert",
+    "dream",
+    "eurobert",
+    "gemma-embedding",
+    "jina-bert-v2",
+    "jina-bert-v3",
+    "llada",
+    "llada-moe",
+    "llama-embed",
+    "modern-bert",
+    "neo-bert",
+    "nomic-bert",
+    "nomic-bert-moe",
+    "rnd1",
+    "t5encoder",
+];
+
+/// The windows of a family whose files don't state them as they are.
+pub(super) fn windows_of(architecture: &str) -> Option<Windows> {
+    WINDOWS.iter().find(|(name, _)| *name == architecture).map(|(_, windows)| *windows)
+}
+
+/// Whether a family makes no tokens one after the other.
+pub(super) fn makes_no_tokens(architecture: &str) -> bool {
+    MAKES_NO_TOKENS.contains(&architecture)
+}
+
+impl Windows {
+    /// The window that the files don't state.
+    pub fn size(self) -> Option<u64> {
+        match self {
+            FullLast { size, .. } | FullFirst { size, .. } => size,
+            Ignored => None,
+        }
+    }
+
+    /// One of so many layers sees the whole context.
+    pub fn period(self) -> Option<u64> {
+        match self {
+            FullLast { period, .. } | FullFirst { period, .. } => Some(period),
+            Ignored => None,
+        }
+    }
+
+    /// Whether that is the first of them.
+    pub fn full_first(self) -> bool {
+        matches!(self, FullFirst { .. })
+    }
+
+    /// The rule in words.
+    pub fn told(self) -> String {
+        match self {
+            FullLast { period, .. } => format!("the last of every {period} sees the whole context"),
+            FullFirst { period, .. } => format!("the first of every {period} sees the whole context"),
+            Ignored => "none has".to_owned(),
+        }
+    }
+}

@@ -1,0 +1,857 @@
+//! Files of families that are read by their keys and tensors alone, with their real names and dimensions, and what a
+//! token costs worked out from those. Only the headers are real: the files are sparse.
+
+use roofline::contracts::hardware::devices::H100_SXM;
+use roofline::model::{Basis, Dtype, Model, Work};
+use roofline::predict::Target;
+use roofline::profile::{Profile, Workload, profile};
+
+use crate::scratch::files;
+use crate::writer::{Gguf, Value};
+
+use Dtype::{Bf16, F32, Mxfp4};
+
+/// A tensor of every layer, or of those named: `*` stands for the number.
+type Tensors<'a> = &'a [(&'a str, &'a [u64])];
+
+/// A model file to be; matrices are in BF16 and vectors in F32 unless they say otherwise.
+struct Fixture(Gguf);
+
+impl Fixture {
+    fn new(architecture: &str, keys: &[(&str, u32)]) -> Fixture {
+        let keys: Vec<(&str, Value)> = keys.iter().map(|(key, value)| (*key, (*value).into())).collect();
+        Fixture(Gguf::of(architecture, &keys))
+    }
+
+    fn tensor(mut self, name: &str, dims: &[u64], dtype: Dtype) -> Fixture {
+        self.0 = self.0.tensor(name, dims, dtype);
+        self
+    }
+
+    fn outside(self, tensors: Tensors) -> Fixture {
+        tensors.iter().fold(self, |fixture, (name, dims)| fixture.tensor(name, dims, dtype(dims)))
+    }
+
+    fn layers(self, layers: impl IntoIterator<Item = u64>, tensors: Tensors) -> Fixture {
+        layers.into_iter().fold(self, |fixture, layer| {
+            tensors.iter().fold(fixture, |fixture, (name, dims)| {
+                fixture.tensor(&format!("blk.{layer}.{name}"), dims, dtype(dims))
+            })
+        })
+    }
+
+    fn open(self, test: &str) -> Model {
+        let name = format!("{test}.gguf");
+        let path = files(&format!("decoder-{test}"), &[(&name, &self.0.header())]).join(name);
+        let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+        file.set_len(self.0.length()).unwrap();
+        Model::open(path).unwrap()
+    }
+}
+
+fn dtype(dims: &[u64]) -> Dtype {
+    if dims.len() > 1 { Bf16 } else { F32 }
+}
+
+fn profiled(model: &Model, context: u64, prompt: u64) -> Profile {
+    let target = Target::of(&H100_SXM, None).unwrap();
+    let (context, prompt) = (context as f64, prompt as f64);
+    profile(model, &target, &Workload { batch: 1.0, context, prompt, cache_size: 2.0 }, None).unwrap()
+}
+
+/// What a token costs, worked out by hand.
+struct Expected {
+    /// All parameters.
+    parameters: u64,
+    /// Parameters that a token is multiplied with, the head among them.
+    active: u64,
+    /// Parameters of the head.
+    head: u64,
+    /// Numbers cached for a token by all layers that see everything, and by those with a window.
+    cached: (u64, u64),
+    /// Multiply-adds of a token with one that it sees, in the same layers.
+    mixed: (u64, u64),
+    window: u64,
+}
+
+/// Compares to a tenth of a per mille: vectors that are applied element by element may count or not.
+#[track_caller]
+fn close(what: &str, found: f64, expected: f64) {
+    assert!((found / expected - 1.0).abs() < 1e-3, "{what}: {found} where {expected} is expected");
+}
+
+#[track_caller]
+fn assert_costs(model: &Model, expected: &Expected) {
+    assert_eq!(model.parameters(), expected.parameters, "parameters");
+    let undefined: Vec<_> = model
+        .architecture
+        .operations
+        .iter()
+        .filter(|operation| matches!(operation.work, Work::Undefined { .. }))
+        .collect();
+    assert!(undefined.is_empty(), "{undefined:?}");
+    for context in [4096, 32768] {
+        let profile = profiled(model, context, context);
+        let decode = profile.decode.unwrap();
+        let seen = context.min(expected.window);
+        let cache = 2 * (expected.cached.0 * context + expected.cached.1 * seen);
+        assert_eq!(decode.cache_bytes, cache as f64, "cache of {context} tokens");
+        let mixed = expected.mixed.0 * context + expected.mixed.1 * seen;
+        close("decode flops", decode.flops, 2.0 * (expected.active + mixed) as f64);
+        let pairs = |seen: u64| seen * (seen + 1) / 2 + (context - seen) * seen;
+        let mixed = expected.mixed.0 * pairs(context) + expected.mixed.1 * pairs(seen);
+        let matrices = (expected.active - expected.head) * context + expected.head;
+        close("prefill flops", profile.prefill.unwrap().flops, 2.0 * (matrices + mixed) as f64);
+    }
+}
+
+/// A decoder whose layers are all alike and see everything.
+struct Dense {
+    architecture: &'static str,
+    /// Billions of parameters, as published.
+    billions: f64,
+    layers: u64,
+    hidden: u64,
+    heads: u64,
+    kv_heads: u64,
+    head: u64,
+    vocab: u64,
+    tied: bool,
+    layer: Tensors<'static>,
+    outside: Tensors<'static>,
+}
+
+const DENSE: &[Dense] = &[
+    // Falcon 7B: one key-value head, attention and feed-forward side by side.
+    Dense {
+        architecture: "falcon",
+        billions: 7.22,
+        layers: 32,
+        hidden: 4544,
+        heads: 71,
+        kv_heads: 1,
+        head: 64,
+        vocab: 65024,
+        tied: false,
+        layer: &[
+            ("attn_norm.weight", &[4544]),
+            ("attn_norm.bias", &[4544]),
+            ("attn_qkv.weight", &[4672, 4544]),
+            ("attn_output.weight", &[4544, 4544]),
+            ("ffn_up.weight", &[18176, 4544]),
+            ("ffn_down.weight", &[4544, 18176]),
+        ],
+        outside: &[("output_norm.weight", &[4544]), ("output_norm.bias", &[4544])],
+    },
+    // GPT-NeoX 20B: biases everywhere.
+    Dense {
+        architecture: "gptneox",
+        billions: 20.55,
+        layers: 44,
+        hidden: 6144,
+        heads: 64,
+        kv_heads: 64,
+        head: 96,
+        vocab: 50432,
+        tied: false,
+        layer: &[
+            ("attn_norm.weight", &[6144]),
+            ("attn_norm.bias", &[6144]),
+            ("attn_qkv.weight", &[18432, 6144]),
+            ("attn_qkv.bias", &[18432]),
+            ("attn_output.weight", &[6144, 6144]),
+            ("attn_output.bias", &[6144]),
+            ("ffn_norm.weight", &[6144]),
+            ("ffn_norm.bias", &[6144]),
+            ("ffn_up.weight", &[24576, 6144]),
+            ("ffn_up.bias", &[24576]),
+            ("ffn_down.weight", &[6144, 24576]),
+            ("ffn_down.bias", &[6144]),
+        ],
+        outside: &[("output_norm.weight", &[6144]), ("output_norm.bias", &[6144])],
+    },
+    // GPT-J 6B: a bias on the head.
+    Dense {
+        architecture: "gptj",
+        billions: 6.05,
+        layers: 28,
+        hidden: 4096,
+        heads: 16,
+        kv_heads: 16,
+        head: 256,
+        vocab: 50400,
+        tied: false,
+        layer: &[
+            ("attn_norm.weight", &[4096]),
+            ("attn_norm.bias", &[4096]),
+            ("attn_q.weight", &[4096, 4096]),
+            ("attn_k.weight", &[4096, 4096]),
+            ("attn_v.weight", &[4096, 4096]),
+            ("attn_output.weight", &[4096, 4096]),
+            ("ffn_up.weight", &[16384, 4096]),
+            ("ffn_up.bias", &[16384]),
+            ("ffn_down.weight", &[4096, 16384]),
+            ("ffn_down.bias", &[4096]),
+        ],
+        outside: &[("output_norm.weight", &[4096]), ("output_norm.bias", &[4096]), ("output.bias", &[50400])],
+    },
+    // StarCoder2 3B.
+    Dense {
+        architecture: "starcoder2",
+        billions: 3.03,
+        layers: 30,
+        hidden: 3072,
+        heads: 24,
+        kv_heads: 2,
+        head: 128,
+        vocab: 49152,
+        tied: true,
+        layer: &[
+            ("attn_norm.weight", &[3072]),
+            ("attn_norm.bias", &[3072]),
+            ("attn_q.weight", &[3072, 3072]),
+            ("attn_q.bias", &[3072]),
+            ("attn_k.weight", &[256, 3072]),
+            ("attn_k.bias", &[256]),
+            ("attn_v.weight", &[256, 3072]),
+            ("attn_v.bias", &[256]),
+            ("attn_output.weight", &[3072, 3072]),
+            ("attn_output.bias", &[3072]),
+            ("ffn_norm.weight", &[3072]),
+            ("ffn_norm.bias", &[3072]),
+            ("ffn_up.weight", &[12288, 3072]),
+            ("ffn_up.bias", &[12288]),
+            ("ffn_down.weight", &[3072, 12288]),
+            ("ffn_down.bias", &[3072]),
+        ],
+        outside: &[("output_norm.weight", &[3072]), ("output_norm.bias", &[3072])],
+    },
+    // SmolLM3 3B.
+    Dense {
+        architecture: "smollm3",
+        billions: 3.08,
+        layers: 36,
+        hidden: 2048,
+        heads: 16,
+        kv_heads: 4,
+        head: 128,
+        vocab: 128256,
+        tied: true,
+        layer: &[
+            ("attn_norm.weight", &[2048]),
+            ("attn_q.weight", &[2048, 2048]),
+            ("attn_k.weight", &[512, 2048]),
+            ("attn_v.weight", &[512, 2048]),
+            ("attn_output.weight", &[2048, 2048]),
+            ("ffn_norm.weight", &[2048]),
+            ("ffn_gate.weight", &[11008, 2048]),
+            ("ffn_up.weight", &[11008, 2048]),
+            ("ffn_down.weight", &[2048, 11008]),
+        ],
+        outside: &[("output_norm.weight", &[2048])],
+    },
+    // OLMo 2 7B: norms behind attention and feed-forward, queries and keys normalized as a whole.
+    Dense {
+        architecture: "olmo2",
+        billions: 7.30,
+        layers: 32,
+        hidden: 4096,
+        heads: 32,
+        kv_heads: 32,
+        head: 128,
+        vocab: 100352,
+        tied: false,
+        layer: &[
+            ("attn_q.weight", &[4096, 4096]),
+            ("attn_k.weight", &[4096, 4096]),
+            ("attn_v.weight", &[4096, 4096]),
+            ("attn_output.weight", &[4096, 4096]),
+            ("attn_q_norm.weight", &[4096]),
+            ("attn_k_norm.weight", &[4096]),
+            ("post_attention_norm.weight", &[4096]),
+            ("ffn_gate.weight", &[11008, 4096]),
+            ("ffn_up.weight", &[11008, 4096]),
+            ("ffn_down.weight", &[4096, 11008]),
+            ("post_ffw_norm.weight", &[4096]),
+        ],
+        outside: &[("output_norm.weight", &[4096])],
+    },
+    // Command-R 35B: one norm for a layer.
+    Dense {
+        architecture: "command-r",
+        billions: 34.98,
+        layers: 40,
+        hidden: 8192,
+        heads: 64,
+        kv_heads: 64,
+        head: 128,
+        vocab: 256000,
+        tied: true,
+        layer: &[
+            ("attn_norm.weight", &[8192]),
+            ("attn_q.weight", &[8192, 8192]),
+            ("attn_k.weight", &[8192, 8192]),
+            ("attn_v.weight", &[8192, 8192]),
+            ("attn_output.weight", &[8192, 8192]),
+            ("ffn_gate.weight", &[22528, 8192]),
+            ("ffn_up.weight", &[22528, 8192]),
+            ("ffn_down.weight", &[8192, 22528]),
+        ],
+        outside: &[("output_norm.weight", &[8192])],
+    },
+    // Granite 3.3 8B.
+    Dense {
+        architecture: "granite",
+        billions: 8.17,
+        layers: 40,
+        hidden: 4096,
+        heads: 32,
+        kv_heads: 8,
+        head: 128,
+        vocab: 49159,
+        tied: true,
+        layer: &[
+            ("attn_norm.weight", &[4096]),
+            ("attn_q.weight", &[4096, 4096]),
+            ("attn_k.weight", &[1024, 4096]),
+            ("attn_v.weight", &[1024, 4096]),
+            ("attn_output.weight", &[4096, 4096]),
+            ("ffn_norm.weight", &[4096]),
+            ("ffn_gate.weight", &[12800, 4096]),
+            ("ffn_up.weight", &[12800, 4096]),
+            ("ffn_down.weight", &[4096, 12800]),
+        ],
+        outside: &[("output_norm.weight", &[4096])],
+    },
+    // Minitron 4B: no gate, norms with a bias.
+    Dense {
+        architecture: "nemotron",
+        billions: 4.19,
+        layers: 32,
+        hidden: 3072,
+        heads: 24,
+        kv_heads: 8,
+        head: 128,
+        vocab: 256000,
+        tied: false,
+        layer: &[
+            ("attn_norm.weight", &[3072]),
+            ("attn_norm.bias", &[3072]),
+            ("attn_q.weight", &[3072, 3072]),
+            ("attn_k.weight", &[1024, 3072]),
+            ("attn_v.weight", &[1024, 3072]),
+            ("attn_output.weight", &[3072, 3072]),
+            ("ffn_norm.weight", &[3072]),
+            ("ffn_norm.bias", &[3072]),
+            ("ffn_up.weight", &[9216, 3072]),
+            ("ffn_down.weight", &[3072, 9216]),
+        ],
+        outside: &[("output_norm.weight", &[3072]), ("output_norm.bias", &[3072])],
+    },
+    // EXAONE 3.5 7.8B.
+    Dense {
+        architecture: "exaone",
+        billions: 7.82,
+        layers: 32,
+        hidden: 4096,
+        heads: 32,
+        kv_heads: 8,
+        head: 128,
+        vocab: 102400,
+        tied: false,
+        layer: &[
+            ("attn_norm.weight", &[4096]),
+            ("attn_q.weight", &[4096, 4096]),
+            ("attn_k.weight", &[1024, 4096]),
+            ("attn_v.weight", &[1024, 4096]),
+            ("attn_output.weight", &[4096, 4096]),
+            ("ffn_norm.weight", &[4096]),
+            ("ffn_gate.weight", &[14336, 4096]),
+            ("ffn_up.weight", &[14336, 4096]),
+            ("ffn_down.weight", &[4096, 14336]),
+        ],
+        outside: &[("output_norm.weight", &[4096])],
+    },
+    // InternLM 2 7B.
+    Dense {
+        architecture: "internlm2",
+        billions: 7.74,
+        layers: 32,
+        hidden: 4096,
+        heads: 32,
+        kv_heads: 8,
+        head: 128,
+        vocab: 92544,
+        tied: false,
+        layer: &[
+            ("attn_norm.weight", &[4096]),
+            ("attn_q.weight", &[4096, 4096]),
+            ("attn_k.weight", &[1024, 4096]),
+            ("attn_v.weight", &[1024, 4096]),
+            ("attn_output.weight", &[4096, 4096]),
+            ("ffn_norm.weight", &[4096]),
+            ("ffn_gate.weight", &[14336, 4096]),
+            ("ffn_up.weight", &[14336, 4096]),
+            ("ffn_down.weight", &[4096, 14336]),
+        ],
+        outside: &[("output_norm.weight", &[4096])],
+    },
+    // Baichuan 2 7B.
+    Dense {
+        architecture: "baichuan",
+        billions: 7.51,
+        layers: 32,
+        hidden: 4096,
+        heads: 32,
+        kv_heads: 32,
+        head: 128,
+        vocab: 125696,
+        tied: false,
+        layer: &[
+            ("attn_norm.weight", &[4096]),
+            ("attn_q.weight", &[4096, 4096]),
+            ("attn_k.weight", &[4096, 4096]),
+            ("attn_v.weight", &[4096, 4096]),
+            ("attn_output.weight", &[4096, 4096]),
+            ("ffn_norm.weight", &[4096]),
+            ("ffn_gate.weight", &[11008, 4096]),
+            ("ffn_up.weight", &[11008, 4096]),
+            ("ffn_down.weight", &[4096, 11008]),
+        ],
+        outside: &[("output_norm.weight", &[4096])],
+    },
+    // Mistral Small 3.1 24B: heads narrower than hidden / heads.
+    Dense {
+        architecture: "mistral3",
+        billions: 23.57,
+        layers: 40,
+        hidden: 5120,
+        heads: 32,
+        kv_heads: 8,
+        head: 128,
+        vocab: 131072,
+        tied: false,
+        layer: &[
+            ("attn_norm.weight", &[5120]),
+            ("attn_q.weight", &[4096, 5120]),
+            ("attn_k.weight", &[1024, 5120]),
+            ("attn_v.weight", &[1024, 5120]),
+            ("attn_output.weight", &[5120, 4096]),
+            ("ffn_norm.weight", &[5120]),
+            ("ffn_gate.weight", &[32768, 5120]),
+            ("ffn_up.weight", &[32768, 5120]),
+            ("ffn_down.weight", &[5120, 32768]),
+        ],
+        outside: &[("output_norm.weight", &[5120])],
+    },
+    // GLM-4 9B of April 2025: gate and up projection in one matrix, norms before and behind.
+    Dense {
+        architecture: "glm4",
+        billions: 9.40,
+        layers: 40,
+        hidden: 4096,
+        heads: 32,
+        kv_heads: 2,
+        head: 128,
+        vocab: 151552,
+        tied: false,
+        layer: &[
+            ("attn_norm.weight", &[4096]),
+            ("attn_q.weight", &[4096, 4096]),
+            ("attn_q.bias", &[4096]),
+            ("attn_k.weight", &[256, 4096]),
+            ("attn_k.bias", &[256]),
+            ("attn_v.weight", &[256, 4096]),
+            ("attn_v.bias", &[256]),
+            ("attn_output.weight", &[4096, 4096]),
+            ("post_attention_norm.weight", &[4096]),
+            ("ffn_norm.weight", &[4096]),
+            ("ffn_up.weight", &[27392, 4096]),
+            ("ffn_down.weight", &[4096, 13696]),
+            ("post_ffw_norm.weight", &[4096]),
+        ],
+        outside: &[("output_norm.weight", &[4096])],
+    },
+    // Qwen2.5-VL 7B: the language model; its tower is a file of its own.
+    Dense {
+        architecture: "qwen2vl",
+        billions: 7.62,
+        layers: 28,
+        hidden: 3584,
+        heads: 28,
+        kv_heads: 4,
+        head: 128,
+        vocab: 152064,
+        tied: false,
+        layer: &[
+            ("attn_norm.weight", &[3584]),
+            ("attn_q.weight", &[3584, 3584]),
+            ("attn_q.bias", &[3584]),
+            ("attn_k.weight", &[512, 3584]),
+            ("attn_k.bias", &[512]),
+            ("attn_v.weight", &[512, 3584]),
+            ("attn_v.bias", &[512]),
+            ("attn_output.weight", &[3584, 3584]),
+            ("ffn_norm.weight", &[3584]),
+            ("ffn_gate.weight", &[18944, 3584]),
+            ("ffn_up.weight", &[18944, 3584]),
+            ("ffn_down.weight", &[3584, 18944]),
+        ],
+        outside: &[("output_norm.weight", &[3584])],
+    },
+    // Qwen3-VL 8B.
+    Dense {
+        architecture: "qwen3vl",
+        billions: 8.19,
+        layers: 36,
+        hidden: 4096,
+        heads: 32,
+        kv_heads: 8,
+        head: 128,
+        vocab: 151936,
+        tied: false,
+        layer: &[
+            ("attn_norm.weight", &[4096]),
+            ("attn_q.weight", &[4096, 4096]),
+            ("attn_k.weight", &[1024, 4096]),
+            ("attn_v.weight", &[1024, 4096]),
+            ("attn_output.weight", &[4096, 4096]),
+            ("attn_q_norm.weight", &[128]),
+            ("attn_k_norm.weight", &[128]),
+            ("ffn_norm.weight", &[4096]),
+            ("ffn_gate.weight", &[12288, 4096]),
+            ("ffn_up.weight", &[12288, 4096]),
+            ("ffn_down.weight", &[4096, 12288]),
+        ],
+        outside: &[("output_norm.weight", &[4096])],
+    },
+];
+
+#[test]
+fn decoders_of_equal_layers_are_read_by_their_keys_and_tensors() {
+    for model in DENSE {
+        let Dense { architecture, layers, hidden, heads, kv_heads, head, vocab, .. } = *model;
+        let keys = [
+            ("block_count", layers as u32),
+            ("context_length", 131_072),
+            ("embedding_length", hidden as u32),
+            ("attention.head_count", heads as u32),
+            ("attention.head_count_kv", kv_heads as u32),
+            ("attention.key_length", head as u32),
+            ("attention.value_length", head as u32),
+        ];
+        let mut fixture = Fixture::new(architecture, &keys)
+            .outside(&[("token_embd.weight", &[vocab, hidden])])
+            .layers(0..layers, model.layer)
+            .outside(model.outside);
+        if !model.tied {
+            fixture = fixture.outside(&[("output.weight", &[vocab, hidden])]);
+        }
+        let opened = fixture.open(architecture);
+        assert_eq!(opened.architecture.basis, Basis::Stated, "{architecture}");
+        let sum =
+            |tensors: Tensors| tensors.iter().map(|(_, dims)| dims.iter().product::<u64>()).sum::<u64>();
+        let table = vocab * hidden;
+        let rest = layers * sum(model.layer) + sum(model.outside);
+        let parameters = rest + if model.tied { table } else { 2 * table };
+        assert_eq!((parameters as f64 / 1e7).round() / 100.0, model.billions, "{architecture}");
+        assert_costs(
+            &opened,
+            &Expected {
+                parameters,
+                active: rest + table,
+                head: table,
+                cached: (layers * kv_heads * 2 * head, 0),
+                mixed: (layers * heads * 2 * head, 0),
+                window: u64::MAX,
+            },
+        );
+        let weights = profiled(&opened, 1, 1).decode.unwrap().weight_bytes;
+        // A row of the embedding is looked up, which is next to nothing; a tied table is read as the head.
+        let stored = opened.bytes().unwrap() - if model.tied { 0 } else { 2 * table };
+        close(architecture, weights, stored as f64);
+        assert_eq!(opened.architecture.context_length, Some(131_072));
+    }
+}
+
+#[test]
+fn gpt_oss_slides_in_every_other_layer_and_keeps_its_experts_in_four_bits() {
+    // gpt-oss 20B: 24 layers, 64 heads of 64 of which 8 have keys and values, 4 of 32 experts, a window of 128 tokens
+    // in the even layers.
+    let mut fixture = Fixture::new(
+        "gpt-oss",
+        &[
+            ("block_count", 24),
+            ("context_length", 131_072),
+            ("embedding_length", 2880),
+            ("feed_forward_length", 2880),
+            ("attention.head_count", 64),
+            ("attention.head_count_kv", 8),
+            ("attention.key_length", 64),
+            ("attention.value_length", 64),
+            ("attention.sliding_window", 128),
+            ("expert_count", 32),
+            ("expert_used_count", 4),
+            ("expert_feed_forward_length", 2880),
+        ],
+    )
+    .outside(&[("token_embd.weight", &[201_088, 2880])]);
+    for layer in 0..24 {
+        fixture = fixture.layers(
+            [layer],
+            &[
+                ("attn_norm.weight", &[2880]),
+                ("attn_q.weight", &[4096, 2880]),
+                ("attn_q.bias", &[4096]),
+                ("attn_k.weight", &[512, 2880]),
+                ("attn_k.bias", &[512]),
+                ("attn_v.weight", &[512, 2880]),
+                ("attn_v.bias", &[512]),
+                ("attn_sinks.weight", &[64]),
+                ("attn_output.weight", &[2880, 4096]),
+                ("attn_output.bias", &[2880]),
+                ("post_attention_norm.weight", &[2880]),
+                ("ffn_gate_inp.weight", &[32, 2880]),
+                ("ffn_gate_inp.bias", &[32]),
+            ],
+        );
+        for name in ["gate", "up", "down"] {
+            fixture = fixture
+                .tensor(&format!("blk.{layer}.ffn_{name}_exps.weight"), &[32, 2880, 2880], Mxfp4)
+                .tensor(&format!("blk.{layer}.ffn_{name}_exps.bias"), &[32, 2880], F32);
+        }
+    }
+    let model = fixture
+        .outside(&[("output_norm.weight", &[2880]), ("output.weight", &[201_088, 2880])])
+        .open("gpt-oss");
+    assert_eq!(
+        model.warnings,
+        ["read by its keys and the shapes of its tensors: each matrix is multiplied once for a token; \
+          no key says which layers have a window: the last of every 2 sees the whole context"]
+    );
+    let table = 201_088 * 2880;
+    let attention = 2880 * (4096 + 512 + 512) + (4096 + 512 + 512) + 64 + 2880 * 4096 + 2880;
+    let router = 32 * 2880 + 32;
+    let expert = 3 * (2880 * 2880 + 2880);
+    let other = 24 * (attention + router + 2 * 2880) + 2880;
+    assert_costs(
+        &model,
+        &Expected {
+            parameters: 20_914_757_184,
+            active: other + 24 * 4 * expert + table,
+            head: table,
+            cached: (12 * 8 * 2 * 64, 12 * 8 * 2 * 64),
+            mixed: (12 * 64 * 2 * 64, 12 * 64 * 2 * 64),
+            window: 128,
+        },
+    );
+    // Four of 32 experts at 17 bytes for 32 weights with biases in F32, the rest at two bytes a weight.
+    let bytes = 24 * 4 * 3 * (2880 * 2880 / 32 * 17 + 2880 * 4) + 2 * (other + table);
+    close("weights", profiled(&model, 1, 1).decode.unwrap().weight_bytes, bytes as f64);
+}
+
+/// Attention and experts of one layer, all biases left out.
+fn mixture(hidden: u64, heads: u64, kv_heads: u64, head: u64) -> u64 {
+    hidden * head * (2 * heads + 2 * kv_heads)
+}
+
+#[test]
+fn llama_4_sees_chunks_in_three_of_four_layers_and_has_a_shared_expert() {
+    // Scout: 48 layers, one of 16 experts of 8192 and a shared one, 40 heads of 128 over 8.
+    let model = Fixture::new(
+        "llama4",
+        &[
+            ("block_count", 48),
+            ("context_length", 10_485_760),
+            ("embedding_length", 5120),
+            ("feed_forward_length", 16384),
+            ("attention.head_count", 40),
+            ("attention.head_count_kv", 8),
+            ("attention.key_length", 128),
+            ("attention.value_length", 128),
+            ("interleave_moe_layer_step", 1),
+            ("expert_count", 16),
+            ("expert_used_count", 1),
+            ("expert_feed_forward_length", 8192),
+        ],
+    )
+    .outside(&[("token_embd.weight", &[202_048, 5120])])
+    .layers(
+        0..48,
+        &[
+            ("attn_norm.weight", &[5120]),
+            ("attn_q.weight", &[5120, 5120]),
+            ("attn_k.weight", &[1024, 5120]),
+            ("attn_v.weight", &[1024, 5120]),
+            ("attn_output.weight", &[5120, 5120]),
+            ("ffn_norm.weight", &[5120]),
+            ("ffn_gate_inp.weight", &[16, 5120]),
+            ("ffn_gate_exps.weight", &[16, 8192, 5120]),
+            ("ffn_up_exps.weight", &[16, 8192, 5120]),
+            ("ffn_down_exps.weight", &[16, 5120, 8192]),
+            ("ffn_gate_shexp.weight", &[8192, 5120]),
+            ("ffn_up_shexp.weight", &[8192, 5120]),
+            ("ffn_down_shexp.weight", &[5120, 8192]),
+        ],
+    )
+    .outside(&[("output_norm.weight", &[5120]), ("output.weight", &[202_048, 5120])])
+    .open("llama4");
+    let (table, expert) = (202_048 * 5120, 3 * 5120 * 8192);
+    let layer = mixture(5120, 40, 8, 128) + 16 * 5120 + 2 * 5120;
+    let parameters = 48 * (layer + 17 * expert) + 5120 + 2 * table;
+    assert_eq!(parameters / 10_000_000, 10_776, "107.77 billion, rounded up");
+    assert_costs(
+        &model,
+        &Expected {
+            parameters,
+            active: 48 * (layer + 2 * expert) + 5120 + table,
+            head: table,
+            cached: (12 * 8 * 2 * 128, 36 * 8 * 2 * 128),
+            mixed: (12 * 40 * 2 * 128, 36 * 40 * 2 * 128),
+            window: 8192,
+        },
+    );
+}
+
+#[test]
+fn glm_4_5_leaves_the_block_that_predicts_further_tokens_out_of_a_token() {
+    // Air: one dense layer, 45 with 8 of 128 experts and a shared one, and a block for further tokens.
+    let attention: Tensors = &[
+        ("attn_norm.weight", &[4096]),
+        ("attn_q.weight", &[12288, 4096]),
+        ("attn_q.bias", &[12288]),
+        ("attn_k.weight", &[1024, 4096]),
+        ("attn_k.bias", &[1024]),
+        ("attn_v.weight", &[1024, 4096]),
+        ("attn_v.bias", &[1024]),
+        ("attn_output.weight", &[4096, 12288]),
+        ("post_attention_norm.weight", &[4096]),
+    ];
+    let model = Fixture::new(
+        "glm4moe",
+        &[
+            ("block_count", 47),
+            ("nextn_predict_layers", 1),
+            ("context_length", 131_072),
+            ("embedding_length", 4096),
+            ("feed_forward_length", 10944),
+            ("attention.head_count", 96),
+            ("attention.head_count_kv", 8),
+            ("attention.key_length", 128),
+            ("attention.value_length", 128),
+            ("expert_count", 128),
+            ("expert_used_count", 8),
+            ("expert_shared_count", 1),
+            ("expert_feed_forward_length", 1408),
+            ("leading_dense_block_count", 1),
+        ],
+    )
+    .outside(&[("token_embd.weight", &[151_552, 4096])])
+    .layers(0..47, attention)
+    .layers(
+        0..1,
+        &[
+            ("ffn_gate.weight", &[10944, 4096]),
+            ("ffn_up.weight", &[10944, 4096]),
+            ("ffn_down.weight", &[4096, 10944]),
+        ],
+    )
+    .layers(
+        1..47,
+        &[
+            ("ffn_gate_inp.weight", &[128, 4096]),
+            ("exp_probs_b.bias", &[128]),
+            ("ffn_gate_exps.weight", &[128, 1408, 4096]),
+            ("ffn_up_exps.weight", &[128, 1408, 4096]),
+            ("ffn_down_exps.weight", &[128, 4096, 1408]),
+            ("ffn_gate_shexp.weight", &[1408, 4096]),
+            ("ffn_up_shexp.weight", &[1408, 4096]),
+            ("ffn_down_shexp.weight", &[4096, 1408]),
+        ],
+    )
+    .layers(
+        46..47,
+        &[
+            ("nextn.eh_proj.weight", &[4096, 8192]),
+            ("nextn.enorm.weight", &[4096]),
+            ("nextn.hnorm.weight", &[4096]),
+            ("nextn.shared_head_norm.weight", &[4096]),
+        ],
+    )
+    .outside(&[("output_norm.weight", &[4096]), ("output.weight", &[151_552, 4096])])
+    .open("glm4moe");
+    let (table, expert) = (151_552 * 4096, 3 * 4096 * 1408);
+    let attention = mixture(4096, 96, 8, 128) + 12288 + 2 * 1024 + 2 * 4096;
+    let sparse = attention + 128 * 4096 + 128 + 129 * expert;
+    let further = sparse + 4096 * 8192 + 3 * 4096;
+    let dense = attention + 3 * 4096 * 10944;
+    let parameters = dense + 45 * sparse + further + 4096 + 2 * table;
+    assert_eq!((parameters as f64 / 1e9).round(), 109.0);
+    assert_costs(
+        &model,
+        &Expected {
+            parameters,
+            active: dense + 45 * (sparse - 120 * expert) + 4096 + table,
+            head: table,
+            cached: (46 * 8 * 2 * 128, 0),
+            mixed: (46 * 96 * 2 * 128, 0),
+            window: u64::MAX,
+        },
+    );
+    assert!(model.warnings.iter().any(|told| told.contains("layers that ordinary decoding does not run")));
+}
+
+#[test]
+fn minimax_m2_normalizes_queries_and_keys_over_all_heads() {
+    let model = Fixture::new(
+        "minimax-m2",
+        &[
+            ("block_count", 62),
+            ("context_length", 196_608),
+            ("embedding_length", 3072),
+            ("attention.head_count", 48),
+            ("attention.head_count_kv", 8),
+            ("attention.key_length", 128),
+            ("attention.value_length", 128),
+            ("expert_count", 256),
+            ("expert_used_count", 8),
+            ("expert_feed_forward_length", 1536),
+        ],
+    )
+    .outside(&[("token_embd.weight", &[200_064, 3072])])
+    .layers(
+        0..62,
+        &[
+            ("attn_norm.weight", &[3072]),
+            ("attn_q.weight", &[6144, 3072]),
+            ("attn_q_norm.weight", &[6144]),
+            ("attn_k.weight", &[1024, 3072]),
+            ("attn_k_norm.weight", &[1024]),
+            ("attn_v.weight", &[1024, 3072]),
+            ("attn_output.weight", &[3072, 6144]),
+            ("ffn_norm.weight", &[3072]),
+            ("ffn_gate_inp.weight", &[256, 3072]),
+            ("exp_probs_b.bias", &[256]),
+            ("ffn_gate_exps.weight", &[256, 1536, 3072]),
+            ("ffn_up_exps.weight", &[256, 1536, 3072]),
+            ("ffn_down_exps.weight", &[256, 3072, 1536]),
+        ],
+    )
+    .outside(&[("output_norm.weight", &[3072]), ("output.weight", &[200_064, 3072])])
+    .open("minimax-m2");
+    let (table, expert) = (200_064 * 3072, 3 * 3072 * 1536);
+    let layer = mixture(3072, 48, 8, 128) + 6144 + 1024 + 2 * 3072 + 256 * 3072 + 256;
+    let parameters = 62 * (layer + 256 * expert) + 3072 + 2 * table;
+    assert_eq!(parameters / 10_000_000, 22_868, "228.69 billion, rounded up");
+    assert_costs(
+        &model,
+        &Expected {
+            parameters,
+            active: 62 * (layer + 8 * expert) + 3072 + table,
+            head: table,
+            cached: (62 * 8 * 2 * 128, 0),
+            mixed: (62 * 48 * 2 * 128, 0),
+            window: u64::MAX,
+        },
+    );
+}
