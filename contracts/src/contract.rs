@@ -74,8 +74,8 @@ pub struct Quantity {
     pub span: Span,
 }
 
-/// What an expression uses directly.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What an expression uses directly. Ordered as parameters are: quantities, then equations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Operand {
     /// A quantity, by position.
     Quantity(usize),
@@ -88,7 +88,8 @@ pub enum Operand {
 pub struct Expression {
     /// The syntax tree.
     pub formula: Formula,
-    /// The names it mentions, in order, each once, and what they are.
+    /// The names it mentions and what they are: quantities, then equations, each in the order of the contract that
+    /// the expression was written in.
     pub operands: Vec<(String, Operand)>,
     /// The node in the graph.
     pub id: Id,
@@ -122,6 +123,8 @@ pub struct Classifier {
     pub name: String,
     /// The cases; the last has no condition.
     pub cases: Vec<Case>,
+    /// What its conditions mention, in the order of [`Expression::operands`].
+    pub operands: Vec<(String, Operand)>,
     /// What it decides.
     pub doc: String,
     /// The contract it was taken from; none for this one's own.
@@ -364,21 +367,6 @@ pub struct Obligation {
     pub verdict: Verdict,
     /// The `formal` value in the file.
     pub span: Span,
-}
-
-impl Classifier {
-    /// The names that its conditions mention, in order, each once, and what they are.
-    pub fn operands(&self) -> Vec<(String, Operand)> {
-        let mut operands: Vec<(String, Operand)> = Vec::new();
-        for condition in self.cases.iter().filter_map(|case| case.condition.as_ref()) {
-            for operand in &condition.operands {
-                if !operands.contains(operand) {
-                    operands.push(operand.clone());
-                }
-            }
-        }
-        operands
-    }
 }
 
 impl Contract {

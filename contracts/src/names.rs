@@ -19,8 +19,17 @@ const KEYWORDS: [&str; 53] = [
 ];
 
 /// Type names that the generated module has anyway.
-const TYPES: [&str; 8] =
-    ["Contract", "Inputs", "Outputs", "OutOfDomain", "Obligation", "Verdict", "Recommendation", "Priority"];
+const TYPES: [&str; 9] = [
+    "Contract",
+    "Inputs",
+    "Outputs",
+    "OutOfDomain",
+    "UnknownName",
+    "Obligation",
+    "Verdict",
+    "Recommendation",
+    "Priority",
+];
 /// Function and module names that the generated module has anyway.
 const ITEMS: [&str; 3] = ["recommendations", "proofs", "properties"];
 
@@ -41,6 +50,32 @@ pub fn camel(name: &str) -> String {
         letters.next().map(|first| first.to_ascii_uppercase()).into_iter().chain(letters).collect::<String>()
     };
     name.split('_').map(capital).collect()
+}
+
+/// The English singular of a table's name: one of the `devices` is a `device`. A name that is no plural stays.
+pub fn singular(name: &str) -> String {
+    let ends = |ends: &[&str]| ends.iter().any(|end| name.ends_with(end));
+    let without = |end: &str| name.strip_suffix(end).filter(|rest| !rest.is_empty() && !rest.ends_with('_'));
+    if ends(&["ss", "us", "is", "series", "species"]) {
+        return name.to_owned();
+    }
+    if let Some(stem) = without("ies").filter(|stem| stem.len() > 1) {
+        return format!("{stem}y");
+    }
+    let hissing = ends(&["sses", "shes", "ches", "xes", "zzes"]);
+    without(if hissing { "es" } else { "s" }).unwrap_or(name).to_owned()
+}
+
+/// The Rust name of a text of `one_of`: its letters and digits in CamelCase. None if it has none.
+pub fn variant(text: &str) -> Option<String> {
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric());
+    let name = camel(&words.collect::<Vec<_>>().join("_"));
+    match name.chars().next() {
+        None => None,
+        Some(first) if first.is_ascii_digit() => Some(format!("_{name}")),
+        Some(_) if is_keyword(&name) => Some(format!("{name}_")),
+        Some(_) => Some(name),
+    }
 }
 
 /// What kind of Rust name a contract's name becomes.
@@ -134,5 +169,49 @@ impl Names {
             return true;
         }
         false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_entry_of_a_table_has_the_singular_of_its_name() {
+        for (plural, one) in [
+            ("devices", "device"),
+            ("formats", "format"),
+            ("models", "model"),
+            ("gpu_classes", "gpu_class"),
+            ("latencies", "latency"),
+            ("boxes", "box"),
+            ("batches", "batch"),
+            ("sizes", "size"),
+            ("phases", "phase"),
+            ("hardware", "hardware"),
+            ("bus", "bus"),
+            ("chassis", "chassis"),
+            ("class", "class"),
+            ("series", "series"),
+            ("s", "s"),
+            ("x_s", "x_s"),
+        ] {
+            assert_eq!(singular(plural), one);
+        }
+    }
+
+    #[test]
+    fn a_text_becomes_the_name_of_a_case() {
+        for (text, name) in [
+            ("gpu", Some("Gpu")),
+            ("qwen3_moe", Some("Qwen3Moe")),
+            ("Q4 K-M", Some("Q4KM")),
+            ("8-bit", Some("_8Bit")),
+            ("self", Some("Self_")),
+            ("+", None),
+            ("", None),
+        ] {
+            assert_eq!(variant(text).as_deref(), name, "{text}");
+        }
     }
 }

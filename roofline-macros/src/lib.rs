@@ -33,7 +33,7 @@ use syn::{LitStr, Token};
 /// roofline_contract!(pub mod roofline_model_v1 = "roofline-model-v1.yaml", hardware_v1 = self::hardware_v1);
 ///
 /// fn main() {
-///     let device: &hardware_v1::devices::Devices = &roofline_model_v1::devices::H100_SXM;
+///     let device: &hardware_v1::devices::Device = &roofline_model_v1::devices::H100_SXM;
 ///     assert_eq!(device.name, "h100_sxm");
 /// }
 /// ```

@@ -17,8 +17,8 @@ mod tests {
 
     #[test]
     fn a_shared_contract_is_one_module() {
-        let device: &hardware::devices::Devices = &roofline_model::devices::H100_SXM;
-        let same: &layer_roofline::devices::Devices = device;
+        let device: &hardware::devices::Device = &roofline_model::devices::H100_SXM;
+        let same: &layer_roofline::devices::Device = device;
         assert_eq!(same.name, "h100_sxm");
     }
 
@@ -36,7 +36,7 @@ mod tests {
     #[test]
     fn a_profile_sets_bandwidth_and_compute() {
         let inputs = roofline_model::Inputs::new(7e9, 16.0, 1.0, 1.0);
-        let inputs = inputs.with_devices(&hardware::devices::A100_SXM_80GB);
+        let inputs = inputs.with_device(&hardware::devices::A100_SXM_80GB);
         assert_eq!((inputs.bandwidth, inputs.compute), (2039.0, 312_000.0));
     }
 
@@ -44,8 +44,8 @@ mod tests {
     fn the_dense_layer_and_the_ridge_of_the_layer_profiler() {
         use layer_roofline::*;
         assert_eq!(dense_flops(8.0, 64.0, 32.0), 32_768.0);
-        assert_eq!(dense_bytes(4.0, 64.0, 32.0, 4.0, 8.0), 11_264.0);
-        assert_eq!(ridge_point(100.0, 50.0), 2.0);
+        assert_eq!(dense_bytes(4.0, 4.0, 8.0, 64.0, 32.0), 11_264.0);
+        assert_eq!(ridge_point(50.0, 100.0), 2.0);
         assert_eq!(bound(11_264.0, arithmetic_intensity(32_768.0, 11_264.0), 2.0), Bound::Compute);
         assert_eq!(bound(1.0, 1.9, 2.0), Bound::Memory);
         assert_eq!(bound(1.0, 2.0, 2.0), Bound::Compute);
@@ -135,17 +135,17 @@ mod tests {
     #[test]
     fn bytes_of_q8_0_and_its_neighbours() {
         use quantization::*;
-        let bits = |format: &formats::Formats| bits_per_weight(format.block_bytes, format.block_weights);
+        let bits = |format: &formats::Format| bits_per_weight(format.block_weights, format.block_bytes);
         assert_eq!(bits(&formats::Q8_0), 8.5);
         assert_eq!(bits(&formats::Q4_K), 4.5);
         assert_eq!(bits(&formats::Q6_K), 6.5625);
-        assert_eq!(row_bytes(4096.0, formats::Q8_0.block_weights, formats::Q8_0.block_bytes), 4352.0);
+        assert_eq!(row_bytes(formats::Q8_0.block_weights, formats::Q8_0.block_bytes, 4096.0), 4352.0);
     }
 
     #[test]
     fn bands_of_utilization_as_the_notes_on_q8_0_have_them() {
         use layer_roofline::*;
-        let band = |achieved: f64, peak: f64| utilization_band(bandwidth_utilization(achieved, peak));
+        let band = |achieved: f64, peak: f64| utilization_band(bandwidth_utilization(peak, achieved));
         assert_eq!(band(18.0, 20.0), UtilizationBand::NearOptimal);
         assert_eq!(band(13.9, 14.0), UtilizationBand::NearOptimal);
         assert_eq!(band(11.1, 14.0), UtilizationBand::Good);
@@ -171,7 +171,7 @@ mod tests {
         let model = |batch| Inputs { batch, overhead: 15.0, ..latency(7e9, 2.0, 14e9, 1.0, 1.0) };
 
         // 14e9 bytes at 2039e9 B/s; 14e9 operations at half of 312e12.
-        let a100 = model(1.0).with_devices(&A100_SXM_80GB).evaluate().unwrap();
+        let a100 = model(1.0).with_device(&A100_SXM_80GB).evaluate().unwrap();
         assert!((a100.memory_time - 6.866_110_8e-3).abs() < 1e-9);
         assert!((a100.compute_time - 8.974_358_9e-5).abs() < 1e-12);
         assert!((a100.latency - 6.881_110_8e-3).abs() < 1e-9);
@@ -179,17 +179,17 @@ mod tests {
         assert_eq!((a100.bottleneck, a100.feasibility), (Bottleneck::Memory, Feasibility::Fits));
 
         // 256 samples: 256 x 14e9 operations at half of 989.4e12 against 14e9 bytes at 3350e9 B/s.
-        let h100 = model(256.0).with_devices(&H100_SXM).evaluate().unwrap();
+        let h100 = model(256.0).with_device(&H100_SXM).evaluate().unwrap();
         assert!((h100.compute_time - 7.244_794_8e-3).abs() < 1e-9);
         assert!((h100.memory_time - 4.179_104_5e-3).abs() < 1e-9);
         assert!((h100.throughput - 256.0 / (h100.compute_time + 15e-6)).abs() < 1e-6);
         assert_eq!(h100.bottleneck, Bottleneck::Compute);
 
         // 28e9 bytes in FP32 do not fit in 16 GB; a model of 1000 parameters is all overhead.
-        let large = Inputs { param_size: 4.0, ..model(1.0) }.with_devices(&T4).evaluate().unwrap();
+        let large = Inputs { param_size: 4.0, ..model(1.0) }.with_device(&T4).evaluate().unwrap();
         assert_eq!(large.feasibility, Feasibility::TooLarge);
         let small = latency(1000.0, 4.0, 2000.0, 1.0, 1.0);
-        let small = Inputs { overhead: 15.0, ..small }.with_devices(&T4).evaluate().unwrap();
+        let small = Inputs { overhead: 15.0, ..small }.with_device(&T4).evaluate().unwrap();
         assert_eq!(small.bottleneck, Bottleneck::Overhead);
     }
 

@@ -17,8 +17,8 @@
 
 use std::fmt;
 
-use crate::contracts::hardware::devices::Devices;
-use crate::contracts::quantization::{self, formats::Formats};
+use crate::contracts::hardware::devices::Device;
+use crate::contracts::quantization::{self, formats::Format};
 use crate::contracts::transformer::{self, Feasibility, Inputs, OutOfDomain, Outputs};
 use crate::model::{Attention, Head, Hyper, Operation, Role, Work};
 use crate::peaks::Machine;
@@ -70,7 +70,7 @@ impl Precision {
     }
 
     /// The device's peak, in Gflop/s.
-    pub fn peak(self, device: &Devices) -> Option<f64> {
+    pub fn peak(self, device: &Device) -> Option<f64> {
         match self {
             Precision::Fp32 => device.fp32,
             Precision::Tf32 => device.tf32,
@@ -84,7 +84,7 @@ impl Precision {
     }
 
     /// The precisions that a device has a peak for.
-    pub fn of(device: &Devices) -> impl Iterator<Item = Precision> {
+    pub fn of(device: &Device) -> impl Iterator<Item = Precision> {
         Precision::ALL.into_iter().filter(|precision| precision.peak(device).is_some())
     }
 }
@@ -132,7 +132,7 @@ impl std::error::Error for NoPeak {}
 
 impl Target {
     /// A device of the table with its peak in this precision; without one, with the peak that models run at.
-    pub fn of(device: &Devices, precision: Option<Precision>) -> Result<Target, NoPeak> {
+    pub fn of(device: &Device, precision: Option<Precision>) -> Result<Target, NoPeak> {
         let (compute, precision) = match precision {
             Some(precision) => match precision.peak(device) {
                 Some(peak) => (peak, precision.name()),
@@ -330,8 +330,8 @@ fn activations(operation: &Operation) -> f64 {
 }
 
 /// Bits that a block format stores for one weight.
-pub fn bits_per_weight(format: &Formats) -> f64 {
-    quantization::bits_per_weight(format.block_bytes, format.block_weights)
+pub fn bits_per_weight(format: &Format) -> f64 {
+    quantization::bits_per_weight(format.block_weights, format.block_bytes)
 }
 
 /// What a model can reach on a device.
@@ -398,7 +398,7 @@ mod tests {
         inputs(&Hyper::of_known(by_name(name).unwrap()).unwrap()).unwrap()
     }
 
-    fn on(inputs: Inputs, device: &Devices) -> Outputs {
+    fn on(inputs: Inputs, device: &Device) -> Outputs {
         predict(inputs, &Target::of(device, None).unwrap()).unwrap().outputs
     }
 

@@ -381,14 +381,14 @@ fn part(
 fn bits(model: &Model, operation: &Operation, parameters: f64, change: Option<Dtype>) -> Option<f64> {
     if model.tensors.is_empty() {
         let (weights, bytes) = change.unwrap_or(WITHOUT_TENSORS).block()?;
-        return Some(quantization::bits_per_weight(bytes as f64, weights as f64));
+        return Some(quantization::bits_per_weight(weights as f64, bytes as f64));
     }
     let mut bytes = 0u64;
     for index in &operation.tensors {
         let tensor = model.tensors.get(*index)?;
         bytes = bytes.checked_add(stored(tensor, change)?)?;
     }
-    (bytes > 0).then(|| quantization::bits_per_weight(bytes as f64, parameters))
+    (bytes > 0).then(|| quantization::bits_per_weight(parameters, bytes as f64))
 }
 
 /// Bytes of a tensor as it is stored, or as it would be in another type.
@@ -420,43 +420,43 @@ struct Amounts {
 
 fn decode(part: &Inputs) -> Amounts {
     let Inputs { batch, context, window, .. } = *part;
-    let share = contract::expert_share(part.experts_used, part.experts);
+    let share = contract::expert_share(part.experts, part.experts_used);
     let active = contract::active_params(part.dense_params, part.expert_params, share);
-    let untouched = contract::decode_untouched(share, batch);
+    let untouched = contract::decode_untouched(batch, share);
     let read = contract::decode_params(part.dense_params, part.head_params, part.expert_params, untouched);
-    let weight_bytes = contract::decode_weight_bytes(read, part.bits_per_weight);
+    let weight_bytes = contract::decode_weight_bytes(part.bits_per_weight, read);
     let sequence =
-        contract::sequence_cache_bytes(part.full_width, context, part.window_width, window, part.cache_size);
+        contract::sequence_cache_bytes(part.full_width, part.window_width, window, part.cache_size, context);
     let cache_bytes = contract::cache_bytes(batch, sequence);
-    let activation_bytes = contract::activation_bytes(batch, part.activation_width, part.activation_size);
+    let activation_bytes = contract::activation_bytes(part.activation_width, part.activation_size, batch);
     let mixing =
-        contract::decode_attention_flops(batch, part.full_mixing, context, part.window_mixing, window);
+        contract::decode_attention_flops(window, part.full_mixing, part.window_mixing, batch, context);
     Amounts {
-        flops: contract::decode_flops(contract::decode_matrix_flops(batch, active, part.head_params), mixing),
+        flops: contract::decode_flops(contract::decode_matrix_flops(part.head_params, batch, active), mixing),
         weight_bytes,
         activation_bytes,
         cache_bytes,
-        bytes: contract::decode_bytes(weight_bytes, cache_bytes, activation_bytes),
+        bytes: contract::decode_bytes(cache_bytes, activation_bytes, weight_bytes),
     }
 }
 
 fn prefill(part: &Inputs, operation: &Operation) -> Amounts {
     let Inputs { batch, prompt, window, .. } = *part;
     let tokens = contract::prompt_tokens(batch, prompt);
-    let share = contract::expert_share(part.experts_used, part.experts);
+    let share = contract::expert_share(part.experts, part.experts_used);
     let active = contract::active_params(part.dense_params, part.expert_params, share);
-    let matrix = contract::prefill_matrix_flops(tokens, active, batch, part.head_params);
+    let matrix = contract::prefill_matrix_flops(part.head_params, batch, active, tokens);
     let mixing = match operation.work {
         // Every token of an encoder sees all tokens, as a new token sees those in a cache.
         Work::Attention(attention) if !attention.causal => {
-            contract::decode_attention_flops(tokens, part.prompt_mixing, prompt, part.window_mixing, window)
+            contract::decode_attention_flops(window, part.prompt_mixing, part.window_mixing, tokens, prompt)
         }
         _ => contract::prefill_attention_flops(
-            batch,
-            part.prompt_mixing,
-            contract::prompt_pairs(prompt),
             part.window_mixing,
-            contract::window_pairs(prompt, window),
+            part.prompt_mixing,
+            batch,
+            contract::prompt_pairs(prompt),
+            contract::window_pairs(window, prompt),
         ),
     };
     let (width, size) = (part.activation_width, part.activation_size);
@@ -467,19 +467,19 @@ fn prefill(part: &Inputs, operation: &Operation) -> Amounts {
         part.bits_per_weight,
     );
     let cache_bytes = contract::prefill_cache_bytes(
-        batch,
         part.full_width,
-        prompt,
         part.window_width,
         window,
         part.cache_size,
+        batch,
+        prompt,
     );
     Amounts {
         flops: contract::prefill_flops(matrix, mixing),
         weight_bytes,
-        activation_bytes: contract::prefill_bytes(0.0, 0.0, tokens, width, size),
+        activation_bytes: contract::prefill_bytes(width, size, tokens, 0.0, 0.0),
         cache_bytes,
-        bytes: contract::prefill_bytes(weight_bytes, cache_bytes, tokens, width, size),
+        bytes: contract::prefill_bytes(width, size, tokens, weight_bytes, cache_bytes),
     }
 }
 
@@ -512,26 +512,26 @@ fn total(entries: &mut [Entry], phase: Phase, asked: &Inputs) -> Option<Total> {
     let sum = |figure: fn(&Cost) -> f64| costs().map(figure).sum::<f64>();
     let (flops, bytes) = (sum(|cost| cost.flops), sum(|cost| cost.bytes));
     let in_sequence_s = sum(|cost| cost.ideal_s);
-    let bandwidth = contract::effective_bandwidth(asked.bandwidth, asked.bandwidth_efficiency);
-    let compute = contract::effective_compute(asked.compute, asked.compute_efficiency);
+    let bandwidth = contract::effective_bandwidth(asked.bandwidth_efficiency, asked.bandwidth);
+    let compute = contract::effective_compute(asked.compute_efficiency, asked.compute);
     let (batch, overhead) = (asked.batch, contract::overhead_time(asked.overhead));
     let (time_s, tokens_per_s, bound, intensity) = match phase {
         Phase::Decode => {
             let memory = contract::decode_memory_time(bytes, bandwidth);
             let arithmetic = contract::decode_compute_time(flops, compute);
-            let time = contract::decode_time(memory, arithmetic, overhead);
+            let time = contract::decode_time(overhead, memory, arithmetic);
             let bound = contract::decode_bound(overhead, memory, arithmetic).name();
             (
                 time,
                 contract::decode_tokens_per_s(batch, time),
                 bound,
-                contract::decode_intensity(flops, bytes),
+                contract::decode_intensity(bytes, flops),
             )
         }
         Phase::Prefill => {
-            let memory = contract::prefill_memory_time(bytes, bandwidth);
-            let arithmetic = contract::prefill_compute_time(flops, compute);
-            let time = contract::time_to_first_token(memory, arithmetic, overhead);
+            let memory = contract::prefill_memory_time(bandwidth, bytes);
+            let arithmetic = contract::prefill_compute_time(compute, flops);
+            let time = contract::time_to_first_token(overhead, memory, arithmetic);
             let tokens = contract::prompt_tokens(batch, asked.prompt);
             let bound = contract::prefill_bound(overhead, memory, arithmetic).name();
             (

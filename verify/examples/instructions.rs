@@ -8,8 +8,8 @@ roofline::roofline_contract!(mod model = "roofline-model-v1.yaml");
 fn generated(params: f64, bits: f64, bandwidth: f64, compute: f64) -> f64 {
     let bytes = model::model_bytes(params, bits);
     model::throughput_ceiling(
-        model::bw_ceiling(bandwidth, bytes, 1.0),
-        model::compute_ceiling(compute, params, 2.0),
+        model::bw_ceiling(1.0, bandwidth, bytes),
+        model::compute_ceiling(params, 2.0, compute),
     )
 }
 

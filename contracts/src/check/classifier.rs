@@ -9,6 +9,7 @@ use crate::schema;
 use crate::source::{Span, Text};
 use crate::yaml::Node;
 
+use super::draft::Origin;
 use super::reader::{self, Fields};
 
 /// A classifier whose names are not resolved yet.
@@ -17,7 +18,7 @@ pub struct ClassifierDraft {
     /// Variant, condition (none for `otherwise`) and place.
     pub cases: Vec<(String, Option<Formula>, Span)>,
     pub doc: String,
-    pub origin: Option<String>,
+    pub origin: Option<Origin>,
     pub span: Span,
 }
 

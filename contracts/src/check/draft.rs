@@ -21,6 +21,13 @@ use super::reader::{self, Fields};
 use super::recommendation::{self, RecommendationDraft};
 use super::{Load, quantity, table};
 
+/// Where an equation or a classifier was taken from.
+pub struct Origin {
+    pub contract: String,
+    /// Its operands in the order of that contract, which is that of its function's parameters.
+    pub operands: Vec<String>,
+}
+
 /// A contract that has been read but not understood.
 pub struct Draft {
     pub metadata: Metadata,
@@ -135,10 +142,19 @@ impl Draft {
             scope,
         };
         draft.import(&mut names, report);
+        let mut methods = Names::default();
         // The fields of a table may be named after quantities of a dependency too.
         for (key, node) in section(&top, "profiles", report) {
             if names::check(key, Style::Snake, "a profile table", report) {
                 names.claim(key, "this profile table", report);
+                let method = format!("with_{}", names::singular(&key.value));
+                methods.claim_as(
+                    &method,
+                    key.span,
+                    "the method that takes an entry of this table",
+                    &[],
+                    report,
+                );
                 draft.tables.extend(table::read(key, node, &draft.quantities, report));
             }
         }
@@ -146,13 +162,25 @@ impl Draft {
         Some(draft)
     }
 
-    /// The names that a formula mentions, in order, each once, and what they are.
-    pub fn operands(&self, formula: &Formula) -> Vec<(String, Operand)> {
+    /// What formulas use directly, in the order of the contract, whatever the order in which they mention it: quantities,
+    /// then equations. What was taken from another contract keeps that one's order.
+    pub fn operands<'f>(
+        &self,
+        origin: Option<&Origin>,
+        formulas: impl IntoIterator<Item = &'f Formula>,
+    ) -> Vec<(String, Operand)> {
         let operand = |name: &str| match self.scope.get(name) {
             Some(Meaning::Value(operand, ..)) => Some((name.to_owned(), *operand)),
             _ => None,
         };
-        formula.names().into_iter().filter_map(operand).collect()
+        if let Some(origin) = origin {
+            return origin.operands.iter().filter_map(|name| operand(name)).collect();
+        }
+        let names = formulas.into_iter().flat_map(Formula::names);
+        let mut operands: Vec<(String, Operand)> = names.filter_map(operand).collect();
+        operands.sort_by_key(|(_, operand)| *operand);
+        operands.dedup();
+        operands
     }
 }
 

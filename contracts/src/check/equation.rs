@@ -7,6 +7,7 @@ use crate::source::{Span, Text, shorten};
 use crate::unit::Unit;
 use crate::yaml::Node;
 
+use super::draft::Origin;
 use super::reader::Fields;
 use crate::names::Names;
 
@@ -17,7 +18,7 @@ pub struct EquationDraft {
     pub unit_text: String,
     pub statement: Statement,
     pub doc: String,
-    pub origin: Option<String>,
+    pub origin: Option<Origin>,
     pub span: Span,
 }
 

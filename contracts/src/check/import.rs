@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 
 use crate::contract::{Case, Classifier, Contract, Equation, FieldKind, Operand};
 use crate::formula::{Formula, Kind, Statement};
-use crate::names::Names;
+use crate::names::{Names, singular};
 use crate::report::{Mistake, Report, Rule};
 use crate::source::Span;
 use crate::types::Meaning;
 
 use super::classifier::ClassifierDraft;
-use super::draft::Draft;
+use super::draft::{Draft, Origin};
 use super::equation::EquationDraft;
 
 /// The contract that an item of `contract` was taken from.
@@ -44,6 +44,12 @@ fn mentions(formula: &Formula) -> Vec<(&str, Span)> {
     }
     found.sort_by_key(|(_, span)| span.start);
     found
+}
+
+impl Origin {
+    fn new(contract: String, operands: &[(String, Operand)]) -> Origin {
+        Origin { contract, operands: operands.iter().map(|(name, _)| name.clone()).collect() }
+    }
 }
 
 impl Draft {
@@ -163,7 +169,7 @@ impl Draft {
                     unit_text: equation.unit_text.clone(),
                     statement,
                     doc: equation.doc.clone(),
-                    origin: Some(home),
+                    origin: Some(Origin::new(home, &equation.expression.operands)),
                     span: equation.span,
                 });
             }
@@ -181,7 +187,7 @@ impl Draft {
                     name: classifier.name.clone(),
                     cases: classifier.cases.iter().map(case).collect(),
                     doc: classifier.doc.clone(),
-                    origin: Some(home),
+                    origin: Some(Origin::new(home, &classifier.operands)),
                     span: classifier.span,
                 });
             }
@@ -190,10 +196,11 @@ impl Draft {
 
     /// Where a name that is in scope was taken from; none for this contract's own.
     fn origin(&self, name: &str) -> Option<String> {
-        let quantity = self.quantities.iter().find(|item| item.name == name).map(|item| &item.origin);
+        let quantity = self.quantities.iter().find(|item| item.name == name).map(|item| item.origin.clone());
         let equation = || self.equations.iter().find(|item| item.name == name).map(|item| &item.origin);
         let classifier = || self.classifiers.iter().find(|item| item.name == name).map(|item| &item.origin);
-        quantity.or_else(equation).or_else(classifier).cloned().flatten()
+        let taken = || equation().or_else(classifier);
+        quantity.or_else(|| taken().map(|origin| Some(origin.as_ref()?.contract.clone()))).flatten()
     }
 
     /// Takes over the tables of dependencies that set quantities of this contract.
@@ -201,7 +208,7 @@ impl Draft {
         for dependency in &self.dependencies {
             for table in &dependency.profiles {
                 if self.scope.get(&table.name).is_some()
-                    || self.tables.iter().any(|own| own.name == table.name)
+                    || self.tables.iter().any(|own| singular(&own.name) == singular(&table.name))
                 {
                     continue;
                 }

@@ -39,9 +39,9 @@ impl Draft {
             }
         }
         check_divisors(&graph, &self.quantities, &divisors, report);
-        let expression = |formula: &Formula, id: Id, draft: &Draft| Expression {
+        let expression = |formula: &Formula, id: Id| Expression {
             formula: formula.clone(),
-            operands: draft.operands(formula),
+            operands: self.operands(None, [formula]),
             id,
         };
         let mut classifiers = Vec::new();
@@ -58,7 +58,7 @@ impl Draft {
                         let not = graph.add(Op::Not(id));
                         none_before =
                             if cases.is_empty() { not } else { graph.add(Op::And(none_before, not)) };
-                        (chosen, Some(expression(formula, id, &self)))
+                        (chosen, Some(expression(formula, id)))
                     }
                 };
                 cases.push(Case { variant: variant.clone(), condition, chosen, span: *span });
@@ -67,15 +67,22 @@ impl Draft {
                 classifier.name.clone(),
                 cases.iter().map(|case| (case.variant.clone(), case.chosen)).collect(),
             );
-            let (name, doc, span) = (classifier.name.clone(), classifier.doc.clone(), classifier.span);
-            classifiers.push(Classifier { name, cases, doc, origin: classifier.origin.clone(), span });
+            let conditions = classifier.cases.iter().filter_map(|(_, condition, _)| condition.as_ref());
+            classifiers.push(Classifier {
+                name: classifier.name.clone(),
+                cases,
+                operands: self.operands(classifier.origin.as_ref(), conditions),
+                doc: classifier.doc.clone(),
+                origin: classifier.origin.as_ref().map(|origin| origin.contract.clone()),
+                span: classifier.span,
+            });
         }
         let recommendations = (self.recommendations.iter())
             .map(|advice| {
                 let id = lowering(&mut graph, &values, &classes, &quantities).lower(&advice.when);
                 Recommendation {
                     name: advice.name.clone(),
-                    when: expression(&advice.when, id, &self),
+                    when: expression(&advice.when, id),
                     priority: advice.priority,
                     text: advice.text.clone(),
                     span: advice.span,
@@ -99,7 +106,7 @@ impl Draft {
                     kind: obligation.kind,
                     doc: obligation.doc.clone(),
                     formula: obligation.formula.clone(),
-                    operands: self.operands(&obligation.formula),
+                    operands: self.operands(None, [&obligation.formula]),
                     claim,
                     substituted,
                     tested: obligation.tested,
@@ -116,7 +123,10 @@ impl Draft {
                 name: equation.name.clone(),
                 unit: equation.unit,
                 unit_text: equation.unit_text.clone(),
-                expression: expression(&equation.statement.formula, values[&equation.name], &self),
+                expression: Expression {
+                    operands: self.operands(equation.origin.as_ref(), [&equation.statement.formula]),
+                    ..expression(&equation.statement.formula, values[&equation.name])
+                },
                 bounds: equation
                     .statement
                     .left
@@ -124,7 +134,7 @@ impl Draft {
                     .filter(|_| equation.statement.bound)
                     .map(|(name, _)| name),
                 doc: equation.doc.clone(),
-                origin: equation.origin.clone(),
+                origin: equation.origin.as_ref().map(|origin| origin.contract.clone()),
                 span: equation.span,
             })
             .collect();

@@ -16,7 +16,7 @@ impl Draft {
         }
         let uses: Vec<Vec<usize>> = (self.equations.iter())
             .map(|equation| {
-                let operands = self.operands(&equation.statement.formula);
+                let operands = self.operands(None, [&equation.statement.formula]);
                 let equation = |(_, operand)| match operand {
                     Operand::Equation(index) => Some(index),
                     Operand::Quantity(_) => None,

@@ -4,7 +4,7 @@ use crate::condition::holds;
 use crate::contract::{Entry, Field, FieldKind, Quantity, Table, Value};
 use crate::domain::Domain;
 use crate::formula::Formula;
-use crate::names::{self, Names, Style};
+use crate::names::{self, Names, Style, camel, singular, variant};
 use crate::report::{Mistake, Report, Rule as Breaks};
 use crate::schema;
 use crate::source::{Span, Text, shorten};
@@ -28,6 +28,8 @@ pub fn read(key: &Text, node: &Node, quantities: &[Quantity], report: &mut Repor
     let keys = Fields::read(node, key.span, &what, schema::TABLE, &[], report)?;
     let mut fields = Vec::new();
     let mut seen = Names::default();
+    let mut types = Names::default();
+    types.claim_as(&camel(&singular(&key.value)), key.span, "an entry of this table", &[], report);
     let columns =
         keys.node("fields").and_then(|node| reader::pairs(node, "`fields`", report)).unwrap_or_default();
     for (name, node) in columns {
@@ -36,7 +38,7 @@ pub fn read(key: &Text, node: &Node, quantities: &[Quantity], report: &mut Repor
             report.add(Mistake::error(name.span, message));
         } else if names::check(name, Style::Snake, "a field", report) {
             seen.claim(name, "this field", report);
-            fields.extend(field(name, node, quantities, report));
+            fields.extend(field(name, node, quantities, &mut types, report));
         }
     }
     let rules = rules(&keys, &fields, report);
@@ -57,7 +59,13 @@ pub fn read(key: &Text, node: &Node, quantities: &[Quantity], report: &mut Repor
     Some(Table { name: key.value.clone(), doc, fields, entries, origin: None, span: key.span })
 }
 
-fn field(name: &Text, node: &Node, quantities: &[Quantity], report: &mut Report) -> Option<Field> {
+fn field(
+    name: &Text,
+    node: &Node,
+    quantities: &[Quantity],
+    types: &mut Names,
+    report: &mut Report,
+) -> Option<Field> {
     let what = format!("field `{}`", name.value);
     let keys = Fields::read(node, name.span, &what, schema::FIELD, &[], report)?;
     let optional = keys.flag("optional", report);
@@ -72,8 +80,27 @@ fn field(name: &Text, node: &Node, quantities: &[Quantity], report: &mut Report)
     if is_text {
         refuse("unit", "number", report);
         refuse("domain", "number", report);
-        let one_of = keys.strings("one_of", report);
-        let kind = FieldKind::Text { one_of };
+        let texts = keys.texts("one_of", report);
+        if !texts.is_empty() {
+            types.claim_as(&camel(&name.value), name.span, "the type of this field", &[], report);
+        }
+        let mut cases = Names::default();
+        for text in &texts {
+            match variant(&text.value) {
+                Some(case) => {
+                    cases.claim_as(&case, text.span, &format!("`{}`", shorten(&text.value)), &[], report);
+                }
+                None => report.add(
+                    Mistake::error(
+                        text.span,
+                        format!("`{}` can't be one of several texts", shorten(&text.value)),
+                    )
+                    .rule(Breaks::Name)
+                    .note("it becomes a case of a Rust enum, so it needs a letter or a digit"),
+                ),
+            }
+        }
+        let kind = FieldKind::Text { one_of: texts.into_iter().map(|text| text.value.clone()).collect() };
         return Some(Field { name: name.value.clone(), kind, optional, quantity: None, doc });
     }
     refuse("one_of", "text", report);

@@ -7,9 +7,9 @@ use super::rust::module_name;
 use crate::contract::Contract;
 use crate::formula::{self, Binary, Formula, Function, Kind, NodeId};
 
-/// A constant with the contract's [`module_name`], an object of functions: one for each equation, of its direct operands in
-/// the order of [`operands`](crate::contract::Expression::operands), and one for each classifier, of its
-/// [`operands`](crate::contract::Classifier::operands), which returns the name of the case.
+/// A constant with the contract's [`module_name`], an object of functions: one for each equation and each
+/// classifier, of its direct operands in the order of [`operands`](crate::contract::Expression::operands). A classifier's
+/// returns the name of the case.
 pub fn module(contract: &Contract) -> String {
     let mut functions = String::new();
     for equation in &contract.equations {
@@ -18,7 +18,7 @@ pub fn module(contract: &Contract) -> String {
         function(&mut functions, &equation.name, &parameters, &format!("return {body};"));
     }
     for classifier in &contract.classifiers {
-        let parameters = parameters(classifier.operands().iter().map(|operand| &operand.0));
+        let parameters = parameters(classifier.operands.iter().map(|operand| &operand.0));
         let mut body = String::new();
         for case in &classifier.cases {
             // Writing to a string can't fail.
@@ -42,9 +42,9 @@ pub fn module(contract: &Contract) -> String {
     format!("const {module} = (() => {{\n{HELPERS}{functions}return {{ {names} }};\n}})();\n")
 }
 
-/// What JavaScript calls a quantity, an equation or a classifier: its own name, unless JavaScript keeps that to itself.
+/// What JavaScript calls a quantity, an equation or a classifier: its own name, with a `$` if JavaScript keeps that to itself.
 pub fn name(name: &str) -> String {
-    if RESERVED.contains(&name) { format!("{name}_") } else { name.to_owned() }
+    if RESERVED.contains(&name) { format!("{name}$") } else { name.to_owned() }
 }
 
 const RESERVED: &[&str] = &[

@@ -172,11 +172,10 @@ pub fn modules(contract: &Contract) -> TokenStream {
     }
 }
 
-/// The name of the function and of the harness; an obligation's id may be a keyword or a helper's name.
+/// The name of the function and of the harness; an obligation's id may be a keyword.
 pub fn function_name(id: &str) -> String {
     let name = id.replace('-', "_");
-    let taken = ["min", "max"].contains(&name.as_str()) || crate::names::is_keyword(&name);
-    if taken { format!("{name}_") } else { name }
+    if crate::names::is_keyword(&name) { format!("{name}_") } else { name }
 }
 
 fn function(contract: &Contract, name: &str, obligation: &Obligation, property: &Property) -> TokenStream {
@@ -192,7 +191,7 @@ fn function(contract: &Contract, name: &str, obligation: &Obligation, property: 
     });
     let classifiers = property.classifiers.iter().map(|&index| {
         let classifier = &contract.classifiers[index];
-        let (name, arguments) = (ident(&classifier.name), arguments(&classifier.operands()));
+        let (name, arguments) = (ident(&classifier.name), arguments(&classifier.operands));
         quote!(let #name = super::#name(#arguments);)
     });
     let local = |name: &str| {

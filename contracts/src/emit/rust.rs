@@ -12,7 +12,7 @@ use crate::contract::{
 };
 use crate::domain::Domain;
 use crate::formula::{self, Binary, Formula, Function, Kind, NodeId};
-use crate::names::camel;
+use crate::names::{camel, singular, variant};
 
 /// A module that was generated elsewhere and stands for a dependency's: its name and its path, as seen from inside
 /// the module of the contract.
@@ -38,6 +38,7 @@ fn own_items(contract: &Contract, modules: &TokenStream) -> TokenStream {
     });
     let parts = [
         about(contract),
+        unknown_name(contract),
         helpers(contract),
         equations.collect(),
         classifiers.collect(),
@@ -146,7 +147,7 @@ fn about(contract: &Contract) -> TokenStream {
     }
 }
 
-/// The private functions that the formulas of this contract need.
+/// The private functions that the formulas of this contract need. No name of a contract begins with `_`.
 fn helpers(contract: &Contract) -> TokenStream {
     let equations = contract.equations.iter().filter(|equation| equation.origin.is_none());
     let classifiers = contract.classifiers.iter().filter(|classifier| classifier.origin.is_none());
@@ -174,7 +175,7 @@ fn helpers(contract: &Contract) -> TokenStream {
     if calls(Function::Min) {
         helpers.extend(quote! {
             #[inline]
-            const fn min(a: f64, b: f64) -> f64 {
+            const fn _min(a: f64, b: f64) -> f64 {
                 if a < b { a } else { b }
             }
         });
@@ -182,7 +183,7 @@ fn helpers(contract: &Contract) -> TokenStream {
     if calls(Function::Max) {
         helpers.extend(quote! {
             #[inline]
-            const fn max(a: f64, b: f64) -> f64 {
+            const fn _max(a: f64, b: f64) -> f64 {
                 if a > b { a } else { b }
             }
         });
@@ -191,7 +192,7 @@ fn helpers(contract: &Contract) -> TokenStream {
         // `f64::floor` is neither const nor in core at the oldest supported compiler.
         helpers.extend(quote! {
             #[inline]
-            const fn truncate(x: f64) -> f64 {
+            const fn _truncate(x: f64) -> f64 {
                 // From 2^52 on every f64 is whole; the sign survives for -0.
                 if x.abs() < 4503599627370496.0 { (x as i64 as f64).copysign(x) } else { x }
             }
@@ -200,8 +201,8 @@ fn helpers(contract: &Contract) -> TokenStream {
     if calls(Function::Floor) {
         helpers.extend(quote! {
             #[inline]
-            const fn floor(x: f64) -> f64 {
-                let whole = truncate(x);
+            const fn _floor(x: f64) -> f64 {
+                let whole = _truncate(x);
                 if whole > x { whole - 1.0 } else { whole }
             }
         });
@@ -209,15 +210,15 @@ fn helpers(contract: &Contract) -> TokenStream {
     if calls(Function::Ceil) {
         helpers.extend(quote! {
             #[inline]
-            const fn ceil(x: f64) -> f64 {
-                let whole = truncate(x);
+            const fn _ceil(x: f64) -> f64 {
+                let whole = _truncate(x);
                 if whole < x { whole + 1.0 } else { whole }
             }
         });
     }
     if calls(Function::Pow) {
         helpers.extend(quote! {
-            const fn pow(base: f64, exponent: f64) -> f64 {
+            const fn _pow(base: f64, exponent: f64) -> f64 {
                 let mut product = 1.0;
                 // A domain keeps the exponent from 0 to 65536; the cast keeps any other value from hanging.
                 let mut left = if exponent > 65536.0 { 65536 } else { exponent as u32 };
@@ -231,7 +232,7 @@ fn helpers(contract: &Contract) -> TokenStream {
     }
     if powers {
         helpers.extend(quote! {
-            const fn power(base: f64, exponent: u32) -> f64 {
+            const fn _power(base: f64, exponent: u32) -> f64 {
                 let mut product = base;
                 let mut done = 1;
                 while done < exponent {
@@ -354,7 +355,7 @@ impl Translator<'_> {
             (product, level::MULTIPLY)
         } else {
             let (base, times) = (self.node(base, level::ANY), Literal::u32_unsuffixed(times));
-            (quote!(power(#base, #times)), level::ATOM)
+            (quote!(_power(#base, #times)), level::ATOM)
         };
         if exponent > 0 {
             (product, own)
@@ -365,7 +366,7 @@ impl Translator<'_> {
     }
 
     fn call(&self, function: Function, arguments: &[NodeId]) -> (TokenStream, u8) {
-        let name = ident(function.name());
+        let name = ident(&format!("_{}", function.name()));
         let mut values = arguments.iter().map(|id| self.node(*id, level::ANY));
         let first = values.next().unwrap_or_default();
         let tokens = match function {
@@ -446,39 +447,19 @@ fn bare_name(name: &str) -> TokenStream {
     quote!(#name)
 }
 
-fn classifier(contract: &Contract, classifier: &Classifier) -> TokenStream {
-    let kind = ident(&camel(&classifier.name));
-    let function = ident(&classifier.name);
-    let operands = classifier.operands();
-    let parameters = operands.iter().map(|(name, _)| ident(name));
-    let variants: Vec<Ident> = classifier.cases.iter().map(|case| ident(&case.variant)).collect();
-    let names: Vec<&str> = classifier.cases.iter().map(|case| case.variant.as_str()).collect();
-    let variant_docs = classifier.cases.iter().map(|case| match &case.condition {
-        Some(condition) => format!(" `{}`", condition.formula),
-        None => " Otherwise.".into(),
-    });
-    let mut body = TokenStream::new();
-    for (case, variant) in classifier.cases.iter().zip(&variants) {
-        match &case.condition {
-            Some(condition) => {
-                let condition =
-                    Translator { formula: &condition.formula, name: &bare_name, class: &bare_name }.whole();
-                body.extend(quote!(if #condition { #kind::#variant } else));
-            }
-            None => body.extend(quote!({ #kind::#variant })),
-        }
-    }
-    let origin = format!("From `{}`, `classifiers.{}`.", file(contract), classifier.name);
-    let doc = docs(&[prose(&classifier.doc), origin.clone()]);
-    let function_doc = docs(&[prose(&classifier.doc), operand_docs(contract, &operands), origin]);
+/// An enum whose cases have names: their list, the way to the name and the way back; `error` is where [`unknown_name`] is.
+fn enumeration(doc: &TokenStream, kind: &Ident, cases: &[Case], error: &TokenStream) -> TokenStream {
+    let variants: Vec<Ident> = cases.iter().map(|case| ident(&case.variant)).collect();
+    let docs = cases.iter().map(|case| &case.doc);
+    let names: Vec<&String> = cases.iter().map(|case| &case.name).collect();
     quote! {
         #doc
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum #kind {
-            #(#[doc = #variant_docs] #variants,)*
+            #(#[doc = #docs] #variants,)*
         }
         impl #kind {
-            /// All cases, in the order in which they are tried.
+            /// All cases, in the order of the contract.
             pub const ALL: &'static [#kind] = &[#(#kind::#variants),*];
             /// The name of the case, as the contract writes it.
             pub const fn name(self) -> &'static str {
@@ -492,6 +473,87 @@ fn classifier(contract: &Contract, classifier: &Classifier) -> TokenStream {
                 f.pad(self.name())
             }
         }
+        impl ::core::str::FromStr for #kind {
+            type Err = #error;
+            fn from_str(name: &str) -> ::core::result::Result<Self, #error> {
+                match name {
+                    #(#names => ::core::result::Result::Ok(#kind::#variants),)*
+                    _ => ::core::result::Result::Err(#error { allowed: &[#(#names),*] }),
+                }
+            }
+        }
+    }
+}
+
+/// One case of an enum.
+struct Case {
+    variant: String,
+    name: String,
+    doc: String,
+}
+
+/// The error of every `from_str`; nothing if the contract has no enum of its own.
+fn unknown_name(contract: &Contract) -> TokenStream {
+    let classes = contract.classifiers.iter().any(|classifier| classifier.origin.is_none());
+    let own = contract.profiles.iter().filter(|table| table.origin.is_none());
+    let words = |field: &Field| matches!(&field.kind, FieldKind::Text { one_of } if !one_of.is_empty());
+    if !classes && !own.flat_map(|table| &table.fields).any(words) {
+        return TokenStream::new();
+    }
+    quote! {
+        /// A text that names no case.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub struct UnknownName {
+            /// The names that there are.
+            pub allowed: &'static [&'static str],
+        }
+        impl ::core::fmt::Display for UnknownName {
+            fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                f.write_str("expected one of")?;
+                let mut between = " ";
+                for name in self.allowed {
+                    ::core::write!(f, "{between}`{name}`")?;
+                    between = ", ";
+                }
+                ::core::result::Result::Ok(())
+            }
+        }
+        impl ::core::error::Error for UnknownName {}
+    }
+}
+
+fn classifier(contract: &Contract, classifier: &Classifier) -> TokenStream {
+    let kind = ident(&camel(&classifier.name));
+    let function = ident(&classifier.name);
+    let operands = &classifier.operands;
+    let parameters = operands.iter().map(|(name, _)| ident(name));
+    let cases = classifier.cases.iter().map(|case| Case {
+        variant: case.variant.clone(),
+        name: case.variant.clone(),
+        doc: match &case.condition {
+            Some(condition) => format!(" `{}`", condition.formula),
+            None => " Otherwise.".into(),
+        },
+    });
+    let cases: Vec<Case> = cases.collect();
+    let mut body = TokenStream::new();
+    for case in &classifier.cases {
+        let variant = ident(&case.variant);
+        match &case.condition {
+            Some(condition) => {
+                let condition =
+                    Translator { formula: &condition.formula, name: &bare_name, class: &bare_name }.whole();
+                body.extend(quote!(if #condition { #kind::#variant } else));
+            }
+            None => body.extend(quote!({ #kind::#variant })),
+        }
+    }
+    let origin = format!("From `{}`, `classifiers.{}`.", file(contract), classifier.name);
+    let doc = docs(&[prose(&classifier.doc), origin.clone()]);
+    let function_doc = docs(&[prose(&classifier.doc), operand_docs(contract, operands), origin]);
+    let enumeration = enumeration(&doc, &kind, &cases, &quote!(UnknownName));
+    quote! {
+        #enumeration
         #function_doc
         #[inline]
         pub const fn #function(#(#parameters: f64),*) -> #kind {
@@ -557,8 +619,7 @@ fn inputs(contract: &Contract) -> TokenStream {
         quote!(let #name = #name(#(#arguments),*);)
     });
     let classes = contract.classifiers.iter().map(|classifier| {
-        let (name, operands) = (ident(&classifier.name), classifier.operands());
-        let arguments = operands.iter().map(argument);
+        let (name, arguments) = (ident(&classifier.name), classifier.operands.iter().map(argument));
         quote!(let #name = #name(#(#arguments),*);)
     });
     let results = output_names(contract);
@@ -570,7 +631,8 @@ fn inputs(contract: &Contract) -> TokenStream {
         if bound.is_empty() {
             return None;
         }
-        let (method, module, kind) = (ident(&format!("with_{}", table.name)), ident(&table.name), ident(&camel(&table.name)));
+        let one = singular(&table.name);
+        let (method, module, kind) = (ident(&format!("with_{one}")), ident(&table.name), ident(&camel(&one)));
         let set = bound.iter().map(|field| {
             let name = ident(&field.name);
             if field.optional {
@@ -676,7 +738,7 @@ fn outputs(contract: &Contract) -> TokenStream {
 }
 
 fn table(contract: &Contract, table: &Table) -> TokenStream {
-    let (module, kind) = (ident(&table.name), ident(&camel(&table.name)));
+    let (module, kind) = (ident(&table.name), ident(&camel(&singular(&table.name))));
     let names: Vec<Ident> = table.fields.iter().map(|field| ident(&field.name)).collect();
     let fields = table.fields.iter().zip(&names).map(|(field, name)| {
         let (doc, plain) = match &field.kind {
@@ -685,12 +747,26 @@ fn table(contract: &Contract, table: &Table) -> TokenStream {
             }
             FieldKind::Text { one_of } if one_of.is_empty() => (String::new(), quote!(&'static str)),
             FieldKind::Text { one_of } => {
-                (format!("One of `{}`.", one_of.join("`, `")), quote!(&'static str))
+                let kind = ident(&camel(&field.name));
+                (format!("One of `{}`.", one_of.join("`, `")), quote!(#kind))
             }
         };
         let doc = docs(&[prose(&field.doc), doc]);
         let kind = if field.optional { quote!(::core::option::Option<#plain>) } else { plain };
         quote!(#doc pub #name: #kind,)
+    });
+    let words = table.fields.iter().filter_map(|field| {
+        let FieldKind::Text { one_of } = &field.kind else { return None };
+        let case = |text: &String| {
+            Some(Case { variant: variant(text)?, name: text.clone(), doc: format!(" `{text}`") })
+        };
+        let cases: Vec<Case> = one_of.iter().filter_map(case).collect();
+        let doc = docs(&[
+            prose(&field.doc),
+            format!("From `{}`, `profiles.{}.fields.{}`.", file(contract), table.name, field.name),
+        ]);
+        let kind = ident(&camel(&field.name));
+        (!cases.is_empty()).then(|| enumeration(&doc, &kind, &cases, &quote!(super::UnknownName)))
     });
     let constants: Vec<Ident> =
         table.entries.iter().map(|entry| ident(&entry.name.to_ascii_uppercase())).collect();
@@ -699,7 +775,10 @@ fn table(contract: &Contract, table: &Table) -> TokenStream {
             let plain = match value {
                 Value::Absent => return quote!(#name: ::core::option::Option::None),
                 Value::Number(value) => number(*value),
-                Value::Text(text) => quote!(#text),
+                Value::Text(text) => match word(field, text) {
+                    Some(case) => quote!(#case),
+                    None => quote!(#text),
+                },
             };
             if field.optional { quote!(#name: ::core::option::Option::Some(#plain)) } else { quote!(#name: #plain) }
         });
@@ -727,6 +806,7 @@ fn table(contract: &Contract, table: &Table) -> TokenStream {
                 /// The day they were taken.
                 pub as_of: &'static str,
             }
+            #(#words)*
             #(#entries)*
             /// All entries, in the order of the contract.
             pub const ALL: &[#kind] = &[#(#constants),*];
@@ -751,6 +831,13 @@ fn table(contract: &Contract, table: &Table) -> TokenStream {
             }
         }
     }
+}
+
+/// The case that a text of `one_of` is; none for a free text.
+fn word(field: &Field, text: &str) -> Option<TokenStream> {
+    let FieldKind::Text { one_of } = &field.kind else { return None };
+    let (kind, case) = (ident(&camel(&field.name)), ident(&variant(text)?));
+    (!one_of.is_empty()).then(|| quote!(#kind::#case))
 }
 
 fn recommendations(contract: &Contract) -> TokenStream {

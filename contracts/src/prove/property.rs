@@ -102,7 +102,7 @@ impl<'a> Planner<'a> {
             (0..contract.classifiers.len()).filter(|&i| mentions(&contract.classifiers[i].name)).collect();
         let mut named = obligation.operands.clone();
         for &classifier in &classifiers {
-            named.extend(contract.classifiers[classifier].operands());
+            named.extend(contract.classifiers[classifier].operands.iter().cloned());
         }
         Planner { contract, ranges, obligation, classifiers, named }
     }
@@ -136,9 +136,9 @@ impl<'a> Planner<'a> {
             }
         }
         for &classifier in &self.classifiers {
-            for (_, operand) in self.contract.classifiers[classifier].operands() {
+            for (_, operand) in &self.contract.classifiers[classifier].operands {
                 if let Operand::Equation(index) = operand {
-                    tops.remove(&index);
+                    tops.remove(index);
                 }
             }
         }

@@ -34,7 +34,7 @@ fn program(contract: &Contract) -> String {
         );
     }
     for (index, classifier) in contract.classifiers.iter().enumerate() {
-        let arguments = arguments(&mut classifier.operands().iter().map(|operand| &operand.0));
+        let arguments = arguments(&mut classifier.operands.iter().map(|operand| &operand.0));
         let (name, function) = (&classifier.name, format!("{module}.{}", javascript::name(&classifier.name)));
         let _ = writeln!(
             out,

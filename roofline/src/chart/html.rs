@@ -96,7 +96,7 @@ impl Step {
         let equations: Vec<_> =
             contract.order.iter().filter_map(|index| contract.equations.get(*index)).collect();
         let classifiers = contract.classifiers.iter();
-        let classes: Vec<_> = classifiers.map(|one| (&one.name, one.operands())).collect();
+        let classes: Vec<_> = classifiers.map(|one| (&one.name, one.operands.clone())).collect();
         let all =
             equations.into_iter().map(|one| (&one.name, one.expression.operands.clone())).chain(classes);
         // From the last to the first: whatever a needed one uses is needed too.
@@ -325,14 +325,14 @@ mod tests {
         let (bandwidth, compute) =
             (roof.bandwidth_gb_s.expect("it has one"), roof.compute_gflop_s.expect("it has one"));
         let flops = layer::dense_flops(batch, from, to);
-        let bytes = layer::dense_bytes(1.0625, from, to, 4.0, batch);
+        let bytes = layer::dense_bytes(1.0625, 4.0, batch, from, to);
         let intensity = layer::arithmetic_intensity(flops, bytes);
         super::super::Point {
             name: format!("dense {from} x {to}"),
             group: "dense".into(),
             intensity_flop_byte: Some(intensity),
-            performance_gflop_s: Some(layer::attainable(compute, intensity, bandwidth)),
-            bound: if intensity < layer::ridge_point(compute, bandwidth) {
+            performance_gflop_s: Some(layer::attainable(bandwidth, compute, intensity)),
+            bound: if intensity < layer::ridge_point(bandwidth, compute) {
                 Bound::Memory
             } else {
                 Bound::Compute

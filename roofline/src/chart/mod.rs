@@ -234,7 +234,7 @@ impl Chart {
     fn ridge_of(&self, roof: &Roof) -> Option<Place> {
         drawable(roof.bandwidth_gb_s).or(drawable(roof.compute_gflop_s))?;
         let (bandwidth, compute) = (self.bandwidth(roof)?, self.compute(roof)?);
-        Some(Place { intensity: drawable(Some(ridge_point(compute, bandwidth)))?, performance: compute })
+        Some(Place { intensity: drawable(Some(ridge_point(bandwidth, compute)))?, performance: compute })
     }
 
     /// The places where roofs bend or meet, in the order of the roofs.
@@ -259,7 +259,7 @@ impl Chart {
         };
         let mut vertices = Vec::new();
         if let Some((bandwidth, compute)) = limits {
-            let at = |intensity| Place { intensity, performance: attainable(compute, intensity, bandwidth) };
+            let at = |intensity| Place { intensity, performance: attainable(bandwidth, compute, intensity) };
             let end = ridge.map_or(to, |ridge| to.max(ridge.intensity));
             vertices.push(at(ridge.map_or(from, |ridge| from.min(ridge.intensity))));
             // The ridge itself is taken as it is: multiplying back could miss it by a rounding.

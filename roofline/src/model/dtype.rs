@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::contracts::quantization::formats::{self, Formats};
+use crate::contracts::quantization::formats::{self, Format};
 
 macro_rules! dtypes {
     (
@@ -35,7 +35,7 @@ struct Row {
 }
 
 impl Row {
-    const fn of(dtype: Dtype, name: &'static str, format: &Formats) -> Row {
+    const fn of(dtype: Dtype, name: &'static str, format: &Format) -> Row {
         Row {
             dtype,
             name,

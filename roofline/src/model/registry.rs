@@ -5,14 +5,14 @@ use serde_json::{Map, Value};
 use super::config;
 use super::fault::Fault;
 use super::hyper::Hyper;
-use crate::contracts::models::models::Models;
+use crate::contracts::models::models::{Embeddings, Model};
 
-pub use crate::contracts::models::models::{ALL as KNOWN, Models as Known, by_name};
+pub use crate::contracts::models::models::{ALL as KNOWN, Model as Known, by_name};
 
 impl Hyper {
     /// The dimensions of a known model.
     pub fn of_known(known: &Known) -> Result<Hyper, Fault> {
-        Hyper::of_fields(known.model_type, known.embeddings == "tied", fields(known))
+        Hyper::of_fields(known.model_type.name(), known.embeddings == Embeddings::Tied, fields(known))
     }
 
     /// The dimensions of a model from the columns of the table, by name.
@@ -41,7 +41,7 @@ impl Hyper {
 }
 
 /// The columns of a known model that have a value.
-fn fields(known: &Models) -> impl Iterator<Item = (&'static str, f64)> {
+fn fields(known: &Model) -> impl Iterator<Item = (&'static str, f64)> {
     let numbers = [
         ("hidden_size", Some(known.hidden_size)),
         ("num_hidden_layers", Some(known.num_hidden_layers)),

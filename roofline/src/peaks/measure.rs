@@ -125,7 +125,7 @@ pub(super) fn roofs(plan: &Plan, mut progress: impl FnMut(&str) + Send) -> Resul
         let triad = other_placements(plan, Movement::Triad, triad)?;
         Ok(Roofs {
             threads: plan.threads,
-            ridge: layer_roofline::ridge_point(f32_peak.spread.best, read.spread.best),
+            ridge: layer_roofline::ridge_point(read.spread.best, f32_peak.spread.best),
             read_gb_s: read.spread.best,
             copy_gb_s: copy.spread.best,
             triad_gb_s: triad.spread.best,

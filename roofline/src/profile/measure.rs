@@ -282,7 +282,7 @@ impl<'a> Product<'a> {
     fn bytes(&self) -> f64 {
         let (rows, columns) = (self.rows() as f64, self.columns() as f64);
         let stored = each!(self, matrix => matrix.bytes()) as f64;
-        contract::dense_bytes(stored / (rows * columns), columns, rows, ACTIVATION, 1.0)
+        contract::dense_bytes(stored / (rows * columns), ACTIVATION, 1.0, columns, rows)
     }
 }
 

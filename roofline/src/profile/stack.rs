@@ -241,7 +241,7 @@ fn total(entries: &mut [Entry], batch: f64, target: &Target) -> Result<Option<Pa
     let in_sequence_s = sum(|cost| cost.ideal_s);
     super::share_out(entries, Phase::Pass, in_sequence_s);
     let overhead = latency::overhead_time(target.overhead.unwrap_or(0.0));
-    let time_s = latency::latency(whole.ideal_s, overhead);
+    let time_s = latency::latency(overhead, whole.ideal_s);
     Ok(Some(Pass {
         flops: whole.flops,
         weight_bytes: whole.weight_bytes,

@@ -1,6 +1,6 @@
 //! The device that a command was given: one of the table by its name, or this machine, measured.
 
-use crate::contracts::hardware::devices::{ALL, Devices, by_name};
+use crate::contracts::hardware::devices::{ALL, Device, by_name};
 use crate::isa::Isa;
 use crate::peaks::{Machine, Options};
 use crate::program::name::{normal, unknown_name};
@@ -26,7 +26,7 @@ pub fn options(args: &cli::Measuring) -> Result<Options, Failure> {
 }
 
 /// The device of this name.
-pub fn find(name: &str) -> Result<&'static Devices, Failure> {
+pub fn find(name: &str) -> Result<&'static Device, Failure> {
     by_name(&normal(name)).ok_or_else(|| unknown(name))
 }
 

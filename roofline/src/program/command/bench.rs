@@ -439,7 +439,7 @@ impl Row {
     fn new(case: &Case, spread: Spread, bandwidth: f64, compute: f64) -> Result<Row, Failure> {
         let (rows, columns) = (case.rows as f64, case.columns as f64);
         let flops = contract::dense_flops(1.0, columns, rows);
-        let bytes = contract::dense_bytes(case.kernel.weight_size(), columns, rows, 4.0, 1.0);
+        let bytes = contract::dense_bytes(case.kernel.weight_size(), 4.0, 1.0, columns, rows);
         let inputs = Inputs { time: spread.best, bandwidth, compute, ..Inputs::new(flops, bytes, 1.0, 1.0) };
         let outputs: Outputs =
             inputs.evaluate().map_err(|error| Failure(format!("{}: {error}", case.name)))?;

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::chart::terminal::Canvas;
-use crate::contracts::hardware::devices::{ALL, Devices, by_name};
+use crate::contracts::hardware::devices::{ALL, Device, by_name};
 use crate::number::{figure, maybe};
 use crate::predict::Precision;
 use crate::program::device::unknown;
@@ -54,10 +54,10 @@ struct Listing {
 /// Lists the devices whose name, vendor, kind or architecture contains the text; shows everything about a single one.
 pub fn run(args: &cli::Devices) -> Result<Exit, Failure> {
     let wanted = args.filter.as_deref().map(normal).unwrap_or_default();
-    let mut found: Vec<&Devices> = ALL
+    let mut found: Vec<&Device> = ALL
         .iter()
         .filter(|device| {
-            [device.name, device.vendor, device.kind, device.architecture]
+            [device.name, device.vendor.name(), device.kind.name(), device.architecture.name()]
                 .iter()
                 .any(|text| text.contains(&wanted))
         })
@@ -74,15 +74,15 @@ pub fn run(args: &cli::Devices) -> Result<Exit, Failure> {
     Ok(Exit::Fine)
 }
 
-fn listing(device: &Devices) -> Listing {
+fn listing(device: &Device) -> Listing {
     let peaks =
         Precision::of(device).filter_map(|precision| Some((precision.name(), precision.peak(device)?)));
     Listing {
         name: device.name,
         description: device.doc,
-        vendor: device.vendor,
-        kind: device.kind,
-        architecture: device.architecture,
+        vendor: device.vendor.name(),
+        kind: device.kind.name(),
+        architecture: device.architecture.name(),
         peaks_gflop_s: peaks.collect(),
         bandwidth_gb_s: device.bandwidth,
         capacity_gb: device.capacity,

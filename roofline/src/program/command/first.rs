@@ -8,7 +8,7 @@ use crate::chart::terminal::{Canvas, draw};
 use crate::chart::{Bound, Chart, Point};
 use crate::contracts::layer_roofline::achieved_compute;
 use crate::contracts::models::models::{LLAMA_3_1_8B, LLAMA_3_2_1B};
-use crate::contracts::quantization::formats::{Formats, Q4_K, Q8_0};
+use crate::contracts::quantization::formats::{Format, Q4_K, Q8_0};
 use crate::contracts::transformer::Inputs;
 use crate::model::{Hyper, Known};
 use crate::number::{figure, threads};
@@ -23,7 +23,7 @@ use crate::report::{Report, Schema, Table};
 
 /// The models that are placed, and the formats of their weights.
 const MODELS: [&Known; 2] = [&LLAMA_3_2_1B, &LLAMA_3_1_8B];
-const WEIGHTS: [&Formats; 2] = [&Q8_0, &Q4_K];
+const WEIGHTS: [&Format; 2] = [&Q8_0, &Q4_K];
 
 /// What the first run shows.
 #[derive(Serialize, JsonSchema)]
@@ -122,7 +122,7 @@ pub fn run(args: &cli::First) -> Result<Exit, Failure> {
 }
 
 /// The model as `roofline predict` sees it when nobody says more than its format.
-fn place(model: &'static Known, weights: &'static Formats, target: &Target) -> Result<Placed, Failure> {
+fn place(model: &'static Known, weights: &'static Format, target: &Target) -> Result<Placed, Failure> {
     let hyper = Hyper::of_known(model).map_err(|fault| Failure(format!("{}: {fault}", model.name)))?;
     let longest = hyper.context_length.map(|tokens| tokens as f64);
     let (context, prompt) = lengths(None, None, longest, &mut Vec::new());

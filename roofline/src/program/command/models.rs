@@ -54,7 +54,7 @@ pub fn run(args: &cli::Models) -> Result<Exit, Failure> {
     let wanted = args.filter.as_deref().map(normal).unwrap_or_default();
     let mut found: Vec<&Known> = KNOWN
         .iter()
-        .filter(|model| model.name.contains(&wanted) || model.model_type.contains(&wanted))
+        .filter(|model| model.name.contains(&wanted) || model.model_type.name().contains(&wanted))
         .collect();
     if let Some(model) = by_name(&wanted) {
         found = vec![model];
@@ -77,7 +77,7 @@ fn listing(model: &Known) -> Result<Listing, Failure> {
     Ok(Listing {
         name: model.name,
         description: model.doc,
-        model_type: model.model_type,
+        model_type: model.model_type.name(),
         parameters: hyper.parameters(),
         active_parameters: hyper.active_parameters(),
         layers: model.num_hidden_layers,

@@ -43,10 +43,10 @@ fn main() {
     assert_eq!((error.quantity, error.value), ("total_params", 0.0));
 
     let device = devices::by_name("h100_sxm").expect("a profile");
-    let there = Inputs::new(8e9, 8.5, 1.0, 1.0).with_devices(device);
+    let there = Inputs::new(8e9, 8.5, 1.0, 1.0).with_device(device);
     assert_eq!(there.bandwidth, device.bandwidth);
     assert!(devices::by_name("h100").is_none());
     assert!(devices::ALL.len() >= 5 && devices::ALL.iter().all(|device| !device.source.is_empty()));
-    assert_eq!(bw_ceiling(200.0, 3.5e9, 1.0), seven.bw_ceiling);
+    assert_eq!(bw_ceiling(1.0, 200.0, 3.5e9), seven.bw_ceiling);
     println!("vectors agree");
 }

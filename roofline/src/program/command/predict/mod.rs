@@ -304,7 +304,7 @@ fn subject(args: &cli::Predict, warnings: &mut Vec<String>) -> Result<(Subject, 
             let (mut subject, _) = named(name.clone(), name.clone(), hyper.context_length, inputs)?;
             if let Some(bytes) = stored {
                 inputs.bits_per_weight =
-                    quantization::bits_per_weight(bytes as f64, model.parameters() as f64);
+                    quantization::bits_per_weight(model.parameters() as f64, bytes as f64);
                 subject.quant = "as stored".into();
             }
             Ok((subject, inputs))
@@ -313,7 +313,7 @@ fn subject(args: &cli::Predict, warnings: &mut Vec<String>) -> Result<(Subject, 
 }
 
 /// The block format of this name; `fp16` is `f16`.
-fn format(name: &str, flag: &str) -> Result<&'static formats::Formats, Failure> {
+fn format(name: &str, flag: &str) -> Result<&'static formats::Format, Failure> {
     let wanted = normal(name);
     let short =
         wanted.strip_prefix('f').and_then(|rest| rest.strip_prefix('p')).map(|bits| format!("f{bits}"));
@@ -336,7 +336,7 @@ fn workload(
         inputs.bits_per_weight = predict::bits_per_weight(format(quant, "--quant")?);
     }
     let cache = format(&args.cache, "--cache")?;
-    inputs.cache_size = quantization::row_bytes(1.0, cache.block_weights, cache.block_bytes);
+    inputs.cache_size = quantization::row_bytes(cache.block_weights, cache.block_bytes, 1.0);
     inputs.batch = args.batch;
     let longest = subject.context_length.map(|tokens| tokens as f64);
     (inputs.context, inputs.prompt) = lengths(args.context, args.prompt, longest, warnings);
