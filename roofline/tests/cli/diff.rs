@@ -143,10 +143,31 @@ fn each_kind_of_change_is_named_with_the_step_it_demands() {
             &["equal but for rounding: at most", "through time"],
         ),
         (
-            "arguments",
+            "formula-turned",
             &[("formula: max(time, floor_time)", "formula: max(floor_time, time)")],
+            "patch",
+            &["equal after normalization"],
+        ),
+        (
+            "arguments",
+            &[
+                ("  floor_time:\n    formula: 1e-6 [s]\n    unit: s\n", ""),
+                ("equations:\n", "equations:\n  floor_time:\n    formula: 1e-6 [s]\n    unit: s\n"),
+            ],
             "major",
-            &["equal after normalization", "arguments: time, floor_time -> floor_time, time"],
+            &["equation total_time changed", "arguments: time, floor_time -> floor_time, time"],
+        ),
+        (
+            "quantities-turned",
+            &[
+                ("  bytes:\n    unit: B\n    domain: \"[1, 1e12]\"\n    doc: Bytes that are moved.\n", ""),
+                (
+                    "equations:\n",
+                    "  bytes:\n    unit: B\n    domain: \"[1, 1e12]\"\n    doc: Bytes that are moved.\nequations:\n",
+                ),
+            ],
+            "major",
+            &["equation time changed", "arguments: bytes, bandwidth -> bandwidth, bytes"],
         ),
         (
             "different-formula",
@@ -256,6 +277,21 @@ fn each_kind_of_change_is_named_with_the_step_it_demands() {
             &[("memory: {unit: GB,", "memory: {unit: GiB,")],
             "major",
             &["field machines.memory changed"],
+        ),
+        (
+            "field-words",
+            &[("one_of: [cpu, gpu]", "one_of: [cpu, gpu, npu]")],
+            "major",
+            &[
+                "field machines.kind changed",
+                "one of cpu, gpu -> one of cpu, gpu, npu (the generated type of the field changes)",
+            ],
+        ),
+        (
+            "field-any-text",
+            &[("type: text, one_of: [cpu, gpu]", "type: text")],
+            "major",
+            &["one of cpu, gpu -> text (the generated type of the field changes)"],
         ),
         (
             "advice",

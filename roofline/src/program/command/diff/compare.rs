@@ -392,7 +392,7 @@ fn order(old: &Contract, new: &Contract, renamed: &BTreeMap<&str, &str>) -> Opti
     (before != after).then(|| change("quantity", "order", "changed", Step::Major, Some(detail)))
 }
 
-/// The generated function takes what the formula names, in that order.
+/// The generated function takes what the formula names, in the order of the contract.
 fn arguments(gather: &mut Gather, old: &[String], new: &[String], renamed: &BTreeMap<&str, &str>) {
     let before: Vec<&str> =
         old.iter().map(|name| renamed.get(name.as_str()).copied().unwrap_or(name)).collect();
@@ -573,10 +573,17 @@ fn fields(old: &Table, new: &Table) -> Vec<Change> {
         let same_type = old.optional == new.optional
             && match (&old.kind, &new.kind) {
                 (FieldKind::Number { unit: old, .. }, FieldKind::Number { unit: new, .. }) => old == new,
-                (FieldKind::Text { .. }, FieldKind::Text { .. }) => true,
-                _ => false,
+                (FieldKind::Text { one_of: old }, FieldKind::Text { one_of: new }) => old == new,
+                (FieldKind::Number { .. }, FieldKind::Text { .. })
+                | (FieldKind::Text { .. }, FieldKind::Number { .. }) => false,
             };
-        gather.text("type", &before, &after, if same_type { Step::Minor } else { Step::Major });
+        if before != after {
+            let (step, note) = match same_type {
+                true => (Step::Minor, ""),
+                false => (Step::Major, "the generated type of the field changes"),
+            };
+            gather.0.push(Detail::new("type", before, after, step).note(note));
+        }
         gather.text("doc", &old.doc, &new.doc, Step::Patch);
         changes.extend(gather.finish("field", named(new), "changed", Step::Patch));
     }
