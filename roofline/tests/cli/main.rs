@@ -24,6 +24,7 @@ mod prove;
 mod saved;
 mod schema;
 mod shell;
+mod workflow;
 
 #[path = "../models/scratch.rs"]
 mod scratch;

@@ -1,0 +1,18 @@
+//! What a model file holds: its format, its size, and what each operation reads for a token. Only the header is read; the
+//! weights stay where they are.
+
+use std::error::Error;
+
+use roofline::model::Model;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let path = std::env::args_os().nth(1).ok_or("name a GGUF, SafeTensors or APR file")?;
+    let model = Model::open(path)?;
+    println!("{} tensors, {} parameters", model.tensors.len(), model.parameters());
+    for operation in &model.architecture.operations {
+        let layer = operation.layer.map_or("-".to_owned(), |layer| layer.to_string());
+        let bytes = operation.streamed.map_or("-".to_owned(), |bytes| bytes.to_string());
+        println!("{layer:>3} {:<12} {bytes:>8} bytes a token", operation.role.name());
+    }
+    Ok(())
+}
