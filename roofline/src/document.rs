@@ -1,8 +1,10 @@
-//! A document that is read whole before anything is known of it: results that this program or another one saved.
+//! Documents that are read whole before anything is known of them: results that this program or another one saved.
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
+
+use serde::Deserialize;
 
 /// No result of this program is this long, in MiB.
 const LONGEST: u64 = 64;
@@ -21,4 +23,34 @@ pub(crate) fn read_up_to(mib: u64, path: &Path) -> io::Result<String> {
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
     }
     Ok(text)
+}
+
+/// What all results have.
+#[derive(Deserialize)]
+struct Head {
+    schema: String,
+}
+
+/// The schema of a saved result, and its text.
+pub(crate) fn read_result(path: &Path) -> Result<(String, String), String> {
+    let text = read(path).map_err(|error| error.to_string())?;
+    let Head { schema } = serde_json::from_str(&text)
+        .map_err(|error| format!("{error}; a saved result is a JSON object with a \"schema\""))?;
+    Ok((schema, text))
+}
+
+/// Why a schema is not among the known ones: it is newer, or of something that can't be `done`, such as `drawn`.
+pub(crate) fn refuse(schema: &str, known: &[&str], done: &str) -> String {
+    let parts = |schema: &str| -> Option<(String, u32)> {
+        let (name, version) = schema.rsplit_once('/')?;
+        Some((name.to_owned(), version.parse().ok()?))
+    };
+    let newer = known.iter().find(|known| {
+        let (known, found) = (parts(known), parts(schema));
+        known.zip(found).is_some_and(|(known, found)| known.0 == found.0 && known.1 < found.1)
+    });
+    match newer {
+        Some(known) => format!("schema {schema:?} is newer than this program, which reads {known}"),
+        None => format!("schema {schema:?} can't be {done}; {} can", known.join(", ")),
+    }
 }

@@ -2,6 +2,8 @@
 //! that ceiling?
 
 #[cfg(feature = "models")]
+pub mod bench;
+#[cfg(feature = "models")]
 pub mod chart;
 pub mod contracts;
 #[cfg(feature = "models")]
@@ -24,6 +26,8 @@ pub mod program;
 pub mod report;
 #[cfg(feature = "models")]
 mod text;
+#[cfg(feature = "models")]
+pub mod word;
 
 pub use roofline_macros::roofline_contract;
 

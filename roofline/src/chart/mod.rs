@@ -10,14 +10,12 @@ mod layout;
 mod sample;
 mod scale;
 
+pub use crate::word::Bound;
 pub use scale::Log;
 
 use serde::{Deserialize, Serialize};
 
 use crate::contracts::layer_roofline::{attainable, ridge_point};
-
-/// The schema of a saved chart: `{"schema": ..., "chart": ...}`.
-pub const SCHEMA: &str = "roofline.chart/1";
 
 /// A roofline chart: what can be reached, and what was reached or predicted.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -81,31 +79,6 @@ pub struct Point {
     /// More to tell about it, in the order to show.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub details: Vec<(String, String)>,
-}
-
-/// What holds an operation back.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(feature = "program", derive(schemars::JsonSchema))]
-#[serde(rename_all = "lowercase")]
-pub enum Bound {
-    /// The memory.
-    Memory,
-    /// The arithmetic.
-    Compute,
-    /// Nobody can say.
-    #[default]
-    Undefined,
-}
-
-impl Bound {
-    /// The word shown to people.
-    pub fn word(self) -> &'static str {
-        match self {
-            Bound::Memory => "memory",
-            Bound::Compute => "compute",
-            Bound::Undefined => "undefined",
-        }
-    }
 }
 
 /// A place on the chart: intensity in FLOP/byte and performance in GFLOP/s, both finite and above zero.

@@ -115,7 +115,7 @@ impl Legend {
                 let text = if bound == Bound::Undefined {
                     "bound undefined".into()
                 } else {
-                    format!("{}-bound", bound.word())
+                    format!("{}-bound", bound.name())
                 };
                 entries.push(Entry { class: "shape".into(), bound: Some(bound), text });
             }
@@ -419,7 +419,7 @@ fn mark_title(chart: &Chart, mark: &Mark) -> String {
         lines.extend(point.share.map(|share| format!("{} of the time", number::percent(Some(share)))));
         lines.push(match point.bound {
             Bound::Undefined => "bound undefined".into(),
-            bound => format!("{}-bound", bound.word()),
+            bound => format!("{}-bound", bound.name()),
         });
         let details = point.details.iter().take(20);
         lines.extend(
@@ -458,7 +458,7 @@ fn describe(chart: &Chart) -> String {
             cut(&point.name, LONGEST, true),
             number::maybe(point.intensity_flop_byte),
             number::maybe(point.performance_gflop_s),
-            point.bound.word()
+            point.bound.name()
         );
     }
     text

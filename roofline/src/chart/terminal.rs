@@ -519,7 +519,7 @@ fn table(
         figures.push(column("time", true, &|spot, _| number::percent(chart.share(&spot.points))));
     }
     if chart.points.iter().any(|point| point.bound != Bound::Undefined) {
-        figures.push(column("bound", false, &|spot, _| common(spot, &|point| point.bound.word().into())));
+        figures.push(column("bound", false, &|spot, _| common(spot, &|point| point.bound.name().into())));
     }
     figures
         .push(column("kind", false, &|spot, _| common(spot, &|point| cut(&point.group, 16, canvas.unicode))));
@@ -563,7 +563,7 @@ fn list(chart: &Chart, canvas: &Canvas) -> String {
             figure(point.intensity_flop_byte, "FLOP/byte"),
             figure(point.performance_gflop_s, "GFLOP/s"),
             point.share.map(|share| number::percent(Some(share))),
-            Some(point.bound.word().to_owned()),
+            Some(point.bound.name().to_owned()),
         ];
         (&point.name, figures.into_iter().flatten().collect::<Vec<_>>())
     });

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::program::device::{Measuring, size};
+use crate::program::output::picture::Wanted;
 use crate::program::output::{Choice, Format};
 
 /// How fast can this model go on this machine, what holds it back, and how far is the code from that
@@ -32,7 +34,7 @@ pub struct First {
     pub format: Format,
     /// Where else to draw.
     #[command(flatten)]
-    pub pictures: Pictures,
+    pub pictures: Wanted,
 }
 
 /// What the program can do; one file in this directory each.
@@ -103,7 +105,7 @@ pub struct Check {
     pub contracts: Vec<String>,
     /// How to print the result.
     #[arg(long, default_value = "text")]
-    pub format: Choice<super::command::check::Beside>,
+    pub format: Choice<CheckFormat>,
 }
 
 /// Arguments of `fmt`.
@@ -256,7 +258,7 @@ pub struct Machine {
     pub format: Format,
     /// Where else to draw.
     #[command(flatten)]
-    pub pictures: Pictures,
+    pub pictures: Wanted,
 }
 
 /// Arguments of `bench`.
@@ -264,7 +266,7 @@ pub struct Machine {
 pub struct Bench {
     /// Only these weights; all by default.
     #[arg(long, value_enum, value_delimiter = ',', value_name = "TYPE")]
-    pub kernel: Vec<crate::program::command::bench::Kernel>,
+    pub kernel: Vec<crate::bench::Kernel>,
     /// Only products whose name contains this, such as `8B` or `lm_head q8_0`.
     #[arg(long, value_name = "TEXT")]
     pub only: Option<String>,
@@ -282,34 +284,7 @@ pub struct Bench {
     pub format: Format,
     /// Where else to draw.
     #[command(flatten)]
-    pub pictures: Pictures,
-}
-
-/// How this machine is measured.
-#[derive(Debug, Args)]
-pub struct Measuring {
-    /// Measure in a few seconds, less exactly.
-    #[arg(long)]
-    pub quick: bool,
-    /// Measure again even if this machine was measured before.
-    #[arg(long)]
-    pub refresh: bool,
-    /// Neither read nor write saved measurements.
-    #[arg(long)]
-    pub no_cache: bool,
-    /// Threads to measure with besides one; by default as many as can run at once.
-    #[arg(long, value_name = "COUNT")]
-    pub threads: Option<usize>,
-    /// Buffers beyond the caches, such as 512MiB; by default eight times the last cache.
-    #[arg(long, value_name = "BYTES", value_parser = size)]
-    pub size: Option<usize>,
-    /// Instruction set to use: scalar, avx2, neon or neon-dotprod; by default the best one.
-    #[arg(long, value_name = "NAME")]
-    pub isa: Option<String>,
-}
-
-fn size(text: &str) -> Result<usize, &'static str> {
-    crate::peaks::parse_size(text).ok_or("a size is a number and B, KiB, MiB or GiB, such as 512MiB")
+    pub pictures: Wanted,
 }
 
 /// Arguments of `predict`.
@@ -374,7 +349,7 @@ pub struct Predict {
     pub format: Format,
     /// Where else to draw.
     #[command(flatten)]
-    pub pictures: Pictures,
+    pub pictures: Wanted,
 }
 
 /// Arguments of `devices`.
@@ -462,7 +437,7 @@ pub struct Profile {
     pub format: Format,
     /// Where else to draw.
     #[command(flatten)]
-    pub pictures: Pictures,
+    pub pictures: Wanted,
 }
 
 /// What a row of a profile is.
@@ -496,7 +471,7 @@ pub struct Plot {
     pub format: Format,
     /// Where else to draw.
     #[command(flatten)]
-    pub pictures: Pictures,
+    pub pictures: Wanted,
 }
 
 /// Arguments of `gate`.
@@ -509,14 +484,14 @@ pub struct Gate {
     #[arg(value_name = "NEW.json")]
     pub new: Option<PathBuf>,
     /// The loss that is let pass, beside the noise that was measured.
-    #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = crate::program::command::gate::share)]
+    #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = share)]
     pub threshold: f64,
     /// Compare even if the machine, the model or the settings differ.
     #[arg(long)]
     pub across: bool,
     /// How to print the result.
     #[arg(long, default_value = "text")]
-    pub format: Choice<crate::program::command::gate::ForCi>,
+    pub format: Choice<ForCi>,
 }
 
 /// Arguments of `schema`.
@@ -529,19 +504,46 @@ pub struct Schema {
     pub format: Format,
 }
 
-/// How and where a command draws its chart.
-#[derive(Debug, Args)]
-pub struct Pictures {
-    /// Draw the chart in the terminal too; on standard error unless the format is text.
-    #[arg(long)]
-    pub chart: bool,
-    /// Write the chart as an SVG picture.
-    #[arg(long, value_name = "FILE")]
-    pub svg: Option<PathBuf>,
-    /// Write the chart as one HTML page that needs nothing else.
-    #[arg(long, value_name = "FILE")]
-    pub html: Option<PathBuf>,
-    /// Draw in the terminal with ASCII only.
-    #[arg(long)]
-    pub ascii: bool,
+/// The formats that code hosts show beside the line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum CheckFormat {
+    /// SARIF 2.1.0, for code scanning and editors.
+    Sarif,
+    /// Workflow commands that GitHub shows beside the line.
+    Github,
+}
+
+/// The formats that continuous integration reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum ForCi {
+    /// Workflow commands that GitHub shows with the run.
+    Github,
+    /// JUnit XML, a test case for each figure.
+    Junit,
+}
+
+/// Reads `5%` or `0.05`.
+fn share(text: &str) -> Result<f64, &'static str> {
+    let number = |text: &str| text.trim().parse::<f64>().ok();
+    let value = match text.trim().strip_suffix('%') {
+        Some(percent) => number(percent).map(|percent| percent / 100.0),
+        None => number(text),
+    };
+    value.filter(|value| (0.0..=1.0).contains(value)).ok_or("write 5% or 0.05; at most 100%")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_is_a_percentage_or_a_fraction() {
+        assert_eq!(
+            ["5%", " 2.5 % ", "0.05", "0", "100%"].map(|text| share(text).unwrap()),
+            [0.05, 0.025, 0.05, 0.0, 1.0]
+        );
+        for text in ["", "%", "5", "-1%", "101%", "nan", "nan%", "inf", "five"] {
+            assert!(share(text).is_err(), "{text}");
+        }
+    }
 }

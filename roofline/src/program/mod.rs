@@ -7,7 +7,6 @@ mod device;
 mod name;
 mod output;
 mod require;
-mod saved;
 mod what_if;
 
 pub use command::schema::contract as contract_schema;

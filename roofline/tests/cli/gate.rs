@@ -41,7 +41,7 @@ fn without_a_second_file_the_command_is_run_again() {
     let (code, shown) = gate(&[&slower("faster-before.json", 60.0), "--format", "json"]);
     let found: Value = serde_json::from_str(&shown).expect("JSON");
     assert_eq!(code, Some(1), "{shown}");
-    let new = "roofline machine --format=json --no-cache --isa=scalar --threads=2 --size=268435456";
+    let new = "roofline machine --no-cache --isa=scalar --threads=2 --size=268435456";
     assert_eq!((&found["new"], &found["passed"]), (&json!(new), &json!(false)));
     let worse: Vec<&Value> =
         found["figures"].as_array().unwrap().iter().filter(|figure| figure["verdict"] == "worse").collect();

@@ -11,15 +11,6 @@ use crate::program::output::{self, Choice};
 use crate::program::{Exit, Failure, cli, contract};
 use crate::report::{Report, Schema, Table};
 
-/// The formats that code hosts show beside the line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Beside {
-    /// SARIF 2.1.0, for code scanning and editors.
-    Sarif,
-    /// Workflow commands that GitHub shows beside the line.
-    Github,
-}
-
 /// The mistakes of contracts.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Checked {
@@ -115,11 +106,11 @@ pub fn run(args: &cli::Check) -> Result<Exit, Failure> {
     let checked = Checked { schema: Schema::new(), files };
     match args.format {
         Choice::Shared(format) => output::print(&checked, format)?,
-        Choice::Own(Beside::Github) => {
+        Choice::Own(cli::CheckFormat::Github) => {
             let commands: String = checked.annotations().iter().map(annotation::github).collect();
             output::write(commands.as_bytes())?;
         }
-        Choice::Own(Beside::Sarif) => {
+        Choice::Own(cli::CheckFormat::Sarif) => {
             let log =
                 annotation::sarif(&Rule::ALL.map(|rule| (rule.word(), rule.doc())), &checked.annotations());
             output::write((serde_json::to_string_pretty(&log)? + "\n").as_bytes())?;

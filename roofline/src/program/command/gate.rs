@@ -3,44 +3,33 @@
 
 use std::borrow::Cow;
 use std::path::Path;
-use std::process::{Command, Stdio};
 
+use clap::Parser;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::bench::{self, Bench, Kernel};
 use crate::chart::terminal::Canvas;
+use crate::document;
+use crate::isa::Isa;
 use crate::number::{SECONDS, figure, percent};
-use crate::peaks::Machine;
-use crate::program::command::bench::{self, Bench};
+use crate::peaks::{self, Machine};
+use crate::program::command::profile::{self, Profiled};
 use crate::program::output::annotation;
+use crate::program::output::terminal::Progress;
 use crate::program::output::{self, Choice};
-use crate::program::{Exit, Failure, cli, saved};
+use crate::program::{Exit, Failure, cli};
 use crate::report::{Better, Figure, Report, Saved, Schema, Table};
 use crate::text::{escape, shorten};
 
-/// The schema of a saved profile.
-const PROFILE: &str = "roofline.profile/1";
 /// What can be compared.
-const COMPARED: [&str; 3] = [Machine::SCHEMA, bench::SCHEMA, PROFILE];
+const COMPARED: [&str; 3] = [Machine::SCHEMA, Bench::SCHEMA, Profiled::SCHEMA];
 
-/// The formats that continuous integration reads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum ForCi {
-    /// Workflow commands that GitHub shows with the run.
-    Github,
-    /// JUnit XML, a test case for each figure.
-    Junit,
-}
-
-/// A run, whatever command made it.
-struct Run {
-    schema: String,
-    /// What must be the same for a comparison to mean something: what it is, and its value.
-    setting: Vec<(&'static str, String)>,
-    figures: Vec<Figure>,
-    /// The arguments that make it again, the command first. Values stand behind `=`, and a file behind `--`: they come from
-    /// a file and may look like options.
-    arguments: Vec<String>,
+/// A run that can be compared.
+enum Run {
+    Machine(Box<Machine>),
+    Bench(Bench),
+    Profile(Box<SavedProfile>),
 }
 
 /// What happened to a figure.
@@ -62,7 +51,7 @@ enum Verdict {
 }
 
 impl Verdict {
-    fn word(self) -> &'static str {
+    fn name(self) -> &'static str {
         match self {
             Verdict::Better => "better",
             Verdict::Same => "same",
@@ -105,7 +94,7 @@ pub struct Gated {
     /// Which schema this document follows.
     schema: Schema<Self>,
     /// The schema of the two runs.
-    of: String,
+    of: &'static str,
     /// The file of the baseline.
     baseline: String,
     /// The file of the new run, or the command that made it.
@@ -120,33 +109,23 @@ pub struct Gated {
     warnings: Vec<String>,
 }
 
-/// Reads `5%` or `0.05`.
-pub fn share(text: &str) -> Result<f64, &'static str> {
-    let number = |text: &str| text.trim().parse::<f64>().ok();
-    let value = match text.trim().strip_suffix('%') {
-        Some(percent) => number(percent).map(|percent| percent / 100.0),
-        None => number(text),
-    };
-    value.filter(|value| (0.0..=1.0).contains(value)).ok_or("write 5% or 0.05; at most 100%")
-}
-
 /// Compares, and ends with 1 when something got worse or is missing.
 pub fn run(args: &cli::Gate) -> Result<Exit, Failure> {
     let before = read(&args.baseline)?;
     let (after, new) = match &args.new {
         Some(path) => (read(path)?, path.display().to_string()),
-        None => again(&before)?,
+        None => before.again()?,
     };
     let mut warnings = Vec::new();
-    if before.schema != after.schema {
+    if before.schema() != after.schema() {
         return Err(Failure(format!(
             "{new} is a {}, {} a {}: both must be of one command",
-            after.schema,
+            after.schema(),
             args.baseline.display(),
-            before.schema
+            before.schema()
         )));
     }
-    for ((what, before), (_, after)) in before.setting.iter().zip(&after.setting) {
+    for ((what, before), (_, after)) in before.setting().iter().zip(&after.setting()) {
         if before != after {
             let differs = format!("{what} was {before:?} in the baseline and is {after:?} in {new}");
             if !args.across {
@@ -155,10 +134,10 @@ pub fn run(args: &cli::Gate) -> Result<Exit, Failure> {
             warnings.push(differs);
         }
     }
-    let figures = compare(&before.figures, &after.figures, args.threshold);
+    let figures = compare(&before.figures(), &after.figures(), args.threshold);
     let gated = Gated {
         schema: Schema::new(),
-        of: before.schema,
+        of: before.schema(),
         baseline: args.baseline.display().to_string(),
         new,
         threshold: args.threshold,
@@ -171,77 +150,137 @@ pub fn run(args: &cli::Gate) -> Result<Exit, Failure> {
     }
     match args.format {
         Choice::Shared(format) => output::print(&gated, format)?,
-        Choice::Own(ForCi::Github) => output::write(gated.github().as_bytes())?,
-        Choice::Own(ForCi::Junit) => output::write(gated.junit().as_bytes())?,
+        Choice::Own(cli::ForCi::Github) => output::write(gated.github().as_bytes())?,
+        Choice::Own(cli::ForCi::Junit) => output::write(gated.junit().as_bytes())?,
     }
     Ok(if gated.passed { Exit::Fine } else { Exit::Failed })
 }
 
 fn read(path: &Path) -> Result<Run, Failure> {
-    let named = |Failure(message): Failure| Failure(format!("{}: {message}", path.display()));
-    let (schema, text) = saved::read(path).map_err(named)?;
-    parse(schema, &text).map_err(named)
+    let run = document::read_result(path).and_then(|(schema, text)| Run::parse(&schema, &text));
+    run.map_err(|reason| Failure(format!("{}: {reason}", path.display())))
 }
 
-fn parse(schema: String, text: &str) -> Result<Run, Failure> {
-    let (setting, mut figures, arguments) = match schema.as_str() {
-        Machine::SCHEMA => machine(&Machine::from_json(text).map_err(Failure)?),
-        bench::SCHEMA => products(&Bench::from_json(text).map_err(Failure)?),
-        PROFILE => profile(&serde_json::from_str(text)?),
-        other => return Err(saved::refuse(other, &COMPARED, "compared")),
-    };
-    figures.retain(|figure| figure.better != Better::Neither);
-    if figures.is_empty() {
-        return Err(Failure("no figures to compare".into()));
+impl Run {
+    fn parse(schema: &str, text: &str) -> Result<Run, String> {
+        let run = match schema {
+            Machine::SCHEMA => Run::Machine(Box::new(Machine::from_json(text)?)),
+            Bench::SCHEMA => Run::Bench(Bench::from_json(text)?),
+            Profiled::SCHEMA => Run::Profile(serde_json::from_str(text).map_err(|error| error.to_string())?),
+            other => return Err(document::refuse(other, &COMPARED, "compared")),
+        };
+        let figures = run.figures();
+        if figures.is_empty() {
+            return Err("no figures to compare".into());
+        }
+        if let Some(wrong) = figures.iter().find(|figure| !(figure.value.is_finite() && figure.value > 0.0)) {
+            return Err(format!("{:?} is {}; it must be above zero", wrong.label, wrong.value));
+        }
+        Ok(run)
     }
-    if let Some(wrong) = figures.iter().find(|figure| !(figure.value.is_finite() && figure.value > 0.0)) {
-        return Err(Failure(format!("{:?} is {}; it must be above zero", wrong.label, wrong.value)));
+
+    fn schema(&self) -> &'static str {
+        match self {
+            Run::Machine(_) => Machine::SCHEMA,
+            Run::Bench(_) => Bench::SCHEMA,
+            Run::Profile(_) => Profiled::SCHEMA,
+        }
     }
-    Ok(Run { schema, setting, figures, arguments })
-}
 
-/// Makes the run again with its own settings, as a person would, and says how.
-fn again(before: &Run) -> Result<(Run, String), Failure> {
-    let mut arguments = before.arguments.clone();
-    arguments.insert(1, "--format=json".to_owned());
-    let command = format!("roofline {}", arguments.join(" "));
-    let failed = |reason: String| Failure(format!("`{command}` {reason}"));
-    let program = std::env::current_exe()?;
-    let output = Command::new(program)
-        .args(&arguments)
-        .stderr(Stdio::inherit())
-        .output()
-        .map_err(|error| failed(format!("can't be started: {error}")))?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    if !output.status.success() {
-        return Err(failed(format!("ended with {}", output.status)));
+    fn setting(&self) -> Vec<(&'static str, String)> {
+        match self {
+            Run::Machine(machine) => machine.setting(),
+            Run::Bench(bench) => bench.setting(),
+            Run::Profile(profile) => profile.setting(),
+        }
     }
-    let run = parse(before.schema.clone(), &text).map_err(|Failure(reason)| failed(reason))?;
-    Ok((run, command))
-}
 
-type Parts = (Vec<(&'static str, String)>, Vec<Figure>, Vec<String>);
+    /// The figures that are better one way or the other.
+    fn figures(&self) -> Vec<Figure> {
+        let mut figures = match self {
+            Run::Machine(machine) => machine.figures(),
+            Run::Bench(bench) => bench.figures(),
+            Run::Profile(profile) => profile.figures(),
+        };
+        figures.retain(|figure| figure.better != Better::Neither);
+        figures
+    }
 
-fn machine(machine: &Machine) -> Parts {
-    let mut arguments = vec!["machine".to_owned(), "--no-cache".to_owned()];
-    arguments.push(format!("--isa={}", machine.isa));
-    arguments.push(format!("--threads={}", machine.threads));
-    arguments.push(format!("--size={}", machine.size));
-    arguments.extend(machine.quick.then(|| "--quick".to_owned()));
-    (machine.setting(), machine.figures(), arguments)
-}
+    /// The arguments that make it again, as a person would write them. Values stand behind `=`, and a file behind `--`: they come
+    /// from a file and may look like options.
+    fn arguments(&self) -> Vec<String> {
+        let quick = |quick: bool| quick.then(|| "--quick".to_owned());
+        match self {
+            Run::Machine(machine) => {
+                let Machine { isa, threads, size, .. } = &**machine;
+                let setting =
+                    [format!("--isa={isa}"), format!("--threads={threads}"), format!("--size={size}")];
+                ["machine".to_owned(), "--no-cache".to_owned()]
+                    .into_iter()
+                    .chain(setting)
+                    .chain(quick(machine.quick))
+                    .collect()
+            }
+            Run::Bench(bench) => {
+                let kernels: Vec<&str> = bench.kernels().into_iter().map(Kernel::name).collect();
+                ["bench".to_owned(), format!("--kernel={}", kernels.join(","))]
+                    .into_iter()
+                    .chain(bench.only.iter().map(|only| format!("--only={only}")))
+                    .chain(quick(bench.quick))
+                    .chain([format!("--isa={}", bench.isa), format!("--threads={}", bench.threads)])
+                    .collect()
+            }
+            Run::Profile(profile) => profile.arguments(),
+        }
+    }
 
-fn products(bench: &Bench) -> Parts {
-    let figures = bench.times().map(|(name, best, median)| {
-        Figure::new("seconds", name, SECONDS, Better::Lower, best).between(best, median)
-    });
-    let (cpu, isa, threads) = bench.setting();
-    let setting = vec![
-        ("the processor", cpu.to_owned()),
-        ("the instruction set", isa.to_owned()),
-        ("the number of threads", threads.to_string()),
-    ];
-    (setting, figures.collect(), bench.arguments())
+    /// Makes the run again with its own settings, and says how.
+    fn again(&self) -> Result<(Run, String), Failure> {
+        let arguments = self.arguments();
+        let command = format!("roofline {}", arguments.join(" "));
+        let failed = |Failure(reason): Failure| Failure(format!("`{command}`: {reason}"));
+        Ok((self.made_again(arguments).map_err(failed)?, command))
+    }
+
+    fn made_again(&self, arguments: Vec<String>) -> Result<Run, Failure> {
+        let progress = Progress::new();
+        let measured = |options: &peaks::Options| {
+            Machine::this(options, |what| progress.say(&format!("measuring {what}")))
+        };
+        match self {
+            Run::Machine(machine) => {
+                let options = peaks::Options {
+                    quick: machine.quick,
+                    no_cache: true,
+                    threads: Some(machine.threads),
+                    size: Some(machine.size),
+                    isa: Some(Isa::named(&machine.isa)?),
+                    ..peaks::Options::default()
+                };
+                Ok(Run::Machine(Box::new(measured(&options)?)))
+            }
+            Run::Bench(bench) => {
+                let options = peaks::Options {
+                    quick: bench.quick,
+                    threads: Some(bench.threads),
+                    isa: Some(Isa::named(&bench.isa)?),
+                    ..peaks::Options::default()
+                };
+                let machine = measured(&options)?;
+                let options =
+                    bench::Options { kernels: bench.kernels(), only: bench.only.clone(), quick: bench.quick };
+                Ok(Run::Bench(Bench::measure(&machine, &options, |what| progress.say(what))?))
+            }
+            Run::Profile(_) => {
+                let command = ["roofline".to_owned()].into_iter().chain(arguments);
+                let Some(cli::Command::Profile(args)) = cli::Cli::try_parse_from(command)?.command else {
+                    return Err(Failure("its settings make no profile".into()));
+                };
+                let profile = serde_json::to_string(&profile::profiled(&args)?)?;
+                Run::parse(self.schema(), &profile).map_err(Failure)
+            }
+        }
+    }
 }
 
 /// What a comparison needs of a saved profile.
@@ -304,49 +343,58 @@ struct SavedTime {
     best_s: f64,
 }
 
-fn profile(profile: &SavedProfile) -> Parts {
-    let SavedProfile { model, device, workload, .. } = profile;
-    let ceilings = [("decode", &profile.decode), ("prefill", &profile.prefill)];
-    let ceilings = ceilings.into_iter().filter_map(|(phase, total)| {
-        let label = format!("{phase}, ceiling");
-        Some(Figure::new("tokens_per_s", label, "token/s", Better::Higher, total.as_ref()?.tokens_per_s))
-    });
-    let pass = profile
-        .pass
-        .iter()
-        .map(|pass| Figure::new("throughput", "pass, ceiling", "1/s", Better::Higher, pass.samples_per_s));
-    let ceilings = ceilings.chain(pass);
-    let times = profile.operations.iter().filter_map(|operation| {
-        let time = operation.measured.as_ref()?;
-        let figure = Figure::new("time", &operation.name, SECONDS, Better::Lower, time.median_s);
-        Some(figure.between(time.best_s, time.median_s))
-    });
-    let maybe = |tokens: Option<f64>| tokens.map(|tokens| tokens.to_string()).unwrap_or_default();
-    let setting = vec![
-        ("the architecture", model.architecture.clone()),
-        ("the number of parameters", model.parameters.to_string()),
-        ("the device", format!("{} ({})", device.name, device.source)),
-        ("the precision", device.precision.clone()),
-        ("the type of the weights", model.change.clone().unwrap_or_default()),
-        ("the batch", workload.batch.to_string()),
-        ("the context", maybe(workload.context)),
-        ("the prompt", maybe(workload.prompt)),
-        ("the input", workload.input.join(" ")),
-    ];
-    let mut arguments = vec!["profile".to_owned(), format!("--on={}", device.name)];
-    arguments.push(format!("--batch={}", workload.batch));
-    arguments.push(format!("--precision={}", device.precision));
-    arguments.extend(workload.context.map(|tokens| format!("--context={tokens}")));
-    arguments.extend(workload.prompt.map(|tokens| format!("--prompt={tokens}")));
-    arguments.extend(workload.input.iter().map(|input| format!("--input={input}")));
-    // A stack of layers has one phase.
-    arguments.extend(profile.pass.is_none().then(|| format!("--phase={}", profile.phase)));
-    arguments.extend(model.change.iter().map(|change| format!("--as={change}")));
-    if profile.operations.iter().any(|operation| operation.measured.is_some()) {
-        arguments.push("--measure".to_owned());
+impl SavedProfile {
+    fn figures(&self) -> Vec<Figure> {
+        let ceilings = [("decode", &self.decode), ("prefill", &self.prefill)];
+        let ceilings = ceilings.into_iter().filter_map(|(phase, total)| {
+            let label = format!("{phase}, ceiling");
+            Some(Figure::new("tokens_per_s", label, "token/s", Better::Higher, total.as_ref()?.tokens_per_s))
+        });
+        let pass = self.pass.iter().map(|pass| {
+            Figure::new("throughput", "pass, ceiling", "1/s", Better::Higher, pass.samples_per_s)
+        });
+        let ceilings = ceilings.chain(pass);
+        let times = self.operations.iter().filter_map(|operation| {
+            let time = operation.measured.as_ref()?;
+            let figure = Figure::new("time", &operation.name, SECONDS, Better::Lower, time.median_s);
+            Some(figure.between(time.best_s, time.median_s))
+        });
+        ceilings.chain(times).collect()
     }
-    arguments.extend(["--".to_owned(), model.file.clone()]);
-    (setting, ceilings.chain(times).collect(), arguments)
+
+    fn setting(&self) -> Vec<(&'static str, String)> {
+        let SavedProfile { model, device, workload, .. } = self;
+        let maybe = |tokens: Option<f64>| tokens.map(|tokens| tokens.to_string()).unwrap_or_default();
+        vec![
+            ("the architecture", model.architecture.clone()),
+            ("the number of parameters", model.parameters.to_string()),
+            ("the device", format!("{} ({})", device.name, device.source)),
+            ("the precision", device.precision.clone()),
+            ("the type of the weights", model.change.clone().unwrap_or_default()),
+            ("the batch", workload.batch.to_string()),
+            ("the context", maybe(workload.context)),
+            ("the prompt", maybe(workload.prompt)),
+            ("the input", workload.input.join(" ")),
+        ]
+    }
+
+    fn arguments(&self) -> Vec<String> {
+        let SavedProfile { model, device, workload, .. } = self;
+        let mut arguments = vec!["profile".to_owned(), format!("--on={}", device.name)];
+        arguments.push(format!("--batch={}", workload.batch));
+        arguments.push(format!("--precision={}", device.precision));
+        arguments.extend(workload.context.map(|tokens| format!("--context={tokens}")));
+        arguments.extend(workload.prompt.map(|tokens| format!("--prompt={tokens}")));
+        arguments.extend(workload.input.iter().map(|input| format!("--input={input}")));
+        // A stack of layers has one phase.
+        arguments.extend(self.pass.is_none().then(|| format!("--phase={}", self.phase)));
+        arguments.extend(model.change.iter().map(|change| format!("--as={change}")));
+        if self.operations.iter().any(|operation| operation.measured.is_some()) {
+            arguments.push("--measure".to_owned());
+        }
+        arguments.extend(["--".to_owned(), model.file.clone()]);
+        arguments
+    }
 }
 
 /// The figures of the baseline in their order, then what is new. Where a name occurs several times, the first belongs to the
@@ -408,7 +456,7 @@ impl Compared {
         format!(
             "{}: {}, {} before, {} now, {} with a noise of {}",
             self.name,
-            self.verdict.word(),
+            self.verdict.name(),
             value(self.before),
             value(self.after),
             self.change(),
@@ -429,7 +477,7 @@ impl Gated {
         let counts = verdicts.into_iter().map(|verdict| (count(verdict), verdict));
         let counts: Vec<String> = counts
             .filter(|(count, _)| *count > 0)
-            .map(|(count, verdict)| format!("{count} {}", verdict.word()))
+            .map(|(count, verdict)| format!("{count} {}", verdict.name()))
             .collect();
         let passed = if self.passed { "passed" } else { "failed" };
         format!("{passed}: {}; threshold {}", counts.join(", "), percent(Some(self.threshold)))
@@ -441,7 +489,7 @@ impl Gated {
             format!("::{level} title={}::{}\n", annotation::property(title), annotation::data(message))
         };
         let errors = self.failures().map(|failed| {
-            command("error", &format!("{} is {}", failed.name, failed.verdict.word()), &failed.sentence())
+            command("error", &format!("{} is {}", failed.name, failed.verdict.name()), &failed.sentence())
         });
         let warnings = self.warnings.iter().map(|warning| command("warning", "roofline gate", warning));
         warnings.chain(errors).chain([command("notice", "roofline gate", &self.summary())]).collect()
@@ -457,10 +505,10 @@ impl Gated {
         let mut out = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n".to_owned();
         out += &format!("<testsuites {suite}>\n  <testsuite {suite}>\n");
         for compared in &self.figures {
-            let case = format!("classname=\"{}\" name=\"{}\"", escape(&self.of), attribute(&compared.name));
+            let case = format!("classname=\"{}\" name=\"{}\"", escape(self.of), attribute(&compared.name));
             let sentence = compared.sentence();
             out += &if compared.verdict.fails() {
-                let (kind, message) = (compared.verdict.word(), attribute(&sentence));
+                let (kind, message) = (compared.verdict.name(), attribute(&sentence));
                 let body = escape(&sentence);
                 format!(
                     "    <testcase {case}>\n      <failure type=\"{kind}\" message=\"{message}\">{body}</failure>\n    </testcase>\n"
@@ -507,7 +555,7 @@ impl Gated {
                 value(compared.after),
                 compared.change(),
                 percent(compared.noise),
-                compared.verdict.word().to_owned(),
+                compared.verdict.name().to_owned(),
             ]
         };
         let headings = ["figure", "unit", "before", "after", "change", "noise", "verdict"];
@@ -537,16 +585,5 @@ mod tests {
         assert_eq!(verdict(Better::Higher, 100.0, 96.0, None), Verdict::Same);
         assert_eq!(verdict(Better::Higher, 100.0, 90.0, Some(0.2)), Verdict::Noise);
         assert_eq!(verdict(Better::Higher, 100.0, 70.0, Some(0.2)), Verdict::Worse);
-    }
-
-    #[test]
-    fn a_share_is_a_percentage_or_a_fraction() {
-        assert_eq!(
-            ["5%", " 2.5 % ", "0.05", "0", "100%"].map(|text| share(text).unwrap()),
-            [0.05, 0.025, 0.05, 0.0, 1.0]
-        );
-        for text in ["", "%", "5", "-1%", "101%", "nan", "nan%", "inf", "five"] {
-            assert!(share(text).is_err(), "{text}");
-        }
     }
 }

@@ -3,14 +3,33 @@
 
 use std::path::PathBuf;
 
+use clap::Args;
+
 use crate::chart::html::{self, WhatIf};
 use crate::chart::terminal::{Canvas, draw};
 use crate::chart::{Chart, svg};
+use crate::program::Failure;
 use crate::program::output::file::Unfinished;
 use crate::program::output::terminal;
 use crate::program::output::{self, Format};
-use crate::program::{Failure, cli};
 use crate::report::Report;
+
+/// How and where a command draws its chart.
+#[derive(Debug, Args)]
+pub struct Wanted {
+    /// Draw the chart in the terminal too; on standard error unless the format is text.
+    #[arg(long)]
+    pub chart: bool,
+    /// Write the chart as an SVG picture.
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+    /// Write the chart as one HTML page that needs nothing else.
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Draw in the terminal with ASCII only.
+    #[arg(long)]
+    pub ascii: bool,
+}
 
 /// Where a command was asked to draw.
 pub struct Pictures {
@@ -31,7 +50,7 @@ pub struct Page {
 
 impl Pictures {
     /// Opens every file asked for, beside its final place.
-    pub fn open(args: &cli::Pictures) -> Result<Pictures, Failure> {
+    pub fn open(args: &Wanted) -> Result<Pictures, Failure> {
         let open = |path: &Option<PathBuf>| path.as_deref().map(Unfinished::open).transpose();
         let canvas = terminal::canvas(args.ascii);
         Ok(Pictures { svg: open(&args.svg)?, html: open(&args.html)?, chart: args.chart, canvas })

@@ -7,9 +7,6 @@ use crate::chart::{Chart, Point, Roof};
 use crate::contracts::layer_roofline::achieved_compute;
 use crate::program::command::profile::chart::{bound, file_name};
 
-/// The name of the JSON form.
-pub const SCHEMA: &str = "roofline.predict/1";
-
 /// What a chart needs of predictions.
 #[derive(Deserialize)]
 pub struct Saved {

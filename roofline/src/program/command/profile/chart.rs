@@ -5,9 +5,6 @@ use serde::Deserialize;
 use crate::chart::{Bound, Chart, Point, Roof};
 use crate::number::percent;
 
-/// The name of the JSON form.
-pub const SCHEMA: &str = "roofline.profile/1";
-
 /// What a chart needs of a profile.
 #[derive(Deserialize)]
 pub struct Saved {

@@ -167,8 +167,17 @@ const TEXTS: [&str; 4] = ["device", "precision", "decode_bound", "prefill_bound"
 const MEASURED: [&str; 5] = ["time", "least_time", "achieved_bandwidth", "achieved_compute", "utilization"];
 const MEASURED_TEXTS: [&str; 2] = ["operation", "utilization_band"];
 
-/// Profiles the file, and ends with 1 when a requirement does not hold.
+/// Profiles the file, and exits with 1 when a requirement does not hold.
 pub fn run(args: &cli::Profile) -> Result<Exit, Failure> {
+    let pictures = Pictures::open(&args.pictures)?;
+    let report = profiled(args)?;
+    let page = || Ok(Page { chart: report.saved()?.page(), what_if: report.what_if()? });
+    pictures.show_with(&report, &report.saved()?.chart(), args.format, true, page)?;
+    Ok(require::exit(&report.requirements))
+}
+
+/// The profile that the arguments ask for.
+pub fn profiled(args: &cli::Profile) -> Result<Profiled, Failure> {
     let numbers = [&NUMBERS[..], &MEASURED].concat();
     let gates = require::parse(&args.require, &numbers, &[&TEXTS[..], &MEASURED_TEXTS].concat())?;
     let of_operations = [&MEASURED[..], &MEASURED_TEXTS].concat();
@@ -181,7 +190,6 @@ pub fn run(args: &cli::Profile) -> Result<Exit, Failure> {
     let precision = args.precision.as_deref().map(predict::precision).transpose()?;
     let sizes = input::parse(&args.input)?;
     let ops = args.ops.as_deref().map(|text| pattern::parse("--ops", text)).transpose()?;
-    let pictures = Pictures::open(&args.pictures)?;
     let change = args.change.as_deref().map(dtype).transpose()?;
     if args.top == Some(0) {
         return Err(Failure("--top 0: at least one row is shown".into()));
@@ -275,9 +283,7 @@ pub fn run(args: &cli::Profile) -> Result<Exit, Failure> {
     for warning in &report.warnings {
         eprintln!("warning: {warning}");
     }
-    let page = || Ok(Page { chart: report.saved()?.page(), what_if: report.what_if()? });
-    pictures.show_with(&report, &report.saved()?.chart(), args.format, true, page)?;
-    Ok(require::exit(&report.requirements))
+    Ok(report)
 }
 
 fn dtype(name: &str) -> Result<Dtype, Failure> {
@@ -586,7 +592,7 @@ impl Profiled {
                 of(|cost| cost.activation_bytes, 1e6),
                 of(|cost| cost.cache_bytes, 1e6),
                 of(|cost| cost.intensity, 1.0),
-                row.cost.map_or("undefined", |cost| bound(cost.bound).word()).to_owned(),
+                row.cost.map_or("undefined", |cost| bound(cost.bound).name()).to_owned(),
                 of(|cost| cost.ideal_s, 1e-6),
                 percent(row.cost.map(|cost| cost.share)),
             ]

@@ -236,7 +236,7 @@ impl Session<'_> {
             let tool = concat!("roofline ", env!("CARGO_PKG_VERSION"));
             ledger.record(entry(proof.method, proof.verdict.word(), tool));
             if let (Some(solver), Some(Answer::Agrees | Answer::Disagrees)) = (self.solver, smt) {
-                ledger.record(entry("smt", smt.map_or("", Answer::word), &solver.version));
+                ledger.record(entry("smt", smt.map_or("", Answer::name), &solver.version));
             }
             if let (Some(run), Some(result)) = (self.kani, &kani) {
                 ledger.record(entry("kani", result, &run.tool));
@@ -265,7 +265,7 @@ impl Session<'_> {
             Ok(_) => "not run".into(),
             Err(_) => "no harness".into(),
         });
-        let smt = smt.map_or("not run", Answer::word).to_owned();
+        let smt = smt.map_or("not run", Answer::name).to_owned();
         let result = ObligationResult {
             id: obligation.id.clone(),
             formal: obligation.formula.to_string(),

@@ -30,7 +30,7 @@ pub enum Answer {
 
 impl Answer {
     /// The word for it.
-    pub fn word(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Answer::Agrees => "proven",
             Answer::Disagrees => "refuted",

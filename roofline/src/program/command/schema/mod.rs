@@ -9,8 +9,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::bench::Bench;
 use crate::peaks::Machine;
-use crate::program::command::bench;
 use crate::program::command::check;
 use crate::program::command::contracts;
 use crate::program::command::devices;
@@ -42,7 +42,7 @@ const fn document<T: Report + JsonSchema>(by: &'static str) -> Document {
 }
 
 const ALL: [Document; 17] = [
-    document::<bench::Bench>("roofline bench"),
+    document::<Bench>("roofline bench"),
     document::<plot::Drawing>("roofline plot"),
     document::<check::Checked>("roofline check"),
     document::<contracts::Listed>("roofline contracts"),
