@@ -11,6 +11,7 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("inference-latency-v1.yaml", include_str!("../inference-latency-v1.yaml")),
     ("layer-roofline-v1.yaml", include_str!("../layer-roofline-v1.yaml")),
     ("models-v1.yaml", include_str!("../models-v1.yaml")),
+    ("operation-v1.yaml", include_str!("../operation-v1.yaml")),
     ("quantization-v1.yaml", include_str!("../quantization-v1.yaml")),
     ("roofline-model-v1.yaml", include_str!("../roofline-model-v1.yaml")),
     ("transformer-v1.yaml", include_str!("../transformer-v1.yaml")),

@@ -5,11 +5,20 @@ use roofline_macros::roofline_contract;
 
 roofline_contract!(pub mod hardware = "hardware-v1.yaml");
 roofline_contract!(pub mod inference_latency = "inference-latency-v1.yaml", hardware_v1 = self::hardware);
-roofline_contract!(pub mod layer_roofline = "layer-roofline-v1.yaml", hardware_v1 = self::hardware);
+roofline_contract!(
+    pub mod layer_roofline = "layer-roofline-v1.yaml",
+    hardware_v1 = self::hardware,
+    operation_v1 = self::operation
+);
 roofline_contract!(pub mod models = "models-v1.yaml");
+roofline_contract!(pub mod operation = "operation-v1.yaml", hardware_v1 = self::hardware);
 roofline_contract!(pub mod quantization = "quantization-v1.yaml");
 roofline_contract!(pub mod roofline_model = "roofline-model-v1.yaml", hardware_v1 = self::hardware);
-roofline_contract!(pub mod transformer = "transformer-v1.yaml", hardware_v1 = self::hardware);
+roofline_contract!(
+    pub mod transformer = "transformer-v1.yaml",
+    hardware_v1 = self::hardware,
+    operation_v1 = self::operation
+);
 
 #[cfg(test)]
 mod tests {
@@ -40,21 +49,37 @@ mod tests {
         assert_eq!((inputs.bandwidth, inputs.compute), (2039.0, 312_000.0));
     }
 
+    /// A dense layer in FP32, as the layer profiler has it.
+    fn dense(batch: f64, from: f64, to: f64) -> operation::Inputs {
+        operation::Inputs {
+            batch,
+            dense_params: from * to,
+            in_features: from,
+            out_features: to,
+            bits_per_weight: 32.0,
+            activation_size: 4.0,
+            ..operation::Inputs::new(1.0, 1.0)
+        }
+    }
+
     #[test]
     fn the_dense_layer_and_the_ridge_of_the_layer_profiler() {
-        use layer_roofline::*;
-        assert_eq!(dense_flops(8.0, 64.0, 32.0), 32_768.0);
-        assert_eq!(dense_bytes(4.0, 4.0, 8.0, 64.0, 32.0), 11_264.0);
-        assert_eq!(ridge_point(50.0, 100.0), 2.0);
-        assert_eq!(bound(11_264.0, arithmetic_intensity(32_768.0, 11_264.0), 2.0), Bound::Compute);
-        assert_eq!(bound(1.0, 1.9, 2.0), Bound::Memory);
-        assert_eq!(bound(1.0, 2.0, 2.0), Bound::Compute);
-        assert_eq!(bound(0.0, arithmetic_intensity(1.0, 0.0), 2.0), Bound::Compute);
+        use operation::{Bound, Inputs};
+        let on = |inputs: Inputs| Inputs { bandwidth: 50.0, compute: 100.0, ..inputs }.evaluate().unwrap();
+        let layer = on(dense(8.0, 64.0, 32.0));
+        assert_eq!((layer.flops, layer.bytes, layer.ridge_point), (32_768.0, 11_264.0, 2.0));
+        assert_eq!(layer.bound, Bound::Compute);
+        let known = |flops, bytes| {
+            on(Inputs { other_flops: flops, other_bytes: bytes, ..Inputs::new(1.0, 1.0) }).bound
+        };
+        assert_eq!(known(1.9, 1.0), Bound::Memory);
+        assert_eq!(known(2.0, 1.0), Bound::Compute);
+        assert_eq!(known(1.0, 0.0), Bound::Compute);
     }
 
     #[test]
     fn the_convolution_of_the_measured_profiler() {
-        let outputs = layer_roofline::Inputs {
+        let outputs = operation::Inputs {
             in_channels: 4.0,
             out_channels: 8.0,
             input_height: 8.0,
@@ -63,18 +88,19 @@ mod tests {
             kernel_width: 3.0,
             padding_height: 1.0,
             padding_width: 1.0,
-            ..layer_roofline::Inputs::new(36_864.0, 4_224.0, 1.0, 1.0)
+            ..dense(1.0, 0.0, 0.0)
         };
         let outputs = outputs.evaluate().unwrap();
-        assert_eq!((outputs.convolution_flops, outputs.convolution_bytes), (36_864.0, 4_224.0));
+        assert_eq!((outputs.flops, outputs.bytes), (36_864.0, 4_224.0));
         assert!((outputs.arithmetic_intensity - 8.727).abs() < 1e-3);
     }
 
     #[test]
     fn convolutions_in_one_and_three_dimensions_are_worked_out_by_hand() {
-        let none = layer_roofline::Inputs::new(0.0, 0.0, 1.0, 1.0);
+        use operation::Inputs;
+        let none = Inputs { in_channels: 1.0, out_channels: 1.0, ..dense(1.0, 0.0, 0.0) };
         // 10 numbers, 3 taps at a distance of 2: 10 - 2 x 2 outputs, 4 channels that do not see each other.
-        let dilated = layer_roofline::Inputs {
+        let dilated = Inputs {
             in_channels: 4.0,
             out_channels: 4.0,
             groups: 4.0,
@@ -84,10 +110,10 @@ mod tests {
             ..none
         };
         let dilated = dilated.evaluate().unwrap();
-        assert_eq!((dilated.output_width, dilated.convolution_flops), (6.0, 2.0 * 4.0 * 6.0 * 3.0));
-        assert_eq!(dilated.convolution_bytes, 4.0 * (4.0 * 3.0 + 4.0 * 10.0 + 4.0 * 6.0));
+        assert_eq!((dilated.output_width, dilated.flops), (6.0, 2.0 * 4.0 * 6.0 * 3.0));
+        assert_eq!(dilated.bytes, 4.0 * (4.0 * 3.0 + 4.0 * 10.0 + 4.0 * 6.0));
         // A cube of 5 under a cube of 3 with steps of 2: 2 x 2 x 2 outputs of 27 taps, for 2 samples.
-        let cube = layer_roofline::Inputs {
+        let cube = Inputs {
             batch: 2.0,
             input_depth: 5.0,
             input_height: 5.0,
@@ -100,9 +126,10 @@ mod tests {
             stride_width: 2.0,
             ..none
         };
-        assert_eq!(cube.evaluate().unwrap().convolution_flops, 2.0 * 2.0 * 8.0 * 27.0);
+        assert_eq!(cube.evaluate().unwrap().flops, 2.0 * 2.0 * 8.0 * 27.0);
         // Transposed: (5 - 1) x 2 - 2 x 1 + 3 + 1 outputs.
-        let transposed = layer_roofline::Inputs {
+        let transposed = Inputs {
+            transposed: 1.0,
             in_channels: 2.0,
             out_channels: 3.0,
             input_width: 5.0,
@@ -112,40 +139,64 @@ mod tests {
             ..none
         };
         let transposed = transposed.evaluate().unwrap();
-        assert_eq!((transposed.transposed_width, transposed.transposed_flops), (10.0, 240.0));
-        assert_eq!(transposed.transposed_bytes, 4.0 * (24.0 + 10.0 + 30.0));
+        assert_eq!((transposed.transposed_width, transposed.flops), (10.0, 240.0));
+        assert_eq!(transposed.bytes, 4.0 * (24.0 + 10.0 + 30.0));
         // A kernel that does not fit has no outputs.
-        let tiny = layer_roofline::Inputs { input_width: 2.0, kernel_width: 3.0, ..none };
-        assert_eq!(tiny.evaluate().unwrap().convolution_flops, 0.0);
+        let tiny = Inputs { input_width: 2.0, kernel_width: 3.0, ..none };
+        assert_eq!(tiny.evaluate().unwrap().flops, 0.0);
+    }
+
+    #[test]
+    fn an_operation_that_does_nothing_costs_nothing() {
+        let outputs = operation::Inputs::new(1.0, 1.0).evaluate().unwrap();
+        assert_eq!((outputs.flops, outputs.bytes, outputs.least_time, outputs.share), (0.0, 0.0, 0.0, 0.0));
+        assert_eq!(outputs.bound, operation::Bound::Compute);
+    }
+
+    #[test]
+    fn a_recurrent_state_is_read_and_written_once_whatever_the_length() {
+        let state = |tokens| {
+            let inputs =
+                operation::Inputs { tokens, state_width: 100.0, state_work: 400.0, ..dense(2.0, 0.0, 0.0) };
+            inputs.evaluate().unwrap()
+        };
+        assert_eq!((state(1.0).cache_bytes, state(64.0).cache_bytes), (1600.0, 1600.0));
+        assert_eq!((state(1.0).flops, state(64.0).flops), (800.0, 51_200.0));
     }
 
     #[test]
     fn advice_comes_in_the_order_of_its_urgency() {
-        let names = |inputs: layer_roofline::Inputs| -> Vec<&'static str> {
+        use layer_roofline::Inputs;
+        let names = |flops: f64, bytes: f64| -> Vec<&'static str> {
+            let inputs = Inputs { other_flops: flops, other_bytes: bytes, ..Inputs::new(1.0, 1.0) };
+            let inputs = Inputs { bandwidth: 1.0, compute: 2.0, ..inputs };
             let outputs = inputs.evaluate().unwrap();
             layer_roofline::recommendations(&inputs, &outputs).into_iter().flatten().map(|a| a.name).collect()
         };
-        let new = layer_roofline::Inputs::new;
-        assert_eq!(names(new(10.0, 100.0, 1.0, 2.0)), ["quantize_weights", "prune"]);
-        assert_eq!(names(new(100.0, 100.0, 1.0, 2.0)), ["quantize_weights"]);
-        assert_eq!(names(new(1e6, 100.0, 1.0, 2.0)), ["vectorize"]);
-        assert_eq!(names(new(2e9, 100.0, 1.0, 2.0)), ["vectorize", "distil"]);
+        assert_eq!(names(10.0, 100.0), ["quantize_weights", "prune"]);
+        assert_eq!(names(100.0, 100.0), ["quantize_weights"]);
+        assert_eq!(names(1e6, 100.0), ["vectorize"]);
+        assert_eq!(names(2e9, 100.0), ["vectorize", "distil"]);
     }
 
     #[test]
     fn bytes_of_q8_0_and_its_neighbours() {
-        use quantization::*;
-        let bits = |format: &formats::Format| bits_per_weight(format.block_weights, format.block_bytes);
-        assert_eq!(bits(&formats::Q8_0), 8.5);
-        assert_eq!(bits(&formats::Q4_K), 4.5);
-        assert_eq!(bits(&formats::Q6_K), 6.5625);
-        assert_eq!(row_bytes(formats::Q8_0.block_weights, formats::Q8_0.block_bytes, 4096.0), 4352.0);
+        use quantization::{Inputs, formats};
+        let blank = Inputs { row_weights: 4096.0, ..Inputs::new(1.0, 1.0) };
+        let of = |format| blank.with_format(format).evaluate().unwrap();
+        assert_eq!(of(&formats::Q8_0).bits_per_weight, 8.5);
+        assert_eq!(of(&formats::Q4_K).bits_per_weight, 4.5);
+        assert_eq!(of(&formats::Q6_K).bits_per_weight, 6.5625);
+        assert_eq!(of(&formats::Q8_0).row_bytes, 4352.0);
     }
 
     #[test]
     fn bands_of_utilization_as_the_notes_on_q8_0_have_them() {
-        use layer_roofline::*;
-        let band = |achieved: f64, peak: f64| utilization_band(bandwidth_utilization(peak, achieved));
+        use layer_roofline::{Inputs, UtilizationBand};
+        let band = |achieved: f64, peak: f64| {
+            let read = Inputs { other_bytes: achieved * 1e9, ..Inputs::new(1.0, 1.0) };
+            Inputs { bandwidth: peak, ..read }.evaluate().unwrap().utilization_band
+        };
         assert_eq!(band(18.0, 20.0), UtilizationBand::NearOptimal);
         assert_eq!(band(13.9, 14.0), UtilizationBand::NearOptimal);
         assert_eq!(band(11.1, 14.0), UtilizationBand::Good);

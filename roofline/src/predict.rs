@@ -18,9 +18,10 @@
 use std::fmt;
 
 use crate::contracts::hardware::devices::Device;
+use crate::contracts::operation;
 use crate::contracts::quantization::{self, formats::Format};
 use crate::contracts::transformer::{self, Feasibility, Inputs, OutOfDomain, Outputs};
-use crate::model::{Attention, Head, Hyper, Operation, Role, Work};
+use crate::model::{Attention, Head, Hyper, Role, Work};
 use crate::peaks::Machine;
 
 /// A number format that a device may have a peak for.
@@ -195,94 +196,82 @@ impl fmt::Display for Unsupported {
 
 impl std::error::Error for Unsupported {}
 
-/// The contract's formulas for the attention of one layer: those that were compiled, or those of another version.
-pub(crate) trait LayerFormulas {
-    fn layer_width(&self, kv_heads: f64, key_length: f64, value_length: f64) -> f64;
-    fn latent_width(&self, latent_rank: f64, rope_length: f64) -> f64;
-    fn layer_mixing(&self, heads: f64, key_length: f64, value_length: f64) -> f64;
-    fn latent_mixing(&self, heads: f64, latent_rank: f64, rope_length: f64) -> f64;
+/// What a model takes from one of its operations.
+pub(crate) struct Brought {
+    /// Numbers cached for a token.
+    pub cache_width: f64,
+    /// Operations for a token against one that it sees.
+    pub mixing: f64,
+    /// Inputs and outputs for a token.
+    pub activation_width: f64,
 }
 
-/// The formulas that the macro generated.
-struct Compiled;
-
-impl LayerFormulas for Compiled {
-    fn layer_width(&self, kv_heads: f64, key_length: f64, value_length: f64) -> f64 {
-        transformer::layer_width(kv_heads, key_length, value_length)
-    }
-
-    fn latent_width(&self, latent_rank: f64, rope_length: f64) -> f64 {
-        transformer::latent_width(latent_rank, rope_length)
-    }
-
-    fn layer_mixing(&self, heads: f64, key_length: f64, value_length: f64) -> f64 {
-        transformer::layer_mixing(heads, key_length, value_length)
-    }
-
-    fn latent_mixing(&self, heads: f64, latent_rank: f64, rope_length: f64) -> f64 {
-        transformer::latent_mixing(heads, latent_rank, rope_length)
-    }
+fn brought(shape: operation::Inputs) -> Result<Brought, Unsupported> {
+    let operation::Outputs { cache_width, mixing, activation_width, .. } =
+        shape.evaluate().map_err(|error| Unsupported(error.to_string()))?;
+    Ok(Brought { cache_width, mixing, activation_width })
 }
 
 /// The contract's inputs for a model: one sequence of one token, weights in 16 bits, and a machine of 1 GB/s and
 /// 1 Gflop/s, to be replaced by the caller and by [`predict`].
 pub fn inputs(hyper: &Hyper) -> Result<Inputs, Unsupported> {
-    inputs_by(hyper, &Compiled)
+    inputs_by(hyper, brought)
 }
 
-/// The same with these formulas for a layer.
-pub(crate) fn inputs_by(hyper: &Hyper, formulas: &impl LayerFormulas) -> Result<Inputs, Unsupported> {
+/// The same where another version of `operation-v1` says what an operation brings along.
+pub(crate) fn inputs_by(
+    hyper: &Hyper,
+    brought: impl Fn(operation::Inputs) -> Result<Brought, Unsupported>,
+) -> Result<Inputs, Unsupported> {
     if matches!(hyper.head, Head::Pooler | Head::None) {
         return Err(Unsupported(format!("{} is an encoder and makes no tokens", hyper.architecture)));
     }
     let mut inputs = dense(0.0);
     let mut experts = None;
     let mut window = None;
-    let tied = hyper.head == Head::Tied;
     for operation in hyper.operations() {
         let unlike = match operation.work {
-            Work::Experts { count, used, .. } => *experts.get_or_insert((count, used)) != (count, used),
-            Work::Attention(Attention { window: Some(tokens), .. }) => {
-                *window.get_or_insert(tokens) != tokens
+            Work::Experts { count, used, .. } => (*experts.get_or_insert((count, used)) != (count, used))
+                .then_some("different numbers of experts"),
+            Work::Attention(Attention { window: Some(tokens), latent, .. }) => {
+                let unlike = *window.get_or_insert(tokens) != tokens;
+                let windowed = latent.map(|_| "a window over a latent cache");
+                unlike.then_some("different windows").or(windowed)
             }
-            _ => false,
+            _ => None,
         };
-        if unlike {
-            let what = if operation.role == Role::Attention { "windows" } else { "numbers of experts" };
-            return Err(Unsupported(format!("layers with different {what} are not part of the model")));
+        if let Some(what) = unlike {
+            return Err(Unsupported(format!("layers with {what} are not part of the model")));
         }
-        add_by(&mut inputs, &operation, tied, formulas);
+        let shape = operation.inputs(hyper.head == Head::Tied);
+        let Brought { cache_width, mixing, activation_width } = brought(shape)?;
+        inputs.lookup_params += shape.lookup_params;
+        inputs.expert_params += shape.expert_params;
+        if operation.role == Role::Head {
+            inputs.head_params += shape.dense_params;
+            inputs.head_width += activation_width;
+            continue;
+        }
+        inputs.dense_params += shape.dense_params;
+        inputs.activation_width += activation_width;
+        match operation.work {
+            Work::Experts { .. } => {
+                (inputs.experts, inputs.experts_used) = (shape.experts, shape.experts_used);
+            }
+            Work::Attention(Attention { window: Some(_), .. }) => {
+                inputs.window = shape.window;
+                inputs.window_width += cache_width;
+                inputs.window_mixing += mixing;
+            }
+            Work::Attention(_) => {
+                inputs.full_width += cache_width;
+                inputs.full_mixing += mixing;
+                inputs.prompt_mixing += brought(operation::Inputs { prefill: 1.0, ..shape })?.mixing;
+            }
+            _ => {}
+        }
     }
     Ok(inputs)
-}
-
-/// Adds what one operation brings along. A tied table is read as a whole by the head, which has no parameters of its own
-/// then.
-pub(crate) fn add(inputs: &mut Inputs, operation: &Operation, tied: bool) {
-    add_by(inputs, operation, tied, &Compiled);
-}
-
-fn add_by(inputs: &mut Inputs, operation: &Operation, tied: bool, formulas: &impl LayerFormulas) {
-    let parameters = operation.parameters as f64;
-    match operation.work {
-        Work::Lookup { .. } if operation.role == Role::Embedding && tied => {}
-        Work::Lookup { .. } => inputs.lookup_params += parameters,
-        Work::Product { rows, cols } if operation.role == Role::Head => {
-            inputs.head_params += rows as f64 * cols as f64;
-        }
-        Work::Experts { count, used, .. } => {
-            inputs.expert_params += parameters;
-            (inputs.experts, inputs.experts_used) = (count as f64, used as f64);
-        }
-        Work::Attention(attention) => {
-            mix(inputs, &attention, formulas);
-            if let Some(tokens) = attention.window {
-                inputs.window = tokens as f64;
-            }
-        }
-        _ => inputs.dense_params += parameters,
-    }
-    inputs.activation_width += activations(operation);
 }
 
 /// The contract's inputs for a model of which only the number of parameters is known: all of them are read and used
@@ -291,47 +280,29 @@ pub fn dense(params: f64) -> Inputs {
     Inputs::new(params, 1.0, 1.0)
 }
 
-/// Adds a layer's attention.
-fn mix(inputs: &mut Inputs, attention: &Attention, formulas: &impl LayerFormulas) {
-    let Attention { heads, kv_heads, key_length, value_length, .. } = *attention;
-    let (heads, kv_heads) = (heads as f64, kv_heads as f64);
-    let (key, value) = (key_length as f64, value_length as f64);
-    let expanded = formulas.layer_mixing(heads, key, value);
-    let (width, mixing) = match attention.latent {
-        None => (formulas.layer_width(kv_heads, key, value), expanded),
-        Some(latent) => {
-            let (rank, rope) = (latent.rank as f64, latent.rope_length as f64);
-            (formulas.latent_width(rank, rope), formulas.latent_mixing(heads, rank, rope))
-        }
-    };
-    if attention.window.is_some() {
-        inputs.window_width += width;
-        inputs.window_mixing += expanded;
-    } else {
-        inputs.full_width += width;
-        inputs.full_mixing += mixing;
-        inputs.prompt_mixing += expanded;
-    }
-}
-
-/// Numbers that an operation on one token reads and writes beside its weights.
-fn activations(operation: &Operation) -> f64 {
-    let numbers = match operation.work {
-        Work::Lookup { cols, .. } => u128::from(cols),
-        Work::Product { rows, cols } => u128::from(rows) + u128::from(cols),
-        Work::Experts { rows, cols, used, .. } => (u128::from(rows) + u128::from(cols)) * u128::from(used),
-        Work::Attention(Attention { heads, key_length, value_length, .. }) => {
-            u128::from(heads) * (u128::from(key_length) + u128::from(value_length))
-        }
-        Work::Vector { elements } => 2 * u128::from(elements),
-        _ => 0,
-    };
-    numbers as f64
-}
-
 /// Bits that a block format stores for one weight.
-pub fn bits_per_weight(format: &Format) -> f64 {
-    quantization::bits_per_weight(format.block_weights, format.block_bytes)
+pub fn bits_per_weight(format: &Format) -> Result<f64, quantization::OutOfDomain> {
+    Ok(of_format(format)?.bits_per_weight)
+}
+
+/// Bytes that a block format takes for one number, scales included.
+pub fn bytes_per_number(format: &Format) -> Result<f64, quantization::OutOfDomain> {
+    Ok(of_format(format)?.row_bytes)
+}
+
+fn of_format(format: &Format) -> Result<quantization::Outputs, quantization::OutOfDomain> {
+    let inputs = quantization::Inputs { row_weights: 1.0, ..quantization::Inputs::new(1.0, 1.0) };
+    inputs.with_format(format).evaluate()
+}
+
+/// Bits that a stored weight takes on average.
+pub fn stored_bits(bytes: f64, weights: f64) -> Result<f64, quantization::OutOfDomain> {
+    let stored = quantization::Inputs {
+        stored_bytes: bytes,
+        stored_weights: weights,
+        ..quantization::Inputs::new(1.0, 1.0)
+    };
+    Ok(stored.evaluate()?.stored_bits)
 }
 
 /// What a model can reach on a device.
@@ -445,10 +416,14 @@ mod tests {
     fn a_token_of_mixtral_uses_12_9_of_46_7_billion_parameters() {
         let outputs = on(model("mixtral_8x7b"), &devices::H100_SXM);
         assert_eq!((outputs.total_params / 1e8).round(), 467.0);
-        // The embedding row that a token looks up is counted among the active parameters of the literature.
-        let inputs = model("mixtral_8x7b");
-        let active = outputs.active_params + inputs.head_params + inputs.lookup_params;
-        assert_eq!((active / 1e8).round(), 129.0);
+        assert_eq!((outputs.active_params / 1e8).round(), 129.0);
+    }
+
+    #[test]
+    fn the_active_parameters_are_those_that_models_are_named_after() {
+        let active = |name: &str| on(model(name), &devices::H100_SXM).active_params;
+        assert_eq!((active("qwen3_30b_a3b") / 1e8).round(), 34.0);
+        assert_eq!((active("deepseek_v3") / 1e9).round(), 38.0);
     }
 
     #[test]
@@ -458,12 +433,12 @@ mod tests {
         assert_eq!(one.decode_params, inputs.dense_params + inputs.head_params + inputs.expert_params * 0.25);
         // With 2 of 8 experts a token, four tokens leave 0.75^4 of them untouched.
         let four = on(Inputs { batch: 4.0, ..inputs }, &devices::H100_SXM);
-        assert_eq!(four.decode_untouched, 0.75 * 0.75 * 0.75 * 0.75);
+        assert_eq!(four.untouched_share, 0.75 * 0.75 * 0.75 * 0.75);
     }
 
     #[test]
     fn decoding_is_worked_out_by_hand_for_llama_2_7b_on_an_a100() {
-        let q8 = bits_per_weight(&formats::Q8_0);
+        let q8 = bits_per_weight(&formats::Q8_0).unwrap();
         let inputs = Inputs { bits_per_weight: q8, context: 1024.0, ..model("llama_2_7b") };
         let outputs = on(inputs, &devices::A100_SXM_80GB);
         // All but the embedding table: 6738415616 - 32000 x 4096 parameters of 8.5 bits.

@@ -1,6 +1,6 @@
 //! What each operation of a model file costs on a device: operations, bytes, what holds it back and the time that nothing beats.
-//! The amounts come from the contract `transformer-v1`, operation by operation, so that they add up to its totals; times, bounds
-//! and advice come from `layer-roofline-v1`. What is no transformer but a [`stack`] of layers comes from there altogether.
+//! What one operation costs is the contract `operation-v1`, whose sums are the totals of `transformer-v1`; the rate of all of them,
+//! what was measured and the advice come from `layer-roofline-v1`. What is no transformer is a [`stack`] of layers.
 
 mod convolution;
 pub mod llama_bench;
@@ -12,10 +12,10 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::contracts::layer_roofline::{self, Priority, Recommendation};
-use crate::contracts::quantization;
-use crate::contracts::transformer::{self as contract, Inputs};
+use crate::contracts::operation::{self, Inputs, Outputs};
+use crate::contracts::transformer;
 use crate::model::{Dtype, Model, Operation, Role, Tensor, Work};
-use crate::predict::{Target, add, dense};
+use crate::predict::{Target, dense, stored_bits};
 
 /// What the model is asked to do.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -107,12 +107,9 @@ pub struct Entry {
     /// The operation, as an index into the model's list.
     #[serde(skip)]
     pub operation: usize,
-    /// What the contract was asked about it.
+    /// What the contract was asked about it, but for the phase.
     #[serde(skip)]
-    pub part: Option<Inputs>,
-    /// A layer of a stack, as the contract was asked about it.
-    #[serde(skip)]
-    pub shape: Option<layer_roofline::Inputs>,
+    pub shape: Option<Inputs>,
 }
 
 impl Entry {
@@ -123,6 +120,11 @@ impl Entry {
             Phase::Prefill => self.prefill.as_ref(),
             Phase::Pass => self.pass.as_ref(),
         }
+    }
+
+    /// What the contract was asked about it in a phase.
+    pub fn in_phase(&self, phase: Phase, workload: &Workload) -> Option<Inputs> {
+        Some(in_phase(self.shape?, phase, self.role == Role::Head.name(), workload))
     }
 
     /// The cost of one step, or of a pass where there are no steps.
@@ -188,8 +190,8 @@ pub struct Profile {
     pub pass: Option<stack::Pass>,
     /// Tensors that a change of type left as they are, because their rows do not fill its blocks.
     pub kept: usize,
-    /// What the contract was asked about all operations alike; none for a stack.
-    pub asked: Option<Inputs>,
+    /// What the contract was asked about all operations alike.
+    pub common: Inputs,
 }
 
 /// How rows are put together.
@@ -229,30 +231,34 @@ impl fmt::Display for OutOfDomain {
 
 impl std::error::Error for OutOfDomain {}
 
-/// Where the figures of a cost come from: contract and equation, for one step and for the prompt.
+impl From<operation::OutOfDomain> for OutOfDomain {
+    fn from(error: operation::OutOfDomain) -> OutOfDomain {
+        OutOfDomain(error.to_string())
+    }
+}
+
+impl From<layer_roofline::OutOfDomain> for OutOfDomain {
+    fn from(error: layer_roofline::OutOfDomain) -> OutOfDomain {
+        OutOfDomain(error.to_string())
+    }
+}
+
+/// Where the figures come from: contract and equation.
 pub const SOURCES: &[(&str, &str)] = &[
-    ("decode.flops", "transformer-v1 decode_flops"),
-    ("decode.weight_bytes", "transformer-v1 decode_weight_bytes"),
-    ("decode.activation_bytes", "transformer-v1 activation_bytes"),
-    ("decode.cache_bytes", "transformer-v1 cache_bytes"),
-    ("decode.bytes", "transformer-v1 decode_bytes"),
-    ("decode.time_s", "transformer-v1 decode_time"),
-    ("decode.tokens_per_s", "transformer-v1 decode_tokens_per_s"),
-    ("prefill.flops", "transformer-v1 prefill_flops"),
-    ("prefill.weight_bytes", "transformer-v1 prefill_weight_bytes"),
-    ("prefill.activation_bytes", "transformer-v1 prefill_bytes"),
-    ("prefill.cache_bytes", "transformer-v1 prefill_cache_bytes"),
-    ("prefill.bytes", "transformer-v1 prefill_bytes"),
-    ("prefill.time_s", "transformer-v1 time_to_first_token"),
-    ("prefill.tokens_per_s", "transformer-v1 prefill_tokens_per_s"),
-    ("pass.flops", "layer-roofline-v1 dense_flops, convolution_flops"),
-    ("pass.bytes", "layer-roofline-v1 dense_bytes, convolution_bytes"),
-    ("pass.time_s", "layer-roofline-v1 least_time, inference-latency-v1 latency"),
-    ("pass.samples_per_s", "inference-latency-v1 throughput"),
-    ("intensity", "layer-roofline-v1 arithmetic_intensity"),
-    ("bound", "layer-roofline-v1 bound"),
-    ("attainable_gflop_s", "layer-roofline-v1 attainable"),
-    ("ideal_s", "layer-roofline-v1 least_time"),
+    ("flops", "operation-v1 flops"),
+    ("weight_bytes", "operation-v1 weight_bytes"),
+    ("activation_bytes", "operation-v1 activation_bytes"),
+    ("cache_bytes", "operation-v1 cache_bytes"),
+    ("bytes", "operation-v1 bytes"),
+    ("intensity", "operation-v1 arithmetic_intensity"),
+    ("bound", "operation-v1 bound, layer-roofline-v1 pass_bound"),
+    ("attainable_gflop_s", "operation-v1 attainable"),
+    ("ideal_s", "operation-v1 least_time"),
+    ("share", "operation-v1 share"),
+    ("parameters", "operation-v1 stored_params"),
+    ("time_s", "layer-roofline-v1 pass_time"),
+    ("tokens_per_s", "layer-roofline-v1 pass_rate"),
+    ("samples_per_s", "layer-roofline-v1 pass_rate"),
     ("measured.gb_s", "layer-roofline-v1 achieved_bandwidth"),
     ("measured.gflop_s", "layer-roofline-v1 achieved_compute"),
     ("measured.utilization", "layer-roofline-v1 utilization"),
@@ -269,9 +275,19 @@ pub fn profile(
     let Workload { batch, context, prompt, cache_size } = *workload;
     let (compute, bandwidth) = (target.compute, target.bandwidth);
     let overhead = target.overhead.unwrap_or(0.0);
-    let asked = Inputs { batch, context, prompt, cache_size, compute, bandwidth, overhead, ..dense(1.0) };
+    let common = Inputs { batch, cache_size, ..roofs(target) };
+    // What is asked of the whole model is named as its contract names it.
+    let asked = transformer::Inputs {
+        batch,
+        context,
+        prompt,
+        cache_size,
+        compute,
+        bandwidth,
+        overhead,
+        ..dense(1.0)
+    };
     asked.evaluate().map_err(|error| OutOfDomain(error.to_string()))?;
-    let none = Inputs { dense_params: 0.0, ..asked };
     let tied = has_tied_head(model);
     let mut entries = Vec::new();
     for (index, operation) in model.architecture.operations.iter().enumerate() {
@@ -279,29 +295,29 @@ pub fn profile(
             continue;
         }
         let mut entry = describe(model, operation, index, change);
-        match part(model, operation, none, tied, change) {
+        let costs = shape(model, operation, common, tied, change).and_then(|shape| {
+            let last_only = operation.role == Role::Head;
+            let cost = |phase| evaluate(&in_phase(shape, phase, last_only, workload));
+            Ok((shape, cost(Phase::Decode)?, cost(Phase::Prefill)?))
+        });
+        match costs {
             Err(reason) => entry.undefined = Some(reason),
-            Ok(part) => {
-                entry.parameters =
-                    part.dense_params + part.head_params + part.expert_params + part.lookup_params;
-                if operation.runs.for_a_step() {
-                    entry.decode = Some(cost(decode(&part), target)?);
-                }
-                if operation.runs.for_a_prompt() {
-                    entry.prefill = Some(cost(prefill(&part, operation), target)?);
-                }
-                entry.part = Some(part);
+            Ok((shape, decode, prefill)) => {
+                entry.parameters = decode.stored_params;
+                entry.decode = operation.runs.for_a_step().then(|| Cost::of(&decode));
+                entry.prefill = operation.runs.for_a_prompt().then(|| Cost::of(&prefill));
+                entry.shape = Some(shape);
             }
         }
         entries.push(entry);
     }
     let encoder = !model.architecture.makes_tokens;
-    let decode = if encoder { None } else { total(&mut entries, Phase::Decode, &asked) };
     if encoder {
         entries.iter_mut().for_each(|entry| entry.decode = None);
     }
-    let prefill = total(&mut entries, Phase::Prefill, &asked);
-    Ok(Profile { entries, decode, prefill, pass: None, kept: kept(model, change), asked: Some(none) })
+    let mut total = |phase, tokens: f64| total(&mut entries, phase, common, overhead, batch * tokens);
+    let (decode, prefill) = (total(Phase::Decode, 1.0)?, total(Phase::Prefill, prompt)?);
+    Ok(Profile { entries, decode, prefill, pass: None, kept: kept(model, change), common })
 }
 
 /// Matrices that a change of type leaves as they are.
@@ -348,47 +364,49 @@ fn describe(model: &Model, operation: &Operation, index: usize, change: Option<D
         measured: None,
         not_measured: None,
         operation: index,
-        part: None,
         shape: None,
     }
 }
 
 /// One operation as the contract's inputs, or why it can't be.
-fn part(
+fn shape(
     model: &Model,
     operation: &Operation,
-    none: Inputs,
+    common: Inputs,
     tied: bool,
     change: Option<Dtype>,
 ) -> Result<Inputs, String> {
     match &operation.work {
         Work::Undefined { reason } => return Err(reason.clone()),
-        Work::State(_) => return Err("the contract does not describe a state".into()),
         Work::Convolution { .. } => return Err("the size of its input is not in the file".into()),
         _ => {}
     }
-    let mut part = none;
-    add(&mut part, operation, tied);
-    let parameters = part.dense_params + part.head_params + part.expert_params + part.lookup_params;
+    let Inputs { batch, cache_size, bandwidth, compute, .. } = common;
+    let mut shape = Inputs { batch, cache_size, bandwidth, compute, ..operation.inputs(tied) };
+    let parameters = evaluate(&shape)?.stored_params;
     if parameters > 0.0 {
-        part.bits_per_weight = bits(model, operation, parameters, change)
+        shape.bits_per_weight = bits(model, operation, parameters, change)
             .ok_or("its tensors are missing or of a type of unknown size")?;
     }
-    Ok(part)
+    Ok(shape)
+}
+
+fn evaluate(inputs: &Inputs) -> Result<Outputs, String> {
+    inputs.evaluate().map_err(|error| error.to_string())
 }
 
 /// Bits of one parameter of an operation, as it is stored or as it would be in another type.
 fn bits(model: &Model, operation: &Operation, parameters: f64, change: Option<Dtype>) -> Option<f64> {
     if model.tensors.is_empty() {
         let (weights, bytes) = change.unwrap_or(WITHOUT_TENSORS).block()?;
-        return Some(quantization::bits_per_weight(weights as f64, bytes as f64));
+        return stored_bits(bytes as f64, weights as f64).ok();
     }
     let mut bytes = 0u64;
     for index in &operation.tensors {
         let tensor = model.tensors.get(*index)?;
         bytes = bytes.checked_add(stored(tensor, change)?)?;
     }
-    (bytes > 0).then(|| quantization::bits_per_weight(parameters, bytes as f64))
+    stored_bits(bytes as f64, parameters).ok()
 }
 
 /// Bytes of a tensor as it is stored, or as it would be in another type.
@@ -410,157 +428,90 @@ fn fits(tensor: &Tensor, change: Dtype) -> bool {
     }
 }
 
-struct Amounts {
-    flops: f64,
-    weight_bytes: f64,
-    activation_bytes: f64,
-    cache_bytes: f64,
-    bytes: f64,
+/// The machine alone: an operation that does nothing on it.
+fn roofs(target: &Target) -> Inputs {
+    Inputs { bandwidth: target.bandwidth, compute: target.compute, ..Inputs::new(1.0, 1.0) }
 }
 
-fn decode(part: &Inputs) -> Amounts {
-    let Inputs { batch, context, window, .. } = *part;
-    let share = contract::expert_share(part.experts, part.experts_used);
-    let active = contract::active_params(part.dense_params, part.expert_params, share);
-    let untouched = contract::decode_untouched(batch, share);
-    let read = contract::decode_params(part.dense_params, part.head_params, part.expert_params, untouched);
-    let weight_bytes = contract::decode_weight_bytes(part.bits_per_weight, read);
-    let sequence =
-        contract::sequence_cache_bytes(part.full_width, part.window_width, window, part.cache_size, context);
-    let cache_bytes = contract::cache_bytes(batch, sequence);
-    let activation_bytes = contract::activation_bytes(part.activation_width, part.activation_size, batch);
-    let mixing =
-        contract::decode_attention_flops(window, part.full_mixing, part.window_mixing, batch, context);
-    Amounts {
-        flops: contract::decode_flops(contract::decode_matrix_flops(part.head_params, batch, active), mixing),
-        weight_bytes,
-        activation_bytes,
-        cache_bytes,
-        bytes: contract::decode_bytes(cache_bytes, activation_bytes, weight_bytes),
+/// The operation as it is in a phase; the head meets the last token of a prompt alone.
+fn in_phase(shape: Inputs, phase: Phase, last_only: bool, workload: &Workload) -> Inputs {
+    match phase {
+        Phase::Decode => Inputs { context: workload.context, ..shape },
+        Phase::Prefill if last_only => Inputs { prefill: 1.0, ..shape },
+        Phase::Prefill => Inputs { prefill: 1.0, tokens: workload.prompt, ..shape },
+        Phase::Pass => shape,
     }
 }
 
-fn prefill(part: &Inputs, operation: &Operation) -> Amounts {
-    let Inputs { batch, prompt, window, .. } = *part;
-    let tokens = contract::prompt_tokens(batch, prompt);
-    let share = contract::expert_share(part.experts, part.experts_used);
-    let active = contract::active_params(part.dense_params, part.expert_params, share);
-    let matrix = contract::prefill_matrix_flops(part.head_params, batch, active, tokens);
-    let mixing = match operation.work {
-        // Every token of an encoder sees all tokens, as a new token sees those in a cache.
-        Work::Attention(attention) if !attention.causal => {
-            contract::decode_attention_flops(window, part.prompt_mixing, part.window_mixing, tokens, prompt)
+impl Cost {
+    fn of(outputs: &Outputs) -> Cost {
+        Cost {
+            flops: outputs.flops,
+            weight_bytes: outputs.weight_bytes,
+            activation_bytes: outputs.activation_bytes,
+            cache_bytes: outputs.cache_bytes,
+            bytes: outputs.bytes,
+            intensity: outputs.arithmetic_intensity,
+            bound: outputs.bound.name(),
+            attainable_gflop_s: outputs.attainable,
+            ideal_s: outputs.least_time,
+            share: 0.0,
         }
-        _ => contract::prefill_attention_flops(
-            part.window_mixing,
-            part.prompt_mixing,
-            batch,
-            contract::prompt_pairs(prompt),
-            contract::window_pairs(window, prompt),
-        ),
-    };
-    let (width, size) = (part.activation_width, part.activation_size);
-    let weight_bytes = contract::prefill_weight_bytes(
-        part.dense_params,
-        part.head_params,
-        part.expert_params,
-        part.bits_per_weight,
-    );
-    let cache_bytes = contract::prefill_cache_bytes(
-        part.full_width,
-        part.window_width,
-        window,
-        part.cache_size,
-        batch,
-        prompt,
-    );
-    Amounts {
-        flops: contract::prefill_flops(matrix, mixing),
-        weight_bytes,
-        activation_bytes: contract::prefill_bytes(width, size, tokens, 0.0, 0.0),
-        cache_bytes,
-        bytes: contract::prefill_bytes(width, size, tokens, weight_bytes, cache_bytes),
     }
 }
 
-fn cost(amounts: Amounts, target: &Target) -> Result<Cost, OutOfDomain> {
-    let Amounts { flops, weight_bytes, activation_bytes, cache_bytes, bytes } = amounts;
-    let outputs = layer(flops, bytes, target).evaluate().map_err(|error| OutOfDomain(error.to_string()))?;
-    Ok(Cost {
-        flops,
-        weight_bytes,
-        activation_bytes,
-        cache_bytes,
-        bytes,
-        intensity: outputs.arithmetic_intensity,
-        bound: outputs.bound.name(),
-        attainable_gflop_s: outputs.attainable,
-        ideal_s: outputs.least_time,
-        share: 0.0,
-    })
+/// Operations and bytes that are known, on a machine.
+fn known(flops: f64, bytes: f64, machine: Inputs) -> Inputs {
+    let Inputs { bandwidth, compute, .. } = machine;
+    Inputs { other_flops: flops, other_bytes: bytes, bandwidth, compute, ..Inputs::new(1.0, 1.0) }
 }
 
-fn layer(flops: f64, bytes: f64, target: &Target) -> layer_roofline::Inputs {
-    let (compute, bandwidth) = (target.compute, target.bandwidth);
-    layer_roofline::Inputs { compute, bandwidth, ..layer_roofline::Inputs::new(flops, bytes, 1.0, 1.0) }
+/// The same as a pass of all operations, or as one that was measured.
+pub(crate) fn passed(flops: f64, bytes: f64, bandwidth: f64, compute: f64) -> layer_roofline::Inputs {
+    let none = layer_roofline::Inputs::new(1.0, 1.0);
+    layer_roofline::Inputs { other_flops: flops, other_bytes: bytes, bandwidth, compute, ..none }
 }
 
-/// Adds up a phase and tells every operation its share.
-fn total(entries: &mut [Entry], phase: Phase, asked: &Inputs) -> Option<Total> {
+/// Adds up a phase and tells every operation its share. `results` come out of it, tokens or samples.
+fn total(
+    entries: &mut [Entry],
+    phase: Phase,
+    common: Inputs,
+    overhead: f64,
+    results: f64,
+) -> Result<Option<Total>, OutOfDomain> {
     let costs = || entries.iter().filter_map(|entry| entry.cost(phase));
-    costs().next()?;
+    if costs().next().is_none() {
+        return Ok(None);
+    }
     let sum = |figure: fn(&Cost) -> f64| costs().map(figure).sum::<f64>();
     let (flops, bytes) = (sum(|cost| cost.flops), sum(|cost| cost.bytes));
     let in_sequence_s = sum(|cost| cost.ideal_s);
-    let bandwidth = contract::effective_bandwidth(asked.bandwidth_efficiency, asked.bandwidth);
-    let compute = contract::effective_compute(asked.compute_efficiency, asked.compute);
-    let (batch, overhead) = (asked.batch, contract::overhead_time(asked.overhead));
-    let (time_s, tokens_per_s, bound, intensity) = match phase {
-        Phase::Decode => {
-            let memory = contract::decode_memory_time(bytes, bandwidth);
-            let arithmetic = contract::decode_compute_time(flops, compute);
-            let time = contract::decode_time(overhead, memory, arithmetic);
-            let bound = contract::decode_bound(overhead, memory, arithmetic).name();
-            (
-                time,
-                contract::decode_tokens_per_s(batch, time),
-                bound,
-                contract::decode_intensity(bytes, flops),
-            )
-        }
-        Phase::Prefill => {
-            let memory = contract::prefill_memory_time(bandwidth, bytes);
-            let arithmetic = contract::prefill_compute_time(compute, flops);
-            let time = contract::time_to_first_token(overhead, memory, arithmetic);
-            let tokens = contract::prompt_tokens(batch, asked.prompt);
-            let bound = contract::prefill_bound(overhead, memory, arithmetic).name();
-            (
-                time,
-                contract::prefill_tokens_per_s(tokens, time),
-                bound,
-                contract::prefill_intensity(flops, bytes),
-            )
-        }
-        Phase::Pass => return None,
-    };
+    let pass = passed(flops, bytes, common.bandwidth, common.compute);
+    let whole = layer_roofline::Inputs { overhead, results, ..pass }.evaluate()?;
     let total = Total {
         flops,
         weight_bytes: sum(|cost| cost.weight_bytes),
         activation_bytes: sum(|cost| cost.activation_bytes),
         cache_bytes: sum(|cost| cost.cache_bytes),
         bytes,
-        intensity,
-        time_s,
+        intensity: whole.arithmetic_intensity,
+        time_s: whole.pass_time,
         in_sequence_s,
-        tokens_per_s,
-        bound,
+        tokens_per_s: whole.pass_rate,
+        bound: whole.pass_bound.name(),
     };
-    share_out(entries, phase, in_sequence_s);
-    Some(total)
+    share_out(entries, phase, common, in_sequence_s)?;
+    Ok(Some(total))
 }
 
 /// Tells every operation its share of the ideal time of all.
-fn share_out(entries: &mut [Entry], phase: Phase, whole: f64) {
+fn share_out(
+    entries: &mut [Entry],
+    phase: Phase,
+    common: Inputs,
+    whole_time: f64,
+) -> Result<(), OutOfDomain> {
     for entry in entries {
         let cost = match phase {
             Phase::Decode => &mut entry.decode,
@@ -568,9 +519,11 @@ fn share_out(entries: &mut [Entry], phase: Phase, whole: f64) {
             Phase::Pass => &mut entry.pass,
         };
         if let Some(cost) = cost {
-            cost.share = cost.ideal_s / whole;
+            let of_whole = known(cost.flops, cost.bytes, common);
+            cost.share = Inputs { whole_time, ..of_whole }.evaluate()?.share;
         }
     }
+    Ok(())
 }
 
 impl Profile {
@@ -626,8 +579,8 @@ impl Profile {
         let mut found: Vec<(Recommendation, Vec<&Entry>)> = Vec::new();
         for entry in &self.entries {
             let Some(cost) = entry.cost(phase) else { continue };
-            let inputs = layer(cost.flops, cost.bytes, target);
-            let outputs = inputs.evaluate().map_err(|error| OutOfDomain(error.to_string()))?;
+            let inputs = passed(cost.flops, cost.bytes, target.bandwidth, target.compute);
+            let outputs = inputs.evaluate()?;
             for advice in layer_roofline::recommendations(&inputs, &outputs).into_iter().flatten() {
                 match found.iter_mut().find(|(known, _)| *known == advice) {
                     Some((_, entries)) => entries.push(entry),
@@ -659,15 +612,13 @@ impl Profile {
 
 /// Two costs, one after the other.
 fn together(a: &Cost, b: &Cost, target: &Target) -> Result<Cost, OutOfDomain> {
-    let whole = cost(
-        Amounts {
-            flops: a.flops + b.flops,
-            weight_bytes: a.weight_bytes + b.weight_bytes,
-            activation_bytes: a.activation_bytes + b.activation_bytes,
-            cache_bytes: a.cache_bytes + b.cache_bytes,
-            bytes: a.bytes + b.bytes,
-        },
-        target,
-    )?;
-    Ok(Cost { ideal_s: a.ideal_s + b.ideal_s, share: a.share + b.share, ..whole })
+    let whole = known(a.flops + b.flops, a.bytes + b.bytes, roofs(target)).evaluate()?;
+    Ok(Cost {
+        weight_bytes: a.weight_bytes + b.weight_bytes,
+        activation_bytes: a.activation_bytes + b.activation_bytes,
+        cache_bytes: a.cache_bytes + b.cache_bytes,
+        ideal_s: a.ideal_s + b.ideal_s,
+        share: a.share + b.share,
+        ..Cost::of(&whole)
+    })
 }

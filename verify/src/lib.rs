@@ -43,6 +43,7 @@ drive! {
 }
 
 roofline::roofline_contract!(pub mod roofline_model = "roofline-model-v1.yaml");
+roofline::roofline_contract!(pub mod operation = "operation-v1.yaml");
 roofline::roofline_contract!(pub mod layer_roofline = "layer-roofline-v1.yaml");
 roofline::roofline_contract!(pub mod inference_latency = "inference-latency-v1.yaml");
 roofline::roofline_contract!(pub mod transformer = "transformer-v1.yaml");

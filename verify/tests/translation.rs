@@ -56,7 +56,10 @@ agree! {
     hardware_agrees: hardware = "hardware-v1.yaml", |_| vec![];
     models_agree: models = "models-v1.yaml", |_| vec![];
     quantization_agrees: quantization = "quantization-v1.yaml", |_| vec![];
-    layers_agree: layers = "layer-roofline-v1.yaml", |outputs| vec![outputs.bound.name(), outputs.utilization_band.name()];
+    operations_agree: operations = "operation-v1.yaml", |outputs| vec![outputs.bound.name()];
+    layers_agree: layers = "layer-roofline-v1.yaml", |outputs| {
+        vec![outputs.pass_bound.name(), outputs.utilization_band.name(), outputs.bound.name()]
+    };
     latency_agrees: latency = "inference-latency-v1.yaml", |outputs| {
         vec![outputs.bottleneck.name(), outputs.feasibility.name()]
     };

@@ -7,9 +7,10 @@ use super::rust::module_name;
 use crate::contract::Contract;
 use crate::formula::{self, Binary, Formula, Function, Kind, NodeId};
 
-/// A constant with the contract's [`module_name`], an object of functions: one for each equation and each
-/// classifier, of its direct operands in the order of [`operands`](crate::contract::Expression::operands). A classifier's
-/// returns the name of the case.
+/// A constant with the contract's [`module_name`], an object of functions: one for each equation, of its direct operands in
+/// the order of [`operands`](crate::contract::Expression::operands), and one for each classifier, of its
+/// [`operands`](crate::contract::Classifier::operands), which returns the name of the case. `$within(name, value)` tells
+/// whether a quantity may have a value, and is true of every other name.
 pub fn module(contract: &Contract) -> String {
     let mut functions = String::new();
     for equation in &contract.equations {
@@ -36,10 +37,29 @@ pub fn module(contract: &Contract) -> String {
         }
         function(&mut functions, &classifier.name, &parameters, &body);
     }
+    within(&mut functions, contract);
     let equations = contract.equations.iter().map(|equation| &equation.name);
     let names = parameters(equations.chain(contract.classifiers.iter().map(|classifier| &classifier.name)));
     let module = module_name(&contract.metadata.id);
-    format!("const {module} = (() => {{\n{HELPERS}{functions}return {{ {names} }};\n}})();\n")
+    format!("const {module} = (() => {{\n{HELPERS}{functions}return {{ {names}, $within }};\n}})();\n")
+}
+
+/// A table of all domains, and the function that looks into it.
+fn within(out: &mut String, contract: &Contract) {
+    let mut domains = String::new();
+    for quantity in &contract.quantities {
+        let domain = &quantity.domain;
+        let set: Vec<String> = domain.set.iter().map(|value| format!("{value:e}")).collect();
+        let set = if set.is_empty() { "null".to_owned() } else { format!("[{}]", set.join(", ")) };
+        let (low, high) = (domain.low, domain.high);
+        let _ = write!(domains, "{:?}: [{low:e}, {high:e}, {}, {set}], ", quantity.name, domain.integer);
+    }
+    let _ = writeln!(out, "const $domains = {{ {domains}}};");
+    out.push_str(
+        "function $within(name, value) { if (!Object.hasOwn($domains, name)) return true; \
+         const [low, high, integer, set] = $domains[name]; \
+         return low <= value && value <= high && (!integer || value % 1 === 0) && (set === null || set.includes(value)); }\n",
+    );
 }
 
 /// What JavaScript calls a quantity, an equation or a classifier: its own name, with a `$` if JavaScript keeps that to itself.

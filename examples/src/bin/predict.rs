@@ -13,7 +13,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     for device in [&RASPBERRY_PI_5, &H100_SXM] {
         let target = Target::of(device, None)?;
         // One sequence with 4096 tokens in the cache.
-        let inputs = Inputs { context: 4096.0, bits_per_weight: bits_per_weight(&Q8_0), ..inputs(&model)? };
+        let inputs = Inputs { context: 4096.0, bits_per_weight: bits_per_weight(&Q8_0)?, ..inputs(&model)? };
         let ceiling = predict(inputs, &target)?.outputs;
         println!(
             "{}: {:.2} tokens/s, held back by {:?}",

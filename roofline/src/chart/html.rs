@@ -58,6 +58,9 @@ pub struct Slider {
 pub struct Recipe {
     /// The calls.
     pub steps: Vec<Step>,
+    /// The inputs that sliders move, each with the slider's quantity; absent where every slider moves the input of its name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moves: Option<BTreeMap<String, String>>,
     /// The result in FLOP/byte.
     pub intensity: String,
     /// The result in GFLOP/s.
@@ -113,11 +116,6 @@ impl Step {
         steps.reverse();
         steps
     }
-
-    /// The same call with another name for its result.
-    pub fn named(self, result: &str) -> Step {
-        Step { result: result.into(), ..self }
-    }
 }
 
 /// An operation that moves.
@@ -143,6 +141,9 @@ pub struct Summary {
     pub sums: BTreeMap<String, String>,
     /// The calls.
     pub steps: Vec<Step>,
+    /// The inputs that sliders move, as in a [`Recipe`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moves: Option<BTreeMap<String, String>>,
     /// The results to show.
     pub shown: Vec<Shown>,
 }
@@ -258,24 +259,28 @@ mod tests {
 
     /// Dense layers of three sizes, moved by the batch through the equations of the contract.
     fn what_if() -> (Chart, WhatIf) {
-        let source = roofline_contracts::library::built_in("layer-roofline-v1").expect("it is built in");
+        let source = roofline_contracts::library::built_in("operation-v1").expect("it is built in");
         let contract = roofline_contracts::compile(source).contract.expect("it has no mistakes");
-        let amounts = Step::all(&contract, &["dense_flops", "dense_bytes"], &[]).into_iter();
-        let amounts = amounts.map(|step| {
-            let name = step.result.trim_start_matches("dense_").to_owned();
-            step.named(&name)
-        });
-        let limits = Step::all(&contract, &["attainable", "least_time", "bound"], &[]);
         let recipe = Recipe {
-            steps: amounts.chain(limits).collect(),
+            steps: Step::all(&contract, &["attainable", "least_time", "bound"], &[]),
+            moves: None,
             intensity: "arithmetic_intensity".into(),
             performance: "attainable".into(),
             time: Some("least_time".into()),
             bound: Some("bound".into()),
         };
         let sizes = [(4096.0, 4096.0), (4096.0, 14336.0), (4096.0, 128_256.0)];
-        let inputs =
-            |(from, to)| BTreeMap::from([("in_features".to_owned(), from), ("out_features".to_owned(), to)]);
+        let inputs = |(from, to): (f64, f64)| {
+            let own = [("in_features", from), ("out_features", to), ("dense_params", from * to)];
+            own.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+        };
+        let mut common: BTreeMap<String, f64> = contract
+            .quantities
+            .iter()
+            .filter_map(|quantity| Some((quantity.name.clone(), quantity.default?)))
+            .collect();
+        common.insert("bits_per_weight".to_owned(), 8.5);
+        common.insert("activation_size".to_owned(), 4.0);
         let what_if = WhatIf {
             module: roofline_contracts::emit::javascript::module(&contract) + "// </script>\n",
             sliders: vec![Slider {
@@ -284,7 +289,7 @@ mod tests {
                 stops: vec![1.0, 2.0, 4.0, 8.0, 16.0, 32.0],
                 start: 1.0,
             }],
-            inputs: BTreeMap::from([("weight_size".to_owned(), 1.0625), ("activation_size".to_owned(), 4.0)]),
+            inputs: common,
             bandwidth: "bandwidth".into(),
             compute: "compute".into(),
             recipes: vec![recipe],
@@ -297,6 +302,7 @@ mod tests {
                 inputs: BTreeMap::new(),
                 sums: BTreeMap::from([("total_time".to_owned(), "least_time".to_owned())]),
                 steps: Vec::new(),
+                moves: None,
                 shown: vec![Shown {
                     label: "time".into(),
                     result: "total_time".into(),
@@ -320,22 +326,30 @@ mod tests {
 
     /// A dense layer as the compiled contract places it under the first roof of the small model.
     fn dense((from, to): (f64, f64), batch: f64) -> super::super::Point {
-        use crate::contracts::layer_roofline as layer;
+        use crate::contracts::operation::{self, Inputs};
         let roof = &sample::model().roofs[0];
         let (bandwidth, compute) =
             (roof.bandwidth_gb_s.expect("it has one"), roof.compute_gflop_s.expect("it has one"));
-        let flops = layer::dense_flops(batch, from, to);
-        let bytes = layer::dense_bytes(1.0625, 4.0, batch, from, to);
-        let intensity = layer::arithmetic_intensity(flops, bytes);
+        let layer = Inputs {
+            batch,
+            dense_params: from * to,
+            in_features: from,
+            out_features: to,
+            bits_per_weight: 8.5,
+            activation_size: 4.0,
+            bandwidth,
+            compute,
+            ..Inputs::new(1.0, 1.0)
+        };
+        let outputs = layer.evaluate().expect("it is inside the domains");
         super::super::Point {
             name: format!("dense {from} x {to}"),
             group: "dense".into(),
-            intensity_flop_byte: Some(intensity),
-            performance_gflop_s: Some(layer::attainable(bandwidth, compute, intensity)),
-            bound: if intensity < layer::ridge_point(bandwidth, compute) {
-                Bound::Memory
-            } else {
-                Bound::Compute
+            intensity_flop_byte: Some(outputs.arithmetic_intensity),
+            performance_gflop_s: Some(outputs.attainable),
+            bound: match outputs.bound {
+                operation::Bound::Memory => Bound::Memory,
+                operation::Bound::Compute => Bound::Compute,
             },
             ..Default::default()
         }

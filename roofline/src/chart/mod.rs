@@ -15,7 +15,7 @@ pub use scale::Log;
 
 use serde::{Deserialize, Serialize};
 
-use crate::contracts::layer_roofline::{attainable, ridge_point};
+use crate::contracts::{hardware, operation};
 
 /// A roofline chart: what can be reached, and what was reached or predicted.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -207,7 +207,8 @@ impl Chart {
     fn ridge_of(&self, roof: &Roof) -> Option<Place> {
         drawable(roof.bandwidth_gb_s).or(drawable(roof.compute_gflop_s))?;
         let (bandwidth, compute) = (self.bandwidth(roof)?, self.compute(roof)?);
-        Some(Place { intensity: drawable(Some(ridge_point(bandwidth, compute)))?, performance: compute })
+        let ridge = hardware::Inputs { compute, bandwidth }.evaluate().ok()?.ridge_point;
+        Some(Place { intensity: ridge, performance: compute })
     }
 
     /// The places where roofs bend or meet, in the order of the roofs.
@@ -222,22 +223,16 @@ impl Chart {
 
     fn line<'a>(&self, roof: &'a Roof, from: f64, to: f64) -> Line<'a> {
         let ridge = self.ridge_of(roof);
-        let limits = match (drawable(roof.bandwidth_gb_s), drawable(roof.compute_gflop_s)) {
-            (None, None) => None,
-            // A group without the other figure is bounded by this one alone.
-            _ => Some((
-                self.bandwidth(roof).unwrap_or(f64::INFINITY),
-                self.compute(roof).unwrap_or(f64::INFINITY),
-            )),
-        };
         let mut vertices = Vec::new();
-        if let Some((bandwidth, compute)) = limits {
-            let at = |intensity| Place { intensity, performance: attainable(bandwidth, compute, intensity) };
+        if drawable(roof.bandwidth_gb_s).or(drawable(roof.compute_gflop_s)).is_some() {
+            let (bandwidth, compute) = (self.bandwidth(roof), self.compute(roof));
+            let at =
+                |intensity| Some(Place { intensity, performance: height(bandwidth, compute, intensity)? });
             let end = ridge.map_or(to, |ridge| to.max(ridge.intensity));
-            vertices.push(at(ridge.map_or(from, |ridge| from.min(ridge.intensity))));
+            vertices.extend(at(ridge.map_or(from, |ridge| from.min(ridge.intensity))));
             // The ridge itself is taken as it is: multiplying back could miss it by a rounding.
             vertices.extend(ridge);
-            vertices.push(at(end));
+            vertices.extend(at(end));
         }
         vertices.retain(|place| drawable(Some(place.performance)).is_some());
         Line { roof, ridge, vertices }
@@ -259,6 +254,23 @@ impl Chart {
         let performance = Log::around(heights);
         (intensity, performance)
     }
+}
+
+/// How high a roof is at an intensity; a group without one of the figures is bounded by the other alone. None where the
+/// contract knows no such machine or operation.
+fn height(bandwidth: Option<f64>, compute: Option<f64>, intensity: f64) -> Option<f64> {
+    /// The highest peak that the contract takes.
+    const HIGHEST: f64 = 1e12;
+    let Some(bandwidth) = bandwidth else { return compute };
+    // So many operations on one byte.
+    let operation = operation::Inputs {
+        other_flops: intensity,
+        other_bytes: 1.0,
+        bandwidth,
+        compute: compute.unwrap_or(HIGHEST),
+        ..operation::Inputs::new(1.0, 1.0)
+    };
+    Some(operation.evaluate().ok()?.attainable)
 }
 
 #[cfg(test)]

@@ -661,16 +661,19 @@ window.addEventListener("error", (event) => {
   let moved = false;
   let equations = {};
   const called = () => [...(whatIf.recipes ?? []).flatMap((recipe) => recipe.steps), ...(whatIf.summary?.steps ?? [])];
+  // Null where a value is outside the domain that the contract was proven for.
   const run = (steps, known) => {
     for (const step of steps) {
-      const values = step.arguments.map((argument) => {
+      const within = equations[`${step.function.split(".")[0]}.$within`];
+      for (const argument of step.arguments) {
         if (!(argument in known)) throw new Error(`${step.function} needs ${argument}, which nothing gives`);
-        return known[argument];
-      });
-      known[step.result] = equations[step.function](...values);
+        if (!within(argument, known[argument])) return null;
+      }
+      known[step.result] = equations[step.function](...step.arguments.map((argument) => known[argument]));
     }
     return known;
   };
+  const placed = (moves) => (moves ? Object.fromEntries(Object.entries(moves).map(([input, slider]) => [input, sliders[slider]])) : sliders);
   const recompute = () => {
     points.forEach((point, index) => Object.assign(point, original[index]));
     if (whatIf) {
@@ -681,8 +684,13 @@ window.addEventListener("error", (event) => {
       const sums = Object.fromEntries(Object.keys(whatIf.summary?.sums ?? {}).map((name) => [name, 0]));
       for (const operation of whatIf.operations) {
         const recipe = whatIf.recipes[operation.recipe];
-        const known = run(recipe.steps, { ...common, ...operation.inputs, ...sliders });
+        const known = run(recipe.steps, { ...common, ...operation.inputs, ...placed(recipe.moves) });
         const point = points[operation.point];
+        if (!known) {
+          if (moved) Object.assign(point, { x: null, y: null, share: null, bound: "undefined" });
+          for (const name of Object.keys(sums)) sums[name] = NaN;
+          continue;
+        }
         if (moved) {
           point.x = known[recipe.intensity];
           point.y = known[recipe.performance];
@@ -695,7 +703,7 @@ window.addEventListener("error", (event) => {
       }
       for (const [point, time] of times) point.share = total > 0 ? time / total : null;
       if (whatIf.summary) {
-        const known = run(whatIf.summary.steps, { ...common, ...whatIf.summary.inputs, ...sums, ...sliders });
+        const known = run(whatIf.summary.steps, { ...common, ...whatIf.summary.inputs, ...sums, ...placed(whatIf.summary.moves) }) ?? {};
         listFacts($("what-if-summary"), whatIf.summary.shown.map((line) => [line.label, `${figure(known[line.result] / (line.per ?? 1))} ${line.unit}`.trimEnd()]));
         // The whole figure, for whoever wants more digits than are shown.
         whatIf.summary.shown.forEach((line, index) => {
@@ -712,7 +720,8 @@ window.addEventListener("error", (event) => {
   if (whatIf) {
     const names = [...new Set(called().map((step) => step.function))];
     if (!names.every((name) => /^[A-Za-z_]\w*\.[A-Za-z_]\w*$/.test(name))) throw new Error("an equation's name is not a name");
-    equations = new Function(`"use strict";\n${whatIf.module}\nreturn {${names.map((name) => `"${name}": ${name}`).join(", ")}};`)();
+    const within = [...new Set(names.map((name) => `${name.split(".")[0]}.$within`))];
+    equations = new Function(`"use strict";\n${whatIf.module}\nreturn {${[...names, ...within].map((name) => `"${name}": ${name}`).join(", ")}};`)();
     const outputs = [];
     for (const slider of whatIf.sliders) {
       const start = Math.max(slider.stops.indexOf(slider.start), 0);

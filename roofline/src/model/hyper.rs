@@ -3,7 +3,7 @@
 
 use super::fault::Fault;
 use super::names::Role;
-use super::operation::{Operation, Work};
+use super::operation::Operation;
 
 /// More layers than any model has; a header that claims more is wrong.
 pub const MOST_LAYERS: u64 = 4096;
@@ -142,15 +142,6 @@ impl Hyper {
     pub fn parameters(&self) -> u64 {
         // `check` keeps the sum in range; a struct filled by hand may not have gone through it.
         u64::try_from(self.exact_parameters()).unwrap_or(u64::MAX)
-    }
-
-    /// The parameters one token uses: all but the experts it is not sent to.
-    pub fn active_parameters(&self) -> u64 {
-        let active = |operation: &Operation| match operation.work {
-            Work::Experts { count, used, .. } => operation.parameters / count.max(1) * used,
-            _ => operation.parameters,
-        };
-        self.operations().iter().map(active).sum()
     }
 
     fn exact_parameters(&self) -> u128 {

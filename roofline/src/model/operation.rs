@@ -4,6 +4,7 @@
 use super::dtype::Dtype;
 use super::hyper::{Attention, Experts};
 use super::names::Role;
+use crate::contracts::operation::Inputs;
 
 /// One operation on one token's way through the model.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -165,5 +166,58 @@ impl Operation {
 
     pub(super) fn of(role: Role, work: Work) -> Operation {
         Operation::new(role, work, 0)
+    }
+
+    /// Its shape as the contract `operation-v1` takes it, for one token of one sequence, weights in 16 bits, and a machine of
+    /// 1 GB/s and 1 Gflop/s. A `tied` table is read as a whole by the head, which has no parameters of its own then. The
+    /// size of a convolution's input is left to the caller.
+    pub fn inputs(&self, tied: bool) -> Inputs {
+        let none = Inputs::new(1.0, 1.0);
+        let parameters = self.parameters as f64;
+        match self.work {
+            Work::Lookup { cols, .. } => Inputs {
+                lookup_params: if tied && self.role == Role::Embedding { 0.0 } else { parameters },
+                row_width: cols as f64,
+                ..none
+            },
+            Work::Product { rows, cols } => Inputs {
+                dense_params: if self.role == Role::Head { rows as f64 * cols as f64 } else { parameters },
+                in_features: cols as f64,
+                out_features: rows as f64,
+                ..none
+            },
+            Work::Experts { rows, cols, count, used } => Inputs {
+                expert_params: parameters,
+                experts: count as f64,
+                experts_used: used as f64,
+                in_features: cols as f64,
+                out_features: rows as f64,
+                ..none
+            },
+            Work::Attention(attention) => Inputs {
+                heads: attention.heads as f64,
+                kv_heads: attention.kv_heads as f64,
+                key_length: attention.key_length as f64,
+                value_length: attention.value_length as f64,
+                latent_rank: attention.latent.map_or(0.0, |latent| latent.rank as f64),
+                rope_length: attention.latent.map_or(0.0, |latent| latent.rope_length as f64),
+                // A window wider than any context is none.
+                window: attention.window.map_or(none.window, |tokens| (tokens as f64).min(none.window)),
+                causal: if attention.causal { 1.0 } else { 0.0 },
+                ..none
+            },
+            Work::State(State { elements, flops }) => Inputs {
+                dense_params: parameters,
+                state_width: elements as f64,
+                state_work: flops as f64,
+                ..none
+            },
+            Work::Vector { elements } => {
+                Inputs { dense_params: parameters, elements: elements as f64, ..none }
+            }
+            Work::Convolution { .. } | Work::Unused | Work::Undefined { .. } => {
+                Inputs { dense_params: parameters, ..none }
+            }
+        }
     }
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use super::buffer::{Buffer, HUGE_PAGE};
 use super::system::{Cache, System, pin};
 use super::{Level, Peak, PeaksError, Placement, Roofs, Setting, Spread};
-use crate::contracts::layer_roofline;
+use crate::contracts::hardware;
 use crate::isa::Isa;
 use crate::kernels::{self, Streams, Team};
 
@@ -125,7 +125,7 @@ pub(super) fn roofs(plan: &Plan, mut progress: impl FnMut(&str) + Send) -> Resul
         let triad = other_placements(plan, Movement::Triad, triad)?;
         Ok(Roofs {
             threads: plan.threads,
-            ridge: layer_roofline::ridge_point(read.spread.best, f32_peak.spread.best),
+            ridge: ridge(f32_peak.spread.best, read.spread.best),
             read_gb_s: read.spread.best,
             copy_gb_s: copy.spread.best,
             triad_gb_s: triad.spread.best,
@@ -369,6 +369,11 @@ fn best_of(settings: Vec<Setting>, budget: Duration, mut run: impl FnMut(Setting
     Peak { setting, spread: Spread::of(&mut runs) }
 }
 
+/// Where arithmetic and memory take the same time; zero where no machine is measured, which the contract has no ridge for.
+fn ridge(compute: f64, bandwidth: f64) -> f64 {
+    let machine = hardware::Inputs { compute, bandwidth };
+    machine.evaluate().map_or(0.0, |outputs| outputs.ridge_point)
+}
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,7 +3,7 @@
 
 use std::sync::Mutex;
 
-use crate::contracts::layer_roofline::Inputs;
+use crate::contracts::operation::Inputs;
 use crate::kernels::{self, KernelError, Matrix, Team};
 
 /// Weights and geometry of a convolution.
@@ -140,13 +140,15 @@ mod tests {
         // One 3 x 3 kernel of ones over a 3 x 3 picture of ones: how many numbers lie under it at each position.
         let weights = [1.0f32; 9];
         let shape = Inputs {
+            in_channels: 1.0,
+            out_channels: 1.0,
             input_height: 3.0,
             input_width: 3.0,
             kernel_height: 3.0,
             kernel_width: 3.0,
             padding_height: 1.0,
             padding_width: 1.0,
-            ..Inputs::new(0.0, 0.0, 1.0, 1.0)
+            ..Inputs::new(1.0, 1.0)
         };
         let convolution = Convolution::new(Matrix::new(&weights, 1, 9).unwrap(), &shape).unwrap();
         for threads in [1, 2, 4] {
@@ -168,7 +170,7 @@ mod tests {
             input_width: 4.0,
             kernel_width: 2.0,
             stride_width: 2.0,
-            ..Inputs::new(0.0, 0.0, 1.0, 1.0)
+            ..Inputs::new(1.0, 1.0)
         };
         let convolution = Convolution::new(Matrix::new(&weights, 2, 2).unwrap(), &shape).unwrap();
         let team = Team::single(Isa::detect());
@@ -179,7 +181,8 @@ mod tests {
 
     #[test]
     fn more_numbers_than_memory_are_refused() {
-        let shape = Inputs { input_height: 1e6, input_width: 1e6, ..Inputs::new(0.0, 0.0, 1.0, 1.0) };
+        let size = Inputs { input_height: 1e6, input_width: 1e6, ..Inputs::new(1.0, 1.0) };
+        let shape = Inputs { in_channels: 1.0, out_channels: 1.0, ..size };
         let error = Convolution::new(Matrix::new(&[1.0], 1, 1).unwrap(), &shape).err().unwrap();
         assert!(error.contains("more than 1024 MiB"), "{error}");
     }

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{OutOfDomain, Phase, Workload, profile};
-use crate::contracts::layer_roofline::{achieved_bandwidth, achieved_compute};
+use super::{OutOfDomain, Phase, Workload, passed, profile};
+use crate::contracts::layer_roofline;
 use crate::model::Model;
 use crate::predict::Target;
 
@@ -145,8 +145,10 @@ fn beside(test: &Test, model: &Model, target: &Target, workload: &Workload) -> R
         let time = tokens / test.avg_ts;
         compared.ceiling_tokens_per_s = Some(total.tokens_per_s);
         compared.share = Some(test.avg_ts / total.tokens_per_s);
-        compared.gb_s = Some(achieved_bandwidth(total.bytes, time));
-        compared.gflop_s = Some(achieved_compute(total.flops, time));
+        let pass = passed(total.flops, total.bytes, target.bandwidth, target.compute);
+        let reached = layer_roofline::Inputs { time, ..pass }.evaluate()?;
+        compared.gb_s = Some(reached.achieved_bandwidth);
+        compared.gflop_s = Some(reached.achieved_compute);
     }
     Ok(compared)
 }

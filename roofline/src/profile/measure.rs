@@ -9,12 +9,14 @@ use half::{bf16, f16};
 use serde::Serialize;
 
 use super::convolution::Convolution;
-use super::{Entry, OutOfDomain};
-use crate::contracts::layer_roofline as contract;
+use super::{Entry, OutOfDomain, evaluate, passed};
+use crate::contracts::layer_roofline;
+use crate::contracts::operation::{Inputs, Outputs};
 use crate::isa::Isa;
 use crate::kernels::{self, BlockQ8_0, KernelError, Matrix, Team};
 use crate::model::{self, Dtype, Format, Model, Tensor};
 use crate::peaks::{Machine, Roofs};
+use crate::predict::stored_bits;
 
 /// Bytes of one activation of the kernels.
 const ACTIVATION: f64 = 4.0;
@@ -153,14 +155,12 @@ impl Job<'_> {
         let sum = |amount: fn(&Step) -> f64| self.steps.iter().map(amount).sum::<f64>();
         let integers = self.steps.iter().any(|step| matches!(step.work, Work::Product(Product::Q8_0(_))));
         let compute = if integers { roofs.int8_gops } else { roofs.f32_gflops };
-        let inputs = contract::Inputs {
+        let inputs = layer_roofline::Inputs {
             // A clock that stands still is no time at all; the contract wants some.
             time: median.max(1e-9),
-            compute,
-            bandwidth: roofs.read_gb_s,
-            ..contract::Inputs::new(sum(|step| step.flops), sum(|step| step.bytes), 1.0, 1.0)
+            ..passed(sum(|step| step.flops), sum(|step| step.bytes), roofs.read_gb_s, compute)
         };
-        let outputs = inputs.evaluate().map_err(|error| OutOfDomain(error.to_string()))?;
+        let outputs = inputs.evaluate().map_err(OutOfDomain::from)?;
         Ok(Some(Measured {
             median_s: *median,
             best_s: *best,
@@ -275,14 +275,19 @@ impl<'a> Product<'a> {
         each!(self, matrix => matrix.columns())
     }
 
-    fn flops(&self) -> f64 {
-        contract::dense_flops(1.0, self.columns() as f64, self.rows() as f64)
-    }
-
-    fn bytes(&self) -> f64 {
+    /// What it costs for one token.
+    fn cost(&self) -> Result<Outputs, String> {
         let (rows, columns) = (self.rows() as f64, self.columns() as f64);
         let stored = each!(self, matrix => matrix.bytes()) as f64;
-        contract::dense_bytes(stored / (rows * columns), ACTIVATION, 1.0, columns, rows)
+        let bits_per_weight = stored_bits(stored, rows * columns).map_err(|error| error.to_string())?;
+        evaluate(&Inputs {
+            dense_params: rows * columns,
+            in_features: columns,
+            out_features: rows,
+            bits_per_weight,
+            activation_size: ACTIVATION,
+            ..Inputs::new(1.0, 1.0)
+        })
     }
 }
 
@@ -371,7 +376,7 @@ impl Copies {
                     break;
                 }
                 let product = Product::new(tensor.dtype, matrix, rows, columns)?;
-                let (flops, bytes) = (product.flops(), product.bytes());
+                let Outputs { flops, bytes, .. } = product.cost()?;
                 out.push(Step { work: Work::Product(product), flops, bytes, copied });
             }
         }
@@ -392,13 +397,13 @@ fn convolution<'a>(
         return Err(format!("no kernel for a convolution in {dtype}"));
     }
     let shape = entry.shape.ok_or_else(|| entry.undefined.clone().unwrap_or_default())?;
-    let shape = contract::Inputs { batch: 1.0, ..shape };
-    let amounts = shape.evaluate().map_err(|error| error.to_string())?;
+    let shape = Inputs { batch: 1.0, ..shape };
+    let Outputs { flops, bytes: moved, .. } = evaluate(&shape)?;
     let weights = Matrix::from_bytes(bytes, outputs, taps).map_err(|error| error.to_string())?;
     Ok(Step {
         work: Work::Convolution(Box::new(Convolution::new(weights, &shape)?)),
-        flops: amounts.convolution_flops,
-        bytes: amounts.convolution_bytes,
+        flops,
+        bytes: moved,
         copied,
     })
 }

@@ -1,15 +1,15 @@
 //! Stacks of dense and convolution layers, as networks for images and small classifiers are: what each layer costs for a batch of
-//! samples, by `layer-roofline-v1`. A file of weights says neither how large the input of a convolution is nor how it steps: the
+//! samples, by `operation-v1`. A file of weights says neither how large the input of a convolution is nor how it steps: the
 //! caller does, and what nobody says is undefined.
 
 use std::str::FromStr;
 
 use serde::Serialize;
 
-use super::{Amounts, Cost, Entry, OutOfDomain, Phase, Profile, cost, describe, kept, stored};
-use crate::contracts::{inference_latency as latency, layer_roofline as contract};
+use super::{Cost, OutOfDomain, Phase, Profile, Total, describe, evaluate, kept, roofs, stored};
+use crate::contracts::operation::Inputs;
 use crate::model::{Basis, Dtype, Kind, Model, Operation, Work};
-use crate::predict::Target;
+use crate::predict::{Target, stored_bits};
 
 /// Bytes of one input or output number.
 pub const ACTIVATION: f64 = 4.0;
@@ -89,8 +89,8 @@ pub fn profile(
     input: impl Fn(&str, &Operation) -> Option<Input>,
 ) -> Result<Profile, OutOfDomain> {
     let mut entries = Vec::new();
-    let blank = contract::Inputs { batch, ..contract::Inputs::new(0.0, 0.0, 1.0, 1.0) };
-    blank.evaluate().map_err(|error| OutOfDomain(error.to_string()))?;
+    let common = Inputs { batch, activation_size: ACTIVATION, ..roofs(target) };
+    common.evaluate()?;
     for (index, operation) in model.architecture.operations.iter().enumerate() {
         if operation.work == Work::Unused {
             continue;
@@ -102,38 +102,41 @@ pub fn profile(
             _ => (entry.role, entry.kind),
         };
         let input = input(&entry.name, operation);
-        match layer(model, operation, batch, change, input.as_ref()) {
+        match layer(model, operation, common, change, input.as_ref()) {
             Err(reason) => entry.undefined = Some(reason),
-            Ok((shape, amounts)) => {
+            Ok((shape, cost)) => {
                 entry.parameters = operation.parameters as f64;
-                entry.pass = Some(cost(amounts, target)?);
+                entry.pass = Some(cost);
                 entry.shape = Some(shape);
             }
         }
         entries.push(entry);
     }
-    let pass = total(&mut entries, batch, target)?;
-    Ok(Profile { entries, decode: None, prefill: None, pass, kept: kept(model, change), asked: None })
+    let overhead = target.overhead.unwrap_or(0.0);
+    let pass = super::total(&mut entries, Phase::Pass, common, overhead, batch)?;
+    let pass = pass.map(Pass::from);
+    Ok(Profile { entries, decode: None, prefill: None, pass, kept: kept(model, change), common })
 }
 
 /// A layer as the contract's inputs, and what it costs; or why nobody can say.
 fn layer(
     model: &Model,
     operation: &Operation,
-    batch: f64,
+    common: Inputs,
     change: Option<Dtype>,
     input: Option<&Input>,
-) -> Result<(contract::Inputs, Amounts), String> {
-    let (weight_bytes, weight_size) =
+) -> Result<(Inputs, Cost), String> {
+    let bits_per_weight =
         weights(model, operation, change).ok_or("its weights are missing or of a type of unknown size")?;
-    let activation_size = ACTIVATION;
-    let blank =
-        contract::Inputs { batch, activation_size, weight_size, ..contract::Inputs::new(0.0, 0.0, 1.0, 1.0) };
-    let convolution = matches!(operation.work, Work::Convolution { .. });
+    let blank = Inputs { bits_per_weight, ..common };
     let shape = match &operation.work {
-        Work::Product { rows, cols } => {
-            contract::Inputs { in_features: *cols as f64, out_features: *rows as f64, ..blank }
-        }
+        // The bias is left out, as it is of a convolution.
+        Work::Product { rows, cols } => Inputs {
+            dense_params: *rows as f64 * *cols as f64,
+            in_features: *cols as f64,
+            out_features: *rows as f64,
+            ..blank
+        },
         Work::Convolution { outputs, inputs, kernel } => {
             let input = input.ok_or("the size of its input is not in the file")?;
             placed(blank, *outputs, *inputs, kernel, input)?
@@ -145,27 +148,15 @@ fn layer(
             );
         }
     };
-    let outputs = shape.evaluate().map_err(|error| error.to_string())?;
-    if convolution && outputs.output_size == 0.0 {
+    let outputs = evaluate(&shape)?;
+    if shape.in_channels > 0.0 && outputs.output_size == 0.0 {
         return Err("its kernel is larger than its input".into());
     }
-    let (flops, bytes) = if convolution {
-        (outputs.convolution_flops, outputs.convolution_bytes)
-    } else {
-        (outputs.dense_flops, outputs.dense_bytes)
-    };
-    let activation_bytes = bytes - weight_bytes;
-    Ok((shape, Amounts { flops, weight_bytes, activation_bytes, cache_bytes: 0.0, bytes }))
+    Ok((shape, Cost::of(&outputs)))
 }
 
 /// A convolution with the size of its input.
-fn placed(
-    blank: contract::Inputs,
-    outputs: u64,
-    inputs: u64,
-    kernel: &[u64],
-    input: &Input,
-) -> Result<contract::Inputs, String> {
+fn placed(blank: Inputs, outputs: u64, inputs: u64, kernel: &[u64], input: &Input) -> Result<Inputs, String> {
     let rank = kernel.len();
     let (channels, size) = match input.size.as_slice() {
         size if size.len() == rank => (inputs, size),
@@ -194,7 +185,7 @@ fn placed(
         Some(padding) => padding as f64,
         None => ((of(kernel, back, 1) - 1.0) / 2.0).floor(),
     };
-    Ok(contract::Inputs {
+    Ok(Inputs {
         in_channels: channels as f64,
         out_channels: outputs as f64,
         groups: groups as f64,
@@ -214,45 +205,27 @@ fn placed(
     })
 }
 
-/// Bytes of the layer's matrix or kernels without the bias, and of one of its weights, as stored or in another type.
-fn weights(model: &Model, operation: &Operation, change: Option<Dtype>) -> Option<(f64, f64)> {
+/// Bits of one weight of the layer's matrix or kernels, as stored or in another type.
+fn weights(model: &Model, operation: &Operation, change: Option<Dtype>) -> Option<f64> {
     let tensors = operation.tensors.iter().filter_map(|index| model.tensors.get(*index));
     let tensor = tensors.max_by_key(|tensor| tensor.elements())?;
-    let bytes = stored(tensor, change)? as f64;
-    Some((bytes, bytes / tensor.elements() as f64))
+    stored_bits(stored(tensor, change)? as f64, tensor.elements() as f64).ok()
 }
 
-fn total(entries: &mut [Entry], batch: f64, target: &Target) -> Result<Option<Pass>, OutOfDomain> {
-    let costs = || entries.iter().filter_map(|entry| entry.pass.as_ref());
-    if costs().next().is_none() {
-        return Ok(None);
+impl From<Total> for Pass {
+    fn from(total: Total) -> Pass {
+        Pass {
+            flops: total.flops,
+            weight_bytes: total.weight_bytes,
+            activation_bytes: total.activation_bytes,
+            bytes: total.bytes,
+            intensity: total.intensity,
+            time_s: total.time_s,
+            in_sequence_s: total.in_sequence_s,
+            samples_per_s: total.tokens_per_s,
+            bound: total.bound,
+        }
     }
-    let sum = |figure: fn(&Cost) -> f64| costs().map(figure).sum::<f64>();
-    let whole = cost(
-        Amounts {
-            flops: sum(|cost| cost.flops),
-            weight_bytes: sum(|cost| cost.weight_bytes),
-            activation_bytes: sum(|cost| cost.activation_bytes),
-            cache_bytes: 0.0,
-            bytes: sum(|cost| cost.bytes),
-        },
-        target,
-    )?;
-    let in_sequence_s = sum(|cost| cost.ideal_s);
-    super::share_out(entries, Phase::Pass, in_sequence_s);
-    let overhead = latency::overhead_time(target.overhead.unwrap_or(0.0));
-    let time_s = latency::latency(overhead, whole.ideal_s);
-    Ok(Some(Pass {
-        flops: whole.flops,
-        weight_bytes: whole.weight_bytes,
-        activation_bytes: whole.activation_bytes,
-        bytes: whole.bytes,
-        intensity: whole.intensity,
-        time_s,
-        in_sequence_s,
-        samples_per_s: latency::throughput(batch, time_s),
-        bound: whole.bound,
-    }))
 }
 
 #[cfg(test)]

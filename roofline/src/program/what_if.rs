@@ -1,4 +1,5 @@
-//! Sliders for a page: the equations of the contracts as JavaScript, and for each operation what they are called with.
+//! Sliders for a page: the equations of the contracts as JavaScript, with their domains, and for each operation what they are
+//! called with.
 
 use std::collections::BTreeMap;
 
@@ -7,131 +8,138 @@ use roofline_contracts::emit::javascript;
 use roofline_contracts::{check_in, library};
 
 use crate::chart::html::{Operation, Recipe, Shown, Slider, Step, Summary, WhatIf};
-use crate::contracts::{layer_roofline as layer, transformer};
+use crate::contracts::{operation, transformer};
+use crate::profile::Phase;
 use crate::program::Failure;
 
 const TRANSFORMER: &str = "transformer-v1";
 const LAYER: &str = "layer-roofline-v1";
-const LATENCY: &str = "inference-latency-v1";
 
 /// Names and values of what equations are called with.
 type Values = BTreeMap<String, f64>;
 
 /// What a part of the work is called in `transformer-v1`.
-pub struct Names {
+struct Names {
     /// Operations and bytes.
-    pub amounts: [&'static str; 2],
+    amounts: [&'static str; 2],
     /// Seconds of all operations together.
-    pub time: &'static str,
+    time: &'static str,
     /// Tokens per second.
-    pub speed: &'static str,
-    /// How long it is: the quantity that a slider moves beside the batch, and the word for it.
-    pub length: [&'static str; 2],
+    speed: &'static str,
+    /// Operations for each byte, operations per second, and what holds it back.
+    point: [&'static str; 3],
+    /// How long it is: the quantity that a slider moves beside the batch.
+    length: &'static str,
 }
 
 /// One token for each sequence.
-pub const DECODE: Names = Names {
+const DECODE: Names = Names {
     amounts: ["decode_flops", "decode_bytes"],
     time: "decode_time",
     speed: "decode_tokens_per_s",
-    length: ["context", "context"],
+    point: ["decode_intensity", "decode_performance", "decode_bound"],
+    length: "context",
 };
 
 /// The prompt.
-pub const PREFILL: Names = Names {
+const PREFILL: Names = Names {
     amounts: ["prefill_flops", "prefill_bytes"],
     time: "time_to_first_token",
     speed: "prefill_tokens_per_s",
-    length: ["prompt", "prompt"],
+    point: ["prefill_intensity", "prefill_performance", "prefill_bound"],
+    length: "prompt",
 };
 
-/// Sliders over the operations of a model: each with its place among the points and its inputs. `asked` is the whole without its
-/// operations, `longest` the most tokens that the model was made for.
+/// An operation that moves.
+pub struct Moving {
+    /// Its place among the points.
+    pub point: usize,
+    /// What the contract is asked about it.
+    pub inputs: operation::Inputs,
+    /// Whether it meets the last token of a prompt alone.
+    pub last_only: bool,
+}
+
+/// Sliders over the operations of a model. `asked` is the whole without its operations, `longest` the most tokens that the
+/// model was made for.
 pub fn operations(
-    names: &Names,
+    phase: Phase,
     asked: &transformer::Inputs,
     longest: Option<u64>,
-    operations: &[(usize, transformer::Inputs)],
+    operations: &[Moving],
 ) -> Result<WhatIf, Failure> {
+    let names = if phase == Phase::Prefill { &PREFILL } else { &DECODE };
     let (model, layers) = (contract(TRANSFORMER)?, contract(LAYER)?);
     let [flops, bytes] = names.amounts;
-    let amounts = renamed(Step::all(&model, &names.amounts, &[]), &[(flops, "flops"), (bytes, "bytes")]);
-    let common = values(transformer::Inputs::NAMES, asked.to_array());
-    let speed = Step::all(&model, &[names.speed], &names.amounts);
+    let recipes = match phase {
+        Phase::Prefill => {
+            let all = moves(&[("batch", "batch"), ("tokens", names.length)]);
+            vec![recipe(&layers, all), recipe(&layers, moves(&[("batch", "batch")]))]
+        }
+        _ => vec![recipe(&layers, None)],
+    };
+    let machine = (asked.bandwidth, asked.compute);
+    let (inputs, operations) =
+        moving(machine, operations, |each| usize::from(phase == Phase::Prefill && each.last_only));
     Ok(WhatIf {
         module: javascript::module(&model) + &javascript::module(&layers),
         sliders: sliders(names, asked, longest),
         bandwidth: "bandwidth".into(),
         compute: "compute".into(),
-        recipes: vec![recipe(amounts, &layers)],
-        operations: operations
-            .iter()
-            .map(|(point, inputs)| {
-                let mut own = values(transformer::Inputs::NAMES, inputs.to_array());
-                // What all have in common is said once.
-                own.retain(|name, value| common.get(name) != Some(value));
-                Operation { point: *point, recipe: 0, inputs: own }
-            })
-            .collect(),
+        recipes,
+        operations,
         summary: Some(Summary {
-            inputs: BTreeMap::new(),
-            sums: BTreeMap::from([
-                (flops.to_owned(), "flops".to_owned()),
-                (bytes.to_owned(), "bytes".to_owned()),
-            ]),
-            steps: speed,
+            inputs: values(transformer::Inputs::NAMES, asked.to_array()),
+            sums: named(&[(flops, "flops"), (bytes, "bytes")]),
+            steps: Step::all(&model, &[names.speed], &names.amounts),
+            moves: None,
             shown: vec![shown("tokens per second", names.speed, ""), shown("time", names.time, "s")],
         }),
-        inputs: common,
+        inputs,
     })
 }
 
-/// A slider for the batch over the layers of a stack: each with its place, whether it is a convolution, and its inputs. `overhead`
-/// is the time to dispatch a pass, in µs.
+/// A slider for the batch over the layers of a stack. `overhead` is the time to dispatch a pass, in µs.
 pub fn layers(
     batch: f64,
     overhead: f64,
-    operations: &[(usize, bool, layer::Inputs)],
+    machine: (f64, f64),
+    operations: &[Moving],
 ) -> Result<WhatIf, Failure> {
-    let (layers, latency) = (contract(LAYER)?, contract(LATENCY)?);
-    let amounts = |flops: &'static str, bytes: &'static str| {
-        let steps = Step::all(&layers, &[flops, bytes], &[]);
-        recipe(renamed(steps, &[(flops, "flops"), (bytes, "bytes")]), &layers)
-    };
-    let common = values(layer::Inputs::NAMES, layer::Inputs::new(0.0, 0.0, 1.0, 1.0).to_array());
-    let whole = Step::all(&layers, &["least_time"], &[]);
-    let latency = (Step::all(&latency, &["throughput"], &["roof_time"]), latency);
+    let layers = contract(LAYER)?;
+    let (inputs, operations) = moving(machine, operations, |_| 0);
     Ok(WhatIf {
-        module: javascript::module(&layers) + &javascript::module(&latency.1),
+        module: javascript::module(&layers),
         sliders: vec![slider("batch", "batch", batch, 1024.0)],
         bandwidth: "bandwidth".into(),
         compute: "compute".into(),
-        recipes: vec![
-            amounts("dense_flops", "dense_bytes"),
-            amounts("convolution_flops", "convolution_bytes"),
-        ],
-        operations: operations
-            .iter()
-            .map(|(point, convolution, inputs)| {
-                let mut own = values(layer::Inputs::NAMES, inputs.to_array());
-                own.retain(|name, value| common.get(name) != Some(value));
-                Operation { point: *point, recipe: usize::from(*convolution), inputs: own }
-            })
-            .collect(),
+        recipes: vec![recipe(&layers, None)],
+        operations,
         summary: Some(Summary {
             inputs: BTreeMap::from([("overhead".to_owned(), overhead)]),
-            sums: BTreeMap::from(
-                [("flops", "flops"), ("bytes", "bytes")].map(|(a, b)| (a.to_owned(), b.to_owned())),
-            ),
-            steps: whole
-                .into_iter()
-                .map(|step| if step.result == "least_time" { step.named("roof_time") } else { step })
-                .chain(latency.0)
-                .collect(),
-            shown: vec![shown("samples per second", "throughput", ""), shown("time", "latency", "s")],
+            sums: named(&[("other_flops", "flops"), ("other_bytes", "bytes")]),
+            steps: Step::all(&layers, &["pass_rate"], &[]),
+            moves: moves(&[("results", "batch")]),
+            shown: vec![shown("samples per second", "pass_rate", ""), shown("time", "pass_time", "s")],
         }),
-        inputs: common,
+        inputs,
     })
+}
+
+/// What all operations have in common, said once, and each with the rest.
+fn moving(
+    (bandwidth, compute): (f64, f64),
+    operations: &[Moving],
+    recipe: impl Fn(&Moving) -> usize,
+) -> (Values, Vec<Operation>) {
+    let common = operation::Inputs { bandwidth, compute, ..operation::Inputs::new(1.0, 1.0) };
+    let common = values(operation::Inputs::NAMES, common.to_array());
+    let each = operations.iter().map(|each| {
+        let mut own = values(operation::Inputs::NAMES, each.inputs.to_array());
+        own.retain(|name, value| common.get(name) != Some(value));
+        Operation { point: each.point, recipe: recipe(each), inputs: own }
+    });
+    (common.clone(), each.collect())
 }
 
 /// Sliders over predictions: two points for each, decoding and the prompt, with everything that went into it. What is shown in
@@ -142,27 +150,18 @@ pub fn predictions(
     predictions: &[transformer::Inputs],
 ) -> Result<Option<WhatIf>, Failure> {
     let Some(first) = predictions.first() else { return Ok(None) };
-    let (model, layers) = (contract(TRANSFORMER)?, contract(LAYER)?);
-    let part = |names: &Names, intensity: &str, bound: &str| {
-        let [flops, bytes] = names.amounts;
-        let steps = Step::all(&model, &[flops, bytes, names.time, intensity, bound], &[]);
-        let rename = |name: String| match name.as_str() {
-            "flops" => flops.to_owned(),
-            "time" => names.time.to_owned(),
-            _ => name,
-        };
-        let speed = Step::all(&layers, &["achieved_compute"], &[])
-            .into_iter()
-            .map(|step| Step { arguments: step.arguments.into_iter().map(rename).collect(), ..step });
+    let model = contract(TRANSFORMER)?;
+    let part = |names: &Names| {
+        let [intensity, performance, bound] = names.point;
         Recipe {
-            steps: steps.into_iter().chain(speed).collect(),
+            steps: Step::all(&model, &names.point, &[]),
+            moves: None,
             intensity: intensity.to_owned(),
-            performance: "achieved_compute".into(),
+            performance: performance.to_owned(),
             time: None,
             bound: Some(bound.to_owned()),
         }
     };
-    let common = values(transformer::Inputs::NAMES, first.to_array());
     let own = |inputs: &transformer::Inputs| values(transformer::Inputs::NAMES, inputs.to_array());
     let mut sliders = sliders(&DECODE, first, longest);
     sliders.extend(self::sliders(&PREFILL, first, longest).into_iter().skip(1));
@@ -175,15 +174,12 @@ pub fn predictions(
         inputs: own(inputs),
     };
     Ok(Some(WhatIf {
-        module: javascript::module(&model) + &javascript::module(&layers),
+        module: javascript::module(&model),
         sliders,
         // Each prediction has the figures of its own device.
         bandwidth: "chosen_bandwidth".into(),
         compute: "chosen_compute".into(),
-        recipes: vec![
-            part(&DECODE, "decode_intensity", "decode_bound"),
-            part(&PREFILL, "prefill_intensity", "prefill_bound"),
-        ],
+        recipes: vec![part(&DECODE), part(&PREFILL)],
         operations: predictions
             .iter()
             .enumerate()
@@ -193,6 +189,7 @@ pub fn predictions(
             inputs: BTreeMap::new(),
             sums: BTreeMap::new(),
             steps: Step::all(&model, &results, &[]),
+            moves: None,
             shown: vec![
                 on_first("decode", DECODE.speed, "token/s"),
                 on_first("prefill", PREFILL.speed, "token/s"),
@@ -201,7 +198,7 @@ pub fn predictions(
                 Shown { per: Some(1e9), ..shown("footprint", "footprint", "GB") },
             ],
         }),
-        inputs: common,
+        inputs: own(first),
     }))
 }
 
@@ -210,13 +207,11 @@ fn contract(name: &str) -> Result<Contract, Failure> {
     source.ok_or_else(|| Failure(format!("{name}: the built-in contract is damaged")))
 }
 
-/// What a layer of these amounts may reach.
-fn recipe(amounts: Vec<Step>, layers: &Contract) -> Recipe {
+/// What an operation may reach.
+fn recipe(layers: &Contract, moves: Option<BTreeMap<String, String>>) -> Recipe {
     Recipe {
-        steps: amounts
-            .into_iter()
-            .chain(Step::all(layers, &["attainable", "least_time", "bound"], &[]))
-            .collect(),
+        steps: Step::all(layers, &["attainable", "least_time", "bound"], &[]),
+        moves,
         intensity: "arithmetic_intensity".into(),
         performance: "attainable".into(),
         time: Some("least_time".into()),
@@ -224,12 +219,12 @@ fn recipe(amounts: Vec<Step>, layers: &Contract) -> Recipe {
     }
 }
 
-fn renamed(steps: Vec<Step>, names: &[(&str, &str)]) -> Vec<Step> {
-    let rename = |step: Step| match names.iter().find(|(name, _)| *name == step.result) {
-        Some((_, new)) => step.named(new),
-        None => step,
-    };
-    steps.into_iter().map(rename).collect()
+fn named(names: &[(&str, &str)]) -> BTreeMap<String, String> {
+    names.iter().map(|(name, of)| ((*name).to_owned(), (*of).to_owned())).collect()
+}
+
+fn moves(names: &[(&str, &str)]) -> Option<BTreeMap<String, String>> {
+    Some(named(names))
 }
 
 fn values<const N: usize>(names: [&str; N], values: [f64; N]) -> Values {
@@ -238,10 +233,9 @@ fn values<const N: usize>(names: [&str; N], values: [f64; N]) -> Values {
 
 /// The batch, and how long the cache or the prompt is.
 fn sliders(names: &Names, asked: &transformer::Inputs, longest: Option<u64>) -> Vec<Slider> {
-    let [quantity, label] = names.length;
-    let length = if quantity == "prompt" { asked.prompt } else { asked.context };
+    let length = if names.length == "prompt" { asked.prompt } else { asked.context };
     let longest = longest.map_or(131_072.0, |tokens| tokens as f64);
-    vec![slider("batch", "batch", asked.batch, 1024.0), slider(quantity, label, length, longest)]
+    vec![slider("batch", "batch", asked.batch, 1024.0), slider(names.length, names.length, length, longest)]
 }
 
 /// Powers of two up to `most`, the start and the end among them.

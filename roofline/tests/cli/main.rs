@@ -10,6 +10,7 @@ mod diff;
 mod doc;
 mod docs;
 mod eval;
+mod evaluate;
 mod expand;
 mod first;
 mod fmt;

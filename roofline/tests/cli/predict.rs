@@ -25,7 +25,7 @@ fn a_known_model_on_a_known_device_shows_what_it_needs_and_reaches() {
 fn json_has_every_result_of_the_contract_with_its_unit() {
     let result = json(&["predict", "llama_3_1_8b", "--on", "h100_sxm", "--context", "8192"]);
     assert_eq!(result["schema"], "roofline.predict/1");
-    assert_eq!(result["contract"], "transformer-v1 1.0.0");
+    assert_eq!(result["contract"], "transformer-v1 2.0.0");
     let prediction = &result["predictions"][0];
     assert_eq!(prediction["results"]["cache_bytes"], 1_073_741_824.0);
     assert_eq!(prediction["fits"], true);

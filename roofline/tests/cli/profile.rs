@@ -74,6 +74,8 @@ fn the_sum_over_operations_is_the_total_of_the_contract() {
             WORK,
             Workload { batch: 1.0, context: 8192.0, prompt: 8192.0, ..WORK },
             Workload { batch: 4.0, context: 5000.0, prompt: 777.0, ..WORK },
+            Workload { batch: 1.0, context: 1.0, prompt: 1.0, ..WORK },
+            Workload { batch: 64.0, context: 4096.0, prompt: 512.0, ..WORK },
         ] {
             let Workload { batch, context, prompt, cache_size } = workload;
             let whole = predict(Inputs { batch, context, prompt, cache_size, ..inputs }, &target).unwrap();
@@ -90,13 +92,29 @@ fn the_sum_over_operations_is_the_total_of_the_contract() {
                 ("cache_bytes", decode.cache_bytes, outputs.cache_bytes),
                 ("activation_bytes", decode.activation_bytes, outputs.activation_bytes),
                 ("decode_bytes", decode.bytes, outputs.decode_bytes),
+                ("decode_intensity", decode.intensity, outputs.decode_intensity),
+                ("decode_time", decode.time_s, outputs.decode_time),
                 ("decode_tokens_per_s", decode.tokens_per_s, outputs.decode_tokens_per_s),
                 ("prefill_flops", prefill.flops, outputs.prefill_flops),
+                ("prefill_weight_bytes", prefill.weight_bytes, outputs.prefill_weight_bytes),
+                ("prefill_cache_bytes", prefill.cache_bytes, outputs.prefill_cache_bytes),
+                ("prefill_activation_bytes", prefill.activation_bytes, outputs.prefill_activation_bytes),
+                ("prefill_intensity", prefill.intensity, outputs.prefill_intensity),
+                ("time_to_first_token", prefill.time_s, outputs.time_to_first_token),
                 ("prefill_bytes", prefill.bytes, outputs.prefill_bytes),
                 ("prefill_tokens_per_s", prefill.tokens_per_s, outputs.prefill_tokens_per_s),
             ];
+            // Every amount is a whole number below 2^53, and so is every sum of them; but for the experts that a large batch
+            // touches. Their share is rounded, and so are its products: here for each layer, there for all layers at once.
+            let rounded = inputs.expert_params > 0.0 && batch > 4.0;
             for (name, sum, total) in pairs {
-                assert_eq!(sum, total, "{name} of {} at {workload:?}", known.name);
+                let decode = name.starts_with("decode") && name != "decode_flops";
+                if rounded && decode {
+                    let apart = (sum / total - 1.0).abs();
+                    assert!(apart < 1e-12, "{name} of {} at {workload:?}: {sum} and {total}", known.name);
+                } else {
+                    assert_eq!(sum, total, "{name} of {} at {workload:?}", known.name);
+                }
             }
         }
     }
@@ -177,7 +195,7 @@ fn json_has_every_operation_and_says_which_contract_computed_it() {
     assert_eq!(json["schema"], "roofline.profile/1");
     assert_eq!(json["operations"].as_array().unwrap().len(), 12);
     assert_eq!(json["operations"][2]["decode"]["weight_bytes"], 4352.0);
-    assert_eq!(json["sources"]["decode.flops"], "transformer-v1 decode_flops");
+    assert_eq!(json["sources"]["flops"], "operation-v1 flops");
 }
 
 #[test]
@@ -552,7 +570,7 @@ fn the_page_has_every_operation_and_moves_those_whose_cost_is_known() {
     // The head has its own parameters, and what all have in common is said once.
     let head = &what_if["operations"][11]["inputs"];
     assert_eq!(
-        (&head["head_params"], head.get("batch"), head.get("bandwidth")),
+        (&head["dense_params"], head.get("batch"), head.get("bandwidth")),
         (&6400.0.into(), None, None)
     );
     assert!(run(&["--on", "h100_sxm", "--phase", "prefill", "--html", pages], &file).status.success());

@@ -6,7 +6,6 @@ use serde::Serialize;
 
 use crate::chart::terminal::{Canvas, draw};
 use crate::chart::{Bound, Chart, Point};
-use crate::contracts::layer_roofline::achieved_compute;
 use crate::contracts::models::models::{LLAMA_3_1_8B, LLAMA_3_2_1B};
 use crate::contracts::quantization::formats::{Format, Q4_K, Q8_0};
 use crate::contracts::transformer::Inputs;
@@ -126,7 +125,7 @@ fn place(model: &'static Known, weights: &'static Format, target: &Target) -> Re
     let hyper = Hyper::of_known(model).map_err(|fault| Failure(format!("{}: {fault}", model.name)))?;
     let longest = hyper.context_length.map(|tokens| tokens as f64);
     let (context, prompt) = lengths(None, None, longest, &mut Vec::new());
-    let bits_per_weight = predict::bits_per_weight(weights);
+    let bits_per_weight = predict::bits_per_weight(weights)?;
     let inputs = Inputs { bits_per_weight, context, prompt, ..predict::inputs(&hyper)? };
     let prediction = predict::predict(inputs, target)?;
     let outputs = prediction.outputs;
@@ -140,13 +139,13 @@ fn place(model: &'static Known, weights: &'static Format, target: &Target) -> Re
         decode: Phase {
             tokens_per_s: outputs.decode_tokens_per_s,
             intensity_flop_byte: outputs.decode_intensity,
-            gflop_s: achieved_compute(outputs.decode_flops, outputs.decode_time),
+            gflop_s: outputs.decode_performance,
             bound: outputs.decode_bound.name(),
         },
         prefill: Phase {
             tokens_per_s: outputs.prefill_tokens_per_s,
             intensity_flop_byte: outputs.prefill_intensity,
-            gflop_s: achieved_compute(outputs.prefill_flops, outputs.time_to_first_token),
+            gflop_s: outputs.prefill_performance,
             bound: outputs.prefill_bound.name(),
         },
     })

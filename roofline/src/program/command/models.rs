@@ -6,6 +6,7 @@ use serde::Serialize;
 use crate::chart::terminal::Canvas;
 use crate::model::{Hyper, KNOWN, Known, by_name};
 use crate::number::figure;
+use crate::predict;
 use crate::program::name::{normal, unknown_name};
 use crate::program::output;
 use crate::program::{Exit, Failure, cli};
@@ -32,7 +33,7 @@ struct Listing {
     /// All parameters.
     parameters: u64,
     /// Parameters that one token uses.
-    active_parameters: u64,
+    active_parameters: f64,
     /// How many layers.
     layers: f64,
     /// Numbers between the layers, for each token.
@@ -79,7 +80,7 @@ fn listing(model: &Known) -> Result<Listing, Failure> {
         description: model.doc,
         model_type: model.model_type.name(),
         parameters: hyper.parameters(),
-        active_parameters: hyper.active_parameters(),
+        active_parameters: predict::inputs(&hyper)?.evaluate()?.active_params,
         layers: model.num_hidden_layers,
         hidden: model.hidden_size,
         heads: model.num_attention_heads,
@@ -112,7 +113,7 @@ impl Report for Listed {
                 model.name.to_owned(),
                 model.model_type.to_owned(),
                 figure(model.parameters as f64),
-                figure(model.active_parameters as f64),
+                figure(model.active_parameters),
                 count(model.layers),
                 count(model.hidden),
                 count(model.heads),

@@ -12,9 +12,10 @@ use roofline_contracts::source::ReadError;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::contracts::operation;
 use crate::contracts::transformer::Inputs;
 use crate::model::Hyper;
-use crate::predict::{LayerFormulas, inputs_by};
+use crate::predict::{Brought, inputs_by};
 use crate::program::command::predict::lengths;
 
 /// Formats of the weights for which predictions are made, beside those that changed.
@@ -154,11 +155,12 @@ pub fn effect(old: &Side<'_>, new: &Side<'_>) -> Result<Effect, String> {
     let feeds = |table: &str| either(&|side| own(side, table));
     let slots = Slots {
         formulas: own_family.is_some(),
+        operations: either(&|side| side.contract.metadata.id == "operation-v1"),
         devices: feeds("devices"),
         models: feeds("models"),
         formats: feeds("formats"),
     };
-    if !(slots.formulas || slots.devices || slots.models || slots.formats) {
+    if !(slots.formulas || slots.operations || slots.devices || slots.models || slots.formats) {
         return Err("no prediction reads this contract".into());
     }
     let family = own_family.unwrap_or(&TRANSFORMER);
@@ -169,6 +171,7 @@ pub fn effect(old: &Side<'_>, new: &Side<'_>) -> Result<Effect, String> {
 /// What of the predictions the contract itself provides; the rest comes from those beside it.
 struct Slots {
     formulas: bool,
+    operations: bool,
     devices: bool,
     models: bool,
     formats: bool,
@@ -206,16 +209,10 @@ impl World {
                 .ok_or_else(|| format!("{name} is not valid beside this version"))
         };
         let formulas = open(slots.formulas, "transformer-v1.yaml")?;
-        // The dimensions of a model go through the formulas of a layer, wherever the rest comes from.
-        let shipped;
-        let layers = if formulas.equation("layer_width").is_some() {
-            Layers::of(&formulas)
-        } else {
-            shipped = open(false, "transformer-v1.yaml")?;
-            Layers::of(&shipped)
-        };
+        // The dimensions of a model go through the formulas of its operations, wherever the rest comes from.
+        let operations = open(slots.operations, "operation-v1.yaml")?;
         let devices = numbers(&open(slots.devices, "hardware-v1.yaml")?, "devices");
-        let models = models(&open(slots.models, "models-v1.yaml")?, &layers);
+        let models = models(&open(slots.models, "models-v1.yaml")?, &operations);
         let formats = formats(&open(slots.formats, "quantization-v1.yaml")?);
         Ok(World { formulas, devices, models, formats })
     }
@@ -236,8 +233,9 @@ fn numbers(contract: &Contract, table: &str) -> Vec<(String, Named)> {
 }
 
 /// The contract's inputs for each model; one that the formulas do not describe is left out.
-fn models(contract: &Contract, layers: &Layers<'_>) -> Vec<(String, Named)> {
+fn models(contract: &Contract, operations: &Contract) -> Vec<(String, Named)> {
     let Some(table) = contract.table("models") else { return Vec::new() };
+    let formulas = ["cache_width", "mixing", "activation_width"].map(|name| Formula::of(operations, name));
     let text = |entry: &Entry, name: &str| {
         let at = table.fields.iter().position(|field| field.name == name)?;
         match entry.values.get(at) {
@@ -250,7 +248,7 @@ fn models(contract: &Contract, layers: &Layers<'_>) -> Vec<(String, Named)> {
         let tied = text(entry, "embeddings").as_deref() == Some("tied");
         let numbers = fields.iter().map(|(name, value)| (name.as_str(), *value));
         let hyper = Hyper::of_fields(&text(entry, "model_type")?, tied, numbers).ok()?;
-        let inputs = inputs_by(&hyper, layers).ok()?;
+        let inputs = inputs_by(&hyper, |shape| Ok(brought(&formulas, shape))).ok()?;
         let longest = hyper.context_length.map(|tokens| tokens as f64);
         let (context, prompt) = lengths(None, None, longest, &mut Vec::new());
         let inputs = Inputs { context, prompt, ..inputs };
@@ -302,40 +300,14 @@ impl<'a> Formula<'a> {
     }
 }
 
-/// The formulas of a layer's attention, by the contract of one version; those it lacks give NaN, which no domain takes.
-struct Layers<'a>([Option<Formula<'a>>; 4]);
-
-impl<'a> Layers<'a> {
-    fn of(contract: &'a Contract) -> Layers<'a> {
-        Layers(
-            ["layer_width", "latent_width", "layer_mixing", "latent_mixing"]
-                .map(|name| Formula::of(contract, name)),
-        )
-    }
-
-    fn compute(&self, which: usize, values: &[(&str, f64)]) -> f64 {
-        let values = values.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
-        let formula = self.0.get(which).and_then(Option::as_ref);
-        formula.and_then(|formula| formula.at(&values).ok()).unwrap_or(f64::NAN)
-    }
-}
-
-impl LayerFormulas for Layers<'_> {
-    fn layer_width(&self, kv_heads: f64, key_length: f64, value_length: f64) -> f64 {
-        self.compute(0, &[("kv_heads", kv_heads), ("key_length", key_length), ("value_length", value_length)])
-    }
-
-    fn latent_width(&self, latent_rank: f64, rope_length: f64) -> f64 {
-        self.compute(1, &[("latent_rank", latent_rank), ("rope_length", rope_length)])
-    }
-
-    fn layer_mixing(&self, heads: f64, key_length: f64, value_length: f64) -> f64 {
-        self.compute(2, &[("heads", heads), ("key_length", key_length), ("value_length", value_length)])
-    }
-
-    fn latent_mixing(&self, heads: f64, latent_rank: f64, rope_length: f64) -> f64 {
-        self.compute(3, &[("heads", heads), ("latent_rank", latent_rank), ("rope_length", rope_length)])
-    }
+/// What an operation brings along by the formulas of one version; those it lacks give NaN, which no domain takes.
+fn brought(formulas: &[Option<Formula<'_>>; 3], shape: operation::Inputs) -> Brought {
+    let names = operation::Inputs::NAMES.iter().map(|name| (*name).to_owned());
+    let values: Named = names.zip(shape.to_array()).collect();
+    let [cache_width, mixing, activation_width] = formulas
+        .each_ref()
+        .map(|formula| formula.as_ref().and_then(|formula| formula.at(&values).ok()).unwrap_or(f64::NAN));
+    Brought { cache_width, mixing, activation_width }
 }
 
 /// Predicts with the formulas of one version.

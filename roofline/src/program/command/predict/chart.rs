@@ -4,7 +4,6 @@
 use serde::Deserialize;
 
 use crate::chart::{Chart, Point, Roof};
-use crate::contracts::layer_roofline::achieved_compute;
 use crate::program::command::profile::chart::{bound, file_name};
 
 /// What a chart needs of predictions.
@@ -42,13 +41,11 @@ struct Prediction {
 
 #[derive(Deserialize)]
 struct Results {
-    decode_flops: f64,
+    decode_performance: f64,
     decode_intensity: f64,
-    decode_time: f64,
     decode_tokens_per_s: f64,
-    prefill_flops: f64,
+    prefill_performance: f64,
     prefill_intensity: f64,
-    time_to_first_token: f64,
     prefill_tokens_per_s: f64,
 }
 
@@ -89,33 +86,24 @@ impl Prediction {
         let at = self.at.map(|at| format!(" at {at}")).unwrap_or_default();
         let device = if several { format!(" on {}", self.device) } else { String::new() };
         let results = &self.results;
-        let point = |group: &str, intensity, flops, time, why: &str, speed: f64| Point {
+        let point = |group: &str, intensity, performance, why: &str, speed: f64| Point {
             name: format!("{group}{at}{device}"),
             group: group.to_owned(),
             intensity_flop_byte: Some(intensity),
-            performance_gflop_s: Some(achieved_compute(flops, time)),
+            performance_gflop_s: Some(performance),
             share: None,
             bound: bound(why),
             roof,
             details: vec![("token/s".into(), crate::number::figure(speed))],
         };
-        let Results { decode_flops, decode_intensity, decode_time, decode_tokens_per_s, .. } = *results;
-        let Results { prefill_flops, prefill_intensity, time_to_first_token, prefill_tokens_per_s, .. } =
-            *results;
+        let Results { decode_performance, decode_intensity, decode_tokens_per_s, .. } = *results;
+        let Results { prefill_performance, prefill_intensity, prefill_tokens_per_s, .. } = *results;
         [
-            point(
-                "decode",
-                decode_intensity,
-                decode_flops,
-                decode_time,
-                &self.decode_bound,
-                decode_tokens_per_s,
-            ),
+            point("decode", decode_intensity, decode_performance, &self.decode_bound, decode_tokens_per_s),
             point(
                 "prefill",
                 prefill_intensity,
-                prefill_flops,
-                time_to_first_token,
+                prefill_performance,
                 &self.prefill_bound,
                 prefill_tokens_per_s,
             ),

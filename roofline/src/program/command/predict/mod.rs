@@ -16,7 +16,7 @@ use crate::chart::Chart;
 use crate::chart::html::WhatIf;
 use crate::chart::terminal::Canvas;
 use crate::contracts::hardware::devices::ALL as DEVICES;
-use crate::contracts::quantization::{self, formats};
+use crate::contracts::quantization::formats;
 use crate::contracts::transformer::{DecodeBound, Inputs, Outputs};
 use crate::model::{Hyper, Model, by_name};
 use crate::number::{figure, maybe};
@@ -205,9 +205,8 @@ pub fn run(args: &cli::Predict) -> Result<Exit, Failure> {
         }
     }
     if let Some(first) = predictions.first() {
-        let inputs = first.prediction.inputs;
-        let active = first.prediction.outputs.active_params + inputs.head_params;
-        (subject.parameters, subject.active_parameters) = (first.prediction.outputs.total_params, active);
+        let outputs = first.prediction.outputs;
+        (subject.parameters, subject.active_parameters) = (outputs.total_params, outputs.active_params);
     }
     let several = targets.len() > 1;
     let mut requirements = Vec::new();
@@ -303,8 +302,7 @@ fn subject(args: &cli::Predict, warnings: &mut Vec<String>) -> Result<(Subject, 
             let stored = model.bytes().filter(|bytes| *bytes > 0 && args.quant.is_none());
             let (mut subject, _) = named(name.clone(), name.clone(), hyper.context_length, inputs)?;
             if let Some(bytes) = stored {
-                inputs.bits_per_weight =
-                    quantization::bits_per_weight(model.parameters() as f64, bytes as f64);
+                inputs.bits_per_weight = predict::stored_bits(bytes as f64, model.parameters() as f64)?;
                 subject.quant = "as stored".into();
             }
             Ok((subject, inputs))
@@ -333,10 +331,10 @@ fn workload(
     warnings: &mut Vec<String>,
 ) -> Result<Inputs, Failure> {
     if let Some(quant) = &args.quant {
-        inputs.bits_per_weight = predict::bits_per_weight(format(quant, "--quant")?);
+        inputs.bits_per_weight = predict::bits_per_weight(format(quant, "--quant")?)?;
     }
     let cache = format(&args.cache, "--cache")?;
-    inputs.cache_size = quantization::row_bytes(cache.block_weights, cache.block_bytes, 1.0);
+    inputs.cache_size = predict::bytes_per_number(cache)?;
     inputs.batch = args.batch;
     let longest = subject.context_length.map(|tokens| tokens as f64);
     (inputs.context, inputs.prompt) = lengths(args.context, args.prompt, longest, warnings);

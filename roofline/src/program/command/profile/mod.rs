@@ -19,10 +19,10 @@ use crate::chart::terminal::{Canvas, draw};
 use crate::contracts::transformer;
 use crate::document;
 use crate::isa::Isa;
-use crate::model::{Basis, Dtype, Format, Model, Operation, Work};
+use crate::model::{Basis, Dtype, Format, Model, Operation, Role, Work};
 use crate::number::{figure, maybe, percent};
 use crate::peaks::Machine;
-use crate::predict::Target;
+use crate::predict::{Target, dense};
 use crate::profile::llama_bench::{Compared, compare};
 use crate::profile::measure::{Measured, NO_PRODUCT, measure};
 use crate::profile::stack::{self, Pass};
@@ -32,7 +32,8 @@ use crate::program::command::profile::chart::{Saved, bound};
 use crate::program::output::picture::{Page, Pictures};
 use crate::program::output::terminal::Progress;
 use crate::program::require::{self, Checked, Gate};
-use crate::program::{Exit, Failure, cli, device, what_if};
+use crate::program::what_if::{self, Moving};
+use crate::program::{Exit, Failure, cli, device};
 use crate::report::{Report, Schema, Table};
 
 /// Rows that a terminal shows when nobody says how many.
@@ -76,9 +77,6 @@ pub struct Profiled {
     warnings: Vec<String>,
     /// The contract and the equation behind each figure.
     sources: BTreeMap<&'static str, &'static str>,
-    /// What the contract was asked about all operations alike.
-    #[serde(skip)]
-    common: Option<transformer::Inputs>,
     /// Time to dispatch a step, in µs.
     #[serde(skip)]
     overhead: f64,
@@ -273,7 +271,6 @@ pub fn profiled(args: &cli::Profile) -> Result<Profiled, Failure> {
         requirements: Vec::new(),
         warnings,
         sources: SOURCES.iter().copied().collect(),
-        common: found.asked,
         overhead: target.overhead.unwrap_or(0.0),
         longest: model.architecture.context_length,
         by,
@@ -481,26 +478,41 @@ impl Profiled {
         Ok(serde_json::from_value(serde_json::to_value(self)?)?)
     }
 
-    /// Sliders for the batch and the context or the prompt; none over measured operations, and none for an encoder, whose prompt
-    /// costs other than what the contract's equation for all says.
+    /// Sliders for the batch and the context or the prompt; none over measured operations.
     fn what_if(&self) -> Result<Option<WhatIf>, Failure> {
         if self.operations.iter().any(|entry| entry.measured.is_some()) {
             return Ok(None);
         }
         let entries = self.operations.iter().enumerate();
-        match (&self.workload, &self.common) {
-            (Asked::Samples { batch, .. }, _) => {
-                let layers: Vec<_> = entries
-                    .filter_map(|(point, entry)| Some((point, entry.kind == "convolution", entry.shape?)))
-                    .collect();
-                what_if::layers(*batch, self.overhead, &layers).map(Some)
+        let moving = |(point, entry): (usize, &Entry)| {
+            let last_only = entry.role == Role::Head.name();
+            let inputs = match &self.workload {
+                Asked::Tokens(workload) => entry.in_phase(self.phase, workload)?,
+                Asked::Samples { .. } => entry.shape?,
+            };
+            Some(Moving { point, inputs, last_only })
+        };
+        match &self.workload {
+            Asked::Samples { batch, .. } => {
+                let layers: Vec<Moving> = entries.filter_map(moving).collect();
+                let machine = (self.device.bandwidth_gb_s, self.device.compute_gflop_s);
+                what_if::layers(*batch, self.overhead, machine, &layers).map(Some)
             }
-            (Asked::Tokens(_), Some(common)) if self.decode.is_some() => {
-                let names = if self.phase == Phase::Decode { what_if::DECODE } else { what_if::PREFILL };
-                let parts: Vec<_> = entries.filter_map(|(point, entry)| Some((point, entry.part?))).collect();
-                what_if::operations(&names, common, self.longest, &parts).map(Some)
+            Asked::Tokens(workload) => {
+                let Workload { batch, context, prompt, cache_size } = *workload;
+                let asked = transformer::Inputs {
+                    batch,
+                    context,
+                    prompt,
+                    cache_size,
+                    overhead: self.overhead,
+                    bandwidth: self.device.bandwidth_gb_s,
+                    compute: self.device.compute_gflop_s,
+                    ..dense(1.0)
+                };
+                let parts: Vec<Moving> = entries.filter_map(moving).collect();
+                what_if::operations(self.phase, &asked, self.longest, &parts).map(Some)
             }
-            _ => Ok(None),
         }
     }
 
