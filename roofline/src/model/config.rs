@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::fault::{Fault, quoted};
 use super::hyper::{Attention, Experts, FeedForward, Head, Hyper, Latent, Layer, MOST_LAYERS, Width};
 
-/// The model types this module understands.
+/// The model types whose layers this module knows.
 pub const MODEL_TYPES: &[&str] = &[
     "llama",
     "mistral",
@@ -29,10 +29,14 @@ pub const MODEL_TYPES: &[&str] = &[
     "xlm-roberta",
 ];
 
-/// The dimensions a `config.json` gives; none when its `model_type` is missing or not one of
-/// [`MODEL_TYPES`].
+/// The dimensions a `config.json` gives; none when its `model_type` is missing, or not one of
+/// [`MODEL_TYPES`] and without the fields of a decoder.
 pub fn read(text: &[u8]) -> Result<Option<Hyper>, Fault> {
-    hyper(&object(text)?)
+    let map = object(text)?;
+    match hyper(&map)? {
+        Some(hyper) => Ok(Some(hyper)),
+        None => unnamed(&map),
+    }
 }
 
 /// A JSON object, or the place where it stops being one.
@@ -44,20 +48,28 @@ pub(super) fn object(text: &[u8]) -> Result<Map<String, Value>, Fault> {
     }
 }
 
-/// The dimensions a parsed `config.json` gives.
-pub(super) fn hyper(map: &Map<String, Value>) -> Result<Option<Hyper>, Fault> {
+/// The fields of the language model and the name of its family.
+fn language(map: &Map<String, Value>) -> Result<Option<(Fields<'_>, &str)>, Fault> {
     let outer = Fields { map };
-    let Some(mut model_type) = outer.text("model_type")? else { return Ok(None) };
+    let Some(model_type) = outer.text("model_type")? else { return Ok(None) };
     // Models of several modalities keep the language model's dimensions in an object of their own.
-    let fields = match map.get("text_config") {
-        None | Some(Value::Null) => outer,
-        Some(Value::Object(map)) => {
-            let inner = Fields { map };
-            model_type = inner.text("model_type")?.unwrap_or(model_type);
-            inner
+    for name in ["text_config", "llm_config", "language_config"] {
+        match map.get(name) {
+            None | Some(Value::Null) => {}
+            Some(Value::Object(map)) => {
+                let inner = Fields { map };
+                let model_type = inner.text("model_type")?.unwrap_or(model_type);
+                return Ok(Some((inner, model_type)));
+            }
+            Some(_) => return Err(Fault::field(name, "must be an object")),
         }
-        Some(_) => return Err(Fault::field("text_config", "must be an object")),
-    };
+    }
+    Ok(Some((outer, model_type)))
+}
+
+/// The dimensions a parsed `config.json` of one of [`MODEL_TYPES`] gives.
+pub(super) fn hyper(map: &Map<String, Value>) -> Result<Option<Hyper>, Fault> {
+    let Some((fields, model_type)) = language(map)? else { return Ok(None) };
     if !MODEL_TYPES.contains(&model_type) {
         return Ok(None);
     }
@@ -68,6 +80,192 @@ pub(super) fn hyper(map: &Map<String, Value>) -> Result<Option<Hyper>, Fault> {
     };
     hyper.check(|name| field_of(name, model_type).to_owned())?;
     Ok(Some(hyper))
+}
+
+/// What families call the same thing.
+const HIDDEN: &[&str] = &["hidden_size", "n_embd", "d_model", "dim"];
+const LAYERS: &[&str] = &["num_hidden_layers", "n_layer", "n_layers", "num_layers"];
+const HEADS: &[&str] = &["num_attention_heads", "n_head", "n_heads", "num_heads"];
+const KV_HEADS: &[&str] =
+    &["num_key_value_heads", "n_head_kv", "num_kv_heads", "multi_query_group_num", "n_kv_heads"];
+const INNER: &[&str] = &["intermediate_size", "ffn_hidden_size", "n_inner", "ffn_dim", "d_ff", "hidden_dim"];
+const LONGEST: &[&str] = &["max_position_embeddings", "n_positions", "max_seq_len", "seq_length", "n_ctx"];
+const EXPERTS: &[&str] = &["num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts"];
+const USED: &[&str] =
+    &["num_experts_per_tok", "num_experts_per_token", "experts_per_token", "moe_topk", "moe_k"];
+
+/// Families without a gate in their feed-forward blocks, which no field says.
+const UNGATED: &[&str] = &[
+    "RefinedWeb",
+    "RefinedWebModel",
+    "bloom",
+    "codegen",
+    "falcon",
+    "gpt_bigcode",
+    "gpt_neo",
+    "gpt_neox",
+    "gptj",
+    "mpt",
+    "nemotron",
+    "opt",
+    "phi",
+    "starcoder2",
+];
+
+/// The dimensions of a decoder of any other family, by the fields that families share; none when they are
+/// not there. Where there are no tensors to tell, a layer is taken to be one of llama.
+pub(super) fn unnamed(map: &Map<String, Value>) -> Result<Option<Hyper>, Fault> {
+    let Some((fields, model_type)) = language(map)? else { return Ok(None) };
+    let (Some(hidden), Some(layers), Some(heads)) =
+        (fields.any(HIDDEN)?, fields.any(LAYERS)?, fields.any(HEADS)?)
+    else {
+        return Ok(None);
+    };
+    let Some(layers) = Some(layers).filter(|layers| (1..=MOST_LAYERS).contains(layers)) else {
+        return Err(Fault::field(LAYERS[0], format!("must be between 1 and {MOST_LAYERS}, but is {layers}")));
+    };
+    let one_for_all = fields.flag("multi_query")?.unwrap_or(false)
+        && !fields.flag("new_decoder_architecture")?.unwrap_or(false);
+    let kv_heads = if one_for_all { 1 } else { fields.any(KV_HEADS)?.unwrap_or(heads) };
+    let latent = latent(&fields)?;
+    let (key_length, value_length) = match (latent, fields.any(&["head_dim", "kv_channels", "d_kv"])?) {
+        (Some(latent), _) => {
+            let nope = fields.need("qk_nope_head_dim")?;
+            (nope.saturating_add(latent.rope_length), fields.need("v_head_dim")?)
+        }
+        (None, Some(length)) => (length, length),
+        (None, None) => {
+            let length = divide(hidden, heads, HEADS[0], HIDDEN[0])?;
+            (length, length)
+        }
+    };
+    let looks = looks(&fields, layers as usize)?;
+    let encoder = model_type.contains("bert") || model_type.contains("electra");
+    let gated = !UNGATED.contains(&model_type) && !encoder;
+    let layer = |(index, looks): (usize, &Looks)| {
+        let attention = Attention {
+            heads,
+            kv_heads: if latent.is_some() { 1 } else { kv_heads },
+            key_length,
+            value_length,
+            window: match looks {
+                Looks::Window(tokens) => Some(*tokens),
+                Looks::Everywhere | Looks::State => None,
+            },
+            sees: None,
+            causal: !encoder,
+            latent,
+            bias: false,
+            output_bias: false,
+            head_norm: false,
+        };
+        Ok(Layer {
+            norms: 2,
+            attention: Some(attention).filter(|_| *looks != Looks::State),
+            feed_forward: FeedForward {
+                gated,
+                bias: false,
+                width: any_width(&fields, hidden, index as u64)?,
+            },
+        })
+    };
+    let tied = fields.flag("tie_word_embeddings")?.unwrap_or(false);
+    let hyper = Hyper {
+        architecture: model_type.to_owned(),
+        hidden,
+        vocab: fields
+            .any(&["vocab_size", "padded_vocab_size"])?
+            .ok_or_else(|| fields.missing("vocab_size"))?,
+        context_length: fields.any(LONGEST)?,
+        positions: 0,
+        token_types: 0,
+        embedding_norm: false,
+        output_norm: true,
+        norm_bias: false,
+        head: match (encoder, tied) {
+            (true, _) => Head::None,
+            (false, true) => Head::Tied,
+            (false, false) => Head::Own,
+        },
+        layers: looks.iter().enumerate().map(layer).collect::<Result<_, Fault>>()?,
+    };
+    hyper.check(|name| field_of(name, model_type).to_owned())?;
+    Ok(Some(hyper))
+}
+
+/// A feed-forward block by the fields that families share.
+fn any_width(fields: &Fields, hidden: u64, index: u64) -> Result<Width, Fault> {
+    let inner = fields.any(INNER)?.unwrap_or(hidden.saturating_mul(4));
+    // Llama 4 calls the width of an expert what others call the width of a dense block.
+    let dense = Width::Dense(fields.count("intermediate_size_mlp")?.unwrap_or(inner));
+    let Some(count) = fields.any(EXPERTS)?.filter(|count| *count > 1) else { return Ok(dense) };
+    let step =
+        fields.any(&["interleave_moe_layer_step", "decoder_sparse_step", "moe_layer_freq"])?.unwrap_or(1);
+    let leading = fields.count("first_k_dense_replace")?.unwrap_or(0);
+    if index < leading || step == 0 || !(index + 1).is_multiple_of(step) {
+        return Ok(dense);
+    }
+    let length = fields.any(&["moe_intermediate_size", "expert_intermediate_size"])?.unwrap_or(inner);
+    let shared = match fields.any(&["shared_expert_intermediate_size", "shared_intermediate_size"])? {
+        Some(length) => length,
+        None => {
+            let shared = fields.any(&["n_shared_experts", "num_shared_experts"])?;
+            let shared = shared.unwrap_or(u64::from(fields.count("intermediate_size_mlp")?.is_some()));
+            shared.saturating_mul(length)
+        }
+    };
+    Ok(Width::Experts(Experts {
+        count,
+        used: fields.any(USED)?.ok_or_else(|| fields.missing(USED[0]))?,
+        length,
+        shared_length: shared,
+        shared_gate: false,
+        router_bias: false,
+    }))
+}
+
+/// How a layer looks back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Looks {
+    Everywhere,
+    Window(u64),
+    State,
+}
+
+/// How the layers of any family look back: layer by layer where `layer_types` says it.
+fn looks(fields: &Fields, layers: usize) -> Result<Vec<Looks>, Fault> {
+    let off = fields.flag("use_sliding_window")? == Some(false);
+    let window = fields.any(&["sliding_window", "sliding_window_size"])?.filter(|window| *window > 0 && !off);
+    let slides = window.map_or(Looks::Everywhere, Looks::Window);
+    match fields.get("layer_types") {
+        Some(Value::Array(types)) if types.len() == layers => types
+            .iter()
+            .map(|kind| match kind.as_str() {
+                Some("full_attention" | "attention") => Ok(Looks::Everywhere),
+                Some("sliding_attention") => Ok(slides),
+                Some("chunked_attention") => {
+                    Ok(fields.count("attention_chunk_size")?.map_or(Looks::Everywhere, Looks::Window))
+                }
+                Some("linear_attention" | "mamba" | "conv" | "recurrent") => Ok(Looks::State),
+                _ => Err(Fault::field("layer_types", format!("{} is not a known kind", short(kind)))),
+            })
+            .collect(),
+        Some(Value::Array(types)) => {
+            Err(Fault::field("layer_types", format!("has {} elements for {layers} layers", types.len())))
+        }
+        Some(_) => Err(Fault::field("layer_types", "must be an array")),
+        None => {
+            let period = fields.any(&["sliding_window_pattern", "full_attention_interval"])?;
+            let linear = fields.get("full_attention_interval").is_some();
+            Ok((1..=layers as u64)
+                .map(|number| match period {
+                    Some(period) if period > 0 && number.is_multiple_of(period) => Looks::Everywhere,
+                    Some(_) if linear => Looks::State,
+                    _ => slides,
+                })
+                .collect())
+        }
+    }
 }
 
 /// The field behind a dimension, for messages.
@@ -375,6 +573,11 @@ impl<'a> Fields<'a> {
 
     fn count(&self, name: &str) -> Result<Option<u64>, Fault> {
         self.get(name).map(|value| number(name, value)).transpose()
+    }
+
+    /// The first of these names that has a number.
+    fn any(&self, names: &[&str]) -> Result<Option<u64>, Fault> {
+        names.iter().find_map(|name| self.count(name).transpose()).transpose()
     }
 
     fn need(&self, name: &str) -> Result<u64, Fault> {

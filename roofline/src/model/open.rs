@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::architecture::Architecture;
 use super::fault::{Error, Fault, quoted};
-use super::hyper::Hyper;
+use super::stated::Stated;
 use super::{File, Format, Model, Tensor, apr, config, gguf, metadata, safetensors};
 
 const CONFIG: &str = "config.json";
@@ -20,14 +20,31 @@ impl Model {
     ///
     /// The files are mapped, not copied: nobody may write to them or cut them short while the model is open.
     pub fn open(path: impl AsRef<Path>) -> Result<Model, Error> {
+        let model = Model::open_headers(path)?;
+        let missing = |tensor: &&Tensor| tensor.bytes.is_some() && model.data(tensor).is_none();
+        let Some(first) = model.tensors.iter().find(missing) else { return Ok(model) };
+        let count = model.tensors.iter().filter(missing).count();
+        let what = format!(
+            "the file is cut short: data of {count} of {} tensors are missing, the first {}; its headers alone can be read",
+            model.tensors.len(),
+            quoted(&first.name)
+        );
+        let file = model.files.get(first.file).map_or(Path::new(""), |file| &file.path);
+        Err(Error::malformed(file)(Fault::file(what)))
+    }
+
+    /// The same of files that may end before their tensors do: what their headers say is enough for everything
+    /// but reading weights.
+    pub fn open_headers(path: impl AsRef<Path>) -> Result<Model, Error> {
         let path = path.as_ref();
         let path = if path.is_dir() { find(path)? } else { path.to_owned() };
         let file = File::open(&path)?;
         match detect(&file.map).map_err(Error::malformed(&path))? {
             Content::Gguf => open_gguf(file),
-            Content::SafeTensors => match index_of(&path)? {
-                Some(index) => open_index(&index),
-                None => open_safetensors(file),
+            Content::SafeTensors => match (index_of(&path)?, shards_of(&path)) {
+                (Some(index), _) => open_index(&index),
+                (None, Some(shards)) => open_shards(&path, &shards, None),
+                (None, None) => open_safetensors(file),
             },
             Content::Apr => open_apr(file),
             Content::Json => {
@@ -40,11 +57,12 @@ impl Model {
 
 impl File {
     fn open(path: &Path) -> Result<File, Error> {
-        let file = std::fs::File::open(path).map_err(Error::io(path))?;
-        let kind = file.metadata().map_err(Error::io(path))?;
+        // Asked before it is opened: opening a pipe would wait for whoever writes to it.
+        let kind = std::fs::metadata(path).map_err(Error::io(path))?;
         if !kind.is_file() {
             return Err(Error::malformed(path)(Fault::file("not a regular file")));
         }
+        let file = std::fs::File::open(path).map_err(Error::io(path))?;
         // SAFETY: the bytes of a map are those of the file, so whoever modifies the file while it is mapped
         // changes what a `&[u8]` refers to, and whoever cuts it short ends this process with a signal. No
         // operating system can be asked to prevent that for a file of somebody else: that the file stays as
@@ -248,41 +266,54 @@ fn open_safetensors(file: File) -> Result<Model, Error> {
     Ok(assemble(Format::SafeTensors, vec![file], header.tensors, architecture, summary, header.warnings))
 }
 
+/// All shards that a shard's name speaks of, when there is no index that lists them.
+fn shards_of(path: &Path) -> Option<Vec<PathBuf>> {
+    let name = path.file_name()?.to_str()?;
+    let (prefix, _, count) = split_name(name).filter(|(_, _, count)| *count > 1)?;
+    let shard = |number| path.with_file_name(format!("{prefix}-{number:05}-of-{count:05}.safetensors"));
+    Some((1..=count).map(shard).collect())
+}
+
 fn open_index(path: &Path) -> Result<Model, Error> {
     let text = File::open(path)?;
     let listed = safetensors::read_index(&text.map).map_err(Error::malformed(path))?;
+    let mut seen = HashSet::new();
+    let names = listed.iter().map(|(_, shard)| shard.as_str()).filter(|shard| seen.insert(*shard));
+    let shards: Vec<PathBuf> = names.map(|shard| path.with_file_name(shard)).collect();
+    open_shards(path, &shards, Some(&listed))
+}
+
+/// The shards of one model; the index, where there is one, must agree with them.
+fn open_shards(path: &Path, shards: &[PathBuf], listed: Option<&[(String, String)]>) -> Result<Model, Error> {
     let mut files: Vec<File> = Vec::new();
     let mut tensors: Vec<Tensor> = Vec::new();
     let mut warnings = Vec::new();
-    let mut where_found: HashMap<String, usize> = HashMap::new();
-    let mut shards: HashMap<&str, usize> = HashMap::new();
-    for (_, shard) in &listed {
-        if shards.contains_key(shard.as_str()) {
-            continue;
-        }
-        shards.insert(shard, files.len());
-        let shard = path.with_file_name(shard);
-        let file = File::open(&shard)?;
-        let header = safetensors::read(&file.map).map_err(Error::malformed(&shard))?;
+    let mut where_found: HashMap<String, &Path> = HashMap::new();
+    for shard in shards {
+        let file = File::open(shard)?;
+        let header = safetensors::read(&file.map).map_err(Error::malformed(shard))?;
         warnings.extend(header.warnings);
         for mut tensor in header.tensors {
             tensor.file = files.len();
-            if where_found.insert(tensor.name.clone(), files.len()).is_some() {
+            if where_found.insert(tensor.name.clone(), shard).is_some() {
                 let what = format!("tensor {} is in another shard too", quoted(&tensor.name));
-                return Err(Error::malformed(&shard)(Fault::file(what)));
+                return Err(Error::malformed(shard)(Fault::file(what)));
             }
             tensors.push(tensor);
         }
         files.push(file);
     }
-    for (tensor, shard) in &listed {
-        if where_found.remove(tensor.as_str()) != shards.get(shard.as_str()).copied() {
-            let what = format!("{} is not in {}", quoted(tensor), quoted(shard));
-            return Err(Error::malformed(path)(Fault::field("weight_map", what)));
+    if let Some(listed) = listed {
+        for (tensor, shard) in listed {
+            let found = where_found.remove(tensor.as_str());
+            if found.and_then(Path::file_name) != Some(shard.as_ref()) {
+                let what = format!("{} is not in {}", quoted(tensor), quoted(shard));
+                return Err(Error::malformed(path)(Fault::field("weight_map", what)));
+            }
         }
-    }
-    if !where_found.is_empty() {
-        warnings.push(format!("{} tensor(s) of the shards are not in the index", where_found.len()));
+        if !where_found.is_empty() {
+            warnings.push(format!("{} tensor(s) of the shards are not in the index", where_found.len()));
+        }
     }
     let architecture = with_config(path, &tensors)?;
     Ok(assemble(Format::SafeTensors, files, tensors, architecture, Vec::new(), warnings))
@@ -300,22 +331,38 @@ fn with_config(path: &Path, tensors: &[Tensor]) -> Result<Architecture, Error> {
     }
     let file = File::open(&config)?;
     let map = config::object(&file.map).map_err(Error::malformed(&config))?;
-    Ok(match config::hyper(&map).map_err(Error::malformed(&config))? {
-        Some(hyper) => Architecture::of_family(hyper, tensors),
-        None => Architecture::of_tensors(map.get("model_type").and_then(Value::as_str), tensors, None),
-    })
+    configured(&map, tensors).map_err(Error::malformed(&config))
+}
+
+/// What a `config.json`, or metadata with its fields, and tensors make together.
+fn configured(map: &Map<String, Value>, tensors: &[Tensor]) -> Result<Architecture, Fault> {
+    if let Some(hyper) = config::hyper(map)? {
+        return Ok(Architecture::of_family(hyper, tensors));
+    }
+    let stated = config::unnamed(map)?.as_ref().map(Stated::from);
+    Ok(Architecture::of_tensors(map.get("model_type").and_then(Value::as_str), tensors, stated.as_ref()))
 }
 
 fn open_config(path: &Path, map: &Map<String, Value>) -> Result<Model, Error> {
-    let hyper: Option<Hyper> = config::hyper(map).map_err(Error::malformed(path))?;
+    let malformed = || Error::malformed(path);
+    let mut told = Vec::new();
+    let mut hyper = config::hyper(map).map_err(malformed())?;
+    if hyper.is_none() {
+        hyper = config::unnamed(map).map_err(malformed())?;
+        told.push(
+            "only dimensions are known: each layer is taken to have the matrices of one of llama".to_owned(),
+        );
+    }
     let hyper = hyper.ok_or_else(|| {
         let found = map.get("model_type").map_or("is missing".to_owned(), |found| format!("is {found}"));
-        let what =
-            format!("{found}; without weights one of these is needed: {}", config::MODEL_TYPES.join(", "));
-        Error::malformed(path)(Fault::field("model_type", what))
+        let what = format!(
+            "{found}; without weights the fields of a decoder are needed, or one of these: {}",
+            config::MODEL_TYPES.join(", ")
+        );
+        malformed()(Fault::field("model_type", what))
     })?;
     let architecture = Architecture::of_family(hyper, &[]);
-    Ok(assemble(Format::Config, Vec::new(), Vec::new(), architecture, Vec::new(), Vec::new()))
+    Ok(assemble(Format::Config, Vec::new(), Vec::new(), architecture, Vec::new(), told))
 }
 
 fn open_apr(file: File) -> Result<Model, Error> {
@@ -334,14 +381,11 @@ pub fn apr_architecture(header: &apr::Header) -> Result<Architecture, Fault> {
     // A file that says nothing of a transformer's size is some other model.
     let states_size =
         ["hidden_size", "num_hidden_layers"].iter().all(|key| header.metadata.contains_key(*key));
-    let hyper = if states_size { config::hyper(&header.metadata)? } else { None };
-    Ok(match hyper {
-        Some(hyper) => Architecture::of_family(hyper, &header.tensors),
-        None => {
-            let name = header.metadata.get("model_type").and_then(Value::as_str);
-            Architecture::of_tensors(name, &header.tensors, None)
-        }
-    })
+    if states_size {
+        return configured(&header.metadata, &header.tensors);
+    }
+    let name = header.metadata.get("model_type").and_then(Value::as_str);
+    Ok(Architecture::of_tensors(name, &header.tensors, None))
 }
 
 fn assemble(

@@ -293,6 +293,9 @@ pub struct Predict {
     /// A model known by name, a config.json, or a model file.
     #[arg(value_name = "MODEL")]
     pub model: Option<String>,
+    /// Accept a file that ends before its weights do: its headers say enough.
+    #[arg(long)]
+    pub headers_only: bool,
     /// Only the number of parameters, instead of a model.
     #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
     pub params: Option<f64>,
@@ -380,6 +383,9 @@ pub struct Profile {
     /// A GGUF, SafeTensors or APR file, a directory with a model, an index.json or a config.json.
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
+    /// Accept a file that ends before its weights do: its headers say enough.
+    #[arg(long, conflicts_with = "measure")]
+    pub headers_only: bool,
     /// The device, by name; `this` is this machine, measured.
     #[arg(long, value_name = "DEVICE", default_value = "this")]
     pub on: String,

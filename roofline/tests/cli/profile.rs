@@ -623,3 +623,13 @@ fn the_chart_goes_to_standard_error_beside_a_document() {
     let plain = out(&run(&["--ascii"], &file));
     assert_eq!(plain, out(&run(&["--chart", "--ascii"], &file)), "the text has its chart once");
 }
+
+#[test]
+fn a_file_that_is_cut_short_is_an_error_unless_its_headers_are_asked_for() {
+    let header = llama(Q8_0).header();
+    let file = scratch::files("profile-cut", &[("m.gguf", &header)]).join("m.gguf");
+    let refused = run(&[], &file);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("the file is cut short"));
+    assert_eq!(run(&["--headers-only"], &file).status.code(), Some(0));
+}

@@ -368,12 +368,76 @@ fn a_config_alone_is_a_model_without_weights() {
 }
 
 #[test]
-fn a_config_alone_must_be_of_a_known_family() {
+fn a_config_alone_must_have_the_fields_of_a_decoder() {
     for (config, found) in [("{}", "is missing"), (r#"{"model_type": "rwkv"}"#, "is \"rwkv\"")] {
         let directory = files("config-unknown", &[("config.json", config.as_bytes())]);
         let message = Model::open(directory.join("config.json")).unwrap_err().to_string();
-        let expected =
-            format!("config.json: `model_type`: {found}; without weights one of these is needed: llama, ");
+        let expected = format!(
+            "config.json: `model_type`: {found}; without weights the fields of a decoder are needed, or one of these: llama, "
+        );
         assert!(message.contains(&expected), "{message}");
     }
+}
+
+/// Dimensions of families that nothing but their fields describes, with the parameters they were published with.
+const UNNAMED: &[(&str, f64)] = &[
+    (
+        r#"{"model_type": "gpt_oss", "hidden_size": 2880, "num_hidden_layers": 24, "num_attention_heads": 64,
+        "num_key_value_heads": 8, "head_dim": 64, "intermediate_size": 2880, "vocab_size": 201088,
+        "num_local_experts": 32, "experts_per_token": 4, "sliding_window": 128, "tie_word_embeddings": false}"#,
+        20.91,
+    ),
+    (
+        r#"{"model_type": "llama4", "text_config": {"model_type": "llama4_text", "hidden_size": 5120,
+        "num_hidden_layers": 48, "num_attention_heads": 40, "num_key_value_heads": 8, "head_dim": 128,
+        "intermediate_size": 8192, "intermediate_size_mlp": 16384, "vocab_size": 202048, "num_local_experts": 16,
+        "num_experts_per_tok": 1, "interleave_moe_layer_step": 1, "attention_chunk_size": 8192}}"#,
+        107.77,
+    ),
+    (
+        r#"{"model_type": "falcon", "hidden_size": 4544, "num_hidden_layers": 32, "num_attention_heads": 71,
+        "multi_query": true, "vocab_size": 65024}"#,
+        7.22,
+    ),
+    (
+        r#"{"model_type": "glm4_moe", "hidden_size": 4096, "num_hidden_layers": 46, "num_attention_heads": 96,
+        "num_key_value_heads": 8, "head_dim": 128, "intermediate_size": 10944, "moe_intermediate_size": 1408,
+        "n_routed_experts": 128, "n_shared_experts": 1, "num_experts_per_tok": 8, "first_k_dense_replace": 1,
+        "vocab_size": 151552, "tie_word_embeddings": false}"#,
+        106.85,
+    ),
+    (
+        r#"{"model_type": "gptj", "n_embd": 4096, "n_layer": 28, "n_head": 16, "vocab_size": 50400,
+        "n_positions": 2048, "tie_word_embeddings": false}"#,
+        6.05,
+    ),
+];
+
+#[test]
+fn a_decoder_of_any_family_is_read_by_the_fields_that_families_share() {
+    for (config, billions) in UNNAMED {
+        let hyper = read(config.as_bytes()).unwrap().unwrap();
+        let found = (hyper.parameters() as f64 / 1e7).round() / 100.0;
+        assert_eq!(found, *billions, "{}", hyper.architecture);
+    }
+}
+
+#[test]
+fn layer_types_say_which_layers_have_a_window_a_chunk_or_a_state() {
+    let config = r#"{"model_type": "new", "hidden_size": 64, "num_hidden_layers": 4, "num_attention_heads": 4,
+        "num_key_value_heads": 2, "vocab_size": 100, "sliding_window": 32, "attention_chunk_size": 16,
+        "layer_types": ["sliding_attention", "full_attention", "chunked_attention", "linear_attention"]}"#;
+    let hyper = read(config.as_bytes()).unwrap().unwrap();
+    let windows: Vec<_> =
+        hyper.layers.iter().map(|layer| layer.attention.map(|attention| attention.window)).collect();
+    assert_eq!(windows, [Some(Some(32)), Some(None), Some(Some(16)), None]);
+    assert_eq!(hyper.layers[0].attention.unwrap().kv_heads, 2);
+}
+
+#[test]
+fn a_kind_of_layer_that_nobody_knows_is_named() {
+    let config = r#"{"model_type": "new", "hidden_size": 64, "num_hidden_layers": 1, "num_attention_heads": 4,
+        "vocab_size": 100, "layer_types": ["telepathy"]}"#;
+    let fault = read(config.as_bytes()).unwrap_err();
+    assert_eq!(fault.to_string(), "`layer_types`: \"telepathy\" is not a known kind");
 }

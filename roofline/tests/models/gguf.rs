@@ -73,11 +73,15 @@ fn a_header_cut_anywhere_is_an_error_and_cut_data_a_warning() {
 }
 
 #[test]
-fn a_truncated_download_can_still_be_opened_but_its_data_is_not_there() {
+fn a_truncated_download_is_an_error_unless_its_headers_are_enough() {
     let mut bytes = small().build();
     bytes.truncate(small().header().len() + 100);
     let directory = files("truncated", &[("m.gguf", &bytes)]);
-    let model = Model::open(directory.join("m.gguf")).unwrap();
+    let message = Model::open(directory.join("m.gguf")).unwrap_err().to_string();
+    let told =
+        "m.gguf: the file is cut short: data of 3 of 3 tensors are missing, the first \"token_embd.weight\"";
+    assert!(message.contains(told), "{message}");
+    let model = Model::open_headers(directory.join("m.gguf")).unwrap();
     assert_eq!(model.tensors.len(), 3);
     assert!(model.data(&model.tensors[0]).is_none());
     assert!(model.warnings.iter().any(|warning| warning.contains("cut short")), "{:?}", model.warnings);

@@ -61,6 +61,30 @@ fn devices_are_not_files() {
     assert_eq!(message, "/dev/null: not a regular file");
 }
 
+#[cfg(unix)]
+#[test]
+fn a_pipe_is_refused_without_waiting_for_a_writer() {
+    let path = directory("open-pipe").join("pipe.gguf");
+    assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+    let message = Model::open(&path).unwrap_err().to_string();
+    assert!(message.ends_with("pipe.gguf: not a regular file"), "{message}");
+}
+
+#[test]
+fn shards_without_an_index_are_taken_together_and_all_of_them() {
+    let shard = |name: &str| safetensors(&[(name, &[8, 4], Dtype::F32)]);
+    let (a, b) = (shard("a.weight"), shard("b.weight"));
+    let names = ["m-00001-of-00002.safetensors", "m-00002-of-00002.safetensors"];
+    let both = files("open-shards", &[(names[0], &a), (names[1], &b)]);
+    for path in [both.clone(), both.join(names[1])] {
+        let model = Model::open(path).unwrap();
+        assert_eq!((model.tensors.len(), model.files.len(), model.parameters()), (2, 2, 64));
+    }
+    let one = files("open-shard", &[(names[0], &a)]);
+    let message = Model::open(&one).unwrap_err().to_string();
+    assert!(message.contains("m-00002-of-00002.safetensors: No such file"), "{message}");
+}
+
 #[test]
 fn a_directory_must_have_one_model() {
     let gguf = Gguf::new().build();

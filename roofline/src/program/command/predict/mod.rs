@@ -292,7 +292,7 @@ fn subject(args: &cli::Predict, warnings: &mut Vec<String>) -> Result<(Subject, 
             if !path.exists() {
                 return Err(models::unknown(name));
             }
-            let model = Model::open(path)?;
+            let model = if args.headers_only { Model::open_headers(path) } else { Model::open(path) }?;
             let Some(hyper) = &model.architecture.hyper else {
                 let architecture = &model.architecture.name;
                 return Err(Failure(format!("{name}: the dimensions of `{architecture}` are not known")));

@@ -195,7 +195,7 @@ pub fn profiled(args: &cli::Profile) -> Result<Profiled, Failure> {
     if args.measure && args.on != "this" {
         return Err(Failure(format!("--measure runs on this machine, not on {}", args.on)));
     }
-    let model = Model::open(&args.file)?;
+    let model = if args.headers_only { Model::open_headers(&args.file) } else { Model::open(&args.file) }?;
     if model.architecture.operations.is_empty() {
         return Err(Failure(format!("{}: no tensors, and no dimensions either", args.file.display())));
     }
