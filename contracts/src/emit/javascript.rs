@@ -41,7 +41,7 @@ pub fn module(contract: &Contract) -> String {
     let equations = contract.equations.iter().map(|equation| &equation.name);
     let names = parameters(equations.chain(contract.classifiers.iter().map(|classifier| &classifier.name)));
     let module = module_name(&contract.metadata.id);
-    format!("const {module} = (() => {{\n{HELPERS}{functions}return {{ {names}, $within }};\n}})();\n")
+    format!("const {module} = (() => {{\n{HELPERS}{functions}return {{ $within, {names} }};\n}})();\n")
 }
 
 /// A table of all domains, and the function that looks into it.
