@@ -404,25 +404,12 @@ fn fit(operation: &mut Operation, found: &[Found], tensors: &[Tensor], warnings:
             }
         }
     }
-    read(operation, found, tensors);
+    operation.tensors = indexes(found);
 }
 
-/// Notes the tensors an operation reads and how many bytes of them for one token.
-fn read(operation: &mut Operation, found: &[Found], tensors: &[Tensor]) {
-    operation.tensors = found.iter().map(|found| found.tensor).collect();
-    let sizes: Option<Vec<u64>> = operation.tensors.iter().map(|index| tensors[*index].bytes).collect();
-    operation.bytes = sizes.as_ref().map(|sizes| super::total(sizes.iter().copied()));
-    let largest = operation.tensors.iter().max_by_key(|index| tensors[**index].bytes);
-    operation.dtype = largest.map(|index| tensors[*index].dtype);
-    operation.streamed = match &operation.work {
-        Work::Lookup { rows, .. } => operation.bytes.map(|bytes| bytes / (*rows).max(1)),
-        Work::Experts { count, used, .. } => operation.bytes.and_then(|bytes| {
-            u64::try_from(u128::from(bytes) * u128::from(*used) / u128::from((*count).max(1))).ok()
-        }),
-        Work::Unused => Some(0),
-        Work::Undefined { .. } if operation.role != Role::Pooler => None,
-        _ => operation.bytes,
-    };
+/// The places of these tensors in the model's list.
+fn indexes(found: &[Found]) -> Vec<usize> {
+    found.iter().map(|found| found.tensor).collect()
 }
 
 /// All these tensors as one operation; none without tensors.
@@ -435,7 +422,7 @@ fn collect(role: Role, work: Work, found: &[Found], tensors: &[Tensor]) -> Optio
 
 /// An operation with its tensors and all their parameters.
 fn weighed(mut operation: Operation, found: &[Found], tensors: &[Tensor]) -> Operation {
-    read(&mut operation, found, tensors);
+    operation.tensors = indexes(found);
     operation.parameters = elements(found, tensors);
     operation
 }
@@ -443,7 +430,7 @@ fn weighed(mut operation: Operation, found: &[Found], tensors: &[Tensor]) -> Ope
 fn tied_head(embedding: &[Found], tensors: &[Tensor]) -> Option<Operation> {
     let [rows, cols] = *tensors[embedding.first()?.tensor].dims.as_slice() else { return None };
     let mut operation = Operation::of(Role::Head, Work::Product { rows, cols });
-    read(&mut operation, embedding, tensors);
+    operation.tensors = indexes(embedding);
     Some(operation)
 }
 

@@ -1,7 +1,6 @@
 //! One operation of a model: what it computes, in numbers a contract's equations take, and which
 //! stored tensors it reads.
 
-use super::dtype::Dtype;
 use super::hyper::{Attention, Experts};
 use super::names::Role;
 use crate::contracts::operation::Inputs;
@@ -21,12 +20,6 @@ pub struct Operation {
     pub parameters: u64,
     /// The tensors it reads, as indexes into the model's list. A tied head names the embedding's.
     pub tensors: Vec<usize>,
-    /// The type of the largest of them.
-    pub dtype: Option<Dtype>,
-    /// Bytes of all of them; none without tensors or when a type's size is unknown.
-    pub bytes: Option<u64>,
-    /// Bytes of weights read for one token; none when that can't be known.
-    pub streamed: Option<u64>,
 }
 
 /// For which tokens an operation runs.
@@ -123,17 +116,7 @@ pub enum Work {
 
 impl Operation {
     fn new(role: Role, work: Work, parameters: u64) -> Operation {
-        Operation {
-            layer: None,
-            role,
-            work,
-            runs: Runs::Token,
-            parameters,
-            tensors: Vec::new(),
-            dtype: None,
-            bytes: None,
-            streamed: None,
-        }
+        Operation { layer: None, role, work, runs: Runs::Token, parameters, tensors: Vec::new() }
     }
 
     pub(super) fn lookup(role: Role, rows: u64, cols: u64) -> Operation {

@@ -1,7 +1,7 @@
 //! One small file of each family, with its operations worked out by hand: shape, stored bytes, and bytes
 //! of weights streamed for a token. A Q8_0 row of n elements is n / 32 x 34 bytes.
 
-use roofline::model::{Attention, Basis, Dtype, Head, Latent, Model, State, Work, readers};
+use roofline::model::{Attention, Basis, Dtype, Head, Latent, Model, Operation, Role, State, Work, readers};
 
 use crate::scratch::files;
 use crate::small::{ATTENTION, FEED_FORWARD, keys, with};
@@ -19,6 +19,24 @@ fn open_hf(test: &str, config: &str, tensors: &[(&str, &[u64], Dtype)]) -> Model
     let directory =
         files(&test, &[("config.json", config.as_bytes()), ("model.safetensors", &safetensors(tensors))]);
     Model::open(directory).unwrap()
+}
+
+/// Bytes of all tensors of an operation; none without tensors or when a type's size is unknown.
+fn stored(model: &Model, operation: &Operation) -> Option<u64> {
+    let sizes: Option<Vec<u64>> = operation.tensors.iter().map(|index| model.tensors[*index].bytes).collect();
+    sizes.filter(|sizes| !sizes.is_empty()).map(|sizes| sizes.iter().sum())
+}
+
+/// Bytes of weights read for one token; none when that can't be known.
+fn streamed(model: &Model, operation: &Operation) -> Option<u64> {
+    let bytes = stored(model, operation);
+    match operation.work {
+        Work::Lookup { rows, .. } => bytes.map(|bytes| bytes / rows),
+        Work::Experts { count, used, .. } => bytes.map(|bytes| bytes * used / count),
+        Work::Unused => Some(0),
+        Work::Undefined { .. } if operation.role != Role::Pooler => None,
+        _ => bytes,
+    }
 }
 
 /// One line for each operation: layer, role, work, stored bytes, streamed bytes.
@@ -56,7 +74,11 @@ fn lines(model: &Model) -> Vec<String> {
                 Work::Undefined { .. } => "undefined".to_owned(),
             };
             let (layer, role) = (number(operation.layer), operation.role.name());
-            format!("{layer} {role} {work}: {}, {}", number(operation.bytes), number(operation.streamed))
+            format!(
+                "{layer} {role} {work}: {}, {}",
+                number(stored(model, operation)),
+                number(streamed(model, operation))
+            )
         })
         .collect()
 }
@@ -77,8 +99,12 @@ fn assert_same(model: &Model, expected: &[&str]) {
         model.parameters(),
         "dimensions and tensors make the same number of parameters"
     );
-    let stored =
-        model.architecture.operations.iter().map(|operation| operation.bytes.unwrap_or(0)).sum::<u64>();
+    let stored = model
+        .architecture
+        .operations
+        .iter()
+        .map(|operation| stored(model, operation).unwrap_or(0))
+        .sum::<u64>();
     let again = if hyper.head == Head::Tied { model.tensors[0].bytes.unwrap() } else { 0 };
     assert_eq!(stored, model.bytes().unwrap() + again, "every tensor is in exactly one operation");
 }
@@ -960,8 +986,8 @@ fn a_label_is_a_recipe_so_only_the_tensors_are_summed() {
     let q4k = 144 * (100 + 256 + 128 + 256 + 256 + 256);
     let q6k = 210 * (128 + 256 + 100);
     assert_eq!(model.bytes(), Some(q4k + q6k + 3 * 1024));
-    let streamed: u64 = model.architecture.operations.iter().filter_map(|operation| operation.streamed).sum();
-    assert_eq!(streamed, q4k - 144 * 99 + q6k + 3 * 1024);
+    let read: u64 = model.architecture.operations.iter().filter_map(|each| streamed(&model, each)).sum();
+    assert_eq!(read, q4k - 144 * 99 + q6k + 3 * 1024);
     assert_eq!(model.summary, [("general.name".to_owned(), "mostly Q4_K_M".to_owned())]);
 }
 
