@@ -1,5 +1,5 @@
-//! What a model file holds: its format, its size, and what each operation reads for a token. Only the header is read; the
-//! weights stay where they are.
+//! What a model file holds: its size, and the bytes of each operation's weights. Only the header is read; the weights stay
+//! where they are.
 
 use std::error::Error;
 
@@ -11,8 +11,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("{} tensors, {} parameters", model.tensors.len(), model.parameters());
     for operation in &model.architecture.operations {
         let layer = operation.layer.map_or("-".to_owned(), |layer| layer.to_string());
-        let bytes = operation.streamed.map_or("-".to_owned(), |bytes| bytes.to_string());
-        println!("{layer:>3} {:<12} {bytes:>8} bytes a token", operation.role.name());
+        let bytes: u64 = operation.tensors.iter().filter_map(|index| model.tensors[*index].bytes).sum();
+        println!("{layer:>3} {:<12} {bytes:>8} bytes", operation.role.name());
     }
     Ok(())
 }
