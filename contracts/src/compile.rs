@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use semver::VersionReq;
+
 use crate::check;
 use crate::contract::Contract;
 use crate::library::{self, Find};
 use crate::prove::{self, Proof};
 use crate::report::{Mistake, Report, Rule, Severity};
 use crate::source::{Source, Text, shorten};
-use crate::version::{Requirement, Version};
 
 /// What came of compiling a contract.
 #[derive(Clone, Debug)]
@@ -106,6 +107,10 @@ fn compile_with(source: Source, loader: &mut Loader<'_>) -> Compiled {
     compiled
 }
 
+/// What may follow the name of a dependency.
+const REQUIREMENT: &str =
+    "a requirement is written as in Cargo: `^1.2`, `~1.2`, `=1.2.3`, `>=1.2` or `>=1.2, <1.5`";
+
 /// How far dependencies may lead. Deeper chains are a mistake, and would use up the stack.
 const MAX_DEPTH: usize = 16;
 
@@ -119,7 +124,7 @@ struct Loader<'a> {
     /// Contracts from an earlier compilation that rest on no file, so that they are the same in this one.
     lasting: BTreeMap<String, Arc<Contract>>,
     /// What was asked of each contract, and by whom.
-    asked: BTreeMap<String, (Requirement, String)>,
+    asked: BTreeMap<String, (VersionReq, String)>,
     /// Obligations are proven, also those of the dependencies.
     proves: bool,
     /// The files that were read.
@@ -163,9 +168,9 @@ impl<'a> Loader<'a> {
                 return Err(Box::new(mistake(message).note("write `hardware-v1 ^1.0`")));
             }
         };
-        let Some(requirement) = Requirement::parse(requirement) else {
+        let Ok(requirement) = VersionReq::parse(requirement) else {
             let message = format!("`{}` is not a version requirement", shorten(requirement));
-            return Err(Box::new(mistake(message).note(Requirement::GRAMMAR)));
+            return Err(Box::new(mistake(message).note(REQUIREMENT)));
         };
         if let Some(start) = self.open.iter().position(|open| open == name) {
             let path: Vec<&str> = self.open[start..].iter().map(String::as_str).chain([name]).collect();
@@ -184,8 +189,8 @@ impl<'a> Loader<'a> {
             self.known.insert(name.to_owned(), Some(contract));
         }
         let Some(Some(contract)) = self.known.get(name) else { return Ok(None) };
-        let version = Version::parse(&contract.metadata.version).unwrap_or_default();
-        if !requirement.allows(version) {
+        let version = &contract.metadata.version;
+        if !requirement.matches(version) {
             let message = format!("`{name}` is version {version}, which `{requirement}` does not allow");
             let other = self.asked.get(name).map(|(other, by)| format!("`{by}` asks for `{name} {other}`"));
             let note = other.unwrap_or_else(|| format!("it comes from {}", contract.source.name));

@@ -41,12 +41,12 @@ pub struct Contract {
 }
 
 /// What a contract says of itself.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Metadata {
     /// The name; the file's stem unless the contract says otherwise.
     pub id: String,
     /// A semantic version.
-    pub version: String,
+    pub version: semver::Version,
     /// What the contract models.
     pub description: String,
     /// Where its formulas come from.

@@ -24,7 +24,6 @@ pub mod source;
 pub mod suggest;
 pub mod types;
 pub mod unit;
-pub mod version;
 pub mod yaml;
 
 pub use compile::{Compiled, Compiler, check_from, check_in, compile, compile_in};

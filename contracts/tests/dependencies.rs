@@ -70,7 +70,7 @@ fn every_mistake_of_a_dependency_stands_at_its_place() {
         ("too-old", "too-old.yaml:4:16: error: `base-v1` is version 1.2.0, which `^1.3` does not allow"),
         ("conflict", "conflict.yaml:4:30: error: `base-v1` is version 1.2.0, which `^2.0` does not allow"),
         ("no-version", "no-version.yaml:4:16: error: `base-v1` needs a version requirement"),
-        ("wrong-version", "wrong-version.yaml:4:16: error: `~1.0` is not a version requirement"),
+        ("wrong-version", "wrong-version.yaml:4:16: error: `latest` is not a version requirement"),
         ("twice-the-same", "twice-the-same.yaml:4:30: error: `base-v1` stands here twice"),
         ("itself", "itself.yaml:4:16: error: a contract depends on itself: itself -> itself"),
         (
@@ -124,5 +124,5 @@ fn a_compiler_shares_built_in_dependencies_but_never_files() {
     std::fs::write(directory.join("hardware-v1.yaml"), text).expect("a file can be written");
     let (files, local) = hardware(Some(&directory));
     assert_eq!(files, 1);
-    assert!(local.metadata.version.starts_with("1.9"), "{}", local.metadata.version);
+    assert!(local.metadata.version.minor >= 90, "{}", local.metadata.version);
 }

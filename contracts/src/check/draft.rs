@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use semver::Version;
+
 use crate::contract::{Contract, Informal, Metadata, Operand, Quantity, Table};
 use crate::formula::Formula;
 use crate::names::{self, Names, Style};
@@ -11,7 +13,6 @@ use crate::report::{Mistake, Report, Rule};
 use crate::schema;
 use crate::source::{Source, Span, Text, shorten};
 use crate::types::{Meaning, Scope};
-use crate::version::Version;
 use crate::yaml::Node;
 
 use super::classifier::{self, ClassifierDraft};
@@ -186,31 +187,31 @@ impl Draft {
 
 /// What the contract says of itself, and what it depends on.
 fn metadata<'a>(source: &Source, top: &Fields<'a>, report: &mut Report) -> (Metadata, Vec<&'a Text>) {
-    let Some((key, node)) = top.entry("metadata") else { return Default::default() };
-    let Some(fields) = Fields::read(node, key.span, "`metadata`", schema::METADATA, &[], report) else {
-        return Default::default();
-    };
     let stem = Path::new(&source.name).file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
-    let id = match fields.text("id", report) {
-        Some(text) => {
-            names::check(text, Style::Kebab, "a contract", report);
-            text.value.clone()
-        }
-        None => stem.to_owned(),
+    let mut metadata = Metadata {
+        id: stem.to_owned(),
+        version: Version::new(0, 0, 0),
+        description: String::new(),
+        references: Vec::new(),
     };
-    if let Some(version) = fields.text("version", report)
-        && Version::parse(&version.value).is_none()
-    {
-        report.add(
-            Mistake::error(version.span, format!("`{}` is not a semantic version", shorten(&version.value)))
-                .note("write three numbers: `1.0.0`"),
-        );
+    let Some((key, node)) = top.entry("metadata") else { return (metadata, Vec::new()) };
+    let Some(fields) = Fields::read(node, key.span, "`metadata`", schema::METADATA, &[], report) else {
+        return (metadata, Vec::new());
+    };
+    if let Some(id) = fields.text("id", report) {
+        names::check(id, Style::Kebab, "a contract", report);
+        metadata.id.clone_from(&id.value);
     }
-    let metadata = Metadata {
-        id,
-        version: fields.string("version", report),
-        description: fields.string("description", report),
-        references: fields.strings("references", report),
-    };
+    if let Some(text) = fields.text("version", report) {
+        match Version::parse(&text.value) {
+            Ok(version) => metadata.version = version,
+            Err(_) => report.add(
+                Mistake::error(text.span, format!("`{}` is not a semantic version", shorten(&text.value)))
+                    .note("write three numbers: `1.0.0`"),
+            ),
+        }
+    }
+    metadata.description = fields.string("description", report);
+    metadata.references = fields.strings("references", report);
     (metadata, fields.texts("depends_on", report))
 }

@@ -127,7 +127,7 @@ pub(super) fn number(value: f64) -> TokenStream {
 fn about(contract: &Contract) -> TokenStream {
     let meta = &contract.metadata;
     let (id, version, description, sha256) =
-        (&meta.id, &meta.version, &meta.description, &contract.source.sha256);
+        (&meta.id, meta.version.to_string(), &meta.description, &contract.source.sha256);
     quote! {
         /// What a contract says of itself.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]

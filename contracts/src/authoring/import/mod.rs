@@ -229,7 +229,7 @@ impl<'a> Reader<'a> {
                     } else {
                         version.into()
                     };
-                    if crate::version::Version::parse(&full).is_some() {
+                    if semver::Version::parse(&full).is_ok() {
                         self.add(place, value, version, Outcome::Formal, &format!("version {full}"));
                         self.draft.version = full;
                     } else {

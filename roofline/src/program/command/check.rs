@@ -141,7 +141,7 @@ fn file(name: &str, compiled: &Compiled) -> File {
     });
     let summary = compiled.contract.as_ref().map(|contract| Summary {
         id: contract.metadata.id.clone(),
-        version: contract.metadata.version.clone(),
+        version: contract.metadata.version.to_string(),
         quantities: contract.quantities.len(),
         equations: contract.equations.len(),
         classifiers: contract.classifiers.len(),

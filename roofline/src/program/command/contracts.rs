@@ -56,7 +56,7 @@ pub fn run(args: &cli::Contracts) -> Result<Exit, Failure> {
         if let Some(contract) = compile(source).contract {
             contracts.push(Entry {
                 id: contract.metadata.id.clone(),
-                version: contract.metadata.version.clone(),
+                version: contract.metadata.version.to_string(),
                 description: contract.metadata.description.clone(),
                 equations: contract.equations.iter().map(|equation| equation.name.clone()).collect(),
                 profiles: contract.profiles.iter().map(|table| table.name.clone()).collect(),

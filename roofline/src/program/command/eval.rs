@@ -233,7 +233,7 @@ fn report(
     Evaluated {
         schema: Schema::new(),
         contract: contract.metadata.id.clone(),
-        version: contract.metadata.version.clone(),
+        version: contract.metadata.version.to_string(),
         sha256: contract.source.sha256.clone(),
         profile,
         inputs,

@@ -10,10 +10,10 @@ use roofline_contracts::contract::{
 };
 use roofline_contracts::formula::{Kind, number};
 use roofline_contracts::prove::Proof;
-use roofline_contracts::version::{Step, Version};
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
+use super::step::Step;
 use super::values::{Example, POINTS, Probe, Space, Values, Worst, within};
 
 /// One thing that was added, removed, renamed or changed.
@@ -284,15 +284,14 @@ fn metadata(old: &Contract, new: &Contract) -> Vec<Change> {
         matched(old.dependencies.iter(), new.dependencies.iter(), |contract| &contract.metadata.id, unlike);
     for (before, after) in found.both {
         let (from, to) = (&before.metadata.version, &after.metadata.version);
-        let parsed = Version::parse(from).zip(Version::parse(to));
-        if let Some(step) =
-            parsed.and_then(|(from, to)| if from <= to { from.step_to(to) } else { to.step_to(from) })
-        {
-            let detail = Detail::new("version", from, to, step);
+        let (earlier, later) = if from <= to { (from, to) } else { (to, from) };
+        if let Some(step) = Step::between(earlier, later) {
+            let detail = Detail::new("version", from.to_string(), to.to_string(), step);
             changes.push(change("dependency", &after.metadata.id, "changed", step, Some(detail)));
         }
     }
-    let version = |what: &Contract| Detail::new("version", "", &what.metadata.version, Step::Minor);
+    let version =
+        |what: &Contract| Detail::new("version", "", what.metadata.version.to_string(), Step::Minor);
     changes.extend(
         found
             .added

@@ -3,6 +3,7 @@
 mod compare;
 mod effect;
 mod git;
+mod step;
 mod values;
 
 use roofline_contracts::contract::Contract;
@@ -10,7 +11,6 @@ use roofline_contracts::library::{self, Found};
 use roofline_contracts::prove::{self, Proof};
 use roofline_contracts::report::Severity;
 use roofline_contracts::source::{ReadError, Source};
-use roofline_contracts::version::{Step, Version};
 use roofline_contracts::{Compiled, check_from};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -24,6 +24,7 @@ use crate::report::{Report, Schema, Table};
 use compare::{Change, Detail, Proven, compare};
 use effect::{Effect, Outcome, Row, Side, effect};
 use git::Repository;
+use step::Step;
 use values::Example;
 
 /// What a change of contracts means.
@@ -96,16 +97,11 @@ struct Demand {
 
 impl Demand {
     fn of(old: &Contract, new: &Contract, changes: &[Change]) -> Demand {
-        let version = |contract: &Contract| Version::parse(&contract.metadata.version).unwrap_or_default();
+        let (before, stated) = (&old.metadata.version, &new.metadata.version);
         let step = changes.iter().map(|change| change.step).max();
-        let least = step.map_or(version(old), |step| version(old).raised(step));
-        let enough = version(new) >= least;
-        Demand {
-            step: step.map(Step::word),
-            least: least.to_string(),
-            stated: version(new).to_string(),
-            enough,
-        }
+        let least = step.map_or(before.clone(), |step| step.raised(before));
+        let enough = *stated >= least;
+        Demand { step: step.map(Step::word), least: least.to_string(), stated: stated.to_string(), enough }
     }
 }
 
@@ -287,7 +283,7 @@ impl ContractDiff {
 
 impl Stated {
     fn of(contract: &Contract) -> Stated {
-        Stated { version: contract.metadata.version.clone(), sha256: contract.source.sha256.clone() }
+        Stated { version: contract.metadata.version.to_string(), sha256: contract.source.sha256.clone() }
     }
 }
 

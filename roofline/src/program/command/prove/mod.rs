@@ -196,7 +196,7 @@ pub fn run(args: &cli::Prove) -> Result<Exit, Failure> {
         contracts.push(ContractResult {
             file: name.clone(),
             id: contract.metadata.id.clone(),
-            version: contract.metadata.version.clone(),
+            version: contract.metadata.version.to_string(),
             sha256: contract.source.sha256.clone(),
             obligations,
             informal: contract.informal.iter().map(Said::of).collect(),
