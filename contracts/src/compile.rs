@@ -35,6 +35,11 @@ impl Compiled {
         of_severity.map(|mistake| mistake.render(&self.source))
     }
 
+    /// Whether it is a well-formed contract that claims something false or undecided.
+    pub fn has_failed_obligations(&self) -> bool {
+        self.proofs.iter().any(|proof| !proof.verdict.acceptable())
+    }
+
     /// Proves every obligation and writes the verdicts down.
     fn prove(&mut self) {
         let Some(mut contract) = self.contract.take() else { return };

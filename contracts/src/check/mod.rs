@@ -10,6 +10,7 @@ mod import;
 mod meaning;
 mod obligation;
 mod order;
+mod published;
 mod quantity;
 mod reader;
 mod recommendation;
@@ -33,6 +34,10 @@ pub type Load<'a> = &'a mut dyn FnMut(&str, &[&Text], &mut Report) -> Vec<Arc<Co
 /// Checks a contract. Without errors in the report, the result is there.
 pub fn check(source: Source, load: Load<'_>, report: &mut Report) -> Option<Contract> {
     let tree = yaml::tree(&source, report)?;
+    if let Some(mistake) = published::mistake(&source, &tree) {
+        report.add(mistake);
+        return None;
+    }
     let draft = Draft::read(&source, &tree, load, report)?;
     draft.check_types(report);
     let order = draft.order(report);

@@ -17,7 +17,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 /// How the program ends. The numbers are part of its interface.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Exit {
     /// Everything asked for was done and every check held.
     Fine = 0,

@@ -22,6 +22,57 @@ fn check_shows_mistakes_with_their_place_and_ends_with_two() {
 }
 
 #[test]
+fn check_exits_with_one_for_a_claim_that_fails_and_with_two_for_what_is_no_contract() {
+    let rejected = |name: &str| format!("../contracts/tests/rejected/{name}.yaml");
+    let holds = "roofline-model-v1".to_owned();
+    let refuted = rejected("obligation-false");
+    let undecided = rejected("obligation-unknown");
+    let misshapen = rejected("obligation-of-the-wrong-shape");
+    for (files, code, message) in [
+        (&[&holds][..], 0, "roofline-model-v1: valid"),
+        (&[&refuted], 1, "is false"),
+        (&[&undecided], 1, "is neither proven nor refuted"),
+        (&[&holds, &refuted], 1, "roofline-model-v1: valid"),
+        (&[&misshapen], 2, "an obligation of type"),
+        (&[&refuted, &misshapen], 2, "is false"),
+    ] {
+        let arguments: Vec<&str> =
+            ["check"].into_iter().chain(files.iter().map(|file| file.as_str())).collect();
+        let output = run(&arguments);
+        assert!(out(&output).contains(message), "{files:?}: {}", out(&output));
+        assert_eq!(output.status.code(), Some(code), "{files:?}: {}", out(&output));
+    }
+}
+
+#[test]
+fn a_published_contract_is_told_from_ours_and_import_is_named() {
+    let published = "../contracts/tests/published/token-rate-v1.yaml";
+    for command in ["check", "expand", "eval"] {
+        let output = run(&[command, published]);
+        assert_eq!(output.status.code(), Some(2), "{command}");
+        let shown = out(&output) + &err(&output);
+        assert!(shown.contains(&format!("`roofline import {published}` reads it")), "{command}: {shown}");
+        assert_eq!(shown.matches(": error: ").count(), 1, "{command}: {shown}");
+    }
+    let first = out(&run(&["check", published]));
+    let expected = format!("{published}:36:1: error: a contract in the published provable-contracts format");
+    assert!(first.starts_with(&expected), "{first}");
+    // Without a section of its own the format shows in its equations; a slip in a contract of ours is not taken for it.
+    let equations = file(
+        "equations.yaml",
+        "metadata: {version: 1.0.0}\nequations:\n  y: {formula: y = 2 * x, codomain: y > 0}\n",
+    );
+    assert!(
+        out(&run(&["check", &equations])).contains("equations.yaml:3:27: error: a contract in the published")
+    );
+    let ours = file(
+        "ours.yaml",
+        "metadata: {version: 1.0.0, description: x}\nquantities:\n  x: {unit: '1'}\nequations:\n  y: {unit: '1', formula: 2 * x, codomain: y > 0}\n",
+    );
+    assert!(out(&run(&["check", &ours])).contains("unknown key `codomain`"));
+}
+
+#[test]
 fn every_shipped_contract_passes_check() {
     let listed = json(&["contracts"]);
     let ids: Vec<&str> = listed["contracts"]

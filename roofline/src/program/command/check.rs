@@ -32,6 +32,8 @@ struct File {
     summary: Option<Summary>,
     /// Mistakes and warnings.
     mistakes: Vec<Mistake>,
+    #[serde(skip)]
+    exit: Exit,
 }
 
 /// What a valid contract holds.
@@ -78,7 +80,8 @@ struct Mistake {
     rendered: String,
 }
 
-/// Checks the contracts; a file that can't be read counts as a contract with one mistake.
+/// Checks the contracts and exits with 1 if an obligation is false or undecided, with 2 if a file is no contract at all. A
+/// file that can't be read counts as a contract with one mistake.
 pub fn run(args: &cli::Check) -> Result<Exit, Failure> {
     let mut compiler = Compiler::default();
     let files: Vec<File> = args
@@ -98,11 +101,12 @@ pub fn run(args: &cli::Check) -> Result<Exit, Failure> {
                     message,
                     notes: vec![],
                 };
-                File { file: name.clone(), valid: false, summary: None, mistakes: vec![mistake] }
+                let (file, mistakes) = (name.clone(), vec![mistake]);
+                File { file, valid: false, summary: None, mistakes, exit: Exit::BadInput }
             }
         })
         .collect();
-    let all_valid = files.iter().all(|file| file.valid);
+    let exit = files.iter().map(|file| file.exit).max().unwrap_or(Exit::Fine);
     let checked = Checked { schema: Schema::new(), files };
     match args.format {
         Choice::Shared(format) => output::print(&checked, format)?,
@@ -116,7 +120,7 @@ pub fn run(args: &cli::Check) -> Result<Exit, Failure> {
             output::write((serde_json::to_string_pretty(&log)? + "\n").as_bytes())?;
         }
     }
-    Ok(if all_valid { Exit::Fine } else { Exit::BadInput })
+    Ok(exit)
 }
 
 fn file(name: &str, compiled: &Compiled) -> File {
@@ -149,7 +153,12 @@ fn file(name: &str, compiled: &Compiled) -> File {
         recommendations: contract.recommendations.len(),
         obligations: contract.obligations.len(),
     });
-    File { file: name.to_owned(), valid: summary.is_some(), summary, mistakes: mistakes.collect() }
+    let exit = match compiled.contract {
+        Some(_) => Exit::Fine,
+        None if compiled.has_failed_obligations() => Exit::Failed,
+        None => Exit::BadInput,
+    };
+    File { file: name.to_owned(), valid: summary.is_some(), summary, mistakes: mistakes.collect(), exit }
 }
 
 impl Checked {

@@ -1,0 +1,38 @@
+//! Contracts in the published provable-contracts format, which has other sections: they are told from ours, so that one
+//! line says how to read them instead of fifty that each name an unknown key.
+
+use crate::report::Mistake;
+use crate::source::{Source, Text};
+use crate::yaml::Node;
+
+/// Sections that only the published format has.
+const SECTIONS: [&str; 4] = ["proof_obligations", "falsification_tests", "kani_harnesses", "qa_gate"];
+/// Keys of an equation that only the published format has.
+const KEYS: [&str; 4] = ["codomain", "invariants", "preconditions", "postconditions"];
+
+/// The mistake of giving a published contract to the compiler. Ours has `quantities`, which that format lacks.
+pub fn mistake(source: &Source, tree: &Node) -> Option<Mistake> {
+    let sections = pairs(tree);
+    if sections.iter().any(|(name, _)| name.value == "quantities") {
+        return None;
+    }
+    let equations = sections.iter().find(|(name, _)| name.value == "equations").map(|(_, node)| node);
+    let section = sections.iter().map(|(name, _)| name).find(|name| SECTIONS.contains(&name.value.as_str()));
+    let key = || {
+        let keys = pairs(equations?).iter().flat_map(|(_, equation)| pairs(equation));
+        keys.map(|(name, _)| name).find(|name| KEYS.contains(&name.value.as_str()))
+    };
+    let found = section.or_else(key)?;
+    let message = format!(
+        "a contract in the published provable-contracts format: `roofline import {}` reads it",
+        source.name
+    );
+    Some(Mistake::error(found.span, message).label("a key of that format"))
+}
+
+fn pairs(node: &Node) -> &[(Text, Node)] {
+    match node {
+        Node::Map(pairs, _) => pairs,
+        Node::Text(_) | Node::List(..) => &[],
+    }
+}
