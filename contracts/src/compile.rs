@@ -99,17 +99,30 @@ pub fn check_from(source: Source, find: Find<'_>) -> Compiled {
     Compiled { files: loader.files, ..compiled }
 }
 
+/// As [`check_in`], but what the contract depends on is proven: an obligation that is false there is a mistake here.
+pub fn check_on_proven(source: Source, directory: Option<&Path>) -> Compiled {
+    let find = |file: &str| library::find(file, directory);
+    let mut loader = Loader::new(&find);
+    loader.proves = true;
+    let compiled = check_with(source, &mut loader);
+    Compiled { files: loader.files, ..compiled }
+}
+
 fn compile_with(source: Source, loader: &mut Loader<'_>) -> Compiled {
+    let mut compiled = check_with(source, loader);
+    if loader.proves {
+        compiled.prove();
+    }
+    compiled
+}
+
+fn check_with(source: Source, loader: &mut Loader<'_>) -> Compiled {
     let mut report = Report::new();
     let contract =
         check::check(source.clone(), &mut |id, wanted, report| loader.load(id, wanted, report), &mut report);
     let contract = contract.filter(|_| !report.has_errors());
     let mistakes = report.finish();
-    let mut compiled = Compiled { contract, mistakes, source, files: Vec::new(), proofs: Vec::new() };
-    if loader.proves {
-        compiled.prove();
-    }
-    compiled
+    Compiled { contract, mistakes, source, files: Vec::new(), proofs: Vec::new() }
 }
 
 /// What may follow the name of a dependency.

@@ -304,6 +304,8 @@ pub enum Verdict {
     Refuted,
     /// True at every point that was tried, which is all the contract asks for.
     Tested,
+    /// Proven, but about no point that could be found: its premise is never true.
+    Vacuous,
     /// Prose, which nothing checks.
     Informal,
     /// Neither proven nor refuted.
@@ -319,6 +321,7 @@ impl Verdict {
             Verdict::Proven => "proven",
             Verdict::Refuted => "refuted",
             Verdict::Tested => "tested",
+            Verdict::Vacuous => "vacuous",
             Verdict::Informal => "informal",
             Verdict::Unknown => "unknown",
             Verdict::NotRun => "not run",
@@ -355,6 +358,11 @@ pub struct Obligation {
     /// Values that stand in for quantities somewhere in the claim: the claim is about points where each of
     /// them lies in the quantity's domain.
     pub substituted: Vec<(usize, Id)>,
+    /// True where the claim says nothing, because its premise is false; none for a claim about every point. Where
+    /// something is substituted it says nothing outside the domains either.
+    pub silent: Option<Id>,
+    /// The claim may be about no point at all.
+    pub vacuous: bool,
     /// Tests are enough; a proof is not demanded.
     pub tested: bool,
     /// What a failure would mean.

@@ -80,6 +80,20 @@ pub enum Kind {
     },
 }
 
+impl Kind {
+    /// The nodes that it is made of, in order.
+    pub fn parts(&self) -> Vec<NodeId> {
+        match self {
+            Kind::Number { .. } | Kind::Name(_) | Kind::Quote(_) | Kind::Is(..) => Vec::new(),
+            Kind::Negate(a) | Kind::Not(a) | Kind::Power(a, _) | Kind::Monotone { of: a, .. } => vec![*a],
+            Kind::Binary(_, a, b) => vec![*a, *b],
+            Kind::Call(_, arguments) => arguments.clone(),
+            Kind::If(c, a, b) => vec![*c, *a, *b],
+            Kind::Substitute(_, replaced) => replaced.iter().map(|(_, _, by)| *by).collect(),
+        }
+    }
+}
+
 /// Operators with two operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names are the operators'")]

@@ -4,7 +4,7 @@
 //! simplified: a node's value is exactly what the generated Rust computes. Evaluation, proofs and SMT-LIB all
 //! read this graph, so a chain of sixty doublings stays sixty nodes.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
 
 /// The largest exponent of `pow`, and so the most multiplications one evaluation does.
@@ -203,6 +203,25 @@ impl Graph {
             }
         }
         (0..self.ops.len()).filter(|&i| seen[i]).map(|i| Id(i as u32)).collect()
+    }
+
+    /// The nodes under `roots`, themselves included, operands first; none if there are more than `most`.
+    ///
+    /// Takes time in the size of the answer, not of the graph.
+    pub fn cone(&self, roots: &[Id], most: usize) -> Option<Vec<Id>> {
+        let mut seen: BTreeSet<Id> = roots.iter().copied().collect();
+        let mut pending = roots.to_vec();
+        while let Some(id) = pending.pop() {
+            for operand in self.op(id).operands() {
+                if seen.insert(operand) {
+                    pending.push(operand);
+                }
+            }
+            if seen.len() > most {
+                return None;
+            }
+        }
+        Some(seen.into_iter().collect())
     }
 
     /// `root` with quantities replaced; what does not depend on them is shared.

@@ -25,10 +25,16 @@ pub trait Number: Copy + PartialOrd + std::fmt::Debug {
     fn div(self, other: Self) -> Self;
     /// The largest whole number that is not greater.
     fn floor(self) -> Self;
+    /// The next larger number.
+    fn next_up(self) -> Self;
 
     /// `-self`
     fn neg(self) -> Self {
         Self::of(-self.to_f64())
+    }
+    /// The next smaller number.
+    fn next_down(self) -> Self {
+        self.neg().next_up().neg()
     }
     /// The smallest whole number that is not smaller.
     fn ceil(self) -> Self {
@@ -70,6 +76,9 @@ impl Number for f64 {
     }
     fn floor(self) -> f64 {
         f64::floor(self)
+    }
+    fn next_up(self) -> f64 {
+        f64::next_up(self)
     }
 }
 

@@ -1,10 +1,11 @@
 //! One pass over the graph that bounds every node: the smallest and largest value it can have, and whether it can be NaN.
 //!
 //! Correctly rounded operations are monotone in each operand, so evaluating the same operation at the corners of
-//! its operands' ranges gives bounds that no rounding can cross. Operands are taken as independent of each other.
+//! its operands' ranges gives bounds that no rounding can cross. Operands are taken as independent of each other, except where a
+//! condition orders them, and where a divisor would otherwise seem to reach zero.
 
 use crate::contract::Quantity;
-use crate::graph::{Graph, Id, Op};
+use crate::graph::{Graph, Id, IdMap, Op};
 use crate::number::{Number, pow};
 
 /// The values a node can have. A condition is a number here: false is 0, true is 1.
@@ -91,6 +92,163 @@ impl<F: Number> Range<F> {
     fn with_nan(self, nan: bool) -> Self {
         Range { nan: self.nan || nan, ..self }
     }
+
+    /// The values that are in both.
+    fn meet(self, other: Self) -> Self {
+        let nan = self.nan && other.nan;
+        Range { low: most(self.low, other.low), high: least(self.high, other.high), nan }
+    }
+
+    /// No value at all.
+    pub fn empty(&self) -> bool {
+        !self.nan && self.high < self.low
+    }
+
+    /// The range of a node where the facts hold.
+    pub fn narrowed(mut self, id: Id, op: Op, facts: &[Fact], at: impl Fn(Id) -> Range<F>) -> Self {
+        let (zero, one) = (F::of(0.0), F::of(1.0));
+        for &Fact(a, b, strict) in facts {
+            let above = |limit: F| if strict { limit.next_up() } else { limit };
+            let below = |limit: F| if strict { limit.next_down() } else { limit };
+            if id == a {
+                self.high = least(self.high, below(at(b).high));
+            }
+            if id == b {
+                self.low = most(self.low, above(at(a).low));
+            }
+            // A NaN has no order.
+            self.nan &= id != a && id != b;
+            // Numbers that differ have a difference that is not zero, thanks to subnormal numbers.
+            if op == Op::Sub(b, a) {
+                self.low = most(self.low, above(zero));
+            }
+            if op == Op::Sub(a, b) {
+                self.high = least(self.high, below(zero));
+            }
+            let divides = |x: Range<F>, y: Range<F>| x.finite() && y.finite() && y.positive();
+            if op == Op::Div(a, b) && divides(at(a), at(b)) {
+                self.high = least(self.high, one);
+            }
+            if op == Op::Div(b, a) && divides(at(b), at(a)) {
+                self.low = most(self.low, one);
+            }
+        }
+        self
+    }
+}
+
+/// `0 <= 1`, or `0 < 1` if strict, of two nodes, neither of which is NaN there.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Fact(pub Id, pub Id, pub bool);
+
+/// What a condition says of the order of values where it is true, or where it is false.
+pub fn facts<F: Number>(graph: &Graph, ranges: &[Range<F>], condition: Id, truth: bool) -> Vec<Fact> {
+    let mut found = Vec::new();
+    let mut pending = vec![(condition, truth)];
+    while let Some((id, truth)) = pending.pop() {
+        let range = |id: Id| ranges[id.index()];
+        // Where a comparison is false, the opposite holds only if there is an order.
+        let ordered = |a: Id, b: Id| !range(a).nan && !range(b).nan;
+        match graph.op(id) {
+            Op::Less(a, b) if truth => found.push(Fact(a, b, true)),
+            Op::Less(a, b) if ordered(a, b) => found.push(Fact(b, a, false)),
+            Op::LessEqual(a, b) if truth => found.push(Fact(a, b, false)),
+            Op::LessEqual(a, b) if ordered(a, b) => found.push(Fact(b, a, true)),
+            Op::Equal(a, b) if truth => found.extend([Fact(a, b, false), Fact(b, a, false)]),
+            Op::Equal(a, b) if ordered(a, b) && range(a).high <= range(b).low => found.push(Fact(a, b, true)),
+            Op::Equal(a, b) if ordered(a, b) && range(b).high <= range(a).low => found.push(Fact(b, a, true)),
+            Op::Not(a) => pending.push((a, !truth)),
+            Op::And(a, b) if truth => pending.extend([(a, true), (b, true)]),
+            Op::Or(a, b) if !truth => pending.extend([(a, false), (b, false)]),
+            _ => {}
+        }
+    }
+    found
+}
+
+/// The most nodes whose ranges are computed anew for one question.
+const MAX_CONE: usize = 200;
+/// How many parts a domain is cut into to keep a divisor away from zero.
+const MAX_PARTS: usize = 16;
+
+/// The range of a node where the facts hold and some quantities are in a part of their domains; none if there is no
+/// such point.
+fn restricted<F: Number>(
+    graph: &Graph,
+    ranges: &[Range<F>],
+    root: Id,
+    facts: &[Fact],
+    parts: &[(Id, Range<F>)],
+) -> Option<Range<F>> {
+    let old = |id: Id| ranges[id.index()];
+    let roots: Vec<Id> = facts.iter().flat_map(|fact| [fact.0, fact.1]).chain([root]).collect();
+    let Some(cone) = graph.cone(&roots, MAX_CONE) else { return Some(old(root)) };
+    let mut new: IdMap<Id, Range<F>> = IdMap::default();
+    for id in cone {
+        let at = |id: Id| new.get(&id).copied().unwrap_or_else(|| old(id));
+        let op = graph.op(id);
+        let computed = match op {
+            Op::Quantity(_) => {
+                (parts.iter()).find(|(part, _)| *part == id).map_or(old(id), |(_, range)| *range)
+            }
+            // A power takes as many steps as its exponent.
+            Op::Pow(..) => old(id),
+            _ => step(op, at, |_| old(id)),
+        };
+        let range = computed.meet(old(id)).narrowed(id, op, facts, at);
+        if range.empty() {
+            return None;
+        }
+        new.insert(id, range);
+    }
+    new.get(&root).copied()
+}
+
+/// The range of a node where the facts hold; none if there is no such point.
+pub fn under<F: Number>(graph: &Graph, ranges: &[Range<F>], root: Id, facts: &[Fact]) -> Option<Range<F>> {
+    restricted(graph, ranges, root, facts, &[])
+}
+
+/// The range of a node from those of a quantity's parts, cut in two until none reaches zero, if that succeeds.
+///
+/// What depends on one quantity in two places, as `s + (1 - s) / n`, has a narrower range on each part.
+fn in_parts<F: Number>(graph: &Graph, ranges: &[Range<F>], root: Id, facts: &[Fact]) -> Option<Range<F>> {
+    let quantities = graph.cone(&[root], MAX_CONE)?.into_iter().filter(|&id| {
+        let range = ranges[id.index()];
+        matches!(graph.op(id), Op::Quantity(_)) && range.finite() && range.low < range.high
+    });
+    for quantity in quantities {
+        let (mut pending, mut hull, mut parts) = (vec![ranges[quantity.index()]], None::<Range<F>>, 0);
+        while let Some(part) = pending.pop() {
+            parts += 1;
+            let range = restricted(graph, ranges, root, facts, &[(quantity, part)]);
+            let middle = part.low.add(part.high.sub(part.low).div(F::of(2.0)));
+            if range.is_some_and(|range| range.nan || range.has_zero()) {
+                if parts > MAX_PARTS || !(part.low < middle && middle < part.high) {
+                    hull = None;
+                    break;
+                }
+                pending.extend([Range::new(part.low, middle), Range::new(middle, part.high)]);
+            } else if let Some(range) = range {
+                hull = Some(hull.map_or(range, |hull| hull.hull(range)));
+            }
+        }
+        // Parts on both sides of zero have a hull with it.
+        if let Some(hull) = hull.filter(|hull| !hull.has_zero()) {
+            return Some(hull);
+        }
+    }
+    None
+}
+
+/// The range of a divisor where the facts hold, as narrow as it takes to keep away from zero.
+pub fn divisor<F: Number>(graph: &Graph, ranges: &[Range<F>], id: Id, facts: &[Fact]) -> Range<F> {
+    let whole = ranges[id.index()];
+    if !whole.has_zero() || whole.low == whole.high {
+        return whole;
+    }
+    let range = under(graph, ranges, id, facts).unwrap_or(Range::point(1.0));
+    if range.has_zero() { in_parts(graph, ranges, id, facts).unwrap_or(range) } else { range }
 }
 
 fn least<F: Number>(a: F, b: F) -> F {
@@ -240,10 +398,29 @@ pub(super) fn step<F: Number>(
 pub(super) fn all<F: Number>(graph: &Graph, quantities: &[Range<F>]) -> Vec<Range<F>> {
     let mut ranges: Vec<Range<F>> = Vec::with_capacity(graph.ops().len());
     for &op in graph.ops() {
-        let range = step(op, |id| ranges[id.index()], |index| quantities[index]);
+        if let Op::Div(_, by) = op {
+            ranges[by.index()] = divisor(graph, &ranges, by, &[]);
+        }
+        let range = match op {
+            Op::If(c, a, b) if ranges[c.index()].decided().is_none() => choice(graph, &ranges, c, a, b),
+            _ => step(op, |id| ranges[id.index()], |index| quantities[index]),
+        };
         ranges.push(range);
     }
     ranges
+}
+
+/// The range of `if c { a } else { b }`: a branch that need not be finite everywhere is, perhaps, where it is taken.
+fn choice<F: Number>(graph: &Graph, ranges: &[Range<F>], c: Id, a: Id, b: Id) -> Range<F> {
+    let branch = |id: Id, truth: bool| {
+        let range = ranges[id.index()];
+        if range.finite() { Some(range) } else { under(graph, ranges, id, &facts(graph, ranges, c, truth)) }
+    };
+    match (branch(a, true), branch(b, false)) {
+        (Some(x), Some(y)) => x.hull(y),
+        (Some(range), None) | (None, Some(range)) => range,
+        (None, None) => ranges[a.index()].hull(ranges[b.index()]),
+    }
 }
 
 /// The range of every node of the graph, by its index.

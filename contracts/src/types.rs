@@ -163,9 +163,9 @@ impl Checker<'_> {
                 self.truth(*a);
                 Type::Truth
             }
-            Kind::Binary(operator, a, b) => self.binary(*operator, *a, *b),
+            Kind::Binary(operator, a, b) => self.binary(*operator, *a, *b, node.span),
             Kind::Power(a, exponent) => match self.number(*a) {
-                Type::Number(unit) => Type::Number(unit.power(*exponent)),
+                Type::Number(unit) => self.product(unit.power(*exponent), node.span),
                 other => other,
             },
             Kind::Call(function, arguments) => self.call(*function, arguments, node.span),
@@ -197,10 +197,18 @@ impl Checker<'_> {
         Type::Unknown
     }
 
+    /// The unit of a product, quotient or power, if it has one.
+    fn product(&mut self, unit: Option<Unit>, span: Span) -> Type {
+        let Some(unit) = unit else {
+            self.report.add(wrong(span, "the exponents of the unit of this are too large").rule(Rule::Unit));
+            return Type::Unknown;
+        };
+        Type::Number(unit)
+    }
+
     /// A ratio of units of one dimension is a conversion, and must be exactly right.
     fn literal(&mut self, span: Span, value: f64, unit: Unit, text: &str) -> Type {
-        let is_ratio = unit.is_dimensionless() && text.contains(['/', '÷']);
-        if is_ratio && value != unit.conversion() {
+        if Unit::is_conversion(text) && value != unit.conversion() {
             let right = crate::formula::number(unit.conversion());
             self.report.add(
                 wrong(
@@ -284,7 +292,7 @@ impl Checker<'_> {
         }
     }
 
-    fn binary(&mut self, operator: Binary, a: usize, b: usize) -> Type {
+    fn binary(&mut self, operator: Binary, a: usize, b: usize, span: Span) -> Type {
         if matches!(operator, Binary::And | Binary::Or | Binary::Implies | Binary::Iff) {
             self.truth(a);
             self.truth(b);
@@ -310,8 +318,8 @@ impl Checker<'_> {
                     _ => None,
                 };
                 match (unit(left), unit(right)) {
-                    (Some(x), Some(y)) if operator == Binary::Multiply => Type::Number(x.times(y)),
-                    (Some(x), Some(y)) => Type::Number(x.over(y)),
+                    (Some(x), Some(y)) if operator == Binary::Multiply => self.product(x.times(y), span),
+                    (Some(x), Some(y)) => self.product(x.over(y), span),
                     _ => Type::Unknown,
                 }
             }
@@ -342,25 +350,10 @@ impl Checker<'_> {
         }
     }
 
+    /// A zero that is written out; what else can be zero is seen in the graph.
     fn divisor(&mut self, id: usize) {
-        match &self.formula.nodes[id].kind {
-            Kind::Number { value, .. } if *value == 0.0 => {
-                self.report.add(wrong(self.span(id), "division by zero"));
-            }
-            Kind::Name(name) => {
-                if let Some(Meaning::Value(_, _, Some(domain))) = self.scope.get(name)
-                    && domain.contains(0.0)
-                {
-                    self.report.add(
-                        wrong(
-                            self.span(id),
-                            format!("division by `{name}`, whose domain {domain} contains zero"),
-                        )
-                        .note("narrow the domain, for example to `> 0`"),
-                    );
-                }
-            }
-            _ => {}
+        if matches!(self.formula.nodes[id].kind, Kind::Number { value, .. } if value == 0.0) {
+            self.report.add(wrong(self.span(id), "division by zero"));
         }
     }
 

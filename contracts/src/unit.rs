@@ -82,6 +82,8 @@ pub fn pattern() -> String {
 
 /// Exponents beyond this are a mistake, not a unit.
 const MAX_EXPONENT: i16 = 64;
+/// Exponents of products beyond this are one, too.
+const MAX_TOTAL: i16 = 8 * MAX_EXPONENT;
 
 impl Scale {
     const fn ten(power: i16) -> Self {
@@ -123,32 +125,59 @@ impl Unit {
     /// The unit of plain numbers.
     pub const ONE: Unit = Unit { exponents: [0; BASES.len()], scale: Scale([0; 3]) };
 
-    /// The product of two units.
-    pub fn times(self, other: Unit) -> Unit {
+    /// The product of two units; none if its exponents are too large.
+    pub fn times(self, other: Unit) -> Option<Unit> {
         self.combine(other, 1)
     }
 
-    /// The quotient of two units.
-    pub fn over(self, other: Unit) -> Unit {
+    /// The quotient of two units; none if its exponents are too large.
+    pub fn over(self, other: Unit) -> Option<Unit> {
         self.combine(other, -1)
     }
 
-    /// An integer power.
-    pub fn power(self, exponent: i32) -> Unit {
-        let exponent = exponent.clamp(-i32::from(MAX_EXPONENT), i32::from(MAX_EXPONENT)) as i16;
-        Unit {
-            exponents: self.exponents.map(|e| e.saturating_mul(exponent)),
-            scale: Scale(self.scale.0.map(|e| e.saturating_mul(exponent))),
-        }
+    /// An integer power; none if its exponents are too large.
+    pub fn power(self, exponent: i32) -> Option<Unit> {
+        Unit::ONE.combine(self, exponent)
     }
 
-    fn combine(self, other: Unit, sign: i16) -> Unit {
-        Unit {
-            exponents: std::array::from_fn(|i| {
-                self.exponents[i].saturating_add(other.exponents[i].saturating_mul(sign))
-            }),
-            scale: self.scale.combine(other.scale, sign),
+    /// `self * other ^ exponent`
+    fn combine(self, other: Unit, exponent: i32) -> Option<Unit> {
+        let sum = |a: i16, b: i16| {
+            let sum = i64::from(a) + i64::from(b) * i64::from(exponent);
+            i16::try_from(sum).ok().filter(|sum| sum.abs() <= MAX_TOTAL)
+        };
+        let mut product = self;
+        for (a, b) in product.exponents.iter_mut().zip(other.exponents) {
+            *a = sum(*a, b)?;
         }
+        for (a, b) in product.scale.0.iter_mut().zip(other.scale.0) {
+            *a = sum(*a, b)?;
+        }
+        Some(product)
+    }
+
+    /// Whether a unit is written as a ratio of two of one dimension, such as `B/GB`, or as a product of such ratios. What
+    /// has no dimension only because other units cancel, such as `Gflop/J*pJ/flop`, is none.
+    pub fn is_conversion(text: &str) -> bool {
+        let mut parser = UnitParser::new(text);
+        if parser.product().is_err() {
+            return false;
+        }
+        let mut atoms: Vec<(Unit, i32)> = Vec::new();
+        for (unit, exponent) in parser.atoms {
+            match atoms.iter_mut().find(|(known, _)| *known == unit) {
+                Some((_, known)) => *known += exponent,
+                None => atoms.push((unit, exponent)),
+            }
+        }
+        let plain = atoms.len() < 2;
+        let many = atoms.len() > 2;
+        atoms.retain(|(unit, exponent)| *exponent != 0 && !(many && *unit == Unit::ONE));
+        let ratio = |pair: &[(Unit, i32)]| match pair {
+            [(a, above), (b, below)] => a.same_dimension(*b) && above + below == 0,
+            _ => false,
+        };
+        (!plain || atoms.is_empty()) && atoms.chunks(2).all(ratio)
     }
 
     /// Same dimension, whatever the scale.
@@ -246,7 +275,7 @@ impl Unit {
 
     /// Parses a unit. `%`, `1`, names with an optional prefix, `*`, `/`, `^` and parentheses.
     pub fn parse(text: &str) -> Result<Unit, UnitError> {
-        let mut parser = UnitParser { text, at: 0, depth: 0 };
+        let mut parser = UnitParser::new(text);
         let unit = parser.product()?;
         parser.skip();
         if parser.at < text.len() {
@@ -337,9 +366,22 @@ struct UnitParser<'a> {
     text: &'a str,
     at: usize,
     depth: usize,
+    /// The names in the order of the text, each with its exponent.
+    atoms: Vec<(Unit, i32)>,
 }
 
-impl UnitParser<'_> {
+impl<'a> UnitParser<'a> {
+    fn new(text: &'a str) -> Self {
+        UnitParser { text, at: 0, depth: 0, atoms: Vec::new() }
+    }
+
+    /// The atoms from `first` on are raised to a power.
+    fn raise(&mut self, first: usize, exponent: i32) {
+        for (_, power) in &mut self.atoms[first..] {
+            *power = power.saturating_mul(exponent);
+        }
+    }
+
     fn skip(&mut self) {
         let rest = &self.text[self.at..];
         self.at += rest.len() - rest.trim_start().len();
@@ -364,14 +406,24 @@ impl UnitParser<'_> {
                 _ => return Ok(unit),
             };
             self.at += self.text[self.at..].chars().next().map_or(0, char::len_utf8);
-            unit = unit.combine(self.factor()?, sign);
-            if unit.exponents.iter().chain(&unit.scale.0).any(|e| e.abs() > 8 * MAX_EXPONENT) {
-                return self.error(start..self.at, "the exponents of this unit are too large".into());
-            }
+            let first = self.atoms.len();
+            let factor = self.factor()?;
+            self.raise(first, sign);
+            unit = self.within_limits(unit.combine(factor, sign), start)?;
         }
     }
 
+    fn named(&mut self, unit: Unit) -> Result<Unit, UnitError> {
+        self.atoms.push((unit, 1));
+        Ok(unit)
+    }
+
+    fn within_limits(&self, unit: Option<Unit>, start: usize) -> Result<Unit, UnitError> {
+        unit.map_or_else(|| self.error(start..self.at, "the exponents of this unit are too large".into()), Ok)
+    }
+
     fn factor(&mut self) -> Result<Unit, UnitError> {
+        let (before, first) = (self.at, self.atoms.len());
         let unit = self.atom()?;
         if self.peek() != Some('^') {
             return Ok(unit);
@@ -387,7 +439,8 @@ impl UnitParser<'_> {
         self.at += length;
         match rest[..length].parse::<i16>() {
             Ok(exponent) if (-MAX_EXPONENT..=MAX_EXPONENT).contains(&exponent) => {
-                Ok(unit.power(exponent.into()))
+                self.raise(first, exponent.into());
+                self.within_limits(unit.power(exponent.into()), before)
             }
             _ => self.error(
                 start..self.at.max(start + rest.chars().next().map_or(0, char::len_utf8)),
@@ -420,18 +473,18 @@ impl UnitParser<'_> {
             }
             '1' if !self.text[start + 1..].starts_with(|c: char| c.is_ascii_digit() || c == '.') => {
                 self.at += 1;
-                Ok(Unit::ONE)
+                self.named(Unit::ONE)
             }
             '%' => {
                 self.at += 1;
-                Unit::named("%").map_or(Ok(Unit::ONE), Ok)
+                self.named(Unit::named("%").unwrap_or(Unit::ONE))
             }
             c if c.is_alphabetic() => {
                 let rest = &self.text[start..];
                 let length = rest.find(|c: char| !(c.is_alphabetic() || c == '_')).unwrap_or(rest.len());
                 self.at += length;
                 let name = &rest[..length];
-                Unit::named(name).ok_or_else(|| UnitError {
+                let unit = Unit::named(name).ok_or_else(|| UnitError {
                     range: start..self.at,
                     message: format!("unknown unit `{}`", shorten(name)),
                     note: match suggest::closest(name, known_names().iter().map(String::as_str)) {
@@ -441,7 +494,8 @@ impl UnitParser<'_> {
                             BASES.join(", ")
                         ),
                     },
-                })
+                })?;
+                self.named(unit)
             }
             other => {
                 self.at += other.len_utf8();
@@ -542,6 +596,32 @@ mod tests {
         assert_eq!(unit("%").conversion(), 100.0);
         assert_ne!(unit("GB"), unit("GiB"));
         assert_ne!(unit("op"), unit("flop"));
+    }
+
+    #[test]
+    fn a_conversion_is_a_ratio_of_units_of_one_dimension_however_it_is_written() {
+        for text in
+            ["B/GB", "B*GB^-1", "GB^-1*B", "B^2/GB^2", "(B/GB)^2", "bit/B", "%/1", "B/s/(GB/s)", "s/s"]
+        {
+            assert!(Unit::is_conversion(text), "{text}");
+        }
+        for text in ["1", "%", "s", "GB/s", "Gflop/J*pJ/flop", "flop/B", "1/s", "B^2/GB"] {
+            assert!(!Unit::is_conversion(text), "{text}");
+        }
+        assert!(Unit::is_conversion("B/GB*ms/s") && Unit::is_conversion("1*B/GB"));
+    }
+
+    #[test]
+    fn exponents_that_grow_too_large_are_no_unit() {
+        let mut power = Some(unit("s"));
+        for _ in 0..2 {
+            power = power.and_then(|unit| unit.power(16));
+        }
+        assert_eq!(power, Unit::parse("s^64").unwrap().power(4));
+        assert_eq!(power.and_then(|unit| unit.power(64)), None);
+        assert_eq!(unit("s^64").power(i32::MAX), None);
+        assert_eq!(unit("s").power(512).and_then(|unit| unit.times(self::unit("s"))), None);
+        assert!(Unit::parse("((s^64)^64)^64").is_err());
     }
 
     #[test]

@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 
 use crate::contract::{
-    Case, Claim, Classifier, Contract, Equation, Expression, Obligation, Quantity, Recommendation, Verdict,
+    Case, Claim, Classifier, Contract, Equation, Expression, Obligation, Recommendation, Verdict,
 };
-use crate::formula::{self, Binary, Formula, Kind};
+use crate::formula::{Binary, Formula, Kind};
 use crate::graph::{Graph, Id, Op};
 use crate::lower::Lowering;
-use crate::range;
-use crate::report::{Mistake, Report, Rule};
-use crate::source::{Source, Span};
+use crate::report::Report;
+use crate::source::Source;
 
 use super::classifier::check_reachable;
+use super::divisor::{self, Division};
 use super::draft::Draft;
 
 impl Draft {
@@ -26,19 +26,17 @@ impl Draft {
             quantities.insert(quantity.name.clone(), index);
         }
         let mut classes = BTreeMap::new();
-        let mut divisors: Vec<(Id, Span)> = Vec::new();
+        let mut divisions: Vec<Division> = Vec::new();
         for &index in &order {
             let equation = &self.equations[index];
             let formula = &equation.statement.formula;
             let ids = lowering(&mut graph, &values, &classes, &quantities).lower_all(formula);
             values.insert(equation.name.clone(), ids[formula.root]);
-            for node in &formula.nodes {
-                if let Kind::Binary(Binary::Divide, _, divisor) = node.kind {
-                    divisors.push((ids[divisor], formula.nodes[divisor].span));
-                }
+            // What comes from a dependency was looked at there.
+            if equation.origin.is_none() {
+                divisions.extend(divisor::divisions(&graph, formula, &ids));
             }
         }
-        check_divisors(&graph, &self.quantities, &divisors, report);
         let expression = |formula: &Formula, id: Id| Expression {
             formula: formula.clone(),
             operands: self.operands(None, [formula]),
@@ -52,7 +50,11 @@ impl Draft {
                 let (chosen, condition) = match condition {
                     None => (none_before, None),
                     Some(formula) => {
-                        let id = lowering(&mut graph, &values, &classes, &quantities).lower(formula);
+                        let ids = lowering(&mut graph, &values, &classes, &quantities).lower_all(formula);
+                        let id = ids[formula.root];
+                        if classifier.origin.is_none() {
+                            divisions.extend(divisor::divisions(&graph, formula, &ids));
+                        }
                         check_reachable(&graph, id, &cases, variant, *span, report);
                         let chosen = if cases.is_empty() { id } else { graph.add(Op::And(none_before, id)) };
                         let not = graph.add(Op::Not(id));
@@ -79,7 +81,9 @@ impl Draft {
         }
         let recommendations = (self.recommendations.iter())
             .map(|advice| {
-                let id = lowering(&mut graph, &values, &classes, &quantities).lower(&advice.when);
+                let ids = lowering(&mut graph, &values, &classes, &quantities).lower_all(&advice.when);
+                divisions.extend(divisor::divisions(&graph, &advice.when, &ids));
+                let id = ids[advice.when.root];
                 Recommendation {
                     name: advice.name.clone(),
                     when: expression(&advice.when, id),
@@ -92,8 +96,15 @@ impl Draft {
         let obligations = (self.obligations.iter())
             .map(|obligation| {
                 let mut lowering = lowering(&mut graph, &values, &classes, &quantities);
-                let id = lowering.lower(&obligation.formula);
+                let ids = lowering.lower_all(&obligation.formula);
+                let id = ids[obligation.formula.root];
                 let substituted = std::mem::take(&mut lowering.substituted);
+                divisions.extend(divisor::divisions(&graph, &obligation.formula, &ids));
+                let silent = match obligation.formula.top().kind {
+                    Kind::Binary(Binary::Implies, premise, _) => Some(graph.add(Op::Not(ids[premise]))),
+                    _ if substituted.is_empty() => None,
+                    _ => Some(graph.add(Op::Bool(false))),
+                };
                 let claim = match &obligation.formula.top().kind {
                     Kind::Monotone { increasing, variable, .. } => {
                         let quantity = quantities.get(&variable.0).copied().unwrap_or_default();
@@ -109,6 +120,8 @@ impl Draft {
                     operands: self.operands(None, [&obligation.formula]),
                     claim,
                     substituted,
+                    silent,
+                    vacuous: obligation.vacuous,
                     tested: obligation.tested,
                     if_fails: obligation.if_fails.clone(),
                     kani_solver: obligation.kani_solver.clone(),
@@ -118,6 +131,8 @@ impl Draft {
                 }
             })
             .collect();
+        let domains: Vec<_> = self.quantities.iter().map(|q| (q.name.as_str(), &q.domain)).collect();
+        divisor::check(&graph, &domains, &divisions, report);
         let equations = (self.equations.iter())
             .map(|equation| Equation {
                 name: equation.name.clone(),
@@ -162,21 +177,4 @@ fn lowering<'a>(
     quantities: &'a BTreeMap<String, usize>,
 ) -> Lowering<'a> {
     Lowering { graph, values, classes, quantities, substituted: Vec::new() }
-}
-
-/// A divisor that can be zero, or underflow to it, somewhere in the domains.
-fn check_divisors(graph: &Graph, quantities: &[Quantity], divisors: &[(Id, Span)], report: &mut Report) {
-    let ranges = range::ranges(graph, quantities);
-    for (id, span) in divisors {
-        let range = ranges[id.index()];
-        if range.has_zero() {
-            let (low, high) = (formula::number(range.low), formula::number(range.high));
-            report.add(
-                Mistake::error(*span, "the divisor can be zero")
-                    .rule(Rule::Domain)
-                    .label(format!("from {low} to {high} over the domains"))
-                    .note("narrow the domains, or keep it away from zero with `max`"),
-            );
-        }
-    }
 }

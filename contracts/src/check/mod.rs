@@ -4,6 +4,7 @@
 //! whether they are true is for the prover.
 
 mod classifier;
+mod divisor;
 mod draft;
 mod equation;
 mod import;

@@ -16,6 +16,7 @@ pub struct ObligationDraft {
     pub kind: ObligationKind,
     pub formula: Formula,
     pub doc: String,
+    pub vacuous: bool,
     pub tested: bool,
     pub if_fails: String,
     pub kani_solver: Option<String>,
@@ -34,6 +35,7 @@ pub fn read(id: &Text, keys: &Fields<'_>, report: &mut Report) -> Option<Obligat
     });
     let formula = keys.text("formal", report).and_then(|text| Formula::read(text, report));
     let tested = keys.word(schema::OBLIGATION, "assurance", report) == Some("tested");
+    let vacuous = keys.word(schema::OBLIGATION, "vacuous", report) == Some("allowed");
     let mut kani_solver = None;
     let mut kani_unwind = None;
     if let Some((key, node)) = keys.entry("kani")
@@ -56,6 +58,7 @@ pub fn read(id: &Text, keys: &Fields<'_>, report: &mut Report) -> Option<Obligat
         kind: kind?,
         formula: formula?,
         doc,
+        vacuous,
         tested,
         if_fails,
         kani_solver,

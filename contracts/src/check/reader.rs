@@ -206,8 +206,8 @@ pub fn number(text: &Text, wanted: Unit, report: &mut Report) -> Option<f64> {
         Ok(unit) => {
             let span = text.at(start..start + unit_text.len());
             let mut mistake = unit.mismatch(wanted, span, "the value");
-            if unit.same_dimension(wanted) {
-                let right = parsed / unit.over(wanted).conversion();
+            if let Some(ratio) = unit.over(wanted).filter(|ratio| ratio.is_dimensionless()) {
+                let right = parsed / ratio.conversion();
                 mistake.message = format!("the value is in {unit}, not in {wanted}");
                 mistake = mistake.note(format!("write `{} {wanted}`", crate::formula::number(right)));
             }

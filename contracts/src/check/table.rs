@@ -1,9 +1,13 @@
 //! Profile tables: fields, entries, and the rules that every entry must meet.
 
+use std::collections::BTreeMap;
+
 use crate::condition::holds;
 use crate::contract::{Entry, Field, FieldKind, Quantity, Table, Value};
 use crate::domain::Domain;
 use crate::formula::Formula;
+use crate::graph::{Graph, Op};
+use crate::lower::Lowering;
 use crate::names::{self, Names, Style, camel, singular, variant};
 use crate::report::{Mistake, Report, Rule as Breaks};
 use crate::schema;
@@ -13,6 +17,7 @@ use crate::types::{self, Meaning, Place, Scope};
 use crate::unit::Unit;
 use crate::yaml::Node;
 
+use super::divisor;
 use super::reader::{self, Fields};
 
 struct Rule {
@@ -301,9 +306,33 @@ fn rules(keys: &Fields<'_>, fields: &[Field], report: &mut Report) -> Vec<Rule> 
         }
         let span = check.top().span;
         types::check_condition(&check, Place::Rule, "a rule", &scope, report);
+        check_divisions(&check, fields, report);
         found.push(Rule { id: id.value.clone(), doc, check, span });
     }
     found
+}
+
+/// No divisor of a rule may be zero for values of the fields' domains.
+fn check_divisions(rule: &Formula, fields: &[Field], report: &mut Report) {
+    let mut graph = Graph::default();
+    let mut values = BTreeMap::new();
+    let mut domains = Vec::new();
+    for field in fields {
+        if let FieldKind::Number { domain, .. } = &field.kind {
+            values.insert(field.name.clone(), graph.add(Op::Quantity(domains.len())));
+            domains.push((field.name.as_str(), domain));
+        }
+    }
+    let (classes, quantities) = (BTreeMap::new(), BTreeMap::new());
+    let mut lowering = Lowering {
+        graph: &mut graph,
+        values: &values,
+        classes: &classes,
+        quantities: &quantities,
+        substituted: Vec::new(),
+    };
+    let ids = lowering.lower_all(rule);
+    divisor::check(&graph, &domains, &divisor::divisions(&graph, rule, &ids), report);
 }
 
 #[cfg(test)]

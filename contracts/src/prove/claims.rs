@@ -54,7 +54,9 @@ obligations:
 fn every_obligation_of_the_contracts_that_ship_is_proven_or_says_that_it_is_tested() {
     for (name, text) in BUILT_IN {
         let source = Source::from_bytes(name, text.as_bytes().to_vec()).unwrap();
-        let contract = crate::check_in(source, None).contract.unwrap();
+        let compiled = crate::check_in(source, None);
+        let mistakes: Vec<String> = compiled.rendered(Severity::Error).collect();
+        let contract = compiled.contract.unwrap_or_else(|| panic!("{}", mistakes.join("\n")));
         for (proof, obligation) in prove(&contract).iter().zip(&contract.obligations) {
             let wanted = if obligation.tested { Verdict::Tested } else { Verdict::Proven };
             assert_eq!(proof.verdict, wanted, "{name}, {}: {:?}", proof.id, proof.counterexample);
@@ -230,6 +232,30 @@ fn the_search_counts_the_multiplications_of_powers() {
     let (few, many) = (points(65_536), points(16));
     assert!(few > 1_000 && few * 4 < many, "{few} and {many} points");
     assert_eq!(few, points(65_536), "the same points every time");
+}
+
+#[test]
+fn a_division_counts_only_where_its_condition_lets_it() {
+    let quantities = "  a: {unit: '1', domain: '[0, 10]'}\n  b: {unit: '1', domain: '[0, 10]'}\n  s: {unit: '1', domain: '[0, 1]'}\n  n: {unit: '1', domain: 'integer [1, 65536]'}\n";
+    let equations = "  gap: {formula: 'if a < b then 1 / (b - a) else 0', unit: '1'}\n  part: {formula: 'if a + b > 0 then a / (a + b) else 0', unit: '1'}\n  speedup: {formula: '1 / (s + (1 - s) / n)', unit: '1'}\n";
+    let mut obligations = String::new();
+    let claims = [
+        "gap >= 0",
+        "b > 0 implies a / b >= 0",
+        "b == 0 or a / b >= 0",
+        "a <= b and b > 0 implies a / b <= 1",
+        "part >= 0",
+        "part <= 1",
+        "1 - part >= 0",
+        "speedup > 0",
+        "finite(speedup)",
+    ];
+    for (i, claim) in claims.iter().enumerate() {
+        obligations += &format!("  - {{id: claim-{i}, type: invariant, formal: '{claim}'}}\n");
+    }
+    for (proof, claim) in judge_all(quantities, equations, &obligations).iter().zip(claims) {
+        assert_eq!(proof.verdict, Verdict::Proven, "{claim}: {:?}", proof.counterexample);
+    }
 }
 
 #[test]

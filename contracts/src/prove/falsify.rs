@@ -50,46 +50,21 @@ struct Hunt<'a> {
 /// Where a claim fails: a point, and for monotonicity the larger value of the quantity.
 type Failure = (Vec<f64>, Option<f64>);
 
+/// Whether a point, or a pair of points, is found of which the claim says something.
+pub fn speaks(contract: &Contract, obligation: &Obligation) -> bool {
+    let varied = match obligation.claim {
+        Claim::Monotone { quantity, .. } => Some(&contract.quantities[quantity].domain),
+        Claim::Always(_) => None,
+    };
+    let moves = varied.is_none_or(|domain| domain.low < domain.high);
+    // Where it is not silent it refutes that it is.
+    let silent = |id: Id| Obligation { claim: Claim::Always(id), ..obligation.clone() };
+    moves && obligation.silent.is_none_or(|id| Hunt::new(contract, &silent(id)).run().is_some())
+}
+
 /// Looks for a counterexample to an obligation.
 pub fn falsify(contract: &Contract, obligation: &Obligation) -> Search {
-    let (root, varied) = match obligation.claim {
-        Claim::Always(id) => (id, None),
-        Claim::Monotone { of, quantity, .. } => (of, Some(quantity)),
-    };
-    let mut roots = vec![root];
-    roots.extend(obligation.substituted.iter().map(|(_, id)| *id));
-    let graph = &contract.graph;
-    let cone = super::structure::cone(graph, &roots, usize::MAX).unwrap_or_default();
-    let is_comparison = |id: &Id| matches!(graph.op(*id), Op::Less(..) | Op::LessEqual(..) | Op::Equal(..));
-    let mut support: Vec<usize> = (cone.iter())
-        .filter_map(|&id| if let Op::Quantity(index) = graph.op(id) { Some(index) } else { None })
-        .chain(varied)
-        .collect();
-    support.sort_unstable();
-    support.dedup();
-    let numbers = cone.iter().copied().filter(|&id| {
-        !is_comparison(&id)
-            && !matches!(
-                graph.op(id),
-                Op::Bool(_) | Op::And(..) | Op::Or(..) | Op::Not(_) | Op::Iff(..) | Op::Finite(_)
-            )
-    });
-    let mut hunt = Hunt {
-        contract,
-        obligation,
-        special: contract.quantities.iter().map(|quantity| special(&quantity.domain)).collect(),
-        support,
-        evaluator: Evaluator::new(graph, &roots),
-        numbers: numbers.collect(),
-        nodes: cone.len(),
-        comparisons: cone.iter().copied().filter(is_comparison).collect(),
-        exponents: (cone.iter())
-            .filter_map(|&id| if let Op::Pow(_, exponent) = graph.op(id) { Some(exponent) } else { None })
-            .collect(),
-        random: Random(0x0072_6f6f_666c_696e),
-        points: 0,
-        steps: STEPS,
-    };
+    let mut hunt = Hunt::new(contract, obligation);
     let failure = hunt.run();
     let counterexample = failure.map(|failure| {
         let simple = hunt.shrink(failure);
@@ -98,7 +73,49 @@ pub fn falsify(contract: &Contract, obligation: &Obligation) -> Search {
     Search { counterexample, points: hunt.points }
 }
 
-impl Hunt<'_> {
+impl<'a> Hunt<'a> {
+    fn new(contract: &'a Contract, obligation: &'a Obligation) -> Self {
+        let (root, varied) = match obligation.claim {
+            Claim::Always(id) => (id, None),
+            Claim::Monotone { of, quantity, .. } => (of, Some(quantity)),
+        };
+        let mut roots = vec![root];
+        roots.extend(obligation.substituted.iter().map(|(_, id)| *id));
+        let graph = &contract.graph;
+        let cone = graph.cone(&roots, usize::MAX).unwrap_or_default();
+        let is_comparison =
+            |id: &Id| matches!(graph.op(*id), Op::Less(..) | Op::LessEqual(..) | Op::Equal(..));
+        let mut support: Vec<usize> = (cone.iter())
+            .filter_map(|&id| if let Op::Quantity(index) = graph.op(id) { Some(index) } else { None })
+            .chain(varied)
+            .collect();
+        support.sort_unstable();
+        support.dedup();
+        let numbers = cone.iter().copied().filter(|&id| {
+            !is_comparison(&id)
+                && !matches!(
+                    graph.op(id),
+                    Op::Bool(_) | Op::And(..) | Op::Or(..) | Op::Not(_) | Op::Iff(..) | Op::Finite(_)
+                )
+        });
+        Hunt {
+            contract,
+            obligation,
+            special: contract.quantities.iter().map(|quantity| special(&quantity.domain)).collect(),
+            support,
+            evaluator: Evaluator::new(graph, &roots),
+            numbers: numbers.collect(),
+            nodes: cone.len(),
+            comparisons: cone.iter().copied().filter(is_comparison).collect(),
+            exponents: (cone.iter())
+                .filter_map(|&id| if let Op::Pow(_, exponent) = graph.op(id) { Some(exponent) } else { None })
+                .collect(),
+            random: Random(0x0072_6f6f_666c_696e),
+            points: 0,
+            steps: STEPS,
+        }
+    }
+
     fn domain(&self, quantity: usize) -> &Domain {
         &self.contract.quantities[quantity].domain
     }

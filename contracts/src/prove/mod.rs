@@ -94,9 +94,10 @@ fn prove_one(contract: &Contract, obligation: &Obligation, structure: &mut Struc
     let id = obligation.id.clone();
     let trace = structural(obligation, structure);
     if let Some(trace) = trace {
+        let about_nothing = !obligation.vacuous && !falsify::speaks(contract, obligation);
         return Proof {
             id,
-            verdict: Verdict::Proven,
+            verdict: if about_nothing { Verdict::Vacuous } else { Verdict::Proven },
             method: "structural",
             trace,
             counterexample: None,
@@ -137,6 +138,15 @@ pub fn mistake(contract: &Contract, obligation: &Obligation, proof: &Proof) -> O
             Mistake::error(obligation.span, format!("obligation `{id}` is neither proven nor refuted: {formal}"))
                 .note(tried)
                 .note("narrow a domain, leave room for rounding, or say `assurance: tested` to be content with tests")
+        }
+        (Verdict::Vacuous, _) => {
+            let message = format!("obligation `{id}` is about no point of the domains: {formal}");
+            return Some(
+                Mistake::warning(obligation.span, message)
+                    .rule(Rule::Obligation)
+                    .note("it is true only because its premise, or what it substitutes, is never possible")
+                    .note("widen a domain or change the claim; `vacuous: allowed` says that it is meant so"),
+            );
         }
         _ => return None,
     };

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use super::structure::Structure;
 use crate::graph::{Id, IdMap, Op};
 use crate::number::Number;
-use crate::range::{self, Range};
+use crate::range::{self, Fact, Range};
 
 /// The most steps of comparison for one claim.
 const MAX_STEPS: usize = 6000;
@@ -25,10 +25,6 @@ const MAX_POWER: f64 = 256.0;
 const LESS: u8 = 1;
 const EQUAL: u8 = 2;
 const GREATER: u8 = 4;
-
-/// `0 <= 1`, or `0 < 1` if strict.
-#[derive(Clone, Copy, PartialEq)]
-struct Fact(Id, Id, bool);
 
 /// Why one value is at most another.
 #[derive(Clone, Default)]
@@ -221,14 +217,7 @@ impl<'p, 'g, F: Number> Order<'p, 'g, F> {
                 new.high = if new.high > range.high { range.high } else { new.high };
                 new.nan = false;
             }
-            for &Fact(a, b, _) in &self.facts {
-                if id == a && self.range(b).high < new.high {
-                    new.high = self.range(b).high;
-                }
-                if id == b && self.range(a).low > new.low {
-                    new.low = self.range(a).low;
-                }
-            }
+            new = new.narrowed(id, op, &self.facts, |id| self.range(id));
             if new.low <= new.high {
                 if new != old {
                     self.refined.insert(id, new);
@@ -250,7 +239,12 @@ impl<'p, 'g, F: Number> Order<'p, 'g, F> {
         };
         compared
             || op.operands().any(|operand| self.refined.contains_key(&operand))
-            || self.facts.iter().any(|&Fact(a, b, _)| id == a || id == b)
+            || self.facts.iter().any(|&Fact(a, b, _)| {
+                // What is said of two values is said of their difference and quotient.
+                id == a
+                    || id == b
+                    || matches!(op, Op::Sub(p, q) | Op::Div(p, q) if (p, q) == (a, b) || (p, q) == (b, a))
+            })
             || self.given.iter().any(|&(node, _)| id == node)
     }
 

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::structure::{Structure, cone};
+use super::structure::Structure;
 use crate::contract::{Claim, Contract, Obligation, Operand};
 use crate::domain::Domain;
 use crate::eval::Evaluator;
@@ -207,7 +207,7 @@ impl<'a> Planner<'a> {
             }
         }
         let (graph, claim, parts) = self.lower(&values, &equations);
-        if cone(&graph, &[claim], usize::MAX).is_some_and(|nodes| products(&graph, &nodes) > MAX_PRODUCTS) {
+        if graph.cone(&[claim], usize::MAX).is_some_and(|nodes| products(&graph, &nodes) > MAX_PRODUCTS) {
             return Err("it has more rounded products than a model checker can take at once");
         }
         if compares_products(&graph, claim) {
@@ -338,9 +338,8 @@ fn products(graph: &Graph, nodes: &[Id]) -> usize {
 
 /// Whether some comparison has a rounded product or quotient on both sides.
 fn compares_products(graph: &Graph, claim: Id) -> bool {
-    let has_product =
-        |id: Id| cone(graph, &[id], usize::MAX).is_some_and(|nodes| products(graph, &nodes) > 0);
-    let nodes = cone(graph, &[claim], usize::MAX).unwrap_or_default();
+    let has_product = |id: Id| graph.cone(&[id], usize::MAX).is_some_and(|nodes| products(graph, &nodes) > 0);
+    let nodes = graph.cone(&[claim], usize::MAX).unwrap_or_default();
     nodes.iter().any(|&id| match graph.op(id) {
         Op::Less(a, b) | Op::LessEqual(a, b) | Op::Equal(a, b) | Op::Min(a, b) | Op::Max(a, b) => {
             has_product(a) && has_product(b)

@@ -71,4 +71,19 @@ impl<const E: i32, const M: i32> Number for Small<E, M> {
     fn floor(self) -> Self {
         Self::round(self.0.floor())
     }
+    fn next_up(self) -> Self {
+        let smallest = power(1 - Self::BIAS - M);
+        if self.0 == 0.0 {
+            return Small(smallest);
+        }
+        if !self.0.is_finite() {
+            return Small(if self.0 < 0.0 { -Self::MAX } else { self.0 });
+        }
+        // Below a power of two the steps are half as wide.
+        let exponent = ((self.0.to_bits() >> 52) & 0x7ff) as i32 - 1023;
+        let quantum = power(exponent.max(1 - Self::BIAS) - M);
+        let near = Small(self.0 + quantum / 2.0);
+        let representable = self.0 < 0.0 && Self::round(near.0).0 == near.0;
+        if representable { near } else { Self::round(self.0 + quantum) }
+    }
 }

@@ -9,7 +9,6 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 
-use super::structure::cone;
 use crate::contract::{Claim, Contract, Obligation};
 use crate::domain::Domain;
 use crate::graph::{Graph, Id, Op};
@@ -81,7 +80,7 @@ fn always(
     let mut writer = opened(contract, obligation);
     let mut roots: Vec<Id> = obligation.substituted.iter().map(|(_, id)| *id).collect();
     roots.push(claim);
-    for id in cone(&contract.graph, &roots, usize::MAX).unwrap_or_default() {
+    for id in contract.graph.cone(&roots, usize::MAX).unwrap_or_default() {
         match (contract.graph.op(id), free) {
             (Op::Add(..) | Op::Sub(..) | Op::Mul(..) | Op::Div(..), Some(ranges)) => {
                 let nan = ranges[id.index()].nan;
@@ -137,7 +136,7 @@ impl Writer<'_> {
         let graph = &self.contract.graph;
         let mut moving: HashMap<Id, bool> = HashMap::new();
         let mut names: [HashMap<Id, String>; 2] = Default::default();
-        for id in cone(graph, roots, usize::MAX).unwrap_or_default() {
+        for id in graph.cone(roots, usize::MAX).unwrap_or_default() {
             let op = graph.op(id);
             let moves = op == Op::Quantity(quantity) || op.operands().any(|operand| moving[&operand]);
             moving.insert(id, moves);

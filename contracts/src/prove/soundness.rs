@@ -320,7 +320,15 @@ impl<'a, const E: i32, const M: i32> Maker<'a, Small<E, M>> {
             }
             6 | 7 => {
                 // A difference against 0, a quotient against 1, under an assumption.
-                let (p, q) = (self.any(), self.any());
+                let (mut p, mut q) = (self.any(), self.any());
+                if self.random.below(3) == 0 {
+                    // An order that no premise gives.
+                    let two = self.world.graph.number(2.0);
+                    q = self.add(Op::Div(p, two));
+                    if self.random.below(2) == 0 {
+                        (p, q) = (q, p);
+                    }
+                }
                 let premise = self.compare(p, q);
                 let (zero, one) = (self.world.graph.number(0.0), self.world.graph.number(1.0));
                 let (difference, quotient) = (self.add(Op::Sub(p, q)), self.add(Op::Div(p, q)));

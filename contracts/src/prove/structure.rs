@@ -87,7 +87,7 @@ impl<'g, F: Number> Structure<'g, F> {
 
     /// The nodes under `root`, itself included, operands first; none if there are more than `most`.
     pub fn cone(&self, root: Id, most: usize) -> Option<Vec<Id>> {
-        cone(self.graph, &[root], most)
+        self.graph.cone(&[root], most)
     }
 
     /// The rules by which the condition is true at every point where the given nodes are within their ranges.
@@ -213,23 +213,4 @@ fn shorten(trace: &mut Vec<String>) {
         trace.truncate(MAX_LINES);
         trace.push(format!("... and {more} more steps"));
     }
-}
-
-/// The nodes under `roots`, themselves included, operands first; none if there are more than `most`.
-///
-/// Takes time in the size of the answer, not of the graph.
-pub(super) fn cone(graph: &Graph, roots: &[Id], most: usize) -> Option<Vec<Id>> {
-    let mut seen: BTreeSet<Id> = roots.iter().copied().collect();
-    let mut pending = roots.to_vec();
-    while let Some(id) = pending.pop() {
-        for operand in graph.op(id).operands() {
-            if seen.insert(operand) {
-                pending.push(operand);
-            }
-        }
-        if seen.len() > most {
-            return None;
-        }
-    }
-    Some(seen.into_iter().collect())
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use roofline_contracts::contract::Contract;
 use roofline_contracts::report::Severity;
-use roofline_contracts::{Compiled, Compiler, check_in, library};
+use roofline_contracts::{Compiled, Compiler, check_on_proven, library};
 
 use crate::program::Failure;
 
@@ -24,11 +24,11 @@ pub fn open(name: &str) -> Result<Contract, Failure> {
     valid(name, compiled)
 }
 
-/// The contract, checked but not proven, and the directory it stands in.
+/// The contract, checked but not proven, though what it depends on is, and the directory it stands in.
 pub fn checked(name: &str) -> Result<(Contract, Option<PathBuf>), Failure> {
     let found = library::find(name, Some(Path::new(".")))?;
     let directory = found.path.as_deref().and_then(Path::parent).map(Path::to_owned);
-    let contract = valid(name, check_in(found.source, directory.as_deref()))?;
+    let contract = valid(name, check_on_proven(found.source, directory.as_deref()))?;
     Ok((contract, directory))
 }
 

@@ -49,6 +49,23 @@ fn a_false_claim_fails_with_its_inputs_and_a_test() {
 }
 
 #[test]
+fn what_rests_on_a_refuted_contract_is_not_proven() {
+    let directory = directory("prove-dependency");
+    contract(&directory.join("small.yaml"), "half > 1");
+    let path = directory.join("user.yaml");
+    let user = "metadata: {id: user, version: 1.0.0, description: test, depends_on: [small ^1.0]}\nequations:\n  quarter: {formula: half / 2, unit: '1'}\nobligations:\n  - {id: claim, type: bound, formal: quarter > 0}\n";
+    std::fs::write(&path, user).expect("written");
+    for command in ["check", "prove"] {
+        let output = run(&[command, path.to_str().expect("a plain path")]);
+        let said = format!("{}{}", out(&output), err(&output));
+        assert_ne!(output.status.code(), Some(0), "{command}: {said}");
+        assert!(said.contains("obligation `claim` is false: half > 1"), "{command}: {said}");
+    }
+    contract(&directory.join("small.yaml"), "half > 0");
+    assert_eq!(run(&["prove", path.to_str().expect("a plain path")]).status.code(), Some(0));
+}
+
+#[test]
 fn a_contract_that_says_too_little_leaves_a_mutant_alive() {
     let path = contract(&directory("prove-mutants").join("small.yaml"), "half > 0");
     let output = run(&["prove", "--mutants", &path]);

@@ -371,7 +371,8 @@ impl Report for Proven {
             let count = |word: &str| contract.obligations.iter().filter(|o| o.verdict == word).count();
             let total = contract.obligations.len();
             let words =
-                [Verdict::Proven, Verdict::Tested, Verdict::Refuted, Verdict::Unknown].map(Verdict::word);
+                [Verdict::Proven, Verdict::Tested, Verdict::Vacuous, Verdict::Refuted, Verdict::Unknown]
+                    .map(Verdict::word);
             let counts: Vec<String> = words
                 .iter()
                 .filter(|word| count(word) > 0)

@@ -1,0 +1,91 @@
+//! One rule for every division, wherever it stands: no divisor is zero, nor underflows to it, at a point where it counts.
+
+use crate::domain::Domain;
+use crate::formula::{self, Binary, Formula, Kind, NodeId};
+use crate::graph::{Graph, Id, Op};
+use crate::range::{self, Fact, Range};
+use crate::report::{Mistake, Report, Rule};
+use crate::source::Span;
+
+/// A division of a formula.
+pub struct Division {
+    divisor: Id,
+    span: Span,
+    /// The conditions under which it counts, and whether they are true or false there.
+    conditions: Vec<(Id, bool)>,
+}
+
+/// The divisions of a formula; `ids` are the nodes of its parts.
+pub fn divisions(graph: &Graph, formula: &Formula, ids: &[Id]) -> Vec<Division> {
+    let mut found = Vec::new();
+    let mut pending: Vec<(NodeId, Vec<(Id, bool)>)> = vec![(formula.root, Vec::new())];
+    while let Some((node, conditions)) = pending.pop() {
+        let kind = &formula.nodes[node].kind;
+        // What is named was looked at where it is defined; what stands in for a quantity stays in its domain.
+        let part = match kind {
+            Kind::Binary(_, _, part) | Kind::Power(part, _) => Some(*part),
+            _ => None,
+        };
+        if let (Some(part), Op::Div(_, divisor)) = (part, graph.op(ids[node])) {
+            let conditions = conditions.clone();
+            found.push(Division { divisor, span: formula.nodes[part].span, conditions });
+        }
+        let with = |id: NodeId, truth: bool| {
+            let mut conditions = conditions.clone();
+            conditions.push((ids[id], truth));
+            conditions
+        };
+        match kind {
+            &Kind::If(c, a, b) => {
+                pending.extend([(a, with(c, true)), (b, with(c, false)), (c, conditions)]);
+            }
+            &Kind::Binary(Binary::And | Binary::Implies, a, b) => {
+                pending.extend([(b, with(a, true)), (a, conditions)]);
+            }
+            &Kind::Binary(Binary::Or, a, b) => pending.extend([(b, with(a, false)), (a, conditions)]),
+            other => pending.extend(other.parts().into_iter().map(|part| (part, conditions.clone()))),
+        }
+    }
+    found.sort_by_key(|division| division.span.start);
+    found
+}
+
+/// Reports every divisor that can be zero where it counts; `quantities` are names and domains.
+pub fn check(graph: &Graph, quantities: &[(&str, &Domain)], divisions: &[Division], report: &mut Report) {
+    if divisions.is_empty() {
+        return;
+    }
+    let domains: Vec<Range> =
+        quantities.iter().map(|(_, domain)| Range::new(domain.low, domain.high)).collect();
+    let ranges = &range::all(graph, &domains);
+    for Division { divisor, span, conditions } in divisions {
+        let facts: Vec<Fact> = (conditions.iter())
+            .flat_map(|&(condition, truth)| range::facts(graph, ranges, condition, truth))
+            .collect();
+        let range = range::divisor(graph, ranges, *divisor, &facts);
+        if !range.has_zero() {
+            continue;
+        }
+        let named = match graph.op(*divisor) {
+            // A zero that is written out is a mistake that the types report.
+            Op::Number(_) => continue,
+            Op::Quantity(index) => quantities.get(index).filter(|(_, domain)| domain.contains(0.0)),
+            _ => None,
+        };
+        let mistake = match named {
+            Some((name, domain)) => {
+                Mistake::error(*span, format!("division by `{name}`, whose domain {domain} contains zero"))
+                    .note(
+                        "narrow the domain, for example to `> 0`, or divide where a condition excludes zero",
+                    )
+            }
+            None => {
+                let (low, high) = (formula::number(range.low), formula::number(range.high));
+                Mistake::error(*span, "the divisor can be zero")
+                    .label(format!("from {low} to {high} over the domains"))
+                    .note("narrow the domains, keep it away from zero with `max`, or divide where a condition excludes zero")
+            }
+        };
+        report.add(mistake.rule(Rule::Domain));
+    }
+}
