@@ -120,7 +120,7 @@ fn a_compiler_shares_built_in_dependencies_but_never_files() {
 
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("compiler-shares");
     std::fs::create_dir_all(&directory).expect("the test's own directory can be made");
-    let text = built_in("hardware-v1").text.replacen("\n  version: 1.", "\n  version: 1.9", 1);
+    let text = built_in("hardware-v1").text.replacen("\n  version: 2.", "\n  version: 2.9", 1);
     std::fs::write(directory.join("hardware-v1.yaml"), text).expect("a file can be written");
     let (files, local) = hardware(Some(&directory));
     assert_eq!(files, 1);

@@ -125,7 +125,8 @@ pub struct NoPeak {
 impl fmt::Display for NoPeak {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let has: Vec<&str> = self.has.iter().map(|precision| precision.name()).collect();
-        write!(f, "{} has no peak for {}; it has {}", self.device, self.precision.name(), has.join(", "))
+        let has = if has.is_empty() { "none that anybody publishes".to_owned() } else { has.join(", ") };
+        write!(f, "{} has no peak for {}; it has {has}", self.device, self.precision.name())
     }
 }
 
@@ -143,9 +144,16 @@ impl Target {
                 }
             },
             None => {
-                let of_peak = |precision: &Precision| precision.peak(device) == Some(device.compute);
-                let usual = [Precision::Fp16, Precision::Bf16, Precision::Fp32].into_iter().find(of_peak);
-                (device.compute, usual.map_or("", Precision::name))
+                let usual = [Precision::Fp16, Precision::Bf16, Precision::Fp32]
+                    .into_iter()
+                    .find(|precision| device.compute.is_some() && precision.peak(device) == device.compute);
+                match (device.compute, usual) {
+                    (Some(compute), Some(precision)) => (compute, precision.name()),
+                    _ => {
+                        let has = Precision::of(device).collect();
+                        return Err(NoPeak { device: device.name, precision: Precision::Fp16, has });
+                    }
+                }
             }
         };
         Ok(Target {
@@ -475,14 +483,23 @@ mod tests {
 
     #[test]
     fn every_device_runs_models_in_a_precision_that_it_names() {
-        for device in devices::ALL {
+        for device in devices::ALL.iter().filter(|device| device.compute.is_some()) {
             let target = Target::of(device, None).unwrap();
-            assert_ne!(target.precision, "", "{}", device.name);
             assert_eq!(
                 Precision::by_name(target.precision).and_then(|p| p.peak(device)),
                 Some(target.compute)
             );
         }
+        let error = Target::of(&devices::APPLE_M5_10C, None).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "apple_m5_10c has no peak for fp16; it has none that anybody publishes"
+        );
+        // A DGX Spark has units for 16 bits, whose rate nobody publishes: its FP32 must not stand in for a ceiling.
+        assert_eq!(
+            Target::of(&devices::DGX_SPARK_GB10, None).unwrap_err().has,
+            [Precision::Fp32, Precision::Fp4]
+        );
     }
 
     #[test]

@@ -126,7 +126,7 @@ fn a_model_file_and_a_number_of_parameters_are_models_too() {
 
 #[test]
 fn bad_input_is_refused_with_what_is_allowed() {
-    refused(&["predict", "llama_3_1_8b", "--on", "h100"], "did you mean h100_sxm, h100_pcie?");
+    refused(&["predict", "llama_3_1_8b", "--on", "h100"], "did you mean h100_sxm, h100_pcie, h100_nvl?");
     refused(&["predict", "llama_3_1_8b", "--on", "rtx_4099"], "did you mean `rtx_4090`?");
     refused(&["predict", "llama_3_1_9b", "--on", "t4"], "did you mean `llama_3_1_8b`?");
     refused(&["predict", "llama_3_1_8b"], "--all-devices");

@@ -35,31 +35,52 @@ struct Listing {
     vendor: &'static str,
     /// Its kind, such as gpu.
     kind: &'static str,
+    /// Whom it is made for, such as consumer.
+    market: &'static str,
     /// Its architecture.
     architecture: &'static str,
+    /// Other names, separated by commas; null if there are none.
+    aliases: Option<&'static str>,
+    /// The year it came out.
+    launch_year: f64,
+    /// What the vendor asked for at the launch, in US dollars; null if not known.
+    launch_price_usd: Option<f64>,
     /// Precision and dense peak in GFLOP/s, for each precision that it has.
     peaks_gflop_s: Vec<(&'static str, f64)>,
     /// Memory bandwidth in GB/s.
     bandwidth_gb_s: f64,
     /// Memory in GB; null if not known.
     capacity_gb: Option<f64>,
+    /// The fastest link to other devices of its kind; null if there is none or it is not known.
+    interconnect: Option<&'static str>,
+    /// What its links carry in one direction, in GB/s; null if not known.
+    interconnect_gb_s: Option<f64>,
     /// Power in W; null if not published.
     tdp_w: Option<f64>,
+    /// The figures that nobody prints, with the ratio that they come from; null if all are printed.
+    derived: Option<&'static str>,
     /// Where the figures come from.
     source: &'static str,
     /// When they were read.
     as_of: &'static str,
 }
 
-/// Lists the devices whose name, vendor, kind or architecture contains the text; shows everything about a single one.
+/// Lists the devices whose name, vendor, kind, market, architecture or aliases contain the text; shows everything about a
+/// single one.
 pub fn run(args: &cli::Devices) -> Result<Exit, Failure> {
     let wanted = args.filter.as_deref().map(normal).unwrap_or_default();
     let mut found: Vec<&Device> = ALL
         .iter()
         .filter(|device| {
-            [device.name, device.vendor.name(), device.kind.name(), device.architecture.name()]
-                .iter()
-                .any(|text| text.contains(&wanted))
+            let words = [
+                device.name,
+                device.vendor.name(),
+                device.kind.name(),
+                device.market.name(),
+                device.architecture.name(),
+            ];
+            words.iter().any(|text| text.contains(&wanted))
+                || device.aliases.is_some_and(|names| normal(names).contains(&wanted))
         })
         .collect();
     if let Some(device) = by_name(&wanted) {
@@ -82,11 +103,18 @@ fn listing(device: &Device) -> Listing {
         description: device.doc,
         vendor: device.vendor.name(),
         kind: device.kind.name(),
+        market: device.market.name(),
         architecture: device.architecture.name(),
+        aliases: device.aliases,
+        launch_year: device.launch_year,
+        launch_price_usd: device.launch_price_usd,
         peaks_gflop_s: peaks.collect(),
         bandwidth_gb_s: device.bandwidth,
         capacity_gb: device.capacity,
+        interconnect: device.interconnect.map(|link| link.name()),
+        interconnect_gb_s: device.interconnect_bandwidth,
         tdp_w: device.tdp,
+        derived: device.derived,
         source: device.source,
         as_of: device.as_of,
     }
@@ -105,8 +133,17 @@ impl Report for Listed {
         let tables: String = self.tables().iter().map(Table::text).collect();
         match self.devices.as_slice() {
             [device] if self.full => {
-                let about = format!("{} ({}, {})", device.description, device.vendor, device.architecture);
-                format!("{about}\n{tables}source: {}, as of {}\n", device.source, device.as_of)
+                let about = format!(
+                    "{} ({}, {}, {})",
+                    device.description, device.vendor, device.architecture, device.launch_year
+                );
+                let derived = device.derived.map(|ratios| format!("derived: {ratios}\n"));
+                format!(
+                    "{about}\n{tables}source: {}, as of {}\n{}",
+                    device.source,
+                    device.as_of,
+                    derived.unwrap_or_default()
+                )
             }
             _ => tables,
         }

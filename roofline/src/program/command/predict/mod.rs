@@ -15,7 +15,7 @@ use serde_json::{Map, Value as Json};
 use crate::chart::Chart;
 use crate::chart::html::WhatIf;
 use crate::chart::terminal::Canvas;
-use crate::contracts::hardware::devices::ALL as DEVICES;
+use crate::contracts::hardware::devices::{ALL as DEVICES, Device};
 use crate::contracts::quantization::formats;
 use crate::contracts::transformer::{DecodeBound, Inputs, Outputs};
 use crate::model::{Hyper, Model, by_name};
@@ -371,7 +371,13 @@ pub fn precision(name: &str) -> Result<Precision, Failure> {
 fn targets(args: &cli::Predict, warnings: &mut Vec<String>) -> Result<Vec<Target>, Failure> {
     let precision = args.precision.as_deref().map(precision).transpose()?;
     let names: Vec<&str> = if args.all_devices {
-        DEVICES.iter().map(|device| device.name).collect()
+        let has_peak = |device: &&Device| precision.is_some() || device.compute.is_some();
+        let names: Vec<&str> = DEVICES.iter().filter(has_peak).map(|device| device.name).collect();
+        if names.len() < DEVICES.len() {
+            let count = DEVICES.len() - names.len();
+            warnings.push(format!("left out: {count} devices whose 16-bit peak nobody publishes"));
+        }
+        names
     } else {
         args.on.iter().map(String::as_str).collect()
     };
