@@ -296,8 +296,11 @@ pub fn profile(
         }
         let mut entry = describe(model, operation, index, change);
         let costs = shape(model, operation, common, tied, change).and_then(|shape| {
-            let last_only = operation.role == Role::Head;
-            let cost = |phase| evaluate(&in_phase(shape, phase, last_only, workload));
+            let last_only = matches!(operation.role, Role::Head | Role::Pooler);
+            // What an encoder made of the prompt is what a decoder beside it looks at.
+            let seen = if operation.role == Role::CrossAttention { prompt } else { context };
+            let seen = Workload { context: seen, ..*workload };
+            let cost = |phase| evaluate(&in_phase(shape, phase, last_only, &seen));
             Ok((shape, cost(Phase::Decode)?, cost(Phase::Prefill)?))
         });
         match costs {
@@ -433,7 +436,7 @@ fn roofs(target: &Target) -> Inputs {
     Inputs { bandwidth: target.bandwidth, compute: target.compute, ..Inputs::new(1.0, 1.0) }
 }
 
-/// The operation as it is in a phase; the head meets the last token of a prompt alone.
+/// The operation as it is in a phase; a head or pooler meets one token of a prompt alone.
 fn in_phase(shape: Inputs, phase: Phase, last_only: bool, workload: &Workload) -> Inputs {
     match phase {
         Phase::Decode => Inputs { context: workload.context, ..shape },
@@ -536,7 +539,8 @@ impl Profile {
         }
     }
 
-    /// Operations of which nothing is known.
+    /// Operations of which nothing is known: with one of them the totals are bounds, flops and bytes from below and rates
+    /// from above.
     pub fn undefined(&self) -> impl Iterator<Item = &Entry> {
         self.entries.iter().filter(|entry| entry.undefined.is_some())
     }

@@ -241,7 +241,7 @@ impl Hyper {
                 parameters: 0,
                 ..Operation::product(Role::Head, self.vocab, self.hidden, false)
             }),
-            Head::Pooler => out.push(Operation::pooler(self.hidden)),
+            Head::Pooler => out.push(Operation::product(Role::Pooler, self.hidden, self.hidden, true)),
             Head::None => {}
         }
         out

@@ -142,11 +142,6 @@ impl Operation {
         Operation::new(Role::Norm, Work::Vector { elements }, elements)
     }
 
-    pub(super) fn pooler(hidden: u64) -> Operation {
-        let reason = "runs once for a sequence, not for each token".to_owned();
-        Operation::new(Role::Pooler, Work::Undefined { reason }, hidden.saturating_mul(hidden + 1))
-    }
-
     pub(super) fn of(role: Role, work: Work) -> Operation {
         Operation::new(role, work, 0)
     }

@@ -633,3 +633,20 @@ fn a_file_that_is_cut_short_is_an_error_unless_its_headers_are_asked_for() {
     assert!(String::from_utf8_lossy(&refused.stderr).contains("the file is cut short"));
     assert_eq!(run(&["--headers-only"], &file).status.code(), Some(0));
 }
+
+#[test]
+fn a_requirement_on_a_total_with_an_undefined_part_fails_with_the_reason() {
+    // Attention without a number of heads: the cache is missing from every total.
+    let gguf = Gguf::of("newfangled", &[("block_count", 1.into())])
+        .tensor("token_embd.weight", &[64, 64], Q8_0)
+        .tensor("blk.0.attn_q.weight", &[64, 64], Q8_0)
+        .tensor("blk.0.attn_k.weight", &[64, 64], Q8_0);
+    let file = scratch::files("profile-bound", &[("m.gguf", &gguf.build())]).join("m.gguf");
+    let gate = run(&["--require", "decode_tokens_per_s >= 1", "--require", "batch == 1"], &file);
+    assert_eq!(gate.status.code(), Some(1));
+    let told = String::from_utf8_lossy(&gate.stderr).into_owned();
+    let reason = "not met: decode_tokens_per_s >= 1 (decode_tokens_per_s = not known: 0.attention is undefined, \
+                  the file does not say how many heads it has)";
+    assert!(told.contains(reason), "{told}");
+    assert!(!told.contains("not met: batch"), "{told}");
+}

@@ -2,7 +2,7 @@
 //! token costs worked out from those. Only the headers are real: the files are sparse.
 
 use roofline::contracts::hardware::devices::H100_SXM;
-use roofline::model::{Basis, Dtype, Model, Work};
+use roofline::model::{Basis, Dtype, Model, Role, Work};
 use roofline::predict::Target;
 use roofline::profile::{Profile, Workload, profile};
 
@@ -21,6 +21,11 @@ impl Fixture {
     fn new(architecture: &str, keys: &[(&str, u32)]) -> Fixture {
         let keys: Vec<(&str, Value)> = keys.iter().map(|(key, value)| (*key, (*value).into())).collect();
         Fixture(Gguf::of(architecture, &keys))
+    }
+
+    fn key(mut self, key: &str, value: impl Into<Value>) -> Fixture {
+        self.0 = self.0.key(key, value);
+        self
     }
 
     fn tensor(mut self, name: &str, dims: &[u64], dtype: Dtype) -> Fixture {
@@ -854,4 +859,379 @@ fn minimax_m2_normalizes_queries_and_keys_over_all_heads() {
             window: u64::MAX,
         },
     );
+}
+
+/// A step of a model that keeps states: flops, bytes and the state of all layers that have one.
+#[track_caller]
+fn assert_states(model: &Model, active: u64, states: u64, work: u64, cached: u64, mixed: u64) {
+    let kept: u64 = model
+        .architecture
+        .operations
+        .iter()
+        .map(|operation| match operation.work {
+            Work::State(state) => state.elements,
+            _ => 0,
+        })
+        .sum();
+    assert_eq!(kept, states, "numbers of all states");
+    for context in [4096, 32768] {
+        let decode = profiled(model, context, 1).decode.unwrap();
+        // Only attention has a cache that grows; a state is read and written in 32 bits.
+        assert_eq!(decode.cache_bytes, (2 * cached * context + 2 * 4 * states) as f64);
+        close("decode flops", decode.flops, (2 * active + work + 2 * mixed * context) as f64);
+    }
+}
+
+#[test]
+fn mamba_reads_and_writes_its_state_and_has_no_cache() {
+    // Mamba 2.8B: 64 layers of 2560, twice as wide inside, 16 numbers of state for each of them.
+    let model = Fixture::new(
+        "mamba",
+        &[
+            ("block_count", 64),
+            ("context_length", 1_048_576),
+            ("embedding_length", 2560),
+            ("feed_forward_length", 0),
+            ("attention.head_count", 0),
+            ("ssm.conv_kernel", 4),
+            ("ssm.inner_size", 5120),
+            ("ssm.state_size", 16),
+            ("ssm.time_step_rank", 160),
+        ],
+    )
+    .outside(&[("token_embd.weight", &[50280, 2560]), ("output_norm.weight", &[2560])])
+    .layers(
+        0..64,
+        &[
+            ("attn_norm.weight", &[2560]),
+            ("ssm_in.weight", &[10240, 2560]),
+            ("ssm_conv1d.weight", &[5120, 4]),
+            ("ssm_conv1d.bias", &[5120]),
+            ("ssm_x.weight", &[192, 5120]),
+            ("ssm_dt.weight", &[5120, 160]),
+            ("ssm_dt.bias", &[5120]),
+            ("ssm_a", &[5120, 16]),
+            ("ssm_d", &[5120]),
+            ("ssm_out.weight", &[2560, 5120]),
+        ],
+    )
+    .open("mamba");
+    assert_eq!(model.parameters(), 2_768_345_600);
+    let inner = 5120;
+    let state = inner * 16;
+    // A decay made for each number (one product), its own, what the token adds (two), and two for the result.
+    assert_states(&model, 2_768_345_600, 64 * (state + 3 * inner), 64 * state * 6, 0, 0);
+}
+
+#[test]
+fn mamba_2_keeps_the_last_inputs_of_its_groups_too() {
+    // Mamba 2 2.7B: 64 layers of 2560, 80 heads, one group, 128 numbers of state.
+    let model = Fixture::new(
+        "mamba2",
+        &[
+            ("block_count", 64),
+            ("embedding_length", 2560),
+            ("attention.head_count", 0),
+            ("ssm.conv_kernel", 4),
+            ("ssm.inner_size", 5120),
+            ("ssm.state_size", 128),
+            ("ssm.time_step_rank", 80),
+            ("ssm.group_count", 1),
+        ],
+    )
+    .outside(&[("token_embd.weight", &[50288, 2560]), ("output_norm.weight", &[2560])])
+    .layers(
+        0..64,
+        &[
+            ("attn_norm.weight", &[2560]),
+            ("ssm_in.weight", &[10576, 2560]),
+            ("ssm_conv1d.weight", &[5376, 4]),
+            ("ssm_conv1d.bias", &[5376]),
+            ("ssm_dt.bias", &[80]),
+            ("ssm_a", &[80, 1]),
+            ("ssm_d", &[80, 1]),
+            ("ssm_norm.weight", &[5120]),
+            ("ssm_out.weight", &[2560, 5120]),
+        ],
+    )
+    .open("mamba2");
+    let layer = 2560 + 10576 * 2560 + 5376 * 5 + 3 * 80 + 5120 + 2560 * 5120;
+    let parameters = 64 * layer + 50288 * 2560 + 2560;
+    assert_eq!(model.parameters(), parameters);
+    assert_eq!((parameters as f64 / 1e8).round(), 27.0);
+    let state = 5120 * 128;
+    assert_states(&model, parameters, 64 * (state + 3 * (5120 + 2 * 128)), 64 * state * 5, 0, 0);
+}
+
+#[test]
+fn jamba_attends_in_one_of_eight_layers_and_keeps_a_state_in_the_others() {
+    // As Jamba, one period of eight layers: attention in the fifth, 16 experts in every other layer.
+    let heads = [0, 0, 0, 0, 32, 0, 0, 0].to_vec();
+    let kv_heads = [0, 0, 0, 0, 8, 0, 0, 0].to_vec();
+    let mamba: Tensors = &[
+        ("ssm_in.weight", &[16384, 4096]),
+        ("ssm_conv1d.weight", &[8192, 4]),
+        ("ssm_conv1d.bias", &[8192]),
+        ("ssm_x.weight", &[288, 8192]),
+        ("ssm_dt_norm.weight", &[256]),
+        ("ssm_dt.weight", &[8192, 256]),
+        ("ssm_dt.bias", &[8192]),
+        ("ssm_b_norm.weight", &[16]),
+        ("ssm_c_norm.weight", &[16]),
+        ("ssm_a", &[8192, 16]),
+        ("ssm_d", &[8192]),
+        ("ssm_out.weight", &[4096, 8192]),
+    ];
+    let attention: Tensors = &[
+        ("attn_q.weight", &[4096, 4096]),
+        ("attn_k.weight", &[1024, 4096]),
+        ("attn_v.weight", &[1024, 4096]),
+        ("attn_output.weight", &[4096, 4096]),
+    ];
+    let dense: Tensors = &[
+        ("ffn_gate.weight", &[14336, 4096]),
+        ("ffn_up.weight", &[14336, 4096]),
+        ("ffn_down.weight", &[4096, 14336]),
+    ];
+    let sparse: Tensors = &[
+        ("ffn_gate_inp.weight", &[16, 4096]),
+        ("ffn_gate_exps.weight", &[16, 14336, 4096]),
+        ("ffn_up_exps.weight", &[16, 14336, 4096]),
+        ("ffn_down_exps.weight", &[16, 4096, 14336]),
+    ];
+    let model = Fixture::new(
+        "jamba",
+        &[
+            ("block_count", 8),
+            ("embedding_length", 4096),
+            ("expert_count", 16),
+            ("expert_used_count", 2),
+            ("ssm.conv_kernel", 4),
+            ("ssm.inner_size", 8192),
+            ("ssm.state_size", 16),
+            ("ssm.time_step_rank", 256),
+        ],
+    )
+    .key("jamba.attention.head_count", heads)
+    .key("jamba.attention.head_count_kv", kv_heads)
+    .key("jamba.attention.key_length", 128)
+    .key("jamba.attention.value_length", 128)
+    .outside(&[("token_embd.weight", &[65536, 4096])])
+    .layers(0..8, &[("attn_norm.weight", &[4096]), ("ffn_norm.weight", &[4096])])
+    .layers([0, 1, 2, 3, 5, 6, 7], mamba)
+    .layers([4], attention)
+    .layers([0, 2, 4, 6], dense)
+    .layers([1, 3, 5, 7], sparse)
+    .outside(&[("output_norm.weight", &[4096]), ("output.weight", &[65536, 4096])])
+    .open("jamba");
+    let sum = |tensors: Tensors| tensors.iter().map(|(_, dims)| dims.iter().product::<u64>()).sum::<u64>();
+    let expert = 3 * 4096 * 14336;
+    let (one, table) = (sum(dense), 65536 * 4096);
+    let rest = 8 * 2 * 4096 + 7 * sum(mamba) + sum(attention) + 4096;
+    assert_eq!(model.parameters(), rest + 4 * (one + sum(sparse)) + 2 * table);
+    let active = rest + 4 * (one + 16 * 4096 + 2 * expert) + table;
+    let state = 8192 * 16;
+    assert_states(&model, active, 7 * (state + 3 * 8192), 7 * state * 6, 8 * 2 * 128, 32 * 2 * 128);
+}
+
+#[test]
+fn rwkv_7_keeps_a_matrix_for_each_head_and_the_token_before() {
+    // RWKV 7 of 0.1 billion parameters, the matrices of one layer: 768 wide, heads of 64.
+    let model = Fixture::new(
+        "rwkv7",
+        &[("block_count", 12), ("embedding_length", 768), ("attention.head_count", 0), ("wkv.head_size", 64)],
+    )
+    .outside(&[("token_embd.weight", &[65536, 768]), ("token_embd_norm.weight", &[768])])
+    .layers(
+        0..12,
+        &[
+            ("attn_norm.weight", &[768]),
+            ("time_mix_lerp_fused.weight", &[6, 1, 1, 768]),
+            ("time_mix_w0.weight", &[768]),
+            ("time_mix_w1.weight", &[64, 768]),
+            ("time_mix_w2.weight", &[768, 64]),
+            ("time_mix_a0.weight", &[768]),
+            ("time_mix_a1.weight", &[64, 768]),
+            ("time_mix_a2.weight", &[768, 64]),
+            ("time_mix_g1.weight", &[128, 768]),
+            ("time_mix_g2.weight", &[768, 128]),
+            ("time_mix_k_k.weight", &[768]),
+            ("time_mix_k_a.weight", &[768]),
+            ("time_mix_r_k.weight", &[768]),
+            ("time_mix_key.weight", &[768, 768]),
+            ("time_mix_value.weight", &[768, 768]),
+            ("time_mix_receptance.weight", &[768, 768]),
+            ("time_mix_output.weight", &[768, 768]),
+            ("time_mix_ln.weight", &[768]),
+            ("time_mix_ln.bias", &[768]),
+            ("channel_mix_lerp_k.weight", &[768]),
+            ("channel_mix_key.weight", &[3072, 768]),
+            ("channel_mix_value.weight", &[768, 3072]),
+        ],
+    )
+    .outside(&[("output_norm.weight", &[768]), ("output.weight", &[65536, 768])])
+    .open("rwkv7");
+    let table = 65536 * 768;
+    let active = model.parameters() - table;
+    let matrix = 768 * 64;
+    assert_states(&model, active, 12 * (matrix + 2 * 768), 12 * matrix * 9, 0, 0);
+}
+
+#[test]
+fn qwen3_next_attends_in_every_fourth_layer_and_gates_its_queries() {
+    // One period: three layers with a state of 32 x 128 x 128 numbers, one with 16 heads of 256 over 2.
+    let model = Fixture::new(
+        "qwen3next",
+        &[
+            ("block_count", 4),
+            ("embedding_length", 2048),
+            ("attention.head_count", 16),
+            ("attention.head_count_kv", 2),
+            ("attention.key_length", 256),
+            ("attention.value_length", 256),
+            ("ssm.conv_kernel", 4),
+            ("ssm.inner_size", 4096),
+            ("ssm.state_size", 128),
+            ("ssm.group_count", 16),
+            ("ssm.time_step_rank", 32),
+        ],
+    )
+    .outside(&[("token_embd.weight", &[151_936, 2048])])
+    .layers(
+        0..3,
+        &[
+            ("ssm_in.weight", &[12288, 2048]),
+            ("ssm_ba.weight", &[64, 2048]),
+            ("ssm_conv1d.weight", &[8192, 4]),
+            ("ssm_dt.bias", &[32]),
+            ("ssm_a", &[32]),
+            ("ssm_norm.weight", &[128]),
+            ("ssm_out.weight", &[2048, 4096]),
+        ],
+    )
+    .layers(
+        3..4,
+        &[
+            ("attn_q.weight", &[8192, 2048]),
+            ("attn_k.weight", &[512, 2048]),
+            ("attn_v.weight", &[512, 2048]),
+            ("attn_output.weight", &[2048, 4096]),
+        ],
+    )
+    .outside(&[("output.weight", &[151_936, 2048])])
+    .open("qwen3next");
+    let active = model.parameters() - 151_936 * 2048;
+    let state = 4096 * 128;
+    let shifted = 3 * (4096 + 2 * 16 * 128);
+    assert_states(&model, active, 3 * (state + shifted), 3 * state * 7, 2 * 2 * 256, 16 * 2 * 256);
+}
+
+#[test]
+fn nemotron_h_has_layers_that_only_attend_keep_a_state_or_feed_forward() {
+    let model = Fixture::new(
+        "nemotron_h",
+        &[
+            ("block_count", 3),
+            ("embedding_length", 4096),
+            ("attention.key_length", 128),
+            ("attention.value_length", 128),
+            ("ssm.conv_kernel", 4),
+            ("ssm.inner_size", 8192),
+            ("ssm.state_size", 128),
+            ("ssm.group_count", 8),
+            ("ssm.time_step_rank", 128),
+        ],
+    )
+    .key("nemotron_h.attention.head_count", vec![32u32, 32, 32])
+    .key("nemotron_h.attention.head_count_kv", vec![0u32, 0, 8])
+    .outside(&[("token_embd.weight", &[131_072, 4096])])
+    .layers([0], &[("ssm_in.weight", &[18560, 4096]), ("ssm_conv1d.weight", &[10240, 4])])
+    .layers([0], &[("ssm_dt.bias", &[128]), ("ssm_out.weight", &[4096, 8192])])
+    .layers([1], &[("ffn_up.weight", &[21504, 4096]), ("ffn_down.weight", &[4096, 21504])])
+    .layers([2], &[("attn_q.weight", &[4096, 4096]), ("attn_k.weight", &[1024, 4096])])
+    .layers([2], &[("attn_v.weight", &[1024, 4096]), ("attn_output.weight", &[4096, 4096])])
+    .outside(&[("output.weight", &[131_072, 4096])])
+    .open("nemotron_h");
+    let active = model.parameters() - 131_072 * 4096;
+    let state = 8192 * 128;
+    assert_states(&model, active, state + 3 * (8192 + 2 * 8 * 128), state * 5, 8 * 2 * 128, 32 * 2 * 128);
+}
+
+#[test]
+fn nomic_bert_reads_texts_and_makes_no_tokens() {
+    let model = Fixture::new(
+        "nomic-bert",
+        &[
+            ("block_count", 12),
+            ("embedding_length", 768),
+            ("attention.head_count", 12),
+            ("context_length", 2048),
+        ],
+    )
+    .key("nomic-bert.attention.causal", false)
+    .outside(&[("token_embd.weight", &[30522, 768]), ("token_types.weight", &[2, 768])])
+    .layers(
+        0..12,
+        &[
+            ("attn_qkv.weight", &[2304, 768]),
+            ("attn_output.weight", &[768, 768]),
+            ("ffn_gate.weight", &[3072, 768]),
+            ("ffn_up.weight", &[3072, 768]),
+            ("ffn_down.weight", &[768, 3072]),
+        ],
+    )
+    .open("nomic-bert");
+    let profile = profiled(&model, 512, 512);
+    assert!(profile.decode.is_none(), "no decode rate");
+    assert!(
+        model.architecture.operations.iter().all(|operation| operation.role != Role::Head),
+        "no head is invented"
+    );
+    let layer = 768 * (2304 + 768 + 3 * 3072);
+    // Every token sees all 512, in 12 heads of 64 twice.
+    let flops = 2.0 * 512.0 * 12.0 * f64::from(layer + 2 * 768 * 512);
+    close("a text", profile.prefill.unwrap().flops, flops);
+}
+
+#[test]
+fn t5_runs_its_encoder_for_the_prompt_and_its_decoder_for_a_step() {
+    // flan-t5-base: 12 layers each, 768 wide, 12 heads of 64, gated.
+    let mut fixture = Fixture::new(
+        "t5",
+        &[
+            ("block_count", 12),
+            ("decoder_block_count", 12),
+            ("embedding_length", 768),
+            ("attention.head_count", 12),
+            ("attention.key_length", 64),
+            ("attention.value_length", 64),
+        ],
+    )
+    .outside(&[("token_embd.weight", &[32128, 768])]);
+    let matrices = |names: &[&str], dims: &[u64; 2], fixture: Fixture, stack: &str, layer: u64| {
+        names.iter().fold(fixture, |fixture, name| {
+            fixture.tensor(&format!("{stack}.blk.{layer}.{name}.weight"), dims, Bf16)
+        })
+    };
+    for layer in 0..12 {
+        for stack in ["enc", "dec"] {
+            fixture = matrices(&["attn_q", "attn_k", "attn_v", "attn_o"], &[768, 768], fixture, stack, layer);
+            fixture = matrices(&["ffn_gate", "ffn_up"], &[2048, 768], fixture, stack, layer);
+            fixture = matrices(&["ffn_down"], &[768, 2048], fixture, stack, layer);
+        }
+        let cross = ["cross_attn_q", "cross_attn_k", "cross_attn_v", "cross_attn_o"];
+        fixture = matrices(&cross, &[768, 768], fixture, "dec", layer);
+    }
+    let model = fixture.outside(&[("output.weight", &[32128, 768])]).open("t5");
+    let (square, inner, table) = (768 * 768, 3 * 768 * 2048, 32128 * 768);
+    let (context, prompt) = (100, 1000);
+    let profile = profiled(&model, context, prompt);
+    let decode = profile.decode.unwrap();
+    // Queries and results of both attentions run for a step; the encoder's keys and values are there.
+    let active = 12 * (4 * square + 2 * square + inner) + table;
+    close("decode flops", decode.flops, 2.0 * (active + 12 * 2 * 768 * (context + prompt)) as f64);
+    assert_eq!(decode.cache_bytes, (12 * 2 * 2 * 768 * (context + prompt)) as f64);
+    let encoder = 12 * (4 * square + inner + 2 * square);
+    let prefill = 2.0 * (prompt * encoder + prompt * prompt * 12 * 2 * 768) as f64;
+    close("prefill flops", profile.prefill.unwrap().flops, prefill);
 }

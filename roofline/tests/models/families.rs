@@ -833,7 +833,7 @@ fn bert_from_hugging_face_has_a_pooler_that_runs_once_for_a_sequence() {
     ];
     let model = open_hf("bert", config, tensors);
     let mut expected = BERT.to_vec();
-    expected.push("- pooler undefined: 8320, 8320");
+    expected.push("- pooler 64x64: 8320, 8320");
     assert_lines(&model, &expected);
 }
 

@@ -160,6 +160,8 @@ const NUMBERS: [&str; 16] = [
     "prefill_tokens_per_s",
     "throughput",
 ];
+/// Those of them that every operation has a part in.
+const TOTALS: &[&str] = NUMBERS.split_at(3).1;
 const TEXTS: [&str; 4] = ["device", "precision", "decode_bound", "prefill_bound"];
 /// What it can name of each measured operation.
 const MEASURED: [&str; 5] = ["time", "least_time", "achieved_bandwidth", "achieved_compute", "utilization"];
@@ -430,7 +432,7 @@ fn warn(found: &Profile, model: &Model, change: Option<Dtype>, warnings: &mut Ve
         let reason = first.undefined.as_deref().unwrap_or_default();
         let name = &first.name;
         warnings.push(format!(
-            "{undefined} operation(s) are undefined and missing from the totals, the first {name}: {reason}"
+            "{undefined} operation(s) are undefined and missing from the totals, which are bounds and no ceilings then, the first {name}: {reason}"
         ));
     }
     if model.tensors.is_empty() && change.is_none() {
@@ -520,6 +522,15 @@ impl Profiled {
     fn check(&self, whole: &[Gate], each: &[Gate]) -> Vec<Checked> {
         let values = self.named();
         let mut checked = require::check(whole, "", &values);
+        // A total without one of its parts is a bound: it does not decide, and the reason is told.
+        let undefined =
+            self.operations.iter().find_map(|entry| Some((&entry.name, entry.undefined.as_ref()?)));
+        if let Some((name, reason)) = undefined {
+            let totals = checked.iter_mut().flat_map(|checked| &mut checked.values);
+            for (_, value) in totals.filter(|(name, _)| TOTALS.contains(&name.as_str())) {
+                *value = format!("not known: {name} is undefined, {reason}");
+            }
+        }
         for entry in &self.operations {
             let Some(measured) = &entry.measured else { continue };
             let numbers =
@@ -545,7 +556,8 @@ impl Profiled {
             Asked::Tokens(Workload { batch, context, prompt, .. }) => (*batch, Some(*context), Some(*prompt)),
             Asked::Samples { batch, .. } => (*batch, None, None),
         };
-        let (decode, prefill) = (self.decode, self.prefill);
+        let whole = self.operations.iter().all(|entry| entry.undefined.is_none());
+        let (decode, prefill) = (self.decode.filter(|_| whole), self.prefill.filter(|_| whole));
         let of = |total: Option<Total>, figure: fn(&Total) -> f64| total.as_ref().map(figure);
         let numbers: [Option<f64>; NUMBERS.len()] = [
             Some(batch),
@@ -563,7 +575,7 @@ impl Profiled {
             of(prefill, |total| total.bytes),
             of(prefill, |total| total.time_s),
             of(prefill, |total| total.tokens_per_s),
-            self.pass.map(|pass| pass.samples_per_s),
+            self.pass.filter(|_| whole).map(|pass| pass.samples_per_s),
         ];
         let texts = [
             Some(self.device.name.as_str()),
