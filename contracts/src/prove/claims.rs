@@ -97,6 +97,10 @@ const TRUE: &[(&str, &str)] = &[
     ("invariant", "floor(y) <= y and y <= ceil(y)"),
     ("equivalence", "rows / columns <= 1 iff rows <= columns"),
     ("equivalence", "x - y < 0 iff x < y"),
+    ("bound", "ceil(rows / columns) * columns >= rows"),
+    ("bound", "floor(rows / columns) * columns <= rows"),
+    ("bound", "rows + columns - 1 >= rows"),
+    ("bound", "(rows - 1) * (columns - 1) >= 0"),
     ("invariant", "(if rows < columns then columns - rows else rows - columns) >= 0"),
 ];
 
@@ -119,6 +123,8 @@ const FALSE: &[(&str, &str)] = &[
     ("monotonicity", "bw_ceiling increasing in params"),
     // A product's direction hangs on the other factor's sign.
     ("monotonicity", "(x * y) increasing in y"),
+    // One is subtracted from a sum that was rounded.
+    ("bound", "share + gain - 1 >= share"),
     // The share may be so small that both are equal.
     ("invariant", "gain + share > gain"),
     ("invariant", "x + 1 > x"),

@@ -639,7 +639,37 @@ impl<'p, 'g, F: Number> Order<'p, 'g, F> {
         }
         self.left(a, b, x, &mut ways);
         self.right(a, b, y, &mut ways);
+        if let Some((c, rounded_up)) = self.multiple(b)
+            && rounded_up
+        {
+            ways.push(("a whole number rounded up to a multiple", vec![(a, c)]));
+        }
+        if let Some((c, rounded_up)) = self.multiple(a)
+            && !rounded_up
+        {
+            ways.push(("a whole number rounded down to a multiple", vec![(c, b)]));
+        }
         ways
+    }
+
+    /// `c` where the node is `ceil(c / l) * l` or `floor(c / l) * l`, in whole numbers that are all in the format.
+    ///
+    /// A quotient of such numbers that is not whole is too far from one to be rounded to it.
+    fn multiple(&self, id: Id) -> Option<(Id, bool)> {
+        let graph = self.structure.graph;
+        let Op::Mul(p, q) = graph.op(id) else { return None };
+        [(p, q), (q, p)].into_iter().find_map(|(count, l)| {
+            let (quotient, rounded_up) = match graph.op(count) {
+                Op::Ceil(quotient) => (quotient, true),
+                Op::Floor(quotient) => (quotient, false),
+                _ => return None,
+            };
+            let Op::Div(c, by) = graph.op(quotient) else { return None };
+            let (value, step) = (self.range(c), self.range(l));
+            let small = value.at_least(0.0) && value.high.to_f64() < F::MAX_WHOLE;
+            let whole = self.structure.whole(c) && self.structure.whole(l);
+            (by == l && small && whole && step.finite() && step.at_least(1.0)).then_some((c, rounded_up))
+        })
     }
 
     /// Ways that look at the smaller side only.

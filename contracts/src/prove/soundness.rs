@@ -302,7 +302,26 @@ impl<'a, const E: i32, const M: i32> Maker<'a, Small<E, M>> {
             let quantity = self.random.below(self.world.members.len());
             return Claim::Monotone { of, increasing: self.random.below(2) == 0, quantity };
         }
-        let relative = match self.random.below(10) {
+        let relative = match self.random.below(11) {
+            10 => {
+                // A multiple of a whole number, or a sum with a constant, against what it is made of.
+                let whole: Vec<usize> =
+                    (0..self.world.whole.len()).filter(|&i| self.world.whole[i]).collect();
+                let (mut c, mut l) = (self.any(), self.any());
+                if let (Some(&i), Some(&j)) = (self.random.pick(&whole), self.random.pick(&whole)) {
+                    (c, l) = (self.add(Op::Quantity(i)), self.add(Op::Quantity(j)));
+                }
+                let two = self.world.graph.number(2.0);
+                l = if c == l { two } else { l };
+                let quotient = self.add(Op::Div(c, l));
+                let count = if self.random.below(2) == 0 { Op::Ceil(quotient) } else { Op::Floor(quotient) };
+                let count = self.add(count);
+                let (multiple, sum, one) =
+                    (self.add(Op::Mul(count, l)), self.add(Op::Add(c, l)), self.world.graph.number(1.0));
+                let less = self.add(Op::Sub(sum, one));
+                let other = if self.random.below(2) == 0 { multiple } else { less };
+                return Claim::Always(self.compare(c, other));
+            }
             8 => {
                 // What zeros of different sign do shows when something is divided by them.
                 let over = self.any();
@@ -399,7 +418,7 @@ impl<'a, const E: i32, const M: i32> Maker<'a, Small<E, M>> {
 }
 
 /// Claims for each format; enough for every rule to be used. `ROOFLINE_CLAIMS` makes it a longer run.
-const CLAIMS: usize = 5_000;
+const CLAIMS: usize = 7_000;
 
 /// The claims of this run, and where they start: a longer run is another one.
 fn effort() -> (usize, u64) {
@@ -480,6 +499,8 @@ const RULES: &[&str] = &[
     "the factor cannot reduce it",
     "the divisor cannot enlarge it",
     "the divisor cannot reduce it",
+    "a whole number rounded up to a multiple",
+    "a whole number rounded down to a multiple",
     "x - y <= 0 where x <= y",
     "x - y >= 0 where y <= x",
     "x / y <= y / y = 1 where x <= y",

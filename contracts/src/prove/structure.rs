@@ -64,6 +64,11 @@ impl<'g, F: Number> Structure<'g, F> {
         self.ranges[id.index()]
     }
 
+    /// Its finite values are whole numbers.
+    pub fn whole(&self, id: Id) -> bool {
+        self.whole[id.index()]
+    }
+
     pub fn domain(&self, quantity: usize) -> Range<F> {
         self.leaves[quantity].range
     }
