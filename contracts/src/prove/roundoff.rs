@@ -76,7 +76,8 @@ impl Interval {
 
     fn div(self, other: Interval) -> Interval {
         self.corners(other, |a, b| {
-            let vanished = a / b == 0.0 && a != 0.0;
+            // What is left of a small dividend could itself vanish.
+            let vanished = a != 0.0 && (a / b == 0.0 || a.abs() < 1e-250);
             outward(a / b, !vanished && (a / b).mul_add(b, -a) == 0.0)
         })
     }
@@ -321,5 +322,20 @@ impl Forms {
             return false;
         };
         joined(&x.0, &c.0, -1) == joined(&y.0, &d.0, -1) && x.1.div(c.1).mul(d.1).high <= y.1.low
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Interval;
+
+    #[test]
+    fn a_quotient_is_exact_only_where_its_error_can_be_seen() {
+        let point = |value: f64| Interval { low: value, high: value };
+        assert_eq!(point(3.0).div(point(4.0)), point(0.75));
+        for (a, b) in [(1.0, 3.0), (1e-310, 3e-310), (1e-300, 3e-300)] {
+            let quotient = point(a).div(point(b));
+            assert!(quotient.low < quotient.high, "{a} / {b}: {quotient:?}");
+        }
     }
 }
