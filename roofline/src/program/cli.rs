@@ -407,7 +407,7 @@ pub struct Profile {
     /// Sequences that are computed together.
     #[arg(long, value_name = "NUMBER", default_value_t = 1.0, allow_negative_numbers = true)]
     pub batch: f64,
-    /// What if the matrices were stored in this type, such as q4_k.
+    /// What if the matrices were stored in this type, such as q4_k, or in a mix of llama.cpp, such as q4_k_m.
     #[arg(long = "as", value_name = "TYPE")]
     pub change: Option<String>,
     /// Run the stored weights through the kernels: matrix products of one token.

@@ -10,6 +10,7 @@ mod corpus;
 mod decoders;
 mod families;
 mod gguf;
+mod mix;
 mod open;
 mod oracles;
 mod safetensors;

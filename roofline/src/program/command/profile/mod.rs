@@ -19,7 +19,7 @@ use crate::chart::terminal::{Canvas, draw};
 use crate::contracts::transformer;
 use crate::document;
 use crate::isa::Isa;
-use crate::model::{Basis, Dtype, Format, Model, Operation, Role, Work};
+use crate::model::{Basis, Dtype, Format, Mix, Model, Operation, Role, Work};
 use crate::number::{figure, maybe, percent};
 use crate::peaks::Machine;
 use crate::predict::{Target, dense};
@@ -190,7 +190,8 @@ pub fn profiled(args: &cli::Profile) -> Result<Profiled, Failure> {
     let precision = args.precision.as_deref().map(predict::precision).transpose()?;
     let sizes = input::parse(&args.input)?;
     let ops = args.ops.as_deref().map(|text| pattern::parse("--ops", text)).transpose()?;
-    let change = args.change.as_deref().map(dtype).transpose()?;
+    let mix = args.change.as_deref().and_then(Mix::by_name);
+    let change = args.change.as_deref().filter(|_| mix.is_none()).map(dtype).transpose()?;
     if args.top == Some(0) {
         return Err(Failure("--top 0: at least one row is shown".into()));
     }
@@ -198,6 +199,16 @@ pub fn profiled(args: &cli::Profile) -> Result<Profiled, Failure> {
         return Err(Failure(format!("--measure runs on this machine, not on {}", args.on)));
     }
     let model = if args.headers_only { Model::open_headers(&args.file) } else { Model::open(&args.file) }?;
+    let model = match mix {
+        Some(mix) if model.tensors.is_empty() => {
+            return Err(Failure(format!(
+                "--as {}: a mix needs tensors, and there are only dimensions",
+                mix.name
+            )));
+        }
+        Some(mix) => model.mixed(mix),
+        None => model,
+    };
     if model.architecture.operations.is_empty() {
         return Err(Failure(format!("{}: no tensors, and no dimensions either", args.file.display())));
     }
@@ -253,7 +264,7 @@ pub fn profiled(args: &cli::Profile) -> Result<Profiled, Failure> {
     let advice = if args.no_advice { None } else { Some(found.advice(phase, &target)?) };
     let mut report = Profiled {
         schema: Schema::new(),
-        model: subject(args, &model, change, is_stack),
+        model: subject(args, &model, is_stack),
         device: Device {
             name: target.name,
             precision: target.precision,
@@ -287,11 +298,12 @@ pub fn profiled(args: &cli::Profile) -> Result<Profiled, Failure> {
 
 fn dtype(name: &str) -> Result<Dtype, Failure> {
     Dtype::from_name(name).ok_or_else(|| {
-        let known: Vec<String> = Dtype::all().map(|dtype| dtype.to_string().to_lowercase()).collect();
+        let types = Dtype::all().map(|dtype| dtype.to_string().to_lowercase());
+        let known: Vec<String> = types.chain(Mix::names().map(str::to_owned)).collect();
         let wanted = name.to_lowercase();
         let near = suggest::closest(&wanted, known.iter().map(String::as_str));
         let near = near.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
-        Failure(format!("--as {name}: no such type; {near}there are {}", known.join(", ")))
+        Failure(format!("--as {name}: no such type or mix; {near}there are {}", known.join(", ")))
     })
 }
 
@@ -445,7 +457,7 @@ fn warn(found: &Profile, model: &Model, change: Option<Dtype>, warnings: &mut Ve
     }
 }
 
-fn subject(args: &cli::Profile, model: &Model, change: Option<Dtype>, is_stack: bool) -> Subject {
+fn subject(args: &cli::Profile, model: &Model, is_stack: bool) -> Subject {
     let mut types: BTreeMap<Dtype, u64> = BTreeMap::new();
     for tensor in &model.tensors {
         *types.entry(tensor.dtype).or_default() += tensor.bytes.unwrap_or(0);
@@ -469,7 +481,7 @@ fn subject(args: &cli::Profile, model: &Model, change: Option<Dtype>, is_stack: 
         parameters: model.parameters(),
         bytes: model.bytes().filter(|_| !model.tensors.is_empty()),
         types: types.into_iter().map(|(dtype, _)| dtype.to_string()).collect(),
-        change: change.map(|change| change.to_string()),
+        change: args.change.as_ref().map(|name| name.to_uppercase()),
         facts: model.summary.clone(),
     }
 }

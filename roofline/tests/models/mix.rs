@@ -1,0 +1,93 @@
+//! Mixes of types beside the sizes that files of them were published with.
+
+use roofline::model::{Dtype, Mix, Model};
+
+use crate::scratch::files;
+use crate::writer::Gguf;
+
+/// Layers, width, heads, key-value heads, inner width, vocabulary; heads are 128 wide.
+type Dimensions = [u64; 6];
+
+const LLAMA_2_7B: Dimensions = [32, 4096, 32, 32, 11008, 32000];
+const LLAMA_2_13B: Dimensions = [40, 5120, 40, 40, 13824, 32000];
+const LLAMA_3_8B: Dimensions = [32, 4096, 32, 8, 14336, 128_256];
+const LLAMA_3_70B: Dimensions = [80, 8192, 64, 8, 28672, 128_256];
+const LLAMA_3_2_3B: Dimensions = [28, 3072, 24, 8, 8192, 128_256];
+const MISTRAL_7B: Dimensions = [32, 4096, 32, 8, 14336, 32000];
+
+/// Bytes as llama-bench or the page of the file prints them, in three digits.
+const PUBLISHED: &[(Dimensions, bool, &str, f64)] = &[
+    (LLAMA_3_8B, false, "q4_k_m", 4_917_737_553.0),
+    (LLAMA_3_8B, false, "Q4_K_S", 4_681_514_352.0),
+    (LLAMA_3_8B, false, "q3_k_s", 3_661_459_619.0),
+    (LLAMA_3_70B, false, "q4_k_m", 42_509_438_812.0),
+    (LLAMA_3_2_3B, true, "q4_k_m", 2_007_897_210.0),
+    (LLAMA_2_7B, false, "q5_k_m", 4.78e9),
+    (LLAMA_2_7B, false, "q3_k_m", 3.30e9),
+    (LLAMA_2_7B, false, "q3_k_l", 3.60e9),
+    (LLAMA_2_13B, false, "q4_k_m", 7.87e9),
+    (MISTRAL_7B, false, "q4_k_m", 4.37e9),
+];
+
+fn open(index: usize, [layers, hidden, heads, kv_heads, inner, vocab]: Dimensions, tied: bool) -> Model {
+    let keys = [
+        ("block_count", layers),
+        ("embedding_length", hidden),
+        ("feed_forward_length", inner),
+        ("attention.head_count", heads),
+        ("attention.head_count_kv", kv_heads),
+        ("vocab_size", vocab),
+    ]
+    .map(|(key, value)| (key, (value as u32).into()));
+    let mut gguf = Gguf::of("llama", &keys).tensor("token_embd.weight", &[vocab, hidden], Dtype::Bf16);
+    for layer in 0..layers {
+        for (name, dims) in [
+            ("attn_norm", &[hidden][..]),
+            ("attn_q", &[hidden, hidden]),
+            ("attn_k", &[kv_heads * 128, hidden]),
+            ("attn_v", &[kv_heads * 128, hidden]),
+            ("attn_output", &[hidden, hidden]),
+            ("ffn_norm", &[hidden]),
+            ("ffn_gate", &[inner, hidden]),
+            ("ffn_up", &[inner, hidden]),
+            ("ffn_down", &[hidden, inner]),
+        ] {
+            let dtype = if dims.len() > 1 { Dtype::Bf16 } else { Dtype::F32 };
+            gguf = gguf.tensor(&format!("blk.{layer}.{name}.weight"), dims, dtype);
+        }
+    }
+    gguf = gguf.tensor("output_norm.weight", &[hidden], Dtype::F32);
+    if !tied {
+        gguf = gguf.tensor("output.weight", &[vocab, hidden], Dtype::Bf16);
+    }
+    let directory = files(&format!("mix-{index}"), &[("m.gguf", &gguf.header())]);
+    Model::open_headers(directory.join("m.gguf")).unwrap()
+}
+
+#[test]
+fn a_mix_has_the_size_that_files_of_it_were_published_with() {
+    for (index, (dimensions, tied, name, published)) in PUBLISHED.iter().enumerate() {
+        let model = open(index, *dimensions, *tied).mixed(Mix::by_name(name).unwrap());
+        let bytes = model.bytes().unwrap() as f64;
+        assert!(
+            (bytes / published - 1.0).abs() < 0.005,
+            "{name} of {dimensions:?}: {bytes}, not {published}"
+        );
+        assert!(model.data(&model.tensors[0]).is_none(), "there are no weights of that type");
+    }
+}
+
+#[test]
+fn the_layers_of_a_mix_differ_and_the_head_has_six_bits() {
+    let model = open(99, LLAMA_3_8B, false).mixed(Mix::by_name("q4_k_m").unwrap());
+    let dtype = |name: &str| model.tensors.iter().find(|tensor| tensor.name == name).unwrap().dtype;
+    assert_eq!(dtype("output.weight"), Dtype::Q6K);
+    assert_eq!(dtype("token_embd.weight"), Dtype::Q4K);
+    assert_eq!(dtype("blk.0.attn_norm.weight"), Dtype::F32);
+    // Four layers at both ends, and every third of those between.
+    let more: Vec<u64> =
+        (0..32).filter(|layer| dtype(&format!("blk.{layer}.ffn_down.weight")) == Dtype::Q6K).collect();
+    assert_eq!(more, [0, 1, 2, 3, 6, 9, 12, 15, 18, 21, 24, 27, 28, 29, 30, 31]);
+    assert_eq!(dtype("blk.4.attn_v.weight"), Dtype::Q4K);
+    assert_eq!(Mix::by_name("q4_k"), None, "a type is not a mix");
+}
