@@ -77,11 +77,11 @@ fn px(value: f64) -> String {
 
 /// What stands below the axes: kinds, bounds, and what could not be drawn, broken into lines.
 struct Legend {
-    lines: Vec<Vec<Entry>>,
+    lines: Vec<Vec<LegendLine>>,
     notes: Vec<Note>,
 }
 
-struct Entry {
+struct LegendLine {
     class: String,
     bound: Option<Bound>,
     text: String,
@@ -99,16 +99,20 @@ const ENTRY_AIR: f64 = 40.0;
 impl Legend {
     fn new(chart: &Chart, width_of_page: f64) -> Legend {
         let kinds = chart.kinds();
-        let mut entries: Vec<Entry> = kinds
+        let mut entries: Vec<LegendLine> = kinds
             .iter()
             .take(COLOURS)
             .enumerate()
             .filter(|(_, kind)| !kind.is_empty())
-            .map(|(index, kind)| Entry { class: format!("k{index}"), bound: None, text: cut(kind, 28, true) })
+            .map(|(index, kind)| LegendLine {
+                class: format!("k{index}"),
+                bound: None,
+                text: cut(kind, 28, true),
+            })
             .collect();
         if kinds.len() > COLOURS {
             let more = number::count(kinds.len() - COLOURS);
-            entries.push(Entry { class: "kx".into(), bound: None, text: format!("{more} more kinds") });
+            entries.push(LegendLine { class: "kx".into(), bound: None, text: format!("{more} more kinds") });
         }
         for bound in [Bound::Memory, Bound::Compute, Bound::Undefined] {
             if chart.points.iter().any(|point| point.bound == bound && point.place().is_some()) {
@@ -117,10 +121,10 @@ impl Legend {
                 } else {
                     format!("{}-bound", bound.name())
                 };
-                entries.push(Entry { class: "shape".into(), bound: Some(bound), text });
+                entries.push(LegendLine { class: "shape".into(), bound: Some(bound), text });
             }
         }
-        let mut lines: Vec<Vec<Entry>> = Vec::new();
+        let mut lines: Vec<Vec<LegendLine>> = Vec::new();
         let mut room = 0.0;
         for entry in entries {
             let size = width(&entry.text, TEXT) + ENTRY_AIR;

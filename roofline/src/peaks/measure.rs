@@ -101,7 +101,7 @@ pub(super) fn roofs(plan: &Plan, mut progress: impl FnMut(&str) + Send) -> Resul
     let word = if plan.threads == 1 { "1 thread".to_owned() } else { format!("{} threads", plan.threads) };
     let mut say = |what: &str| progress(&format!("{what}, {word}"));
     on_a_thread_of_its_own(|| {
-        let mut field = Field::new(plan, Placement::Packed)?;
+        let mut field = TeamAndMemory::new(plan, Placement::Packed)?;
         say("read");
         let read = field.search(Movement::Read, plan.budget)?;
         say("copy");
@@ -172,7 +172,7 @@ fn other_placements(plan: &Plan, movement: Movement, winner: Peak) -> Result<Pea
         if allowed.is_empty() || same {
             continue;
         }
-        let mut field = Field::new(plan, placement)?;
+        let mut field = TeamAndMemory::new(plan, placement)?;
         let setting = Setting { placement, ..winner.setting };
         let peak = field.try_settings(movement, vec![setting], plan.budget / 12)?;
         if peak.spread.best > best.spread.best {
@@ -201,14 +201,14 @@ fn levels_to_measure(caches: &[Cache], threads: usize) -> Vec<(u32, usize)> {
 type Part<'a> = Mutex<&'a mut [f32]>;
 
 /// A team where it runs, and the memory its threads have touched.
-struct Field<'a> {
+struct TeamAndMemory<'a> {
     plan: &'a Plan<'a>,
     team: Team,
     /// Buffers with normal and with huge pages; made when first needed.
     buffers: [Option<Buffer>; 2],
 }
 
-impl<'a> Field<'a> {
+impl<'a> TeamAndMemory<'a> {
     fn new(plan: &'a Plan<'a>, placement: Placement) -> Result<Self, PeaksError> {
         let cpus = cpus(placement, &plan.system.cpus, plan.threads);
         let own = cpus.first().cloned().unwrap_or_default();
@@ -221,7 +221,7 @@ impl<'a> Field<'a> {
         if !own.is_empty() {
             pin(&own);
         }
-        Ok(Field { plan, team, buffers: [None, None] })
+        Ok(TeamAndMemory { plan, team, buffers: [None, None] })
     }
 
     /// Each thread's part of the buffer, touched first by that thread.

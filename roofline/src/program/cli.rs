@@ -37,14 +37,14 @@ pub struct First {
     pub pictures: Wanted,
 }
 
-/// What the program can do; one file in this directory each.
+/// What the program can do; one file in `command` each.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Check contracts: names, units, domains; every mistake at its place.
     Check(Check),
-    /// Bring contract files into their canonical form; comments stay, nothing changes its meaning.
+    /// Format contract files canonically; comments stay, and no meaning changes.
     Fmt(Fmt),
-    /// Bring contracts of the published provable-contracts format over, and report what became of each item.
+    /// Import contracts of the published provable-contracts format, and report what became of each item.
     Import(Import),
     /// Prove every obligation, or find inputs that refute it.
     Prove(Prove),
@@ -72,7 +72,7 @@ pub enum Command {
     Profile(Profile),
     /// Draw saved results again, several in one chart.
     Plot(Plot),
-    /// Compare a run with a saved one, and end with 1 when something got worse.
+    /// Compare a run with a saved one, and exit with 1 when something got worse.
     Gate(Gate),
     /// Print the JSON Schema of a command's JSON output, or of the contract language.
     Schema(Schema),
@@ -114,7 +114,7 @@ pub struct Fmt {
     /// Contract files; `-` reads one from standard input and prints it.
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// Change nothing; end with 1 and name the files that are not in canonical form.
+    /// Change nothing; exit with 1 and name the files that are not in canonical form.
     #[arg(long)]
     pub check: bool,
 }
@@ -151,7 +151,7 @@ pub struct Prove {
     /// Keep verdicts, each with the hash of what it is about; one whose text has changed counts as not run.
     #[arg(long, value_name = "FILE")]
     pub ledger: Option<PathBuf>,
-    /// Take in the result of `cargo kani --export-json FILE`.
+    /// Import the result of `cargo kani --export-json FILE`.
     #[arg(long, value_name = "FILE")]
     pub kani_json: Option<PathBuf>,
     /// How to print the result.
@@ -182,7 +182,7 @@ pub struct Eval {
     /// Set the quantities that this profile has, such as `devices.h100_sxm`.
     #[arg(long, value_name = "TABLE.ENTRY")]
     pub profile: Option<String>,
-    /// End with 1 unless this holds, such as 'throughput_ceiling >= 30'; may be repeated.
+    /// Exit with 1 unless this holds, such as 'throughput_ceiling >= 30'; may be repeated.
     #[arg(long, value_name = "CONDITION")]
     pub require: Vec<String>,
     /// How to print the result.
@@ -247,7 +247,7 @@ pub struct Machine {
     /// Forget every saved measurement and do nothing else.
     #[arg(long)]
     pub clear_cache: bool,
-    /// End with 1 unless this holds, such as 'read_gb_s >= 30 and single_f32_gflops > 90'; may be repeated.
+    /// Exit with 1 unless this holds, such as 'read_gb_s >= 30 and single_f32_gflops > 90'; may be repeated.
     #[arg(long, value_name = "CONDITION")]
     pub require: Vec<String>,
     /// How to measure.
@@ -270,7 +270,7 @@ pub struct Bench {
     /// Only products whose name contains this, such as `8B` or `lm_head q8_0`.
     #[arg(long, value_name = "TEXT")]
     pub only: Option<String>,
-    /// End with 1 unless this holds for every product, such as 'utilization >= 0.9'; may be repeated.
+    /// Exit with 1 unless this holds for every product, such as 'utilization >= 0.9'; may be repeated.
     #[arg(long, value_name = "CONDITION")]
     pub require: Vec<String>,
     /// Take the times from a saved result instead of measuring.
@@ -338,10 +338,10 @@ pub struct Predict {
     /// Vary batch, context, prompt, efficiency or bits: `batch=1,2,4..64`, where `..` doubles.
     #[arg(long, value_name = "NAME=VALUES")]
     pub sweep: Option<String>,
-    /// Show every equation with the numbers put in.
+    /// Show every equation with its numbers filled in.
     #[arg(long)]
     pub explain: bool,
-    /// End with 1 unless this holds, such as `decode_tokens_per_s >= 30`.
+    /// Exit with 1 unless this holds, such as `decode_tokens_per_s >= 30`.
     #[arg(long, value_name = "CONDITION")]
     pub require: Vec<String>,
     /// How `this` is measured.
@@ -416,23 +416,23 @@ pub struct Profile {
     /// Measure only operations whose name this regular expression finds, such as `ffn_(up|down)$`.
     #[arg(long, value_name = "REGEX", requires = "measure")]
     pub ops: Option<String>,
-    /// The input of convolutions, which no file says: 3x224x224, then /STRIDE and /PADDING unless they are 1 and what keeps the
-    /// size; for some convolutions REGEX=64x56x56/2/1, the last that names one counts.
+    /// The input size of convolutions, which no file records: 3x224x224, then /STRIDE and /PADDING unless they are 1 and what keeps the
+    /// size; for some convolutions REGEX=64x56x56/2/1, the last one that matches wins.
     #[arg(long, value_name = "[REGEX=]SIZE")]
     pub input: Vec<String>,
     /// Put what `llama-bench -o json` measured beside the ceilings.
     #[arg(long, value_name = "RESULT.json", conflicts_with = "change")]
     pub llama_bench: Option<PathBuf>,
-    /// Take results of `llama-bench` even if they are of another model.
+    /// Accept results of `llama-bench` even if they are for another model.
     #[arg(long, requires = "llama_bench")]
     pub any_model: bool,
-    /// Give numbers only.
+    /// Print figures only, no advice.
     #[arg(long)]
     pub no_advice: bool,
     /// The precision of the arithmetic: fp32, tf32, fp16, bf16, fp8, fp4, int8 or int4.
     #[arg(long, value_name = "PRECISION")]
     pub precision: Option<String>,
-    /// End with 1 unless this holds, such as `decode_tokens_per_s >= 30`, or for each measured operation `utilization >= 0.8`.
+    /// Exit with 1 unless this holds, such as `decode_tokens_per_s >= 30`, or for each measured operation `utilization >= 0.8`.
     #[arg(long, value_name = "CONDITION")]
     pub require: Vec<String>,
     /// How `this` is measured.
@@ -489,7 +489,7 @@ pub struct Gate {
     /// What to compare it with; without it, the baseline's command is run again with its settings.
     #[arg(value_name = "NEW.json")]
     pub new: Option<PathBuf>,
-    /// The loss that is let pass, beside the noise that was measured.
+    /// The loss that is tolerated, besides the measured noise.
     #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = share)]
     pub threshold: f64,
     /// Compare even if the machine, the model or the settings differ.

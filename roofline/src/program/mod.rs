@@ -16,7 +16,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-/// How the program ends. The numbers are part of its interface.
+/// How the program exits. The numbers are part of its interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Exit {
     /// Everything asked for was done and every check held.
@@ -28,7 +28,7 @@ pub enum Exit {
 }
 
 /// Why a command could not do what it was asked: the message for stderr, without a trailing newline.
-/// It always ends the program with [`Exit::BadInput`].
+/// The program always exits with [`Exit::BadInput`] then.
 #[derive(Debug)]
 pub struct Failure(pub String);
 
@@ -46,7 +46,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
             Exit::BadInput
         }),
         Err(error) => {
-            // Help and version are not mistakes: clap prints them to stdout and they end with 0.
+            // Help and version are not mistakes: clap prints them to stdout and the program exits with 0.
             let exit = if error.use_stderr() { Exit::BadInput } else { Exit::Fine };
             // Nothing is left to tell when the terminal is gone.
             let _ = error.print();

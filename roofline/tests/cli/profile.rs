@@ -492,7 +492,7 @@ fn only_this_machine_and_known_operations_can_be_measured() {
     let file = file("measure-wrong", &llama(Q8_0));
     for (args, expected) in [
         (&["--measure", "--on", "h100_sxm"][..], "runs on this machine"),
-        (&["--measure", "--ops", "nothing"][..], "no operation is called so"),
+        (&["--measure", "--ops", "nothing"][..], "there is no operation with such a name"),
         (&["--measure", "--as", "q4_0"][..], "cannot be used with"),
     ] {
         let output = run(args, &file);

@@ -11,16 +11,16 @@ use crate::report::{Report, Schema, Table};
 
 /// The contracts that ship.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Listed {
+pub struct Contracts {
     /// Which schema this document follows.
     schema: Schema<Self>,
     /// The contracts, by name.
-    contracts: Vec<Entry>,
+    contracts: Vec<Shipped>,
 }
 
 /// A contract.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Entry {
+struct Shipped {
     /// Its name.
     id: String,
     /// Its version.
@@ -54,7 +54,7 @@ pub fn run(args: &cli::Contracts) -> Result<Exit, Failure> {
         let Some(source) = library::built_in(file) else { continue };
         let yaml = args.name.is_some().then(|| source.text.clone());
         if let Some(contract) = compile(source).contract {
-            contracts.push(Entry {
+            contracts.push(Shipped {
                 id: contract.metadata.id.clone(),
                 version: contract.metadata.version.to_string(),
                 description: contract.metadata.description.clone(),
@@ -77,28 +77,28 @@ pub fn run(args: &cli::Contracts) -> Result<Exit, Failure> {
             known.join(", ")
         )));
     }
-    output::print(&Listed { schema: Schema::new(), contracts }, args.format)?;
+    output::print(&Contracts { schema: Schema::new(), contracts }, args.format)?;
     Ok(Exit::Fine)
 }
 
-impl Report for Listed {
+impl Report for Contracts {
     const SCHEMA: &'static str = "roofline.contracts/1";
 
     fn text(&self, _: &Canvas) -> String {
         match self.contracts.as_slice() {
-            [Entry { yaml: Some(yaml), .. }] => yaml.clone(),
+            [Shipped { yaml: Some(yaml), .. }] => yaml.clone(),
             _ => self.tables().iter().map(Table::text).collect(),
         }
     }
 
     fn tables(&self) -> Vec<Table> {
-        let rows = self.contracts.iter().map(|entry| {
+        let rows = self.contracts.iter().map(|contract| {
             vec![
-                entry.id.clone(),
-                entry.version.clone(),
-                entry.equations.len().to_string(),
-                entry.obligations.to_string(),
-                entry.description.clone(),
+                contract.id.clone(),
+                contract.version.clone(),
+                contract.equations.len().to_string(),
+                contract.obligations.to_string(),
+                contract.description.clone(),
             ]
         });
         let headings =

@@ -15,18 +15,18 @@ use crate::report::{Report, Schema, Table};
 
 /// Known devices.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Listed {
+pub struct DeviceList {
     /// Which schema this document follows.
     schema: Schema<Self>,
     /// The devices.
-    devices: Vec<Listing>,
+    devices: Vec<ListedDevice>,
     #[serde(skip)]
     full: bool,
 }
 
 /// A device.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Listing {
+struct ListedDevice {
     /// Its name.
     name: &'static str,
     /// What it is.
@@ -91,14 +91,14 @@ pub fn run(args: &cli::Devices) -> Result<Exit, Failure> {
     }
     let full = found.len() == 1;
     let devices = found.into_iter().map(listing).collect();
-    output::print(&Listed { schema: Schema::new(), devices, full }, args.format)?;
+    output::print(&DeviceList { schema: Schema::new(), devices, full }, args.format)?;
     Ok(Exit::Fine)
 }
 
-fn listing(device: &Device) -> Listing {
+fn listing(device: &Device) -> ListedDevice {
     let peaks =
         Precision::of(device).filter_map(|precision| Some((precision.name(), precision.peak(device)?)));
-    Listing {
+    ListedDevice {
         name: device.name,
         description: device.doc,
         vendor: device.vendor.name(),
@@ -120,13 +120,13 @@ fn listing(device: &Device) -> Listing {
     }
 }
 
-impl Listing {
+impl ListedDevice {
     fn peak(&self, precision: Precision) -> Option<f64> {
         self.peaks_gflop_s.iter().find(|(name, _)| *name == precision.name()).map(|(_, peak)| *peak)
     }
 }
 
-impl Report for Listed {
+impl Report for DeviceList {
     const SCHEMA: &'static str = "roofline.devices/1";
 
     fn text(&self, _: &Canvas) -> String {
@@ -155,7 +155,7 @@ impl Report for Listed {
             .into_iter()
             .chain(precisions.iter().map(|precision| precision.name()))
             .chain(["gb_s", "gb", "w"]);
-        let row = |device: &Listing| {
+        let row = |device: &ListedDevice| {
             let mut row = vec![device.name.to_owned(), device.kind.to_owned()];
             row.extend(precisions.iter().map(|precision| maybe(device.peak(*precision))));
             row.extend([figure(device.bandwidth_gb_s), maybe(device.capacity_gb), maybe(device.tdp_w)]);

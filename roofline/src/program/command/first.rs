@@ -210,11 +210,11 @@ impl First {
                 placed.prefill.bound.to_lowercase(),
             ]
         };
-        Table {
-            title: "Tokens per second that no program can exceed here".to_owned(),
-            headings: headings.map(str::to_owned).to_vec(),
-            rows: self.models.iter().map(row).collect(),
-        }
+        Table::new(
+            "Tokens per second that no program can exceed here",
+            &headings,
+            self.models.iter().map(row),
+        )
     }
 
     /// What the table means, in words.

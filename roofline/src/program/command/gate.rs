@@ -1,5 +1,5 @@
 //! `roofline gate`: a run beside a saved one. What got worse by more than the threshold, and by more than the runs of either
-//! side differ among themselves, ends the program with 1.
+//! side differ among themselves, makes the program exit with 1.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -99,7 +99,7 @@ pub struct Gated {
     baseline: String,
     /// The file of the new run, or the command that made it.
     new: String,
-    /// The loss that is let pass, 0 to 1.
+    /// The loss that is tolerated, 0 to 1.
     threshold: f64,
     /// Whether nothing got worse and nothing is missing.
     passed: bool,
@@ -109,7 +109,7 @@ pub struct Gated {
     warnings: Vec<String>,
 }
 
-/// Compares, and ends with 1 when something got worse or is missing.
+/// Compares, and exits with 1 when something got worse or is missing.
 pub fn run(args: &cli::Gate) -> Result<Exit, Failure> {
     let before = read(&args.baseline)?;
     let (after, new) = match &args.new {
@@ -119,7 +119,7 @@ pub fn run(args: &cli::Gate) -> Result<Exit, Failure> {
     let mut warnings = Vec::new();
     if before.schema() != after.schema() {
         return Err(Failure(format!(
-            "{new} is a {}, {} a {}: both must be of one command",
+            "{new} is a {}, {} a {}: both must come from the same command",
             after.schema(),
             args.baseline.display(),
             before.schema()
@@ -129,7 +129,7 @@ pub fn run(args: &cli::Gate) -> Result<Exit, Failure> {
         if before != after {
             let differs = format!("{what} was {before:?} in the baseline and is {after:?} in {new}");
             if !args.across {
-                return Err(Failure(format!("{differs}; --across compares them nevertheless")));
+                return Err(Failure(format!("{differs}; --across compares them anyway")));
             }
             warnings.push(differs);
         }
@@ -559,11 +559,7 @@ impl Gated {
             ]
         };
         let headings = ["figure", "unit", "before", "after", "change", "noise", "verdict"];
-        Table {
-            title: String::new(),
-            headings: headings.map(str::to_owned).to_vec(),
-            rows: self.figures.iter().map(row).collect(),
-        }
+        Table::new("", &headings, self.figures.iter().map(row))
     }
 }
 

@@ -1,4 +1,4 @@
-//! `roofline import`: contracts of the published provable-contracts format, brought over, with a report on every item.
+//! `roofline import`: contracts of the published provable-contracts format, with a report on every item.
 
 use std::path::Path;
 
@@ -13,16 +13,16 @@ use crate::program::output::file::Unfinished;
 use crate::program::{Exit, Failure, cli};
 use crate::report::{Report, Schema, Table};
 
-/// Contracts that were brought over, and what became of each item.
+/// Contracts that were imported, and what became of each item.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct BroughtOver {
+pub struct ImportReport {
     /// Which schema this document follows.
     schema: Schema<Self>,
     /// The files, in the order of the command line.
     files: Vec<File>,
 }
 
-/// A contract that was brought over.
+/// A contract that was imported.
 #[derive(Debug, Serialize, JsonSchema)]
 struct File {
     /// The published contract.
@@ -90,7 +90,7 @@ struct Unit {
     why: String,
 }
 
-/// Brings every file over. All are read before anything is written.
+/// Imports every file. All are read before anything is written.
 pub fn run(args: &cli::Import) -> Result<Exit, Failure> {
     let mut files = Vec::new();
     for path in &args.files {
@@ -98,14 +98,14 @@ pub fn run(args: &cli::Import) -> Result<Exit, Failure> {
         let source = Source::read(path, &name)?;
         let imported = import(&source).map_err(|mistakes| {
             let shown: Vec<String> = mistakes.iter().map(|mistake| mistake.render(&source)).collect();
-            Failure(format!("{name} can't be brought over\n\n{}", shown.join("\n\n")))
+            Failure(format!("{name} can't be imported\n\n{}", shown.join("\n\n")))
         })?;
         files.push(file(&name, imported));
     }
     if let Some(directory) = &args.output {
         write(directory, &mut files)?;
     }
-    output::print(&BroughtOver { schema: Schema::new(), files }, args.format)?;
+    output::print(&ImportReport { schema: Schema::new(), files }, args.format)?;
     Ok(Exit::Fine)
 }
 
@@ -126,7 +126,7 @@ fn write(directory: &Path, files: &mut [File]) -> Result<(), Failure> {
         if target(file).exists() {
             let path = target(file);
             return Err(Failure(format!(
-                "{}: is there already; move it away or choose another directory",
+                "{}: already exists; move it away or choose another directory",
                 path.display()
             )));
         }
@@ -176,7 +176,7 @@ impl File {
     }
 }
 
-impl Report for BroughtOver {
+impl Report for ImportReport {
     const SCHEMA: &'static str = "roofline.import/1";
 
     fn text(&self, _: &Canvas) -> String {
@@ -194,7 +194,7 @@ impl Report for BroughtOver {
             if !file.renamed.is_empty() {
                 out += "\nnames\n";
                 out.extend(
-                    file.renamed.iter().map(|one| format!("    {} is called {}\n", one.published, one.name)),
+                    file.renamed.iter().map(|one| format!("    {} is now {}\n", one.published, one.name)),
                 );
             }
             if !file.units.is_empty() {

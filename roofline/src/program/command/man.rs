@@ -16,7 +16,10 @@ pub fn run(args: &cli::Man) -> Result<Exit, Failure> {
             Some(command) => Man::new(command.clone()),
             None => {
                 let names: Vec<&str> = program.get_subcommands().map(|command| command.get_name()).collect();
-                return Err(Failure(format!("no command is named {name:?}; there are {}", names.join(", "))));
+                return Err(Failure(format!(
+                    "there is no command named {name:?}; there are {}",
+                    names.join(", ")
+                )));
             }
         },
     };

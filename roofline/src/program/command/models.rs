@@ -14,16 +14,16 @@ use crate::report::{Report, Schema, Table};
 
 /// Models that are known by name.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Listed {
+pub struct ModelList {
     /// Which schema this document follows.
     schema: Schema<Self>,
     /// The models.
-    models: Vec<Listing>,
+    models: Vec<ListedModel>,
 }
 
 /// A model.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Listing {
+struct ListedModel {
     /// Its name.
     name: &'static str,
     /// What it is.
@@ -64,7 +64,7 @@ pub fn run(args: &cli::Models) -> Result<Exit, Failure> {
         return Err(unknown(args.filter.as_deref().unwrap_or_default()));
     }
     let models = found.into_iter().map(listing).collect::<Result<_, Failure>>()?;
-    output::print(&Listed { schema: Schema::new(), models }, args.format)?;
+    output::print(&ModelList { schema: Schema::new(), models }, args.format)?;
     Ok(Exit::Fine)
 }
 
@@ -73,9 +73,9 @@ pub fn unknown(name: &str) -> Failure {
     unknown_name(name, "model, nor file", "roofline models", KNOWN.iter().map(|model| model.name))
 }
 
-fn listing(model: &Known) -> Result<Listing, Failure> {
+fn listing(model: &Known) -> Result<ListedModel, Failure> {
     let hyper = Hyper::of_known(model).map_err(|fault| Failure(format!("{}: {fault}", model.name)))?;
-    Ok(Listing {
+    Ok(ListedModel {
         name: model.name,
         description: model.doc,
         model_type: model.model_type.name(),
@@ -91,7 +91,7 @@ fn listing(model: &Known) -> Result<Listing, Failure> {
     })
 }
 
-impl Report for Listed {
+impl Report for ModelList {
     const SCHEMA: &'static str = "roofline.models/1";
 
     fn text(&self, _: &Canvas) -> String {
@@ -107,7 +107,7 @@ impl Report for Listed {
     fn tables(&self) -> Vec<Table> {
         let headings =
             ["model", "family", "params", "active", "layers", "hidden", "heads", "kv_heads", "context"];
-        let row = |model: &Listing| {
+        let row = |model: &ListedModel| {
             let count = |value: f64| format!("{value}");
             vec![
                 model.name.to_owned(),
@@ -121,10 +121,6 @@ impl Report for Listed {
                 count(model.context_length),
             ]
         };
-        vec![Table {
-            title: String::new(),
-            headings: headings.map(str::to_owned).to_vec(),
-            rows: self.models.iter().map(row).collect(),
-        }]
+        vec![Table::new("", &headings, self.models.iter().map(row))]
     }
 }

@@ -63,7 +63,7 @@ pub struct Effect {
     /// How each figure moves, over the predictions that changed.
     pub summary: Vec<Movement>,
     /// The predictions that changed, the largest change first.
-    pub rows: Vec<Row>,
+    pub rows: Vec<ChangedPrediction>,
 }
 
 /// How one figure moves.
@@ -83,7 +83,7 @@ pub struct Movement {
 
 /// One model on one device.
 #[derive(Debug, PartialEq, Serialize, JsonSchema)]
-pub struct Row {
+pub struct ChangedPrediction {
     /// The model.
     pub model: String,
     /// The device.
@@ -108,7 +108,7 @@ pub struct Outcome {
     pub refused: Option<String>,
 }
 
-impl Row {
+impl ChangedPrediction {
     /// `after / before - 1` of a figure.
     pub fn change(&self, name: &str) -> Option<f64> {
         let number = |outcome: &Option<Outcome>| outcome.as_ref()?.numbers.get(name).copied();
@@ -391,12 +391,12 @@ fn compare(family: &Family, old: &World, new: &World) -> Effect {
         let format = &world.formats[find(&world.formats, format)?].1;
         Some(predictor.outcome([device, format, model]))
     };
-    let mut rows: Vec<Row> = Vec::new();
+    let mut rows: Vec<ChangedPrediction> = Vec::new();
     let mut predictions = 0;
     for model in union(&old.models, &new.models) {
         for device in union(&old.devices, &new.devices) {
             for format in &formats {
-                let row = Row {
+                let row = ChangedPrediction {
                     model: model.to_owned(),
                     device: device.to_owned(),
                     format: (*format).to_owned(),

@@ -22,7 +22,7 @@ use crate::program::output;
 use crate::program::{Exit, Failure, cli, contract};
 use crate::report::{Report, Schema, Table};
 use compare::{Change, Detail, Proven, compare};
-use effect::{Effect, Outcome, Row, Side, effect};
+use effect::{ChangedPrediction, Effect, Outcome, Side, effect};
 use git::Repository;
 use step::Step;
 use values::Example;
@@ -105,7 +105,7 @@ impl Demand {
     }
 }
 
-/// Compares, and ends with 1 when a version was not raised enough or a contract does not hold any more.
+/// Compares, and exits with 1 when a version was not raised enough or a contract does not hold any more.
 pub fn run(args: &cli::Diff) -> Result<Exit, Failure> {
     let (contracts, passed_over) = match (&args.git, &args.contracts[..]) {
         (Some(revision), paths) => revisions(revision, paths)?,
@@ -342,7 +342,8 @@ impl Effect {
     fn sentence(&self) -> String {
         let mut out =
             format!("{} of {} predictions by {} change", self.changed, self.predictions, self.contract);
-        let count = |test: &dyn Fn(&Row) -> bool| self.rows.iter().filter(|row| test(row)).count();
+        let count =
+            |test: &dyn Fn(&ChangedPrediction) -> bool| self.rows.iter().filter(|row| test(row)).count();
         let refused =
             |outcome: &Option<Outcome>| outcome.as_ref().is_some_and(|outcome| outcome.refused.is_some());
         for (count, what) in [
@@ -380,7 +381,7 @@ impl Effect {
     }
 }
 
-impl Row {
+impl ChangedPrediction {
     fn figure(&self, name: &str) -> String {
         let number = |outcome: &Option<Outcome>| {
             let value = outcome.as_ref().and_then(|outcome| outcome.numbers.get(name).copied());

@@ -168,7 +168,7 @@ struct Line {
     place: String,
 }
 
-/// Predicts, and ends with 1 when a requirement does not hold.
+/// Predicts, and exits with 1 when a requirement does not hold.
 pub fn run(args: &cli::Predict) -> Result<Exit, Failure> {
     let numbers: Vec<&str> = Inputs::NAMES.into_iter().chain(Outputs::NAMES).collect();
     let gates = require::parse(&args.require, &numbers, &TEXTS)?;

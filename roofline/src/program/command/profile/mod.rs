@@ -380,7 +380,7 @@ fn run_kernels(
         let names: Vec<&str> = entries.iter().take(8).map(|entry| entry.name.as_str()).collect();
         let text = ops.map(Regex::as_str).unwrap_or_default();
         return Err(Failure(format!(
-            "--ops {text}: no operation is called so; some are {}",
+            "--ops {text}: there is no operation with such a name; some are {}",
             names.join(", ")
         )));
     }

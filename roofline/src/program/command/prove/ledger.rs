@@ -16,13 +16,13 @@ const SCHEMA: &str = "roofline.ledger/1";
 #[serde(deny_unknown_fields)]
 pub struct Ledger {
     schema: String,
-    entries: Vec<Entry>,
+    entries: Vec<Recorded>,
 }
 
 /// One verdict.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Entry {
+pub struct Recorded {
     contract: String,
     obligation: String,
     /// SHA-256 of the contract, those it depends on, and the claim.
@@ -40,14 +40,14 @@ pub struct Entry {
 /// What a ledger says of an obligation.
 pub enum Known<'a> {
     /// A verdict for this very text.
-    Current(&'a Entry),
+    Current(&'a Recorded),
     /// A verdict for another text.
     Stale,
     /// Nothing.
     Absent,
 }
 
-impl Entry {
+impl Recorded {
     /// An entry of this moment.
     pub fn now(
         contract: &str,
@@ -60,7 +60,7 @@ impl Entry {
         let [contract, obligation, fingerprint, layer, verdict, tool] =
             [contract, obligation, fingerprint, layer, verdict, tool].map(str::to_owned);
         let time = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        Entry { contract, obligation, fingerprint, layer, verdict, tool, time }
+        Recorded { contract, obligation, fingerprint, layer, verdict, tool, time }
     }
 }
 
@@ -89,7 +89,7 @@ impl Ledger {
     }
 
     /// Adds an entry in place of an older one for the same obligation and layer.
-    pub fn record(&mut self, entry: Entry) {
+    pub fn record(&mut self, entry: Recorded) {
         // The structural prover and the falsifier are one method: the last one to speak counts.
         let pass =
             |layer: &str| if layer == "falsifier" { "structural".to_owned() } else { layer.to_owned() };

@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use crate::chart::terminal::Canvas;
 use crate::program::command::prove::kani_result::KaniRun;
-use crate::program::command::prove::ledger::{Entry, Known, Ledger};
+use crate::program::command::prove::ledger::{Known, Ledger, Recorded};
 use crate::program::command::prove::solver::{Answer, Solver};
 use crate::program::output;
 use crate::program::output::file::Unfinished;
@@ -49,7 +49,7 @@ struct ContractResult {
     obligations: Vec<ObligationResult>,
     /// What is only said: nothing checks it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    informal: Vec<Said>,
+    informal: Vec<InformalClaim>,
     /// What became of small changes, with --mutants.
     #[serde(skip_serializing_if = "Option::is_none")]
     mutants: Option<Mutants>,
@@ -57,7 +57,7 @@ struct ContractResult {
 
 /// A statement that nothing checks.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Said {
+struct InformalClaim {
     /// What it speaks of.
     about: String,
     /// What is said.
@@ -68,10 +68,10 @@ struct Said {
     verdict: &'static str,
 }
 
-impl Said {
-    fn of(informal: &Informal) -> Said {
+impl InformalClaim {
+    fn of(informal: &Informal) -> InformalClaim {
         let Informal { about, text, why } = informal.clone();
-        Said { about, text, why, verdict: Verdict::Informal.word() }
+        InformalClaim { about, text, why, verdict: Verdict::Informal.word() }
     }
 }
 
@@ -199,7 +199,7 @@ pub fn run(args: &cli::Prove) -> Result<Exit, Failure> {
             version: contract.metadata.version.to_string(),
             sha256: contract.source.sha256.clone(),
             obligations,
-            informal: contract.informal.iter().map(Said::of).collect(),
+            informal: contract.informal.iter().map(InformalClaim::of).collect(),
             mutants,
         });
     }
@@ -228,7 +228,7 @@ impl Session<'_> {
     ) -> Result<(ObligationResult, bool), Failure> {
         let fingerprint = prove::fingerprint(self.contract, obligation);
         let entry = |layer: &str, verdict: &str, tool: &str| {
-            Entry::now(&self.contract.metadata.id, &obligation.id, &fingerprint, layer, verdict, tool)
+            Recorded::now(&self.contract.metadata.id, &obligation.id, &fingerprint, layer, verdict, tool)
         };
         let (smt, smt_fine) = self.smt(obligation)?;
         let (mut kani, mut kani_fine) = self.kani(obligation);

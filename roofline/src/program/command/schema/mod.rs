@@ -45,16 +45,16 @@ const ALL: [Document; 17] = [
     document::<Bench>("roofline bench"),
     document::<plot::Drawing>("roofline plot"),
     document::<check::Checked>("roofline check"),
-    document::<contracts::Listed>("roofline contracts"),
-    document::<devices::Listed>("roofline devices"),
+    document::<contracts::Contracts>("roofline contracts"),
+    document::<devices::DeviceList>("roofline devices"),
     document::<diff::Diffed>("roofline diff"),
     document::<eval::Evaluated>("roofline eval"),
     document::<expand::Expansion>("roofline expand"),
     document::<first::First>("roofline"),
     document::<gate::Gated>("roofline gate"),
-    document::<import::BroughtOver>("roofline import"),
+    document::<import::ImportReport>("roofline import"),
     document::<Machine>("roofline machine"),
-    document::<models::Listed>("roofline models"),
+    document::<models::ModelList>("roofline models"),
     document::<predict::Predicted>("roofline predict"),
     document::<profile::Profiled>("roofline profile"),
     document::<prove::Proven>("roofline prove"),
@@ -67,12 +67,12 @@ struct Schemas {
     /// Which schema this document follows.
     schema: report::Schema<Self>,
     /// The schemas, by name.
-    schemas: Vec<Entry>,
+    schemas: Vec<ListedSchema>,
 }
 
 /// A schema.
 #[derive(Serialize, JsonSchema)]
-struct Entry {
+struct ListedSchema {
     /// What the `schema` field of its documents says.
     id: &'static str,
     /// The command that writes them.
@@ -84,7 +84,7 @@ struct Entry {
 /// Prints a schema, or lists them all.
 pub fn run(args: &cli::Schema) -> Result<Exit, Failure> {
     let Some(name) = &args.name else {
-        let entry = |document: &Document| Entry {
+        let entry = |document: &Document| ListedSchema {
             id: document.id,
             command: document.by,
             description: text(document.schema().get("description")),
@@ -145,7 +145,7 @@ impl Report for Schemas {
     const SCHEMA: &'static str = "roofline.schemas/1";
 
     fn tables(&self) -> Vec<Table> {
-        let row = |entry: &Entry| {
+        let row = |entry: &ListedSchema| {
             vec![entry.id.to_owned(), entry.command.to_owned(), entry.description.replace('\n', " ")]
         };
         vec![Table {
