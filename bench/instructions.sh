@@ -9,5 +9,9 @@ count() {
     awk '/Collected/ { print $NF }'
 }
 generated=$(count generated)
+typed=$(count typed)
 written=$(count written)
-awk -v a="$generated" -v b="$written" 'BEGIN { printf "generated %d, written by hand %d instructions, for each call %+.3f\n", a, b, (a - b) / 1e6 }'
+awk -v a="$generated" -v b="$written" -v t="$typed" 'BEGIN {
+  printf "generated %d, written by hand %d instructions, for each call %+.3f\n", a, b, (a - b) / 1e6
+  printf "typed %d, for each call %+.3f beside the plain\n", t, (t - a) / 1e6
+}'

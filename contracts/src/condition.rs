@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 
 use crate::contract::Value;
+use crate::eval::{self, Evaluator};
 use crate::formula::{Binary, Formula, Function, Kind};
+use crate::graph::{Graph, Op};
+use crate::lower::Lowering;
 use crate::report::Report;
 use crate::source::Source;
 use crate::types::{self, Meaning, Place, Scope};
@@ -45,80 +48,35 @@ enum Known {
 pub fn holds(rule: &Formula, values: &BTreeMap<&str, &Value>) -> Option<bool> {
     let mut known: Vec<Known> = Vec::with_capacity(rule.nodes.len());
     for node in &rule.nodes {
-        let number = |id: &usize| match known[*id] {
-            Known::Number(value) => Some(value),
-            _ => None,
-        };
-        let truth = |id: &usize| match known[*id] {
-            Known::Truth(value) => Some(value),
-            _ => None,
-        };
-        let of_number = |value: Option<f64>| value.map_or(Known::Absent, Known::Number);
-        let of_truth = |value: Option<bool>| value.map_or(Known::Absent, Known::Truth);
-        let fold = |ids: &[usize], f: fn(f64, f64) -> f64| {
-            let all: Option<Vec<f64>> = ids.iter().map(number).collect();
-            of_number(all.and_then(|all| all.into_iter().reduce(f)))
-        };
         let value = match &node.kind {
-            Kind::Number { value, .. } => Known::Number(*value),
             Kind::Quote(text) => Known::Text(text.clone()),
             Kind::Name(name) => match values.get(name.as_str()) {
                 Some(Value::Number(value)) => Known::Number(*value),
                 Some(Value::Text(text)) => Known::Text(text.clone()),
-                _ => Known::Absent,
+                Some(Value::Absent) | None => Known::Absent,
             },
-            Kind::Negate(a) => of_number(number(a).map(|a| -a)),
-            Kind::Not(a) => of_truth(truth(a).map(|a| !a)),
-            Kind::Power(a, exponent) => of_number(number(a).map(|a| {
-                let power = crate::eval::pow(a, exponent.unsigned_abs().into());
-                if *exponent < 0 { 1.0 / power } else { power }
-            })),
-            Kind::Call(function, arguments) => match function {
-                Function::Given => Known::Truth(known[arguments[0]] != Known::Absent),
-                Function::Floor => of_number(number(&arguments[0]).map(f64::floor)),
-                Function::Ceil => of_number(number(&arguments[0]).map(f64::ceil)),
-                Function::Min => fold(arguments, f64::min),
-                Function::Max => fold(arguments, f64::max),
-                Function::Pow => fold(arguments, crate::eval::pow),
-                Function::Finite => Known::Absent,
+            Kind::Call(Function::Given, arguments) => Known::Truth(known[arguments[0]] != Known::Absent),
+            Kind::If(c, a, b) => match known[*c] {
+                Known::Truth(true) => known[*a].clone(),
+                Known::Truth(false) => known[*b].clone(),
+                Known::Absent | Known::Number(_) | Known::Text(_) => Known::Absent,
             },
-            Kind::If(c, a, b) => match truth(c) {
-                Some(true) => known[*a].clone(),
-                Some(false) => known[*b].clone(),
-                None => Known::Absent,
-            },
-            Kind::Binary(operator, a, b) => {
-                let (x, y) = (&known[*a], &known[*b]);
-                let compare =
-                    |f: fn(f64, f64) -> bool| of_truth(number(a).zip(number(b)).map(|(a, b)| f(a, b)));
-                let equal = match (x, y) {
-                    (Known::Absent, _) | (_, Known::Absent) => None,
-                    _ => Some(x == y),
-                };
-                let or = |a: Option<bool>, b: Option<bool>| match (a, b) {
-                    (Some(true), _) | (_, Some(true)) => Some(true),
-                    (Some(false), Some(false)) => Some(false),
-                    _ => None,
-                };
-                let not = |a: Option<bool>| a.map(|a| !a);
-                match operator {
-                    Binary::Add => fold(&[*a, *b], |a, b| a + b),
-                    Binary::Subtract => fold(&[*a, *b], |a, b| a - b),
-                    Binary::Multiply => fold(&[*a, *b], |a, b| a * b),
-                    Binary::Divide => fold(&[*a, *b], |a, b| a / b),
-                    Binary::Less => compare(|a, b| a < b),
-                    Binary::LessEqual => compare(|a, b| a <= b),
-                    Binary::Greater => compare(|a, b| a > b),
-                    Binary::GreaterEqual => compare(|a, b| a >= b),
-                    Binary::Equal => of_truth(equal),
-                    Binary::NotEqual => of_truth(not(equal)),
-                    Binary::And => of_truth(not(or(not(truth(a)), not(truth(b))))),
-                    Binary::Or => of_truth(or(truth(a), truth(b))),
-                    Binary::Implies => of_truth(or(not(truth(a)), truth(b))),
-                    Binary::Iff => of_truth(equal),
+            Kind::Binary(operator, a, b) => match (operator, &known[*a], &known[*b]) {
+                (Binary::Equal, Known::Text(a), Known::Text(b)) => Known::Truth(a == b),
+                (Binary::NotEqual, Known::Text(a), Known::Text(b)) => Known::Truth(a != b),
+                // One side can decide.
+                (Binary::And, Known::Truth(false), _) | (Binary::And, _, Known::Truth(false)) => {
+                    Known::Truth(false)
                 }
+                (Binary::Or, Known::Truth(true), _)
+                | (Binary::Or | Binary::Implies, _, Known::Truth(true))
+                | (Binary::Implies, Known::Truth(false), _) => Known::Truth(true),
+                _ => computed(&node.kind, &known),
+            },
+            Kind::Number { .. } | Kind::Negate(_) | Kind::Not(_) | Kind::Power(..) | Kind::Call(..) => {
+                computed(&node.kind, &known)
             }
-            // The type checker keeps these out of rules, and `finite` too.
+            // The type checker keeps these out of rules.
             Kind::Is(..) | Kind::Substitute(..) | Kind::Monotone { .. } => Known::Absent,
         };
         known.push(value);
@@ -126,6 +84,46 @@ pub fn holds(rule: &Formula, values: &BTreeMap<&str, &Value>) -> Option<bool> {
     match known.get(rule.root) {
         Some(Known::Truth(value)) => Some(*value),
         _ => None,
+    }
+}
+
+/// One operation on known values, lowered and interpreted as those of a contract are; absent if an operand is.
+fn computed(kind: &Kind, known: &[Known]) -> Known {
+    let operands = match kind {
+        Kind::Negate(a) | Kind::Not(a) | Kind::Power(a, _) => vec![*a],
+        Kind::Binary(_, a, b) => vec![*a, *b],
+        Kind::Call(_, arguments) => arguments.clone(),
+        Kind::Number { .. } => Vec::new(),
+        // These are no operations on known values.
+        Kind::Name(_)
+        | Kind::Quote(_)
+        | Kind::If(..)
+        | Kind::Is(..)
+        | Kind::Substitute(..)
+        | Kind::Monotone { .. } => return Known::Absent,
+    };
+    let (mut graph, none) = (Graph::default(), BTreeMap::new());
+    // Only the places of operands are looked at.
+    let mut ids = vec![graph.add(Op::Bool(false)); known.len()];
+    for operand in operands {
+        ids[operand] = match known[operand] {
+            Known::Number(value) => graph.number(value),
+            Known::Truth(value) => graph.add(Op::Bool(value)),
+            Known::Text(_) | Known::Absent => return Known::Absent,
+        };
+    }
+    let (classes, quantities) = (BTreeMap::new(), BTreeMap::new());
+    let mut lowering = Lowering {
+        graph: &mut graph,
+        values: &none,
+        classes: &classes,
+        quantities: &quantities,
+        substituted: Vec::new(),
+    };
+    let id = lowering.node(kind, &ids);
+    match Evaluator::new(&graph, &[id]).run(&[]).value(id) {
+        eval::Value::Number(value) => Known::Number(value),
+        eval::Value::Bool(value) => Known::Truth(value),
     }
 }
 
@@ -186,6 +184,26 @@ mod tests {
             "min(energy, rate) > 0",
         ] {
             assert_eq!(check(open), Ok(None), "{open}");
+        }
+    }
+
+    #[test]
+    fn zeros_of_both_signs_compare_as_in_a_contract() {
+        let (plus, minus) = (Value::Number(0.0), Value::Number(-0.0));
+        let values = BTreeMap::from([("plus", &plus), ("minus", &minus)]);
+        // As `if a < b { a } else { b }`: of equal ones the second, whose sign the reciprocal shows.
+        for (text, expected) in [
+            ("1 / min(plus, minus) < 0", true),
+            ("1 / min(minus, plus) > 0", true),
+            ("1 / max(plus, minus) < 0", true),
+            ("1 / max(minus, plus) > 0", true),
+            ("1 / min(plus, minus, plus) > 0", true),
+            ("plus == minus", true),
+            ("1 / -plus < 0", true),
+            ("1 / ceil(minus) < 0", true),
+        ] {
+            let condition = parse(text, &values).unwrap();
+            assert_eq!(holds(&condition, &values), Some(expected), "{text}");
         }
     }
 

@@ -35,7 +35,8 @@ impl Lowering<'_> {
         ids
     }
 
-    fn node(&mut self, kind: &Kind, ids: &[Id]) -> Id {
+    /// The graph node of one node of a formula; `ids` has those of its operands in their places.
+    pub fn node(&mut self, kind: &Kind, ids: &[Id]) -> Id {
         match kind {
             Kind::Number { value, .. } => self.graph.number(*value),
             Kind::Name(name) => match self.values.get(name) {

@@ -143,6 +143,12 @@ impl Names {
         self.claim_as(&name.value, name.span, what, &ITEMS, report)
     }
 
+    /// Claims the name for a module, beside which a typed module has its units.
+    pub fn claim_module(&mut self, name: &Text, what: &str, report: &mut Report) -> bool {
+        let taken = [&ITEMS[..], &["units"]].concat();
+        self.claim_as(&name.value, name.span, what, &taken, report)
+    }
+
     /// Claims the type that the name becomes.
     pub fn claim_type(&mut self, name: &Text, what: &str, report: &mut Report) -> bool {
         self.claim_as(&camel(&name.value), name.span, what, &TYPES, report)

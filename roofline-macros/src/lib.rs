@@ -38,6 +38,17 @@ use syn::{LitStr, Token};
 /// }
 /// ```
 ///
+/// With `typed` every number has the type of its unit, and one of another unit or scale does not compile:
+///
+/// ```
+/// # use roofline_macros::roofline_contract;
+/// roofline_contract!(pub mod ceilings = "roofline-model-v1.yaml", typed);
+/// use ceilings::units::{B, BitPerParam, Param};
+///
+/// let bytes: B = ceilings::model_bytes(Param(7e9), BitPerParam(4.0));
+/// assert_eq!(bytes.to_string(), "3500000000 B");
+/// ```
+///
 /// The file is looked for in the directory of the crate's manifest, in its `contracts` directory, and among the
 /// contracts that ship with `roofline-contracts`. A mistake in it is a compile error that names the file, the
 /// line and the column; a change of the file rebuilds the crate.
@@ -48,11 +59,12 @@ pub fn roofline_contract(input: proc_macro::TokenStream) -> proc_macro::TokenStr
 }
 
 /// `"file.yaml"` or `pub mod name = "file.yaml"`, then `, dependency = path::of::its::module` for each one that is
-/// generated elsewhere.
+/// generated elsewhere, and `, typed` for a type for each unit.
 struct Call {
     module: Option<(TokenStream, Ident)>,
     file: LitStr,
     reused: Vec<emit::rust::Reused>,
+    typed: bool,
 }
 
 impl Parse for Call {
@@ -74,17 +86,25 @@ impl Parse for Call {
             return Err(input.error("expected `mod name =` before the file"));
         };
         let file = input.parse()?;
-        let mut reused = Vec::new();
+        let (mut reused, mut typed) = (Vec::new(), false);
         while !input.is_empty() {
             input.parse::<Token![,]>()?;
             if input.is_empty() {
                 break;
             }
-            let name = input.parse()?;
+            let name: Ident = input.parse()?;
+            if name == "typed" && (input.is_empty() || input.peek(Token![,])) {
+                typed = true;
+                continue;
+            }
             input.parse::<Token![=]>()?;
             reused.push((name, path(input)?));
         }
-        Ok(Call { module, file, reused })
+        if let (true, Some((name, _))) = (typed, reused.first()) {
+            let message = "a typed module has its dependencies inside, with the same types: leave this out";
+            return Err(syn::Error::new(name.span(), message));
+        }
+        Ok(Call { module, file, reused, typed })
     }
 }
 
@@ -152,7 +172,10 @@ fn expand(call: &Call) -> TokenStream {
             if let Some((unknown, _)) = call.reused.iter().find(|(name, _)| !known(name)) {
                 return fail(format!("{name} does not depend on a contract with the module `{unknown}`"));
             }
-            let module = emit::rust::module(contract, &visibility, &module, &call.reused);
+            let module = match call.typed {
+                true => emit::rust::typed_module(contract, &visibility, &module),
+                false => emit::rust::module(contract, &visibility, &module, &call.reused),
+            };
             quote!(#track #module)
         }
         None => {

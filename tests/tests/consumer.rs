@@ -134,6 +134,62 @@ fn a_mistake_in_the_contract_is_a_compile_error_with_the_same_text_as_the_progra
     assert!(shown.contains("multiply by `1e9 [flop/Gflop]`"), "{shown}");
 }
 
+/// What a program prints that computes one expression with a typed contract, or why it does not compile.
+fn typed(name: &str, file: &str, expression: &str) -> Result<String, String> {
+    let consumer = Consumer::copy("vectors", name);
+    consumer.write(
+        "src/main.rs",
+        &format!(
+            "roofline_macros::roofline_contract!(mod model = \"{file}\", typed);
+             use model::units::*;
+             fn main() {{
+                 println!(\"{{}}\", {expression});
+             }}\n"
+        ),
+    );
+    let output = consumer.cargo(&["run", "--quiet"]);
+    if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
+}
+
+#[test]
+fn a_swapped_argument_and_one_of_another_scale_do_not_compile() {
+    let ceiling = |name, given| {
+        typed(
+            name,
+            "roofline-model-v1.yaml",
+            &format!("const {{ model::bw_ceiling(PerToken(1.0), {given}) }}"),
+        )
+    };
+    assert_eq!(ceiling("typed-right", "GbPerS(200.0), B(4e9)"), Ok("50 token/s\n".into()));
+    let swapped = ceiling("typed-swapped", "B(4e9), GbPerS(200.0)").expect_err("it must not compile");
+    assert!(swapped.contains("expected `model::units::GbPerS`, found `model::units::B`"), "{swapped}");
+    assert!(swapped.contains("expected `model::units::B`, found `model::units::GbPerS`"), "{swapped}");
+    let scaled =
+        typed("typed-scaled", "transformer-v1.yaml", "model::decode_memory_time(B(4e9), GbPerS(200.0))");
+    let scaled = scaled.expect_err("it must not compile");
+    assert!(scaled.contains("expected `BPerS`, found `GbPerS`"), "{scaled}");
+}
+
+#[test]
+fn a_profile_sets_typed_inputs() {
+    let inputs = "model::Inputs::new(7e9.into(), 8.0.into(), 1.0.into(), 1.0.into())";
+    let bandwidth = format!("{inputs}.with_device(&model::devices::A100_SXM_80GB).bandwidth");
+    assert_eq!(typed("typed-profile", "roofline-model-v1.yaml", &bandwidth), Ok("2039 GB/s\n".into()));
+}
+
+#[test]
+fn every_shipped_contract_builds_typed_in_a_crate_that_denies_everything() {
+    let consumer = Consumer::copy("strict", "shipped-typed");
+    let calls = roofline_contracts::library::BUILT_IN.iter().map(|(file, _)| {
+        let name = roofline_contracts::emit::rust::module_name(file.trim_end_matches(".yaml"));
+        format!("roofline_macros::roofline_contract!(pub mod {name} = \"{file}\", typed);\n")
+    });
+    let head = "//! All.\n#![no_std]\n#![deny(warnings, missing_docs, unsafe_code, unreachable_pub)]\n";
+    consumer.write("src/lib.rs", &(head.to_owned() + &calls.collect::<String>()));
+    let output = consumer.cargo(&["test", "--no-run"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+}
+
 #[test]
 fn a_contract_that_is_not_there_says_where_it_was_looked_for() {
     let consumer = Consumer::copy("vectors", "missing");

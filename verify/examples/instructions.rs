@@ -4,6 +4,7 @@
 use std::hint::black_box;
 
 roofline::roofline_contract!(mod model = "roofline-model-v1.yaml");
+roofline::roofline_contract!(mod typed_model = "roofline-model-v1.yaml", typed);
 
 fn generated(params: f64, bits: f64, bandwidth: f64, compute: f64) -> f64 {
     let bytes = model::model_bytes(params, bits);
@@ -11,6 +12,15 @@ fn generated(params: f64, bits: f64, bandwidth: f64, compute: f64) -> f64 {
         model::bw_ceiling(1.0, bandwidth, bytes),
         model::compute_ceiling(params, 2.0, compute),
     )
+}
+
+fn typed(params: f64, bits: f64, bandwidth: f64, compute: f64) -> f64 {
+    use typed_model::units::*;
+    let bytes = typed_model::model_bytes(Param(params), BitPerParam(bits));
+    let memory = typed_model::bw_ceiling(PerToken(1.0), GbPerS(bandwidth), bytes);
+    let arithmetic =
+        typed_model::compute_ceiling(Param(params), FlopPerParamPerToken(2.0), GflopPerS(compute));
+    typed_model::throughput_ceiling(memory, arithmetic).0
 }
 
 fn written(params: f64, bits: f64, bandwidth: f64, compute: f64) -> f64 {
@@ -24,9 +34,10 @@ fn main() {
     let which = std::env::args().nth(1).unwrap_or_default();
     let function: fn(f64, f64, f64, f64) -> f64 = match which.as_str() {
         "generated" => generated,
+        "typed" => typed,
         "written" => written,
         _ => {
-            eprintln!("usage: instructions generated|written");
+            eprintln!("usage: instructions generated|typed|written");
             std::process::exit(2);
         }
     };

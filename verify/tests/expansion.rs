@@ -6,7 +6,7 @@ use std::path::Path;
 use proc_macro2::{Ident, Span};
 use quote::quote;
 use roofline_contracts::compile;
-use roofline_contracts::emit::rust::{module, module_name};
+use roofline_contracts::emit::rust::{module, module_name, typed_module};
 use roofline_contracts::library::{BUILT_IN, built_in};
 
 fn expansion(file: &str) -> String {
@@ -29,6 +29,18 @@ fn every_shipped_contract_expands_to_the_reviewed_rust() {
 }
 
 #[test]
+fn a_typed_contract_expands_to_the_reviewed_rust() {
+    let source = built_in("quantization-v1.yaml").expect("it is built in");
+    let contract = compile(source).contract.expect("shipped contracts have no mistakes");
+    let name = Ident::new("typed", Span::call_site());
+    let tokens = typed_module(&contract, &quote!(pub), &name);
+    insta::assert_snapshot!(
+        "typed",
+        prettyplease::unparse(&syn::parse2(tokens).expect("the expansion is Rust"))
+    );
+}
+
+#[test]
 fn the_expansion_is_the_same_on_every_run() {
     for (file, _) in BUILT_IN {
         assert_eq!(expansion(file), expansion(file), "{file}");
@@ -37,8 +49,12 @@ fn the_expansion_is_the_same_on_every_run() {
 
 #[test]
 fn no_snapshot_is_left_without_its_contract() {
-    let wanted: BTreeSet<String> =
-        BUILT_IN.iter().map(|(file, _)| format!("expansion__{file}.snap")).collect();
+    let wanted: BTreeSet<String> = BUILT_IN
+        .iter()
+        .map(|(file, _)| *file)
+        .chain(["typed"])
+        .map(|file| format!("expansion__{file}.snap"))
+        .collect();
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots");
     for entry in std::fs::read_dir(directory).expect("the snapshots are there") {
         let name = entry.expect("a directory entry").file_name().to_string_lossy().into_owned();

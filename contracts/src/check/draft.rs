@@ -147,7 +147,7 @@ impl Draft {
         // The fields of a table may be named after quantities of a dependency too.
         for (key, node) in section(&top, "profiles", report) {
             if names::check(key, Style::Snake, "a profile table", report) {
-                names.claim(key, "this profile table", report);
+                names.claim_module(key, "this profile table", report);
                 let method = format!("with_{}", names::singular(&key.value));
                 methods.claim_as(
                     &method,

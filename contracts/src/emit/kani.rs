@@ -8,7 +8,8 @@ use std::collections::BTreeSet;
 use proc_macro2::{Literal, TokenStream};
 use quote::quote;
 
-use super::rust::{Translator, docs, ident, number};
+use super::rust::{Translator, docs, ident, number, operand_unit};
+use super::units::Units;
 use crate::contract::{Contract, Obligation, Operand};
 use crate::domain::Domain;
 use crate::prove::property::{Cover, Property, property};
@@ -18,7 +19,7 @@ use crate::range::ranges;
 const TEST_POINTS: usize = 1000;
 
 /// `mod properties` and `mod proofs`; nothing if the contract has no property.
-pub fn modules(contract: &Contract) -> TokenStream {
+pub(super) fn modules(contract: &Contract, units: &Units) -> TokenStream {
     let ranges = ranges(&contract.graph, &contract.quantities);
     let mut taken = BTreeSet::new();
     let mut properties: Vec<(String, &Obligation, Property)> = Vec::new();
@@ -34,8 +35,9 @@ pub fn modules(contract: &Contract) -> TokenStream {
     if properties.is_empty() {
         return TokenStream::new();
     }
-    let functions =
-        properties.iter().map(|(name, obligation, property)| function(contract, name, obligation, property));
+    let functions = properties
+        .iter()
+        .map(|(name, obligation, property)| function(contract, units, name, obligation, property));
     let names: Vec<_> = properties.iter().map(|(name, ..)| ident(name)).collect();
     let harnesses = properties.iter().map(|(name, obligation, _)| {
         let name = ident(name);
@@ -178,7 +180,13 @@ pub fn function_name(id: &str) -> String {
     if crate::names::is_keyword(&name) { format!("{name}_") } else { name }
 }
 
-fn function(contract: &Contract, name: &str, obligation: &Obligation, property: &Property) -> TokenStream {
+fn function(
+    contract: &Contract,
+    units: &Units,
+    name: &str,
+    obligation: &Obligation,
+    property: &Property,
+) -> TokenStream {
     let name = ident(name);
     let values = property.values.iter().map(|(name, domain)| {
         let (name, value) = (ident(name), value(domain));
@@ -186,12 +194,14 @@ fn function(contract: &Contract, name: &str, obligation: &Obligation, property: 
     });
     let equations = property.equations.iter().map(|&index| {
         let equation = &contract.equations[index];
-        let (name, arguments) = (ident(&equation.name), arguments(&equation.expression.operands));
-        quote!(let #name = super::#name(#arguments);)
+        let (name, arguments) =
+            (ident(&equation.name), arguments(contract, units, &equation.expression.operands));
+        let value = units.bare(quote!(super::#name(#arguments)));
+        quote!(let #name = #value;)
     });
     let classifiers = property.classifiers.iter().map(|&index| {
         let classifier = &contract.classifiers[index];
-        let (name, arguments) = (ident(&classifier.name), arguments(&classifier.operands));
+        let (name, arguments) = (ident(&classifier.name), arguments(contract, units, &classifier.operands));
         quote!(let #name = super::#name(#arguments);)
     });
     let local = |name: &str| {
@@ -227,9 +237,12 @@ fn function(contract: &Contract, name: &str, obligation: &Obligation, property: 
 }
 
 /// The arguments of a call: the values have the names of the operands.
-fn arguments(operands: &[(String, Operand)]) -> TokenStream {
-    let names = operands.iter().map(|(name, _)| ident(name));
-    quote!(#(#names),*)
+fn arguments(contract: &Contract, units: &Units, operands: &[(String, Operand)]) -> TokenStream {
+    let values = operands.iter().map(|(name, operand)| {
+        let name = ident(name);
+        units.wrap(operand_unit(contract, *operand), quote!(#name))
+    });
+    quote!(#(#values),*)
 }
 
 /// How a value of a domain is asked for.

@@ -4,3 +4,4 @@
 pub mod javascript;
 pub mod kani;
 pub mod rust;
+mod units;

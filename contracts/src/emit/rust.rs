@@ -6,6 +6,7 @@
 use proc_macro2::{Ident, Literal, Span, TokenStream};
 use quote::quote;
 
+use super::units::Units;
 use crate::contract::{
     Classifier, Contract, Equation, Field, FieldKind, ObligationKind, Operand, Priority, Quantity, Table,
     Value, Verdict,
@@ -13,13 +14,14 @@ use crate::contract::{
 use crate::domain::Domain;
 use crate::formula::{self, Binary, Formula, Function, Kind, NodeId};
 use crate::names::{camel, singular, variant};
+use crate::unit::Unit;
 
 /// A module that was generated elsewhere and stands for a dependency's: its name and its path, as seen from inside
 /// the module of the contract.
 pub type Reused = (Ident, TokenStream);
 
 /// The contract's own items. `modules` is where those of its dependencies are.
-fn own_items(contract: &Contract, modules: &TokenStream) -> TokenStream {
+fn own_items(contract: &Contract, modules: &TokenStream, units: &Units) -> TokenStream {
     let taken = |origin: &Option<String>, items: &[Ident]| {
         let module = ident(&module_name(origin.as_ref()?));
         Some(quote!(#(#[doc(inline)] pub use #modules::#module::#items;)*))
@@ -27,14 +29,14 @@ fn own_items(contract: &Contract, modules: &TokenStream) -> TokenStream {
     let equations = contract.equations.iter().map(|equation| {
         let mut items = vec![ident(&equation.name)];
         items.extend(equation.bounds.as_ref().map(|measured| ident(&format!("{measured}_within"))));
-        taken(&equation.origin, &items).unwrap_or_else(|| self::equation(contract, equation))
+        taken(&equation.origin, &items).unwrap_or_else(|| self::equation(contract, equation, units))
     });
     let classifiers = contract.classifiers.iter().map(|classifier| {
         let items = [ident(&classifier.name), ident(&camel(&classifier.name))];
-        taken(&classifier.origin, &items).unwrap_or_else(|| self::classifier(contract, classifier))
+        taken(&classifier.origin, &items).unwrap_or_else(|| self::classifier(contract, classifier, units))
     });
     let tables = contract.profiles.iter().map(|table| {
-        taken(&table.origin, &[ident(&table.name)]).unwrap_or_else(|| self::table(contract, table))
+        taken(&table.origin, &[ident(&table.name)]).unwrap_or_else(|| self::table(contract, table, units))
     });
     let parts = [
         about(contract),
@@ -42,33 +44,48 @@ fn own_items(contract: &Contract, modules: &TokenStream) -> TokenStream {
         helpers(contract),
         equations.collect(),
         classifiers.collect(),
-        inputs(contract),
-        outputs(contract),
+        inputs(contract, units),
+        outputs(contract, units),
         tables.collect(),
-        recommendations(contract),
+        recommendations(contract, units),
         obligations(contract),
-        super::kani::modules(contract),
+        super::kani::modules(contract, units),
     ];
     parts.into_iter().collect()
 }
 
 /// The items of the contract's module and the modules of all dependencies, without the `mod` around them.
 pub fn items(contract: &Contract, reused: &[Reused]) -> TokenStream {
+    items_in(contract, reused, &Units::Plain)
+}
+
+fn items_in(contract: &Contract, reused: &[Reused], units: &Units) -> TokenStream {
     let dependencies = contract.closure().into_iter().map(|dependency| {
         let name = ident(&module_name(&dependency.metadata.id));
+        let import = units.import();
         match reused.iter().find(|(known, _)| *known == name) {
             Some((_, path)) => quote!(pub use #path as #name;),
-            None => enclose(dependency, &quote!(pub), &name, own_items(dependency, &quote!(super))),
+            None => {
+                let own = own_items(dependency, &quote!(super), units);
+                enclose(dependency, &quote!(pub), &name, quote!(#import #own))
+            }
         }
     });
     let mut items: TokenStream = dependencies.collect();
-    items.extend(own_items(contract, &quote!(self)));
+    items.extend(units.module());
+    items.extend(own_items(contract, &quote!(self), units));
     items
 }
 
 /// `pub mod name { ... }` around the items, with the attributes that keep a strict consumer quiet.
 pub fn module(contract: &Contract, visibility: &TokenStream, name: &Ident, reused: &[Reused]) -> TokenStream {
     enclose(contract, visibility, name, items(contract, reused))
+}
+
+/// The same with a type for each unit in place of f64. The modules of all dependencies are inside, since they share the
+/// types.
+pub fn typed_module(contract: &Contract, visibility: &TokenStream, name: &Ident) -> TokenStream {
+    enclose(contract, visibility, name, items_in(contract, &[], &Units::typed(contract)))
 }
 
 fn enclose(contract: &Contract, visibility: &TokenStream, name: &Ident, items: TokenStream) -> TokenStream {
@@ -381,6 +398,14 @@ impl Translator<'_> {
     }
 }
 
+/// The unit of an operand.
+pub(super) fn operand_unit(contract: &Contract, operand: Operand) -> Unit {
+    match operand {
+        Operand::Quantity(index) => contract.quantities[index].unit,
+        Operand::Equation(index) => contract.equations[index].unit,
+    }
+}
+
 fn unit_of(contract: &Contract, operand: Operand) -> (&str, Option<&Domain>) {
     match operand {
         Operand::Quantity(index) => {
@@ -403,12 +428,16 @@ fn operand_docs(contract: &Contract, operands: &[(String, Operand)]) -> String {
     operands.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-fn equation(contract: &Contract, equation: &Equation) -> TokenStream {
+fn equation(contract: &Contract, equation: &Equation, units: &Units) -> TokenStream {
     let name = ident(&equation.name);
     let operands = &equation.expression.operands;
     let parameters: Vec<Ident> = operands.iter().map(|(name, _)| ident(name)).collect();
     let formula = &equation.expression.formula;
-    let body = Translator { formula, name: &bare_name, class: &bare_name }.whole();
+    let value = |name: &str| units.bare(bare_name(name));
+    let body = units.wrap(equation.unit, Translator { formula, name: &value, class: &bare_name }.whole());
+    let kinds: Vec<TokenStream> =
+        operands.iter().map(|(_, operand)| units.kind(operand_unit(contract, *operand))).collect();
+    let kind = units.kind(equation.unit);
     let doc = docs(&[
         prose(&equation.doc),
         format!("`{} = {formula}`, in `{}`.", equation.name, equation.unit_text),
@@ -418,14 +447,17 @@ fn equation(contract: &Contract, equation: &Equation) -> TokenStream {
     let mut tokens = quote! {
         #doc
         #[inline]
-        pub const fn #name(#(#parameters: f64),*) -> f64 {
+        pub const fn #name(#(#parameters: #kinds),*) -> #kind {
             #body
         }
     };
     if let Some(measured) = &equation.bounds {
         let (check, value) = (ident(&format!("{measured}_within")), ident(measured));
         // An operand of the right side may have the measured value's name.
-        let rest: Vec<&Ident> = parameters.iter().filter(|parameter| **parameter != value).collect();
+        let rest = parameters.iter().zip(&kinds).filter(|(parameter, _)| **parameter != value);
+        let (rest, rest_kinds): (Vec<&Ident>, Vec<&TokenStream>) = rest.unzip();
+        let (measured_value, ceiling) =
+            (units.bare(quote!(#value)), units.bare(quote!(#name(#(#parameters),*))));
         let doc = docs(&[
             format!("Whether a measured `{measured}` is possible: `{measured} <= {formula}`."),
             "False means that the measurement, or an input of the ceiling, is wrong.".into(),
@@ -434,8 +466,8 @@ fn equation(contract: &Contract, equation: &Equation) -> TokenStream {
         tokens.extend(quote! {
             #doc
             #[inline]
-            pub const fn #check(#value: f64 #(, #rest: f64)*) -> bool {
-                #value <= #name(#(#parameters),*)
+            pub const fn #check(#value: #kind #(, #rest: #rest_kinds)*) -> bool {
+                #measured_value <= #ceiling
             }
         });
     }
@@ -522,11 +554,13 @@ fn unknown_name(contract: &Contract) -> TokenStream {
     }
 }
 
-fn classifier(contract: &Contract, classifier: &Classifier) -> TokenStream {
+fn classifier(contract: &Contract, classifier: &Classifier, units: &Units) -> TokenStream {
     let kind = ident(&camel(&classifier.name));
     let function = ident(&classifier.name);
     let operands = &classifier.operands;
     let parameters = operands.iter().map(|(name, _)| ident(name));
+    let kinds = operands.iter().map(|(_, operand)| units.kind(operand_unit(contract, *operand)));
+    let value = |name: &str| units.bare(bare_name(name));
     let cases = classifier.cases.iter().map(|case| Case {
         variant: case.variant.clone(),
         name: case.variant.clone(),
@@ -542,7 +576,7 @@ fn classifier(contract: &Contract, classifier: &Classifier) -> TokenStream {
         match &case.condition {
             Some(condition) => {
                 let condition =
-                    Translator { formula: &condition.formula, name: &bare_name, class: &bare_name }.whole();
+                    Translator { formula: &condition.formula, name: &value, class: &bare_name }.whole();
                 body.extend(quote!(if #condition { #kind::#variant } else));
             }
             None => body.extend(quote!({ #kind::#variant })),
@@ -556,7 +590,7 @@ fn classifier(contract: &Contract, classifier: &Classifier) -> TokenStream {
         #enumeration
         #function_doc
         #[inline]
-        pub const fn #function(#(#parameters: f64),*) -> #kind {
+        pub const fn #function(#(#parameters: #kinds),*) -> #kind {
             #body
         }
     }
@@ -581,26 +615,29 @@ fn within(domain: &Domain, value: &TokenStream) -> TokenStream {
     if domain.integer { quote!((#range && #value % 1.0 == 0.0)) } else { quote!((#range)) }
 }
 
-fn inputs(contract: &Contract) -> TokenStream {
+fn inputs(contract: &Contract, units: &Units) -> TokenStream {
     let names: Vec<Ident> = contract.quantities.iter().map(|quantity| ident(&quantity.name)).collect();
     let field_docs = contract.quantities.iter().map(quantity_docs);
     let required = contract.quantities.iter().zip(&names).filter(|(quantity, _)| quantity.default.is_none());
-    let required: Vec<&Ident> = required.map(|(_, name)| name).collect();
+    let (required, required_kinds): (Vec<&Ident>, Vec<TokenStream>) =
+        required.map(|(quantity, name)| (name, units.kind(quantity.unit))).unzip();
+    let kinds = contract.quantities.iter().map(|quantity| units.kind(quantity.unit));
+    let bare: Vec<TokenStream> = names.iter().map(|name| units.bare(quote!(self.#name))).collect();
     let initial = contract.quantities.iter().zip(&names).map(|(quantity, name)| match quantity.default {
         Some(value) => {
-            let value = number(value);
+            let value = units.wrap(quantity.unit, number(value));
             quote!(#name: #value)
         }
         None => quote!(#name),
     });
-    let checks = contract.quantities.iter().zip(&names).map(|(quantity, name)| {
-        let inside = within(&quantity.domain, &quote!(self.#name));
+    let checks = contract.quantities.iter().zip(&bare).map(|(quantity, value)| {
+        let inside = within(&quantity.domain, value);
         let (text, domain) = (&quantity.name, quantity.domain.to_string());
         quote! {
             if !#inside {
                 return ::core::result::Result::Err(OutOfDomain {
                     quantity: #text,
-                    value: self.#name,
+                    value: #value,
                     domain: #domain,
                 });
             }
@@ -625,7 +662,10 @@ fn inputs(contract: &Contract) -> TokenStream {
     let results = output_names(contract);
     let count = Literal::usize_unsuffixed(names.len());
     let texts = contract.quantities.iter().map(|quantity| &quantity.name);
-    let indices = (0..names.len()).map(Literal::usize_unsuffixed);
+    let values = contract.quantities.iter().enumerate().map(|(index, quantity)| {
+        let index = Literal::usize_unsuffixed(index);
+        units.wrap(quantity.unit, quote!(values[#index]))
+    });
     let profiles = contract.profiles.iter().filter_map(|table| {
         let bound: Vec<&Field> = table.fields.iter().filter(|field| field.quantity.is_some()).collect();
         if bound.is_empty() {
@@ -655,22 +695,22 @@ fn inputs(contract: &Contract) -> TokenStream {
         /// One value for each quantity of the contract.
         #[derive(Clone, Copy, Debug, PartialEq)]
         pub struct Inputs {
-            #(#field_docs pub #names: f64,)*
+            #(#field_docs pub #names: #kinds,)*
         }
         impl Inputs {
             /// The quantities without a default, in the order of the contract; the others have their default.
-            pub const fn new(#(#required: f64),*) -> Self {
+            pub const fn new(#(#required: #required_kinds),*) -> Self {
                 Inputs { #(#initial),* }
             }
             /// The names of the quantities, in the order of the contract.
             pub const NAMES: [&'static str; #count] = [#(#texts),*];
             /// One value for each of [`NAMES`](Self::NAMES).
             pub const fn from_array(values: [f64; #count]) -> Self {
-                Inputs { #(#names: values[#indices]),* }
+                Inputs { #(#names: #values),* }
             }
             /// One value for each of [`NAMES`](Self::NAMES).
             pub const fn to_array(&self) -> [f64; #count] {
-                [#(self.#names),*]
+                [#(#bare),*]
             }
             #(#profiles)*
             /// Checks every domain, then computes every equation and class.
@@ -705,14 +745,18 @@ fn output_names(contract: &Contract) -> Vec<Ident> {
     equations.chain(contract.classifiers.iter().map(|classifier| ident(&classifier.name))).collect()
 }
 
-fn outputs(contract: &Contract) -> TokenStream {
+fn outputs(contract: &Contract, units: &Units) -> TokenStream {
     let count = Literal::usize_unsuffixed(contract.equations.len());
     let texts = contract.equations.iter().map(|equation| &equation.name);
-    let names = contract.equations.iter().map(|equation| ident(&equation.name));
+    let bare = contract.equations.iter().map(|equation| {
+        let name = ident(&equation.name);
+        units.bare(quote!(self.#name))
+    });
     let equations = contract.equations.iter().map(|equation| {
         let name = ident(&equation.name);
         let doc = docs(&[prose(&equation.doc), format!("In `{}`.", equation.unit_text)]);
-        quote!(#doc pub #name: f64,)
+        let kind = units.kind(equation.unit);
+        quote!(#doc pub #name: #kind,)
     });
     let classes = contract.classifiers.iter().map(|classifier| {
         let (name, kind) = (ident(&classifier.name), ident(&camel(&classifier.name)));
@@ -731,19 +775,19 @@ fn outputs(contract: &Contract) -> TokenStream {
             pub const NAMES: [&'static str; #count] = [#(#texts),*];
             /// One value for each of [`NAMES`](Self::NAMES).
             pub const fn to_array(&self) -> [f64; #count] {
-                [#(self.#names),*]
+                [#(#bare),*]
             }
         }
     }
 }
 
-fn table(contract: &Contract, table: &Table) -> TokenStream {
+fn table(contract: &Contract, table: &Table, units: &Units) -> TokenStream {
     let (module, kind) = (ident(&table.name), ident(&camel(&singular(&table.name))));
     let names: Vec<Ident> = table.fields.iter().map(|field| ident(&field.name)).collect();
     let fields = table.fields.iter().zip(&names).map(|(field, name)| {
         let (doc, plain) = match &field.kind {
-            FieldKind::Number { unit_text, domain, .. } => {
-                (format!("In `{unit_text}`, `{domain}`."), quote!(f64))
+            FieldKind::Number { unit, unit_text, domain } => {
+                (format!("In `{unit_text}`, `{domain}`."), units.kind(*unit))
             }
             FieldKind::Text { one_of } if one_of.is_empty() => (String::new(), quote!(&'static str)),
             FieldKind::Text { one_of } => {
@@ -755,6 +799,7 @@ fn table(contract: &Contract, table: &Table) -> TokenStream {
         let kind = if field.optional { quote!(::core::option::Option<#plain>) } else { plain };
         quote!(#doc pub #name: #kind,)
     });
+    let import = units.import();
     let words = table.fields.iter().filter_map(|field| {
         let FieldKind::Text { one_of } = &field.kind else { return None };
         let case = |text: &String| {
@@ -774,7 +819,10 @@ fn table(contract: &Contract, table: &Table) -> TokenStream {
         let values = table.fields.iter().zip(&names).zip(&entry.values).map(|((field, name), value)| {
             let plain = match value {
                 Value::Absent => return quote!(#name: ::core::option::Option::None),
-                Value::Number(value) => number(*value),
+                Value::Number(value) => match &field.kind {
+                    FieldKind::Number { unit, .. } => units.wrap(*unit, number(*value)),
+                    FieldKind::Text { .. } => number(*value),
+                },
                 Value::Text(text) => match word(field, text) {
                     Some(case) => quote!(#case),
                     None => quote!(#text),
@@ -793,6 +841,7 @@ fn table(contract: &Contract, table: &Table) -> TokenStream {
     quote! {
         #doc
         pub mod #module {
+            #import
             #doc
             #[derive(Clone, Copy, Debug, PartialEq)]
             pub struct #kind {
@@ -840,20 +889,21 @@ fn word(field: &Field, text: &str) -> Option<TokenStream> {
     (!one_of.is_empty()).then(|| quote!(#kind::#case))
 }
 
-fn recommendations(contract: &Contract) -> TokenStream {
+fn recommendations(contract: &Contract, units: &Units) -> TokenStream {
     if contract.recommendations.is_empty() {
         return TokenStream::new();
     }
     let mut sorted: Vec<_> = contract.recommendations.iter().collect();
     sorted.sort_by_key(|advice| advice.priority);
     let count = Literal::usize_unsuffixed(sorted.len());
-    let name = |name: &str| {
+    let class = |name: &str| {
         let from = if contract.quantity(name).is_some() { quote!(inputs) } else { quote!(outputs) };
         let name = ident(name);
         quote!(#from.#name)
     };
+    let name = |name: &str| units.bare(class(name));
     let steps = sorted.iter().map(|advice| {
-        let when = Translator { formula: &advice.when.formula, name: &name, class: &name }.whole();
+        let when = Translator { formula: &advice.when.formula, name: &name, class: &class }.whole();
         let (text, about) = (&advice.name, &advice.text);
         let priority = ident(match advice.priority {
             Priority::High => "High",
