@@ -190,7 +190,7 @@ fn wrong_input_says_what_is_wrong_and_where() {
         (&[&zero], "zero.json: \"8B lm_head q8_0, memory\" is 0; it must be above zero"),
         (&[&none], "none.json: no figures to compare"),
         (&[&list], "list.json: "),
-        (&[MACHINE, BENCH], "both must be of one command"),
+        (&[MACHINE, BENCH], "both must come from the same command"),
         (&["/no/such.json"], "/no/such.json: No such file"),
         (&[MACHINE, "--threshold", "5"], "write 5% or 0.05"),
         (&[MACHINE, "--format", "sarif"], "[possible values: text, json, csv, md, github, junit]"),
