@@ -165,7 +165,7 @@ impl<'a> Loader<'a> {
             match self.one(id, text) {
                 Ok(Some(contract)) if found.iter().any(|known| known.metadata.id == contract.metadata.id) => {
                     report.add(
-                        Mistake::error(text.span, format!("`{}` stands here twice", contract.metadata.id))
+                        Mistake::error(text.span, format!("`{}` appears twice", contract.metadata.id))
                             .rule(Rule::Dependency),
                     );
                 }

@@ -215,7 +215,7 @@ mod tests {
             ("rate >= ", "condition:1:"),
             ("rate == \"Memory\"", "condition:1:"),
             ("", "condition:1:1: error:"),
-            ("rate increasing in rate", "condition:1:1: error: a direction stands only in an obligation"),
+            ("rate increasing in rate", "condition:1:1: error: a direction is allowed only in an obligation"),
         ] {
             let error = check(text).unwrap_err();
             assert!(error.starts_with(expected), "{text}: {error}");

@@ -225,7 +225,7 @@ pub enum Value {
     Text(String),
 }
 
-/// How urgent an advice is.
+/// How urgent a recommendation is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Priority {
     /// Do it first.
@@ -287,7 +287,7 @@ pub enum Claim {
 /// A statement that nothing checks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Informal {
-    /// What it speaks of, or where it comes from; empty for none.
+    /// What it is about, or where it comes from; empty for none.
     pub about: String,
     /// What is said.
     pub text: String,

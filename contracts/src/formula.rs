@@ -1,4 +1,4 @@
-//! The grammar of formulas: from text to a syntax tree that knows where each token stands.
+//! The grammar of formulas: from text to a syntax tree that knows where each token is.
 //!
 //! Nodes live in one vector, children before parents, so that every later pass is a loop and no formula,
 //! however long, can exhaust the stack.
@@ -7,7 +7,7 @@ use std::fmt;
 use std::ops::Range;
 
 use crate::report::{Mistake, Report, Rule};
-use crate::source::{Span, Text, last_letter, letter_at, shorten};
+use crate::source::{Span, Text, character_at, last_character, shorten};
 use crate::unit::Unit;
 
 /// How deep a formula may nest. Deeper ones are better written as several equations.
@@ -34,7 +34,7 @@ pub struct Formula {
 pub struct Node {
     /// What it is.
     pub kind: Kind,
-    /// Where it stands in the contract.
+    /// Where it is in the contract.
     pub span: Span,
     depth: usize,
 }
@@ -75,7 +75,7 @@ pub enum Kind {
         of: NodeId,
         /// Increasing, else decreasing; both weak.
         increasing: bool,
-        /// The quantity, and where it stands.
+        /// The quantity, and where it is.
         variable: (String, Span),
     },
 }
@@ -365,7 +365,7 @@ fn lex(text: &Text) -> Result<Vec<(Token, Range<usize>)>, FormulaError> {
     };
     if value.len() > MAX_LENGTH {
         let message = format!("the formula is longer than {} KiB", MAX_LENGTH >> 10);
-        return error(letter_at(value, 0), message, "split it into several equations");
+        return error(character_at(value, 0), message, "split it into several equations");
     }
     let mut tokens = Vec::new();
     let mut at = 0;
@@ -397,7 +397,7 @@ fn lex(text: &Text) -> Result<Vec<(Token, Range<usize>)>, FormulaError> {
                 if !matches!(tokens.last(), Some((Token::Number(_), _))) {
                     return error(
                         at..at + 1,
-                        "a unit in brackets stands only after a number".into(),
+                        "a unit in brackets is allowed only after a number".into(),
                         "write `1e9 [B/GB]`",
                     );
                 }
@@ -534,23 +534,23 @@ impl<'a> Parser<'a> {
         message: impl Into<String>,
         note: &str,
     ) -> Result<T, FormulaError> {
-        // At the end of the text the caret goes under its last letter.
-        let range = if range.is_empty() { last_letter(&self.text.value) } else { range };
+        // At the end of the text the caret goes under its last character.
+        let range = if range.is_empty() { last_character(&self.text.value) } else { range };
         Err(FormulaError { span: self.text.at(range), message: message.into(), note: note.to_owned() })
     }
 
     fn unexpected<T>(&self, wanted: &str) -> Result<T, FormulaError> {
         let range = self.range();
         match self.peek() {
-            Token::End => self.error(range, format!("the formula ends where {wanted} should stand"), ""),
+            Token::End => self.error(range, format!("the formula ends where {wanted} is expected"), ""),
             Token::Assign => self.error(
                 range,
                 "unexpected `=`",
-                "write `==` to compare; `name = ...` stands only at the start of an equation",
+                "write `==` to compare; `name = ...` is allowed only at the start of an equation",
             ),
             _ => self.error(
                 range.clone(),
-                format!("`{}` stands where {wanted} should", shorten(&self.text.value[range])),
+                format!("expected {wanted}, found `{}`", shorten(&self.text.value[range])),
                 "",
             ),
         }
@@ -590,7 +590,7 @@ impl<'a> Parser<'a> {
 
     fn too_deep<T>(&self, range: Range<usize>) -> Result<T, FormulaError> {
         self.error(
-            letter_at(&self.text.value, range.start),
+            character_at(&self.text.value, range.start),
             format!("the formula nests deeper than {MAX_DEPTH} levels"),
             "split it into several equations",
         )
@@ -635,7 +635,7 @@ impl<'a> Parser<'a> {
                     if self.nesting > 1 {
                         return self.error(
                             self.range(),
-                            "a direction stands only at the top of an obligation",
+                            "a direction is allowed only at the top of an obligation",
                             "",
                         );
                     }

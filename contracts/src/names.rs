@@ -46,8 +46,13 @@ pub fn is_keyword(word: &str) -> bool {
 /// `snake_case` to `CamelCase`, for the type of a classifier or a table.
 pub fn camel(name: &str) -> String {
     let capital = |word: &str| {
-        let mut letters = word.chars();
-        letters.next().map(|first| first.to_ascii_uppercase()).into_iter().chain(letters).collect::<String>()
+        let mut characters = word.chars();
+        characters
+            .next()
+            .map(|first| first.to_ascii_uppercase())
+            .into_iter()
+            .chain(characters)
+            .collect::<String>()
     };
     name.split('_').map(capital).collect()
 }
@@ -89,7 +94,7 @@ pub enum Style {
     Kebab,
 }
 
-/// Whether a letter may stand at a place of a name.
+/// Whether a character may stand at a place of a name.
 type Allowed = fn(char) -> bool;
 
 /// Reports a name that can't be used; `what` is what it names.
@@ -110,10 +115,10 @@ pub fn check(name: &Text, style: Style, what: &str, report: &mut Report) -> bool
             "lower-case letters, digits, `-` and `_`, a letter first",
         ),
     };
-    let mut letters = value.chars();
+    let mut characters = value.chars();
     let mistake = if value.chars().count() > MAX_NAME {
-        Mistake::error(name.span, format!("the name of {what} has more than {MAX_NAME} letters"))
-    } else if !(letters.next().is_some_and(first) && letters.all(rest)) {
+        Mistake::error(name.span, format!("the name of {what} has more than {MAX_NAME} characters"))
+    } else if !(characters.next().is_some_and(first) && characters.all(rest)) {
         Mistake::error(name.span, format!("`{}` can't be the name of {what}", shorten(value)))
             .note(format!("such a name has {shape}"))
     } else if style != Style::Kebab && is_keyword(value) {
@@ -164,11 +169,10 @@ impl Names {
         report: &mut Report,
     ) -> bool {
         if taken.contains(&name) {
-            let message =
-                format!("{what} would be called `{name}`, which every generated module has already");
+            let message = format!("{what} would be named `{name}`, which every generated module already has");
             report.add(Mistake::error(span, message).rule(Rule::Name).note("choose another name"));
         } else if let Some((first, other)) = self.seen.get(name) {
-            let message = format!("{what} would be called `{name}`, and so would {other}");
+            let message = format!("{what} would be named `{name}`, and so would {other}");
             report.add(Mistake::error(span, message).rule(Rule::Name).and(*first, "first here"));
         } else {
             self.seen.insert(name.to_owned(), (span, what.to_owned()));

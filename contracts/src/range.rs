@@ -15,7 +15,7 @@ pub struct Range<F = f64> {
     pub low: F,
     /// No value is larger; may be infinity.
     pub high: F,
-    /// The value may be NaN; the limits speak of the other values.
+    /// The value may be NaN; the limits are about the other values.
     pub nan: bool,
 }
 

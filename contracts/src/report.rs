@@ -1,4 +1,4 @@
-//! Mistakes in a contract: collected, never thrown, and shown with the line they stand on.
+//! Mistakes in a contract: collected, never thrown, and shown with the line they are on.
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
@@ -95,7 +95,7 @@ impl Rule {
     }
 }
 
-/// One mistake and where it stands.
+/// One mistake and where it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mistake {
     /// How bad it is.
@@ -106,7 +106,7 @@ pub struct Mistake {
     pub span: Span,
     /// What is wrong, in one lower-case sentence.
     pub message: String,
-    /// What stands under the caret; empty for none.
+    /// What is under the caret; empty for none.
     pub label: String,
     /// Other places that matter.
     pub others: Vec<(Span, String)>,
@@ -224,7 +224,7 @@ impl Report {
         mistakes.sort_by_key(|mistake| (mistake.span, mistake.severity));
         mistakes.dedup();
         if let (Some(last), 1..) = (mistakes.last_mut(), self.left_out) {
-            last.notes.push(format!("{} more mistakes are not shown; mend these first", self.left_out));
+            last.notes.push(format!("{} more mistakes are not shown; fix these first", self.left_out));
         }
         mistakes
     }

@@ -181,7 +181,7 @@ pub const OBLIGATION: &[Key] = &[
 
 /// An entry of `informal`
 pub const INFORMAL: &[Key] = &[
-    key("about", Shape::Text, "what it speaks of, or where it comes from"),
+    key("about", Shape::Text, "what it is about, or where it comes from"),
     required("text", Shape::Text, "what is said"),
     key("why", Shape::Text, "why it is not formal"),
 ];

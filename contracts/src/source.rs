@@ -173,7 +173,7 @@ impl std::error::Error for ReadError {}
 pub struct Text {
     /// The value after YAML's own processing.
     pub value: String,
-    /// Where the scalar stands, quotes included.
+    /// Where the scalar is, quotes included.
     pub span: Span,
     /// Written without quotes, so that it may be a number.
     pub plain: bool,
@@ -185,14 +185,14 @@ pub struct Text {
 /// Where the bytes of a scalar's value stand in the source.
 #[derive(Clone, Debug)]
 pub(crate) enum Origin {
-    /// The value stands in the source letter for letter from this byte on.
+    /// The value is in the source byte for byte from this byte on.
     Verbatim(usize),
     /// Escapes, folding or indentation were undone: the source offset of each byte.
     Mapped(Vec<u32>),
 }
 
 impl Text {
-    /// Where a range of the value's bytes stands in the source.
+    /// Where a range of the value's bytes is in the source.
     pub fn at(&self, range: Range<usize>) -> Span {
         let place = |byte: usize| match &self.origin {
             Origin::Verbatim(start) => start + byte,
@@ -208,13 +208,13 @@ impl Text {
     }
 }
 
-/// The letter of a text that begins at a byte; nothing at its end.
-pub(crate) fn letter_at(text: &str, start: usize) -> Range<usize> {
+/// The character of a text that begins at a byte; nothing at its end.
+pub(crate) fn character_at(text: &str, start: usize) -> Range<usize> {
     start..start + text[start..].chars().next().map_or(0, char::len_utf8)
 }
 
-/// The last letter of a text: where the caret stands when something is missing at its end.
-pub(crate) fn last_letter(text: &str) -> Range<usize> {
+/// The last character of a text: where the caret goes when something is missing at its end.
+pub(crate) fn last_character(text: &str) -> Range<usize> {
     text.char_indices().next_back().map_or(0, |(at, _)| at)..text.len()
 }
 

@@ -1,25 +1,25 @@
 //! Did you mean: the nearest known name, if it is near enough.
 
-/// The candidate with the smallest edit distance, if at most a third of the letters differ, or one of a short name.
+/// The candidate with the smallest edit distance, if at most a third of the characters differ, or one of a short name.
 pub fn closest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let letters = name.chars().count();
-    if letters > 64 {
+    let characters = name.chars().count();
+    if characters > 64 {
         return None;
     }
-    let most = (letters / 3).max(1);
+    let most = (characters / 3).max(1);
     candidates
         .into_iter()
         .map(|candidate| (distance(name, candidate), candidate))
         .filter(|(distance, candidate)| {
-            let longer = candidate.chars().count().max(letters);
-            // Of a single letter nothing is left that could be meant.
+            let longer = candidate.chars().count().max(characters);
+            // Of a single character nothing is left that could be meant.
             *distance <= most && *distance < longer && longer <= 64
         })
         .min()
         .map(|(_, candidate)| candidate)
 }
 
-/// Letters to insert, remove, replace or swap with their neighbour; case counts half and is rounded down.
+/// Characters to insert, remove, replace or swap with their neighbour; case counts half and is rounded down.
 fn distance(a: &str, b: &str) -> usize {
     let a: Vec<char> = a.chars().collect();
     let b: Vec<char> = b.chars().collect();

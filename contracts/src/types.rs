@@ -40,7 +40,7 @@ impl Type {
     }
 }
 
-/// What a name stands for.
+/// What a name means.
 #[derive(Clone, Debug)]
 pub enum Meaning {
     /// A quantity or an equation with its unit; a quantity's domain too.
@@ -74,7 +74,7 @@ impl Scope {
         self.names.entry(name.to_owned()).or_insert(meaning);
     }
 
-    /// What a name stands for.
+    /// What a name means.
     pub fn get(&self, name: &str) -> Option<&Meaning> {
         self.names.get(name)
     }
@@ -92,7 +92,7 @@ impl Scope {
     }
 }
 
-/// Where a formula stands decides what it may contain.
+/// The place of a formula decides what it may contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// An equation or the condition of a classifier's case.
@@ -193,7 +193,7 @@ impl Checker<'_> {
     }
 
     fn misplaced(&mut self, span: Span, what: &str, allowed: &str) -> Type {
-        self.report.add(wrong(span, format!("{what} stands only in {allowed}")));
+        self.report.add(wrong(span, format!("{what} is allowed only in {allowed}")));
         Type::Unknown
     }
 
@@ -251,7 +251,7 @@ impl Checker<'_> {
         match self.types[id] {
             found @ (Type::Truth | Type::Text) => {
                 self.report
-                    .add(wrong(self.span(id), format!("a number should stand here, not {}", found.what())));
+                    .add(wrong(self.span(id), format!("expected a number here, not {}", found.what())));
                 Type::Unknown
             }
             found => found,
@@ -262,7 +262,7 @@ impl Checker<'_> {
         let found = self.types[id];
         if !matches!(found, Type::Truth | Type::Unknown) {
             self.report.add(
-                wrong(self.span(id), format!("a condition should stand here, not {}", found.what()))
+                wrong(self.span(id), format!("expected a condition here, not {}", found.what()))
                     .note("compare: `a < b`, `a <= b`, `a == b`"),
             );
         }

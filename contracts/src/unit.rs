@@ -6,7 +6,7 @@
 use std::fmt;
 
 use crate::report::{Mistake, Report, Rule};
-use crate::source::{Span, Text, last_letter, shorten};
+use crate::source::{Span, Text, last_character, shorten};
 use crate::suggest;
 
 /// The base dimensions, by the name that units are printed with. Counts (token, layer, ...) are dimensions,
@@ -195,7 +195,7 @@ impl Unit {
         Scale::default().combine(self.scale, -1).value()
     }
 
-    /// What is missing when a value of unit `self` stands where `wanted` of the same dimension is needed:
+    /// What is missing when a value of unit `self` is used where `wanted` of the same dimension is needed:
     /// how far it is off, and the literal that puts it right.
     pub fn missing_factor(self, wanted: Unit) -> (String, String) {
         let factor = self.scale.combine(wanted.scale, -1);
@@ -453,7 +453,7 @@ impl<'a> UnitParser<'a> {
         let Some(first) = self.peek() else {
             let message =
                 if self.text.trim().is_empty() { "the unit is empty" } else { "the unit ends too early" };
-            return self.error(last_letter(self.text), message.into());
+            return self.error(last_character(self.text), message.into());
         };
         let start = self.at;
         match first {

@@ -24,7 +24,7 @@ pub enum Node {
 }
 
 impl Node {
-    /// Where the value stands.
+    /// Where the value is.
     pub fn span(&self) -> Span {
         match self {
             Node::Text(text) => text.span,
@@ -215,7 +215,7 @@ impl Builder<'_> {
 
 /// The source offset of each byte of `value`, and of its end.
 ///
-/// Cooked and raw text differ by escapes, doubled quotes and by white space at line breaks; letters
+/// Cooked and raw text differ by escapes, doubled quotes and by white space at line breaks; characters
 /// never change places, so one walk over both is enough.
 fn align(value: &str, raw: &str, body: usize, style: ScalarStyle, base: usize) -> Vec<u32> {
     let mut offsets = Vec::with_capacity(value.len() + 1);
@@ -231,7 +231,7 @@ fn align(value: &str, raw: &str, body: usize, style: ScalarStyle, base: usize) -
             Some('\\') if style == ScalarStyle::DoubleQuoted => escape_length(rest),
             Some('\'') if style == ScalarStyle::SingleQuoted && rest.starts_with("''") => 2,
             Some(found) if found == wanted => found.len_utf8(),
-            // A folded line break: the white space is skipped before the next letter.
+            // A folded line break: the white space is skipped before the next character.
             _ => 0,
         };
         at = (at + step).min(raw.len());
@@ -247,11 +247,11 @@ fn escape_length(rest: &str) -> usize {
         Some(b'U') => 8,
         _ => 0,
     };
-    let letter = rest.chars().nth(1).map_or(0, char::len_utf8);
-    1 + letter + digits
+    let character = rest.chars().nth(1).map_or(0, char::len_utf8);
+    1 + character + digits
 }
 
-/// Reports every key that stands twice in one mapping.
+/// Reports every key that appears twice in one mapping.
 fn find_duplicates(root: &Node, report: &mut Report) {
     let mut pending = vec![root];
     while let Some(node) = pending.pop() {
@@ -265,7 +265,7 @@ fn find_duplicates(root: &Node, report: &mut Report) {
                         report.add(
                             Mistake::error(
                                 key.span,
-                                format!("the key `{}` stands twice", shorten(&key.value)),
+                                format!("the key `{}` appears twice", shorten(&key.value)),
                             )
                             .and(first, "first here")
                             .rule(Rule::File),

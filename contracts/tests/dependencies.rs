@@ -31,7 +31,7 @@ fn only_error(name: &str) -> String {
 }
 
 #[test]
-fn a_contract_takes_over_what_its_formulas_name_and_what_that_stands_on() {
+fn a_contract_takes_over_what_its_formulas_name_and_what_that_is_built_on() {
     let user = contract("user-v1");
     let quantities: Vec<(&str, Option<&str>)> =
         user.quantities.iter().map(|q| (q.name.as_str(), q.origin.as_deref())).collect();
@@ -64,14 +64,14 @@ fn all_files_that_were_read_are_known_for_rebuilds() {
 }
 
 #[test]
-fn every_mistake_of_a_dependency_stands_at_its_place() {
+fn every_mistake_of_a_dependency_is_reported_at_its_place() {
     for (name, expected) in [
         ("missing", "missing.yaml:4:16: error: base-v2.yaml: no such contract; looked in"),
         ("too-old", "too-old.yaml:4:16: error: `base-v1` is version 1.2.0, which `^1.3` does not allow"),
         ("conflict", "conflict.yaml:4:30: error: `base-v1` is version 1.2.0, which `^2.0` does not allow"),
         ("no-version", "no-version.yaml:4:16: error: `base-v1` needs a version requirement"),
         ("wrong-version", "wrong-version.yaml:4:16: error: `latest` is not a version requirement"),
-        ("twice-the-same", "twice-the-same.yaml:4:30: error: `base-v1` stands here twice"),
+        ("twice-the-same", "twice-the-same.yaml:4:30: error: `base-v1` appears twice"),
         ("itself", "itself.yaml:4:16: error: a contract depends on itself: itself -> itself"),
         (
             "on-broken",

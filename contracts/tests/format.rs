@@ -89,7 +89,7 @@ fn every_fixture_keeps_its_meaning() {
 fn what_is_not_yaml_is_refused_at_its_place() {
     for (text, message) in [
         ("a: [1", "not valid YAML"),
-        ("a: 1\na: 2\n", "stands twice"),
+        ("a: 1\na: 2\n", "appears twice"),
         ("a: &x 1\n", "anchors are not part"),
         ("", "the contract is empty"),
     ] {

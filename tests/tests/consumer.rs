@@ -191,6 +191,22 @@ fn every_shipped_contract_builds_typed_in_a_crate_that_denies_everything() {
 }
 
 #[test]
+fn a_published_contract_is_one_compile_error_that_names_the_import() {
+    let consumer = Consumer::copy("vectors", "published");
+    let published = Path::new(ROOT).join("contracts/tests/published/token-rate-v1.yaml");
+    std::fs::copy(published, consumer.directory.join("token-rate-v1.yaml")).expect("copied");
+    consumer
+        .write("src/main.rs", "roofline_macros::roofline_contract!(\"token-rate-v1.yaml\");\nfn main() {}\n");
+    let output = consumer.cargo(&["build"]);
+    assert!(!output.status.success());
+    let shown = text(&output.stderr);
+    let errors: Vec<&str> =
+        shown.lines().filter(|line| line.starts_with("error: token-rate-v1.yaml")).collect();
+    assert_eq!(errors.len(), 1, "{shown}");
+    assert!(errors[0].contains("`roofline import token-rate-v1.yaml`"), "{shown}");
+}
+
+#[test]
 fn a_contract_that_is_not_there_says_where_it_was_looked_for() {
     let consumer = Consumer::copy("vectors", "missing");
     consumer.write(

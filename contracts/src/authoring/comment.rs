@@ -1,9 +1,9 @@
-//! A YAML tree with its comments: each is hung on the entry that it speaks of, so that it moves with it.
+//! A YAML tree with its comments: each is hung on the entry that it is about, so that it moves with it.
 
 use crate::source::{Source, Span, Text};
 use crate::yaml::Node;
 
-/// What stands on lines of its own before an entry.
+/// What is on lines of its own before an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Lead {
     /// An empty line; several count as one.
@@ -19,7 +19,7 @@ pub struct Entry<'a> {
     pub key: Option<&'a Text>,
     /// The value.
     pub value: Value<'a>,
-    /// What stands before it.
+    /// What is before it.
     pub lead: Vec<Lead>,
     /// The comment at the end of its line.
     pub trail: Option<String>,
@@ -164,11 +164,11 @@ fn is_flow(text: &str, span: Span) -> bool {
     matches!(text.as_bytes().get(span.start), Some(b'{' | b'['))
 }
 
-/// The dash of an item, which stands in this column some lines above its value or beside it.
+/// The dash of an item, which is in this column some lines above its value or beside it.
 fn dash(text: &str, value: usize, column: usize) -> usize {
     let mut start = line_start(text, value);
     loop {
-        let dash = text[start..value].char_indices().nth(column).filter(|(_, letter)| *letter == '-');
+        let dash = text[start..value].char_indices().nth(column).filter(|(_, character)| *character == '-');
         match dash {
             Some((offset, _)) if text[start..start + offset].trim_matches([' ', '-']).is_empty() => {
                 return start + offset;
@@ -186,7 +186,7 @@ fn entry<'a>(key: Option<&'a Text>, value: Value<'a>, start: usize, column: usiz
 impl<'a> Collection<'a> {
     fn hang(&mut self, text: &str, comment: Comment) {
         let before = text[line_start(text, comment.at)..comment.at].trim();
-        // After a dash alone, the comment speaks of the item that follows.
+        // After a dash alone, the comment is about the item that follows.
         if !before.is_empty() && !before.chars().all(|c| c == '-' || c == ' ') {
             self.hang_behind(comment);
             return;
@@ -274,7 +274,7 @@ impl<'a> Collection<'a> {
                 entry.lead.push(Lead::Blank);
             }
             if let Value::Collection(inner) = &mut entry.value {
-                // The first entry of a list item stands on the line of the dash.
+                // The first entry of a list item is on the line of the dash.
                 inner.mark_blanks(text);
             }
         }

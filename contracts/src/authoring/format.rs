@@ -1,5 +1,5 @@
 //! The canonical form of a contract: keys in the order of the language, two spaces for a level, one space around
-//! operators, quotes only where YAML needs them, lines of at most [`WIDTH`] letters. Comments stay with what they
+//! operators, quotes only where YAML needs them, lines of at most [`WIDTH`] characters. Comments stay with what they
 //! stand beside, and nothing that the compiler reads changes.
 
 use std::collections::BTreeMap;
@@ -56,7 +56,7 @@ fn tree(source: &Source) -> Result<Node, Vec<Mistake>> {
     }
 }
 
-/// What is known of a value from where it stands.
+/// What is known of a value from where it is.
 #[derive(Clone, Copy, Debug)]
 enum Form<'a> {
     /// A mapping with these keys.
@@ -122,7 +122,7 @@ impl<'a> Form<'a> {
         }
     }
 
-    /// The form of what stands under a key, or of an item.
+    /// The form of what is under a key, or of an item.
     fn inside(self, key: Option<&str>) -> Form<'a> {
         let of = |keys: &[Key]| {
             keys.iter().find(|known| Some(known.name) == key).map_or(Form::Unknown, |key| Form::of(key.shape))
@@ -147,7 +147,7 @@ impl<'a> Form<'a> {
         }
     }
 
-    /// Where a key stands among its neighbours, unknown ones last; none where the order is the author's.
+    /// Where a key is among its neighbours, unknown ones last; none where the order is the author's.
     fn rank(self, key: &str) -> Option<usize> {
         let among =
             |keys: &[Key]| Some(keys.iter().position(|known| known.name == key).unwrap_or(keys.len()));
@@ -196,7 +196,7 @@ impl Printer {
         let start = |entry: Option<&Entry<'_>>| entry.and_then(|entry| entry.key).map(|key| key.span);
         let first = start(root.entries.first());
         let moved = start(ordered(&root, form).first().copied()) != first;
-        // What stands above the first section speaks of the file and stays on top.
+        // What is above the first section is about the file and stays on top.
         if let Some(entry) = root.entries.first_mut() {
             let blank = entry.lead.iter().rposition(|lead| *lead == Lead::Blank);
             let header = if moved { blank.map_or(0, |blank| blank + 1) } else { entry.lead.len() };
@@ -426,8 +426,8 @@ fn unit(value: &str) -> String {
     }
 }
 
-fn ascii(letter: char) -> char {
-    match letter {
+fn ascii(character: char) -> char {
+    match character {
         '·' | '×' => '*',
         '÷' => '/',
         other => other,
@@ -437,14 +437,14 @@ fn ascii(letter: char) -> char {
 /// A domain with one space where one belongs, in ASCII.
 fn domain(value: &str) -> String {
     let mut out = String::new();
-    for letter in value.replace('≥', ">=").replace('≤', "<=").chars().filter(|c| !c.is_whitespace()) {
+    for character in value.replace('≥', ">=").replace('≤', "<=").chars().filter(|c| !c.is_whitespace()) {
         let before = out.chars().next_back();
-        let after_sign = matches!(before, Some('>' | '<' | '=')) && letter != '=';
-        let after_word = out == "integer" && letter != 'i';
+        let after_sign = matches!(before, Some('>' | '<' | '=')) && character != '=';
+        let after_word = out == "integer" && character != 'i';
         if matches!(before, Some(',')) || after_sign || after_word {
             out.push(' ');
         }
-        out.push(letter);
+        out.push(character);
     }
     match (Domain::parse(value), Domain::parse(&out)) {
         (Ok(before), Ok(after)) if before.same_values(&after) => out,
@@ -486,9 +486,9 @@ pub(super) fn quoted(value: &str, flow: bool, force: bool) -> String {
         return format!("'{}'", value.replace('\'', "''"));
     }
     let mut out = String::from("\"");
-    for letter in value.chars() {
-        match letter {
-            '"' | '\\' => out.extend(['\\', letter]),
+    for character in value.chars() {
+        match character {
+            '"' | '\\' => out.extend(['\\', character]),
             '\n' => out += "\\n",
             '\t' => out += "\\t",
             '\r' => out += "\\r",
@@ -502,8 +502,8 @@ pub(super) fn quoted(value: &str, flow: bool, force: bool) -> String {
 }
 
 fn can_be_plain(value: &str, flow: bool) -> bool {
-    let mut letters = value.chars();
-    let (Some(first), second) = (letters.next(), letters.next()) else { return false };
+    let mut characters = value.chars();
+    let (Some(first), second) = (characters.next(), characters.next()) else { return false };
     let starts = match first {
         '-' | '?' | ':' => !second.is_none_or(|c| c.is_whitespace() || (flow && ",[]{}".contains(c))),
         c => !c.is_whitespace() && !",[]{}#&*!|>'\"%@`".contains(c),
@@ -542,7 +542,7 @@ fn folded(body: &str, room: usize) -> Vec<String> {
     lines
 }
 
-/// Lines of at most this many letters, where there is a space to break at.
+/// Lines of at most this many characters, where there is a space to break at.
 fn wrapped(text: &str, room: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {

@@ -1,5 +1,5 @@
-//! Working on contracts as files: their canonical form, contracts of another format brought over, and mutants that
-//! show what the obligations miss. Nothing here is needed to compile one, so it stands behind the feature `authoring`.
+//! Working on contracts as files: their canonical form, contracts imported from another format, and mutants that
+//! show what the obligations miss. Nothing here is needed to compile one, so it is behind the feature `authoring`.
 
 mod comment;
 pub mod format;

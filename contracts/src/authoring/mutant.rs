@@ -156,8 +156,8 @@ fn find_symbol(between: &str, operator: Binary) -> Option<(usize, &'static str)>
 
 fn balanced(text: &str) -> bool {
     let mut open = 0i32;
-    for letter in text.chars() {
-        open += match letter {
+    for character in text.chars() {
+        open += match character {
             '(' => 1,
             ')' => -1,
             _ => 0,

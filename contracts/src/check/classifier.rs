@@ -57,7 +57,7 @@ pub fn read(key: &Text, node: &Node, report: &mut Report) -> Option<ClassifierDr
         if text.value.trim() == "otherwise" {
             if !last {
                 report.add(
-                    Mistake::error(text.span, "`otherwise` stands before the last case")
+                    Mistake::error(text.span, "`otherwise` comes before the last case")
                         .rule(Rule::Classifier)
                         .label("the cases after it can never be chosen"),
                 );

@@ -121,7 +121,7 @@ impl Draft {
                 && names::check(id, Style::Kebab, "an obligation", report)
             {
                 if let Some(first) = ids.insert(&id.value, id.span) {
-                    let message = format!("two obligations are called `{}`", id.value);
+                    let message = format!("two obligations are named `{}`", id.value);
                     report.add(Mistake::error(id.span, message).rule(Rule::Name).and(first, "first here"));
                 }
                 obligations.extend(obligation::read(id, &keys, report));

@@ -44,11 +44,8 @@ pub fn read(key: &Text, node: &Node, names: &mut Names, report: &mut Report) -> 
             names.claim_as(&format!("{left}_within"), *span, "the check of this bound", &[], report);
         }
         Some((left, span)) if *left != key.value => {
-            let message = format!(
-                "the formula defines `{}`, but the equation is called `{}`",
-                shorten(left),
-                key.value
-            );
+            let message =
+                format!("the formula defines `{}`, but the equation is named `{}`", shorten(left), key.value);
             report.add(
                 Mistake::error(*span, message)
                     .rule(Rule::Name)

@@ -131,7 +131,7 @@ impl Draft {
                 Some(_) if draft.origin(item).as_deref() == Some(home) => false,
                 Some(_) => {
                     let message = format!(
-                        "`{root}` of `{home}` stands on `{item}` of that contract, but this one means something else by it"
+                        "`{root}` of `{home}` is built on `{item}` of that contract, but this one means something else by it"
                     );
                     report.add(
                         Mistake::error(*span, message)

@@ -13,7 +13,7 @@ pub struct Fields<'a> {
     pairs: &'a [(Text, Node)],
 }
 
-/// A mapping, or a mistake that says what stands there instead.
+/// A mapping, or a mistake that says what is there instead.
 pub fn pairs<'a>(node: &'a Node, what: &str, report: &mut Report) -> Option<&'a [(Text, Node)]> {
     match node {
         Node::Map(pairs, _) => Some(pairs),
@@ -27,7 +27,7 @@ pub fn pairs<'a>(node: &'a Node, what: &str, report: &mut Report) -> Option<&'a 
     }
 }
 
-/// A list, or a mistake that says what stands there instead.
+/// A list, or a mistake that says what is there instead.
 pub fn list<'a>(node: &'a Node, what: &str, report: &mut Report) -> Option<&'a [Node]> {
     match node {
         Node::List(items, _) => Some(items),
@@ -41,7 +41,7 @@ pub fn list<'a>(node: &'a Node, what: &str, report: &mut Report) -> Option<&'a [
 }
 
 impl<'a> Fields<'a> {
-    /// Reads a mapping whose keys are in `keys`; `owner` is the key it stands under. `extra` keys are allowed
+    /// Reads a mapping whose keys are in `keys`; `owner` is the key it is under. `extra` keys are allowed
     /// too and left to the caller.
     pub fn read(
         node: &'a Node,

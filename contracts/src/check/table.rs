@@ -39,7 +39,7 @@ pub fn read(key: &Text, node: &Node, quantities: &[Quantity], report: &mut Repor
         keys.node("fields").and_then(|node| reader::pairs(node, "`fields`", report)).unwrap_or_default();
     for (name, node) in columns {
         if schema::ENTRY.iter().any(|key| key.name == name.value) || name.value == "name" {
-            let message = format!("`{}` is a field that every entry has already", name.value);
+            let message = format!("`{}` is a field that every entry already has", name.value);
             report.add(Mistake::error(name.span, message));
         } else if names::check(name, Style::Snake, "a field", report) {
             seen.claim(name, "this field", report);
@@ -299,7 +299,7 @@ fn rules(keys: &Fields<'_>, fields: &[Field], report: &mut Report) -> Vec<Rule> 
         }
         if let Some(first) = found.iter().find(|rule| rule.id == id.value) {
             report.add(
-                Mistake::error(id.span, format!("two rules are called `{}`", id.value))
+                Mistake::error(id.span, format!("two rules are named `{}`", id.value))
                     .rule(Breaks::Name)
                     .and(first.span, "first here"),
             );

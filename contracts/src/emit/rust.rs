@@ -926,7 +926,7 @@ fn recommendations(contract: &Contract, units: &Units) -> TokenStream {
         format!("From `{}`, `recommendations`.", file(contract)),
     ]);
     quote! {
-        /// How urgent an advice is.
+        /// How urgent a recommendation is.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Priority {
             /// Do it first.

@@ -52,7 +52,7 @@ pub fn prove(contract: &Contract) -> Vec<Proof> {
     contract.obligations.iter().map(|obligation| prove_one(contract, obligation, &mut structure)).collect()
 }
 
-/// SHA-256 of everything that a verdict depends on: the contract, those it stands on, and the claim.
+/// SHA-256 of everything that a verdict depends on: the contract, those it is built on, and the claim.
 pub fn fingerprint(contract: &Contract, obligation: &Obligation) -> String {
     let mut hash = hmac_sha256::Hash::new();
     let closure = contract.closure();
@@ -132,7 +132,7 @@ pub fn mistake(contract: &Contract, obligation: &Obligation, proof: &Proof) -> O
         }
         (Verdict::Refuted | Verdict::Unknown, _) => {
             let tried = match proof.points {
-                0 => "no point satisfies what it assumes: it may speak of nothing".to_owned(),
+                0 => "no point satisfies what it assumes: it may say nothing".to_owned(),
                 points => format!("true at all {points} points tried, but that is no proof"),
             };
             Mistake::error(obligation.span, format!("obligation `{id}` is neither proven nor refuted: {formal}"))

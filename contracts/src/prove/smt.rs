@@ -61,7 +61,7 @@ pub fn scripts(
     Ok(vec![order, always(contract, None, obligation, claim)?])
 }
 
-/// What stands at the top of every script.
+/// What is at the top of every script.
 fn opened<'a>(contract: &'a Contract, obligation: &Obligation) -> Writer<'a> {
     let (id, formula, source) = (&obligation.id, &obligation.formula, &contract.source);
     let mut out = format!("; {id}: {formula}\n; {}, SHA-256 {}\n", source.name, source.sha256);

@@ -63,7 +63,7 @@ struct World<F> {
     /// The members of each quantity's domain, ascending; with a zero the one of the other sign.
     members: Vec<Vec<F>>,
     whole: Vec<bool>,
-    /// What stands in for a quantity: the claim is about points where it lies in the quantity's domain.
+    /// What replaces a quantity: the claim is about points where it lies in the quantity's domain.
     substituted: Vec<(usize, Id)>,
 }
 
@@ -84,7 +84,7 @@ impl<F: Number> World<F> {
         self.substituted.iter().map(|&(quantity, id)| (id, self.domain(quantity))).collect()
     }
 
-    /// The claim speaks of the point with these values.
+    /// The claim covers the point with these values.
     fn speaks(&self, values: &[F]) -> bool {
         self.substituted.iter().all(|&(quantity, id)| {
             let (value, domain) = (values[id.index()], self.domain(quantity));
@@ -331,7 +331,7 @@ impl<'a, const E: i32, const M: i32> Maker<'a, Small<E, M>> {
                 return Claim::Always(self.compare(root, twin));
             }
             9 => {
-                // What stands in for a quantity lies in its domain, or there is no claim.
+                // What replaces a quantity lies in its domain, or there is no claim.
                 let quantity = self.random.below(self.world.members.len());
                 let new = self.number();
                 self.world.substituted.push((quantity, new));

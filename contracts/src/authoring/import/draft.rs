@@ -326,7 +326,7 @@ impl Draft {
     pub fn canonical(&self, from: &str) -> String {
         let from: String = from.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
         let header = format!(
-            "# Brought over from {from}. Units are proposals, to be confirmed; nothing checks what stands under `informal`.\n"
+            "# Imported from {from}. Units are proposals to confirm; nothing checks what is under `informal`.\n"
         );
         let source = self.source(header + &self.render(true).0);
         format(&source).unwrap_or(source.text)

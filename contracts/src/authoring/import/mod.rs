@@ -1,4 +1,4 @@
-//! Contracts in the published provable-contracts format, brought over: what parses becomes formal, what holds is
+//! Contracts in the published provable-contracts format, imported: what parses becomes formal, what holds is
 //! proven or tested by a run, and everything else is kept as documentation that nothing checks. The report says of
 //! each item what became of it and why.
 
@@ -62,7 +62,7 @@ pub struct Item {
     pub note: String,
 }
 
-/// A contract that was brought over.
+/// An imported contract.
 #[derive(Clone, Debug)]
 pub struct Imported {
     /// Its name.
@@ -216,7 +216,7 @@ impl<'a> Reader<'a> {
 
     fn metadata(&mut self, node: Option<&Node>) {
         self.draft.version = "1.0.0".into();
-        self.draft.description = format!("Brought over from {}", self.source.name);
+        self.draft.description = format!("Imported from {}", self.source.name);
         let Some(Node::Map(pairs, _)) = node else { return };
         for (key, value) in pairs {
             let place = format!("metadata.{}", key.value);
@@ -238,7 +238,7 @@ impl<'a> Reader<'a> {
                             value,
                             version,
                             Outcome::Informal,
-                            "no semantic version; 1.0.0 stands in its place",
+                            "no semantic version; 1.0.0 is used instead",
                         );
                     }
                 }
@@ -520,7 +520,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The obligations that a test or harness speaks of.
+    /// The obligations that a test or harness is about.
     fn meant(&self, names: &[&str]) -> Option<Vec<usize>> {
         let known = || self.properties.keys().map(String::as_str);
         names.iter().map(|name| name.to_lowercase()).filter(|name| !name.is_empty()).find_map(|name| {
@@ -539,7 +539,8 @@ impl<'a> Reader<'a> {
         let text = format!("{rule}: {}", get_text(pairs, "prediction"));
         let item = self.add(place, node, &text, Outcome::Informal, "");
         let Some(meant) = self.meant(&[rule, get_text(pairs, "obligation")]) else {
-            self.items[item].note = format!("no formal obligation is called `{rule}`; a test is not a proof");
+            self.items[item].note =
+                format!("there is no formal obligation named `{rule}`; a test is not a proof");
             return;
         };
         for at in &meant {
@@ -560,7 +561,7 @@ impl<'a> Reader<'a> {
         let item = self.add(place, node, &text, Outcome::Informal, "");
         let Some(meant) = self.meant(&[named, property]) else {
             self.items[item].note = format!(
-                "no formal obligation is called `{named}`; a harness that is named is not one that ran"
+                "there is no formal obligation named `{named}`; a harness that is named is not one that ran"
             );
             return;
         };
@@ -657,10 +658,10 @@ const GREEK: [(char, &str); 12] = [
 /// A name that Rust can have: lower-case letters, digits and `_`.
 fn snake(name: &str) -> String {
     let mut out = String::new();
-    for letter in name.chars() {
-        match GREEK.iter().find(|(greek, _)| *greek == letter) {
+    for character in name.chars() {
+        match GREEK.iter().find(|(greek, _)| *greek == character) {
             Some((_, word)) => out += word,
-            None if letter.is_ascii_alphanumeric() => out.push(letter.to_ascii_lowercase()),
+            None if character.is_ascii_alphanumeric() => out.push(character.to_ascii_lowercase()),
             None => out.push('_'),
         }
     }

@@ -22,11 +22,11 @@ pub fn statements(text: &str) -> Vec<&str> {
 pub fn split(text: &str, at: impl Fn(&str) -> Option<usize>) -> Vec<&str> {
     let mut parts = Vec::new();
     let (mut depth, mut start, mut skip) = (0usize, 0, 0);
-    for (offset, letter) in text.char_indices() {
+    for (offset, character) in text.char_indices() {
         if offset < skip {
             continue;
         }
-        match letter {
+        match character {
             '(' | '[' | '{' => depth += 1,
             ')' | ']' | '}' => depth = depth.saturating_sub(1),
             _ => {}
@@ -68,9 +68,9 @@ pub fn is_claim(formula: &Formula) -> bool {
 /// Operators as the grammar writes them.
 pub fn ascii(text: &str) -> String {
     let mut out = String::new();
-    let mut letters = text.chars().peekable();
-    while let Some(letter) = letters.next() {
-        match letter {
+    let mut characters = text.chars().peekable();
+    while let Some(character) = characters.next() {
+        match character {
             '×' | '·' | '∗' | '⋅' => out.push('*'),
             '÷' | '∕' => out.push('/'),
             '−' | '–' => out.push('-'),
@@ -87,16 +87,16 @@ pub fn ascii(text: &str) -> String {
             '⌊' => out += "floor(",
             '⌈' => out += "ceil(",
             '⌋' | '⌉' => out.push(')'),
-            '&' if letters.next_if_eq(&'&').is_some() => out += " and ",
-            '|' if letters.next_if_eq(&'|').is_some() => out += " or ",
-            '*' if letters.next_if_eq(&'*').is_some() => out.push('^'),
-            '=' if letters.next_if_eq(&'>').is_some() => out += " implies ",
-            '-' if letters.peek() == Some(&'>') => {
-                letters.next();
+            '&' if characters.next_if_eq(&'&').is_some() => out += " and ",
+            '|' if characters.next_if_eq(&'|').is_some() => out += " or ",
+            '*' if characters.next_if_eq(&'*').is_some() => out.push('^'),
+            '=' if characters.next_if_eq(&'>').is_some() => out += " implies ",
+            '-' if characters.peek() == Some(&'>') => {
+                characters.next();
                 out += " implies ";
             }
-            '<' if letters.clone().take(2).eq(['=', '>']) => {
-                letters.nth(1);
+            '<' if characters.clone().take(2).eq(['=', '>']) => {
+                characters.nth(1);
                 out += " iff ";
             }
             other => out.push(other),
@@ -276,13 +276,13 @@ fn comparison(rest: &str) -> Option<usize> {
 /// `a = b` as `a == b`.
 fn equalities(text: &str) -> String {
     let mut out = String::new();
-    let letters: Vec<char> = text.chars().collect();
-    for (index, letter) in letters.iter().enumerate() {
-        let before = index.checked_sub(1).and_then(|at| letters.get(at));
-        let lone = *letter == '='
+    let characters: Vec<char> = text.chars().collect();
+    for (index, character) in characters.iter().enumerate() {
+        let before = index.checked_sub(1).and_then(|at| characters.get(at));
+        let lone = *character == '='
             && !matches!(before, Some('=' | '<' | '>' | '!'))
-            && letters.get(index + 1) != Some(&'=');
-        out.push(*letter);
+            && characters.get(index + 1) != Some(&'=');
+        out.push(*character);
         if lone {
             out.push('=');
         }
@@ -299,14 +299,14 @@ pub fn why_not(text: &str) -> String {
         })
     });
     let reason = if has(&["Σ", "∑", "Π", "∏", "sum(", "mean("]) {
-        "a sum or product over an index; formulas speak of single numbers"
+        "a sum or product over an index; formulas are about single numbers"
     } else if has(&["∀", "∃", "for all i", "for each", "for every"]) {
-        "it speaks of every element of something; formulas speak of single numbers"
+        "it is about every element of something; formulas are about single numbers"
     } else if has(&["ℝ^", "ℝⁿ", "]ⁿ", ")^n", "]^n", "R^", "softmax", "argmax", "argmin"])
         || index
         || has(&["_{", "[i]", "[j]"])
     {
-        "it is about vectors or indexes; formulas speak of single numbers"
+        "it is about vectors or indexes; formulas are about single numbers"
     } else if has(&["sqrt", "√", "exp(", "log(", "ln(", "sin(", "cos(", "tanh"]) {
         "a function that formulas do not have"
     } else if has(&["strictly"]) {
@@ -320,7 +320,7 @@ pub fn why_not(text: &str) -> String {
     } else if has(&[".len()", "::", ".is_", ".iter()", "assert", "()"]) {
         "it is code"
     } else if has(&["@"]) {
-        "it is about matrices; formulas speak of single numbers"
+        "it is about matrices; formulas are about single numbers"
     } else {
         "it is prose"
     };

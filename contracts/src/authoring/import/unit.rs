@@ -111,7 +111,7 @@ pub fn infer(quantities: &[&str], equations: &[Wanted<'_>]) -> Units {
             Err((at, why)) => {
                 dropped.push(format!("{}: {why}", equations[at].name));
                 let before = plain.len();
-                stands_on(equations, at, &mut plain);
+                depends_on(equations, at, &mut plain);
                 if plain.len() == before {
                     // Nothing is left to give up; the checker will say what is wrong with this one.
                     let of = |name: &str| (name.to_owned(), none());
@@ -128,7 +128,7 @@ fn none() -> Proposal {
 }
 
 /// The equation, and everything that it uses or that is used beside it.
-fn stands_on(equations: &[Wanted<'_>], at: usize, found: &mut BTreeSet<String>) {
+fn depends_on(equations: &[Wanted<'_>], at: usize, found: &mut BTreeSet<String>) {
     let mut pending = vec![at];
     while let Some(at) = pending.pop() {
         found.insert(equations[at].name.to_owned());
@@ -300,12 +300,12 @@ fn annotated_once(formula: &str) -> Vec<String> {
 pub fn words(formula: &str) -> Vec<(usize, usize)> {
     let mut found = Vec::new();
     let mut at = 0;
-    while let Some(letter) = formula[at..].chars().next() {
+    while let Some(character) = formula[at..].chars().next() {
         let rest = &formula[at..];
-        let length = if letter == '[' {
+        let length = if character == '[' {
             at += rest.find(']').map_or(rest.len(), |end| end + 1);
             continue;
-        } else if letter.is_ascii_digit() || letter == '.' {
+        } else if character.is_ascii_digit() || character == '.' {
             let mantissa = rest.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(rest.len());
             let exponent = rest[mantissa..].strip_prefix(['e', 'E']).map_or(0, |tail| {
                 let sign = usize::from(tail.starts_with(['-', '+']));
@@ -313,10 +313,10 @@ pub fn words(formula: &str) -> Vec<(usize, usize)> {
                 if digits > 0 { 1 + sign + digits } else { 0 }
             });
             mantissa + exponent
-        } else if letter.is_alphabetic() || letter == '_' {
+        } else if character.is_alphabetic() || character == '_' {
             rest.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(rest.len())
         } else {
-            at += letter.len_utf8();
+            at += character.len_utf8();
             continue;
         };
         found.push((at, at + length));
