@@ -236,7 +236,21 @@ pub enum Priority {
     Low,
 }
 
-/// An advice and when it applies.
+impl Priority {
+    /// All of them, the most urgent first.
+    pub const ALL: [Priority; 3] = [Priority::High, Priority::Medium, Priority::Low];
+
+    /// The word in a contract.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Priority::High => "high",
+            Priority::Medium => "medium",
+            Priority::Low => "low",
+        }
+    }
+}
+
+/// Advice and when it applies.
 #[derive(Clone, Debug)]
 pub struct Recommendation {
     /// Its name.
@@ -266,6 +280,30 @@ pub enum ObligationKind {
     Finiteness,
     /// A comparison with a substitution.
     Scaling,
+}
+
+impl ObligationKind {
+    /// All of them.
+    pub const ALL: [ObligationKind; 6] = [
+        ObligationKind::Bound,
+        ObligationKind::Invariant,
+        ObligationKind::Monotonicity,
+        ObligationKind::Equivalence,
+        ObligationKind::Finiteness,
+        ObligationKind::Scaling,
+    ];
+
+    /// The word in a contract.
+    pub const fn word(self) -> &'static str {
+        match self {
+            ObligationKind::Bound => "bound",
+            ObligationKind::Invariant => "invariant",
+            ObligationKind::Monotonicity => "monotonicity",
+            ObligationKind::Equivalence => "equivalence",
+            ObligationKind::Finiteness => "finiteness",
+            ObligationKind::Scaling => "scaling",
+        }
+    }
 }
 
 /// What an obligation claims, over all values of the domains.

@@ -150,6 +150,19 @@ impl Function {
         Function::ALL.iter().find(|(_, function)| *function == self).map_or("", |(name, _)| name)
     }
 
+    /// How it is called.
+    fn form(self) -> &'static str {
+        match self {
+            Function::Min => "min(a, b, ...)",
+            Function::Max => "max(a, b, ...)",
+            Function::Floor => "floor(x)",
+            Function::Ceil => "ceil(x)",
+            Function::Pow => "pow(x, n)",
+            Function::Finite => "finite(x)",
+            Function::Given => "given(field)",
+        }
+    }
+
     fn arity(self) -> Range<usize> {
         match self {
             Function::Min | Function::Max => 2..17,
@@ -182,6 +195,25 @@ pub const RESERVED: [&str; 20] = [
     "finite",
     "given",
 ];
+
+/// Functions of other languages, and how formulas say the same.
+const WRITTEN_OUT: [(&str, &str); 5] = [
+    ("abs", "max(x, -x)"),
+    ("round", "floor(x + 0.5)"),
+    ("clamp", "max(low, min(x, high))"),
+    ("mod", "a - b * floor(a / b)"),
+    ("ceiling", "ceil(x)"),
+];
+
+/// The word of the language that another spelling means: `and` for `AND`, `increasing` for `increases`.
+fn respelled(word: &str) -> Option<String> {
+    let lower = word.to_ascii_lowercase();
+    match lower.as_str() {
+        "increases" | "rises" | "grows" => Some("increasing".into()),
+        "decreases" | "falls" | "shrinks" => Some("decreasing".into()),
+        _ => (word != lower && RESERVED.contains(&lower.as_str())).then_some(lower),
+    }
+}
 
 impl Binary {
     /// The operator as it is printed.
@@ -304,7 +336,15 @@ impl Formula {
             match &node.kind {
                 Kind::Name(name) | Kind::Substitute(name, _) => found.push((node.span, name)),
                 Kind::Monotone { variable: (name, span), .. } => found.push((*span, name)),
-                _ => {}
+                Kind::Is(..)
+                | Kind::Number { .. }
+                | Kind::Quote(_)
+                | Kind::Negate(_)
+                | Kind::Not(_)
+                | Kind::Binary(..)
+                | Kind::Power(..)
+                | Kind::Call(..)
+                | Kind::If(..) => {}
             }
         }
         found.sort_by_key(|(span, _)| span.start);
@@ -461,6 +501,15 @@ fn lex(text: &Text) -> Result<Vec<(Token, Range<usize>)>, FormulaError> {
                     (_, ')') => (Token::Close, 1),
                     (_, ',') => (Token::Comma, 1),
                     (_, ':') => (Token::Colon, 1),
+                    (_, '%') => {
+                        let note = match tokens.last() {
+                            Some((Token::Number(percent), _)) => {
+                                format!("write the share: `{}`", number(percent / 100.0))
+                            }
+                            _ => "a remainder is written `a - b * floor(a / b)`".into(),
+                        };
+                        return error(at..at + one, "unexpected `%` in a formula".into(), &note);
+                    }
                     (_, other) => {
                         return error(at..at + one, format!("unexpected `{other}` in a formula"), "");
                     }
@@ -548,11 +597,14 @@ impl<'a> Parser<'a> {
                 "unexpected `=`",
                 "write `==` to compare; `name = ...` is allowed only at the start of an equation",
             ),
-            _ => self.error(
-                range.clone(),
-                format!("expected {wanted}, found `{}`", shorten(&self.text.value[range])),
-                "",
-            ),
+            token => {
+                let note = match token {
+                    Token::Name(word) => respelled(word).map(|right| format!("write `{right}`")),
+                    _ => None,
+                };
+                let found = shorten(&self.text.value[range.clone()]);
+                self.error(range, format!("expected {wanted}, found `{found}`"), &note.unwrap_or_default())
+            }
         }
     }
 
@@ -778,7 +830,7 @@ impl<'a> Parser<'a> {
         if let Some((_, function)) = Function::ALL.iter().find(|(known, _)| *known == name) {
             return self.call(*function, range);
         }
-        if RESERVED.contains(&name.as_str()) {
+        if RESERVED.contains(&name.to_ascii_lowercase().as_str()) {
             self.at -= 1;
             return self.unexpected("a number, a name or `(`");
         }
@@ -796,12 +848,15 @@ impl<'a> Parser<'a> {
             Some([(Token::Name(_), _), (Token::Colon, _)])
         );
         if !is_substitution {
-            let known = Function::ALL.map(|(name, _)| name).join(", ");
-            return self.error(
-                range,
-                format!("unknown function `{}`", shorten(&name)),
-                &format!("functions are {known}; an equation with a quantity replaced is written `{}(quantity: expression)`", shorten(&name)),
-            );
+            let name = shorten(&name);
+            let known = Function::ALL.map(|(_, function)| format!("`{}`", function.form())).join(", ");
+            let note = match WRITTEN_OUT.iter().find(|(function, _)| *function == name) {
+                Some((_, form)) => format!("write `{form}`; the functions are {known}"),
+                None => format!(
+                    "the functions are {known}; an equation with a quantity replaced is written `{name}(quantity: expression)`"
+                ),
+            };
+            return self.error(range, format!("unknown function `{name}`"), &note);
         }
         self.next();
         let mut replaced = Vec::new();
@@ -841,7 +896,7 @@ impl<'a> Parser<'a> {
             let wanted = match function {
                 Function::Min | Function::Max => "two to sixteen values",
                 Function::Pow => "a value and a whole number",
-                _ => "one value",
+                Function::Floor | Function::Ceil | Function::Finite | Function::Given => "one value",
             };
             return self.error(range.start..close, format!("`{}` takes {wanted}", function.name()), "");
         }
@@ -934,7 +989,12 @@ impl Formula {
             Kind::Negate(_) => NEGATE_POWER,
             Kind::If(..) | Kind::Monotone { .. } => 0,
             Kind::Power(..) => 10,
-            _ => 11,
+            Kind::Number { .. }
+            | Kind::Name(_)
+            | Kind::Quote(_)
+            | Kind::Call(..)
+            | Kind::Is(..)
+            | Kind::Substitute(..) => 11,
         };
         if own < least {
             write!(f, "(")?;

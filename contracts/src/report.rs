@@ -207,6 +207,19 @@ impl Report {
         }
     }
 
+    /// Adds a mistake that the same typo may make at many places: after the first, only the place.
+    pub fn add_once(&mut self, mistake: Mistake) {
+        /// More places than this help nobody.
+        const PLACES: usize = 4;
+        match self.mistakes.iter_mut().find(|known| known.message == mistake.message) {
+            Some(first) if first.others.len() < PLACES => {
+                first.others.push((mistake.span, "and here".into()))
+            }
+            Some(_) => {}
+            None => self.add(mistake),
+        }
+    }
+
     /// Whether further mistakes are only counted, so that nobody needs to search for a suggestion.
     pub fn is_full(&self) -> bool {
         self.mistakes.len() >= MAX_MISTAKES

@@ -163,7 +163,7 @@ pub const ENTRY: &[Key] = &[
 /// An entry of `recommendations`
 pub const RECOMMENDATION: &[Key] = &[
     required("when", Shape::Formula, "the condition"),
-    required("priority", Shape::Word(&["high", "medium", "low"]), "how urgent it is"),
+    required("priority", Shape::Word(PRIORITIES), "how urgent it is"),
     required("text", Shape::Text, "what to do"),
 ];
 
@@ -185,6 +185,9 @@ pub const INFORMAL: &[Key] = &[
     required("text", Shape::Text, "what is said"),
     key("why", Shape::Text, "why it is not formal"),
 ];
+
+/// The words for `priority` of a recommendation.
+pub const PRIORITIES: &[&str] = &["high", "medium", "low"];
 
 /// The words for `type` of an obligation.
 pub const KINDS: &[&str] = &["bound", "invariant", "monotonicity", "equivalence", "finiteness", "scaling"];

@@ -159,10 +159,7 @@ impl Checker<'_> {
             Kind::Quote(_) if self.place == Place::Rule => Type::Text,
             Kind::Quote(_) => self.misplaced(node.span, "a quoted text", "the rules of a profile table"),
             Kind::Negate(a) => self.number(*a),
-            Kind::Not(a) => {
-                self.truth(*a);
-                Type::Truth
-            }
+            Kind::Not(a) => self.truth(*a),
             Kind::Binary(operator, a, b) => self.binary(*operator, *a, *b, node.span),
             Kind::Power(a, exponent) => match self.number(*a) {
                 Type::Number(unit) => self.product(unit.power(*exponent), node.span),
@@ -189,7 +186,7 @@ impl Checker<'_> {
 
     fn unknown(&mut self, name: &str, span: Span) {
         let mistake = self.scope.unknown(name, span, self.report);
-        self.report.add(mistake);
+        self.report.add_once(mistake);
     }
 
     fn misplaced(&mut self, span: Span, what: &str, allowed: &str) -> Type {
@@ -258,7 +255,7 @@ impl Checker<'_> {
         }
     }
 
-    fn truth(&mut self, id: usize) {
+    fn truth(&mut self, id: usize) -> Type {
         let found = self.types[id];
         if !matches!(found, Type::Truth | Type::Unknown) {
             self.report.add(
@@ -266,6 +263,7 @@ impl Checker<'_> {
                     .note("compare: `a < b`, `a <= b`, `a == b`"),
             );
         }
+        Type::Truth
     }
 
     /// Both must have one unit; a bare 0 takes the other's.
@@ -293,18 +291,17 @@ impl Checker<'_> {
     }
 
     fn binary(&mut self, operator: Binary, a: usize, b: usize, span: Span) -> Type {
-        if matches!(operator, Binary::And | Binary::Or | Binary::Implies | Binary::Iff) {
-            self.truth(a);
-            self.truth(b);
-            return Type::Truth;
-        }
         if (self.types[a], self.types[b]) == (Type::Text, Type::Text)
             && matches!(operator, Binary::Equal | Binary::NotEqual)
         {
             self.check_texts(a, b);
             return Type::Truth;
         }
-        let (left, right) = (self.number(a), self.number(b));
+        let (left, right) = if operator.is_arithmetic() || operator.is_comparison() {
+            (self.number(a), self.number(b))
+        } else {
+            (self.truth(a), self.truth(b))
+        };
         match operator {
             Binary::Add => self.unify(left, right, a, b, "the terms of a sum"),
             Binary::Subtract => self.unify(left, right, a, b, "the terms of a difference"),
@@ -315,7 +312,7 @@ impl Checker<'_> {
                 let unit = |found| match found {
                     Type::Number(unit) => Some(unit),
                     Type::Zero => Some(Unit::ONE),
-                    _ => None,
+                    Type::Truth | Type::Text | Type::Unknown => None,
                 };
                 match (unit(left), unit(right)) {
                     (Some(x), Some(y)) if operator == Binary::Multiply => self.product(x.times(y), span),
@@ -323,10 +320,16 @@ impl Checker<'_> {
                     _ => Type::Unknown,
                 }
             }
-            _ => {
+            Binary::Less
+            | Binary::LessEqual
+            | Binary::Greater
+            | Binary::GreaterEqual
+            | Binary::Equal
+            | Binary::NotEqual => {
                 self.unify(left, right, a, b, "the two sides of a comparison");
                 Type::Truth
             }
+            Binary::And | Binary::Or | Binary::Implies | Binary::Iff => Type::Truth,
         }
     }
 

@@ -280,10 +280,11 @@ impl Unit {
         parser.skip();
         if parser.at < text.len() {
             let end = text[parser.at..].chars().next().map_or(0, char::len_utf8) + parser.at;
+            let power = superscript(&text[parser.at..]);
             return Err(UnitError {
                 range: parser.at..end,
                 message: format!("unexpected `{}` in a unit", &text[parser.at..end]),
-                note: GRAMMAR.into(),
+                note: if power.is_empty() { GRAMMAR.into() } else { format!("a power is written `{power}`") },
             });
         }
         Ok(unit)
@@ -346,6 +347,63 @@ fn known_names() -> Vec<String> {
         .iter()
         .flat_map(|prefix| ["B", "flop", "FLOP", "bit", "param"].map(|name| format!("{prefix}{name}")));
     bare.chain(prefixed).chain(["ms", "us", "GiB", "MiB", "KiB"].map(str::to_owned)).collect()
+}
+
+/// What people write for a unit, and what it is here, each after the same prefix. The nearest name would not do: of `Gb`
+/// that is `GB`, wrong by eight.
+const SPELLINGS: [(&str, &str); 22] = [
+    ("b", "bit"),
+    ("bps", "bit/s"),
+    ("Bps", "B/s"),
+    ("FLOPS", "flop/s"),
+    ("FLOPs", "flop"),
+    ("Flops", "flop"),
+    ("Flop", "flop"),
+    ("OPS", "op/s"),
+    ("tps", "token/s"),
+    ("tok", "token"),
+    ("sec", "s"),
+    ("secs", "s"),
+    ("second", "s"),
+    ("seconds", "s"),
+    ("minute", "min"),
+    ("minutes", "min"),
+    ("hour", "h"),
+    ("hours", "h"),
+    ("watt", "W"),
+    ("joule", "J"),
+    ("parameter", "param"),
+    ("percent", "%"),
+];
+
+/// The spelling of a unit that people write in another way, in the plural or with a superscript (`power`, such as `^2`).
+fn spelling(name: &str, power: &str) -> Option<String> {
+    let prefixes = DECIMAL.iter().chain(&BINARY).map(|(prefix, _)| *prefix);
+    let single = |name: &str| {
+        let found = |prefix: &str| {
+            let rest = name.strip_prefix(prefix)?;
+            let (_, right) = SPELLINGS.iter().find(|(wrong, _)| *wrong == rest)?;
+            Some(format!("{prefix}{right}")).filter(|unit| Unit::parse(unit).is_ok())
+        };
+        std::iter::once("").chain(prefixes.clone()).find_map(found)
+    };
+    let plural = || {
+        let name = name.strip_suffix('s')?;
+        single(name).or_else(|| Unit::named(name).map(|_| name.to_owned()))
+    };
+    let right = single(name).or_else(plural)?;
+    Some(if power.is_empty() || !right.contains('/') { right + power } else { format!("({right}){power}") })
+}
+
+/// The power that superscript digits mean: `^2` for `²`; empty where there are none.
+fn superscript(text: &str) -> String {
+    const DIGITS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
+    let digit = |c: char| match c {
+        '⁻' => Some('-'),
+        c => DIGITS.iter().position(|digit| *digit == c).and_then(|i| char::from_digit(i as u32, 10)),
+    };
+    let digits: String = text.chars().map_while(digit).collect();
+    if digits.is_empty() { digits } else { format!("^{digits}") }
 }
 
 const GRAMMAR: &str =
@@ -484,11 +542,14 @@ impl<'a> UnitParser<'a> {
                 let length = rest.find(|c: char| !(c.is_alphabetic() || c == '_')).unwrap_or(rest.len());
                 self.at += length;
                 let name = &rest[..length];
+                let nearest =
+                    || suggest::closest(name, known_names().iter().map(String::as_str)).map(str::to_owned);
+                let meant = || spelling(name, &superscript(&rest[length..])).or_else(nearest);
                 let unit = Unit::named(name).ok_or_else(|| UnitError {
                     range: start..self.at,
                     message: format!("unknown unit `{}`", shorten(name)),
-                    note: match suggest::closest(name, known_names().iter().map(String::as_str)) {
-                        Some(near) => format!("did you mean `{near}`?"),
+                    note: match meant() {
+                        Some(meant) => format!("did you mean `{meant}`?"),
                         None => format!(
                             "units are built from {}, B, W, Hz, min, h, % with prefixes such as k, M, G, T, m, u, n, Ki, Mi, Gi",
                             BASES.join(", ")
@@ -668,7 +729,21 @@ mod tests {
     fn wrong_units_say_where_and_what() {
         let error = Unit::parse("GB/sec").unwrap_err();
         assert_eq!(error.range, 3..6);
-        assert!(Unit::parse("tokens/s").unwrap_err().note.contains("`token`"));
+        for (wrong, right) in [
+            ("Gb/s", "Gbit"),
+            ("Gibps", "Gibit/s"),
+            ("GBps", "GB/s"),
+            ("GFLOPS", "Gflop/s"),
+            ("TFLOPs", "Tflop"),
+            ("msec", "ms"),
+            ("tokens/s", "token"),
+            ("seconds", "s"),
+            ("bytes²", "byte^2"),
+            ("s⁻²", "^-2"),
+        ] {
+            let note = Unit::parse(wrong).unwrap_err().note;
+            assert!(note.contains(&format!("`{right}`")), "{wrong}: {note}");
+        }
         for text in ["", "/s", "GB/", "GB//s", "(B", "B)", "B^x", "B^999", "7", "B s", "€"] {
             assert!(Unit::parse(text).is_err(), "{text}");
         }

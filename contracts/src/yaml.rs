@@ -2,6 +2,8 @@
 //!
 //! Aliases, tags, directives and second documents are refused: a contract says what it means once, in place.
 
+use std::ops::Range;
+
 use granit_parser::{Event, Parser, ScalarStyle};
 
 use crate::report::{Mistake, Report, Rule};
@@ -87,6 +89,14 @@ impl Builder<'_> {
                 let at = error.marker().byte_offset().unwrap_or(0).min(text.len());
                 let end = text[floor_boundary(text, at)..].chars().next().map_or(at, |c| at + c.len_utf8());
                 let what = error.info();
+                if let Some(value) = unquoted(text, floor_boundary(text, at)) {
+                    let shown = shorten(&text[value.start..value.end]);
+                    let quote = if shown.contains('"') { '\'' } else { '"' };
+                    return Box::new(
+                        Mistake::error(value, "this text means something else in YAML without quotes")
+                            .note(format!("quote it: `{quote}{shown}{quote}`")),
+                    );
+                }
                 let allowed = if what.contains("nest") || what.contains("limit") {
                     format!("; a contract nests at most {MAX_NESTING} levels")
                 } else {
@@ -211,6 +221,52 @@ impl Builder<'_> {
         let length = self.source.text[span.start..span.end].trim_end().len();
         Span { start: span.start, end: span.start + length }
     }
+}
+
+/// The value that made the parser stop here for want of quotes: one on this line that starts with a character that
+/// YAML takes for its own or holds `: `, or an interval such as `[0, 1)`, whose bracket is open until the parser stops.
+fn unquoted(text: &str, at: usize) -> Option<Span> {
+    /// An interval half open to the right can be this many lines above the place where the parser stops.
+    const LINES: usize = 4;
+    let mut end = text[at..].find('\n').map_or(text.len(), |length| at + length);
+    for back in 0..LINES {
+        let start = text[..end].rfind('\n').map_or(0, |newline| newline + 1);
+        let line = &text[start..end];
+        if let Some(found) = half_open(line).or_else(|| if back == 0 { indicated(line) } else { None }) {
+            return Some(Span { start: start + found.start, end: start + found.end });
+        }
+        end = start.checked_sub(1)?;
+    }
+    None
+}
+
+/// An interval without quotes that starts with `[` and ends with `)`.
+fn half_open(line: &str) -> Option<Range<usize>> {
+    let close = line.find(')')?;
+    let open = line[..close].rfind('[')?;
+    let mut limits = line[open + 1..close].split(',').map(|limit| limit.trim().parse::<f64>());
+    let numbers = matches!((limits.next(), limits.next(), limits.next()), (Some(Ok(_)), Some(Ok(_)), None));
+    (numbers && !line[..open].ends_with(['"', '\''])).then_some(open..close + 1)
+}
+
+/// The value of a line `key: value`, `- key: value` or `key: {key: value}` that needs quotes.
+fn indicated(line: &str) -> Option<Range<usize>> {
+    let (_, value) = line.split_once(": ")?;
+    let value = value.split(" #").next()?.trim();
+    // A block scalar starts with one of these too, and has nothing behind it but how it ends and is indented.
+    let block = |value: &str| {
+        value.strip_prefix(['>', '|']).is_some_and(|rest| rest.trim_start_matches(['-', '+']).is_empty())
+    };
+    let taken = |value: &&str| value.starts_with(['>', '|', '%', '@', '`']) && !block(value);
+    let found = if value.starts_with('{') {
+        let values = value.split(": ").skip(1).filter_map(|part| part.split([',', '}']).next());
+        values.map(str::trim).find(taken)?
+    } else {
+        Some(value)
+            .filter(|value| taken(value) || value.contains(": ") && !value.starts_with(['"', '\'', '[']))?
+    };
+    let start = found.as_ptr() as usize - line.as_ptr() as usize;
+    Some(start..start + found.len())
 }
 
 /// The source offset of each byte of `value`, and of its end.

@@ -110,7 +110,7 @@ fn very_many_mistakes_are_counted_and_the_first_ones_shown() {
     let mut text = String::from(HEAD);
     text += "equations:\n";
     for i in 0..20_000 {
-        text += &format!("  e{i}: {{unit: 1, formula: z}}\n");
+        text += &format!("  e{i}: {{unit: 1, formula: z{i}}}\n");
     }
     let compiled = bounded(text);
     assert!(compiled.contract.is_none());

@@ -84,7 +84,7 @@ fn every_mistake_of_a_dependency_is_reported_at_its_place() {
         ("ambiguous", "ambiguous.yaml:7:14: error: `duration` is in `base-v1` and in `other-v1`"),
         (
             "shadowed",
-            "shadowed.yaml:11:14: error: `duration` of `base-v1` stands on `speed` of that contract",
+            "shadowed.yaml:11:14: error: `duration` of `base-v1` is built on `speed` of that contract",
         ),
         ("wrong-unit", "wrong-unit.yaml:7:14: error: `half` has the unit s, not B"),
     ] {

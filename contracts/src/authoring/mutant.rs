@@ -117,7 +117,19 @@ fn formula_edits(text: &str, name: &str, formula: &Formula, edits: &mut Vec<Edit
                     edits.push((word, to.to_owned(), format!("{name}: {from} to {to}")));
                 }
             }
-            _ => {}
+            Kind::Call(
+                Function::Floor | Function::Ceil | Function::Pow | Function::Finite | Function::Given,
+                _,
+            )
+            | Kind::Name(_)
+            | Kind::Quote(_)
+            | Kind::Negate(_)
+            | Kind::Not(_)
+            | Kind::Power(..)
+            | Kind::If(..)
+            | Kind::Is(..)
+            | Kind::Substitute(..)
+            | Kind::Monotone { .. } => {}
         }
     }
 }
@@ -132,7 +144,7 @@ fn replacements(operator: Binary) -> &'static [Binary] {
         Binary::LessEqual => &[Binary::Less, Binary::GreaterEqual],
         Binary::Greater => &[Binary::GreaterEqual, Binary::Less],
         Binary::GreaterEqual => &[Binary::Greater, Binary::LessEqual],
-        _ => &[],
+        Binary::Equal | Binary::NotEqual | Binary::And | Binary::Or | Binary::Implies | Binary::Iff => &[],
     }
 }
 
@@ -144,12 +156,15 @@ fn find_symbol(between: &str, operator: Binary) -> Option<(usize, &'static str)>
         Binary::Subtract => &["-", "−"],
         Binary::LessEqual => &["<=", "≤"],
         Binary::GreaterEqual => &[">=", "≥"],
-        other => &[match other {
-            Binary::Add => "+",
-            Binary::Less => "<",
-            Binary::Greater => ">",
-            _ => return None,
-        }],
+        Binary::Add => &["+"],
+        Binary::Less => &["<"],
+        Binary::Greater => &[">"],
+        Binary::Equal => &["=="],
+        Binary::NotEqual => &["!=", "≠"],
+        Binary::And => &["and"],
+        Binary::Or => &["or"],
+        Binary::Implies => &["implies"],
+        Binary::Iff => &["iff"],
     };
     spellings.iter().find_map(|symbol| between.find(symbol).map(|at| (at, *symbol)))
 }

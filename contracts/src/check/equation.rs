@@ -53,7 +53,7 @@ pub fn read(key: &Text, node: &Node, names: &mut Names, report: &mut Report) -> 
                     .note("use one name, or leave the left side out"),
             );
         }
-        _ => {}
+        Some(_) | None => {}
     }
     Some(EquationDraft {
         name: key.value.clone(),

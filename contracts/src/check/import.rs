@@ -39,7 +39,14 @@ fn mentions(formula: &Formula) -> Vec<(&str, Span)> {
                 found.extend(replaced.iter().map(|(quantity, span, _)| (quantity.as_str(), *span)));
             }
             Kind::Monotone { variable: (name, span), .. } => found.push((name, *span)),
-            _ => {}
+            Kind::Number { .. }
+            | Kind::Quote(_)
+            | Kind::Negate(_)
+            | Kind::Not(_)
+            | Kind::Binary(..)
+            | Kind::Power(..)
+            | Kind::Call(..)
+            | Kind::If(..) => {}
         }
     }
     found.sort_by_key(|(_, span)| span.start);

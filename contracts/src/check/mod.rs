@@ -93,3 +93,15 @@ impl Draft {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::contract::{ObligationKind, Priority};
+    use crate::schema;
+
+    #[test]
+    fn every_word_that_the_keys_allow_is_read_as_what_it_says() {
+        assert_eq!(schema::KINDS, ObligationKind::ALL.map(ObligationKind::word));
+        assert_eq!(schema::PRIORITIES, Priority::ALL.map(Priority::word));
+    }
+}

@@ -25,14 +25,8 @@ pub struct ObligationDraft {
 
 /// Reads one obligation.
 pub fn read(id: &Text, keys: &Fields<'_>, report: &mut Report) -> Option<ObligationDraft> {
-    let kind = keys.word(schema::OBLIGATION, "type", report).map(|word| match word {
-        "bound" => ObligationKind::Bound,
-        "monotonicity" => ObligationKind::Monotonicity,
-        "equivalence" => ObligationKind::Equivalence,
-        "finiteness" => ObligationKind::Finiteness,
-        "scaling" => ObligationKind::Scaling,
-        _ => ObligationKind::Invariant,
-    });
+    let kind = keys.word(schema::OBLIGATION, "type", report);
+    let kind = ObligationKind::ALL.into_iter().find(|known| Some(known.word()) == kind);
     let formula = keys.text("formal", report).and_then(|text| Formula::read(text, report));
     let tested = keys.word(schema::OBLIGATION, "assurance", report) == Some("tested");
     let vacuous = keys.word(schema::OBLIGATION, "vacuous", report) == Some("allowed");
@@ -97,7 +91,7 @@ pub fn check_shape(obligation: &ObligationDraft, report: &mut Report) {
         ObligationKind::Invariant => (!matches!(top, Kind::Monotone { .. }), "a condition"),
     };
     if !fits {
-        let kind = format!("{:?}", obligation.kind).to_lowercase();
+        let kind = obligation.kind.word();
         report.add(
             Mistake::error(
                 obligation.formula.top().span,

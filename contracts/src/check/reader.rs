@@ -11,6 +11,8 @@ use crate::yaml::Node;
 /// The keys of one mapping.
 pub struct Fields<'a> {
     pairs: &'a [(Text, Node)],
+    /// Misspelled keys that were reported, and what they mean: read as such, so that one typo is one mistake.
+    misspelled: Vec<(&'a str, String)>,
 }
 
 /// A mapping, or a mistake that says what is there instead.
@@ -53,32 +55,33 @@ impl<'a> Fields<'a> {
     ) -> Option<Self> {
         let pairs = pairs(node, what, report)?;
         let known = || keys.iter().map(|key| key.name).chain(extra.iter().copied());
+        let mut misspelled: Vec<(&str, String)> = Vec::new();
         for (name, _) in pairs {
             if !known().any(|key| key == name.value) {
                 let mut mistake =
                     Mistake::error(name.span, format!("unknown key `{}` in {what}", shorten(&name.value)));
                 if let Some(near) = suggest::closest(&name.value, known()) {
                     mistake = mistake.label(format!("did you mean `{near}`?"));
+                    misspelled.push((&name.value, near.to_owned()));
                 }
                 report.add(mistake.note(format!("allowed: {}", known().collect::<Vec<_>>().join(", "))));
             }
         }
-        let missing: Vec<&Key> = keys
-            .iter()
-            .filter(|key| key.required && !pairs.iter().any(|(name, _)| name.value == key.name))
-            .collect();
-        for key in missing {
+        let fields = Fields { pairs, misspelled };
+        for key in keys.iter().filter(|key| key.required && fields.entry(key.name).is_none()) {
             report.add(
                 Mistake::error(owner, format!("{what} has no `{}`", key.name))
                     .note(format!("`{}`: {}", key.name, key.doc)),
             );
         }
-        Some(Fields { pairs })
+        Some(fields)
     }
 
     /// The key and value, if the key is there.
     pub fn entry(&self, name: &str) -> Option<(&'a Text, &'a Node)> {
-        self.pairs.iter().find(|(key, _)| key.value == name).map(|(key, node)| (key, node))
+        let find = |name: &str| self.pairs.iter().find(|(key, _)| key.value == name);
+        let meant = || self.misspelled.iter().find(|(_, meant)| meant == name).and_then(|(key, _)| find(key));
+        find(name).or_else(meant).map(|(key, node)| (key, node))
     }
 
     /// The value, if the key is there.
@@ -149,9 +152,30 @@ pub fn text<'a>(node: &'a Node, what: &str, report: &mut Report) -> Option<&'a T
             report.add(Mistake::error(text.span, format!("{what} has no value")));
             None
         }
-        _ => {
-            report.add(Mistake::error(node.span(), format!("{what} must be a text, not {}", node.what())));
+        Node::List(..) | Node::Map(..) => {
+            let mut mistake =
+                Mistake::error(node.span(), format!("{what} must be a text, not {}", node.what()));
+            if let Some(domain) = unquoted_domain(node) {
+                mistake = mistake.note(format!("quote it: `\"{domain}\"`"));
+            }
+            report.add(mistake);
             None
+        }
+    }
+}
+
+/// An interval or a set of numbers without quotes, which YAML takes for a list or a mapping.
+fn unquoted_domain(node: &Node) -> Option<String> {
+    let number = |text: &Text| text.value.parse::<f64>().is_ok().then(|| text.value.clone());
+    let item = |item: &Node| if let Node::Text(text) = item { number(text) } else { None };
+    let key = |(key, value): &(Text, Node)| number(key).filter(|_| value.what() == "nothing");
+    match node {
+        Node::Text(_) => None,
+        Node::List(items, _) => {
+            Some(format!("[{}]", items.iter().map(item).collect::<Option<Vec<_>>>()?.join(", ")))
+        }
+        Node::Map(pairs, _) => {
+            Some(format!("{{{}}}", pairs.iter().map(key).collect::<Option<Vec<_>>>()?.join(", ")))
         }
     }
 }

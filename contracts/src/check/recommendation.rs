@@ -23,11 +23,14 @@ pub fn read(key: &Text, node: &Node, report: &mut Report) -> Option<Recommendati
     let what = format!("recommendation `{}`", key.value);
     let fields = Fields::read(node, key.span, &what, schema::RECOMMENDATION, &[], report)?;
     let when = fields.text("when", report).and_then(|text| Formula::read(text, report));
-    let priority = match fields.word(schema::RECOMMENDATION, "priority", report) {
-        Some("high") => Priority::High,
-        Some("medium") => Priority::Medium,
-        _ => Priority::Low,
-    };
+    let priority = fields.word(schema::RECOMMENDATION, "priority", report);
+    let priority = Priority::ALL.into_iter().find(|known| Some(known.word()) == priority);
     let text = fields.string("text", report);
-    Some(RecommendationDraft { name: key.value.clone(), when: when?, priority, text, span: key.span })
+    Some(RecommendationDraft {
+        name: key.value.clone(),
+        when: when?,
+        priority: priority?,
+        text,
+        span: key.span,
+    })
 }

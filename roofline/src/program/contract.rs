@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use roofline_contracts::contract::Contract;
+use roofline_contracts::contract::{Contract, Verdict};
 use roofline_contracts::report::Severity;
 use roofline_contracts::{Compiled, Compiler, check_on_proven, library};
 
@@ -24,7 +24,26 @@ pub fn open(name: &str) -> Result<Contract, Failure> {
     valid(name, compiled)
 }
 
-/// The contract, checked but not proven, though what it depends on is, and the directory it stands in.
+/// The contract to compute with. A claim that is false is a mistake as in [`open`]; one that is neither proven nor
+/// refuted is no reason not to compute, and a note on stderr names it.
+pub fn open_to_compute(name: &str) -> Result<Contract, Failure> {
+    let compiled = compiled(name, &mut Compiler::default())?;
+    let undecided: Vec<&str> = (compiled.proofs.iter())
+        .filter(|proof| proof.verdict == Verdict::Unknown)
+        .map(|proof| proof.id.as_str())
+        .collect();
+    let refuted = compiled.proofs.iter().any(|proof| proof.verdict == Verdict::Refuted);
+    if undecided.is_empty() || refuted {
+        return open(name);
+    }
+    eprintln!(
+        "{name}: note: neither proven nor refuted: {}; `roofline prove {name}` says more",
+        undecided.join(", ")
+    );
+    Ok(checked(name)?.0)
+}
+
+/// The contract, checked but not proven, though what it depends on is, and the directory it is in.
 pub fn checked(name: &str) -> Result<(Contract, Option<PathBuf>), Failure> {
     let found = library::find(name, Some(Path::new(".")))?;
     let directory = found.path.as_deref().and_then(Path::parent).map(Path::to_owned);

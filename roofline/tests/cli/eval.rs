@@ -109,3 +109,17 @@ fn a_profile_is_named_by_its_table_its_contract_or_alone() {
         assert_eq!(profile(name)["outputs"], wanted["outputs"], "{name}");
     }
 }
+
+#[test]
+fn a_claim_that_nothing_decides_is_no_reason_not_to_compute_but_a_false_one_is() {
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../contracts/tests/rejected");
+    let undecided = format!("{directory}/obligation-unknown.yaml");
+    let output = run(&["eval", &undecided, "--set", "x=1", "--format", "json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    let result: serde_json::Value = serde_json::from_str(&out(&output)).expect("JSON");
+    assert_eq!(result["outputs"]["curve"], 1.0);
+    assert!(err(&output).contains("neither proven nor refuted: curve-is-at-least-one"), "{}", err(&output));
+    let refuted = run(&["eval", &format!("{directory}/obligation-false.yaml")]);
+    assert_eq!(refuted.status.code(), Some(2), "{}", err(&refuted));
+    assert!(err(&refuted).contains("is false"), "{}", err(&refuted));
+}

@@ -74,7 +74,7 @@ struct Measured {
 
 /// Evaluates the contract; a measurement above its ceiling ends with exit code 1.
 pub fn run(args: &cli::Eval) -> Result<Exit, Failure> {
-    let contract = contract::open(&args.contract)?;
+    let contract = contract::open_to_compute(&args.contract)?;
     let quantities = contract.quantities.iter().map(|quantity| quantity.name.as_str());
     let equations = contract.equations.iter().map(|equation| equation.name.as_str());
     let numbers: Vec<&str> = quantities.chain(equations).collect();
