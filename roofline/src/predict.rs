@@ -21,7 +21,7 @@ use crate::contracts::hardware::devices::Device;
 use crate::contracts::operation;
 use crate::contracts::quantization::{self, formats::Format};
 use crate::contracts::transformer::{self, Feasibility, Inputs, OutOfDomain, Outputs};
-use crate::model::{Attention, Head, Hyper, Role, Work};
+use crate::model::{Architecture, Attention, Head, Hyper, Operation, Role, Runs, Work};
 use crate::peaks::Machine;
 
 /// A number format that a device may have a peak for.
@@ -232,13 +232,45 @@ pub(crate) fn inputs_by(
     brought: impl Fn(operation::Inputs) -> Result<Brought, Unsupported>,
 ) -> Result<Inputs, Unsupported> {
     if matches!(hyper.head, Head::Pooler | Head::None) {
-        return Err(Unsupported(format!("{} is an encoder and makes no tokens", hyper.architecture)));
+        return Err(makes_no_tokens(&hyper.architecture));
     }
+    summed(&hyper.operations(), hyper.head == Head::Tied, brought)
+}
+
+fn makes_no_tokens(architecture: &str) -> Unsupported {
+    Unsupported(format!("{architecture} is an encoder and makes no tokens"))
+}
+
+/// The contract's inputs for a model that was read from a file.
+pub fn inputs_of(architecture: &Architecture) -> Result<Inputs, Unsupported> {
+    if !architecture.makes_tokens {
+        return Err(makes_no_tokens(&architecture.name));
+    }
+    if let Some(hyper) = &architecture.hyper {
+        return inputs(hyper);
+    }
+    let operations = &architecture.operations;
+    let tied = operations.iter().any(|operation| operation.role == Role::Head && operation.parameters == 0);
+    summed(operations, tied, brought)
+}
+
+/// What all operations bring along together.
+fn summed(
+    operations: &[Operation],
+    tied: bool,
+    brought: impl Fn(operation::Inputs) -> Result<Brought, Unsupported>,
+) -> Result<Inputs, Unsupported> {
     let mut inputs = dense(0.0);
     let mut experts = None;
     let mut window = None;
-    for operation in hyper.operations() {
+    for operation in operations {
         let unlike = match operation.work {
+            Work::Unused => continue,
+            Work::Undefined { ref reason } => {
+                return Err(Unsupported(format!("{} is undefined: {reason}", operation.role.name())));
+            }
+            Work::State(_) => Some("a state in place of a cache"),
+            _ if operation.runs != Runs::Token => Some("an encoder beside the decoder"),
             Work::Experts { count, used, .. } => (*experts.get_or_insert((count, used)) != (count, used))
                 .then_some("different numbers of experts"),
             Work::Attention(Attention { window: Some(tokens), latent, .. }) => {
@@ -251,7 +283,7 @@ pub(crate) fn inputs_by(
         if let Some(what) = unlike {
             return Err(Unsupported(format!("layers with {what} are not part of the model")));
         }
-        let shape = operation.inputs(hyper.head == Head::Tied);
+        let shape = operation.inputs(tied);
         let Brought { cache_width, mixing, activation_width } = brought(shape)?;
         inputs.lookup_params += shape.lookup_params;
         inputs.expert_params += shape.expert_params;

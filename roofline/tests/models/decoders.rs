@@ -3,7 +3,7 @@
 
 use roofline::contracts::hardware::devices::H100_SXM;
 use roofline::model::{Basis, Dtype, Model, Role, Work};
-use roofline::predict::Target;
+use roofline::predict::{Target, inputs_of};
 use roofline::profile::{Profile, Workload, profile};
 
 use crate::scratch::files;
@@ -576,6 +576,10 @@ fn decoders_of_equal_layers_are_read_by_their_keys_and_tensors() {
         let stored = opened.bytes().unwrap() - if model.tied { 0 } else { 2 * table };
         close(architecture, weights, stored as f64);
         assert_eq!(opened.architecture.context_length, Some(131_072));
+        // A prediction takes the same numbers from the file.
+        let inputs = inputs_of(&opened.architecture).unwrap();
+        assert_eq!(inputs.full_width, (layers * kv_heads * 2 * head) as f64, "{architecture}");
+        close(architecture, inputs.dense_params + inputs.head_params, (rest + table) as f64);
     }
 }
 
@@ -920,6 +924,8 @@ fn mamba_reads_and_writes_its_state_and_has_no_cache() {
     let inner = 5120;
     let state = inner * 16;
     // A decay made for each number (one product), its own, what the token adds (two), and two for the result.
+    let told = inputs_of(&model.architecture).unwrap_err().to_string();
+    assert_eq!(told, "layers with a state in place of a cache are not part of the model");
     assert_states(&model, 2_768_345_600, 64 * (state + 3 * inner), 64 * state * 6, 0, 0);
 }
 

@@ -293,14 +293,11 @@ fn subject(args: &cli::Predict, warnings: &mut Vec<String>) -> Result<(Subject, 
                 return Err(models::unknown(name));
             }
             let model = if args.headers_only { Model::open_headers(path) } else { Model::open(path) }?;
-            let Some(hyper) = &model.architecture.hyper else {
-                let architecture = &model.architecture.name;
-                return Err(Failure(format!("{name}: the dimensions of `{architecture}` are not known")));
-            };
             warnings.extend(model.warnings.iter().cloned());
-            let mut inputs = predict::inputs(hyper)?;
+            let mut inputs = predict::inputs_of(&model.architecture)?;
             let stored = model.bytes().filter(|bytes| *bytes > 0 && args.quant.is_none());
-            let (mut subject, _) = named(name.clone(), name.clone(), hyper.context_length, inputs)?;
+            let (mut subject, _) =
+                named(name.clone(), name.clone(), model.architecture.context_length, inputs)?;
             if let Some(bytes) = stored {
                 inputs.bits_per_weight = predict::stored_bits(bytes as f64, model.parameters() as f64)?;
                 subject.quant = "as stored".into();
