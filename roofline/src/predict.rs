@@ -24,53 +24,10 @@ use crate::contracts::transformer::{self, Feasibility, Inputs, OutOfDomain, Outp
 use crate::model::{Architecture, Attention, Head, Hyper, Operation, Role, Runs, Work};
 use crate::peaks::Machine;
 
-/// A number format that a device may have a peak for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[expect(missing_docs, reason = "the names are the formats'")]
-pub enum Precision {
-    Fp32,
-    Tf32,
-    Fp16,
-    Bf16,
-    Fp8,
-    Fp4,
-    Int8,
-    Int4,
-}
+pub use crate::word::Precision;
 
 impl Precision {
-    /// All of them.
-    pub const ALL: [Precision; 8] = [
-        Precision::Fp32,
-        Precision::Tf32,
-        Precision::Fp16,
-        Precision::Bf16,
-        Precision::Fp8,
-        Precision::Fp4,
-        Precision::Int8,
-        Precision::Int4,
-    ];
-
-    /// The name in the device table.
-    pub fn name(self) -> &'static str {
-        match self {
-            Precision::Fp32 => "fp32",
-            Precision::Tf32 => "tf32",
-            Precision::Fp16 => "fp16",
-            Precision::Bf16 => "bf16",
-            Precision::Fp8 => "fp8",
-            Precision::Fp4 => "fp4",
-            Precision::Int8 => "int8",
-            Precision::Int4 => "int4",
-        }
-    }
-
-    /// The precision of this name.
-    pub fn by_name(name: &str) -> Option<Precision> {
-        Precision::ALL.into_iter().find(|precision| precision.name() == name)
-    }
-
-    /// The device's peak, in Gflop/s.
+    /// The device's peak, in GFLOP/s.
     pub fn peak(self, device: &Device) -> Option<f64> {
         match self {
             Precision::Fp32 => device.fp32,
@@ -96,8 +53,8 @@ pub struct Target {
     /// Its name.
     pub name: String,
     /// The precision of `compute`.
-    pub precision: &'static str,
-    /// Operations per second, in Gflop/s.
+    pub precision: Precision,
+    /// Operations per second, in GFLOP/s.
     pub compute: f64,
     /// Memory bandwidth, in GB/s.
     pub bandwidth: f64,
@@ -126,7 +83,7 @@ impl fmt::Display for NoPeak {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let has: Vec<&str> = self.has.iter().map(|precision| precision.name()).collect();
         let has = if has.is_empty() { "none that anybody publishes".to_owned() } else { has.join(", ") };
-        write!(f, "{} has no peak for {}; it has {has}", self.device, self.precision.name())
+        write!(f, "{} has no peak for {}; it has {has}", self.device, self.precision)
     }
 }
 
@@ -137,7 +94,7 @@ impl Target {
     pub fn of(device: &Device, precision: Option<Precision>) -> Result<Target, NoPeak> {
         let (compute, precision) = match precision {
             Some(precision) => match precision.peak(device) {
-                Some(peak) => (peak, precision.name()),
+                Some(peak) => (peak, precision),
                 None => {
                     let has = Precision::of(device).collect();
                     return Err(NoPeak { device: device.name, precision, has });
@@ -148,7 +105,7 @@ impl Target {
                     .into_iter()
                     .find(|precision| device.compute.is_some() && precision.peak(device) == device.compute);
                 match (device.compute, usual) {
-                    (Some(compute), Some(precision)) => (compute, precision.name()),
+                    (Some(compute), Some(precision)) => (compute, precision),
                     _ => {
                         let has = Precision::of(device).collect();
                         return Err(NoPeak { device: device.name, precision: Precision::Fp16, has });
@@ -181,7 +138,7 @@ impl Target {
         };
         Ok(Target {
             name: "this".to_owned(),
-            precision: precision.name(),
+            precision,
             compute,
             bandwidth: machine.all.read_gb_s,
             capacity: machine.memory_bytes.map(|bytes| bytes as f64 / 1e9),
@@ -517,10 +474,7 @@ mod tests {
     fn every_device_runs_models_in_a_precision_that_it_names() {
         for device in devices::ALL.iter().filter(|device| device.compute.is_some()) {
             let target = Target::of(device, None).unwrap();
-            assert_eq!(
-                Precision::by_name(target.precision).and_then(|p| p.peak(device)),
-                Some(target.compute)
-            );
+            assert_eq!(target.precision.peak(device), Some(target.compute), "{}", device.name);
         }
         let error = Target::of(&devices::APPLE_M5_10C, None).unwrap_err();
         assert_eq!(

@@ -2,6 +2,7 @@
 //! `--require`, `gate` and `plot` read only these.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::marker::PhantomData;
 
 use serde::de::{DeserializeOwned, Error as _};
@@ -38,8 +39,8 @@ pub trait Report: Serialize {
         Vec::new()
     }
 
-    /// The texts that conditions may use, by name.
-    fn texts(&self) -> Vec<(&'static str, String)> {
+    /// The texts that conditions may use.
+    fn texts(&self) -> Vec<Text> {
         Vec::new()
     }
 
@@ -113,6 +114,46 @@ impl Figure {
         let noise = Some((best - median).abs() / best).filter(|share| share.is_finite());
         Figure { noise, ..self }
     }
+}
+
+/// One text of a result, which conditions compare with `==`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Text {
+    /// What conditions call it: `decode_bound`.
+    pub name: &'static str,
+    /// What it is of, as for a figure; empty for the run as a whole.
+    pub of: String,
+    /// The text.
+    pub value: String,
+}
+
+impl Text {
+    /// A text of the run as a whole.
+    pub fn new(name: &'static str, value: impl ToString) -> Text {
+        Text { name, of: String::new(), value: value.to_string() }
+    }
+
+    /// The same of a part of the run.
+    pub fn of(self, of: impl Into<String>) -> Text {
+        Text { of: of.into(), ..self }
+    }
+}
+
+/// A condition that was asked of a result.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "program", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Checked {
+    /// What it was asked of, such as a device; empty for the run as a whole.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub of: String,
+    /// The condition as it was written.
+    pub condition: String,
+    /// Whether it holds; null when a value that decides it is not known, which does not pass either.
+    pub holds: Option<bool>,
+    /// The values that it names.
+    pub values: BTreeMap<String, String>,
 }
 
 /// Which way a figure is better.

@@ -4,20 +4,50 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::contracts::layer_roofline;
+use crate::contracts::{layer_roofline, transformer};
 
-/// What holds an operation back.
+/// What holds an operation or a whole model back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "program", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Bound {
     /// The memory.
+    #[serde(alias = "Memory")]
     Memory,
     /// The arithmetic.
+    #[serde(alias = "Compute")]
     Compute,
+    /// Starting the work.
+    #[serde(alias = "Overhead")]
+    Overhead,
     /// Nobody can say.
     #[default]
     Undefined,
+}
+
+/// A number format that a device may have a peak for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "program", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+#[expect(missing_docs, reason = "the names are the formats'")]
+pub enum Precision {
+    Fp32,
+    Tf32,
+    Fp16,
+    Bf16,
+    Fp8,
+    Fp4,
+    Int8,
+    Int4,
+}
+
+/// Whether a model fits in a device's memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Feasibility {
+    /// It does.
+    Fits,
+    /// It does not.
+    TooLarge,
 }
 
 /// How much of what is attainable was reached.
@@ -44,7 +74,51 @@ impl Bound {
         match self {
             Bound::Memory => "memory",
             Bound::Compute => "compute",
+            Bound::Overhead => "overhead",
             Bound::Undefined => "undefined",
+        }
+    }
+}
+
+impl Precision {
+    /// All of them.
+    pub const ALL: [Precision; 8] = [
+        Precision::Fp32,
+        Precision::Tf32,
+        Precision::Fp16,
+        Precision::Bf16,
+        Precision::Fp8,
+        Precision::Fp4,
+        Precision::Int8,
+        Precision::Int4,
+    ];
+
+    /// The word, as in the device table.
+    pub fn name(self) -> &'static str {
+        match self {
+            Precision::Fp32 => "fp32",
+            Precision::Tf32 => "tf32",
+            Precision::Fp16 => "fp16",
+            Precision::Bf16 => "bf16",
+            Precision::Fp8 => "fp8",
+            Precision::Fp4 => "fp4",
+            Precision::Int8 => "int8",
+            Precision::Int4 => "int4",
+        }
+    }
+
+    /// The precision of this name.
+    pub fn by_name(name: &str) -> Option<Precision> {
+        Precision::ALL.into_iter().find(|precision| precision.name() == name)
+    }
+}
+
+impl Feasibility {
+    /// The word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Feasibility::Fits => "fits",
+            Feasibility::TooLarge => "too large",
         }
     }
 }
@@ -61,23 +135,43 @@ impl Band {
     }
 }
 
-impl fmt::Display for Bound {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
+/// Words are shown as they are spelled.
+macro_rules! shown {
+    ($($word:ty),*) => {$(
+        impl fmt::Display for $word {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(self.name())
+            }
+        }
+    )*};
 }
 
-impl fmt::Display for Band {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
+shown!(Bound, Precision, Feasibility, Band);
+
+/// Each contract has the cases that its formulas tell apart.
+macro_rules! bounds {
+    ($($bound:ty: $($case:ident)*),*) => {$(
+        impl From<$bound> for Bound {
+            fn from(bound: $bound) -> Self {
+                match bound {
+                    $(<$bound>::$case => Bound::$case,)*
+                }
+            }
+        }
+    )*};
 }
 
-impl From<layer_roofline::Bound> for Bound {
-    fn from(bound: layer_roofline::Bound) -> Self {
-        match bound {
-            layer_roofline::Bound::Memory => Bound::Memory,
-            layer_roofline::Bound::Compute => Bound::Compute,
+bounds!(
+    layer_roofline::Bound: Memory Compute,
+    transformer::DecodeBound: Memory Compute Overhead,
+    transformer::PrefillBound: Memory Compute Overhead
+);
+
+impl From<transformer::Feasibility> for Feasibility {
+    fn from(feasibility: transformer::Feasibility) -> Self {
+        match feasibility {
+            transformer::Feasibility::Fits => Feasibility::Fits,
+            transformer::Feasibility::TooLarge => Feasibility::TooLarge,
         }
     }
 }
@@ -99,11 +193,23 @@ mod tests {
 
     #[test]
     fn a_word_is_spelled_in_json_as_people_read_it() {
-        for bound in [Bound::Memory, Bound::Compute, Bound::Undefined] {
+        for bound in [Bound::Memory, Bound::Compute, Bound::Overhead, Bound::Undefined] {
             assert_eq!(serde_json::to_value(bound).unwrap(), bound.name());
+        }
+        for precision in Precision::ALL {
+            assert_eq!(serde_json::to_value(precision).unwrap(), precision.name());
         }
         for band in [Band::NearOptimal, Band::Good, Band::Improvable, Band::Poor] {
             assert_eq!(serde_json::to_value(band).unwrap(), band.name());
+        }
+    }
+
+    #[test]
+    fn a_bound_that_was_saved_with_a_capital_is_read() {
+        for (word, bound) in
+            [("Memory", Bound::Memory), ("Compute", Bound::Compute), ("Overhead", Bound::Overhead)]
+        {
+            assert_eq!(serde_json::from_value::<Bound>(word.into()).unwrap(), bound);
         }
     }
 }

@@ -61,8 +61,8 @@ window.addEventListener("error", (event) => {
   const original = points.map(({ x, y, share, bound }) => ({ x, y, share, bound }));
   const kinds = [...new Set(points.map((point) => point.kind))];
   // Sliders may move a point from one bound to the other.
-  const bounds = ["memory", "compute", "undefined"].filter(
-    (bound) => (whatIf && bound !== "undefined") || points.some((point) => point.bound === bound)
+  const bounds = ["memory", "compute", "overhead", "undefined"].filter(
+    (bound) => (whatIf && ["memory", "compute"].includes(bound)) || points.some((point) => point.bound === bound)
   );
   const colour = new Map(kinds.map((kind, index) => [kind, index < 8 ? `k${index}` : "kx"]));
   const boundName = (bound) => (bound === "undefined" ? "undefined" : `${bound}-bound`);
@@ -174,6 +174,9 @@ window.addEventListener("error", (event) => {
       return svg("rect", { ...attributes, x: px(x - side), y: px(y - side), width: px(2 * side), height: px(2 * side) });
     }
     const d = radius * 1.15;
+    if (bound === "overhead") {
+      return svg("path", { ...attributes, d: `M${px(x)} ${px(y - d)}l${px(d)} ${px(2 * d)}l${px(-2 * d)} 0Z` });
+    }
     return svg("path", { ...attributes, d: `M${px(x)} ${px(y - d)}l${px(d)} ${px(d)}l${px(-d)} ${px(d)}l${px(-d)} ${px(-d)}Z` });
   };
 
@@ -695,7 +698,7 @@ window.addEventListener("error", (event) => {
           point.x = known[recipe.intensity];
           point.y = known[recipe.performance];
           const bound = String(known[recipe.bound] ?? "").toLowerCase();
-          if (recipe.bound) point.bound = ["memory", "compute"].includes(bound) ? bound : "undefined";
+          if (recipe.bound) point.bound = ["memory", "compute", "overhead"].includes(bound) ? bound : "undefined";
           if (recipe.time) times.push([point, known[recipe.time]]);
           if (recipe.time) total += known[recipe.time];
         }

@@ -114,7 +114,7 @@ impl Legend {
             let more = number::count(kinds.len() - COLOURS);
             entries.push(LegendLine { class: "kx".into(), bound: None, text: format!("{more} more kinds") });
         }
-        for bound in [Bound::Memory, Bound::Compute, Bound::Undefined] {
+        for bound in [Bound::Memory, Bound::Compute, Bound::Overhead, Bound::Undefined] {
             if chart.points.iter().any(|point| point.bound == bound && point.place().is_some()) {
                 let text = if bound == Bound::Undefined {
                     "bound undefined".into()
@@ -377,6 +377,18 @@ fn shape(bound: Bound, at: Spot, radius: f64) -> String {
                 px(x - side),
                 px(y - side),
                 px(2.0 * side)
+            )
+        }
+        Bound::Overhead => {
+            let d = radius * 1.15;
+            format!(
+                r#"<path d="M{} {}L{} {}L{} {}Z"/>"#,
+                px(x),
+                px(y - d),
+                px(x + d),
+                px(y + d),
+                px(x - d),
+                px(y + d)
             )
         }
         Bound::Undefined => {

@@ -4,7 +4,7 @@ use super::{Machine, Peak, Placement, Roofs, Spread};
 use crate::chart::terminal::{Canvas, draw};
 use crate::chart::{Chart, Roof};
 use crate::number::{FLOP_PER_BYTE, GB_PER_S, GFLOP_PER_S, GOP_PER_S, size, threads};
-use crate::report::{Better, Figure, Report, Saved, Table};
+use crate::report::{Better, Figure, Report, Saved, Table, Text};
 
 impl Report for Machine {
     const SCHEMA: &'static str = "roofline.machine/1";
@@ -45,8 +45,8 @@ impl Report for Machine {
             .collect()
     }
 
-    fn texts(&self) -> Vec<(&'static str, String)> {
-        vec![("cpu", self.cpu.clone()), ("isa", self.isa.clone())]
+    fn texts(&self) -> Vec<Text> {
+        vec![Text::new("cpu", &self.cpu), Text::new("isa", &self.isa)]
     }
 
     fn setting(&self) -> Vec<(&'static str, String)> {

@@ -1,29 +1,13 @@
 //! `--require`: conditions over the names of a result, which make a command a gate.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use roofline_contracts::condition;
 use roofline_contracts::contract::Value;
 use roofline_contracts::formula::{Formula, number};
-use schemars::JsonSchema;
-use serde::Serialize;
 
 use crate::program::{Exit, Failure};
-use crate::report::Report;
-
-/// A condition and whether it holds.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct Checked {
-    /// What it was asked of, such as a device; empty when there is only one result.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub of: String,
-    /// The condition as it was written.
-    pub condition: String,
-    /// Whether it holds; none when a value that decides it is not known, which does not pass either.
-    pub holds: Option<bool>,
-    /// The values that it names.
-    pub values: BTreeMap<String, String>,
-}
+use crate::report::{Checked, Report};
 
 /// A condition that has been read.
 #[derive(Clone, Debug)]
@@ -40,7 +24,7 @@ impl Gate {
 }
 
 /// Reads conditions in the grammar of contracts, before any work is done: they may name these numbers, and texts, which are
-/// compared with `==`: `decode_bound == "Memory"`.
+/// compared with `==`: `decode_bound == "memory"`.
 pub fn parse(conditions: &[String], numbers: &[&str], texts: &[&str]) -> Result<Vec<Gate>, Failure> {
     let text = Value::Text(String::new());
     let texts = texts.iter().map(|name| (*name, &text));
@@ -59,31 +43,43 @@ pub fn of<T: Report>(conditions: &[String]) -> Result<Vec<Gate>, Failure> {
     parse(conditions, T::FIGURES, T::TEXTS)
 }
 
-/// Checks conditions against a result. One that names figures of parts is asked of every part that has them.
+/// Checks conditions against a result. One that names something that parts have is asked of every part.
 pub fn check_report<T: Report>(gates: &[Gate], report: &T) -> Vec<Checked> {
-    let figures = report.figures();
-    let mut parts: Vec<&str> = vec![""];
-    for figure in &figures {
-        if !parts.contains(&figure.of.as_str()) {
-            parts.push(&figure.of);
-        }
+    if gates.is_empty() {
+        return Vec::new();
     }
-    let names = |part: &str| -> Vec<&str> {
-        figures.iter().filter(|figure| figure.of == part).map(|figure| figure.name.as_ref()).collect()
-    };
-    let of_parts: Vec<&str> = parts.iter().skip(1).flat_map(|part| names(part)).collect();
-    let mut checked = Vec::new();
-    for part in parts {
-        let known = figures.iter().filter(|figure| figure.of.is_empty() || figure.of == part);
-        let mut values: BTreeMap<&str, Value> =
-            T::FIGURES.iter().map(|name| (*name, Value::Absent)).collect();
-        values.extend(known.map(|figure| (figure.name.as_ref(), Value::Number(figure.value))));
-        values.extend(report.texts().into_iter().map(|(name, text)| (name, Value::Text(text))));
-        let asked = |gate: &&Gate| {
-            if part.is_empty() { !gate.names_any(&of_parts) } else { gate.names_any(&names(part)) }
-        };
-        let gates: Vec<Gate> = gates.iter().filter(asked).cloned().collect();
-        checked.extend(check(&gates, part, &values));
+    let numbers = report.figures().into_iter().map(|figure| {
+        let name = T::FIGURES.iter().find(|name| **name == figure.name);
+        (figure.of, name.copied(), Value::Number(figure.value))
+    });
+    let texts = report.texts().into_iter().map(|text| (text.of, Some(text.name), Value::Text(text.value)));
+    let absent = T::FIGURES.iter().chain(T::TEXTS).map(|name| (*name, Value::Absent));
+    let mut whole: BTreeMap<&str, Value> = absent.collect();
+    // The parts in their order.
+    let mut parts: Vec<(String, Vec<(&str, Value)>)> = Vec::new();
+    let mut places: BTreeMap<String, usize> = BTreeMap::new();
+    for (of, name, value) in numbers.chain(texts) {
+        let Some(name) = name else { continue };
+        if of.is_empty() {
+            whole.insert(name, value);
+            continue;
+        }
+        let place = *places.entry(of.clone()).or_insert_with(|| {
+            parts.push((of, Vec::new()));
+            parts.len() - 1
+        });
+        parts[place].1.push((name, value));
+    }
+    let of_parts: BTreeSet<&str> =
+        parts.iter().flat_map(|(_, known)| known.iter().map(|(name, _)| *name)).collect();
+    let of_parts: Vec<&str> = of_parts.into_iter().collect();
+    let (gates_of_parts, gates): (Vec<Gate>, Vec<Gate>) =
+        gates.iter().cloned().partition(|gate| gate.names_any(&of_parts));
+    let mut checked = check(&gates, "", &whole);
+    for (of, known) in parts {
+        let mut values = whole.clone();
+        values.extend(known);
+        checked.extend(check(&gates_of_parts, &of, &values));
     }
     checked
 }

@@ -10,9 +10,9 @@ use serde_json::{Map, Value as Json};
 
 use crate::chart::terminal::Canvas;
 use crate::program::output;
-use crate::program::require::{self, Checked};
+use crate::program::require;
 use crate::program::{Exit, Failure, cli, contract};
-use crate::report::{Report, Schema, Table};
+use crate::report::{Checked, Report, Schema, Table};
 
 /// The result; the contract's own names are the keys of `inputs`, `outputs` and `classes`.
 #[derive(Debug, Serialize, JsonSchema)]

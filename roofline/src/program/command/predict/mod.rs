@@ -25,9 +25,9 @@ use crate::program::command::models;
 use crate::program::command::predict::chart::Saved;
 use crate::program::name::normal;
 use crate::program::output::picture::{Page, Pictures};
-use crate::program::require::{self, Checked};
+use crate::program::require;
 use crate::program::{Exit, Failure, cli, device, what_if};
-use crate::report::{Report, Schema, Table};
+use crate::report::{Checked, Report, Schema, Table};
 
 /// The contract that predictions come from.
 const CONTRACT: &str = "transformer-v1";
@@ -478,7 +478,7 @@ fn entry(target: &Target, at: Option<f64>, prediction: Prediction) -> Entry {
     }
     Entry {
         device: target.name.clone(),
-        precision: target.precision,
+        precision: target.precision.name(),
         at,
         compute_gflop_s: target.compute,
         bandwidth_gb_s: target.bandwidth,

@@ -31,10 +31,10 @@ use crate::program::command::predict;
 use crate::program::command::profile::chart::{Saved, bound};
 use crate::program::output::picture::{Page, Pictures};
 use crate::program::output::terminal::Progress;
-use crate::program::require::{self, Checked, Gate};
+use crate::program::require::{self, Gate};
 use crate::program::what_if::{self, Moving};
 use crate::program::{Exit, Failure, cli, device};
-use crate::report::{Report, Schema, Table};
+use crate::report::{Checked, Report, Schema, Table};
 
 /// Rows that a terminal shows when nobody says how many.
 const ROWS: usize = 24;
@@ -267,7 +267,7 @@ pub fn profiled(args: &cli::Profile) -> Result<Profiled, Failure> {
         model: subject(args, &model, is_stack),
         device: Device {
             name: target.name,
-            precision: target.precision,
+            precision: target.precision.name(),
             compute_gflop_s: target.compute,
             bandwidth_gb_s: target.bandwidth,
             source: target.source,
