@@ -34,6 +34,19 @@ pub fn maybe(value: Option<f64>) -> String {
     value.map_or_else(|| "-".into(), figure)
 }
 
+/// A number that is short enough for a formula and still exact enough to follow it: six digits are read, not copied.
+pub fn short(value: f64) -> String {
+    let written = |value: f64| {
+        let (plain, exponent) = (format!("{value}"), format!("{value:e}"));
+        if plain.len() <= exponent.len().max(6) { plain } else { exponent }
+    };
+    let exact = written(value);
+    if exact.len() <= 9 {
+        return exact;
+    }
+    format!("{value:.5e}").parse().map_or(exact, written)
+}
+
 /// A part of a whole, in percent.
 pub fn percent(share: Option<f64>) -> String {
     match share.filter(|share| share.is_finite()) {

@@ -15,6 +15,8 @@
 //! assert!(prediction.outputs.decode_tokens_per_s > 150.0);
 //! ```
 
+mod report;
+
 use std::fmt;
 
 use crate::contracts::hardware::devices::Device;
@@ -25,6 +27,7 @@ use crate::model::{Architecture, Attention, Head, Hyper, Operation, Role, Runs, 
 use crate::peaks::Machine;
 
 pub use crate::word::Precision;
+pub use report::{Change, Entry, Line, MOST_POINTS, Predicted, Subject, Swept, Workload};
 
 impl Precision {
     /// The device's peak, in GFLOP/s.

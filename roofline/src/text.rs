@@ -82,6 +82,11 @@ pub fn columns(text: &str) -> usize {
     text.chars().filter(|c| !disturbs(*c)).collect::<String>().width()
 }
 
+/// The last part of a path; what is no path stays as it is.
+pub(crate) fn file_name(path: &str) -> &str {
+    std::path::Path::new(path).file_name().and_then(|name| name.to_str()).unwrap_or(path)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -78,6 +78,16 @@ impl Bound {
             Bound::Undefined => "undefined",
         }
     }
+
+    /// The same in words.
+    pub fn held_back(self) -> &'static str {
+        match self {
+            Bound::Memory => "held back by memory",
+            Bound::Compute => "held back by arithmetic",
+            Bound::Overhead => "held back by dispatch",
+            Bound::Undefined => "held back by nothing that is known",
+        }
+    }
 }
 
 impl Precision {

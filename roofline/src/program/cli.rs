@@ -296,7 +296,7 @@ pub struct Predict {
     /// Accept a file that ends before its weights do: its headers say enough.
     #[arg(long)]
     pub headers_only: bool,
-    /// Only the number of parameters, instead of a model.
+    /// A number of parameters, in place of a model.
     #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
     pub params: Option<f64>,
     /// The devices, by name; `this` is this machine, measured.
@@ -483,10 +483,10 @@ pub struct Plot {
 /// Arguments of `gate`.
 #[derive(Debug, Args)]
 pub struct Gate {
-    /// A saved machine, bench or profile.
+    /// A saved machine, bench, profile or prediction.
     #[arg(value_name = "BASELINE.json")]
     pub baseline: PathBuf,
-    /// What to compare it with; without it, the baseline's command is run again with its settings.
+    /// What to compare it with; without it, what was measured is measured again with the same settings.
     #[arg(value_name = "NEW.json")]
     pub new: Option<PathBuf>,
     /// The loss that is tolerated, besides the measured noise.

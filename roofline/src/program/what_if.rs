@@ -9,6 +9,7 @@ use roofline_contracts::{check_in, library};
 
 use crate::chart::html::{Operation, Recipe, Shown, Slider, Step, Summary, WhatIf};
 use crate::contracts::{operation, transformer};
+use crate::predict::{Workload, dense};
 use crate::profile::Phase;
 use crate::program::Failure;
 
@@ -69,6 +70,7 @@ pub fn operations(
     operations: &[Moving],
 ) -> Result<WhatIf, Failure> {
     let names = if phase == Phase::Prefill { &PREFILL } else { &DECODE };
+    let length = if phase == Phase::Prefill { asked.prompt } else { asked.context };
     let (model, layers) = (contract(TRANSFORMER)?, contract(LAYER)?);
     let [flops, bytes] = names.amounts;
     let recipes = match phase {
@@ -83,7 +85,7 @@ pub fn operations(
         moving(machine, operations, |each| usize::from(phase == Phase::Prefill && each.last_only));
     Ok(WhatIf {
         module: javascript::module(&model) + &javascript::module(&layers),
-        sliders: sliders(names, asked, longest),
+        sliders: sliders(names, asked.batch, length, longest),
         bandwidth: "bandwidth".into(),
         compute: "compute".into(),
         recipes,
@@ -147,7 +149,8 @@ fn moving(
 pub fn predictions(
     longest: Option<u64>,
     device: Option<&str>,
-    predictions: &[transformer::Inputs],
+    workload: &Workload,
+    predictions: &[&Values],
 ) -> Result<Option<WhatIf>, Failure> {
     let Some(first) = predictions.first() else { return Ok(None) };
     let model = contract(TRANSFORMER)?;
@@ -162,17 +165,16 @@ pub fn predictions(
             bound: Some(bound.to_owned()),
         }
     };
-    let own = |inputs: &transformer::Inputs| values(transformer::Inputs::NAMES, inputs.to_array());
-    let mut sliders = sliders(&DECODE, first, longest);
-    sliders.extend(self::sliders(&PREFILL, first, longest).into_iter().skip(1));
+    let Workload { batch, context, prompt, .. } = *workload;
+    let mut sliders = sliders(&DECODE, batch, context, longest);
+    sliders.extend(self::sliders(&PREFILL, batch, prompt, longest).into_iter().skip(1));
     let on = device.map(|device| format!(" on {device}")).unwrap_or_default();
     let on_first = |label: &str, result, unit| shown(&format!("{label}{on}"), result, unit);
     let results = [DECODE.speed, PREFILL.speed, PREFILL.time, "cache_bytes", "footprint"];
-    let of = |point: usize, recipe: usize, inputs: &transformer::Inputs| Operation {
-        point,
-        recipe,
-        inputs: own(inputs),
-    };
+    // What a device does not publish is asked for nowhere, but has a place among the inputs.
+    let common = values(transformer::Inputs::NAMES, dense(1.0).to_array());
+    let of =
+        |point: usize, recipe: usize, inputs: &Values| Operation { point, recipe, inputs: inputs.clone() };
     Ok(Some(WhatIf {
         module: javascript::module(&model),
         sliders,
@@ -198,7 +200,7 @@ pub fn predictions(
                 Shown { per: Some(1e9), ..shown("footprint", "footprint", "GB") },
             ],
         }),
-        inputs: own(first),
+        inputs: common.into_iter().chain((*first).clone()).collect(),
     }))
 }
 
@@ -232,10 +234,9 @@ fn values<const N: usize>(names: [&str; N], values: [f64; N]) -> Values {
 }
 
 /// The batch, and how long the cache or the prompt is.
-fn sliders(names: &Names, asked: &transformer::Inputs, longest: Option<u64>) -> Vec<Slider> {
-    let length = if names.length == "prompt" { asked.prompt } else { asked.context };
+fn sliders(names: &Names, batch: f64, length: f64, longest: Option<u64>) -> Vec<Slider> {
     let longest = longest.map_or(131_072.0, |tokens| tokens as f64);
-    vec![slider("batch", "batch", asked.batch, 1024.0), slider(names.length, names.length, length, longest)]
+    vec![slider("batch", "batch", batch, 1024.0), slider(names.length, names.length, length, longest)]
 }
 
 /// Powers of two up to `most`, the start and the end among them.

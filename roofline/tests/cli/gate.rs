@@ -201,3 +201,26 @@ fn wrong_input_says_what_is_wrong_and_where() {
         assert!(shown.contains(says), "{args:?}: {shown}");
     }
 }
+
+#[test]
+fn predictions_are_compared_where_one_way_is_better() {
+    let of = |quant: &str, name: &str| {
+        let args = ["predict", "llama_3_1_8b", "--on", "t4,h100_sxm", "--quant", quant, "--format", "json"];
+        crate::program::file(&format!("gate-predicted-{name}.json"), printed(&args))
+    };
+    let (small, large) = (of("q4_k", "small"), of("q8_0", "large"));
+    let (code, shown) = gate(&[&small, &small]);
+    assert_eq!(code, Some(0), "{shown}");
+    assert!(shown.contains("passed: 8 same"), "{shown}");
+    let (code, shown) = gate(&[&small, &large]);
+    assert_eq!(code, Some(2), "{shown}");
+    assert!(shown.contains("the format of the weights was \"q4_k\" in the baseline"), "{shown}");
+    let (code, shown) = gate(&[&small, &large, "--across"]);
+    assert_eq!(code, Some(1), "{shown}");
+    let line = |name: &str| shown.lines().find(|line| line.starts_with(name)).expect("it is listed");
+    assert!(line(" decode, t4").contains("token/s") && line(" decode, t4").ends_with("worse"), "{shown}");
+    assert!(line(" footprint, h100_sxm").ends_with("worse"), "{shown}");
+    let (code, shown) = gate(&[&small]);
+    assert_eq!(code, Some(2), "{shown}");
+    assert!(shown.contains("give the new one as a second file"), "{shown}");
+}

@@ -11,7 +11,7 @@ fn a_known_model_on_a_known_device_shows_what_it_needs_and_reaches() {
         printed(&["predict", "llama-3.1-8b", "--on", "H100-SXM", "--quant", "q8_0", "--context", "8192"]);
     for part in [
         "llama_3_1_8b: 8.03e9 parameters, q8_0",
-        "8.50 bits a parameter",
+        "8.50 bits per parameter",
         "1.07 GB  1 x 8192 tokens",
         "fits in 80.0 GB",
         "held back by memory",
@@ -29,7 +29,7 @@ fn json_has_every_result_of_the_contract_with_its_unit() {
     let prediction = &result["predictions"][0];
     assert_eq!(prediction["results"]["cache_bytes"], 1_073_741_824.0);
     assert_eq!(prediction["fits"], true);
-    assert_eq!(prediction["decode_bound"], "Memory");
+    assert_eq!(prediction["decode_bound"], "memory");
     assert_eq!(result["units"]["decode_tokens_per_s"], "token/s");
     let names = prediction["results"].as_object().expect("an object").keys();
     assert!(names.clone().all(|name| result["units"].get(name).is_some()));
@@ -73,7 +73,7 @@ fn a_sweep_says_where_the_bound_changes() {
     let result = json(&args);
     assert_eq!(result["predictions"].as_array().expect("a list").len(), 13);
     let change = &result["changes"][0];
-    assert_eq!((&change["before"], &change["after"]), (&"Memory".into(), &"Compute".into()));
+    assert_eq!((&change["before"], &change["after"]), (&"memory".into(), &"compute".into()));
     let from = change["from"].as_f64().expect("a number");
     let at = |batch: f64| {
         let batch = batch.to_string();
@@ -81,7 +81,7 @@ fn a_sweep_says_where_the_bound_changes() {
             json(&["predict", "llama_2_7b", "--on", "h100_sxm", "--context", "1", "--batch", &batch]);
         result["predictions"][0]["decode_bound"].clone()
     };
-    assert_eq!((at(from - 1.0), at(from)), ("Memory".into(), "Compute".into()));
+    assert_eq!((at(from - 1.0), at(from)), ("memory".into(), "compute".into()));
 }
 
 #[test]
@@ -102,14 +102,14 @@ fn a_requirement_that_does_not_hold_ends_with_one() {
     let args = ["predict", "llama_2_70b", "--on", "h100_sxm,h200_sxm", "--quant", "q8_0", "--require"];
     let with = |condition: &'static str| run(&[args.as_slice(), &[condition]].concat());
     assert_eq!(with("decode_tokens_per_s >= 10").status.code(), Some(0));
-    let output = with("feasibility == \"Fits\" and decode_tokens_per_s >= 60");
+    let output = with("feasibility == \"fits\" and decode_tokens_per_s >= 60");
     assert_eq!(output.status.code(), Some(1));
     let errors = err(&output);
     assert!(errors.contains("h100_sxm: not met: ") && !errors.contains("h200_sxm: not met"), "{errors}");
     assert!(!output.stdout.is_empty(), "the result is printed all the same");
     let unknown = run(&["predict", "llama_2_7b", "--on", "apple_m1", "--require", "token_energy < 100"]);
     assert_eq!(unknown.status.code(), Some(1), "what is not known does not pass");
-    let args = ["predict", "llama_2_7b", "--on", "graviton3", "--require", "feasibility == \"Fits\""];
+    let args = ["predict", "llama_2_7b", "--on", "graviton3", "--require", "feasibility == \"fits\""];
     assert_eq!(run(&args).status.code(), Some(1), "nor does a text that is not known");
 }
 
@@ -198,4 +198,29 @@ fn predictions_are_drawn_and_drawn_again_from_what_was_saved() {
     let shown = printed(&["predict", "llama_3_1_8b", "--on", "t4", "--chart", "--ascii"]);
     assert!(shown.contains("FLOP/byte") && shown.contains("prefill"), "{shown}");
     refused(&["predict", "llama_3_1_8b", "--on", "t4", "--svg", "/nowhere/x.svg"], "can't be written");
+}
+
+#[test]
+fn a_requirement_is_asked_of_every_device_and_an_unknown_figure_does_not_pass() {
+    let args = ["predict", "llama_2_7b", "--on", "h100_sxm,apple_m1", "--require", "token_energy < 1e9"];
+    let output = run(&args);
+    assert_eq!(output.status.code(), Some(1));
+    let errors = err(&output);
+    assert!(errors.contains("apple_m1: not met: token_energy < 1e9 (token_energy = not known)"), "{errors}");
+    assert!(!errors.contains("h100_sxm: not met"), "{errors}");
+}
+
+#[test]
+fn a_saved_prediction_is_read_with_its_old_words_and_refused_with_the_reason() {
+    let mut saved = json(&["predict", "llama_3_1_8b", "--on", "t4"]);
+    saved["predictions"][0]["decode_bound"] = "Memory".into();
+    saved["predictions"][0].as_object_mut().expect("an object").remove("inputs");
+    let shown = printed(&["plot", &file("predict-old.json", saved.to_string()), "--format", "csv"]);
+    assert!(shown.contains(",memory") && !shown.contains("Memory"), "{shown}");
+    let old = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/saved/corpus/predict");
+    for command in ["plot", "gate"] {
+        refused(&[command, old], "has no `body_params`: it was made with transformer-v1 1.0.0");
+    }
+    saved["predictions"] = serde_json::json!([]);
+    refused(&["plot", &file("predict-empty.json", saved.to_string())], "there must be 1 to 10000");
 }

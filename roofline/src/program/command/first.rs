@@ -13,7 +13,7 @@ use crate::model::{Hyper, Known};
 use crate::number::{figure, threads};
 use crate::peaks::{Machine, Options};
 use crate::predict::{self, Target};
-use crate::program::command::predict::{because, lengths};
+use crate::program::command::predict::lengths;
 use crate::program::output::picture::Pictures;
 use crate::program::output::terminal::Progress;
 use crate::program::output::wrap;
@@ -69,8 +69,8 @@ struct Phase {
     intensity_flop_byte: f64,
     /// Operations per second at the ceiling, in GFLOP/s.
     gflop_s: f64,
-    /// What holds it back: Memory, Compute or Overhead.
-    bound: &'static str,
+    /// What holds it back: memory, compute or overhead.
+    bound: Bound,
 }
 
 /// A command that leads on.
@@ -140,13 +140,13 @@ fn place(model: &'static Known, weights: &'static Format, target: &Target) -> Re
             tokens_per_s: outputs.decode_tokens_per_s,
             intensity_flop_byte: outputs.decode_intensity,
             gflop_s: outputs.decode_performance,
-            bound: outputs.decode_bound.name(),
+            bound: outputs.decode_bound.into(),
         },
         prefill: Phase {
             tokens_per_s: outputs.prefill_tokens_per_s,
             intensity_flop_byte: outputs.prefill_intensity,
             gflop_s: outputs.prefill_performance,
-            bound: outputs.prefill_bound.name(),
+            bound: outputs.prefill_bound.into(),
         },
     })
 }
@@ -158,8 +158,7 @@ impl Placed {
             Some(false) => ", does not fit",
             None => "",
         };
-        let phase =
-            |phase: &Phase| format!("{} ({})", figure(phase.tokens_per_s), phase.bound.to_lowercase());
+        let phase = |phase: &Phase| format!("{} ({})", figure(phase.tokens_per_s), phase.bound);
         format!(
             "{} {}: decode {}, prefill {}, {} GB{fits}",
             self.model,
@@ -184,11 +183,7 @@ impl First {
                 intensity_flop_byte: Some(phase.intensity_flop_byte),
                 performance_gflop_s: Some(phase.gflop_s),
                 share: None,
-                bound: match phase.bound {
-                    "Memory" => Bound::Memory,
-                    "Compute" => Bound::Compute,
-                    _ => Bound::Undefined,
-                },
+                bound: phase.bound,
                 roof: Some(0),
                 details: vec![("ceiling".into(), format!("{} tokens/s", figure(phase.tokens_per_s)))],
             })
@@ -205,9 +200,9 @@ impl First {
                 figure(placed.footprint_gb),
                 placed.fits.map_or("-", |fits| if fits { "yes" } else { "no" }).to_owned(),
                 figure(placed.decode.tokens_per_s),
-                placed.decode.bound.to_lowercase(),
+                placed.decode.bound.to_string(),
                 figure(placed.prefill.tokens_per_s),
-                placed.prefill.bound.to_lowercase(),
+                placed.prefill.bound.to_string(),
             ]
         };
         Table::new(
@@ -220,8 +215,8 @@ impl First {
     /// What the table means, in words.
     fn meaning(&self) -> Vec<String> {
         let words = |phase: fn(&Placed) -> &Phase| {
-            let mut words: Vec<String> = Vec::new();
-            for word in self.models.iter().map(|placed| because(phase(placed).bound)) {
+            let mut words: Vec<&str> = Vec::new();
+            for word in self.models.iter().map(|placed| phase(placed).bound.held_back()) {
                 if !words.contains(&word) {
                     words.push(word);
                 }

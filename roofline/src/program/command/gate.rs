@@ -14,6 +14,7 @@ use crate::document;
 use crate::isa::Isa;
 use crate::number::{SECONDS, figure, percent};
 use crate::peaks::{self, Machine};
+use crate::predict::Predicted;
 use crate::program::command::profile::{self, Profiled};
 use crate::program::output::annotation;
 use crate::program::output::terminal::Progress;
@@ -23,12 +24,13 @@ use crate::report::{Better, Figure, Report, Saved, Schema, Table};
 use crate::text::{escape, shorten};
 
 /// What can be compared.
-const COMPARED: [&str; 3] = [Machine::SCHEMA, Bench::SCHEMA, Profiled::SCHEMA];
+const COMPARED: [&str; 4] = [Machine::SCHEMA, Bench::SCHEMA, Profiled::SCHEMA, Predicted::SCHEMA];
 
 /// A run that can be compared.
 enum Run {
     Machine(Box<Machine>),
     Bench(Bench),
+    Prediction(Box<Predicted>),
     Profile(Box<SavedProfile>),
 }
 
@@ -166,6 +168,7 @@ impl Run {
         let run = match schema {
             Machine::SCHEMA => Run::Machine(Box::new(Machine::from_json(text)?)),
             Bench::SCHEMA => Run::Bench(Bench::from_json(text)?),
+            Predicted::SCHEMA => Run::Prediction(Box::new(Predicted::from_json(text)?)),
             Profiled::SCHEMA => Run::Profile(serde_json::from_str(text).map_err(|error| error.to_string())?),
             other => return Err(document::refuse(other, &COMPARED, "compared")),
         };
@@ -183,6 +186,7 @@ impl Run {
         match self {
             Run::Machine(_) => Machine::SCHEMA,
             Run::Bench(_) => Bench::SCHEMA,
+            Run::Prediction(_) => Predicted::SCHEMA,
             Run::Profile(_) => Profiled::SCHEMA,
         }
     }
@@ -191,6 +195,7 @@ impl Run {
         match self {
             Run::Machine(machine) => machine.setting(),
             Run::Bench(bench) => bench.setting(),
+            Run::Prediction(predicted) => predicted.setting(),
             Run::Profile(profile) => profile.setting(),
         }
     }
@@ -200,6 +205,7 @@ impl Run {
         let mut figures = match self {
             Run::Machine(machine) => machine.figures(),
             Run::Bench(bench) => bench.figures(),
+            Run::Prediction(predicted) => predicted.figures(),
             Run::Profile(profile) => profile.figures(),
         };
         figures.retain(|figure| figure.better != Better::Neither);
@@ -230,6 +236,7 @@ impl Run {
                     .chain([format!("--isa={}", bench.isa), format!("--threads={}", bench.threads)])
                     .collect()
             }
+            Run::Prediction(_) => vec!["predict".to_owned()],
             Run::Profile(profile) => profile.arguments(),
         }
     }
@@ -270,6 +277,9 @@ impl Run {
                 let options =
                     bench::Options { kernels: bench.kernels(), only: bench.only.clone(), quick: bench.quick };
                 Ok(Run::Bench(Bench::measure(&machine, &options, |what| progress.say(what))?))
+            }
+            Run::Prediction(_) => {
+                Err(Failure("a prediction is not made again; give the new one as a second file".into()))
             }
             Run::Profile(_) => {
                 let command = ["roofline".to_owned()].into_iter().chain(arguments);

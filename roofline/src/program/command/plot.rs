@@ -10,7 +10,7 @@ use crate::chart::Chart;
 use crate::chart::terminal::{Canvas, draw};
 use crate::document;
 use crate::peaks::Machine;
-use crate::program::command::predict::{self, Predicted};
+use crate::predict::Predicted;
 use crate::program::command::profile::{self, Profiled};
 use crate::program::output::picture::Pictures;
 use crate::program::{Exit, Failure, cli};
@@ -91,7 +91,7 @@ fn read(path: &Path) -> Result<Chart, String> {
         Machine::SCHEMA => drawn::<Machine>(&text)?,
         Bench::SCHEMA => drawn::<Bench>(&text)?,
         Profiled::SCHEMA => serde_json::from_str::<profile::chart::Saved>(&text).map_err(json)?.chart(),
-        Predicted::SCHEMA => serde_json::from_str::<predict::chart::Saved>(&text).map_err(json)?.chart(),
+        Predicted::SCHEMA => drawn::<Predicted>(&text)?,
         other => return Err(document::refuse(other, &DRAWN, "drawn")),
     };
     if chart.roofs.len() > ROOFS || chart.points.len() > POINTS {

@@ -4,6 +4,7 @@ use serde::Deserialize;
 
 use crate::chart::{Bound, Chart, Point, Roof};
 use crate::number::percent;
+use crate::text::file_name;
 
 /// What a chart needs of a profile.
 #[derive(Deserialize)]
@@ -151,11 +152,6 @@ fn point(name: &str, group: &str, cost: Option<&Cost>) -> Point {
         roof: Some(0),
         details: Vec::new(),
     }
-}
-
-/// The last part of a path: a title has no room for more.
-pub fn file_name(path: &str) -> &str {
-    std::path::Path::new(path).file_name().and_then(|name| name.to_str()).unwrap_or(path)
 }
 
 /// The chart's word for a contract's bound.

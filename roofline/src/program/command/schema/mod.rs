@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use crate::bench::Bench;
 use crate::peaks::Machine;
+use crate::predict::Predicted;
 use crate::program::command::check;
 use crate::program::command::contracts;
 use crate::program::command::devices;
@@ -22,7 +23,6 @@ use crate::program::command::gate;
 use crate::program::command::import;
 use crate::program::command::models;
 use crate::program::command::plot;
-use crate::program::command::predict;
 use crate::program::command::profile;
 use crate::program::command::prove;
 use crate::program::command::schema::contract as contract_schema;
@@ -55,7 +55,7 @@ const ALL: [Document; 17] = [
     document::<import::ImportReport>("roofline import"),
     document::<Machine>("roofline machine"),
     document::<models::ModelList>("roofline models"),
-    document::<predict::Predicted>("roofline predict"),
+    document::<Predicted>("roofline predict"),
     document::<profile::Profiled>("roofline profile"),
     document::<prove::Proven>("roofline prove"),
     document::<Schemas>("roofline schema"),

@@ -1,0 +1,339 @@
+//! `roofline predict`: what a model can reach on devices, with the formulas on demand.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use roofline_contracts::contract::Contract;
+use roofline_contracts::formula::Kind;
+use roofline_contracts::{check_in, library, suggest};
+
+use crate::chart::html::WhatIf;
+use crate::contracts::hardware::devices::{ALL as DEVICES, Device};
+use crate::contracts::quantization::formats;
+use crate::contracts::transformer::{CONTRACT, Inputs};
+use crate::model::{Hyper, Model, by_name};
+use crate::number::short;
+use crate::predict::{self, Entry, Line, MOST_POINTS, NoPeak, Precision, Predicted, Subject, Swept, Target};
+use crate::program::command::models;
+use crate::program::name::normal;
+use crate::program::output::picture::{Page, Pictures};
+use crate::program::{Exit, Failure, cli, device, require, what_if};
+use crate::report::Report;
+
+/// Tokens in the cache and in the prompt when nobody says how many.
+const CONTEXT: f64 = 4096.0;
+const PROMPT: f64 = 512.0;
+
+/// Predicts, and exits with 1 when a requirement does not hold.
+pub fn run(args: &cli::Predict) -> Result<Exit, Failure> {
+    let gates = require::of::<Predicted>(&args.require)?;
+    let pictures = Pictures::open(&args.pictures)?;
+    let mut predicted = predicted(args)?;
+    predicted.requirements = require::check_report(&gates, &predicted);
+    for warning in &predicted.warnings {
+        eprintln!("warning: {warning}");
+    }
+    let chart = predicted.chart().unwrap_or_default();
+    let page = || Ok(Page { chart: chart.clone(), what_if: what_if(&predicted)? });
+    pictures.show_with(&predicted, &chart, args.format, false, page)?;
+    Ok(require::exit(&predicted.requirements))
+}
+
+/// The predictions that the arguments ask for.
+fn predicted(args: &cli::Predict) -> Result<Predicted, Failure> {
+    let mut warnings = Vec::new();
+    let (subject, inputs) = subject(args, &mut warnings)?;
+    let inputs = workload(args, inputs, &subject, &mut warnings)?;
+    let targets = targets(args, &mut warnings)?;
+    let sweep = args.sweep.as_deref().map(sweep).transpose()?;
+    let points = targets.len() * sweep.as_ref().map_or(1, |(_, values)| values.len());
+    if points > MOST_POINTS {
+        return Err(Failure(format!("{points} predictions; at most {MOST_POINTS} are made at once")));
+    }
+    let sweep = sweep.as_ref().map(|(swept, values)| (*swept, values.as_slice()));
+    let mut predicted = Predicted::new(subject, inputs, &targets, sweep)?;
+    let source = library::built_in(CONTRACT.id).and_then(|source| check_in(source, None).contract);
+    let contract =
+        source.ok_or_else(|| Failure(format!("{}: the built-in contract is damaged", CONTRACT.id)))?;
+    let inputs = contract.quantities.iter().map(|quantity| (&quantity.name, &quantity.unit_text));
+    let results = contract.equations.iter().map(|equation| (&equation.name, &equation.unit_text));
+    predicted.units = inputs.chain(results).map(|(name, unit)| (name.clone(), unit.clone())).collect();
+    if let Some(first) = predicted.predictions.first().filter(|_| args.explain) {
+        predicted.explanation = explain(&contract, first);
+        if predicted.predictions.len() > 1 {
+            warnings.push("the explanation is that of the first prediction".into());
+        }
+    }
+    predicted.warnings = warnings;
+    Ok(predicted)
+}
+
+/// The model that was asked for, and its dimensions as the contract takes them.
+fn subject(args: &cli::Predict, warnings: &mut Vec<String>) -> Result<(Subject, Inputs), Failure> {
+    let named = |name: String, source: String, context_length, inputs: Inputs| {
+        let subject = Subject {
+            name,
+            source,
+            parameters: 0.0,
+            active_parameters: 0.0,
+            quant: args.quant.clone().unwrap_or_else(|| "f16".into()),
+            bits_per_weight: inputs.bits_per_weight,
+            context_length,
+        };
+        Ok((subject, inputs))
+    };
+    match (&args.model, args.params) {
+        (Some(_), Some(_)) => Err(Failure("give a model or --params, not both".into())),
+        (None, None) => {
+            Err(Failure("name a model, or give --params; `roofline models` lists the known ones".into()))
+        }
+        (None, Some(params)) => {
+            warnings.push(
+                "only the number of parameters is known: no KV cache, no attention, no activations".into(),
+            );
+            named(format!("{params} parameters"), "--params".into(), None, predict::dense(params))
+        }
+        (Some(name), None) => {
+            let known = by_name(&normal(name));
+            if let Some(known) = known {
+                let hyper = Hyper::of_known(known).map_err(|fault| Failure(format!("{name}: {fault}")))?;
+                let source = format!("{}, as of {}", known.source, known.as_of);
+                return named(known.name.into(), source, hyper.context_length, predict::inputs(&hyper)?);
+            }
+            let path = Path::new(name);
+            if !path.exists() {
+                return Err(models::unknown(name));
+            }
+            let model = if args.headers_only { Model::open_headers(path) } else { Model::open(path) }?;
+            warnings.extend(model.warnings.iter().cloned());
+            let mut inputs = predict::inputs_of(&model.architecture)?;
+            let stored = model.bytes().filter(|bytes| *bytes > 0 && args.quant.is_none());
+            let (mut subject, _) =
+                named(name.clone(), name.clone(), model.architecture.context_length, inputs)?;
+            if let Some(bytes) = stored {
+                inputs.bits_per_weight = predict::stored_bits(bytes as f64, model.parameters() as f64)?;
+                subject.quant = "as stored".into();
+            }
+            Ok((subject, inputs))
+        }
+    }
+}
+
+/// The block format of this name; `fp16` is `f16`.
+fn format(name: &str, flag: &str) -> Result<&'static formats::Format, Failure> {
+    let wanted = normal(name);
+    let short =
+        wanted.strip_prefix('f').and_then(|rest| rest.strip_prefix('p')).map(|bits| format!("f{bits}"));
+    formats::by_name(short.as_deref().unwrap_or(&wanted)).ok_or_else(|| {
+        let known: Vec<&str> = formats::ALL.iter().map(|format| format.name).collect();
+        let near = suggest::closest(&wanted, known.iter().copied());
+        let near = near.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
+        Failure(format!("{flag} {name}: no such format; {near}there are {}", known.join(", ")))
+    })
+}
+
+/// The inputs with everything that the arguments say about the work.
+fn workload(
+    args: &cli::Predict,
+    mut inputs: Inputs,
+    subject: &Subject,
+    warnings: &mut Vec<String>,
+) -> Result<Inputs, Failure> {
+    if let Some(quant) = &args.quant {
+        inputs.bits_per_weight = predict::bits_per_weight(format(quant, "--quant")?)?;
+    }
+    let cache = format(&args.cache, "--cache")?;
+    inputs.cache_size = predict::bytes_per_number(cache)?;
+    inputs.batch = args.batch;
+    let longest = subject.context_length.map(|tokens| tokens as f64);
+    (inputs.context, inputs.prompt) = lengths(args.context, args.prompt, longest, warnings);
+    inputs.compute_efficiency = args.efficiency;
+    inputs.bandwidth_efficiency = args.bandwidth_efficiency;
+    inputs.overhead = args.overhead.unwrap_or(0.0);
+    Ok(inputs)
+}
+
+/// Tokens in the cache and in the prompt, for a model that was made for this many.
+pub fn lengths(
+    context: Option<f64>,
+    prompt: Option<f64>,
+    longest: Option<f64>,
+    warnings: &mut Vec<String>,
+) -> (f64, f64) {
+    let context = context.unwrap_or_else(|| longest.map_or(CONTEXT, |longest| longest.min(CONTEXT)));
+    if let Some(longest) = longest.filter(|longest| context > *longest) {
+        warnings.push(format!(
+            "a context of {context} is longer than the {longest} tokens that the model was made for"
+        ));
+    }
+    (context, prompt.unwrap_or_else(|| context.min(PROMPT)))
+}
+
+/// The precision of this name.
+pub fn precision(name: &str) -> Result<Precision, Failure> {
+    Precision::by_name(&normal(name)).ok_or_else(|| {
+        let known = Precision::ALL.map(Precision::name).join(", ");
+        Failure(format!("--precision {name}: no such precision; there are {known}"))
+    })
+}
+
+fn targets(args: &cli::Predict, warnings: &mut Vec<String>) -> Result<Vec<Target>, Failure> {
+    let precision = args.precision.as_deref().map(precision).transpose()?;
+    let names: Vec<&str> = if args.all_devices {
+        let has_peak = |device: &&Device| precision.is_some() || device.compute.is_some();
+        let names: Vec<&str> = DEVICES.iter().filter(has_peak).map(|device| device.name).collect();
+        if names.len() < DEVICES.len() {
+            let count = DEVICES.len() - names.len();
+            warnings.push(format!("left out: {count} devices whose 16-bit peak nobody publishes"));
+        }
+        names
+    } else {
+        args.on.iter().map(String::as_str).collect()
+    };
+    if names.is_empty() {
+        let list = "`roofline devices` lists them";
+        return Err(Failure(format!(
+            "say which device with --on DEVICE, --on this or --all-devices; {list}"
+        )));
+    }
+    let mut found = Vec::new();
+    for name in names {
+        let target: Box<dyn Fn(Option<Precision>) -> Result<Target, NoPeak>> = if name == "this" {
+            let machine = device::this(&args.measuring)?;
+            Box::new(move |precision| Target::measured(&machine, precision))
+        } else {
+            let device = device::find(name)?;
+            Box::new(move |precision| Target::of(device, precision))
+        };
+        match target(precision) {
+            Ok(target) => found.push(target),
+            Err(lacks) if args.allow_fallback => {
+                let target = target(None)?;
+                warnings.push(format!("{lacks}; its {} peak stands in", target.precision));
+                found.push(target);
+            }
+            // Among all devices those that lack the precision are simply not candidates.
+            Err(lacks) if args.all_devices => warnings.push(format!("left out: {lacks}")),
+            Err(lacks) => {
+                let hint = "--allow-fallback takes the peak that models usually run at";
+                return Err(Failure(format!("{lacks}; {hint}")));
+            }
+        }
+    }
+    if found.is_empty() {
+        return Err(Failure("no device has a peak for this precision".into()));
+    }
+    Ok(found)
+}
+
+/// Parses `batch=1,2,4..64`: single values, and ranges that double from one end to the other. The values ascend.
+fn sweep(text: &str) -> Result<(Swept, Vec<f64>), Failure> {
+    let wrong = |why: String| Failure(format!("--sweep {text}: {why}"));
+    let (name, list) = text.split_once('=').ok_or_else(|| wrong("write NAME=1,2,4..64".into()))?;
+    let swept = Swept::ALL.into_iter().find(|swept| swept.name() == name).ok_or_else(|| {
+        wrong(format!("`{name}` can't be swept; {} can", Swept::ALL.map(Swept::name).join(", ")))
+    })?;
+    let number = |text: &str| match text.trim().parse::<f64>() {
+        Ok(value) if value.is_finite() && value > 0.0 => Ok(value),
+        _ => Err(wrong(format!("`{}` is not a number above zero", text.trim()))),
+    };
+    let mut values = Vec::new();
+    for part in list.split(',') {
+        match part.split_once("..") {
+            None => values.push(number(part)?),
+            Some((low, high)) => {
+                let (mut value, high) = (number(low)?, number(high)?);
+                while value <= high && values.len() <= MOST_POINTS {
+                    values.push(value);
+                    value *= 2.0;
+                }
+            }
+        }
+    }
+    if values.is_empty() || values.len() > MOST_POINTS {
+        return Err(wrong(format!("a sweep has 1 to {MOST_POINTS} values")));
+    }
+    values.sort_by(f64::total_cmp);
+    values.dedup();
+    Ok((swept, values))
+}
+
+/// Every equation in the order in which it is computed, with the numbers put in.
+fn explain(contract: &Contract, entry: &Entry) -> Vec<Line> {
+    let results = entry.results.iter().filter_map(|(name, value)| Some((name.as_str(), (*value)?)));
+    let inputs = entry.inputs.iter().map(|(name, value)| (name.as_str(), *value));
+    let numbers: BTreeMap<&str, f64> = inputs.chain(results).collect();
+    // The widths of one layer are summed over all layers before they come here.
+    let of_layers =
+        |name: &str| matches!(name, "layer_width" | "latent_width" | "layer_mixing" | "latent_mixing");
+    let line = |&index: &usize| {
+        let equation = &contract.equations[index];
+        if of_layers(&equation.name) {
+            return None;
+        }
+        // What a device does not publish has no number, nor has what follows from it.
+        let value = numbers.get(equation.name.as_str()).copied()?;
+        let home = contract.home(equation.origin.as_deref());
+        let parsed = &equation.expression.formula;
+        let mut names: Vec<(usize, usize, &str)> = parsed
+            .nodes
+            .iter()
+            .filter_map(|node| match &node.kind {
+                Kind::Name(name) => Some((node.span.start, node.span.end, name.as_str())),
+                _ => None,
+            })
+            .collect();
+        names.sort_unstable();
+        let top = parsed.top().span;
+        let (mut text, mut at) = (String::new(), top.start);
+        for (start, end, name) in names {
+            text += home.source.text.get(at..start).unwrap_or_default();
+            text += &numbers.get(name).map_or_else(|| name.to_owned(), |value| short(*value));
+            at = end;
+        }
+        text += home.source.text.get(at..top.end).unwrap_or_default();
+        Some(Line {
+            name: equation.name.clone(),
+            formula: parsed.to_string(),
+            numbers: text,
+            value,
+            unit: equation.unit_text.clone(),
+            place: home.line(equation.span),
+        })
+    };
+    contract.order.iter().filter_map(line).collect()
+}
+
+/// Sliders for batch, context and prompt; none where a sweep has moved them already.
+fn what_if(predicted: &Predicted) -> Result<Option<WhatIf>, Failure> {
+    if predicted.swept.is_some() {
+        return Ok(None);
+    }
+    let device = predicted.predictions.first().filter(|_| predicted.predictions.len() > 1);
+    let device = device.map(|entry| entry.device.as_str());
+    let inputs: Vec<_> = predicted.predictions.iter().map(|entry| &entry.inputs).collect();
+    what_if::predictions(predicted.model.context_length, device, &predicted.workload, &inputs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sweep_lists_values_and_doubles_ranges() {
+        let values = |text: &str| sweep(text).map(|(_, values)| values).map_err(|failure| failure.0);
+        assert_eq!(values("batch=1,2,4..64"), Ok(vec![1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0]));
+        assert_eq!(values("context=8,1,8"), Ok(vec![1.0, 8.0]));
+        for (text, expected) in [
+            ("batch", "write NAME=1,2,4..64"),
+            ("speed=1", "`speed` can't be swept"),
+            ("batch=1,x", "`x` is not a number above zero"),
+            ("batch=0", "`0` is not a number above zero"),
+            ("batch=nan", "`nan` is not a number above zero"),
+            ("batch=8..4", "a sweep has 1 to"),
+        ] {
+            let error = values(text).unwrap_err();
+            assert!(error.contains(expected), "{text}: {error}");
+        }
+    }
+}
