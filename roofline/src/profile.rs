@@ -5,21 +5,25 @@
 mod convolution;
 pub mod llama_bench;
 pub mod measure;
+mod result;
 pub mod stack;
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use crate::contracts::layer_roofline::{self, Priority, Recommendation};
+pub use self::result::{Device, ModelFile, Profile, Task};
+
+use crate::contracts::layer_roofline::{self, Recommendation};
 use crate::contracts::operation::{self, Inputs, Outputs};
 use crate::contracts::transformer;
-use crate::model::{Dtype, Model, Operation, Role, Tensor, Work};
+use crate::model::{Dtype, Kind, Model, Operation, Role, Tensor, Work};
 use crate::predict::{Target, dense, stored_bits};
+use crate::word::{Bound, Priority};
+pub use crate::word::{By, Phase};
 
 /// What the model is asked to do.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "program", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Workload {
     /// Sequences that are computed together.
     pub batch: f64,
@@ -31,22 +35,10 @@ pub struct Workload {
     pub cache_size: f64,
 }
 
-/// The part of the work.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "program", derive(schemars::JsonSchema))]
-#[serde(rename_all = "lowercase")]
-pub enum Phase {
-    /// One token for each sequence.
-    Decode,
-    /// The whole prompt of each sequence.
-    Prefill,
-    /// All layers of a stack, once for each sample.
-    Pass,
-}
-
 /// What one or more operations cost.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "program", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
 pub struct Cost {
     /// Operations; a multiply-add counts as two.
     pub flops: f64,
@@ -61,8 +53,8 @@ pub struct Cost {
     /// Operations for each byte.
     pub intensity: f64,
     /// What holds it back.
-    pub bound: &'static str,
-    /// The rate that no implementation exceeds, in Gflop/s.
+    pub bound: Bound,
+    /// The rate that no implementation exceeds, in GFLOP/s.
     pub attainable_gflop_s: f64,
     /// The time that no implementation beats, in s; of several operations one after the other.
     pub ideal_s: f64,
@@ -71,17 +63,18 @@ pub struct Cost {
 }
 
 /// One operation and what it costs.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "program", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
 pub struct Entry {
     /// What it is called: the layer and the role.
     pub name: String,
     /// The layer; none outside the layers.
     pub layer: Option<u64>,
     /// What it does.
-    pub role: &'static str,
+    pub role: Role,
     /// The part of the model it belongs to.
-    pub kind: &'static str,
+    pub kind: Kind,
     /// The type of its weights.
     pub dtype: Option<String>,
     /// The names of its tensors.
@@ -124,7 +117,7 @@ impl Entry {
 
     /// What the contract was asked about it in a phase.
     pub fn in_phase(&self, phase: Phase, workload: &Workload) -> Option<Inputs> {
-        Some(in_phase(self.shape?, phase, self.role == Role::Head.name(), workload))
+        Some(in_phase(self.shape?, phase, self.role, workload))
     }
 
     /// The cost of one step, or of a pass where there are no steps.
@@ -134,8 +127,9 @@ impl Entry {
 }
 
 /// What all operations together cost.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "program", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
 pub struct Total {
     /// Operations.
     pub flops: f64,
@@ -156,19 +150,20 @@ pub struct Total {
     /// The ceiling in tokens per second, of the whole batch.
     pub tokens_per_s: f64,
     /// What holds it back.
-    pub bound: &'static str,
+    pub bound: Bound,
 }
 
-/// An advice of the contract and what it applies to.
-#[derive(Clone, Debug, Serialize)]
+/// Advice of the contract and what it applies to.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "program", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
 pub struct Advice {
     /// Its name in the contract.
-    pub name: &'static str,
-    /// How urgent it is: high, medium or low.
-    pub priority: &'static str,
+    pub name: String,
+    /// How urgent it is.
+    pub priority: Priority,
     /// What to do.
-    pub text: &'static str,
+    pub text: String,
     /// The operations that it applies to.
     pub operations: usize,
     /// The one that takes the longest.
@@ -177,9 +172,9 @@ pub struct Advice {
     pub share: f64,
 }
 
-/// A model file on a device.
+/// What the operations of a model cost on a device, one by one and together.
 #[derive(Clone, Debug)]
-pub struct Profile {
+pub struct Costs {
     /// All operations, in the order a token meets them.
     pub entries: Vec<Entry>,
     /// One step; none for an encoder, which makes no tokens.
@@ -194,20 +189,10 @@ pub struct Profile {
     pub common: Inputs,
 }
 
-/// How rows are put together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum By {
-    /// Each operation of each layer.
-    Operation,
-    /// Each layer; what is outside the layers by its role.
-    Layer,
-    /// Each part of the model.
-    Kind,
-}
-
 /// Operations put together.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "program", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
 pub struct Row {
     /// What they have in common.
     pub name: String,
@@ -217,6 +202,13 @@ pub struct Row {
     pub undefined: usize,
     /// What the others cost together; none when there are no others.
     pub cost: Option<Cost>,
+}
+
+impl Row {
+    /// The time that no implementation beats, in s; 0 where nothing is known.
+    pub fn ideal_s(&self) -> f64 {
+        self.cost.map_or(0.0, |cost| cost.ideal_s)
+    }
 }
 
 /// A figure that no contract allows.
@@ -271,7 +263,7 @@ pub fn profile(
     target: &Target,
     workload: &Workload,
     change: Option<Dtype>,
-) -> Result<Profile, OutOfDomain> {
+) -> Result<Costs, OutOfDomain> {
     let Workload { batch, context, prompt, cache_size } = *workload;
     let (compute, bandwidth) = (target.compute, target.bandwidth);
     let overhead = target.overhead.unwrap_or(0.0);
@@ -296,11 +288,7 @@ pub fn profile(
         }
         let mut entry = describe(model, operation, index, change);
         let costs = shape(model, operation, common, tied, change).and_then(|shape| {
-            let last_only = matches!(operation.role, Role::Head | Role::Pooler);
-            // What an encoder made of the prompt is what a decoder beside it looks at.
-            let seen = if operation.role == Role::CrossAttention { prompt } else { context };
-            let seen = Workload { context: seen, ..*workload };
-            let cost = |phase| evaluate(&in_phase(shape, phase, last_only, &seen));
+            let cost = |phase| evaluate(&in_phase(shape, phase, operation.role, workload));
             Ok((shape, cost(Phase::Decode)?, cost(Phase::Prefill)?))
         });
         match costs {
@@ -320,7 +308,7 @@ pub fn profile(
     }
     let mut total = |phase, tokens: f64| total(&mut entries, phase, common, overhead, batch * tokens);
     let (decode, prefill) = (total(Phase::Decode, 1.0)?, total(Phase::Prefill, prompt)?);
-    Ok(Profile { entries, decode, prefill, pass: None, kept: kept(model, change), common })
+    Ok(Costs { entries, decode, prefill, pass: None, kept: kept(model, change), common })
 }
 
 /// Matrices that a change of type leaves as they are.
@@ -340,7 +328,7 @@ fn has_tied_head(model: &Model) -> bool {
 }
 
 fn describe(model: &Model, operation: &Operation, index: usize, change: Option<Dtype>) -> Entry {
-    let role = operation.role.name();
+    let role = operation.role;
     let tensors = operation.tensors.iter().filter_map(|index| model.tensors.get(*index));
     let largest = tensors.clone().max_by_key(|tensor| tensor.bytes);
     let dtype = largest.map(|tensor| match change {
@@ -352,11 +340,11 @@ fn describe(model: &Model, operation: &Operation, index: usize, change: Option<D
             // What has no role of its own is known by its tensor.
             (_, Some(tensor)) if operation.role == Role::Other => tensor.name.clone(),
             (Some(layer), _) => format!("{layer}.{role}"),
-            (None, _) => role.to_owned(),
+            (None, _) => role.to_string(),
         },
         layer: operation.layer,
         role,
-        kind: operation.role.kind().name(),
+        kind: role.kind(),
         dtype: dtype.map(|dtype| dtype.to_string()),
         tensors: tensors.map(|tensor| tensor.name.clone()).collect(),
         parameters: 0.0,
@@ -436,11 +424,13 @@ fn roofs(target: &Target) -> Inputs {
     Inputs { bandwidth: target.bandwidth, compute: target.compute, ..Inputs::new(1.0, 1.0) }
 }
 
-/// The operation as it is in a phase; a head or pooler meets one token of a prompt alone.
-fn in_phase(shape: Inputs, phase: Phase, last_only: bool, workload: &Workload) -> Inputs {
+/// The operation as it is in a phase.
+fn in_phase(shape: Inputs, phase: Phase, role: Role, workload: &Workload) -> Inputs {
+    // What an encoder made of the prompt is what a decoder beside it looks at.
+    let seen = if role == Role::CrossAttention { workload.prompt } else { workload.context };
     match phase {
-        Phase::Decode => Inputs { context: workload.context, ..shape },
-        Phase::Prefill if last_only => Inputs { prefill: 1.0, ..shape },
+        Phase::Decode => Inputs { context: seen, ..shape },
+        Phase::Prefill if role.meets_one_token() => Inputs { prefill: 1.0, ..shape },
         Phase::Prefill => Inputs { prefill: 1.0, tokens: workload.prompt, ..shape },
         Phase::Pass => shape,
     }
@@ -455,7 +445,7 @@ impl Cost {
             cache_bytes: outputs.cache_bytes,
             bytes: outputs.bytes,
             intensity: outputs.arithmetic_intensity,
-            bound: outputs.bound.name(),
+            bound: outputs.bound.into(),
             attainable_gflop_s: outputs.attainable,
             ideal_s: outputs.least_time,
             share: 0.0,
@@ -502,7 +492,7 @@ fn total(
         time_s: whole.pass_time,
         in_sequence_s,
         tokens_per_s: whole.pass_rate,
-        bound: whole.pass_bound.name(),
+        bound: whole.pass_bound.into(),
     };
     share_out(entries, phase, common, in_sequence_s)?;
     Ok(Some(total))
@@ -529,7 +519,7 @@ fn share_out(
     Ok(())
 }
 
-impl Profile {
+impl Costs {
     /// What all operations cost in this phase, in tokens.
     pub fn total(&self, phase: Phase) -> Option<&Total> {
         match phase {
@@ -551,11 +541,9 @@ impl Profile {
             (By::Operation, _) => entry.name.clone(),
             (By::Layer, Some(layer)) => format!("layer {layer}"),
             // What has no role of its own stands for itself.
-            (By::Layer, None) if self.pass.is_some() || entry.role == Role::Other.name() => {
-                entry.name.clone()
-            }
-            (By::Layer, None) => entry.role.to_owned(),
-            (By::Kind, _) => entry.kind.to_owned(),
+            (By::Layer, None) if self.pass.is_some() || entry.role == Role::Other => entry.name.clone(),
+            (By::Layer, None) => entry.role.to_string(),
+            (By::Kind, _) => entry.kind.to_string(),
         };
         let mut rows: Vec<Row> = Vec::new();
         let mut places = std::collections::HashMap::new();
@@ -595,13 +583,9 @@ impl Profile {
         found.sort_by_key(|(advice, _)| advice.priority);
         let share = |entry: &Entry| entry.cost(phase).map_or(0.0, |cost| cost.share);
         let advice = found.into_iter().map(|(advice, entries)| Advice {
-            name: advice.name,
-            priority: match advice.priority {
-                Priority::High => "high",
-                Priority::Medium => "medium",
-                Priority::Low => "low",
-            },
-            text: advice.text,
+            name: advice.name.to_owned(),
+            priority: advice.priority.into(),
+            text: advice.text.to_owned(),
             operations: entries.len(),
             first: entries
                 .iter()

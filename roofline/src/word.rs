@@ -6,6 +6,58 @@ use serde::{Deserialize, Serialize};
 
 use crate::contracts::{layer_roofline, transformer};
 
+/// Gives an enum its words: what `name` and `Display` say, and JSON has. More words for one are those that older files have.
+macro_rules! spelled {
+    ($word:ident { $($case:ident = $name:literal $(| $old:literal)*,)* }) => {
+        impl $word {
+            /// All of them.
+            pub const ALL: &'static [$word] = &[$($word::$case),*];
+
+            /// The word.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $($word::$case => $name,)*
+                }
+            }
+        }
+
+        impl std::fmt::Display for $word {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.pad(self.name())
+            }
+        }
+
+        impl serde::Serialize for $word {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.name())
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $word {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let found = <String as serde::Deserialize>::deserialize(deserializer)?;
+                match found.as_str() {
+                    $($name $(| $old)* => Ok($word::$case),)*
+                    _ => Err(serde::de::Error::unknown_variant(&found, &[$($name),*])),
+                }
+            }
+        }
+
+        #[cfg(feature = "program")]
+        impl schemars::JsonSchema for $word {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($word).into()
+            }
+
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                schemars::json_schema!({"type": "string", "enum": [$($name),*]})
+            }
+        }
+    };
+}
+
+pub(crate) use spelled;
+
 /// What holds an operation or a whole model back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "program", derive(schemars::JsonSchema))]
@@ -51,22 +103,76 @@ pub enum Feasibility {
 }
 
 /// How much of what is attainable was reached.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "program", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Band {
     /// There is little left to gain.
-    #[serde(rename = "near optimal")]
     NearOptimal,
     /// Most of it.
-    #[serde(rename = "good")]
     Good,
     /// There is something to gain.
-    #[serde(rename = "room for improvement")]
     Improvable,
     /// Less than half.
-    #[serde(rename = "inefficient")]
     Poor,
 }
+
+spelled!(Band {
+    NearOptimal = "near optimal" | "NearOptimal",
+    Good = "good" | "Good",
+    Improvable = "room for improvement" | "Improvable",
+    Poor = "inefficient" | "Poor",
+});
+
+/// The part of the work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// One token for each sequence.
+    Decode,
+    /// The whole prompt of each sequence.
+    Prefill,
+    /// All layers of a stack, once for each sample.
+    Pass,
+}
+
+spelled!(Phase {
+    Decode = "decode",
+    Prefill = "prefill",
+    Pass = "pass",
+});
+
+/// How the rows of a profile are put together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum By {
+    /// Each operation of each layer.
+    Operation,
+    /// Each layer; what is outside the layers by its role.
+    #[default]
+    Layer,
+    /// Each part of the model.
+    Kind,
+}
+
+spelled!(By {
+    Operation = "operation",
+    Layer = "layer",
+    Kind = "kind",
+});
+
+/// How urgent advice is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Priority {
+    /// Do it first.
+    High,
+    /// Do it next.
+    Medium,
+    /// Do it when there is time.
+    Low,
+}
+
+spelled!(Priority {
+    High = "high",
+    Medium = "medium",
+    Low = "low",
+});
 
 impl Bound {
     /// The word.
@@ -133,18 +239,6 @@ impl Feasibility {
     }
 }
 
-impl Band {
-    /// The word.
-    pub fn name(self) -> &'static str {
-        match self {
-            Band::NearOptimal => "near optimal",
-            Band::Good => "good",
-            Band::Improvable => "room for improvement",
-            Band::Poor => "inefficient",
-        }
-    }
-}
-
 /// Words are shown as they are spelled.
 macro_rules! shown {
     ($($word:ty),*) => {$(
@@ -156,7 +250,7 @@ macro_rules! shown {
     )*};
 }
 
-shown!(Bound, Precision, Feasibility, Band);
+shown!(Bound, Precision, Feasibility);
 
 /// Each contract has the cases that its formulas tell apart.
 macro_rules! bounds {
@@ -173,6 +267,7 @@ macro_rules! bounds {
 
 bounds!(
     layer_roofline::Bound: Memory Compute,
+    layer_roofline::PassBound: Memory Compute Overhead,
     transformer::DecodeBound: Memory Compute Overhead,
     transformer::PrefillBound: Memory Compute Overhead
 );
@@ -182,6 +277,16 @@ impl From<transformer::Feasibility> for Feasibility {
         match feasibility {
             transformer::Feasibility::Fits => Feasibility::Fits,
             transformer::Feasibility::TooLarge => Feasibility::TooLarge,
+        }
+    }
+}
+
+impl From<layer_roofline::Priority> for Priority {
+    fn from(priority: layer_roofline::Priority) -> Self {
+        match priority {
+            layer_roofline::Priority::High => Priority::High,
+            layer_roofline::Priority::Medium => Priority::Medium,
+            layer_roofline::Priority::Low => Priority::Low,
         }
     }
 }
@@ -209,9 +314,13 @@ mod tests {
         for precision in Precision::ALL {
             assert_eq!(serde_json::to_value(precision).unwrap(), precision.name());
         }
-        for band in [Band::NearOptimal, Band::Good, Band::Improvable, Band::Poor] {
+        for band in Band::ALL {
             assert_eq!(serde_json::to_value(band).unwrap(), band.name());
+            assert_eq!(serde_json::from_value::<Band>(band.name().into()).unwrap(), *band);
         }
+        assert_eq!(serde_json::from_value::<Band>("NearOptimal".into()).unwrap(), Band::NearOptimal);
+        let wrong = serde_json::from_value::<Band>("fair".into()).unwrap_err().to_string();
+        assert!(wrong.contains("`fair`") && wrong.contains("`near optimal`"), "{wrong}");
     }
 
     #[test]

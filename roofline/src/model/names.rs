@@ -1,6 +1,8 @@
 //! What a tensor is for, told from its name: the names of GGUF, Hugging Face and APR files in one
 //! table. What stands on the right does not depend on the family.
 
+use crate::word::spelled;
+
 /// What an operation does in the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Role {
@@ -86,6 +88,10 @@ pub enum Role {
     Unused,
     /// What reads images or sound, apart from the tokens of text.
     Tower,
+    /// A layer of a stack: a matrix.
+    Dense,
+    /// A layer of a stack: a convolution.
+    Convolution,
     /// Anything else.
     Other,
 }
@@ -107,27 +113,33 @@ pub enum Kind {
     Norm,
     /// The output head.
     Head,
+    /// Matrices of a stack of layers.
+    Dense,
+    /// Convolutions of a stack of layers.
+    Convolution,
     /// The rest.
     Other,
 }
 
-impl Kind {
-    /// A short name for tables.
-    pub fn name(self) -> &'static str {
-        match self {
-            Kind::Embedding => "embedding",
-            Kind::Attention => "attention",
-            Kind::Recurrent => "recurrent",
-            Kind::FeedForward => "feed_forward",
-            Kind::Experts => "experts",
-            Kind::Norm => "norm",
-            Kind::Head => "head",
-            Kind::Other => "other",
-        }
-    }
-}
+spelled!(Kind {
+    Embedding = "embedding",
+    Attention = "attention",
+    Recurrent = "recurrent",
+    FeedForward = "feed_forward",
+    Experts = "experts",
+    Norm = "norm",
+    Head = "head",
+    Dense = "dense",
+    Convolution = "convolution",
+    Other = "other",
+});
 
 impl Role {
+    /// Whether it meets one token of a prompt alone.
+    pub fn meets_one_token(self) -> bool {
+        matches!(self, Role::Head | Role::Pooler)
+    }
+
     /// The part of the model it belongs to.
     pub fn kind(self) -> Kind {
         use Role::*;
@@ -142,59 +154,59 @@ impl Role {
             | SharedUp | SharedDown => Kind::Experts,
             Norm => Kind::Norm,
             Head | Pooler => Kind::Head,
+            Dense => Kind::Dense,
+            Convolution => Kind::Convolution,
             Constant | Unused | Tower | Other => Kind::Other,
         }
     }
-
-    /// A short name for tables: `attn_q`, `ffn_down`.
-    pub fn name(self) -> &'static str {
-        use Role::*;
-        match self {
-            Embedding => "embedding",
-            PositionEmbedding => "position_embedding",
-            TypeEmbedding => "type_embedding",
-            LayerEmbedding => "layer_embedding",
-            Norm => "norm",
-            Query => "attn_q",
-            Key => "attn_k",
-            Value => "attn_v",
-            QueryKeyValue => "attn_qkv",
-            QueryDown => "attn_q_down",
-            QueryUp => "attn_q_up",
-            KeyValueDown => "attn_kv_down",
-            KeyValueUp => "attn_kv_up",
-            Attention => "attention",
-            AttentionOutput => "attn_output",
-            AttentionGate => "attn_gate",
-            CrossQuery => "cross_q",
-            CrossKey => "cross_k",
-            CrossValue => "cross_v",
-            CrossAttention => "cross_attention",
-            CrossOutput => "cross_output",
-            Recurrence => "recurrence",
-            State => "state",
-            Gate => "ffn_gate",
-            Up => "ffn_up",
-            GateUp => "ffn_gate_up",
-            Down => "ffn_down",
-            Router => "router",
-            ExpertGate => "experts_gate",
-            ExpertUp => "experts_up",
-            ExpertGateUp => "experts_gate_up",
-            ExpertDown => "experts_down",
-            SharedRouter => "shared_router",
-            SharedGate => "shared_gate",
-            SharedUp => "shared_up",
-            SharedDown => "shared_down",
-            Head => "head",
-            Pooler => "pooler",
-            Constant => "constant",
-            Unused => "unused",
-            Tower => "tower",
-            Other => "other",
-        }
-    }
 }
+
+spelled!(Role {
+    Embedding = "embedding",
+    PositionEmbedding = "position_embedding",
+    TypeEmbedding = "type_embedding",
+    LayerEmbedding = "layer_embedding",
+    Norm = "norm",
+    Query = "attn_q",
+    Key = "attn_k",
+    Value = "attn_v",
+    QueryKeyValue = "attn_qkv",
+    QueryDown = "attn_q_down",
+    QueryUp = "attn_q_up",
+    KeyValueDown = "attn_kv_down",
+    KeyValueUp = "attn_kv_up",
+    Attention = "attention",
+    AttentionOutput = "attn_output",
+    AttentionGate = "attn_gate",
+    CrossQuery = "cross_q",
+    CrossKey = "cross_k",
+    CrossValue = "cross_v",
+    CrossAttention = "cross_attention",
+    CrossOutput = "cross_output",
+    Recurrence = "recurrence",
+    State = "state",
+    Gate = "ffn_gate",
+    Up = "ffn_up",
+    GateUp = "ffn_gate_up",
+    Down = "ffn_down",
+    Router = "router",
+    ExpertGate = "experts_gate",
+    ExpertUp = "experts_up",
+    ExpertGateUp = "experts_gate_up",
+    ExpertDown = "experts_down",
+    SharedRouter = "shared_router",
+    SharedGate = "shared_gate",
+    SharedUp = "shared_up",
+    SharedDown = "shared_down",
+    Head = "head",
+    Pooler = "pooler",
+    Constant = "constant",
+    Unused = "unused",
+    Tower = "tower",
+    Dense = "dense",
+    Convolution = "convolution",
+    Other = "other",
+});
 
 /// What the last part of a name says the tensor holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

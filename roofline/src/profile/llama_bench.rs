@@ -24,8 +24,9 @@ struct Test {
 }
 
 /// A measured point beside its ceiling.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "program", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
 pub struct Compared {
     /// The test as `llama-bench` calls it: `pp512`, `tg128`.
     pub test: String,
@@ -41,7 +42,7 @@ pub struct Compared {
     pub share: Option<f64>,
     /// Bytes that the work moves over the measured time, in GB/s.
     pub gb_s: Option<f64>,
-    /// Operations of the work over the measured time, in Gflop/s.
+    /// Operations of the work over the measured time, in GFLOP/s.
     pub gflop_s: Option<f64>,
 }
 

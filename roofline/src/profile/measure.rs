@@ -6,7 +6,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use half::{bf16, f16};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::convolution::Convolution;
 use super::{Entry, OutOfDomain, evaluate, passed};
@@ -17,6 +17,7 @@ use crate::kernels::{self, BlockQ8_0, KernelError, Matrix, Team};
 use crate::model::{self, Dtype, Format, Model, Tensor};
 use crate::peaks::{Machine, Roofs};
 use crate::predict::stored_bits;
+use crate::word::Band;
 
 /// Bytes of one activation of the kernels.
 const ACTIVATION: f64 = 4.0;
@@ -28,8 +29,9 @@ const MOST_COPIED: usize = 1 << 30;
 const PASSES: (usize, usize) = (3, 15);
 
 /// What was measured of an operation on one token, and what follows from it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "program", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
 pub struct Measured {
     /// Seconds: the median and the best of all passes but the first.
     pub median_s: f64,
@@ -45,12 +47,12 @@ pub struct Measured {
     pub first_from_disk: Option<bool>,
     /// Bytes per second of the median, in GB/s.
     pub gb_s: f64,
-    /// Operations per second of the median, in Gflop/s.
+    /// Operations per second of the median, in GFLOP/s.
     pub gflop_s: f64,
     /// Share of the nearer roof of the machine.
     pub utilization: f64,
     /// How good that is.
-    pub band: &'static str,
+    pub band: Band,
     /// The time that no implementation beats, for the same bytes and operations.
     pub ideal_s: f64,
     /// The median without that time.
@@ -171,7 +173,7 @@ impl Job<'_> {
             gb_s: outputs.achieved_bandwidth,
             gflop_s: outputs.achieved_compute,
             utilization: outputs.utilization,
-            band: outputs.utilization_band.name(),
+            band: outputs.utilization_band.into(),
             ideal_s: outputs.least_time,
             residual_s: median - outputs.least_time,
             copied: self.steps.iter().any(|step| step.copied),

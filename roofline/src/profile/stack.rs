@@ -4,12 +4,13 @@
 
 use std::str::FromStr;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use super::{Cost, OutOfDomain, Phase, Profile, Total, describe, evaluate, kept, roofs, stored};
+use super::{Cost, Costs, OutOfDomain, Phase, Total, describe, evaluate, kept, roofs, stored};
 use crate::contracts::operation::Inputs;
-use crate::model::{Basis, Dtype, Kind, Model, Operation, Work};
+use crate::model::{Basis, Dtype, Kind, Model, Operation, Role, Work};
 use crate::predict::{Target, stored_bits};
+use crate::word::Bound;
 
 /// Bytes of one input or output number.
 pub const ACTIVATION: f64 = 4.0;
@@ -45,8 +46,9 @@ impl FromStr for Input {
 }
 
 /// What a pass of all samples through all layers costs.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "program", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
 pub struct Pass {
     /// Operations.
     pub flops: f64,
@@ -65,7 +67,7 @@ pub struct Pass {
     /// The ceiling in samples per second.
     pub samples_per_s: f64,
     /// What holds it back.
-    pub bound: &'static str,
+    pub bound: Bound,
 }
 
 /// Whether a model is nothing but dense layers, convolutions and what stands between them.
@@ -87,7 +89,7 @@ pub fn profile(
     batch: f64,
     change: Option<Dtype>,
     input: impl Fn(&str, &Operation) -> Option<Input>,
-) -> Result<Profile, OutOfDomain> {
+) -> Result<Costs, OutOfDomain> {
     let mut entries = Vec::new();
     let common = Inputs { batch, activation_size: ACTIVATION, ..roofs(target) };
     common.evaluate()?;
@@ -96,11 +98,12 @@ pub fn profile(
             continue;
         }
         let mut entry = describe(model, operation, index, change);
-        (entry.role, entry.kind) = match operation.work {
-            Work::Product { .. } => ("dense", "dense"),
-            Work::Convolution { .. } => ("convolution", "convolution"),
-            _ => (entry.role, entry.kind),
+        entry.role = match operation.work {
+            Work::Product { .. } => Role::Dense,
+            Work::Convolution { .. } => Role::Convolution,
+            _ => entry.role,
         };
+        entry.kind = entry.role.kind();
         let input = input(&entry.name, operation);
         match layer(model, operation, common, change, input.as_ref()) {
             Err(reason) => entry.undefined = Some(reason),
@@ -115,7 +118,7 @@ pub fn profile(
     let overhead = target.overhead.unwrap_or(0.0);
     let pass = super::total(&mut entries, Phase::Pass, common, overhead, batch)?;
     let pass = pass.map(Pass::from);
-    Ok(Profile { entries, decode: None, prefill: None, pass, kept: kept(model, change), common })
+    Ok(Costs { entries, decode: None, prefill: None, pass, kept: kept(model, change), common })
 }
 
 /// A layer as the contract's inputs, and what it costs; or why nobody can say.

@@ -102,7 +102,10 @@ fn a_profile_is_compared_by_its_ceilings_and_its_measured_times() {
     assert_eq!(code, Some(0), "{shown}");
     assert!(shown.contains("decode, ceiling") && shown.contains("passed: 2 same"), "{shown}");
     let [fast, slow] = [("fast.json", 1.0e-6), ("slow.json", 2.0e-6)].map(|(name, median)| {
-        saved["operations"][0]["measured"] = json!({"median_s": median, "best_s": 0.99 * median});
+        saved["operations"][0]["measured"] = json!({
+            "median_s": median, "best_s": 0.99 * median, "worst_s": median, "runs": 3, "first_s": median, "first_from_disk": null,
+            "gb_s": 1.0, "gflop_s": 1.0, "utilization": 0.5, "band": "good", "ideal_s": 1e-7, "residual_s": 0.0, "copied": false
+        });
         file(name, &saved)
     });
     let (code, shown) = gate(&[&fast, &slow]);

@@ -8,7 +8,9 @@ use roofline::contracts::transformer::Inputs;
 use roofline::model::Dtype::{self, F16, F32, Q8_0};
 use roofline::model::{Architecture, Format, Hyper, KNOWN, Model};
 use roofline::predict::{Target, inputs, predict};
-use roofline::profile::{By, Cost, Phase, Profile, Workload, profile};
+use roofline::profile::{By, Cost, Costs, Phase, Profile, Workload, profile};
+use roofline::report::{Report, Saved};
+use roofline::word::Bound;
 
 use crate::program::{command, err, out, printed};
 use crate::scratch;
@@ -21,11 +23,11 @@ fn file(test: &str, gguf: &Gguf) -> PathBuf {
 
 const WORK: Workload = Workload { batch: 1.0, context: 100.0, prompt: 10.0, cache_size: 2.0 };
 
-fn on_h100(model: &Model, workload: &Workload, change: Option<Dtype>) -> Profile {
+fn on_h100(model: &Model, workload: &Workload, change: Option<Dtype>) -> Costs {
     profile(model, &Target::of(&H100_SXM, None).unwrap(), workload, change).unwrap()
 }
 
-fn decode<'a>(profile: &'a Profile, name: &str) -> &'a Cost {
+fn decode<'a>(profile: &'a Costs, name: &str) -> &'a Cost {
     let entry = profile.entries.iter().find(|entry| entry.name == name).unwrap();
     entry.decode.as_ref().unwrap()
 }
@@ -37,7 +39,7 @@ fn the_operations_of_a_small_llama_worked_out_by_hand() {
     // 64 x 64 weights, two operations each; a row is 2 blocks of 34 bytes; 64 numbers in and out, 2 bytes each.
     let query = decode(&profile, "0.attn_q");
     assert_eq!((query.flops, query.weight_bytes, query.activation_bytes), (8192.0, 4352.0, 256.0));
-    assert_eq!((query.bytes, query.intensity, query.bound), (4608.0, 8192.0 / 4608.0, "Memory"));
+    assert_eq!((query.bytes, query.intensity, query.bound), (4608.0, 8192.0 / 4608.0, Bound::Memory));
     assert_eq!(query.ideal_s, 4608.0 / 3350e9);
     // 4 heads of 16 + 16 numbers, two operations each, against 100 tokens; 2 heads of 32 numbers of 2 bytes in the cache.
     let attention = decode(&profile, "0.attention");
@@ -450,7 +452,7 @@ fn of_the_experts_only_those_that_a_token_uses_are_run() {
 fn requirements_on_the_whole_and_on_each_measured_operation_make_a_gate() {
     let file = file("require", &llama(Q8_0));
     let code = |args: &[&str]| run(args, &file).status.code();
-    assert_eq!(code(&["--require", r#"decode_bound == "Memory" and decode_tokens_per_s > 1"#]), Some(0));
+    assert_eq!(code(&["--require", r#"decode_bound == "memory" and decode_tokens_per_s > 1"#]), Some(0));
     let output = run(&["--require", "decode_tokens_per_s > 1e12", "--on", "h100_sxm"], &file);
     assert_eq!(output.status.code(), Some(1));
     assert!(err(&output).contains("not met: decode_tokens_per_s > 1e12 (decode_tokens_per_s = "));
@@ -649,4 +651,57 @@ fn a_requirement_on_a_total_with_an_undefined_part_fails_with_the_reason() {
                   the file does not say how many heads it has)";
     assert!(told.contains(reason), "{told}");
     assert!(!told.contains("not met: batch"), "{told}");
+}
+
+#[test]
+fn a_profile_is_read_back_as_it_was_written() {
+    let file = file("read-back", &llama(Q8_0));
+    for args in [
+        &["--on", "h100_sxm"][..],
+        &["--on", "h100_sxm", "--by", "kind", "--top", "2", "--as", "q4_0", "--require", "batch == 1"],
+        &["--measure", "--quick", "--ops", "ffn_up"],
+    ] {
+        let written = json(args, &file);
+        let read = Profile::from_json(&written.to_string()).unwrap();
+        assert_eq!(serde_json::to_value(&read).unwrap(), written, "{args:?}");
+    }
+}
+
+#[test]
+fn a_profile_of_an_older_version_is_read_with_its_words_and_what_is_wrong_in_one_is_named() {
+    let old = include_str!("saved/corpus/profile");
+    assert!(old.contains(r#""bound": "Memory""#));
+    let read = Profile::from_json(old).unwrap();
+    assert_eq!(read.decode.unwrap().bound, Bound::Memory);
+    for (wrong, reason) in [
+        (old.replace(r#""bound": "Memory""#, r#""bound": "Disk""#), "unknown variant `Disk`"),
+        (old.replace(r#""phase": "decode""#, r#""phase": "thought""#), "unknown variant `thought`"),
+        (old.replace(r#""kind": "embedding""#, r#""kind": "magic""#), "unknown variant `magic`"),
+        (old.replace("roofline.profile/1", "roofline.profile/9"), "schema is `roofline.profile/9`"),
+    ] {
+        let told = Profile::from_json(&wrong).unwrap_err();
+        assert!(told.contains(reason), "{told}");
+    }
+}
+
+#[test]
+fn what_was_measured_is_a_figure_with_its_noise() {
+    let mut saved: serde_json::Value = serde_json::from_str(include_str!("saved/corpus/profile")).unwrap();
+    saved["llama_bench"] = serde_json::json!([{
+        "test": "tg128", "threads": 2, "tokens_per_s": 50.0, "deviation": 5.0,
+        "ceiling_tokens_per_s": 100.0, "share": 0.5, "gb_s": 1.0, "gflop_s": 1.0
+    }]);
+    saved["operations"][1]["measured"] = serde_json::json!({
+        "median_s": 3.0, "best_s": 2.0, "worst_s": 4.0, "runs": 3, "first_s": 9.0, "first_from_disk": null, "gb_s": 1.0,
+        "gflop_s": 1.0, "utilization": 0.95, "band": "NearOptimal", "ideal_s": 1.0, "residual_s": 2.0, "copied": false
+    });
+    let profile = Profile::from_json(&saved.to_string()).unwrap();
+    let name = saved["operations"][1]["name"].as_str().unwrap();
+    let figures = profile.figures();
+    let noise = |label: &str| figures.iter().find(|figure| figure.label == label).unwrap().noise;
+    assert_eq!(noise("llama-bench tg128, threads: 2"), Some(0.1));
+    assert_eq!(noise(name), Some(0.5));
+    assert_eq!(noise("decode, ceiling"), None);
+    let band = profile.texts().into_iter().find(|text| text.name == "utilization_band").unwrap();
+    assert_eq!((band.of.as_str(), band.value.as_str()), (name, "near optimal"));
 }

@@ -4,7 +4,7 @@
 use roofline::contracts::hardware::devices::H100_SXM;
 use roofline::model::{Basis, Dtype, Model, Role, Work};
 use roofline::predict::{Target, inputs_of};
-use roofline::profile::{Profile, Workload, profile};
+use roofline::profile::{Costs, Workload, profile};
 
 use crate::scratch::files;
 use crate::writer::{Gguf, Value};
@@ -58,7 +58,7 @@ fn dtype(dims: &[u64]) -> Dtype {
     if dims.len() > 1 { Bf16 } else { F32 }
 }
 
-fn profiled(model: &Model, context: u64, prompt: u64) -> Profile {
+fn profiled(model: &Model, context: u64, prompt: u64) -> Costs {
     let target = Target::of(&H100_SXM, None).unwrap();
     let (context, prompt) = (context as f64, prompt as f64);
     profile(model, &target, &Workload { batch: 1.0, context, prompt, cache_size: 2.0 }, None).unwrap()

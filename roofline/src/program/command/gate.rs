@@ -6,16 +6,17 @@ use std::path::Path;
 
 use clap::Parser;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::bench::{self, Bench, Kernel};
 use crate::chart::terminal::Canvas;
 use crate::document;
 use crate::isa::Isa;
-use crate::number::{SECONDS, figure, percent};
+use crate::number::{figure, percent};
 use crate::peaks::{self, Machine};
 use crate::predict::Predicted;
-use crate::program::command::profile::{self, Profiled};
+use crate::profile::Profile;
+use crate::program::command::profile::profiled;
 use crate::program::output::annotation;
 use crate::program::output::terminal::Progress;
 use crate::program::output::{self, Choice};
@@ -24,14 +25,14 @@ use crate::report::{Better, Figure, Report, Saved, Schema, Table};
 use crate::text::{escape, shorten};
 
 /// What can be compared.
-const COMPARED: [&str; 4] = [Machine::SCHEMA, Bench::SCHEMA, Profiled::SCHEMA, Predicted::SCHEMA];
+const COMPARED: [&str; 4] = [Machine::SCHEMA, Bench::SCHEMA, Profile::SCHEMA, Predicted::SCHEMA];
 
 /// A run that can be compared.
 enum Run {
     Machine(Box<Machine>),
     Bench(Bench),
     Prediction(Box<Predicted>),
-    Profile(Box<SavedProfile>),
+    Profile(Box<Profile>),
 }
 
 /// What happened to a figure.
@@ -113,10 +114,16 @@ pub struct Gated {
 
 /// Compares, and exits with 1 when something got worse or is missing.
 pub fn run(args: &cli::Gate) -> Result<Exit, Failure> {
-    let before = read(&args.baseline)?;
+    let mut before = read(&args.baseline)?;
     let (after, new) = match &args.new {
         Some(path) => (read(path)?, path.display().to_string()),
-        None => before.again()?,
+        None => {
+            if let Run::Profile(profile) = &mut before {
+                // What another program measured is not measured again.
+                profile.llama_bench.clear();
+            }
+            before.again()?
+        }
     };
     let mut warnings = Vec::new();
     if before.schema() != after.schema() {
@@ -169,7 +176,7 @@ impl Run {
             Machine::SCHEMA => Run::Machine(Box::new(Machine::from_json(text)?)),
             Bench::SCHEMA => Run::Bench(Bench::from_json(text)?),
             Predicted::SCHEMA => Run::Prediction(Box::new(Predicted::from_json(text)?)),
-            Profiled::SCHEMA => Run::Profile(serde_json::from_str(text).map_err(|error| error.to_string())?),
+            Profile::SCHEMA => Run::Profile(Box::new(Profile::from_json(text)?)),
             other => return Err(document::refuse(other, &COMPARED, "compared")),
         };
         let figures = run.figures();
@@ -187,7 +194,7 @@ impl Run {
             Run::Machine(_) => Machine::SCHEMA,
             Run::Bench(_) => Bench::SCHEMA,
             Run::Prediction(_) => Predicted::SCHEMA,
-            Run::Profile(_) => Profiled::SCHEMA,
+            Run::Profile(_) => Profile::SCHEMA,
         }
     }
 
@@ -237,7 +244,7 @@ impl Run {
                     .collect()
             }
             Run::Prediction(_) => vec!["predict".to_owned()],
-            Run::Profile(profile) => profile.arguments(),
+            Run::Profile(profile) => profile_arguments(profile),
         }
     }
 
@@ -286,125 +293,29 @@ impl Run {
                 let Some(cli::Command::Profile(args)) = cli::Cli::try_parse_from(command)?.command else {
                     return Err(Failure("its settings make no profile".into()));
                 };
-                let profile = serde_json::to_string(&profile::profiled(&args)?)?;
-                Run::parse(self.schema(), &profile).map_err(Failure)
+                Ok(Run::Profile(Box::new(profiled(&args)?)))
             }
         }
     }
 }
 
-/// What a comparison needs of a saved profile.
-#[derive(Deserialize)]
-struct SavedProfile {
-    model: SavedModel,
-    device: SavedDevice,
-    workload: SavedWorkload,
-    phase: String,
-    decode: Option<SavedTotal>,
-    prefill: Option<SavedTotal>,
-    pass: Option<SavedPass>,
-    operations: Vec<SavedOperation>,
-}
-
-#[derive(Deserialize)]
-struct SavedModel {
-    file: String,
-    architecture: String,
-    parameters: u64,
-    #[serde(rename = "as")]
-    change: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct SavedDevice {
-    name: String,
-    precision: String,
-    source: String,
-}
-
-#[derive(Deserialize)]
-struct SavedWorkload {
-    batch: f64,
-    context: Option<f64>,
-    prompt: Option<f64>,
-    #[serde(default)]
-    input: Vec<String>,
-}
-
-#[derive(Deserialize)]
-struct SavedTotal {
-    tokens_per_s: f64,
-}
-
-#[derive(Deserialize)]
-struct SavedPass {
-    samples_per_s: f64,
-}
-
-#[derive(Deserialize)]
-struct SavedOperation {
-    name: String,
-    measured: Option<SavedTime>,
-}
-
-#[derive(Deserialize)]
-struct SavedTime {
-    median_s: f64,
-    best_s: f64,
-}
-
-impl SavedProfile {
-    fn figures(&self) -> Vec<Figure> {
-        let ceilings = [("decode", &self.decode), ("prefill", &self.prefill)];
-        let ceilings = ceilings.into_iter().filter_map(|(phase, total)| {
-            let label = format!("{phase}, ceiling");
-            Some(Figure::new("tokens_per_s", label, "token/s", Better::Higher, total.as_ref()?.tokens_per_s))
-        });
-        let pass = self.pass.iter().map(|pass| {
-            Figure::new("throughput", "pass, ceiling", "1/s", Better::Higher, pass.samples_per_s)
-        });
-        let ceilings = ceilings.chain(pass);
-        let times = self.operations.iter().filter_map(|operation| {
-            let time = operation.measured.as_ref()?;
-            let figure = Figure::new("time", &operation.name, SECONDS, Better::Lower, time.median_s);
-            Some(figure.between(time.best_s, time.median_s))
-        });
-        ceilings.chain(times).collect()
+/// The arguments that make a profile again.
+fn profile_arguments(profile: &Profile) -> Vec<String> {
+    let Profile { model, device, workload, .. } = profile;
+    let mut arguments = vec!["profile".to_owned(), format!("--on={}", device.name)];
+    arguments.push(format!("--batch={}", workload.batch));
+    arguments.push(format!("--precision={}", device.precision));
+    arguments.extend(workload.context.map(|tokens| format!("--context={tokens}")));
+    arguments.extend(workload.prompt.map(|tokens| format!("--prompt={tokens}")));
+    arguments.extend(workload.input.iter().map(|input| format!("--input={input}")));
+    // A stack of layers has one phase.
+    arguments.extend(profile.pass.is_none().then(|| format!("--phase={}", profile.phase)));
+    arguments.extend(model.change.iter().map(|change| format!("--as={change}")));
+    if profile.measured().next().is_some() {
+        arguments.push("--measure".to_owned());
     }
-
-    fn setting(&self) -> Vec<(&'static str, String)> {
-        let SavedProfile { model, device, workload, .. } = self;
-        let maybe = |tokens: Option<f64>| tokens.map(|tokens| tokens.to_string()).unwrap_or_default();
-        vec![
-            ("the architecture", model.architecture.clone()),
-            ("the number of parameters", model.parameters.to_string()),
-            ("the device", format!("{} ({})", device.name, device.source)),
-            ("the precision", device.precision.clone()),
-            ("the type of the weights", model.change.clone().unwrap_or_default()),
-            ("the batch", workload.batch.to_string()),
-            ("the context", maybe(workload.context)),
-            ("the prompt", maybe(workload.prompt)),
-            ("the input", workload.input.join(" ")),
-        ]
-    }
-
-    fn arguments(&self) -> Vec<String> {
-        let SavedProfile { model, device, workload, .. } = self;
-        let mut arguments = vec!["profile".to_owned(), format!("--on={}", device.name)];
-        arguments.push(format!("--batch={}", workload.batch));
-        arguments.push(format!("--precision={}", device.precision));
-        arguments.extend(workload.context.map(|tokens| format!("--context={tokens}")));
-        arguments.extend(workload.prompt.map(|tokens| format!("--prompt={tokens}")));
-        arguments.extend(workload.input.iter().map(|input| format!("--input={input}")));
-        // A stack of layers has one phase.
-        arguments.extend(self.pass.is_none().then(|| format!("--phase={}", self.phase)));
-        arguments.extend(model.change.iter().map(|change| format!("--as={change}")));
-        if self.operations.iter().any(|operation| operation.measured.is_some()) {
-            arguments.push("--measure".to_owned());
-        }
-        arguments.extend(["--".to_owned(), model.file.clone()]);
-        arguments
-    }
+    arguments.extend(["--".to_owned(), model.file.clone()]);
+    arguments
 }
 
 /// The figures of the baseline in their order, then what is new. Where a name occurs several times, the first belongs to the

@@ -11,7 +11,7 @@ use crate::chart::terminal::{Canvas, draw};
 use crate::document;
 use crate::peaks::Machine;
 use crate::predict::Predicted;
-use crate::program::command::profile::{self, Profiled};
+use crate::profile::Profile;
 use crate::program::output::picture::Pictures;
 use crate::program::{Exit, Failure, cli};
 use crate::report::{Report, Saved, Schema, Table};
@@ -85,12 +85,11 @@ pub fn run(args: &cli::Plot) -> Result<Exit, Failure> {
 
 fn read(path: &Path) -> Result<Chart, String> {
     let (schema, text) = document::read_result(path)?;
-    let json = |error: serde_json::Error| error.to_string();
     let chart = match schema.as_str() {
         Drawing::SCHEMA => drawn::<Drawing>(&text)?,
         Machine::SCHEMA => drawn::<Machine>(&text)?,
         Bench::SCHEMA => drawn::<Bench>(&text)?,
-        Profiled::SCHEMA => serde_json::from_str::<profile::chart::Saved>(&text).map_err(json)?.chart(),
+        Profile::SCHEMA => drawn::<Profile>(&text)?,
         Predicted::SCHEMA => drawn::<Predicted>(&text)?,
         other => return Err(document::refuse(other, &DRAWN, "drawn")),
     };
@@ -106,4 +105,4 @@ fn drawn<T: Saved>(text: &str) -> Result<Chart, String> {
 
 /// What can be drawn.
 const DRAWN: [&str; 5] =
-    [Drawing::SCHEMA, Machine::SCHEMA, Bench::SCHEMA, Profiled::SCHEMA, Predicted::SCHEMA];
+    [Drawing::SCHEMA, Machine::SCHEMA, Bench::SCHEMA, Profile::SCHEMA, Predicted::SCHEMA];

@@ -53,8 +53,8 @@ pub fn check(sizes: &[Sized], convolutions: &[(&str, &Operation)]) -> Result<(),
 /// A convolution and the input that its weights ask for: `conv1.weight (3xHxW)`.
 pub fn shape(name: &str, operation: &Operation) -> String {
     let Work::Convolution { inputs, kernel, .. } = &operation.work else { return name.to_owned() };
-    let letters = ["DxHxW", "HxW", "W"];
-    let size = letters.iter().rev().nth(kernel.len().saturating_sub(1)).copied().unwrap_or_default();
+    let sizes = ["DxHxW", "HxW", "W"];
+    let size = sizes.iter().rev().nth(kernel.len().saturating_sub(1)).copied().unwrap_or_default();
     format!("{name} ({inputs}x{size})")
 }
 

@@ -1,6 +1,5 @@
 //! `roofline profile`: what each operation of a model file costs on a device, and the ceiling in tokens per second.
 
-pub mod chart;
 mod input;
 mod pattern;
 
@@ -9,182 +8,47 @@ use std::path::Path;
 use std::time::Duration;
 
 use regex_lite::Regex;
-use roofline_contracts::contract::Value;
 use roofline_contracts::suggest;
-use schemars::JsonSchema;
-use serde::Serialize;
 
 use crate::chart::html::WhatIf;
-use crate::chart::terminal::{Canvas, draw};
 use crate::contracts::transformer;
 use crate::document;
 use crate::isa::Isa;
-use crate::model::{Basis, Dtype, Format, Mix, Model, Operation, Role, Work};
-use crate::number::{figure, maybe, percent};
+use crate::model::{Basis, Dtype, Format, Mix, Model, Operation, Work};
+use crate::number::figure;
 use crate::peaks::Machine;
 use crate::predict::{Target, dense};
 use crate::profile::llama_bench::{Compared, compare};
-use crate::profile::measure::{Measured, NO_PRODUCT, measure};
-use crate::profile::stack::{self, Pass};
-use crate::profile::{self, Advice, By, Entry, Phase, Profile, Row, SOURCES, Total, Workload};
+use crate::profile::measure::{NO_PRODUCT, measure};
+use crate::profile::{
+    self, By, Costs, Device, Entry, ModelFile, Phase, Profile, SOURCES, Task, Workload, stack,
+};
 use crate::program::command::predict;
-use crate::program::command::profile::chart::{Saved, bound};
 use crate::program::output::picture::{Page, Pictures};
 use crate::program::output::terminal::Progress;
-use crate::program::require::{self, Gate};
 use crate::program::what_if::{self, Moving};
-use crate::program::{Exit, Failure, cli, device};
-use crate::report::{Checked, Report, Schema, Table};
+use crate::program::{Exit, Failure, cli, device, require};
+use crate::report::{Report, Schema};
 
-/// Rows that a terminal shows when nobody says how many.
-const ROWS: usize = 24;
 /// Bytes of one number in the KV cache.
 const CACHE_SIZE: f64 = 2.0;
-
-/// What each operation of a model file costs on a device.
-#[derive(Serialize, JsonSchema)]
-pub struct Profiled {
-    /// Which schema this document follows.
-    schema: Schema<Self>,
-    /// The model file.
-    model: Subject,
-    /// The device.
-    device: Device,
-    /// What the model is asked to do.
-    workload: Asked,
-    /// The part of the work that `rows` shows.
-    phase: Phase,
-    /// One token for each sequence; null where the model makes none.
-    decode: Option<Total>,
-    /// The whole prompt; null where there is none.
-    prefill: Option<Total>,
-    /// All samples through all layers, for a stack of layers.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pass: Option<Pass>,
-    /// Every operation.
-    operations: Vec<Entry>,
-    /// Operations put together as --by says.
-    rows: Vec<Row>,
-    /// What llama-bench measured, beside the ceilings.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    llama_bench: Vec<Compared>,
-    /// What to do about it; absent with --no-advice.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    advice: Option<Vec<Advice>>,
-    /// What --require asked for.
-    requirements: Vec<Checked>,
-    /// What one should know about these figures.
-    warnings: Vec<String>,
-    /// The contract and the equation behind each figure.
-    sources: BTreeMap<&'static str, &'static str>,
-    /// Time to dispatch a step, in µs.
-    #[serde(skip)]
-    overhead: f64,
-    /// Tokens that the model was made for.
-    #[serde(skip)]
-    longest: Option<u64>,
-    #[serde(skip)]
-    by: By,
-    #[serde(skip)]
-    top: Option<usize>,
-}
-
-/// What the model is asked to do.
-#[derive(Clone, Serialize, JsonSchema)]
-#[serde(untagged)]
-enum Asked {
-    /// A model that makes tokens.
-    Tokens(Workload),
-    /// A stack of layers, and how many samples go through it together.
-    Samples {
-        /// Samples that are computed together.
-        batch: f64,
-        /// The sizes that convolutions were given, as they were written.
-        input: Vec<String>,
-    },
-}
-
-/// The model file.
-#[derive(Serialize, JsonSchema)]
-struct Subject {
-    /// Its path.
-    file: String,
-    /// Its format.
-    format: &'static str,
-    /// Its architecture.
-    architecture: String,
-    /// All parameters.
-    parameters: u64,
-    /// Bytes of all weights; null if not known.
-    bytes: Option<u64>,
-    /// The types of the weights, the one with the most bytes first.
-    types: Vec<String>,
-    /// The type that takes their place.
-    #[serde(rename = "as", skip_serializing_if = "Option::is_none")]
-    change: Option<String>,
-    /// Names and values that the file says of itself.
-    facts: Vec<(String, String)>,
-}
-
-/// The device.
-#[derive(Serialize, JsonSchema)]
-struct Device {
-    /// Its name.
-    name: String,
-    /// The precision of its arithmetic.
-    precision: &'static str,
-    /// Its arithmetic peak in GFLOP/s.
-    compute_gflop_s: f64,
-    /// Its memory bandwidth in GB/s.
-    bandwidth_gb_s: f64,
-    /// Where its figures come from.
-    source: String,
-}
-
-/// What a requirement can name of the whole model, with the contract's words.
-const NUMBERS: [&str; 16] = [
-    "batch",
-    "context",
-    "prompt",
-    "decode_flops",
-    "decode_weight_bytes",
-    "activation_bytes",
-    "cache_bytes",
-    "decode_bytes",
-    "decode_time",
-    "decode_tokens_per_s",
-    "prefill_flops",
-    "prefill_weight_bytes",
-    "prefill_bytes",
-    "time_to_first_token",
-    "prefill_tokens_per_s",
-    "throughput",
-];
-/// Those of them that every operation has a part in.
-const TOTALS: &[&str] = NUMBERS.split_at(3).1;
-const TEXTS: [&str; 4] = ["device", "precision", "decode_bound", "prefill_bound"];
-/// What it can name of each measured operation.
-const MEASURED: [&str; 5] = ["time", "least_time", "achieved_bandwidth", "achieved_compute", "utilization"];
-const MEASURED_TEXTS: [&str; 2] = ["operation", "utilization_band"];
 
 /// Profiles the file, and exits with 1 when a requirement does not hold.
 pub fn run(args: &cli::Profile) -> Result<Exit, Failure> {
     let pictures = Pictures::open(&args.pictures)?;
     let report = profiled(args)?;
-    let page = || Ok(Page { chart: report.saved()?.page(), what_if: report.what_if()? });
-    pictures.show_with(&report, &report.saved()?.chart(), args.format, true, page)?;
+    let chart = report.chart().unwrap_or_default();
+    let page = || Ok(Page { chart: report.page(), what_if: moved(&report)? });
+    pictures.show_with(&report, &chart, args.format, true, page)?;
     Ok(require::exit(&report.requirements))
 }
 
 /// The profile that the arguments ask for.
-pub fn profiled(args: &cli::Profile) -> Result<Profiled, Failure> {
-    let numbers = [&NUMBERS[..], &MEASURED].concat();
-    let gates = require::parse(&args.require, &numbers, &[&TEXTS[..], &MEASURED_TEXTS].concat())?;
-    let of_operations = [&MEASURED[..], &MEASURED_TEXTS].concat();
-    let (each, whole): (Vec<Gate>, Vec<Gate>) =
-        gates.into_iter().partition(|gate| gate.names_any(&of_operations));
-    if !each.is_empty() && !args.measure {
-        let names = of_operations.join(", ");
+pub fn profiled(args: &cli::Profile) -> Result<Profile, Failure> {
+    let gates = require::of::<Profile>(&args.require)?;
+    let measured = [Profile::MEASURED, Profile::MEASURED_TEXTS].concat();
+    if !args.measure && gates.iter().any(|gate| gate.names_any(&measured)) {
+        let names = measured.join(", ");
         return Err(Failure(format!("--require: {names} are known only with --measure")));
     }
     let precision = args.precision.as_deref().map(predict::precision).transpose()?;
@@ -229,22 +93,22 @@ pub fn profiled(args: &cli::Profile) -> Result<Profiled, Failure> {
         cli::By::Layer => By::Layer,
         cli::By::Kind => By::Kind,
     };
-    let (asked, mut found) = if is_stack {
+    let (task, mut found) = if is_stack {
         let batch = args.batch;
         let find = |name: &str, operation: &Operation| input::find(&sizes, name, operation);
         let found = stack::profile(&model, &target, batch, change, find)?;
         check_sizes(&sizes, &found, &model, &mut warnings)?;
-        (Asked::Samples { batch, input: args.input.clone() }, found)
+        (Task::samples(batch, args.input.clone()), found)
     } else {
         let workload = workload(args, &model, &mut warnings);
-        (Asked::Tokens(workload), profile::profile(&model, &target, &workload, change)?)
+        (Task::tokens(&workload), profile::profile(&model, &target, &workload, change)?)
     };
     warn(&found, &model, change, &mut warnings);
     if let Some(machine) = machine.filter(|_| args.measure) {
         run_kernels(args, ops.as_ref(), &model, &machine, &mut found.entries, &mut warnings)?;
     }
-    let llama_bench = match (&args.llama_bench, &asked) {
-        (Some(path), Asked::Tokens(workload)) => beside(path, args.any_model, &model, &target, workload)?,
+    let llama_bench = match (&args.llama_bench, task.workload()) {
+        (Some(path), Some(workload)) => beside(path, args.any_model, &model, &target, &workload)?,
         _ => Vec::new(),
     };
     let phase = if is_stack {
@@ -257,39 +121,45 @@ pub fn profiled(args: &cli::Profile) -> Result<Profiled, Failure> {
     };
     let mut rows = found.rows(by, phase, &target)?;
     if let Some(top) = args.top {
-        let time = |row: &Row| row.cost.map_or(0.0, |cost| cost.ideal_s);
-        rows.sort_by(|a, b| time(b).total_cmp(&time(a)));
+        rows.sort_by(|a, b| b.ideal_s().total_cmp(&a.ideal_s()));
         rows.truncate(top);
     }
     let advice = if args.no_advice { None } else { Some(found.advice(phase, &target)?) };
-    let mut report = Profiled {
+    let mut report = Profile {
         schema: Schema::new(),
         model: subject(args, &model, is_stack),
         device: Device {
             name: target.name,
-            precision: target.precision.name(),
+            precision: target.precision,
             compute_gflop_s: target.compute,
             bandwidth_gb_s: target.bandwidth,
+            overhead_us: target.overhead,
             source: target.source,
         },
-        workload: asked,
+        workload: task,
         phase,
         decode: found.decode,
         prefill: found.prefill,
         pass: found.pass,
         operations: found.entries,
+        by,
         rows,
+        top: args.top,
         llama_bench,
         advice,
         requirements: Vec::new(),
         warnings,
-        sources: SOURCES.iter().copied().collect(),
-        overhead: target.overhead.unwrap_or(0.0),
-        longest: model.architecture.context_length,
-        by,
-        top: args.top,
+        sources: SOURCES.iter().map(|(figure, source)| ((*figure).into(), (*source).into())).collect(),
     };
-    report.requirements = report.check(&whole, &each);
+    report.requirements = require::check_report(&gates, &report);
+    // A total without one of its parts does not decide, and the reason is told.
+    if let Some((name, reason)) = report.undefined() {
+        let told = format!("not known: {name} is undefined, {reason}");
+        let values = report.requirements.iter_mut().flat_map(|checked| &mut checked.values);
+        for (_, value) in values.filter(|(name, _)| Profile::TOTALS.contains(&name.as_str())) {
+            value.clone_from(&told);
+        }
+    }
     for warning in &report.warnings {
         eprintln!("warning: {warning}");
     }
@@ -336,7 +206,7 @@ fn refuse(args: &cli::Profile, is_stack: bool) -> Result<(), Failure> {
 /// Refuses sizes that no convolution takes, and tells what is assumed or missing of the others.
 fn check_sizes(
     sizes: &[input::Sized],
-    found: &Profile,
+    found: &Costs,
     model: &Model,
     warnings: &mut Vec<String>,
 ) -> Result<(), Failure> {
@@ -438,13 +308,13 @@ fn beside(
     compare(&text, model, target, workload, any_model).map_err(|error| wrong(error.to_string()))
 }
 
-fn warn(found: &Profile, model: &Model, change: Option<Dtype>, warnings: &mut Vec<String>) {
+fn warn(found: &Costs, model: &Model, change: Option<Dtype>, warnings: &mut Vec<String>) {
     let undefined = found.undefined().count();
     if let Some(first) = found.undefined().next() {
         let reason = first.undefined.as_deref().unwrap_or_default();
         let name = &first.name;
         warnings.push(format!(
-            "{undefined} operation(s) are undefined and missing from the totals, which are bounds and no ceilings then, the first {name}: {reason}"
+            "{undefined} operation(s) are undefined and missing from the totals, which are bounds and no ceilings then; the first is {name}: {reason}"
         ));
     }
     if model.tensors.is_empty() && change.is_none() {
@@ -457,7 +327,7 @@ fn warn(found: &Profile, model: &Model, change: Option<Dtype>, warnings: &mut Ve
     }
 }
 
-fn subject(args: &cli::Profile, model: &Model, is_stack: bool) -> Subject {
+fn subject(args: &cli::Profile, model: &Model, is_stack: bool) -> ModelFile {
     let mut types: BTreeMap<Dtype, u64> = BTreeMap::new();
     for tensor in &model.tensors {
         *types.entry(tensor.dtype).or_default() += tensor.bytes.unwrap_or(0);
@@ -469,398 +339,52 @@ fn subject(args: &cli::Profile, model: &Model, is_stack: bool) -> Subject {
         Basis::Tensors if is_stack => "stack of layers".to_owned(),
         Basis::Tensors => format!("{} (by its tensors)", model.architecture.name),
     };
-    Subject {
+    ModelFile {
         file: args.file.display().to_string(),
         format: match model.format {
             Format::Gguf { .. } => "GGUF",
             Format::SafeTensors => "SafeTensors",
             Format::Apr => "APR",
             Format::Config => "config.json",
-        },
+        }
+        .to_owned(),
         architecture,
         parameters: model.parameters(),
         bytes: model.bytes().filter(|_| !model.tensors.is_empty()),
         types: types.into_iter().map(|(dtype, _)| dtype.to_string()).collect(),
         change: args.change.as_ref().map(|name| name.to_uppercase()),
+        context_length: model.architecture.context_length,
         facts: model.summary.clone(),
     }
 }
 
-impl Profiled {
-    /// The result as it would be read back: charts are drawn from that alone.
-    fn saved(&self) -> Result<Saved, Failure> {
-        Ok(serde_json::from_value(serde_json::to_value(self)?)?)
+/// Sliders for the batch and the context or the prompt; none over measured operations.
+fn moved(profile: &Profile) -> Result<Option<WhatIf>, Failure> {
+    if profile.measured().next().is_some() {
+        return Ok(None);
     }
-
-    /// Sliders for the batch and the context or the prompt; none over measured operations.
-    fn what_if(&self) -> Result<Option<WhatIf>, Failure> {
-        if self.operations.iter().any(|entry| entry.measured.is_some()) {
-            return Ok(None);
-        }
-        let entries = self.operations.iter().enumerate();
-        let moving = |(point, entry): (usize, &Entry)| {
-            let last_only = entry.role == Role::Head.name();
-            let inputs = match &self.workload {
-                Asked::Tokens(workload) => entry.in_phase(self.phase, workload)?,
-                Asked::Samples { .. } => entry.shape?,
-            };
-            Some(Moving { point, inputs, last_only })
+    let Device { bandwidth_gb_s: bandwidth, compute_gflop_s: compute, overhead_us, .. } = profile.device;
+    let (workload, overhead) = (profile.workload.workload(), overhead_us.unwrap_or(0.0));
+    let moving = |(point, entry): (usize, &Entry)| {
+        let inputs = match &workload {
+            Some(workload) => entry.in_phase(profile.phase, workload)?,
+            None => entry.shape?,
         };
-        match &self.workload {
-            Asked::Samples { batch, .. } => {
-                let layers: Vec<Moving> = entries.filter_map(moving).collect();
-                let machine = (self.device.bandwidth_gb_s, self.device.compute_gflop_s);
-                what_if::layers(*batch, self.overhead, machine, &layers).map(Some)
-            }
-            Asked::Tokens(workload) => {
-                let Workload { batch, context, prompt, cache_size } = *workload;
-                let asked = transformer::Inputs {
-                    batch,
-                    context,
-                    prompt,
-                    cache_size,
-                    overhead: self.overhead,
-                    bandwidth: self.device.bandwidth_gb_s,
-                    compute: self.device.compute_gflop_s,
-                    ..dense(1.0)
-                };
-                let parts: Vec<Moving> = entries.filter_map(moving).collect();
-                what_if::operations(self.phase, &asked, self.longest, &parts).map(Some)
-            }
-        }
-    }
-
-    /// Checks what was required of the whole model, and of each measured operation.
-    fn check(&self, whole: &[Gate], each: &[Gate]) -> Vec<Checked> {
-        let values = self.named();
-        let mut checked = require::check(whole, "", &values);
-        // A total without one of its parts is a bound: it does not decide, and the reason is told.
-        let undefined =
-            self.operations.iter().find_map(|entry| Some((&entry.name, entry.undefined.as_ref()?)));
-        if let Some((name, reason)) = undefined {
-            let totals = checked.iter_mut().flat_map(|checked| &mut checked.values);
-            for (_, value) in totals.filter(|(name, _)| TOTALS.contains(&name.as_str())) {
-                *value = format!("not known: {name} is undefined, {reason}");
-            }
-        }
-        for entry in &self.operations {
-            let Some(measured) = &entry.measured else { continue };
-            let numbers =
-                [measured.median_s, measured.ideal_s, measured.gb_s, measured.gflop_s, measured.utilization];
-            let texts = [entry.name.as_str(), measured.band].map(|text| Value::Text(text.to_owned()));
-            let mut values = values.clone();
-            values.extend(MEASURED.into_iter().zip(numbers.map(Value::Number)));
-            values.extend(MEASURED_TEXTS.into_iter().zip(texts));
-            checked.extend(require::check(each, &entry.name, &values));
-        }
-        if self.operations.iter().all(|entry| entry.measured.is_none()) {
-            // What nothing is known of does not hold.
-            let names = MEASURED.into_iter().chain(MEASURED_TEXTS);
-            let unknown = values.into_iter().chain(names.map(|name| (name, Value::Absent))).collect();
-            checked.extend(require::check(each, "", &unknown));
-        }
-        checked
-    }
-
-    /// The figures of the whole model, as a requirement names them.
-    fn named(&self) -> BTreeMap<&'static str, Value> {
-        let (batch, context, prompt) = match &self.workload {
-            Asked::Tokens(Workload { batch, context, prompt, .. }) => (*batch, Some(*context), Some(*prompt)),
-            Asked::Samples { batch, .. } => (*batch, None, None),
-        };
-        let whole = self.operations.iter().all(|entry| entry.undefined.is_none());
-        let (decode, prefill) = (self.decode.filter(|_| whole), self.prefill.filter(|_| whole));
-        let of = |total: Option<Total>, figure: fn(&Total) -> f64| total.as_ref().map(figure);
-        let numbers: [Option<f64>; NUMBERS.len()] = [
-            Some(batch),
-            context,
-            prompt,
-            of(decode, |total| total.flops),
-            of(decode, |total| total.weight_bytes),
-            of(decode, |total| total.activation_bytes),
-            of(decode, |total| total.cache_bytes),
-            of(decode, |total| total.bytes),
-            of(decode, |total| total.time_s),
-            of(decode, |total| total.tokens_per_s),
-            of(prefill, |total| total.flops),
-            of(prefill, |total| total.weight_bytes),
-            of(prefill, |total| total.bytes),
-            of(prefill, |total| total.time_s),
-            of(prefill, |total| total.tokens_per_s),
-            self.pass.filter(|_| whole).map(|pass| pass.samples_per_s),
-        ];
-        let texts = [
-            Some(self.device.name.as_str()),
-            Some(self.device.precision),
-            decode.map(|total| total.bound),
-            prefill.map(|total| total.bound),
-        ];
-        let number = |value: Option<f64>| value.map_or(Value::Absent, Value::Number);
-        let text = |text: Option<&str>| text.map_or(Value::Absent, |text| Value::Text(text.to_owned()));
-        NUMBERS.into_iter().zip(numbers.map(number)).chain(TEXTS.into_iter().zip(texts.map(text))).collect()
-    }
-
-    fn table(&self, rows: &[&Row]) -> Table {
-        let what = match self.by {
-            By::Operation => "operation",
-            By::Layer => "layer",
-            By::Kind => "kind",
-        };
-        let headings = [
-            what,
-            "operations",
-            "mflop",
-            "weights_mb",
-            "activations_mb",
-            "cache_mb",
-            "flop_per_byte",
-            "bound",
-            "ideal_us",
-            "share",
-        ];
-        let row = |row: &&Row| {
-            let of = |value: fn(&profile::Cost) -> f64, unit: f64| maybe(row.cost.map(|c| value(&c) / unit));
-            vec![
-                row.name.clone(),
-                row.operations.to_string(),
-                of(|cost| cost.flops, 1e6),
-                of(|cost| cost.weight_bytes, 1e6),
-                of(|cost| cost.activation_bytes, 1e6),
-                of(|cost| cost.cache_bytes, 1e6),
-                of(|cost| cost.intensity, 1.0),
-                row.cost.map_or("undefined", |cost| bound(cost.bound).name()).to_owned(),
-                of(|cost| cost.ideal_s, 1e-6),
-                percent(row.cost.map(|cost| cost.share)),
-            ]
-        };
-        let title = match self.phase {
-            Phase::Decode => "One step of decode",
-            Phase::Prefill => "The prompt",
-            Phase::Pass => "One pass of the batch",
-        };
-        Table {
-            title: title.into(),
-            headings: headings.map(str::to_owned).to_vec(),
-            rows: rows.iter().map(row).collect(),
-        }
-    }
-
-    fn totals(&self) -> Table {
-        let headings = ["phase", "tokens_per_s", "bound", "time_s", "gflop", "gb", "flop_per_byte"];
-        let row = |name: &str, total: &Total| {
-            vec![
-                name.to_owned(),
-                figure(total.tokens_per_s),
-                total.bound.to_lowercase(),
-                figure(total.time_s),
-                figure(total.flops / 1e9),
-                figure(total.bytes / 1e9),
-                figure(total.intensity),
-            ]
-        };
-        let phases = [("decode", &self.decode), ("prefill", &self.prefill)];
-        let mut rows: Vec<Vec<String>> =
-            phases.iter().filter_map(|(name, total)| Some(row(name, total.as_ref()?))).collect();
-        let mut headings = headings.map(str::to_owned).to_vec();
-        if let (Some(pass), Some(speed)) = (&self.pass, headings.get_mut(1)) {
-            "samples_per_s".clone_into(speed);
-            rows.push(vec![
-                "pass".into(),
-                figure(pass.samples_per_s),
-                pass.bound.to_lowercase(),
-                figure(pass.time_s),
-                figure(pass.flops / 1e9),
-                figure(pass.bytes / 1e9),
-                figure(pass.intensity),
-            ]);
-        }
-        Table { title: "Ceilings".into(), headings, rows }
-    }
-
-    /// What was measured, the longest first.
-    fn measured(&self) -> Option<Table> {
-        let mut found: Vec<(&Entry, &Measured)> =
-            self.operations.iter().filter_map(|entry| Some((entry, entry.measured.as_ref()?))).collect();
-        if found.is_empty() {
-            return None;
-        }
-        found.sort_by(|a, b| b.1.median_s.total_cmp(&a.1.median_s));
-        let row = |(entry, measured): &(&Entry, &Measured)| {
-            vec![
-                entry.name.clone(),
-                entry.dtype.clone().unwrap_or_default(),
-                figure(measured.median_s * 1e6),
-                format!("{}..{}", figure(measured.best_s * 1e6), figure(measured.worst_s * 1e6)),
-                measured.runs.to_string(),
-                figure(measured.ideal_s * 1e6),
-                figure(measured.residual_s * 1e6),
-                figure(measured.gb_s),
-                figure(measured.gflop_s),
-                percent(Some(measured.utilization)),
-                measured.band.to_owned(),
-                figure(measured.first_s * 1e6),
-                match measured.first_from_disk {
-                    Some(true) => "disk",
-                    Some(false) => "page cache",
-                    None => "-",
-                }
-                .to_owned(),
-            ]
-        };
-        let headings = [
-            "operation",
-            "type",
-            "median_us",
-            "range_us",
-            "runs",
-            "ideal_us",
-            "residual_us",
-            "gb_s",
-            "gflop_s",
-            "utilization",
-            "band",
-            "first_us",
-            "first_from",
-        ];
-        Some(Table {
-            title: format!("Measured on one {}", self.unit()),
-            headings: headings.map(str::to_owned).to_vec(),
-            rows: found.iter().map(row).collect(),
-        })
-    }
-
-    /// What goes through the model.
-    fn unit(&self) -> &'static str {
-        match self.workload {
-            Asked::Tokens(_) => "token",
-            Asked::Samples { .. } => "sample",
-        }
-    }
-
-    /// All measured operations, one after the other.
-    fn chain(&self) -> String {
-        let found = || self.operations.iter().filter_map(|entry| entry.measured.as_ref());
-        let (time, ideal) =
-            found().fold((0.0, 0.0), |sum, each| (sum.0 + each.median_s, sum.1 + each.ideal_s));
-        format!(
-            "{} measured operations: {} ms a {}, at least {} ms; {} of the ceiling\n",
-            found().count(),
-            figure(time * 1e3),
-            self.unit(),
-            figure(ideal * 1e3),
-            percent(Some(ideal / time))
-        )
-    }
-
-    fn compared(&self) -> Option<Table> {
-        if self.llama_bench.is_empty() {
-            return None;
-        }
-        let row = |point: &Compared| {
-            vec![
-                point.test.clone(),
-                point.threads.map_or("-".into(), |threads| threads.to_string()),
-                figure(point.tokens_per_s),
-                figure(point.deviation),
-                maybe(point.ceiling_tokens_per_s),
-                percent(point.share),
-                maybe(point.gb_s),
-                maybe(point.gflop_s),
-            ]
-        };
-        let headings =
-            ["test", "threads", "tokens_per_s", "deviation", "ceiling", "share", "gb_s", "gflop_s"];
-        Some(Table {
-            title: "llama-bench beside the ceilings".into(),
-            headings: headings.map(str::to_owned).to_vec(),
-            rows: self.llama_bench.iter().map(row).collect(),
-        })
-    }
-
-    fn advised(&self) -> Option<Table> {
-        let advice = self.advice.as_ref().filter(|advice| !advice.is_empty())?;
-        let row = |advice: &Advice| {
-            vec![
-                advice.priority.to_owned(),
-                percent(Some(advice.share)),
-                advice.operations.to_string(),
-                advice.first.clone(),
-                advice.text.to_owned(),
-            ]
-        };
-        let headings = ["priority", "share", "operations", "first", "advice"];
-        Some(Table {
-            title: "Advice".into(),
-            headings: headings.map(str::to_owned).to_vec(),
-            rows: advice.iter().map(row).collect(),
-        })
-    }
-}
-
-impl Report for Profiled {
-    const SCHEMA: &'static str = "roofline.profile/1";
-
-    fn text(&self, canvas: &Canvas) -> String {
-        let model = &self.model;
-        let size =
-            model.bytes.map(|bytes| format!(", {} GB", figure(bytes as f64 / 1e9))).unwrap_or_default();
-        let types = match (&model.change, model.types.as_slice()) {
-            (Some(change), _) => format!(", as {change}"),
-            (None, []) => String::new(),
-            (None, types) => format!(", {}", types.join(" ")),
-        };
-        let parameters = figure(model.parameters as f64);
-        let device = &self.device;
-        let work = match &self.workload {
-            Asked::Tokens(Workload { batch, context, prompt, .. }) => {
-                format!("batch {batch}, {context} tokens in the cache, a prompt of {prompt}")
-            }
-            Asked::Samples { batch, .. } => {
-                format!("batch {batch}, inputs and outputs of {} bytes a number", stack::ACTIVATION)
-            }
-        };
-        let head = format!(
-            "{}: {} {}, {parameters} parameters{size}{types}\n\
-             on {} ({}): {} GB/s, {} Gflop/s in {}\n\
-             {work}\n",
-            model.file,
-            model.format,
-            model.architecture,
-            device.name,
-            device.source,
-            figure(device.bandwidth_gb_s),
-            figure(device.compute_gflop_s),
-            device.precision,
-        );
-        let all: Vec<&Row> = self.rows.iter().collect();
-        let shown = if self.top.is_none() && all.len() > ROWS {
-            let mut most = all.clone();
-            let time = |row: &Row| row.cost.map_or(0.0, |cost| cost.ideal_s);
-            most.sort_by(|a, b| time(b).total_cmp(&time(a)));
-            most.truncate(ROWS);
-            most
-        } else {
-            all.clone()
-        };
-        let mut parts = vec![head, self.totals().text(), self.table(&shown).text()];
-        if shown.len() < all.len() {
-            let rest = format!("the {} largest of {}; --top shows more\n", shown.len(), all.len());
-            parts.push(rest);
-        }
-        if let Some(mut table) = self.measured() {
-            table.rows.truncate(self.top.unwrap_or(ROWS));
-            parts.extend([table.text(), self.chain()]);
-        }
-        parts.extend(self.compared().map(|table| table.text()));
-        parts.extend(self.saved().ok().map(|saved| draw(&saved.chart(), canvas)));
-        parts.extend(self.advised().map(|table| table.text()));
-        parts.join("\n")
-    }
-
-    fn tables(&self) -> Vec<Table> {
-        let rows: Vec<&Row> = self.rows.iter().collect();
-        let mut tables = vec![self.table(&rows), self.totals()];
-        tables.extend([self.measured(), self.compared(), self.advised()].into_iter().flatten());
-        tables
-    }
+        Some(Moving { point, inputs, last_only: entry.role.meets_one_token() })
+    };
+    let parts: Vec<Moving> = profile.operations.iter().enumerate().filter_map(moving).collect();
+    let Some(Workload { batch, context, prompt, cache_size }) = workload else {
+        return what_if::layers(profile.workload.batch, overhead, (bandwidth, compute), &parts).map(Some);
+    };
+    let asked = transformer::Inputs {
+        batch,
+        context,
+        prompt,
+        cache_size,
+        overhead,
+        bandwidth,
+        compute,
+        ..dense(1.0)
+    };
+    what_if::operations(profile.phase, &asked, profile.model.context_length, &parts).map(Some)
 }

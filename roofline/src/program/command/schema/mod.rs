@@ -12,6 +12,7 @@ use serde_json::Value;
 use crate::bench::Bench;
 use crate::peaks::Machine;
 use crate::predict::Predicted;
+use crate::profile::Profile;
 use crate::program::command::check;
 use crate::program::command::contracts;
 use crate::program::command::devices;
@@ -23,7 +24,6 @@ use crate::program::command::gate;
 use crate::program::command::import;
 use crate::program::command::models;
 use crate::program::command::plot;
-use crate::program::command::profile;
 use crate::program::command::prove;
 use crate::program::command::schema::contract as contract_schema;
 use crate::program::output;
@@ -56,7 +56,7 @@ const ALL: [Document; 17] = [
     document::<Machine>("roofline machine"),
     document::<models::ModelList>("roofline models"),
     document::<Predicted>("roofline predict"),
-    document::<profile::Profiled>("roofline profile"),
+    document::<Profile>("roofline profile"),
     document::<prove::Proven>("roofline prove"),
     document::<Schemas>("roofline schema"),
 ];

@@ -1,0 +1,598 @@
+//! A profile as a result: what every output, `--require`, `gate` and `plot` read, and a saved file holds.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::llama_bench::Compared;
+use super::measure::Measured;
+use super::stack::{self, Pass};
+use super::{Advice, Cost, Entry, Row, Total, Workload};
+use crate::chart::terminal::{Canvas, draw};
+use crate::chart::{Chart, Point, Roof};
+use crate::number::{GB_PER_S, GFLOP_PER_S, SECONDS, figure, maybe, percent};
+use crate::report::{Better, Checked, Figure, Report, Saved, Schema, Table, Text};
+use crate::text::file_name;
+use crate::word::{Bound, By, Phase, Precision};
+
+/// Rows that a terminal shows when nobody says how many.
+const ROWS: usize = 24;
+
+/// What each operation of a model file costs on a device.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "program", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Profile {
+    /// Which schema this document follows.
+    pub schema: Schema<Self>,
+    /// The model file.
+    pub model: ModelFile,
+    /// The device.
+    pub device: Device,
+    /// What the model is asked to do.
+    pub workload: Task,
+    /// The part of the work that `rows` shows.
+    pub phase: Phase,
+    /// One token for each sequence; null where the model makes none.
+    pub decode: Option<Total>,
+    /// The whole prompt; null where there is none.
+    pub prefill: Option<Total>,
+    /// All samples through all layers, for a stack of layers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pass: Option<Pass>,
+    /// Every operation.
+    pub operations: Vec<Entry>,
+    /// How `rows` puts them together.
+    #[serde(default)]
+    pub by: By,
+    /// Operations put together.
+    pub rows: Vec<Row>,
+    /// How many rows were asked for, those that take the most time; all where it is absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub top: Option<usize>,
+    /// What llama-bench measured, beside the ceilings.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub llama_bench: Vec<Compared>,
+    /// What to do about it; absent with --no-advice.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub advice: Option<Vec<Advice>>,
+    /// What --require asked for.
+    #[serde(default)]
+    pub requirements: Vec<Checked>,
+    /// What one should know about these figures.
+    #[serde(default)]
+    pub warnings: Vec<String>,
+    /// The contract and the equation behind each figure.
+    #[serde(default)]
+    pub sources: BTreeMap<String, String>,
+}
+
+/// What the model is asked to do: tokens, or samples through a stack of layers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "program", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Task {
+    /// Sequences or samples that are computed together.
+    pub batch: f64,
+    /// Tokens of each sequence in the cache; absent for a stack of layers, as the next two.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context: Option<f64>,
+    /// Tokens of each prompt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<f64>,
+    /// Bytes of one cached number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_size: Option<f64>,
+    /// The sizes that convolutions were given, as they were written.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub input: Vec<String>,
+}
+
+/// A model file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "program", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct ModelFile {
+    /// Its path.
+    pub file: String,
+    /// Its format.
+    pub format: String,
+    /// Its architecture.
+    pub architecture: String,
+    /// All parameters.
+    pub parameters: u64,
+    /// Bytes of all weights; null if not known.
+    pub bytes: Option<u64>,
+    /// The types of the weights, the one with the most bytes first.
+    pub types: Vec<String>,
+    /// The type that takes their place.
+    #[serde(rename = "as", skip_serializing_if = "Option::is_none")]
+    pub change: Option<String>,
+    /// Tokens that it was made for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context_length: Option<u64>,
+    /// Names and values that the file says of itself.
+    pub facts: Vec<(String, String)>,
+}
+
+/// A device.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "program", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Device {
+    /// Its name.
+    pub name: String,
+    /// The precision of its arithmetic.
+    pub precision: Precision,
+    /// Its arithmetic peak in GFLOP/s.
+    pub compute_gflop_s: f64,
+    /// Its memory bandwidth in GB/s.
+    pub bandwidth_gb_s: f64,
+    /// The time to dispatch a step, in µs; absent where it is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub overhead_us: Option<f64>,
+    /// Where its figures come from.
+    pub source: String,
+}
+
+impl Task {
+    /// The same for a model that makes tokens.
+    pub fn tokens(workload: &Workload) -> Task {
+        let Workload { batch, context, prompt, cache_size } = *workload;
+        let (context, prompt, cache_size) = (Some(context), Some(prompt), Some(cache_size));
+        Task { batch, context, prompt, cache_size, input: Vec::new() }
+    }
+
+    /// So many samples through a stack of layers.
+    pub fn samples(batch: f64, input: Vec<String>) -> Task {
+        Task { batch, context: None, prompt: None, cache_size: None, input }
+    }
+
+    /// What a model that makes tokens is asked for.
+    pub fn workload(&self) -> Option<Workload> {
+        let (context, prompt, cache_size) = (self.context?, self.prompt?, self.cache_size?);
+        Some(Workload { batch: self.batch, context, prompt, cache_size })
+    }
+}
+
+impl Profile {
+    /// The figures that every operation has a part in.
+    pub const TOTALS: &'static [&'static str] = Self::FIGURES.split_at(3).1.split_at(13).0;
+    /// The figures of each measured operation.
+    pub const MEASURED: &'static [&'static str] = Self::FIGURES.split_at(16).1;
+    /// The texts of each measured operation.
+    pub const MEASURED_TEXTS: &'static [&'static str] = Self::TEXTS.split_at(4).1;
+
+    /// The first operation of which nothing is known, and why: without it the totals are bounds, and decide nothing.
+    pub fn undefined(&self) -> Option<(String, String)> {
+        let one = |entry: &Entry| Some((entry.name.clone(), entry.undefined.clone()?));
+        self.operations.iter().find_map(one)
+    }
+
+    /// The operations that were measured.
+    pub fn measured(&self) -> impl Iterator<Item = (&Entry, &Measured)> {
+        self.operations.iter().filter_map(|entry| Some((entry, entry.measured.as_ref()?)))
+    }
+
+    /// The chart with every operation, for a page that can search and filter; the measured ones alone, where there are some.
+    pub fn page(&self) -> Chart {
+        let operation = |entry: &Entry| {
+            let mut point = point(&entry.name, entry.kind.name(), entry.cost(self.phase));
+            point.details.extend(entry.dtype.iter().map(|dtype| ("type".to_owned(), dtype.clone())));
+            // A name that says no more than the operation's needs no room.
+            let tensor = entry.tensors.first().filter(|tensor| **tensor != entry.name);
+            point.details.extend(tensor.map(|tensor| ("tensor".to_owned(), tensor.clone())));
+            point
+        };
+        self.drawn(|| self.operations.iter().map(operation).collect())
+    }
+
+    /// The measured operations under the device's roof; these ceilings, where nothing was measured.
+    fn drawn(&self, ceilings: impl FnOnce() -> Vec<Point>) -> Chart {
+        let measured: Vec<Point> = self
+            .measured()
+            .map(|(entry, measured)| Point {
+                intensity_flop_byte: Some(measured.gflop_s / measured.gb_s),
+                performance_gflop_s: Some(measured.gflop_s),
+                share: None,
+                details: vec![("utilization".into(), percent(Some(measured.utilization)))],
+                ..point(&entry.name, entry.kind.name(), entry.step())
+            })
+            .collect();
+        let Device { name, source, .. } = &self.device;
+        Chart {
+            title: format!("{}, {} on {name}", file_name(&self.model.file), self.model.architecture),
+            subtitle: match (measured.is_empty(), self.phase) {
+                (false, _) => format!("measured on one {}, {source}", self.unit()),
+                (true, Phase::Pass) => format!("ceilings of a pass, {source}"),
+                (true, phase) => format!("ceilings of {phase}, {source}"),
+            },
+            roofs: vec![Roof {
+                name: "memory".to_owned(),
+                group: name.clone(),
+                bandwidth_gb_s: Some(self.device.bandwidth_gb_s),
+                compute_gflop_s: Some(self.device.compute_gflop_s),
+            }],
+            points: if measured.is_empty() { ceilings() } else { measured },
+        }
+    }
+
+    /// What goes through the model.
+    fn unit(&self) -> &'static str {
+        if self.phase == Phase::Pass { "sample" } else { "token" }
+    }
+
+    /// What was measured of each operation. Those that share a name are told apart, so that each is asked for what is required.
+    fn of_operations(&self) -> (Vec<Figure>, Vec<Text>) {
+        let (mut figures, mut texts) = (Vec::new(), Vec::new());
+        let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
+        for (entry, measured) in self.measured() {
+            let count = seen.entry(&entry.name).or_default();
+            *count += 1;
+            let of = if *count > 1 { format!("{} #{count}", entry.name) } else { entry.name.clone() };
+            let one = |name, unit, better, value| Figure::new(name, &of, unit, better, value).of(&of);
+            // The time is what is compared; the rest follows from it and from the roofs.
+            figures.extend([
+                one("time", SECONDS, Better::Lower, measured.median_s)
+                    .between(measured.best_s, measured.median_s),
+                one("least_time", SECONDS, Better::Neither, measured.ideal_s),
+                one("achieved_bandwidth", GB_PER_S, Better::Neither, measured.gb_s),
+                one("achieved_compute", GFLOP_PER_S, Better::Neither, measured.gflop_s),
+                one("utilization", "1", Better::Neither, measured.utilization),
+            ]);
+            texts.extend([
+                Text::new("operation", &entry.name).of(&of),
+                Text::new("utilization_band", measured.band).of(&of),
+            ]);
+        }
+        (figures, texts)
+    }
+
+    fn table(&self, rows: &[&Row]) -> Table {
+        let headings = [
+            self.by.name(),
+            "operations",
+            "mflop",
+            "weights_mb",
+            "activations_mb",
+            "cache_mb",
+            "flop_per_byte",
+            "bound",
+            "ideal_us",
+            "share",
+        ];
+        let row = |row: &&Row| {
+            let of = |value: fn(&Cost) -> f64, unit: f64| maybe(row.cost.map(|cost| value(&cost) / unit));
+            vec![
+                row.name.clone(),
+                row.operations.to_string(),
+                of(|cost| cost.flops, 1e6),
+                of(|cost| cost.weight_bytes, 1e6),
+                of(|cost| cost.activation_bytes, 1e6),
+                of(|cost| cost.cache_bytes, 1e6),
+                of(|cost| cost.intensity, 1.0),
+                row.cost.map_or(Bound::Undefined, |cost| cost.bound).to_string(),
+                of(|cost| cost.ideal_s, 1e-6),
+                percent(row.cost.map(|cost| cost.share)),
+            ]
+        };
+        let title = match self.phase {
+            Phase::Decode => "One step of decode",
+            Phase::Prefill => "The prompt",
+            Phase::Pass => "One pass of the batch",
+        };
+        Table::new(title, &headings, rows.iter().map(row))
+    }
+
+    fn totals(&self) -> Table {
+        let row = |phase: Phase, speed, bound: Bound, [time, flops, bytes, intensity]: [f64; 4]| {
+            vec![
+                phase.to_string(),
+                figure(speed),
+                bound.to_string(),
+                figure(time),
+                figure(flops / 1e9),
+                figure(bytes / 1e9),
+                figure(intensity),
+            ]
+        };
+        let of = |phase, total: &Total| {
+            let Total { tokens_per_s, bound, time_s, flops, bytes, intensity, .. } = *total;
+            row(phase, tokens_per_s, bound, [time_s, flops, bytes, intensity])
+        };
+        let phases = [(Phase::Decode, &self.decode), (Phase::Prefill, &self.prefill)];
+        let mut rows: Vec<Vec<String>> =
+            phases.iter().filter_map(|(phase, total)| Some(of(*phase, total.as_ref()?))).collect();
+        let mut speed = "tokens_per_s";
+        if let Some(Pass { samples_per_s, bound, time_s, flops, bytes, intensity, .. }) = self.pass {
+            speed = "samples_per_s";
+            rows.push(row(Phase::Pass, samples_per_s, bound, [time_s, flops, bytes, intensity]));
+        }
+        let headings = ["phase", speed, "bound", "time_s", "gflop", "gb", "flop_per_byte"];
+        Table::new("Ceilings", &headings, rows)
+    }
+
+    /// What was measured, the longest first.
+    fn times(&self) -> Option<Table> {
+        let mut found: Vec<(&Entry, &Measured)> = self.measured().collect();
+        if found.is_empty() {
+            return None;
+        }
+        found.sort_by(|a, b| b.1.median_s.total_cmp(&a.1.median_s));
+        let row = |(entry, measured): &(&Entry, &Measured)| {
+            vec![
+                entry.name.clone(),
+                entry.dtype.clone().unwrap_or_default(),
+                figure(measured.median_s * 1e6),
+                format!("{}..{}", figure(measured.best_s * 1e6), figure(measured.worst_s * 1e6)),
+                measured.runs.to_string(),
+                figure(measured.ideal_s * 1e6),
+                figure(measured.residual_s * 1e6),
+                figure(measured.gb_s),
+                figure(measured.gflop_s),
+                percent(Some(measured.utilization)),
+                measured.band.to_string(),
+                figure(measured.first_s * 1e6),
+                match measured.first_from_disk {
+                    Some(true) => "disk",
+                    Some(false) => "page cache",
+                    None => "-",
+                }
+                .to_owned(),
+            ]
+        };
+        let headings = [
+            "operation",
+            "type",
+            "median_us",
+            "range_us",
+            "runs",
+            "ideal_us",
+            "residual_us",
+            "gb_s",
+            "gflop_s",
+            "utilization",
+            "band",
+            "first_us",
+            "first_from",
+        ];
+        Some(Table::new(format!("Measured on one {}", self.unit()), &headings, found.iter().map(row)))
+    }
+
+    /// All measured operations, one after the other.
+    fn chain(&self) -> String {
+        let (time, ideal) =
+            self.measured().fold((0.0, 0.0), |sum, (_, each)| (sum.0 + each.median_s, sum.1 + each.ideal_s));
+        format!(
+            "{} measured operations: {} ms a {}, at least {} ms; {} of the ceiling\n",
+            self.measured().count(),
+            figure(time * 1e3),
+            self.unit(),
+            figure(ideal * 1e3),
+            percent(Some(ideal / time))
+        )
+    }
+
+    fn compared(&self) -> Option<Table> {
+        let row = |point: &Compared| {
+            vec![
+                point.test.clone(),
+                point.threads.map_or("-".into(), |threads| threads.to_string()),
+                figure(point.tokens_per_s),
+                figure(point.deviation),
+                maybe(point.ceiling_tokens_per_s),
+                percent(point.share),
+                maybe(point.gb_s),
+                maybe(point.gflop_s),
+            ]
+        };
+        let headings =
+            ["test", "threads", "tokens_per_s", "deviation", "ceiling", "share", "gb_s", "gflop_s"];
+        let rows = || self.llama_bench.iter().map(row);
+        (!self.llama_bench.is_empty())
+            .then(|| Table::new("llama-bench beside the ceilings", &headings, rows()))
+    }
+
+    fn advised(&self) -> Option<Table> {
+        let advice = self.advice.as_ref().filter(|advice| !advice.is_empty())?;
+        let row = |advice: &Advice| {
+            vec![
+                advice.priority.to_string(),
+                percent(Some(advice.share)),
+                advice.operations.to_string(),
+                advice.first.clone(),
+                advice.text.clone(),
+            ]
+        };
+        let headings = ["priority", "share", "operations", "first", "advice"];
+        Some(Table::new("Advice", &headings, advice.iter().map(row)))
+    }
+
+    /// The file, the device and the work.
+    fn head(&self) -> String {
+        let ModelFile { file, format, architecture, parameters, bytes, types, change, .. } = &self.model;
+        let size = bytes.map(|bytes| format!(", {} GB", figure(bytes as f64 / 1e9))).unwrap_or_default();
+        let types = match (change, types.as_slice()) {
+            (Some(change), _) => format!(", as {change}"),
+            (None, []) => String::new(),
+            (None, types) => format!(", {}", types.join(" ")),
+        };
+        let parameters = figure(*parameters as f64);
+        let Device { name, source, precision, bandwidth_gb_s, compute_gflop_s, .. } = &self.device;
+        let (bandwidth, compute) = (figure(*bandwidth_gb_s), figure(*compute_gflop_s));
+        let Task { batch, context, prompt, .. } = &self.workload;
+        let work = match context.zip(*prompt) {
+            Some((context, prompt)) => format!("{context} tokens in the cache, a prompt of {prompt}"),
+            None => format!("inputs and outputs of {} bytes a number", stack::ACTIVATION),
+        };
+        format!(
+            "{file}: {format} {architecture}, {parameters} parameters{size}{types}\n\
+             on {name} ({source}): {bandwidth} {GB_PER_S}, {compute} {GFLOP_PER_S} in {precision}\n\
+             batch {batch}, {work}\n"
+        )
+    }
+}
+
+impl Report for Profile {
+    const SCHEMA: &'static str = "roofline.profile/1";
+    // With the contract's words: three that were given, thirteen totals, five of each measured operation.
+    const FIGURES: &'static [&'static str] = &[
+        "batch",
+        "context",
+        "prompt",
+        "decode_flops",
+        "decode_weight_bytes",
+        "activation_bytes",
+        "cache_bytes",
+        "decode_bytes",
+        "decode_time",
+        "decode_tokens_per_s",
+        "prefill_flops",
+        "prefill_weight_bytes",
+        "prefill_bytes",
+        "time_to_first_token",
+        "prefill_tokens_per_s",
+        "throughput",
+        "time",
+        "least_time",
+        "achieved_bandwidth",
+        "achieved_compute",
+        "utilization",
+    ];
+    const TEXTS: &'static [&'static str] =
+        &["device", "precision", "decode_bound", "prefill_bound", "operation", "utilization_band"];
+
+    fn figures(&self) -> Vec<Figure> {
+        let Task { batch, context, prompt, .. } = self.workload;
+        let gap = self.undefined().is_some();
+        let told = |name, label: &str, unit, value: Option<f64>| {
+            let known = value.filter(|_| !gap || !Self::TOTALS.contains(&name))?;
+            Some(Figure::new(name, label, unit, Better::Neither, known))
+        };
+        // With a gap it can still be compared with its like, under a name that no condition has.
+        let ceiling = |name: &'static str, label: &str, unit, value: Option<f64>| {
+            let (name, label) = match gap {
+                true => (format!("{name}_of_defined").into(), format!("{label} of what is defined")),
+                false => (Cow::Borrowed(name), label.to_owned()),
+            };
+            Some(Figure::new(name, label, unit, Better::Higher, value?))
+        };
+        let decode = |of: fn(&Total) -> f64| self.decode.as_ref().map(of);
+        let prefill = |of: fn(&Total) -> f64| self.prefill.as_ref().map(of);
+        let whole = [
+            ceiling("decode_tokens_per_s", "decode, ceiling", "token/s", decode(|total| total.tokens_per_s)),
+            ceiling(
+                "prefill_tokens_per_s",
+                "prefill, ceiling",
+                "token/s",
+                prefill(|total| total.tokens_per_s),
+            ),
+            ceiling("throughput", "pass, ceiling", "1/s", self.pass.map(|pass| pass.samples_per_s)),
+            told("batch", "batch", "1", Some(batch)),
+            told("context", "context", "token", context),
+            told("prompt", "prompt", "token", prompt),
+            told("decode_flops", "decode, operations", "FLOP", decode(|total| total.flops)),
+            told("decode_weight_bytes", "decode, weights", "B", decode(|total| total.weight_bytes)),
+            told("activation_bytes", "decode, activations", "B", decode(|total| total.activation_bytes)),
+            told("cache_bytes", "decode, cache", "B", decode(|total| total.cache_bytes)),
+            told("decode_bytes", "decode, bytes", "B", decode(|total| total.bytes)),
+            told("decode_time", "decode, least time", SECONDS, decode(|total| total.time_s)),
+            told("prefill_flops", "prefill, operations", "FLOP", prefill(|total| total.flops)),
+            told("prefill_weight_bytes", "prefill, weights", "B", prefill(|total| total.weight_bytes)),
+            told("prefill_bytes", "prefill, bytes", "B", prefill(|total| total.bytes)),
+            told("time_to_first_token", "prefill, least time", SECONDS, prefill(|total| total.time_s)),
+        ];
+        // What another program measured is compared, and not a name for conditions.
+        let tests = self.llama_bench.iter().map(|test| {
+            let threads = test.threads.map(|threads| format!(", threads: {threads}")).unwrap_or_default();
+            let label = format!("llama-bench {}{threads}", test.test);
+            let speed = test.tokens_per_s;
+            let figure = Figure::new("tokens_per_s", &label, "token/s", Better::Higher, speed).of(&label);
+            Figure { noise: Some(test.deviation / speed).filter(|noise| noise.is_finite()), ..figure }
+        });
+        whole.into_iter().flatten().chain(self.of_operations().0).chain(tests).collect()
+    }
+
+    fn texts(&self) -> Vec<Text> {
+        let gap = self.undefined().is_some();
+        let bound =
+            |name, total: &Option<Total>| total.filter(|_| !gap).map(|total| Text::new(name, total.bound));
+        [
+            Some(Text::new("device", &self.device.name)),
+            Some(Text::new("precision", self.device.precision)),
+            bound("decode_bound", &self.decode),
+            bound("prefill_bound", &self.prefill),
+        ]
+        .into_iter()
+        .flatten()
+        .chain(self.of_operations().1)
+        .collect()
+    }
+
+    fn setting(&self) -> Vec<(&'static str, String)> {
+        let Profile { model, device, workload, .. } = self;
+        let maybe = |tokens: Option<f64>| tokens.map(|tokens| tokens.to_string()).unwrap_or_default();
+        vec![
+            ("the architecture", model.architecture.clone()),
+            ("the number of parameters", model.parameters.to_string()),
+            ("the device", format!("{} ({})", device.name, device.source)),
+            ("the precision", device.precision.to_string()),
+            ("the type of the weights", model.change.clone().unwrap_or_default()),
+            ("the batch", workload.batch.to_string()),
+            ("the context", maybe(workload.context)),
+            ("the prompt", maybe(workload.prompt)),
+            ("the input", workload.input.join(" ")),
+        ]
+    }
+
+    fn chart(&self) -> Option<Chart> {
+        // Operations that compute nothing have no place.
+        let rows = || self.rows.iter().filter(|row| row.cost.is_none_or(|cost| cost.flops > 0.0));
+        let ceiling = |row: &Row| point(&row.name, self.phase.name(), row.cost.as_ref());
+        Some(self.drawn(|| rows().map(ceiling).collect()))
+    }
+
+    fn text(&self, canvas: &Canvas) -> String {
+        let mut shown: Vec<&Row> = self.rows.iter().collect();
+        if self.top.is_none() && shown.len() > ROWS {
+            shown.sort_by(|a, b| b.ideal_s().total_cmp(&a.ideal_s()));
+            shown.truncate(ROWS);
+        }
+        let mut parts = vec![self.head(), self.totals().text(), self.table(&shown).text()];
+        if shown.len() < self.rows.len() {
+            let all = self.rows.len();
+            parts.push(format!("the {} largest of {all}; --top shows more\n", shown.len()));
+        }
+        if let Some(mut table) = self.times() {
+            table.rows.truncate(self.top.unwrap_or(ROWS));
+            parts.extend([table.text(), self.chain()]);
+        }
+        parts.extend(self.compared().map(|table| table.text()));
+        parts.extend(self.chart().map(|chart| draw(&chart, canvas)));
+        parts.extend(self.advised().map(|table| table.text()));
+        parts.join("\n")
+    }
+
+    fn tables(&self) -> Vec<Table> {
+        let rows: Vec<&Row> = self.rows.iter().collect();
+        let more = [self.times(), self.compared(), self.advised()];
+        [self.table(&rows), self.totals()].into_iter().chain(more.into_iter().flatten()).collect()
+    }
+}
+
+impl Saved for Profile {}
+
+fn point(name: &str, group: &str, cost: Option<&Cost>) -> Point {
+    Point {
+        name: name.to_owned(),
+        group: group.to_owned(),
+        intensity_flop_byte: cost.map(|cost| cost.intensity),
+        performance_gflop_s: cost.map(|cost| cost.attainable_gflop_s),
+        share: cost.map(|cost| cost.share),
+        bound: cost.map_or(Bound::Undefined, |cost| cost.bound),
+        roof: Some(0),
+        details: Vec::new(),
+    }
+}
