@@ -168,7 +168,10 @@ impl Names {
         taken: &[&str],
         report: &mut Report,
     ) -> bool {
-        if taken.contains(&name) {
+        if name == "Self" {
+            let message = format!("{what} would be named `Self`, which is a keyword of Rust");
+            report.add(Mistake::error(span, message).rule(Rule::Name).note("choose another name"));
+        } else if taken.contains(&name) {
             let message = format!("{what} would be named `{name}`, which every generated module already has");
             report.add(Mistake::error(span, message).rule(Rule::Name).note("choose another name"));
         } else if let Some((first, other)) = self.seen.get(name) {

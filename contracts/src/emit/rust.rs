@@ -95,7 +95,7 @@ fn enclose(contract: &Contract, visibility: &TokenStream, name: &Ident, items: T
     ]);
     quote! {
         #doc
-        #[allow(unused, double_negations, unexpected_cfgs, unreachable_pub, clippy::all)]
+        #[allow(unused, nonstandard_style, double_negations, unexpected_cfgs, unreachable_pub, clippy::all)]
         #visibility mod #name {
             #items
         }

@@ -23,7 +23,32 @@ fn shipped() -> Vec<Contract> {
     library::BUILT_IN.iter().map(|(file, _)| one(file)).collect()
 }
 
-/// Contracts that no person wrote.
+/// Contracts that use names of the generated code as a quantity, an equation and a classifier in turn.
+fn named() -> Vec<Contract> {
+    let named = |[quantity, equation, classifier]: [&str; 3]| {
+        let text = format!(
+            "metadata: {{version: 1.0.0, description: A quantity {quantity}}}
+quantities:
+  {quantity}: {{unit: '1', domain: '[0.5, 8]'}}
+  new: {{unit: '1', domain: '[-3, 5]'}}
+  new_: {{unit: '1', domain: 'integer [1, 9]'}}
+equations:
+  {equation}: {{unit: '1', formula: ({quantity} + new)^2}}
+  floor_: {{unit: '1', formula: 'floor(({equation} - new_)^3) + ceil({quantity}) - min(new, new_)'}}
+  max_: {{unit: '1', formula: 'max(floor_, pow({quantity}, new_)) / ({quantity} + new_)^2'}}
+classifiers:
+  {classifier}: {{cases: [{{Low: '({quantity} + new_)^2 < floor(floor_)'}}, {{High: otherwise}}]}}
+"
+        );
+        let source = Source::from_bytes(&format!("{quantity}-v1.yaml"), text.into()).expect("text");
+        compile(source).contract.expect("these names are allowed")
+    };
+    [["power", "truncate", "values"], ["truncate", "values", "power"], ["values", "power", "truncate"]]
+        .map(named)
+        .into()
+}
+
+/// Contracts that no person wrote, and those of [`named`].
 fn strange() -> Vec<Contract> {
     let accepted = |index: usize, bytes: Vec<u8>| {
         let source = Source::from_bytes(&format!("strange{index}-v1.yaml"), bytes).ok()?;
@@ -34,8 +59,8 @@ fn strange() -> Vec<Contract> {
         let files = std::fs::read_dir(PathBuf::from(directory)).expect("ROOFLINE_CORPUS is a directory");
         texts.extend(files.map(|file| std::fs::read(file.unwrap().path()).unwrap()));
     }
-    let contracts: Vec<Contract> =
-        texts.into_iter().enumerate().filter_map(|(index, text)| accepted(index, text)).collect();
+    let random = texts.into_iter().enumerate().filter_map(|(index, text)| accepted(index, text));
+    let contracts: Vec<Contract> = random.chain(named()).collect();
     eprintln!("{} contracts", contracts.len());
     contracts
 }
@@ -58,5 +83,5 @@ fn bits(value: f64) -> String {
 
 #[test]
 fn enough_of_the_random_contracts_are_accepted() {
-    assert!(strange().len() >= random::CONTRACTS / 2);
+    assert!(strange().len() - named().len() >= random::CONTRACTS / 2);
 }

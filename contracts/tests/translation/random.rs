@@ -1,7 +1,9 @@
-//! Random contracts: every operator of the language, nested in every other.
+//! Random contracts: every operator of the language, nested in every other, with names that the generated code must not
+//! confuse with its own.
 
 use std::fmt::Write;
 
+use roofline_contracts::names::{camel, keywords};
 use roofline_contracts::sample::Random;
 
 /// How many are tried.
@@ -11,26 +13,57 @@ const EQUATIONS: usize = 6;
 /// How deep formulas nest.
 const DEPTH: usize = 4;
 
-const QUANTITIES: [(&str, &str); 5] =
-    [("a", "[0.5, 8]"), ("b", "integer [1, 9]"), ("c", "{1, 2, 4}"), ("d", "[-3, 5]"), ("e", ">= 0")];
+/// The domains of the quantities; the first three are above zero, the second is an exponent.
+const DOMAINS: [&str; 5] = ["[0.5, 8]", "integer [1, 9]", "{1, 2, 4}", "[-3, 5]", ">= 0"];
+
+/// Words that mean something to Rust, to JavaScript or to the generated code.
+const WORDS: &str = "\
+    f64 f32 u32 i64 u8 usize bool str char core std alloc option some none result ok err default clone copy debug \
+    partial_eq partial_ord eq ord hash display formatter fmt from into from_str matches write panic vec string drop main \
+    test derive allow inline doc cfg kani is_finite abs copysign as_bytes len \
+    arguments case catch class debugger delete eval export extends finally function import instanceof interface let new \
+    null number math object package private protected public switch this throw undefined var void with constructor \
+    prototype of get set async_ within domains to_string value_of \
+    contract inputs outputs out_of_domain unknown_name obligation verdict recommendation priority units unit names name \
+    from_array to_array evaluate values value array self_ base exponent times product left right done whole x a b i j \
+    found count wanted known same profile quantity domain allowed between f truncate power helpers min_ max_ \
+    floor_ ceil_ pow_ one two__three trailing_ q1_2";
+
+/// Distinct names for the quantities, the equations and the classifier, in this order.
+fn names(random: &mut Random) -> Vec<String> {
+    let kept = keywords().iter().map(|word| format!("{}_", word.to_lowercase()));
+    let words: Vec<String> = WORDS.split_whitespace().map(str::to_owned).chain(kept).collect();
+    let mut names: Vec<String> = Vec::new();
+    while names.len() <= DOMAINS.len() + EQUATIONS {
+        let word = random.pick(&words).cloned().unwrap_or_default();
+        if names.iter().all(|name| camel(name) != camel(&word)) {
+            names.push(word);
+        }
+    }
+    names
+}
 
 /// A contract without units; not all of them have no mistakes.
 pub fn contract(seed: usize) -> String {
-    let mut text =
-        Formulas { random: Random(seed as u64), names: QUANTITIES.map(|(name, _)| name.to_owned()).into() };
+    let mut random = Random(seed as u64);
+    let names = names(&mut random);
+    let (quantities, rest) = names.split_at(DOMAINS.len());
+    let (equations, classifiers) = rest.split_at(EQUATIONS);
+    let mut text = Formulas { random, names: quantities.to_vec() };
     let mut out = format!("metadata: {{version: 1.0.0, description: Random {seed}}}\nquantities:\n");
-    for (name, domain) in QUANTITIES {
-        let _ = writeln!(out, "  {name}: {{unit: \"1\", domain: \"{domain}\"}}");
+    for (name, domain) in quantities.iter().zip(DOMAINS) {
+        let _ = writeln!(out, "  \"{name}\": {{unit: \"1\", domain: \"{domain}\"}}");
     }
     out += "equations:\n";
-    for index in 0..EQUATIONS {
-        let _ = writeln!(out, "  y{index}: {{unit: \"1\", formula: \"{}\"}}", text.number(DEPTH));
-        text.names.push(format!("y{index}"));
+    for name in equations {
+        let _ = writeln!(out, "  \"{name}\": {{unit: \"1\", formula: \"{}\"}}", text.number(DEPTH));
+        text.names.push(name.clone());
     }
     let (first, second) = (text.condition(DEPTH), text.condition(DEPTH));
     let _ = write!(
         out,
-        "classifiers:\n  kind:\n    cases:\n      - First: \"{first}\"\n      - Second: \"{second}\"\n      - Third: otherwise\n"
+        "classifiers:\n  \"{}\":\n    cases:\n      - First: \"{first}\"\n      - Second: \"{second}\"\n      - Third: otherwise\n",
+        classifiers[0]
     );
     out
 }
@@ -77,7 +110,7 @@ impl Formulas {
     /// A number above zero, so that it may be divided by.
     fn positive(&mut self, depth: usize) -> String {
         if depth == 0 {
-            return self.random.pick(&["a", "b", "c"]).map(|name| (*name).to_owned()).unwrap_or_default();
+            return self.random.pick(&self.names[..3]).cloned().unwrap_or_default();
         }
         let depth = depth - 1;
         match self.random.below(6) {
@@ -85,7 +118,7 @@ impl Formulas {
             1 => format!("({} * {})", self.positive(depth), self.positive(depth)),
             2 => format!("({} / {})", self.positive(depth), self.positive(depth)),
             3 => format!("max({}, {})", self.number(depth), self.literal()),
-            4 => format!("pow({}, b)", self.positive(depth)),
+            4 => format!("pow({}, {})", self.positive(depth), self.names[1]),
             _ => format!("({})^-{}", self.positive(depth), 1 + self.random.below(2)),
         }
     }

@@ -12,34 +12,36 @@ use roofline_contracts::emit::rust;
 
 use crate::{bits, interpreted, strange};
 
-/// A program that prints every equation and class of every contract at every point, a line each.
+/// A program that prints every equation and class of every contract at every point, a line each; the second time with a
+/// type for each unit.
 fn program(contracts: &[Contract]) -> String {
     let mut modules = String::new();
     let mut main = String::new();
     for (index, contract) in contracts.iter().enumerate() {
-        let module = Ident::new(&format!("c{index}"), Span::call_site());
-        let _ = writeln!(modules, "{}", rust::module(contract, &quote!(), &module, &[]));
-        let points = interpreted(contract).into_iter().map(|(point, _)| {
-            let numbers: Vec<String> =
-                point.iter().map(|value| format!("f64::from_bits({})", value.to_bits())).collect();
-            format!("[{}]", numbers.join(", "))
-        });
-        let points: Vec<String> = points.collect();
-        let classes = contract.classifiers.iter().map(|classifier| {
-            format!("println!(\"c{index}.{name} {{}}\", outputs.r#{name}.name());", name = classifier.name)
-        });
-        let _ = writeln!(
-            main,
-            "for point in [{}] {{\n\
-                 let outputs = {module}::Inputs::from_array(point).evaluate().expect(\"inside the domains\");\n\
+        let [plain, typed] = ["c", "t"].map(|kind| Ident::new(&format!("{kind}{index}"), Span::call_site()));
+        let _ = writeln!(modules, "{}", rust::module(contract, &quote!(), &plain, &[]));
+        let _ = writeln!(modules, "{}", rust::typed_module(contract, &quote!(), &typed));
+        let points: Vec<String> = (interpreted(contract).iter())
+            .map(|(point, _)| format!("{:?}", point.iter().map(|value| value.to_bits()).collect::<Vec<_>>()))
+            .collect();
+        let (inputs, count) = (contract.quantities.len(), points.len());
+        let _ = writeln!(modules, "static P{index}: [[u64; {inputs}]; {count}] = [{}];", points.join(", "));
+        for module in [plain, typed] {
+            let classes = contract.classifiers.iter().map(|classifier| {
+                format!("println!(\"{module}.{name} {{}}\", outputs.{name}.name());", name = classifier.name)
+            });
+            let _ = writeln!(
+                main,
+                "for point in P{index} {{\n\
+                 let outputs = {module}::Inputs::from_array(point.map(f64::from_bits)).evaluate().expect(\"inside the domains\");\n\
                  for (name, value) in {module}::Outputs::NAMES.iter().zip(outputs.to_array()) {{\n\
-                     number(\"c{index}\", name, value);\n\
+                     number(\"{module}\", name, value);\n\
                  }}\n\
                  {}\n\
              }}",
-            points.join(", "),
-            classes.collect::<Vec<_>>().join("\n")
-        );
+                classes.collect::<Vec<_>>().join("\n")
+            );
+        }
     }
     format!(
         "{modules}\n\
@@ -69,13 +71,16 @@ fn random_contracts_compile_to_rust_that_agrees() {
     let printed = String::from_utf8(ran.stdout).unwrap();
     let mut lines = printed.lines();
     for (index, contract) in contracts.iter().enumerate() {
-        for (point, outputs) in interpreted(contract) {
+        let results = interpreted(contract);
+        for (kind, (point, outputs)) in
+            ["c", "t"].into_iter().flat_map(|kind| results.iter().map(move |result| (kind, result)))
+        {
             for (equation, value) in contract.equations.iter().zip(&outputs.equations) {
-                let wanted = format!("c{index}.{} {}", equation.name, bits(*value));
+                let wanted = format!("{kind}{index}.{} {}", equation.name, bits(*value));
                 assert_eq!(lines.next(), Some(&*wanted), "{} at {point:?}", contract.metadata.description);
             }
             for (classifier, case) in contract.classifiers.iter().zip(&outputs.classes) {
-                let wanted = format!("c{index}.{} {}", classifier.name, classifier.cases[*case].variant);
+                let wanted = format!("{kind}{index}.{} {}", classifier.name, classifier.cases[*case].variant);
                 assert_eq!(lines.next(), Some(&*wanted), "{} at {point:?}", contract.metadata.description);
             }
         }
