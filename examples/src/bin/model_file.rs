@@ -7,7 +7,7 @@ use roofline::model::Model;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let path = std::env::args_os().nth(1).ok_or("name a GGUF, SafeTensors or APR file")?;
-    let model = Model::open(path)?;
+    let model = Model::open_headers(path)?;
     println!("{} tensors, {} parameters", model.tensors.len(), model.parameters());
     for operation in &model.architecture.operations {
         let layer = operation.layer.map_or("-".to_owned(), |layer| layer.to_string());
