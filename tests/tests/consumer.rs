@@ -171,6 +171,29 @@ fn a_swapped_argument_and_one_of_another_scale_do_not_compile() {
 }
 
 #[test]
+fn the_readme_shows_what_rustc_says_of_swapped_arguments() {
+    let page = std::fs::read_to_string(Path::new(ROOT).join("README.md")).expect("it is there");
+    let page = page.replace("\r\n", "\n");
+    let block = |first: &str, has: &str| {
+        let mut blocks = page.split("```").skip(1).step_by(2).filter_map(|block| block.strip_prefix(first));
+        blocks.find(|block| block.contains(has)).expect("the README has the block")
+    };
+    let consumer = Consumer::copy("strict", "readme-typed");
+    let contract =
+        block("yaml\n", "my-model-v1").replace("weights / bandwidth", "weights / bandwidth * 1000 [ms/s]");
+    consumer.write("my-model-v1.yaml", &contract);
+    let right = block("rust\n", ", typed);");
+    let (arguments, swapped) = ("Gb(4.0), GbPerS(200.0)", "GbPerS(200.0), Gb(4.0)");
+    consumer.write("src/lib.rs", &format!("{right}const _: () = assert!(PASS.0 == 20.0);\n"));
+    let output = consumer.cargo(&["build", "--quiet"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    consumer.write("src/lib.rs", &right.replace(arguments, swapped));
+    let output = consumer.cargo(&["build", "--quiet"]);
+    let (shown, said) = (block("text\n", "E0308"), text(&output.stderr));
+    assert!(said.contains(shown), "the README shows\n{shown}where rustc says\n{said}");
+}
+
+#[test]
 fn a_profile_sets_typed_inputs() {
     let inputs = "model::Inputs::new(7e9.into(), 8.0.into(), 1.0.into(), 1.0.into())";
     let bandwidth = format!("{inputs}.with_device(&model::devices::A100_SXM_80GB).bandwidth");
