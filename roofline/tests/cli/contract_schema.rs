@@ -145,6 +145,7 @@ const BEYOND_A_SCHEMA: &[&str] = &[
     "scale-mismatch-bytes",
     "scale-mismatch",
     "sum-of-different-units",
+    "type-is-a-keyword",
     "unit-exponents-too-large",
     "unit-mismatch",
     "unknown-function",
