@@ -149,7 +149,16 @@ impl Translator<'_> {
         match self.0.nodes[id].kind {
             Kind::Name(_) | Kind::Call(..) => text,
             Kind::Number { value, .. } if value.is_sign_positive() => text,
-            _ => format!("({text})"),
+            Kind::Number { .. }
+            | Kind::Negate(_)
+            | Kind::Not(_)
+            | Kind::Binary(..)
+            | Kind::Power(..)
+            | Kind::If(..)
+            | Kind::Is(..)
+            | Kind::Quote(_)
+            | Kind::Substitute(..)
+            | Kind::Monotone { .. } => format!("({text})"),
         }
     }
 
@@ -167,7 +176,14 @@ impl Translator<'_> {
                     Binary::And => "&&",
                     Binary::Or => "||",
                     Binary::Implies => return format!("!{a} || {b}"),
-                    shared => shared.symbol(),
+                    Binary::Add
+                    | Binary::Subtract
+                    | Binary::Multiply
+                    | Binary::Divide
+                    | Binary::Less
+                    | Binary::LessEqual
+                    | Binary::Greater
+                    | Binary::GreaterEqual => operator.symbol(),
                 };
                 format!("{a} {symbol} {b}")
             }

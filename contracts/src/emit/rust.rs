@@ -971,7 +971,10 @@ fn obligations(contract: &Contract) -> TokenStream {
         let verdict = match obligation.verdict {
             Verdict::Proven => quote!(Proven),
             Verdict::Tested => quote!(Tested),
-            _ => quote!(NotRun),
+            // A contract with a refuted or vacuous obligation does not compile; nothing decides the others.
+            Verdict::Refuted | Verdict::Vacuous | Verdict::Informal | Verdict::Unknown | Verdict::NotRun => {
+                quote!(NotRun)
+            }
         };
         quote!(Obligation { id: #id, kind: #kind, formal: #formal, doc: #doc, verdict: Verdict::#verdict })
     });
