@@ -24,7 +24,7 @@ fn import_writes_contracts_that_check_and_lists_what_is_informal() {
 
     let again = run(&["import", published, "-o", to]);
     assert_eq!(again.status.code(), Some(2), "nothing is overwritten");
-    assert!(err(&again).contains("is there already"), "{}", err(&again));
+    assert!(err(&again).contains("already exists"), "{}", err(&again));
     let report = json(&["import", published]);
     assert_eq!(report["schema"], "roofline.import/1");
     let output = run(&["import", &file("import-broken.yaml", "a: [")]);
