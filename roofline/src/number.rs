@@ -103,6 +103,28 @@ mod tests {
     use super::*;
 
     #[test]
+    fn results_spell_units_here_and_not_as_contracts_do() {
+        let symbol = format!("G{}/s", "flop");
+        let mut folders = vec![std::path::PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/src"))];
+        let mut read = 0;
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else if path.extension().is_some_and(|extension| extension == "rs") {
+                    read += 1;
+                    let text = std::fs::read_to_string(&path).unwrap();
+                    let code = |line: &&str| !line.trim_start().starts_with("//");
+                    let found = text.lines().filter(code).find(|line| line.contains(&symbol));
+                    assert_eq!(found, None, "{}", path.display());
+                }
+            }
+        }
+        assert!(read > 50, "{read} files");
+    }
+
+    #[test]
     fn figures_have_three_significant_digits() {
         let shown: Vec<String> = [
             0.0, 1.0, 1.2345, 9.999, 12.345, 99.97, 123.456, 99_999.0, 999_999.0, 1.5e9, 0.12345, 0.0999999,

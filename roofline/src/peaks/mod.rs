@@ -33,6 +33,7 @@ const UNSTEADY: f64 = 1.25;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "program", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Machine {
     /// Which schema this document follows.
     pub schema: Schema<Self>,

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::chart::terminal::Canvas;
 use crate::contracts::hardware::devices::{ALL, Device, by_name};
-use crate::number::{figure, maybe};
+use crate::number::{GB_PER_S, GFLOP_PER_S, figure, maybe};
 use crate::predict::Precision;
 use crate::program::device::unknown;
 use crate::program::name::normal;
@@ -162,7 +162,7 @@ impl Report for DeviceList {
             row
         };
         vec![Table {
-            title: "Dense peaks in Gflop/s, bandwidth in GB/s, memory in GB, power in W".into(),
+            title: format!("Dense peaks in {GFLOP_PER_S}, bandwidth in {GB_PER_S}, memory in GB, power in W"),
             headings: headings.map(str::to_owned).collect(),
             rows: self.devices.iter().map(row).collect(),
         }]
