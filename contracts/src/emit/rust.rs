@@ -8,8 +8,7 @@ use quote::quote;
 
 use super::units::Units;
 use crate::contract::{
-    Classifier, Contract, Equation, Field, FieldKind, ObligationKind, Operand, Priority, Quantity, Table,
-    Value, Verdict,
+    Classifier, Contract, Equation, Field, FieldKind, Operand, Priority, Quantity, Table, Value, Verdict,
 };
 use crate::domain::Domain;
 use crate::formula::{self, Binary, Formula, Function, Kind, NodeId};
@@ -960,14 +959,7 @@ fn recommendations(contract: &Contract, units: &Units) -> TokenStream {
 fn obligations(contract: &Contract) -> TokenStream {
     let entries = contract.obligations.iter().map(|obligation| {
         let (id, formal, doc) = (&obligation.id, obligation.formula.to_string(), &obligation.doc);
-        let kind = match obligation.kind {
-            ObligationKind::Bound => "bound",
-            ObligationKind::Invariant => "invariant",
-            ObligationKind::Monotonicity => "monotonicity",
-            ObligationKind::Equivalence => "equivalence",
-            ObligationKind::Finiteness => "finiteness",
-            ObligationKind::Scaling => "scaling",
-        };
+        let kind = obligation.kind.word();
         let verdict = match obligation.verdict {
             Verdict::Proven => quote!(Proven),
             Verdict::Tested => quote!(Tested),
