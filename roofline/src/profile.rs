@@ -314,7 +314,11 @@ pub fn profile(
 /// Matrices that a change of type leaves as they are.
 fn kept(model: &Model, change: Option<Dtype>) -> usize {
     change.map_or(0, |change| {
-        model.tensors.iter().filter(|tensor| tensor.dims.len() > 1 && !fits(tensor, change)).count()
+        model
+            .tensors
+            .iter()
+            .filter(|tensor| tensor.dims.len() > 1 && tensor.beside.is_none() && !fits(tensor, change))
+            .count()
     })
 }
 
@@ -403,6 +407,8 @@ fn bits(model: &Model, operation: &Operation, parameters: f64, change: Option<Dt
 /// Bytes of a tensor as it is stored, or as it would be in another type.
 fn stored(tensor: &Tensor, change: Option<Dtype>) -> Option<u64> {
     match change {
+        // Weights in another type leave their scales behind.
+        Some(_) if tensor.beside.is_some() => Some(0),
         Some(change) if fits(tensor, change) => change.bytes(tensor.elements()),
         _ => tensor.bytes,
     }

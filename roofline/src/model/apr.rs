@@ -181,7 +181,7 @@ fn read_entry(cursor: &mut Cursor, name: &str, data_start: u64, flags: u16) -> R
         return Err(Fault::byte(at, format!("offset {offset} is not a multiple of {ALIGNMENT}")));
     }
     let offset = data_start.checked_add(offset).ok_or_else(|| Fault::byte(at, "its offset overflows"))?;
-    Ok(Tensor { name: name.to_owned(), dtype, dims, offset, bytes: Some(bytes), file: 0 })
+    Ok(Tensor { name: name.to_owned(), dtype, dims, offset, bytes: Some(bytes), file: 0, beside: None })
 }
 
 /// APR numbers its types as ggml does where ggml has the type, and in its own way elsewhere.

@@ -10,6 +10,7 @@ use super::fault::quoted;
 use super::hyper::{Head, Hyper};
 use super::names::{self, Kind, Part, Place, Role, Stack};
 use super::operation::{Operation, Runs, Work};
+use super::packed;
 use super::stated::{LooksBack, Stated};
 
 /// How a model computes.
@@ -264,8 +265,16 @@ impl Stored {
         let decoder = tensors.iter().any(|tensor| names::layer(&tensor.name).0 == Stack::Decoder);
         let language = tensors.iter().any(|tensor| names::layer(&tensor.name).0 != Stack::Tower);
         for (index, tensor) in tensors.iter().enumerate() {
-            let nameless = Found { tensor: index, part: Part::Weight, expert: None };
-            let (stack, layer, _) = names::layer(&tensor.name);
+            // Scales are where their weights are.
+            let owner = tensor.beside.and_then(|owner| tensors.get(owner));
+            let name = &owner.unwrap_or(tensor).name;
+            let of = |part: Part| match part {
+                _ if owner.is_some() => Part::Scale,
+                Part::Packed if !packed::is_word(tensor.dtype) => Part::Weight,
+                part => part,
+            };
+            let nameless = Found { tensor: index, part: of(Part::Weight), expert: None };
+            let (stack, layer, _) = names::layer(name);
             if language && stack == Stack::Tower {
                 stored.tower.push(nameless);
                 continue;
@@ -275,12 +284,12 @@ impl Stored {
                 stored.unused.push(nameless);
                 continue;
             }
-            let Some(Place { stack, layer, role, part, expert }) = names::place(&tensor.name) else {
+            let Some(Place { stack, layer, role, part, expert }) = names::place(name) else {
                 stored.nameless.push(nameless);
                 continue;
             };
             let stack = if decoder { stack } else { Stack::Only };
-            let found = Found { tensor: index, part, expert };
+            let found = Found { tensor: index, part: of(part), expert };
             if (layer, role) == (None, Role::Embedding) {
                 stored.embedding.push(found);
             }
@@ -496,7 +505,8 @@ fn work_of(
     }
 }
 
-/// Tensors whose names say nothing: each for itself, but the bias of a matrix or of kernels after them.
+/// Tensors whose names say nothing: each for itself, but the bias of a matrix or of kernels after them, and scales after their
+/// weights.
 fn with_biases(nameless: &[Found], tensors: &[Tensor]) -> Vec<Vec<Found>> {
     let name = |found: &Found| tensors[found.tensor].name.as_str();
     let rank = |found: &Found| tensors[found.tensor].dims.len();
@@ -504,15 +514,21 @@ fn with_biases(nameless: &[Found], tensors: &[Tensor]) -> Vec<Vec<Found>> {
     let owners: HashMap<&str, usize> =
         weights.filter_map(|found| Some((name(found).strip_suffix(".weight")?, found.tensor))).collect();
     let owner = |found: &Found| {
-        let stem = name(found).strip_suffix(".bias").filter(|_| rank(found) == 1)?;
-        owners.get(stem).copied()
+        let bias = || name(found).strip_suffix(".bias").filter(|_| rank(found) == 1);
+        tensors[found.tensor].beside.or_else(|| owners.get(bias()?).copied())
     };
-    let mut biases: HashMap<usize, Found> =
-        nameless.iter().filter_map(|found| Some((owner(found)?, *found))).collect();
+    let mut followers: HashMap<usize, Vec<Found>> = HashMap::new();
+    for found in nameless {
+        if let Some(owner) = owner(found) {
+            followers.entry(owner).or_default().push(*found);
+        }
+    }
     nameless
         .iter()
         .filter(|found| owner(found).is_none())
-        .map(|found| std::iter::once(*found).chain(biases.remove(&found.tensor)).collect())
+        .map(|found| {
+            std::iter::once(*found).chain(followers.remove(&found.tensor).unwrap_or_default()).collect()
+        })
         .collect()
 }
 
@@ -520,6 +536,9 @@ fn with_biases(nameless: &[Found], tensors: &[Tensor]) -> Vec<Vec<Found>> {
 /// or several behind each other; elsewhere more than two dimensions are kernels.
 fn plain(tensor: &Tensor, over_tokens: bool) -> Work {
     match tensor.dims.as_slice() {
+        [_] if matches!(tensor.dtype, Dtype::Nf4 | Dtype::Fp4) => {
+            Work::Undefined { reason: "its weights are packed and their shape is not readable".to_owned() }
+        }
         [] | [_] => Work::Vector { elements: tensor.elements() },
         [rows, cols] => Work::Product { rows: *rows, cols: *cols },
         [.., cols] if over_tokens && *cols > 0 => {
@@ -533,7 +552,7 @@ fn plain(tensor: &Tensor, over_tokens: bool) -> Work {
 }
 
 fn elements(found: &[Found], tensors: &[Tensor]) -> u64 {
-    super::total(found.iter().map(|found| tensors[found.tensor].elements()))
+    super::total(found.iter().map(|found| tensors[found.tensor].parameters()))
 }
 
 fn describe(operation: &Operation) -> String {

@@ -46,7 +46,8 @@ impl Row {
     }
 }
 
-// ggml's types are those of the contract quantization-v1; the others are not block formats of ggml.
+// ggml's types are those of the contract quantization-v1; the others are not block formats of ggml. Those from INT2 on are
+// numbers that SafeTensors files hold packed into words, their scales apart: NF4 and FP4 are the two tables of bitsandbytes.
 dtypes! {
     ggml {
         F32 "F32" F32;
@@ -100,6 +101,13 @@ dtypes! {
         F6E2M3 "F6_E2M3" 4 3;
         F6E3M2 "F6_E3M2" 4 3;
         F4 "F4" 2 1;
+        Int2 "INT2" 4 1;
+        Int3 "INT3" 8 3;
+        Int4 "INT4" 2 1;
+        Int5 "INT5" 8 5;
+        Int6 "INT6" 4 3;
+        Nf4 "NF4" 2 1;
+        Fp4 "FP4" 2 1;
         AprQ4 "APR_Q4" 32 18;
         AprQ8 "APR_Q8" 1 1;
     }

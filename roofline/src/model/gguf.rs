@@ -363,5 +363,5 @@ fn place(info: Info, data_start: u64, alignment: u64) -> Result<Tensor, Fault> {
     }
     let offset =
         data_start.checked_add(info.offset).ok_or_else(|| fault("its offset overflows".to_owned()))?;
-    Ok(Tensor { name: info.name, dtype: info.dtype, dims: info.dims, offset, bytes, file: 0 })
+    Ok(Tensor { name: info.name, dtype: info.dtype, dims: info.dims, offset, bytes, file: 0, beside: None })
 }

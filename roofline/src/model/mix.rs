@@ -174,6 +174,10 @@ impl Model {
                 ),
         };
         for tensor in &mut self.tensors {
+            if tensor.beside.is_some() {
+                tensor.bytes = Some(0);
+                continue;
+            }
             let dtype = mix.dtype(tensor, &facts);
             if let Some((dtype, bytes)) =
                 dtype.and_then(|dtype| Some((dtype, dtype.bytes(tensor.elements())?)))

@@ -16,6 +16,7 @@ mod mix;
 mod names;
 mod open;
 mod operation;
+mod packed;
 mod registry;
 mod safetensors;
 mod stated;
@@ -81,10 +82,10 @@ pub struct File {
 pub struct Tensor {
     /// Its name in the file.
     pub name: String,
-    /// The type of its elements.
+    /// The type of its elements; of packed weights, that of the weights.
     pub dtype: Dtype,
     /// Its dimensions, the slowest first: a matrix is rows, then columns. GGUF stores them the other way
-    /// round.
+    /// round. Those of packed weights are the weights'.
     pub dims: Vec<u64>,
     /// Where its data begins, from the start of its file.
     pub offset: u64,
@@ -92,12 +93,20 @@ pub struct Tensor {
     pub bytes: Option<u64>,
     /// The file it is in, as an index into the model's list.
     pub file: usize,
+    /// The weights that these scales, zero points or tables belong to, as an index into the model's list: they take bytes, but
+    /// are no parameters.
+    pub beside: Option<usize>,
 }
 
 impl Tensor {
     /// The number of its elements. The readers have checked that it fits.
     pub fn elements(&self) -> u64 {
         elements(&self.dims).unwrap_or(u64::MAX)
+    }
+
+    /// The number of parameters in it.
+    pub fn parameters(&self) -> u64 {
+        if self.beside.is_some() { 0 } else { self.elements() }
     }
 
     /// Its dimensions for people: `4096 x 1024`.
@@ -112,16 +121,14 @@ impl Tensor {
 impl Model {
     /// The stored bytes of a tensor; none when the file ends before they do or their size is unknown.
     pub fn data(&self, tensor: &Tensor) -> Option<&[u8]> {
-        let start = usize::try_from(tensor.offset).ok()?;
-        let end = start.checked_add(usize::try_from(tensor.bytes?).ok()?)?;
-        self.files.get(tensor.file)?.map.get(start..end)
+        data(&self.files, tensor)
     }
 
-    /// The number of elements of all tensors, or what the dimensions make where there are no tensors.
+    /// The number of parameters of all tensors, or what the dimensions make where there are no tensors.
     pub fn parameters(&self) -> u64 {
         match (&self.architecture.hyper, self.tensors.is_empty()) {
             (Some(hyper), true) => hyper.parameters(),
-            _ => total(self.tensors.iter().map(Tensor::elements)),
+            _ => total(self.tensors.iter().map(Tensor::parameters)),
         }
     }
 
@@ -129,6 +136,13 @@ impl Model {
     pub fn bytes(&self) -> Option<u64> {
         self.tensors.iter().try_fold(0u64, |sum, tensor| Some(sum.saturating_add(tensor.bytes?)))
     }
+}
+
+/// The stored bytes of a tensor in these files.
+fn data<'a>(files: &'a [File], tensor: &Tensor) -> Option<&'a [u8]> {
+    let start = usize::try_from(tensor.offset).ok()?;
+    let end = start.checked_add(usize::try_from(tensor.bytes?).ok()?)?;
+    files.get(tensor.file)?.map.get(start..end)
 }
 
 /// The product of all dimensions; none when it does not fit.
@@ -148,5 +162,6 @@ pub mod readers {
     pub use super::config::read as config;
     pub use super::gguf::read as gguf;
     pub use super::open::{apr_architecture, gguf_architecture};
+    pub use super::packed::unpack;
     pub use super::safetensors::{read as safetensors, read_index};
 }

@@ -480,6 +480,8 @@ const INSIDE: &[(&str, Role)] = &[
     ("ffn_gate.*", Role::ExpertGate),
     ("block_sparse_moe.experts.*.w1", Role::ExpertGate),
     ("mlp.experts.*.gate_proj", Role::ExpertGate),
+    ("mlp.switch_mlp.gate_proj", Role::ExpertGate),
+    ("block_sparse_moe.switch_mlp.gate_proj", Role::ExpertGate),
     ("feed_forward.experts.*.gate_proj", Role::ExpertGate),
     ("ffn_gate_chexps", Role::ExpertGate),
     ("ffn_up_exps", Role::ExpertUp),
@@ -488,6 +490,8 @@ const INSIDE: &[(&str, Role)] = &[
     ("ffn_up.*", Role::ExpertUp),
     ("block_sparse_moe.experts.*.w3", Role::ExpertUp),
     ("mlp.experts.*.up_proj", Role::ExpertUp),
+    ("mlp.switch_mlp.up_proj", Role::ExpertUp),
+    ("block_sparse_moe.switch_mlp.up_proj", Role::ExpertUp),
     ("ffn_gate_up_exps", Role::ExpertGateUp),
     ("mlp.experts.gate_up_proj", Role::ExpertGateUp),
     ("feed_forward.experts.gate_up_proj", Role::ExpertGateUp),
@@ -498,6 +502,8 @@ const INSIDE: &[(&str, Role)] = &[
     ("ffn_down.*", Role::ExpertDown),
     ("block_sparse_moe.experts.*.w2", Role::ExpertDown),
     ("mlp.experts.*.down_proj", Role::ExpertDown),
+    ("mlp.switch_mlp.down_proj", Role::ExpertDown),
+    ("block_sparse_moe.switch_mlp.down_proj", Role::ExpertDown),
     ("mlp.experts.down_proj", Role::ExpertDown),
     ("ffn_gate_inp_shexp", Role::SharedRouter),
     ("mlp.shared_expert_gate", Role::SharedRouter),
@@ -575,16 +581,8 @@ const PARTS: &[(&str, Part)] = &[
     (".e_score_correction_bias", Part::Bias),
     (".qweight", Part::Packed),
     (".weight_packed", Part::Packed),
-    (".qzeros", Part::Scale),
-    (".scales", Part::Scale),
-    (".g_idx", Part::Scale),
-    (".weight_scale_inv", Part::Scale),
-    (".weight_scale", Part::Scale),
-    (".weight_shape", Part::Scale),
-    (".weight_zero_point", Part::Scale),
     (".input_scale", Part::Scale),
     ("_blocks", Part::Packed),
-    ("_scales", Part::Scale),
     ("_bias", Part::Bias),
     (".scale", Part::Scale),
 ];
@@ -681,10 +679,16 @@ mod tests {
     }
 
     #[test]
-    fn packed_weights_and_their_scales_belong_to_the_same_operation() {
+    fn packed_weights_are_named_by_what_they_stand_for() {
         assert_place("model.layers.0.mlp.up_proj.qweight", Some(0), Role::Up, Part::Packed, None);
-        assert_place("model.layers.0.mlp.up_proj.scales", Some(0), Role::Up, Part::Scale, None);
-        assert_place("model.layers.0.mlp.up_proj.weight_scale_inv", Some(0), Role::Up, Part::Scale, None);
+        assert_place("model.layers.0.mlp.up_proj.weight_packed", Some(0), Role::Up, Part::Packed, None);
+        assert_place(
+            "model.layers.0.mlp.experts.down_proj_blocks",
+            Some(0),
+            Role::ExpertDown,
+            Part::Packed,
+            None,
+        );
     }
 
     #[test]

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::architecture::Architecture;
 use super::fault::{Error, Fault, quoted};
 use super::stated::Stated;
-use super::{File, Format, Model, Tensor, apr, config, gguf, metadata, safetensors};
+use super::{File, Format, Model, Tensor, apr, config, gguf, metadata, packed, safetensors};
 
 const CONFIG: &str = "config.json";
 const INDEX_END: &str = ".safetensors.index.json";
@@ -260,10 +260,11 @@ fn index_of(path: &Path) -> Result<Option<PathBuf>, Error> {
 }
 
 fn open_safetensors(file: File) -> Result<Model, Error> {
-    let header = safetensors::read(&file.map).map_err(Error::malformed(&file.path))?;
-    let architecture = with_config(&file.path, &header.tensors)?;
+    let mut header = safetensors::read(&file.map).map_err(Error::malformed(&file.path))?;
+    let (path, files) = (file.path.clone(), vec![file]);
+    let architecture = with_config(&path, &files, &mut header.tensors)?;
     let summary = header.metadata.iter().take(16).map(|(key, value)| (brief(key), brief(value))).collect();
-    Ok(assemble(Format::SafeTensors, vec![file], header.tensors, architecture, summary, header.warnings))
+    Ok(assemble(Format::SafeTensors, files, header.tensors, architecture, summary, header.warnings))
 }
 
 /// All shards that a shard's name speaks of, when there is no index that lists them.
@@ -315,23 +316,29 @@ fn open_shards(path: &Path, shards: &[PathBuf], listed: Option<&[(String, String
             warnings.push(format!("{} tensor(s) of the shards are not in the index", where_found.len()));
         }
     }
-    let architecture = with_config(path, &tensors)?;
+    let architecture = with_config(path, &files, &mut tensors)?;
     Ok(assemble(Format::SafeTensors, files, tensors, architecture, Vec::new(), warnings))
 }
 
-/// The architecture that the `config.json` beside `path` gives these tensors.
-fn with_config(path: &Path, tensors: &[Tensor]) -> Result<Architecture, Error> {
+/// The architecture that the `config.json` beside `path` gives these tensors, which are unpacked with what it says.
+fn with_config(path: &Path, files: &[File], tensors: &mut [Tensor]) -> Result<Architecture, Error> {
     let config = path.with_file_name(CONFIG);
-    if !config.is_file() {
-        let mut architecture = Architecture::of_tensors(None, tensors, None);
+    let map = match config.is_file() {
+        true => Some(config::object(&File::open(&config)?.map).map_err(Error::malformed(&config))?),
+        false => None,
+    };
+    let told = packed::unpack(tensors, |tensor| super::data(files, tensor), map.as_ref());
+    let mut architecture = match &map {
+        Some(map) => configured(map, tensors).map_err(Error::malformed(&config))?,
+        None => Architecture::of_tensors(None, tensors, None),
+    };
+    architecture.warnings.extend(told);
+    if map.is_none() {
         architecture
             .warnings
             .push("there is no config.json beside the file, which would tell the architecture".to_owned());
-        return Ok(architecture);
     }
-    let file = File::open(&config)?;
-    let map = config::object(&file.map).map_err(Error::malformed(&config))?;
-    configured(&map, tensors).map_err(Error::malformed(&config))
+    Ok(architecture)
 }
 
 /// What a `config.json`, or metadata with its fields, and tensors make together.

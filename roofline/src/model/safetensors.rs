@@ -81,7 +81,7 @@ fn place(name: String, info: TensorInfo, data_start: u64) -> Result<Tensor, Faul
         )));
     }
     let offset = data_start.checked_add(start).ok_or_else(|| fault("its offset overflows".to_owned()))?;
-    Ok(Tensor { name, dtype, dims, offset, bytes: Some(bytes), file: 0 })
+    Ok(Tensor { name, dtype, dims, offset, bytes: Some(bytes), file: 0, beside: None })
 }
 
 /// The tensors an index lists, each with the file that holds it.

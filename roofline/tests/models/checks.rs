@@ -18,8 +18,13 @@ pub fn gguf(data: &[u8]) {
 
 /// A SafeTensors file.
 pub fn safetensors(data: &[u8]) {
-    let Ok(header) = readers::safetensors(data) else { return };
+    let Ok(mut header) = readers::safetensors(data) else { return };
     tensors(&header.tensors, data, 40);
+    let stored = |tensor: &Tensor| {
+        let start = usize::try_from(tensor.offset).ok()?;
+        data.get(start..start.checked_add(usize::try_from(tensor.bytes?).ok()?)?)
+    };
+    readers::unpack(&mut header.tensors, stored, None);
     operations(&Architecture::of_tensors(None, &header.tensors, None), &header.tensors);
 }
 

@@ -13,6 +13,7 @@ mod gguf;
 mod mix;
 mod open;
 mod oracles;
+mod packed;
 mod safetensors;
 mod scratch;
 #[allow(dead_code, reason = "profiles need a whole model, the readers its parts")]

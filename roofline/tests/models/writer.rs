@@ -221,6 +221,13 @@ impl Bytes {
 
 /// A SafeTensors file of zeros.
 pub fn safetensors(tensors: &[(&str, &[u64], Dtype)]) -> Vec<u8> {
+    let (mut bytes, length) = safetensors_header(tensors);
+    bytes.resize(bytes.len() + length as usize, 0);
+    bytes
+}
+
+/// The header of a SafeTensors file, and the bytes of data behind it.
+pub fn safetensors_header(tensors: &[(&str, &[u64], Dtype)]) -> (Vec<u8>, u64) {
     let mut end = 0;
     let entries: Vec<String> = tensors
         .iter()
@@ -233,6 +240,5 @@ pub fn safetensors(tensors: &[(&str, &[u64], Dtype)]) -> Vec<u8> {
     let header = format!("{{{}}}", entries.join(","));
     let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
     bytes.extend(header.as_bytes());
-    bytes.resize(bytes.len() + end as usize, 0);
-    bytes
+    (bytes, end)
 }

@@ -1,0 +1,415 @@
+//! Packed weights in SafeTensors files: one model as every tool stores it, with its real shapes and with parameters and bytes
+//! worked out by hand. Only headers and the few bytes that tell shapes are real: the files are sparse.
+
+use std::io::{Seek, SeekFrom, Write};
+
+use roofline::contracts::hardware::devices::H100_SXM;
+use roofline::model::{Dtype, Model, Operation, Role, Work};
+use roofline::predict::Target;
+use roofline::profile::{Workload, profile};
+
+use crate::scratch::files;
+use crate::writer::safetensors_header;
+
+use Dtype::{Bf16, F8E4M3, F32, I8, I32, I64, U8, U32};
+
+/// A tensor, with its data where a reader needs them.
+struct Stored {
+    name: String,
+    dims: Vec<u64>,
+    dtype: Dtype,
+    data: Vec<u8>,
+}
+
+fn stored(name: String, dims: &[u64], dtype: Dtype) -> Stored {
+    Stored { name, dims: dims.to_vec(), dtype, data: Vec::new() }
+}
+
+fn open(test: &str, config: Option<&str>, tensors: &[Stored]) -> Model {
+    let listed: Vec<(&str, &[u64], Dtype)> =
+        tensors.iter().map(|tensor| (tensor.name.as_str(), tensor.dims.as_slice(), tensor.dtype)).collect();
+    let (header, length) = safetensors_header(&listed);
+    let directory = files(&format!("packed-{test}"), &[("model.safetensors", &header)]);
+    if let Some(config) = config {
+        std::fs::write(directory.join("config.json"), config).unwrap();
+    }
+    let path = directory.join("model.safetensors");
+    let mut file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+    file.set_len(header.len() as u64 + length).unwrap();
+    let mut place = header.len() as u64;
+    for tensor in tensors {
+        file.seek(SeekFrom::Start(place)).unwrap();
+        file.write_all(&tensor.data).unwrap();
+        place += tensor.dtype.bytes(tensor.dims.iter().product()).unwrap();
+    }
+    Model::open(path).unwrap()
+}
+
+/// Mistral 7B: the matrices of a layer, outputs and inputs.
+const LINEAR: [(&str, u64, u64); 7] = [
+    ("self_attn.q_proj", 4096, 4096),
+    ("self_attn.k_proj", 1024, 4096),
+    ("self_attn.v_proj", 1024, 4096),
+    ("self_attn.o_proj", 4096, 4096),
+    ("mlp.gate_proj", 14336, 4096),
+    ("mlp.up_proj", 14336, 4096),
+    ("mlp.down_proj", 4096, 14336),
+];
+
+/// All its parameters, and those of these matrices.
+const PARAMETERS: u64 = 7_241_732_096;
+const PACKED: u64 = 6_979_321_856;
+
+/// Bytes of embedding, head and normalizations in 16 bits: 2 x 32000 x 4096 and 65 x 4096 numbers.
+const REST: u64 = 524_820_480;
+
+const CONFIG: &str = r#"{"model_type": "mistral", "hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 32,
+    "num_key_value_heads": 8, "intermediate_size": 14336, "vocab_size": 32000, "max_position_embeddings": 32768"#;
+
+/// The model with each matrix as `pack` stores it, and all tables too where `tables` says so.
+fn mistral(pack: impl Fn(&str, u64, u64) -> Vec<Stored>, tables: bool) -> Vec<Stored> {
+    let table = |name: &str| match tables {
+        true => pack(name, 32000, 4096),
+        false => vec![stored(format!("{name}.weight"), &[32000, 4096], Bf16)],
+    };
+    let mut tensors = table("model.embed_tokens");
+    for layer in 0..32 {
+        for (name, outputs, inputs) in LINEAR {
+            tensors.extend(pack(&format!("model.layers.{layer}.{name}"), outputs, inputs));
+        }
+        for norm in ["input_layernorm", "post_attention_layernorm"] {
+            tensors.push(stored(format!("model.layers.{layer}.{norm}.weight"), &[4096], Bf16));
+        }
+    }
+    tensors.push(stored("model.norm.weight".into(), &[4096], Bf16));
+    tensors.extend(table("lm_head"));
+    tensors
+}
+
+/// The model must be what it is whoever has packed it: with its `config.json`, and by the tensors alone.
+#[track_caller]
+fn assert_mistral(
+    test: &str,
+    quantization: &str,
+    tensors: &[Stored],
+    bytes: u64,
+    dtype: Dtype,
+    told: &[&str],
+) {
+    let model = open(test, Some(&format!("{CONFIG}{quantization}}}")), tensors);
+    assert_eq!(model.warnings, told, "{test}");
+    let alone = open(&format!("{test}-alone"), None, tensors);
+    for model in [&model, &alone] {
+        assert_eq!(model.parameters(), PARAMETERS, "{test}: parameters");
+        assert_eq!(model.bytes(), Some(bytes), "{test}: bytes");
+        let up = operation(model, Role::Up);
+        assert_eq!(up.work, Work::Product { rows: 14336, cols: 4096 }, "{test}");
+        assert_eq!(up.parameters, 14336 * 4096, "{test}");
+        let weights = up.tensors.iter().map(|index| &model.tensors[*index]);
+        assert_eq!(weights.max_by_key(|tensor| tensor.bytes).unwrap().dtype, dtype, "{test}");
+    }
+    let target = Target::of(&H100_SXM, None).unwrap();
+    let workload = Workload { batch: 1.0, context: 1.0, prompt: 1.0, cache_size: 2.0 };
+    let costs = profile(&model, &target, &workload, None).unwrap();
+    assert_eq!(costs.undefined().count(), 0, "{test}");
+    let decode = costs.decode.unwrap();
+    // Every stored byte is read for a token but the embedding's, of which a row is.
+    let table = model.tensors.iter().filter(|tensor| tensor.name.starts_with("model.embed_tokens"));
+    let read = bytes - table.map(|tensor| tensor.bytes.unwrap()).sum::<u64>();
+    assert!(
+        (decode.weight_bytes - read as f64).abs() < 1.0,
+        "{test}: {} bytes, not {read}",
+        decode.weight_bytes
+    );
+    // Two operations for each of its weights but the embedding's, and a few for vectors and one cached token.
+    let products = 2.0 * (PARAMETERS - 32000 * 4096) as f64;
+    assert!((decode.flops / products - 1.0).abs() < 1e-3, "{test}: {} operations", decode.flops);
+    // In 16 bits the scales are gone.
+    let wide = profile(&model, &target, &workload, Some(Dtype::Bf16)).unwrap().decode.unwrap().weight_bytes;
+    assert_eq!(wide, 2.0 * (PARAMETERS - 32000 * 4096) as f64, "{test}");
+}
+
+fn operation(model: &Model, role: Role) -> &Operation {
+    model.architecture.operations.iter().find(|operation| operation.role == role).unwrap()
+}
+
+fn one_line(by: &str, dtype: Dtype, count: u64) -> String {
+    format!(
+        "{count} tensor(s) are packed by {by} as {dtype}: their shape is that of the weights they stand for"
+    )
+}
+
+#[test]
+fn awq_packs_the_outputs_of_a_row_into_words() {
+    let pack = |name: &str, outputs: u64, inputs: u64| {
+        vec![
+            stored(format!("{name}.qweight"), &[inputs, outputs / 8], I32),
+            stored(format!("{name}.qzeros"), &[inputs / 128, outputs / 8], I32),
+            stored(format!("{name}.scales"), &[inputs / 128, outputs], Dtype::F16),
+        ]
+    };
+    // Half a byte for each weight, and for each 128 of them two bytes of scale and half a byte of zero point.
+    let bytes = PACKED / 2 + PACKED / 128 * 5 / 2 + REST;
+    assert_eq!(bytes, 4_150_796_288);
+    let told = one_line("AWQ", Dtype::Int4, 224);
+    assert_mistral("awq", "", &mistral(pack, false), bytes, Dtype::Int4, &[&told]);
+}
+
+#[test]
+fn gptq_packs_the_inputs_of_a_column_into_words() {
+    for (bits, dtype, bytes) in [
+        // Each input has its group in four bytes.
+        (4, Dtype::Int4, 4_155_777_024),
+        (8, I8, 7_672_700_928),
+        (3, Dtype::Int3, 3_276_546_048),
+    ] {
+        let pack = |name: &str, outputs: u64, inputs: u64| {
+            vec![
+                stored(format!("{name}.qweight"), &[inputs * bits / 32, outputs], I32),
+                stored(format!("{name}.qzeros"), &[inputs / 128, outputs * bits / 32], I32),
+                stored(format!("{name}.scales"), &[inputs / 128, outputs], Dtype::F16),
+                stored(format!("{name}.g_idx"), &[inputs], I32),
+            ]
+        };
+        let told = one_line("GPTQ", dtype, 224);
+        assert_mistral(&format!("gptq-{bits}"), "", &mistral(pack, false), bytes, dtype, &[&told]);
+    }
+}
+
+#[test]
+fn compressed_tensors_states_the_shape_of_its_words() {
+    let pack = |name: &str, outputs: u64, inputs: u64| {
+        let shape = Stored {
+            data: [outputs.to_le_bytes(), inputs.to_le_bytes()].concat(),
+            ..stored(format!("{name}.weight_shape"), &[2], I64)
+        };
+        vec![
+            stored(format!("{name}.weight_packed"), &[outputs, inputs / 8], I32),
+            stored(format!("{name}.weight_scale"), &[outputs, inputs / 128], Bf16),
+            shape,
+        ]
+    };
+    let bytes = PACKED / 2 + PACKED / 128 * 2 + 224 * 16 + REST;
+    assert_eq!(bytes, 4_123_536_896);
+    let told = one_line("compressed-tensors", Dtype::Int4, 224);
+    assert_mistral("w4a16", "", &mistral(pack, false), bytes, Dtype::Int4, &[&told]);
+}
+
+#[test]
+fn without_the_shape_the_config_says_how_many_bits_compressed_tensors_has() {
+    let tensors = [
+        stored("model.layers.0.mlp.up_proj.weight_packed".into(), &[1024, 64], I32),
+        stored("model.layers.0.mlp.up_proj.weight_scale".into(), &[1024, 1], Bf16),
+        stored("model.layers.0.mlp.up_proj.weight_shape".into(), &[2], I64),
+    ];
+    let config = |bits: u64| {
+        format!(
+            r#"{{"quantization_config": {{"config_groups": {{"group_0": {{"weights": {{"num_bits": {bits}}}}}}}}}}}"#
+        )
+    };
+    for (bits, cols, dtype) in [(4, 512, Dtype::Int4), (8, 256, I8)] {
+        let model = open(&format!("shapeless-{bits}"), Some(&config(bits)), &tensors);
+        assert_eq!(operation(&model, Role::Up).work, Work::Product { rows: 1024, cols });
+        assert_eq!((model.tensors[0].dtype, model.parameters()), (dtype, 1024 * cols));
+    }
+}
+
+#[test]
+fn eight_bits_with_scales_keep_their_shape() {
+    let of = |dtype: Dtype, scale: &'static str, size: fn(u64, u64) -> Vec<u64>, scales: Dtype| {
+        move |name: &str, outputs: u64, inputs: u64| {
+            vec![
+                stored(format!("{name}.weight"), &[outputs, inputs], dtype),
+                stored(format!("{name}.{scale}"), &size(outputs, inputs), scales),
+            ]
+        }
+    };
+    // The outputs of all matrices are 32 x 43008, and a scale is one for each.
+    let channels = mistral(of(F8E4M3, "weight_scale", |outputs, _| vec![outputs, 1], Bf16), false);
+    assert_mistral("fp8", "", &channels, PACKED + 2 * 1_376_256 + REST, F8E4M3, &[]);
+    let blocks = |outputs: u64, inputs: u64| vec![outputs / 128, inputs / 128];
+    let blocks = mistral(of(F8E4M3, "weight_scale_inv", blocks, F32), false);
+    assert_mistral("fp8-blocks", "", &blocks, 7_505_846_272, F8E4M3, &[]);
+    let rows = mistral(of(I8, "SCB", |outputs, _| vec![outputs], F32), false);
+    assert_mistral("int8", "", &rows, 7_509_647_360, I8, &[]);
+}
+
+#[test]
+fn bitsandbytes_keeps_the_shape_of_its_column_in_a_tensor() {
+    for (kind, dtype) in [("nf4", Dtype::Nf4), ("fp4", Dtype::Fp4)] {
+        let pack = |name: &str, outputs: u64, inputs: u64| {
+            let state =
+                format!(r#"{{"quant_type": "{kind}", "blocksize": 64, "shape": [{outputs}, {inputs}]}}"#);
+            let state = Stored {
+                data: format!("{state:160}").into_bytes(),
+                ..stored(format!("{name}.weight.quant_state.bitsandbytes__{kind}"), &[160], U8)
+            };
+            let weights = outputs * inputs;
+            vec![
+                stored(format!("{name}.weight"), &[weights / 2, 1], U8),
+                stored(format!("{name}.weight.absmax"), &[weights / 64], U8),
+                stored(format!("{name}.weight.nested_absmax"), &[weights / 64 / 256], F32),
+                stored(format!("{name}.weight.nested_quant_map"), &[256], F32),
+                stored(format!("{name}.weight.quant_map"), &[16], F32),
+                state,
+            ]
+        };
+        // Half a byte for each weight, a byte for each 64 of them, four for each 16384, and two tables and a text each.
+        let bytes = PACKED / 2 + PACKED / 64 + PACKED / 16384 * 4 + 224 * (1024 + 64 + 160) + REST;
+        assert_eq!(bytes, 4_125_516_800);
+        let told = one_line("bitsandbytes", dtype, 224);
+        assert_mistral(kind, "", &mistral(pack, false), bytes, dtype, &[&told]);
+    }
+}
+
+#[test]
+fn a_column_whose_shape_nobody_can_read_is_undefined_unless_the_family_tells() {
+    let tensors = [
+        stored("model.layers.0.mlp.up_proj.weight".into(), &[1024, 1], U8),
+        stored("model.layers.0.mlp.up_proj.weight.absmax".into(), &[32], F32),
+        stored("model.layers.0.mlp.up_proj.weight.quant_state.bitsandbytes__nf4".into(), &[40], U8),
+    ];
+    let model = open("nf4-zeros", None, &tensors);
+    assert_eq!(model.parameters(), 2048);
+    assert!(matches!(operation(&model, Role::Up).work, Work::Undefined { .. }));
+}
+
+#[test]
+fn mlx_packs_tables_too_and_states_its_groups_in_the_config() {
+    for (bits, group, dtype, bytes) in [
+        (4, 64, Dtype::Int4, 4_073_857_024),
+        (8, 64, I8, 7_694_589_952),
+        (6, 64, Dtype::Int6, 5_884_223_488),
+        (4, 32, Dtype::Int4, 4_526_448_640),
+    ] {
+        let pack = |name: &str, outputs: u64, inputs: u64| {
+            vec![
+                stored(format!("{name}.weight"), &[outputs, inputs * bits / 32], U32),
+                stored(format!("{name}.scales"), &[outputs, inputs / group], Bf16),
+                stored(format!("{name}.biases"), &[outputs, inputs / group], Bf16),
+            ]
+        };
+        let config = format!(r#", "quantization": {{"group_size": {group}, "bits": {bits}}}"#);
+        let tensors = mistral(pack, true);
+        let told = one_line("MLX", dtype, 226);
+        if group == 64 {
+            assert_mistral(&format!("mlx-{bits}"), &config, &tensors, bytes, dtype, &[&told]);
+        } else {
+            // Groups of 32 with 4 bits look like groups of 64 with 2: only the config tells.
+            let model = open("mlx-32", Some(&format!("{CONFIG}{config}}}")), &tensors);
+            assert_eq!((model.parameters(), model.bytes()), (PARAMETERS, Some(bytes)));
+            assert_eq!(model.warnings, [told]);
+        }
+    }
+}
+
+#[test]
+fn modelopt_keeps_two_fp4_numbers_in_a_byte_and_scales_of_sixteen() {
+    let pack = |name: &str, outputs: u64, inputs: u64| {
+        vec![
+            stored(format!("{name}.weight"), &[outputs, inputs / 2], U8),
+            stored(format!("{name}.weight_scale"), &[outputs, inputs / 16], F8E4M3),
+            stored(format!("{name}.weight_scale_2"), &[], F32),
+            stored(format!("{name}.input_scale"), &[], F32),
+        ]
+    };
+    let bytes = PACKED / 2 + PACKED / 16 + 224 * 8 + REST;
+    assert_eq!(bytes, 4_450_690_816);
+    let told = one_line("ModelOpt", Dtype::F4, 224);
+    assert_mistral("nvfp4", "", &mistral(pack, false), bytes, Dtype::F4, &[&told]);
+}
+
+#[test]
+fn gpt_oss_as_it_was_released() {
+    // 20B: 24 layers, 64 heads of 64 of which 8 have keys and values, 4 of 32 experts.
+    let mut tensors = vec![stored("model.embed_tokens.weight".into(), &[201_088, 2880], Bf16)];
+    for layer in 0..24 {
+        let mut add = |name: &str, dims: &[u64], dtype| {
+            tensors.push(stored(format!("model.layers.{layer}.{name}"), dims, dtype));
+        };
+        for (name, outputs, inputs) in
+            [("q_proj", 4096, 2880), ("k_proj", 512, 2880), ("v_proj", 512, 2880), ("o_proj", 2880, 4096)]
+        {
+            add(&format!("self_attn.{name}.weight"), &[outputs, inputs], Bf16);
+            add(&format!("self_attn.{name}.bias"), &[outputs], Bf16);
+        }
+        add("self_attn.sinks", &[64], Bf16);
+        add("input_layernorm.weight", &[2880], Bf16);
+        add("post_attention_layernorm.weight", &[2880], Bf16);
+        add("mlp.router.weight", &[32, 2880], Bf16);
+        add("mlp.router.bias", &[32], Bf16);
+        for (name, outputs) in [("gate_up_proj", 5760), ("down_proj", 2880)] {
+            add(&format!("mlp.experts.{name}_blocks"), &[32, outputs, 90, 16], U8);
+            add(&format!("mlp.experts.{name}_scales"), &[32, outputs, 90], U8);
+            add(&format!("mlp.experts.{name}_bias"), &[32, outputs], Bf16);
+        }
+    }
+    tensors.push(stored("model.norm.weight".into(), &[2880], Bf16));
+    tensors.push(stored("lm_head.weight".into(), &[201_088, 2880], Bf16));
+    let types = ["\"sliding_attention\", \"full_attention\""; 12].join(", ");
+    let config = format!(
+        r#"{{"model_type": "gpt_oss", "hidden_size": 2880, "num_hidden_layers": 24, "num_attention_heads": 64,
+        "num_key_value_heads": 8, "head_dim": 64, "intermediate_size": 2880, "vocab_size": 201088, "sliding_window": 128,
+        "num_local_experts": 32, "num_experts_per_tok": 4, "layer_types": [{types}]}}"#
+    );
+    let model = open("gpt-oss", Some(&config), &tensors);
+    assert_eq!(model.parameters(), 20_914_757_184);
+    assert_eq!(model.bytes(), Some(13_761_264_768));
+    let experts = operation(&model, Role::ExpertGateUp);
+    assert_eq!(experts.work, Work::Experts { rows: 5760, cols: 2880, count: 32, used: 4 });
+    assert_eq!(model.tensors[experts.tensors[0]].dtype, Dtype::F4);
+    let told: Vec<&String> = model.warnings.iter().filter(|line| line.contains("packed")).collect();
+    assert_eq!(told, [&one_line("gpt-oss", Dtype::F4, 48)]);
+    let target = Target::of(&H100_SXM, None).unwrap();
+    let workload = Workload { batch: 1.0, context: 1024.0, prompt: 1.0, cache_size: 2.0 };
+    let decode = profile(&model, &target, &workload, None).unwrap().decode.unwrap();
+    // An eighth of the experts, their blocks in 17 bytes of 32 weights and their biases, and the rest without the embedding.
+    let experts = 24.0 * (423_014_400.0 + 2.0 * 276_480.0);
+    let rest = 13_761_264_768.0 - experts - 2.0 * 201_088.0 * 2880.0;
+    assert!((decode.weight_bytes - (experts / 8.0 + rest)).abs() < 1.0, "{}", decode.weight_bytes);
+    // Every other layer sees 128 tokens: keys and values of 8 heads of 64 in two bytes.
+    assert_eq!(decode.cache_bytes, 12.0 * (1024.0 + 128.0) * 2.0 * 8.0 * 64.0 * 2.0);
+}
+
+#[test]
+fn the_experts_of_mlx_and_of_kimi_have_the_shapes_of_their_weights() {
+    let config = r#"{"model_type": "kimi_k2", "num_experts_per_tok": 8, "hidden_size": 7168, "num_hidden_layers": 2,
+        "num_attention_heads": 64, "vocab_size": 163840, "n_routed_experts": 4, "num_experts_per_tok": 2}"#;
+    let mlx = [
+        stored("model.layers.1.mlp.switch_mlp.up_proj.weight".into(), &[4, 2048, 896], U32),
+        stored("model.layers.1.mlp.switch_mlp.up_proj.scales".into(), &[4, 2048, 112], Bf16),
+        stored("model.layers.1.mlp.switch_mlp.up_proj.biases".into(), &[4, 2048, 112], Bf16),
+    ];
+    let released: Vec<Stored> = (0..4)
+        .flat_map(|expert| {
+            let name = format!("model.layers.1.mlp.experts.{expert}.up_proj");
+            [
+                stored(format!("{name}.weight_packed"), &[2048, 896], I32),
+                stored(format!("{name}.weight_scale"), &[2048, 224], Bf16),
+                stored(format!("{name}.weight_shape"), &[2], I32),
+            ]
+        })
+        .collect();
+    for (test, tensors) in [("mlx-experts", mlx.as_slice()), ("kimi-experts", &released)] {
+        let model = open(test, Some(config), tensors);
+        let experts = operation(&model, Role::ExpertUp);
+        assert_eq!(experts.work, Work::Experts { rows: 2048, cols: 7168, count: 4, used: 2 }, "{test}");
+        assert_eq!(experts.parameters, 4 * 2048 * 7168, "{test}");
+        assert_eq!(experts.tensors.len(), tensors.len(), "{test}");
+    }
+}
+
+#[test]
+fn words_that_fit_nothing_stay_what_they_are_and_are_called_out() {
+    let tensors = [
+        stored("model.layers.0.mlp.up_proj.qweight".into(), &[7, 5], I32),
+        stored("model.layers.0.mlp.up_proj.scales".into(), &[3, 11], Bf16),
+    ];
+    let model = open("odd-words", None, &tensors);
+    assert!(
+        matches!(&operation(&model, Role::Up).work, Work::Undefined { reason } if reason.contains("packed"))
+    );
+    let told =
+        "1 tensor(s) are packed in a way that is not known, the first \"model.layers.0.mlp.up_proj.qweight\"";
+    assert!(model.warnings.iter().any(|line| line == told), "{:?}", model.warnings);
+}
