@@ -36,9 +36,9 @@ pub fn parse(text: &str, names: &BTreeMap<&str, &Value>) -> Result<Formula, Stri
 }
 
 #[derive(Clone, Debug, PartialEq)]
-enum Known {
+enum Known<'a> {
     Number(f64),
-    Text(String),
+    Text(&'a str),
     Truth(bool),
     /// There is no value, so the outcome is open.
     Absent,
@@ -46,13 +46,13 @@ enum Known {
 
 /// Whether the condition is true; `None` when a value that decides it is absent.
 pub fn holds(rule: &Formula, values: &BTreeMap<&str, &Value>) -> Option<bool> {
-    let mut known: Vec<Known> = Vec::with_capacity(rule.nodes.len());
+    let mut known: Vec<Known<'_>> = Vec::with_capacity(rule.nodes.len());
     for node in &rule.nodes {
         let value = match &node.kind {
-            Kind::Quote(text) => Known::Text(text.clone()),
+            Kind::Quote(text) => Known::Text(text),
             Kind::Name(name) => match values.get(name.as_str()) {
                 Some(Value::Number(value)) => Known::Number(*value),
-                Some(Value::Text(text)) => Known::Text(text.clone()),
+                Some(Value::Text(text)) => Known::Text(text),
                 Some(Value::Absent) | None => Known::Absent,
             },
             Kind::Call(Function::Given, arguments) => Known::Truth(known[arguments[0]] != Known::Absent),
@@ -88,12 +88,12 @@ pub fn holds(rule: &Formula, values: &BTreeMap<&str, &Value>) -> Option<bool> {
 }
 
 /// One operation on known values, lowered and interpreted as those of a contract are; absent if an operand is.
-fn computed(kind: &Kind, known: &[Known]) -> Known {
+fn computed(kind: &Kind, known: &[Known<'_>]) -> Known<'static> {
     let operands = match kind {
         Kind::Negate(a) | Kind::Not(a) | Kind::Power(a, _) => vec![*a],
         Kind::Binary(_, a, b) => vec![*a, *b],
         Kind::Call(_, arguments) => arguments.clone(),
-        Kind::Number { .. } => Vec::new(),
+        Kind::Number { value, .. } => return Known::Number(*value),
         // These are no operations on known values.
         Kind::Name(_)
         | Kind::Quote(_)

@@ -1,13 +1,23 @@
 //! Claims with a known answer: for each rule true ones that it proves, and false ones that must be refuted.
 
 use super::{Proof, prove};
-use crate::contract::Verdict;
+use crate::contract::{Contract, Verdict};
 use crate::library::BUILT_IN;
 use crate::report::Severity;
 use crate::source::Source;
 
 /// Proves one claim about a small model of an accelerator.
 fn judge(kind: &str, formal: &str) -> Proof {
+    prove(&model(kind, formal)).remove(0)
+}
+
+/// The steps of its proof, as people read them.
+fn trace(kind: &str, formal: &str) -> Vec<String> {
+    let contract = model(kind, formal);
+    prove(&contract)[0].trace.lines(&contract)
+}
+
+fn model(kind: &str, formal: &str) -> Contract {
     let text = format!(
         r#"
 metadata: {{version: 1.0.0, description: test}}
@@ -46,8 +56,7 @@ obligations:
     let source = Source::from_bytes("test.yaml", text.into_bytes()).unwrap();
     let compiled = crate::check_in(source, None);
     let mistakes: Vec<String> = compiled.rendered(Severity::Error).collect();
-    let contract = compiled.contract.unwrap_or_else(|| panic!("{formal}: {}", mistakes.join("\n")));
-    prove(&contract).remove(0)
+    compiled.contract.unwrap_or_else(|| panic!("{formal}: {}", mistakes.join("\n")))
 }
 
 #[test]
@@ -161,17 +170,17 @@ fn claims_that_are_false_in_floating_point_are_refuted_with_their_inputs() {
 
 #[test]
 fn a_trace_reads_like_an_argument() {
-    let trace = judge("bound", "utilization <= 1").trace;
+    let steps = trace("bound", "utilization <= 1");
     assert_eq!(
-        trace,
+        steps,
         [
             "utilization <= 1.0: x / y <= y / y = 1 where x <= y",
             "attainable <= peak: a min is at most each of its values"
         ]
     );
-    let trace = judge("invariant", "rows <= columns implies rows / columns <= 1").trace;
-    assert_eq!(trace[0], "case rows < columns:");
-    assert_eq!(trace[trace.len() - 1], "  true by what is assumed");
+    let steps = trace("invariant", "rows <= columns implies rows / columns <= 1");
+    assert_eq!(steps[0], "case rows < columns:");
+    assert_eq!(steps[steps.len() - 1], "  true by what is assumed");
 }
 
 #[test]

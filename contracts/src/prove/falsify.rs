@@ -30,6 +30,7 @@ pub struct Search {
 struct Hunt<'a> {
     contract: &'a Contract,
     obligation: &'a Obligation,
+    claim: Claim,
     /// The quantities that the claim depends on.
     support: Vec<usize>,
     special: Vec<Vec<f64>>,
@@ -58,13 +59,13 @@ pub fn speaks(contract: &Contract, obligation: &Obligation) -> bool {
     };
     let moves = varied.is_none_or(|domain| domain.low < domain.high);
     // Where it is not silent it refutes that it is.
-    let silent = |id: Id| Obligation { claim: Claim::Always(id), ..obligation.clone() };
-    moves && obligation.silent.is_none_or(|id| Hunt::new(contract, &silent(id)).run().is_some())
+    let heard = |id: Id| Hunt::new(contract, obligation, Claim::Always(id)).run().is_some();
+    moves && obligation.silent.is_none_or(heard)
 }
 
 /// Looks for a counterexample to an obligation.
 pub fn falsify(contract: &Contract, obligation: &Obligation) -> Search {
-    let mut hunt = Hunt::new(contract, obligation);
+    let mut hunt = Hunt::new(contract, obligation, obligation.claim);
     let failure = hunt.run();
     let counterexample = failure.map(|failure| {
         let simple = hunt.shrink(failure);
@@ -74,8 +75,8 @@ pub fn falsify(contract: &Contract, obligation: &Obligation) -> Search {
 }
 
 impl<'a> Hunt<'a> {
-    fn new(contract: &'a Contract, obligation: &'a Obligation) -> Self {
-        let (root, varied) = match obligation.claim {
+    fn new(contract: &'a Contract, obligation: &'a Obligation, claim: Claim) -> Self {
+        let (root, varied) = match claim {
             Claim::Always(id) => (id, None),
             Claim::Monotone { of, quantity, .. } => (of, Some(quantity)),
         };
@@ -101,7 +102,10 @@ impl<'a> Hunt<'a> {
         Hunt {
             contract,
             obligation,
-            special: contract.quantities.iter().map(|quantity| special(&quantity.domain)).collect(),
+            claim,
+            special: (contract.quantities.iter().enumerate())
+                .map(|(i, quantity)| if support.contains(&i) { special(&quantity.domain) } else { vec![] })
+                .collect(),
             support,
             evaluator: Evaluator::new(graph, &roots),
             numbers: numbers.collect(),
@@ -133,7 +137,7 @@ impl<'a> Hunt<'a> {
         self.run_at(point);
         let inside = (self.obligation.substituted.iter())
             .all(|&(q, id)| self.contract.quantities[q].domain.contains(self.evaluator.value(id).number()));
-        match self.obligation.claim {
+        match self.claim {
             _ if !inside => None,
             Claim::Always(id) => Some(self.evaluator.value(id).truth()),
             Claim::Monotone { .. } => Some(true),
@@ -142,7 +146,7 @@ impl<'a> Hunt<'a> {
 
     /// The claim at a pair of points that differ in one quantity.
     fn moves(&mut self, point: &[f64], larger: f64) -> Option<bool> {
-        let Claim::Monotone { of, increasing, quantity } = self.obligation.claim else { return None };
+        let Claim::Monotone { of, increasing, quantity } = self.claim else { return None };
         self.holds(point)?;
         let first = self.evaluator.value(of).number();
         let mut moved = point.to_vec();
@@ -163,7 +167,7 @@ impl<'a> Hunt<'a> {
 
     /// Tries a point; for monotonicity, it and some larger values of the quantity.
     fn attempt(&mut self, point: &[f64]) -> Option<Failure> {
-        let Claim::Monotone { quantity, .. } = self.obligation.claim else {
+        let Claim::Monotone { quantity, .. } = self.claim else {
             let failure = (point.to_vec(), None);
             return self.fails(&failure).then_some(failure);
         };
@@ -306,7 +310,7 @@ impl<'a> Hunt<'a> {
 
     /// Replaces values by simpler ones as long as the claim still fails.
     fn shrink(&mut self, mut failure: Failure) -> Failure {
-        let varied = match self.obligation.claim {
+        let varied = match self.claim {
             Claim::Monotone { quantity, .. } => Some(quantity),
             Claim::Always(_) => None,
         };
@@ -362,10 +366,8 @@ impl<'a> Hunt<'a> {
                 value: point[quantity],
             })
             .collect();
-        let names = super::names(self.contract);
-        let structure =
-            super::structure::Structure::new(&self.contract.graph, super::leaves(self.contract), names);
-        let mut shown: Vec<Id> = match self.obligation.claim {
+        let printer = super::trace::Printer::new(self.contract);
+        let mut shown: Vec<Id> = match self.claim {
             Claim::Monotone { of, .. } => vec![of],
             Claim::Always(id) => compared(self.contract, id),
         };
@@ -373,14 +375,14 @@ impl<'a> Hunt<'a> {
         self.evaluator.run(point);
         let first: Vec<f64> = shown.iter().map(|&id| self.evaluator.value(id).number()).collect();
         let mut other = None;
-        if let (Claim::Monotone { quantity, .. }, Some(larger)) = (self.obligation.claim, larger) {
+        if let (Claim::Monotone { quantity, .. }, Some(larger)) = (self.claim, larger) {
             let mut moved = point.clone();
             moved[quantity] = *larger;
             self.evaluator.run(&moved);
             other = Some((quantity, *larger));
         }
         let values = (shown.iter().zip(first))
-            .map(|(&id, value)| (structure.show(id), value, other.map(|_| self.evaluator.value(id).number())))
+            .map(|(&id, value)| (printer.show(id), value, other.map(|_| self.evaluator.value(id).number())))
             .collect();
         Counterexample { inputs, other, values }
     }

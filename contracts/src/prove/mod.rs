@@ -18,13 +18,15 @@ pub mod smt;
 #[cfg(test)]
 mod soundness;
 mod structure;
+mod trace;
 
 pub use counterexample::{Counterexample, Input};
 pub use falsify::POINTS;
+pub use trace::Trace;
 
 use crate::contract::{Claim, Contract, Obligation, Verdict};
 use crate::domain::Domain;
-use crate::graph::{Id, IdMap};
+use crate::graph::Id;
 use crate::range::Range;
 use crate::report::{Mistake, Rule};
 use structure::{Leaf, Structure};
@@ -38,8 +40,8 @@ pub struct Proof {
     pub verdict: Verdict,
     /// What gave it: `structural` or `falsifier`.
     pub method: &'static str,
-    /// The rules of a proof, one step a line.
-    pub trace: Vec<String>,
+    /// The steps of a proof.
+    pub trace: Trace,
     /// The inputs of a refutation.
     pub counterexample: Option<Counterexample>,
     /// The points that the falsifier evaluated.
@@ -48,7 +50,7 @@ pub struct Proof {
 
 /// Proves or refutes every obligation, in the order of the contract.
 pub fn prove(contract: &Contract) -> Vec<Proof> {
-    let mut structure = Structure::new(&contract.graph, leaves(contract), names(contract));
+    let mut structure = Structure::new(&contract.graph, leaves(contract));
     contract.obligations.iter().map(|obligation| prove_one(contract, obligation, &mut structure)).collect()
 }
 
@@ -70,7 +72,7 @@ pub fn fingerprint(contract: &Contract, obligation: &Obligation) -> String {
 /// The first obligation that keeps a contract from compiling; none if every one is proven, or says that tests are enough and
 /// passes them.
 pub fn first_failure(contract: &Contract) -> Option<String> {
-    let mut structure = Structure::new(&contract.graph, leaves(contract), names(contract));
+    let mut structure = Structure::new(&contract.graph, leaves(contract));
     let failed = contract.obligations.iter().find(|obligation| {
         structural(obligation, &mut structure).is_none()
             && !(obligation.tested && falsify::falsify(contract, obligation).counterexample.is_none())
@@ -78,7 +80,7 @@ pub fn first_failure(contract: &Contract) -> Option<String> {
     failed.map(|obligation| obligation.id.clone())
 }
 
-fn structural(obligation: &Obligation, structure: &mut Structure<'_, f64>) -> Option<Vec<String>> {
+fn structural(obligation: &Obligation, structure: &mut Structure<'_, f64>) -> Option<Trace> {
     match obligation.claim {
         Claim::Always(claim) => {
             let given: Vec<(Id, Range)> = (obligation.substituted.iter())
@@ -114,7 +116,7 @@ fn prove_one(contract: &Contract, obligation: &Obligation, structure: &mut Struc
         id,
         verdict,
         method: "falsifier",
-        trace: Vec::new(),
+        trace: Trace::default(),
         counterexample: search.counterexample,
         points: search.points,
     }
@@ -156,19 +158,11 @@ pub fn mistake(contract: &Contract, obligation: &Obligation, proof: &Proof) -> O
     Some(mistake.rule(Rule::Obligation))
 }
 
-fn leaf(name: &str, domain: &Domain) -> Leaf<f64> {
+fn leaf(domain: &Domain) -> Leaf<f64> {
     let set = !domain.set.is_empty() && domain.set.iter().all(|value| value % 1.0 == 0.0);
-    Leaf { name: name.to_owned(), range: Range::new(domain.low, domain.high), whole: domain.integer || set }
+    Leaf { range: Range::new(domain.low, domain.high), whole: domain.integer || set }
 }
 
 fn leaves(contract: &Contract) -> Vec<Leaf<f64>> {
-    contract.quantities.iter().map(|quantity| leaf(&quantity.name, &quantity.domain)).collect()
-}
-
-fn names(contract: &Contract) -> IdMap<Id, String> {
-    let mut names = IdMap::default();
-    for equation in &contract.equations {
-        names.entry(equation.expression.id).or_insert_with(|| equation.name.clone());
-    }
-    names
+    contract.quantities.iter().map(|quantity| leaf(&quantity.domain)).collect()
 }

@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 
 use super::structure::Structure;
+use super::trace::{self, Limits, Step, Trace};
 use crate::graph::{Id, IdMap, Op};
 use crate::number::Number;
 use crate::range::{self, Fact, Range};
@@ -52,7 +53,7 @@ pub(super) struct Order<'p, 'g, F> {
     opaque: bool,
     steps: usize,
     cases: usize,
-    trace: Vec<String>,
+    trace: Trace,
 }
 
 impl<'p, 'g, F: Number> Order<'p, 'g, F> {
@@ -70,12 +71,12 @@ impl<'p, 'g, F: Number> Order<'p, 'g, F> {
             opaque: true,
             steps: 0,
             cases: 0,
-            trace: Vec::new(),
+            trace: Trace::default(),
         }
     }
 
     /// The trace of a proof that the condition is true at every point.
-    pub fn prove(mut self) -> Option<Vec<String>> {
+    pub fn prove(mut self) -> Option<Trace> {
         // A claim about no point at all proves nothing.
         if !self.given.is_empty() && !self.refine() {
             return None;
@@ -95,15 +96,6 @@ impl<'p, 'g, F: Number> Order<'p, 'g, F> {
         None
     }
 
-    fn say(&mut self, depth: usize, line: String) {
-        let line = format!("{}{line}", "  ".repeat(depth));
-        // The same step may serve several comparisons of one case.
-        let case = self.trace.iter().rposition(|line| line.ends_with(':')).unwrap_or(0);
-        if line.ends_with(':') || !self.trace[case..].contains(&line) {
-            self.trace.push(line);
-        }
-    }
-
     fn range(&self, id: Id) -> Range<F> {
         self.refined.get(&id).copied().unwrap_or_else(|| self.structure.range(id))
     }
@@ -115,22 +107,24 @@ impl<'p, 'g, F: Number> Order<'p, 'g, F> {
         }
         let (a, b) = match self.truth(claim, depth, 0) {
             Ok(true) => {
-                if depth > 0 && self.trace.last().is_some_and(|line| line.ends_with(':')) {
-                    self.say(depth, "true by what is assumed".into());
+                if depth > 0 && self.trace.in_new_case() {
+                    self.trace.say(depth, Step::Settled("true by what is assumed"));
                 }
                 return true;
             }
             Ok(false) | Err(None) => {
                 let impossible = self.contradiction();
                 if impossible {
-                    self.say(depth, "cannot occur: the assumptions contradict each other".into());
+                    let how = "cannot occur: the assumptions contradict each other";
+                    self.trace.say(depth, Step::Settled(how));
                 }
                 return impossible;
             }
             Err(Some(pair)) => pair,
         };
         let open = self.relation(a, b);
-        let saved = (self.known.clone(), self.refined.clone());
+        let known = std::mem::take(&mut self.known);
+        let refined = self.refined.clone();
         self.strict.clear();
         self.truths.clear();
         let mut proven = true;
@@ -143,21 +137,21 @@ impl<'p, 'g, F: Number> Order<'p, 'g, F> {
                 EQUAL => &[Fact(a, b, false), Fact(b, a, false)],
                 _ => &[Fact(b, a, true)],
             };
-            let line = format!("case {} {word} {}:", self.structure.show(a), self.structure.show(b));
-            self.say(depth, line);
+            self.trace.say(depth, Step::Case(a, word, b));
             let before = self.facts.len();
             self.facts.extend(facts);
             self.known.clear();
             if self.refine() {
                 proven = self.holds(claim, depth + 1);
             } else {
-                self.say(depth + 1, "cannot occur: the ranges exclude it".into());
+                self.trace.say(depth + 1, Step::Settled("cannot occur: the ranges exclude it"));
             }
             self.facts.truncate(before);
-            (self.known, self.refined) = saved.clone();
+            self.refined.clone_from(&refined);
             self.strict.clear();
             self.truths.clear();
         }
+        self.known = known;
         proven
     }
 
@@ -308,27 +302,25 @@ impl<'p, 'g, F: Number> Order<'p, 'g, F> {
                 continue;
             }
             let op = self.structure.graph.op(id);
-            let parts: Vec<Id> = op.operands().collect();
-            let grounds = match op {
+            let step = match op {
                 Op::Less(a, b) | Op::LessEqual(a, b) | Op::Equal(a, b) if a == b => {
-                    "both are the same value".into()
+                    Step::Said(id, value, "both are the same value")
                 }
                 Op::Less(a, b) | Op::LessEqual(a, b) | Op::Equal(a, b) => {
                     if self.assumed(a, b) != LESS | EQUAL | GREATER {
                         continue;
                     }
-                    self.describe(&parts)
+                    Step::Decided(id, value, self.limits([a, b]))
                 }
-                Op::Finite(_) => self.describe(&parts),
-                Op::Iff(a, b) if a == b => "both are the same condition".into(),
-                Op::Bool(_) => "it says so".into(),
+                Op::Finite(a) => Step::Decided(id, value, self.limits([a])),
+                Op::Iff(a, b) if a == b => Step::Said(id, value, "both are the same condition"),
+                Op::Bool(_) => Step::Said(id, value, "it says so"),
                 _ => {
-                    pending.extend(parts);
+                    pending.extend(op.operands());
                     continue;
                 }
             };
-            let line = format!("{}: {value}, as {grounds}", self.structure.show(id));
-            self.say(depth, line);
+            self.trace.say(depth, step);
         }
     }
 
@@ -786,19 +778,8 @@ impl<'p, 'g, F: Number> Order<'p, 'g, F> {
         }
     }
 
-    /// What is known of values that are not constants.
-    fn describe(&self, ids: &[Id]) -> String {
-        let mut parts = Vec::new();
-        for &id in ids {
-            let range = self.range(id);
-            let (name, low, high) = (self.structure.show(id), range.low.to_f64(), range.high.to_f64());
-            parts.push(match self.structure.graph.op(id) {
-                Op::Number(_) => continue,
-                _ if low == high => format!("{name} is {low:?}"),
-                _ => format!("{name} is in [{low:?}, {high:?}]"),
-            });
-        }
-        if parts.is_empty() { "the numbers say so".into() } else { parts.join(" and ") }
+    fn limits(&self, ids: impl IntoIterator<Item = Id>) -> Limits {
+        trace::limits(self.structure.graph, ids, |id| self.range(id))
     }
 
     /// Writes down why two values stand in the order found.
@@ -808,13 +789,12 @@ impl<'p, 'g, F: Number> Order<'p, 'g, F> {
         }
         let (x, y) = (self.range(a), self.range(b));
         if x.high < y.low || y.high < x.low {
-            let line = self.describe(&[a, b]);
-            return self.say(depth, line);
+            let limits = self.limits([a, b]);
+            return self.trace.say(depth, Step::Ranges(limits));
         }
         for (p, q) in [(a, b), (b, a)] {
             if let Some(rule) = self.strict.get(&(p, q)).copied() {
-                let line = format!("{} < {}: {rule}", self.structure.show(p), self.structure.show(q));
-                return self.say(depth, line);
+                return self.trace.say(depth, Step::Ordered(p, "<", q, rule));
             }
         }
         let mut pending = vec![(a, b), (b, a)];
@@ -824,11 +804,10 @@ impl<'p, 'g, F: Number> Order<'p, 'g, F> {
                 continue;
             }
             if self.range(p).high <= self.range(q).low {
-                let line = self.describe(&[p, q]);
-                self.say(depth, line);
+                let limits = self.limits([p, q]);
+                self.trace.say(depth, Step::Ranges(limits));
             } else if let Some(Reason { rule: Some(rule), premises }) = self.known.get(&(p, q)).cloned() {
-                let line = format!("{} <= {}: {rule}", self.structure.show(p), self.structure.show(q));
-                self.say(depth, line);
+                self.trace.say(depth, Step::Ordered(p, "<=", q, rule));
                 pending.extend(premises);
             }
         }

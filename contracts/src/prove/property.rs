@@ -213,8 +213,8 @@ impl<'a> Planner<'a> {
         if compares_products(&graph, claim) {
             return Err("it compares two rounded results, which no model checker decides");
         }
-        let leaves = values.iter().map(|(name, domain)| super::leaf(name, domain)).collect();
-        if Structure::new(&graph, leaves, Default::default()).always(claim, &[]).is_none() {
+        let leaves = values.iter().map(|(_, domain)| super::leaf(domain)).collect();
+        if Structure::new(&graph, leaves).always(claim, &[]).is_none() {
             return Err("the claim needs more equations than a model checker can take at once");
         }
         let cover = self.cover(&values, &equations, &graph, &parts);

@@ -4,6 +4,7 @@
 //! One rounding to a normal number multiplies by some 1 + d with |d| <= u; sums never lose bits below the normal
 //! numbers; operations on whole numbers below 2^53 and scalings by powers of two lose nothing.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -19,10 +20,10 @@ const MAX_DEPTH: usize = 64;
 /// Opaque nodes and their powers.
 type Monomial = Vec<(Id, i32)>;
 
-/// `value = sum of c_i * monomial_i` for some `c_i` within their intervals.
+/// `value = sum of c_i * monomial_i` for some `c_i` within their intervals; each monomial once, in order.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Form {
-    terms: BTreeMap<Monomial, Interval>,
+    terms: Vec<(Monomial, Interval)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -59,6 +60,11 @@ impl Interval {
     }
 
     fn add(self, other: Interval) -> Interval {
+        for (nothing, sum) in [(self, other), (other, self)] {
+            if nothing.low == 0.0 && nothing.high == 0.0 {
+                return sum;
+            }
+        }
         let add = |a: f64, b: f64| {
             let sum = a + b;
             let back = sum - a;
@@ -91,12 +97,33 @@ impl Interval {
     }
 }
 
+/// The monomials of two forms, each once and in order, with the coefficients that they have there.
+fn merged<'a>(x: &'a Form, y: &'a Form) -> impl Iterator<Item = (&'a Monomial, Interval, Interval)> {
+    const NONE: Interval = Interval { low: 0.0, high: 0.0 };
+    let (mut left, mut right) = (x.terms.iter().peekable(), y.terms.iter().peekable());
+    std::iter::from_fn(move || {
+        let order = match (left.peek(), right.peek()) {
+            (Some((a, _)), Some((b, _))) => a.cmp(b),
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (None, None) => return None,
+        };
+        let (first, second) = match order {
+            Ordering::Less => (left.next(), None),
+            Ordering::Equal => (left.next(), right.next()),
+            Ordering::Greater => (None, right.next()),
+        };
+        let (monomial, _) = first.or(second)?;
+        let of = |term: Option<&(Monomial, Interval)>| term.map_or(NONE, |(_, interval)| *interval);
+        Some((monomial, of(first), of(second)))
+    })
+}
+
 /// A number that `y - x` never falls below: each monomial's difference at the limits of what it is made of.
 fn slack<F: Number>(basis: Basis<'_, F>, x: &Form, y: &Form) -> Option<f64> {
-    let difference = y.plus(x, -1.0)?;
     let mut least = Interval { low: 0.0, high: 0.0 };
-    for (monomial, &interval) in &difference.terms {
-        let mut value = interval;
+    for (monomial, over, under) in merged(x, y) {
+        let mut value = under.add(over.neg());
         for &(id, power) in monomial {
             let range = basis.range(id);
             let factor = Interval { low: range.low.to_f64(), high: range.high.to_f64() };
@@ -108,14 +135,19 @@ fn slack<F: Number>(basis: Basis<'_, F>, x: &Form, y: &Form) -> Option<f64> {
             }
         }
         least = least.add(value);
+        if !least.usable() {
+            return None;
+        }
     }
-    least.usable().then_some(least.low)
+    Some(least.low)
 }
 
 /// The forms found so far.
 #[derive(Default)]
 pub(super) struct Forms {
     known: IdMap<Id, Option<Rc<Form>>>,
+    /// Whether a value is at most another, and whether it is less, at every point.
+    compared: IdMap<(Id, Id), [bool; 2]>,
 }
 
 /// What the forms of a graph are built from.
@@ -158,33 +190,25 @@ impl<F: Number> Basis<'_, F> {
 impl Form {
     fn opaque(id: Id) -> Form {
         let one = Interval { low: 1.0, high: 1.0 };
-        Form { terms: BTreeMap::from([(vec![(id, 1)], one)]) }
+        Form { terms: vec![(vec![(id, 1)], one)] }
     }
 
     fn constant(value: f64) -> Form {
-        let terms = if value == 0.0 {
-            BTreeMap::new()
-        } else {
-            BTreeMap::from([(Monomial::new(), Interval { low: value, high: value })])
-        };
-        Form { terms }
+        let point = Interval { low: value, high: value };
+        Form { terms: if value == 0.0 { vec![] } else { vec![(Monomial::new(), point)] } }
     }
 
     fn plus(&self, other: &Form, sign: f64) -> Option<Form> {
-        let mut terms = self.terms.clone();
-        for (monomial, &interval) in &other.terms {
-            let interval = if sign < 0.0 { interval.neg() } else { interval };
-            let sum = terms.get(monomial).map_or(interval, |&there| there.add(interval));
-            terms.insert(monomial.clone(), sum);
-        }
-        Form { terms }.usable()
+        let signed = |interval: Interval| if sign < 0.0 { interval.neg() } else { interval };
+        let sum = |(monomial, a, b): (&Monomial, Interval, Interval)| (monomial.clone(), a.add(signed(b)));
+        Form { terms: merged(self, other).map(sum).collect() }.usable()
     }
 
     fn times(&self, other: &Form) -> Option<Form> {
-        let mut product = Form { terms: BTreeMap::new() };
-        for (a, &x) in &self.terms {
-            for (b, &y) in &other.terms {
-                let term = Form { terms: BTreeMap::from([(joined(a, b, 1), x.mul(y))]) };
+        let mut product = Form { terms: vec![] };
+        for (a, x) in &self.terms {
+            for (b, y) in &other.terms {
+                let term = Form { terms: vec![(joined(a, b, 1), x.mul(*y))] };
                 product = product.plus(&term, 1.0)?;
             }
         }
@@ -193,32 +217,35 @@ impl Form {
 
     /// Divides by a single monomial whose coefficient cannot be 0.
     fn over(&self, other: &Form) -> Option<Form> {
-        let (divisor, &by) = other.terms.first_key_value().filter(|_| other.terms.len() == 1)?;
+        let [(divisor, by)] = other.terms.as_slice() else { return None };
         if by.low <= 0.0 && by.high >= 0.0 {
             return None;
         }
-        let mut terms = BTreeMap::new();
-        for (monomial, &interval) in &self.terms {
-            terms.insert(joined(monomial, divisor, -1), interval.div(by));
-        }
+        let quotient =
+            |(monomial, interval): &(Monomial, Interval)| (joined(monomial, divisor, -1), interval.div(*by));
+        let mut terms: Vec<(Monomial, Interval)> = self.terms.iter().map(quotient).collect();
+        terms.sort_by(|(a, _), (b, _)| a.cmp(b));
         Form { terms }.usable()
     }
 
     fn divides_by(&self, id: Id) -> bool {
-        self.terms.keys().any(|monomial| monomial.iter().any(|&(factor, power)| factor == id && power < 0))
+        self.terms
+            .iter()
+            .any(|(monomial, _)| monomial.iter().any(|&(factor, power)| factor == id && power < 0))
     }
 
     fn rounded<F: Number>(mut self) -> Option<Form> {
         let error = Interval { low: 1.0 - F::ROUNDOFF, high: (1.0 + F::ROUNDOFF).next_up() };
-        for interval in self.terms.values_mut() {
+        for (_, interval) in &mut self.terms {
             *interval = interval.mul(error);
         }
         self.usable()
     }
 
     fn usable(self) -> Option<Form> {
-        let small = self.terms.len() <= MAX_TERMS && self.terms.keys().all(|m| m.len() <= MAX_TERMS);
-        (small && self.terms.values().all(|interval| interval.usable())).then_some(self)
+        let usable =
+            |(monomial, interval): &(Monomial, Interval)| monomial.len() <= MAX_TERMS && interval.usable();
+        (self.terms.len() <= MAX_TERMS && self.terms.iter().all(usable)).then_some(self)
     }
 }
 
@@ -228,6 +255,24 @@ fn joined(a: &Monomial, b: &Monomial, sign: i32) -> Monomial {
         *powers.entry(id).or_insert(0) += sign * power;
     }
     powers.into_iter().filter(|&(_, power)| power != 0).collect()
+}
+
+/// Whether `x <= y`, and whether `x < y`, at every point.
+fn compare<F: Number>(basis: Basis<'_, F>, x: &Form, y: &Form) -> [bool; 2] {
+    let apart = slack(basis, x, y);
+    let (mut at_most, mut larger) = (true, false);
+    for (monomial, over, under) in merged(x, y) {
+        let equal = over.low == over.high && over == under;
+        let nonnegative = monomial.iter().all(|&(id, _)| basis.range(id).at_least(0.0));
+        at_most &= equal || nonnegative && over.high <= under.low;
+        if !at_most {
+            break;
+        }
+        let positive = monomial.iter().all(|&(id, _)| basis.range(id).positive());
+        larger |= positive && over.high < under.low;
+    }
+    let ranges = |limit: fn(f64) -> bool| apart.is_some_and(limit);
+    [at_most || ranges(|least| least >= 0.0), at_most && larger || ranges(|least| least > 0.0)]
 }
 
 impl Forms {
@@ -290,33 +335,24 @@ impl Forms {
 
     /// `x <= y` at every point, or `x < y` if `strict`: no monomial's coefficient in x can exceed that in y.
     pub fn at_most<F: Number>(&mut self, basis: Basis<'_, F>, x: Id, y: Id, strict: bool) -> bool {
-        let (Some(x), Some(y)) = (self.of(basis, x, 0), self.of(basis, y, 0)) else { return false };
-        if slack(basis, &x, &y).is_some_and(|least| least > 0.0 || least == 0.0 && !strict) {
-            return true;
+        if let Some(known) = self.compared.get(&(x, y)) {
+            return known[usize::from(strict)];
         }
-        let none = Interval { low: 0.0, high: 0.0 };
-        let mut larger = false;
-        for monomial in x.terms.keys().chain(y.terms.keys()) {
-            let over = x.terms.get(monomial).unwrap_or(&none);
-            let under = y.terms.get(monomial).unwrap_or(&none);
-            let equal = over.low == over.high && over == under;
-            let nonnegative = monomial.iter().all(|&(id, _)| basis.range(id).at_least(0.0));
-            if !(equal || nonnegative && over.high <= under.low) {
-                return false;
-            }
-            let positive = monomial.iter().all(|&(id, _)| basis.range(id).positive());
-            larger |= positive && over.high < under.low;
-        }
-        !strict || larger
+        let found = match (self.of(basis, x, 0), self.of(basis, y, 0)) {
+            (Some(x), Some(y)) => compare(basis, &x, &y),
+            _ => [false; 2],
+        };
+        self.compared.insert((x, y), found);
+        found[usize::from(strict)]
     }
 
     /// `x <= y` at every point where `c <= d`: x is to c as y is to d, with room for the roundings.
     pub fn at_most_given<F: Number>(&mut self, basis: Basis<'_, F>, [x, y, c, d]: [Id; 4]) -> bool {
         let mut single = |id: Id| {
             let form = self.of(basis, id, 0)?;
-            let (monomial, &interval) = form.terms.first_key_value().filter(|_| form.terms.len() == 1)?;
+            let [(monomial, interval)] = form.terms.as_slice() else { return None };
             let positive = monomial.iter().all(|&(id, _)| basis.range(id).positive());
-            (positive && interval.low > 0.0).then(|| (monomial.clone(), interval))
+            (positive && interval.low > 0.0).then(|| (monomial.clone(), *interval))
         };
         let (Some(x), Some(y), Some(c), Some(d)) = (single(x), single(y), single(c), single(d)) else {
             return false;

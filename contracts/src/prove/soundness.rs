@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::small::Small;
 use super::structure::{Leaf, Structure};
+use super::trace::Printer;
 use crate::contract::Claim;
 use crate::graph::{Graph, Id, Op};
 use crate::number::{Number, pow};
@@ -75,9 +76,14 @@ impl<F: Number> World<F> {
 
     fn structure(&self) -> Structure<'_, F> {
         let leaves = (self.whole.iter().enumerate())
-            .map(|(i, &whole)| Leaf { name: format!("q{i}"), range: self.domain(i), whole })
+            .map(|(i, &whole)| Leaf { range: self.domain(i), whole })
             .collect();
-        Structure::new(&self.graph, leaves, Default::default())
+        Structure::new(&self.graph, leaves)
+    }
+
+    fn printer(&self) -> Printer<'_> {
+        let quantities = ["q0", "q1", "q2"][..self.members.len()].to_vec();
+        Printer { graph: &self.graph, quantities, names: Default::default() }
     }
 
     fn given(&self) -> Vec<(Id, Range<F>)> {
@@ -441,7 +447,7 @@ fn campaign<const E: i32, const M: i32>(seed: u64, claims: usize) -> BTreeMap<St
                 (structure.monotone(of, increasing, quantity), Some("direction"))
             }
         };
-        let Some(trace) = trace else { continue };
+        let Some(trace) = trace.map(|trace| trace.text(&world.printer())) else { continue };
         for line in &trace {
             let step = line.rsplit_once(": ").map_or("", |(_, step)| step);
             let is_range = step.is_empty() || step.contains(", as ");
@@ -452,9 +458,9 @@ fn campaign<const E: i32, const M: i32>(seed: u64, claims: usize) -> BTreeMap<St
             world.holds(claim),
             "E{E}M{M}, claim {number}: proven but false: {}\n{}\n{:?}\n{:?}",
             match claim {
-                Claim::Always(id) => structure.show(id),
+                Claim::Always(id) => world.printer().show(id),
                 Claim::Monotone { of, increasing, quantity } =>
-                    format!("{} rises {increasing} in q{quantity}", structure.show(of)),
+                    format!("{} rises {increasing} in q{quantity}", world.printer().show(of)),
             },
             trace.join("\n"),
             world.members.iter().map(|m| (m[0], m[m.len() - 1])).collect::<Vec<_>>(),
@@ -567,7 +573,7 @@ fn zeros_of_different_sign_are_equal_until_something_is_divided_by_them() {
         assert!(structure.always(same, &[]).is_some(), "{other}");
         for claim in [differ, through_a_sum, alike] {
             let truth = world.holds(Claim::Always(claim));
-            assert!(truth || structure.always(claim, &[]).is_none(), "{}", structure.show(claim));
+            assert!(truth || structure.always(claim, &[]).is_none(), "{}", world.printer().show(claim));
         }
     }
 }

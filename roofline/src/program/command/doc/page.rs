@@ -243,7 +243,7 @@ fn obligations(contract: &Contract, proofs: &[Proof], blocks: &mut Vec<Block>) {
         let lines = match &proof.counterexample {
             Some(counterexample) => counterexample.to_string().lines().map(str::to_owned).collect(),
             None if proof.trace.is_empty() => vec![format!("{} points were tried", proof.points)],
-            None => proof.trace.clone(),
+            None => proof.trace.lines(contract),
         };
         summary.extend(text(proof.method));
         blocks.push(Block::Folded(summary, lines));

@@ -271,7 +271,7 @@ impl Session<'_> {
             formal: obligation.formula.to_string(),
             verdict: proof.verdict.word(),
             method: proof.method,
-            trace: proof.trace.clone(),
+            trace: proof.trace.lines(self.contract),
             counterexample: proof.counterexample.as_ref().map(|found| self.inputs(obligation, found)),
             if_fails: obligation.if_fails.clone(),
             layers: Layers { structural, falsifier, smt, kani },
