@@ -20,9 +20,9 @@ fn assert_sound(imported: &Imported) {
     let contract = compiled.contract.expect("it compiles");
     assert!(contract.obligations.iter().all(|one| matches!(one.verdict, Verdict::Proven | Verdict::Tested)));
     assert_eq!(format(&source).expect("laid out"), imported.contract);
-    let informal = imported.items.iter().filter(|item| item.outcome == Outcome::Informal);
-    assert_eq!(informal.clone().count(), contract.informal.len());
-    assert!(informal.clone().all(|item| !item.note.is_empty()), "an item without a reason");
+    let mut informal = imported.items.iter().filter(|item| item.outcome == Outcome::Informal);
+    assert!(informal.clone().count() <= contract.informal.len());
+    assert!(informal.all(|item| !item.note.is_empty()), "an item without a reason");
 }
 
 fn report(imported: &Imported) -> String {
@@ -61,6 +61,100 @@ fn vectors_and_sums_stay_documentation_and_say_why() {
     insta::assert_snapshot!("vectors_report", report(&imported));
 }
 
+/// Every scalar of a document, with its path.
+fn scalars(place: &str, value: &serde_yaml::Value, found: &mut Vec<(String, String)>) {
+    use serde_yaml::Value;
+    match value {
+        Value::Null => {}
+        Value::String(text) => found.push((place.to_owned(), text.clone())),
+        Value::Sequence(list) => {
+            list.iter().enumerate().for_each(|(at, one)| scalars(&format!("{place}[{at}]"), one, found));
+        }
+        Value::Mapping(map) => map.iter().for_each(|(key, one)| {
+            let key = key.as_str().expect("keys are texts");
+            let place = if place.is_empty() { key.to_owned() } else { format!("{place}.{key}") };
+            scalars(&place, one, found);
+        }),
+        other => {
+            found.push((place.to_owned(), serde_yaml::to_string(other).expect("a scalar").trim().to_owned()))
+        }
+    }
+}
+
+fn squeezed(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// What the contract says of every scalar of the published text: formally, or word for word.
+fn assert_nothing_lost(published: &str, imported: &Imported) {
+    let mut source = Vec::new();
+    scalars("", &serde_yaml::from_str(published).expect("YAML"), &mut source);
+    let mut ours = Vec::new();
+    scalars("", &serde_yaml::from_str(&imported.contract).expect("YAML"), &mut ours);
+    let ours: Vec<String> = ours.into_iter().map(|(_, text)| squeezed(&text)).collect();
+    for (place, text) in source.iter().filter(|(_, text)| !text.trim().is_empty()) {
+        let formal = imported.items.iter().any(|item| {
+            let is_formal = matches!(item.outcome, Outcome::Formal | Outcome::Proven | Outcome::Tested);
+            // An obligation's item speaks for its claim; whatever else it has must be found as it is.
+            is_formal && (item.place == *place || format!("{}.formal", item.place) == *place)
+        });
+        let number = |word: &str| word.trim_matches([';', ':', ',']).parse::<f64>().ok();
+        let same_number = |own: &String| own.split_whitespace().any(|word| number(word) == number(text));
+        let found = ours.iter().any(|own| own.contains(&squeezed(text)))
+            || number(text).is_some() && ours.iter().any(same_number);
+        assert!(
+            formal || found || place == "metadata.version",
+            "{place}: {text} is lost\n{}",
+            imported.contract
+        );
+    }
+}
+
+#[test]
+fn nothing_of_a_published_contract_is_lost() {
+    for (name, text) in [
+        ("token-rate-v1.yaml", include_str!("published/token-rate-v1.yaml")),
+        ("vectors-v1.yaml", include_str!("published/vectors-v1.yaml")),
+        ("conflict-v1.yaml", include_str!("published/conflict-v1.yaml")),
+        ("functions-v1.yaml", include_str!("published/functions-v1.yaml")),
+        ("grades-v1.yaml", include_str!("published/grades-v1.yaml")),
+    ] {
+        let imported = imported(name, text);
+        assert_sound(&imported);
+        assert_nothing_lost(text, &imported);
+    }
+}
+
+#[test]
+fn a_conflict_of_units_is_told_at_its_place_and_the_other_units_stay() {
+    let imported = imported("conflict-v1.yaml", include_str!("published/conflict-v1.yaml"));
+    insta::assert_snapshot!("conflict_contract", imported.contract);
+    let places: Vec<&str> = imported.conflicts.iter().map(|(place, _)| place.as_str()).collect();
+    assert_eq!(places, ["equations.bound.formula", "equations.arithmetic.formula"]);
+}
+
+#[test]
+fn heads_calls_bars_bands_and_rises_become_formal() {
+    let imported = imported("functions-v1.yaml", include_str!("published/functions-v1.yaml"));
+    insta::assert_snapshot!("functions_contract", imported.contract);
+    let imported = self::imported("grades-v1.yaml", include_str!("published/grades-v1.yaml"));
+    insta::assert_snapshot!("grades_contract", imported.contract);
+}
+
+#[test]
+fn what_is_no_published_contract_is_refused_as_such() {
+    for (text, why) in [
+        ("version: 1\nbindings: [{contract: a}]", "a registry or another file"),
+        ("{}", "here is nothing"),
+        ("metadata: {version: 1.0.0}\nquantities: {a: {unit: s}}", "of this language already"),
+        ("equations: {a: {formula: a = 1, unit: s}}", "of this language already"),
+        ("equations: {}\nobligations: []", "of this language already"),
+    ] {
+        let refused = import(&Source::from_bytes("x.yaml", text.into()).expect("text")).expect_err(text);
+        assert!(refused[0].message.contains(why), "{text}: {}", refused[0].message);
+    }
+}
+
 #[test]
 fn prose_never_fails_and_never_becomes_a_proof() {
     for text in [
@@ -73,8 +167,7 @@ fn prose_never_fails_and_never_becomes_a_proof() {
         "kani_harnesses: [{obligation: P, bound: -3, solver: magic}]\nfalsification_tests: [{rule: ''}, []]",
         "equations: {a: {formula: a = b / c, domain: 'b > 0, c > 0'}}\nproof_obligations: [{property: p, formal: a > 0}]",
         "equations: {α: {formula: 'α = β × 2', domain: 'β ∈ [0, 1]', codomain: 'α ∈ [0, 2]'}}",
-        "metadata: {version: one, description: '', references: [{a: b}]}",
-        "{}",
+        "metadata: {version: one, description: '', references: [{a: b}]}\nequations: {}",
     ] {
         assert_sound(&imported("any-v1.yaml", text));
     }

@@ -31,3 +31,22 @@ fn import_writes_contracts_that_check_and_lists_what_is_informal() {
     assert_eq!(output.status.code(), Some(2));
     assert!(err(&output).contains("not valid YAML"), "{}", err(&output));
 }
+
+#[test]
+fn a_conflict_of_units_exits_with_1_and_another_file_with_2() {
+    let output = run(&["import", "../contracts/tests/published/conflict-v1.yaml"]);
+    assert_eq!(output.status.code(), Some(1), "{}", err(&output));
+    let told = "equations.bound.formula: the values of `min` have different units, 1/s and Gtoken/s";
+    assert!(out(&output).contains(told), "{}", out(&output));
+    let report = json(&["import", "../contracts/tests/published/conflict-v1.yaml"]);
+    assert_eq!(report["files"][0]["conflicts"][0]["place"], "equations.bound.formula");
+
+    for (name, text, why) in [
+        ("registry.yaml", "version: 1\nbindings: []\n", "a registry or another file"),
+        ("ours.yaml", "quantities: {a: {unit: s}}\n", "`roofline check` reads the file"),
+    ] {
+        let output = run(&["import", &file(name, text)]);
+        assert_eq!(output.status.code(), Some(2), "{name}");
+        assert!(err(&output).contains(why), "{}", err(&output));
+    }
+}

@@ -2,7 +2,7 @@
 
 use crate::domain::Domain;
 
-use super::statement::{self, split};
+use super::statement::{self, is_name, split};
 
 /// The clauses: a name and its domain in our language, or a text that is neither.
 pub fn clauses(text: &str) -> Vec<Result<(String, String), String>> {
@@ -31,11 +31,53 @@ pub fn clauses(text: &str) -> Vec<Result<(String, String), String>> {
     found
 }
 
-fn is_name(text: &str) -> bool {
-    text.starts_with(|c: char| c.is_alphabetic()) && text.chars().all(|c| c.is_alphanumeric() || c == '_')
+/// Names that a domain or codomain says to be vectors or matrices.
+pub fn vectors(text: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    let mut waiting: Vec<&str> = Vec::new();
+    for part in split(text, |rest| rest.starts_with([',', ';']).then_some(1)) {
+        let (name, set) = part.split_once('∈').or_else(|| part.split_once(" in ")).unwrap_or((part, ""));
+        if is_name(name.trim()) {
+            waiting.push(name.trim());
+        }
+        if set.is_empty() {
+            continue;
+        }
+        if is_vectors(set) {
+            found.append(&mut waiting);
+        }
+        waiting.clear();
+    }
+    found
+}
+
+/// Whether a text speaks of a set of vectors or matrices.
+pub fn is_vectors(set: &str) -> bool {
+    let powers =
+        ["ℝ^", "ℝⁿ", "ℝᵐ", "ℝᵈ", "]ⁿ", "}ⁿ", "]^", "}^", "R^", "ℤ^", "ℕ^", "ℂ^", "^{", "^d", "^n", "^m"];
+    let words = ["vector", "matrix", "matrices", "tensor"];
+    powers.iter().any(|sign| set.contains(sign)) || words.iter().any(|word| set.to_lowercase().contains(word))
+}
+
+/// `n_h=32`, and `A model: n_h=32`: a name that has one value.
+fn constant(text: &str) -> Option<(&str, String)> {
+    let text = text.rsplit_once(':').map_or(text, |(_, text)| text);
+    let (name, value) = text.split_once('=')?;
+    let value: f64 = value.trim().parse().ok()?;
+    is_name(name.trim()).then(|| (name.trim(), format!("{{{value}}}")))
+}
+
+/// Whether a clause has a remark behind it, which no domain can hold.
+pub fn has_remarks(text: &str) -> bool {
+    split(text, |rest| rest.starts_with([',', ';']).then_some(1))
+        .into_iter()
+        .any(|part| statement::remark(part).is_some())
 }
 
 fn clause(text: &str) -> Option<(&str, String)> {
+    if let Some(constant) = constant(text) {
+        return Some(constant);
+    }
     let text = statement::remark(text).map_or(text, |(head, _)| head);
     let (name, domain) = match text.split_once('∈').or_else(|| text.split_once(" in ")) {
         Some((name, set)) => (name.trim(), of_set(set.trim())?),
@@ -45,14 +87,19 @@ fn clause(text: &str) -> Option<(&str, String)> {
             (name.trim(), statement::ascii(rest))
         }
     };
-    (is_name(name) && Domain::parse(&domain).is_ok()).then_some((name, domain))
+    (is_name(name) && (domain.is_empty() || Domain::parse(&domain).is_ok())).then_some((name, domain))
 }
 
-fn of_set(set: &str) -> Option<String> {
+/// A set in our language; empty for all numbers, none for what is no set of numbers.
+pub fn of_set(set: &str) -> Option<String> {
     Some(match set {
         "ℤ⁺" | "ℤ+" | "Z+" | "ℕ⁺" | "ℕ+" | "N+" | "ℤ_{>0}" => "integer > 0".into(),
         "ℕ" | "N" | "ℕ₀" | "ℤ≥0" => "integer >= 0".into(),
         "ℤ" | "Z" => "integer".into(),
+        // Every finite number, which needs no domain.
+        "ℝ" | "R" => String::new(),
+        "[0, ∞)" | "[0, +∞)" | "[0,∞)" => ">= 0".into(),
+        "(0, ∞)" | "(0, +∞)" | "(0,∞)" => "> 0".into(),
         "ℝ⁺" | "ℝ+" | "R+" | "ℝ_{>0}" => "> 0".into(),
         "ℝ≥0" | "ℝ_{≥0}" | "R_>=0" => ">= 0".into(),
         _ if set.starts_with(['[', '(', '{']) => set.to_owned(),
@@ -71,9 +118,7 @@ pub fn claim(name: &str, domain: &str) -> Option<String> {
 
 /// Why a clause is no domain.
 pub fn why_not(clause: &str) -> String {
-    let vector =
-        ["ℝ^", "ℝⁿ", "]ⁿ", "}ⁿ", "R^", "^d", "^n", "ℤ^", "^{"].iter().any(|sign| clause.contains(sign));
-    if vector {
+    if is_vectors(clause) {
         "a set of vectors; domains are sets of numbers".into()
     } else if clause.contains('=') {
         "it defines something, and is not a set of values".into()
@@ -103,5 +148,8 @@ mod tests {
         assert_eq!(read("rate > 0, x ≥ 1 (at least one)"), ["rate: > 0", "x: >= 1"]);
         assert_eq!(read("x ∈ ℝ^n, n ≥ 1, L=layers"), ["? x ∈ ℝ^n", "n: >= 1", "? L=layers"]);
         assert_eq!(read("Any valid model"), ["? Any valid model"]);
+        assert_eq!(read("A model: n=32, d = 128, x ∈ ℝ"), ["n: {32}", "d: {128}", "x: "]);
+        assert_eq!(read("r ∈ [0, ∞)"), ["r: >= 0"]);
+        assert_eq!(vectors("X ∈ ℝ^{n×d}, a, b in R^d, n ≥ 1, c ∈ ℝ"), ["X", "a", "b"]);
     }
 }

@@ -13,6 +13,7 @@ use crate::formula::{Binary, Function, Kind};
 use crate::prove;
 use crate::report::Severity;
 use crate::source::Source;
+use crate::unit::Unit;
 
 /// Names that every generated module has anyway.
 pub const TAKEN: [&str; 3] = ["recommendations", "proofs", "properties"];
@@ -28,6 +29,21 @@ pub struct Equation {
     pub formula: String,
     /// Documentation.
     pub doc: String,
+    /// Where it stood.
+    pub place: String,
+    /// Why it could not stay.
+    pub dropped: Option<String>,
+}
+
+/// Bands of a value.
+#[derive(Clone, Debug)]
+pub struct Classifier {
+    /// Its name.
+    pub name: String,
+    /// The value that it classifies.
+    pub of: String,
+    /// Names with the least value of each but the first, ascending.
+    pub bands: Vec<(String, Option<f64>)>,
     /// Why it could not stay.
     pub dropped: Option<String>,
 }
@@ -82,13 +98,19 @@ pub struct Draft {
     pub domains: BTreeMap<String, String>,
     /// The equations.
     pub equations: Vec<Equation>,
+    /// The classifiers.
+    pub classifiers: Vec<Classifier>,
     /// The obligations.
     pub obligations: Vec<Obligation>,
     /// Documentation: where it stood, what it says, why it is not formal.
     pub informal: Vec<(String, String, String)>,
     /// Proposals that formulas contradict.
     pub dropped_units: Vec<String>,
+    /// Units that the published contract itself contradicts: where, and what is wrong.
+    pub conflicts: Vec<(String, String)>,
     units: BTreeMap<String, Proposal>,
+    /// Quantities whose domain is a proposal.
+    proposed: BTreeSet<String>,
 }
 
 /// A part of the rendered contract.
@@ -96,18 +118,26 @@ pub struct Draft {
 enum Part {
     Quantity(usize),
     Equation(usize),
+    Classifier(usize),
     Obligation(usize),
 }
+
+/// How the checker begins what is wrong with a divisor that can be zero.
+const DIVISOR: &str = "division by";
+
+/// How the reason of a refuted claim begins.
+const FALSE: &str = "false in floating point";
 
 impl Draft {
     /// Checks and proves until what is left compiles. The names of its quantities and equations.
     pub fn settle(&mut self, codomain_units: &BTreeMap<String, String>) -> BTreeSet<String> {
         loop {
-            self.find_units(codomain_units);
+            while self.find_units(codomain_units) {}
             if !self.drop_what_fails(false) {
                 break;
             }
         }
+        self.compare_codomains(codomain_units);
         for equation in self.equations.iter().filter(|equation| equation.dropped.is_none()) {
             let Some(measured) = &equation.measured else { continue };
             let bound = format!("{measured} <= {}", equation.formula);
@@ -122,6 +152,7 @@ impl Draft {
         }
         while self.drop_what_fails(true) {}
         self.prove();
+        self.propose_bounds();
         let equations = self.alive().map(|at| self.equations[at].name.clone());
         equations.chain(self.quantities()).collect()
     }
@@ -162,7 +193,8 @@ impl Draft {
         order
     }
 
-    fn find_units(&mut self, codomain_units: &BTreeMap<String, String>) {
+    /// Finds units; whether an equation had to be given up for them.
+    fn find_units(&mut self, codomain_units: &BTreeMap<String, String>) -> bool {
         let quantities = self.quantities();
         let quantities: Vec<&str> = quantities.iter().map(String::as_str).collect();
         let order = self.order();
@@ -176,10 +208,78 @@ impl Draft {
             .collect();
         let units = unit::infer(&quantities, &wanted);
         (self.units, self.dropped_units) = (units.of, units.dropped);
+        let conflict = !units.conflicts.is_empty();
+        for (name, why) in units.conflicts {
+            let Some(equation) = self.equations.iter_mut().find(|equation| equation.name == name) else {
+                continue;
+            };
+            self.conflicts.push((equation.place.clone(), why.clone()));
+            equation.dropped = Some(format!("its units contradict each other: {why}"));
+        }
         for equation in &mut self.equations {
             if let Some(formula) = units.formulas.get(&equation.name) {
                 equation.formula.clone_from(formula);
             }
+        }
+        conflict
+    }
+
+    /// Codomains that name another unit than the formula has.
+    fn compare_codomains(&mut self, codomain_units: &BTreeMap<String, String>) {
+        for at in self.alive().collect::<Vec<_>>() {
+            let Equation { name, place, .. } = &self.equations[at];
+            let (Some(said), Some(found)) = (codomain_units.get(name), self.units.get_mut(name)) else {
+                continue;
+            };
+            let (said_unit, found_unit) = (Unit::parse(said), Unit::parse(&found.unit));
+            // A plain number says nothing against a unit, nor does a rate that does not say what it counts.
+            let uncounted = Unit::parse(&said.replace("token", "1"));
+            if said_unit == found_unit || uncounted == found_unit || found.unit == "1" {
+                continue;
+            }
+            let why = format!("`{name}` is said to be in {said}, and its formula gives {}", found.unit);
+            found.why = format!("conflict: {why}");
+            self.conflicts.push((place.clone(), why));
+        }
+    }
+
+    /// Bounded domains, marked as proposals, where they make provable what is not proven without.
+    fn propose_bounds(&mut self) {
+        let proven = |draft: &Draft| {
+            draft.obligations.iter().filter(|obligation| obligation.state == State::Proven).count()
+        };
+        let open = |obligation: &Obligation| match &obligation.state {
+            State::Tested(_) => true,
+            State::Dropped(why) => why.starts_with(FALSE),
+            State::Open | State::Proven | State::Bound(_) => false,
+        };
+        if !self.obligations.iter().any(open) {
+            return;
+        }
+        let mut bounded = self.clone();
+        for name in self.quantities() {
+            let domain = match self.domains.get(&name).map(String::as_str) {
+                None => "[-1e15, 1e15]",
+                Some("integer > 0") => "integer [1, 1e15]",
+                Some("integer >= 0") => "integer [0, 1e15]",
+                Some("> 0") => "[1e-15, 1e15]",
+                Some(">= 0") => "[0, 1e15]",
+                Some(_) => continue,
+            };
+            bounded.domains.insert(name.clone(), domain.to_owned());
+            bounded.proposed.insert(name);
+        }
+        for obligation in bounded.obligations.iter_mut().filter(|obligation| open(obligation)) {
+            obligation.state = State::Open;
+        }
+        bounded.prove();
+        let lost = self
+            .obligations
+            .iter()
+            .zip(&bounded.obligations)
+            .any(|(before, after)| before.state != after.state && !open(before));
+        if !lost && proven(&bounded) > proven(self) {
+            *self = bounded;
         }
     }
 
@@ -198,7 +298,9 @@ impl Draft {
             let why = mistake.message.clone();
             changed = true;
             match part {
+                Some(Part::Equation(at)) if why.contains(DIVISOR) && self.propose_positive(at) => {}
                 Some(Part::Equation(at)) => self.equations[at].dropped = Some(why),
+                Some(Part::Classifier(at)) => self.classifiers[at].dropped = Some(why),
                 Some(Part::Obligation(at)) => self.obligations[at].state = State::Dropped(why),
                 Some(Part::Quantity(at)) => {
                     let name = self.quantities().get(at).cloned().unwrap_or_default();
@@ -208,6 +310,21 @@ impl Draft {
             }
         }
         changed
+    }
+
+    /// Domains for what an equation divides by and nobody says a domain of; whether there was any.
+    fn propose_positive(&mut self, at: usize) -> bool {
+        let Some(formula) = statement::expression(&self.equations[at].formula) else { return false };
+        let quantities = self.quantities();
+        let mut proposed = false;
+        for name in formula.names() {
+            if quantities.iter().any(|known| known == name) && !self.domains.contains_key(name) {
+                self.domains.insert(name.to_owned(), "> 0".into());
+                self.proposed.insert(name.to_owned());
+                proposed = true;
+            }
+        }
+        proposed
     }
 
     /// A quantity that can't stand: without its domain, or without what uses it.
@@ -248,7 +365,7 @@ impl Draft {
                 (Verdict::Refuted, Some(found)) => {
                     let lines: Vec<String> =
                         found.to_string().lines().map(|line| line.trim().to_owned()).collect();
-                    State::Dropped(format!("false in floating point: {}", lines.join("; ")))
+                    State::Dropped(format!("{FALSE}: {}", lines.join("; ")))
                 }
                 _ if proof.points > 0 => State::Tested(proof.points),
                 _ => State::Dropped("neither proven nor tested: no point satisfies what it assumes".into()),
@@ -292,7 +409,16 @@ impl Draft {
                 State::Open => why.push(format!("{}: nothing ran", obligation.formal)),
             }
         }
-        let is_domain = pending.equations.is_empty() && pending.obligations.is_empty();
+        for &at in &pending.classifiers {
+            let classifier = &self.classifiers[at];
+            match &classifier.dropped {
+                None => notes.push(format!("classifier `{}` of `{}`", classifier.name, classifier.of)),
+                Some(dropped) => why.push(format!("`{}`: {dropped}", classifier.name)),
+            }
+            outcome = Outcome::Formal;
+        }
+        let is_domain =
+            pending.equations.is_empty() && pending.obligations.is_empty() && pending.classifiers.is_empty();
         if !why.is_empty() {
             // One part that can't stand keeps the text as documentation; a domain that was read stays one.
             if item.outcome != Outcome::Formal {
@@ -358,7 +484,8 @@ impl Draft {
             let start = out.len();
             out += &format!("  {name}:\n{}", self.unit(name));
             if let Some(domain) = self.domains.get(name) {
-                out += &format!("    domain: {}\n", text(domain));
+                let proposed = if self.proposed.contains(name) { "  # proposed; confirm it" } else { "" };
+                out += &format!("    domain: {}{proposed}\n", text(domain));
             }
             parts.push((start..out.len(), Part::Quantity(at)));
         }
@@ -378,6 +505,18 @@ impl Draft {
                 out += &format!("    doc: {}\n", text(&equation.doc));
             }
             parts.push((start..out.len(), Part::Equation(at)));
+        }
+        let computed: BTreeSet<&str> = self.alive().map(|at| self.equations[at].name.as_str()).collect();
+        let classifies = |classifier: &Classifier| {
+            with_obligations && classifier.dropped.is_none() && computed.contains(classifier.of.as_str())
+        };
+        if self.classifiers.iter().any(classifies) {
+            out += "classifiers:\n";
+        }
+        for (at, classifier) in self.classifiers.iter().enumerate().filter(|(_, one)| classifies(one)) {
+            let start = out.len();
+            out += &classifier.render();
+            parts.push((start..out.len(), Part::Classifier(at)));
         }
         let stays =
             |obligation: &Obligation| !matches!(obligation.state, State::Bound(_) | State::Dropped(_));
@@ -399,6 +538,17 @@ impl Draft {
                 &format!("  - about: {}\n    text: {}\n    why: {}\n", text(about), text(words), text(why));
         }
         (out, parts)
+    }
+}
+
+impl Classifier {
+    fn render(&self) -> String {
+        let mut out = format!("  {}:\n    of: {}\n    cases:\n", self.name, self.of);
+        for (name, least) in self.bands.iter().rev() {
+            let condition = least.map_or_else(|| "otherwise".into(), |least| text(&format!(">= {least}")));
+            out += &format!("      - {name}: {condition}\n");
+        }
+        out
     }
 }
 

@@ -7,7 +7,7 @@ mod draft;
 mod statement;
 mod unit;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::formula::RESERVED;
 use crate::names;
@@ -16,7 +16,7 @@ use crate::source::{Source, Text};
 use crate::suggest;
 use crate::yaml::{self, Node};
 
-use draft::{Draft, Equation, Obligation};
+use draft::{Classifier, Draft, Equation, Obligation};
 use statement::Translated;
 
 /// What became of an item.
@@ -28,8 +28,10 @@ pub enum Outcome {
     Proven,
     /// An obligation that the falsifier tried in vain to refute, and that is not proven.
     Tested,
-    /// Part of another item.
+    /// Part of another item, and kept word for word beside it.
     Folded,
+    /// Part of the contract's own metadata.
+    Metadata,
     /// Kept as documentation; nothing checks it.
     Informal,
 }
@@ -42,6 +44,7 @@ impl Outcome {
             Outcome::Proven => "proven",
             Outcome::Tested => "tested",
             Outcome::Folded => "folded",
+            Outcome::Metadata => "metadata",
             Outcome::Informal => "informal",
         }
     }
@@ -77,20 +80,54 @@ pub struct Imported {
     pub units: Vec<(String, String, String)>,
     /// Proposals of units that the formulas contradict.
     pub dropped_units: Vec<String>,
+    /// Units that the published contract itself contradicts: the equation, and what is wrong.
+    pub conflicts: Vec<(String, String)>,
 }
 
-/// Brings a contract over. Only a file that is not YAML, or no mapping, fails.
+/// The sections of a published contract that say something of a model.
+const SECTIONS: [&str; 4] = ["equations", "proof_obligations", "falsification_tests", "kani_harnesses"];
+
+/// Brings a contract over. Only a file that is not YAML, or no published contract, fails.
 pub fn import(source: &Source) -> Result<Imported, Vec<Mistake>> {
     let mut report = Report::new();
     let tree = yaml::tree(source, &mut report);
     let mistakes = report.finish();
     match tree {
-        Some(Node::Map(pairs, _)) if mistakes.is_empty() => Ok(Reader::new(source).read(&pairs)),
+        Some(Node::Map(pairs, span)) if mistakes.is_empty() => {
+            if let Some((key, _)) = pairs.iter().find(|(key, node)| is_ours(&key.value, node)) {
+                let message =
+                    format!("`{}` is of this language already; `roofline check` reads the file", key.value);
+                return Err(vec![Mistake::error(key.span, message)]);
+            }
+            if !pairs.iter().any(|(key, _)| SECTIONS.contains(&key.value.as_str())) {
+                let found: Vec<String> = pairs.iter().map(|(key, _)| format!("`{}`", key.value)).collect();
+                let found = if found.is_empty() { "nothing".into() } else { found.join(", ") };
+                let message = format!(
+                    "a registry or another file, not a contract: a published contract has one of `{}`; here is {found}",
+                    SECTIONS.join("`, `")
+                );
+                return Err(vec![Mistake::error(span, message)]);
+            }
+            Ok(Reader::new(source).read(&pairs))
+        }
         Some(node) if mistakes.is_empty() => {
             let message = format!("a published contract is a mapping, not {}", node.what());
             Err(vec![Mistake::error(node.span(), message)])
         }
         _ => Err(mistakes),
+    }
+}
+
+/// Whether a section is one that only this language has.
+fn is_ours(key: &str, node: &Node) -> bool {
+    let has_units = |node: &Node| {
+        let Node::Map(entries, _) = node else { return false };
+        entries.iter().any(|(_, entry)| matches!(entry, Node::Map(keys, _) if get(keys, "unit").is_some()))
+    };
+    match key {
+        "quantities" | "equations" => has_units(node),
+        "obligations" | "informal" => matches!(node, Node::List(..)),
+        _ => false,
     }
 }
 
@@ -101,7 +138,23 @@ struct Pending {
     /// Parts of the draft that stand for it.
     equations: Vec<usize>,
     obligations: Vec<usize>,
+    classifiers: Vec<usize>,
     left_out: Vec<String>,
+    /// What stays documentation where the rest becomes formal.
+    rest: String,
+}
+
+impl Pending {
+    fn new(item: usize) -> Self {
+        Pending {
+            item,
+            equations: Vec::new(),
+            obligations: Vec::new(),
+            classifiers: Vec::new(),
+            left_out: Vec::new(),
+            rest: String::new(),
+        }
+    }
 }
 
 struct Reader<'a> {
@@ -117,6 +170,10 @@ struct Reader<'a> {
     domains: Vec<(String, String, usize)>,
     /// Units that a codomain names, by our name.
     codomain_units: BTreeMap<String, String>,
+    /// Names that some domain says to be vectors or matrices.
+    vectors: BTreeSet<String>,
+    /// Functions by their published name or key: the published name of the equation, and its operands if it has any.
+    functions: BTreeMap<String, (String, Vec<String>)>,
 }
 
 fn scalar(node: &Node) -> Option<&Text> {
@@ -146,13 +203,18 @@ impl<'a> Reader<'a> {
             properties: BTreeMap::new(),
             domains: Vec::new(),
             codomain_units: BTreeMap::new(),
+            vectors: BTreeSet::new(),
+            functions: BTreeMap::new(),
         }
     }
 
     fn read(mut self, pairs: &[(Text, Node)]) -> Imported {
         self.metadata(get(pairs, "metadata"));
         if let Some(Node::Map(equations, _)) = get(pairs, "equations") {
-            // Names of equations first, so that a domain over one of them is told from that of an input.
+            // Vectors first, and names of equations, so that a domain over one of them is told from an input's.
+            for (_, node) in equations {
+                self.note_vectors(node);
+            }
             for (name, node) in equations {
                 self.formula(&name.value, node);
             }
@@ -175,9 +237,8 @@ impl<'a> Reader<'a> {
                 }
             }
         }
-        let known = ["metadata", "equations", "proof_obligations", "falsification_tests", "kani_harnesses"];
         for (name, node) in pairs {
-            if !known.contains(&name.value.as_str()) {
+            if name.value != "metadata" && !SECTIONS.contains(&name.value.as_str()) {
                 self.everything(&name.value, node, "the contract language has no place for it");
             } else if name.value != "metadata" && scalar(node).is_some_and(|text| !text.value.is_empty()) {
                 self.everything(&name.value, node, "it is not a section");
@@ -214,6 +275,23 @@ impl<'a> Reader<'a> {
         }
     }
 
+    fn note_vectors(&mut self, equation: &Node) {
+        let Node::Map(pairs, _) = equation else { return };
+        for key in ["domain", "codomain"] {
+            self.vectors.extend(domain::vectors(get_text(pairs, key)).into_iter().map(str::to_owned));
+        }
+    }
+
+    /// A vector or matrix that a text speaks of, by itself or run together with another name.
+    fn vector_in(&self, text: &str) -> Option<String> {
+        let words = text.split(|c: char| !(c.is_alphanumeric() || c == '_'));
+        let speaks_of = |word: &str, name: &str| word == name || (!word.is_ascii() && word.contains(name));
+        let found = words.into_iter().find_map(|word| self.vectors.iter().find(|name| speaks_of(word, name)));
+        found.map(|name| {
+            format!("`{name}` is a vector or matrix by its own domain; formulas are about single numbers")
+        })
+    }
+
     fn metadata(&mut self, node: Option<&Node>) {
         self.draft.version = "1.0.0".into();
         self.draft.description = format!("Imported from {}", self.source.name);
@@ -230,7 +308,7 @@ impl<'a> Reader<'a> {
                         version.into()
                     };
                     if semver::Version::parse(&full).is_ok() {
-                        self.add(place, value, version, Outcome::Formal, &format!("version {full}"));
+                        self.add(place, value, version, Outcome::Metadata, &format!("version {full}"));
                         self.draft.version = full;
                     } else {
                         self.add(
@@ -244,7 +322,7 @@ impl<'a> Reader<'a> {
                 }
                 ("description", Node::Text(text)) if !text.value.trim().is_empty() => {
                     self.draft.description = text.value.trim().to_owned();
-                    self.add(place, value, &text.value, Outcome::Formal, "the description");
+                    self.add(place, value, &text.value, Outcome::Metadata, "the description");
                 }
                 ("references", Node::List(list, _)) => {
                     for (index, reference) in list.iter().enumerate() {
@@ -252,7 +330,7 @@ impl<'a> Reader<'a> {
                         match scalar(reference).filter(|text| !text.value.trim().is_empty()) {
                             Some(text) => {
                                 self.draft.references.push(text.value.trim().to_owned());
-                                self.add(place, reference, &text.value, Outcome::Formal, "a reference");
+                                self.add(place, reference, &text.value, Outcome::Metadata, "a reference");
                             }
                             None => self.everything(&place, reference, "it is no text"),
                         }
@@ -319,63 +397,199 @@ impl<'a> Reader<'a> {
             return;
         };
         let item = self.add(place, node, &text.value, Outcome::Informal, "");
+        if let Some(why) = self.vector_in(&text.value) {
+            self.items[item].note = why;
+            return;
+        }
+        let codomain = get_text(pairs, "codomain");
+        if domain::is_vectors(codomain) {
+            self.items[item].note = format!("its value is a vector or matrix: {codomain}");
+            return;
+        }
         let parts = statement::statements(&text.value);
         let several = parts.len() > 1;
-        let mut found: Vec<(String, Option<String>, String)> = Vec::new();
+        let mut found: Vec<Defined> = Vec::new();
         let mut left_out = Vec::new();
         for part in parts {
-            let mut text = statement::ascii(part);
-            let mut statement = statement::equation(&text);
-            if statement.is_none()
-                && let Some((head, remark)) = statement::remark(part)
-            {
-                text = statement::ascii(head);
-                statement = statement::equation(&text);
-                left_out.extend(statement.is_some().then(|| format!("({remark})")));
-            }
-            let Some(statement) = statement else {
-                self.items[item].note = statement::why_not(part);
-                return;
-            };
-            if statement::is_claim(&statement.formula) {
+            match self.defined(part, key, several.then_some(found.len() + 1)) {
+                Ok(Some(defined)) => {
+                    left_out.extend(defined.left_out.clone());
+                    found.push(defined);
+                }
                 // A condition defines no value; it is something that must hold.
-                self.claims(item, &kebab(key, "condition"), part, None);
-                return;
+                Ok(None) => return self.claims(item, &kebab(key, "condition"), part, None),
+                // What a classifier decides is read from its bands.
+                Err(_) if !found.is_empty() && is_classified(part) => left_out.push(part.to_owned()),
+                Err(why) => return self.items[item].note = why,
             }
-            let left = statement.left.as_ref().map(|(name, _)| name.clone());
-            let right = text.split_once(if statement.bound { "<=" } else { "=" }).map_or(
-                text.as_str(),
-                |(_, right)| {
-                    if left.is_some() { right.trim() } else { text.as_str() }
-                },
-            );
-            let name = match (&left, statement.bound) {
-                (Some(left), false) => left.clone(),
-                _ if several => format!("{key}_{}", found.len() + 1),
-                _ => key.to_owned(),
-            };
-            found.push((name, left.filter(|_| statement.bound), right.to_owned()));
         }
-        let mut equations = Vec::new();
-        for (name, measured, right) in found {
-            let name = self.name(&name);
-            let formula = self.renamed(&right);
+        let mut pending = Pending { left_out, ..Pending::new(item) };
+        for defined in found {
+            let name = self.name(&defined.name);
+            let formula = self.renamed(&defined.formula);
             if self.draft.equations.iter().any(|known| known.name == name) {
                 self.items[item].note = format!("there is already an equation `{name}`");
                 return;
             }
-            let measured = measured.map(|measured| self.name(&measured));
+            for called in [key, &defined.name] {
+                let function = || (defined.name.clone(), defined.operands.clone());
+                self.functions.entry(called.to_owned()).or_insert_with(function);
+            }
+            if let Some(unit) = defined.unit {
+                self.codomain_units.insert(name.clone(), unit);
+            }
+            let measured = defined.measured.map(|measured| self.name(&measured));
             let published = if snake(key) == name { String::new() } else { format!("Published as {key}.") };
             self.draft.equations.push(Equation {
                 name,
                 measured,
                 formula,
                 doc: published,
+                place: self.items[item].place.clone(),
                 ..Equation::default()
             });
-            equations.push(self.draft.equations.len() - 1);
+            pending.equations.push(self.draft.equations.len() - 1);
         }
-        self.pending.push(Pending { item, equations, obligations: Vec::new(), left_out });
+        self.pending.push(pending);
+    }
+
+    /// What a statement defines; none if it is a condition. `number` counts the statements of a formula.
+    fn defined(&self, part: &str, key: &str, number: Option<usize>) -> Result<Option<Defined>, String> {
+        if let Some(odd) = statement::odd_name(part) {
+            return Err(odd);
+        }
+        let own = number.map_or_else(|| key.to_owned(), |number| format!("{key}_{number}"));
+        let mut left_out = Vec::new();
+        let mut text = statement::ascii(part);
+        let mut read = statement::equation(&text);
+        if read.is_none()
+            && let Some((head, remark)) = statement::remark(part)
+        {
+            text = statement::ascii(head);
+            read = statement::equation(&text);
+            left_out.extend(read.is_some().then(|| format!("({remark})")));
+        }
+        let plain = |name: String, formula: &str| Defined {
+            name,
+            formula: formula.to_owned(),
+            measured: None,
+            operands: Vec::new(),
+            unit: None,
+            left_out: Vec::new(),
+        };
+        let Some(read) = read else {
+            text = statement::ascii(part);
+            let sides = statement::sides(&text);
+            let [left, right, rest @ ..] = sides.as_slice() else { return Err(statement::why_not(part)) };
+            let value =
+                |text: &str| statement::expression(text).filter(|formula| !statement::is_claim(formula));
+            // `d = h / n = 4096 / 32 = 128`: what follows are the same value's figures.
+            let is_figure = |text: &&str| value(text).is_some_and(|formula| formula.names().is_empty());
+            let (left, right, rest) = match value(left) {
+                Some(formula)
+                    if !statement::is_name(left) && !formula.names().is_empty() && is_figure(right) =>
+                {
+                    ("", *left, &sides[1..])
+                }
+                _ => (*left, *right, rest),
+            };
+            if value(right).is_none() || !rest.iter().all(is_figure) {
+                return Err(statement::why_not(part));
+            }
+            left_out.extend(rest.iter().map(|figure| format!("= {figure}")));
+            let unit = unit::remarked(left);
+            return match statement::head(left) {
+                Some((name, operands)) => Ok(Some(Defined {
+                    operands: operands.into_iter().map(str::to_owned).collect(),
+                    left_out,
+                    ..plain(name.to_owned(), right)
+                })),
+                None if statement::is_name(left) => {
+                    Ok(Some(Defined { left_out, ..plain(left.to_owned(), right) }))
+                }
+                None if left.is_empty() || unit.is_some() => {
+                    Ok(Some(Defined { unit, left_out, ..plain(own, right) }))
+                }
+                None => Err(statement::why_not(part)),
+            };
+        };
+        if statement::is_claim(&read.formula) {
+            return Ok(None);
+        }
+        let left = read.left.as_ref().map(|(name, _)| name.clone());
+        let sign = if read.bound { "<=" } else { "=" };
+        let right = match &left {
+            Some(_) => text.split_once(sign).map_or(text.as_str(), |(_, right)| right.trim()),
+            None => text.as_str(),
+        };
+        let name = left.clone().filter(|_| !read.bound).unwrap_or(own);
+        let measured = left.filter(|_| read.bound);
+        Ok(Some(Defined { measured, left_out, ..plain(name, right) }))
+    }
+
+    /// Calls of functions that equations define: `f(x)` as `f`, `f(0)` as `f(x: 0)`.
+    fn called(&self, text: &str) -> String {
+        let mut out = String::new();
+        let mut rest = text;
+        while let Some(open) = rest.find('(') {
+            let before = &rest[..open];
+            let start = before
+                .rfind(|c: char| !(c.is_alphanumeric() || c == '_'))
+                .map_or(0, |at| at + before[at..].chars().next().map_or(1, char::len_utf8));
+            let call = self.functions.get(&before[start..]).and_then(|(name, operands)| {
+                let close = rest[open..].find(')')? + open;
+                let given: Vec<&str> = rest[open + 1..close].split(',').map(str::trim).collect();
+                if operands.is_empty() || given.len() != operands.len() {
+                    return None;
+                }
+                if given == *operands {
+                    return Some((name.clone(), close));
+                }
+                let pairs: Vec<String> = operands
+                    .iter()
+                    .zip(given)
+                    .map(|(operand, given)| format!("{operand}: {given}"))
+                    .collect();
+                Some((format!("{name}({})", pairs.join(", ")), close))
+            });
+            match call {
+                Some((call, close)) => {
+                    out += &rest[..start];
+                    out += &call;
+                    rest = &rest[close + 1..];
+                }
+                None => {
+                    out += &rest[..=open];
+                    rest = &rest[open + 1..];
+                }
+            }
+        }
+        out + rest
+    }
+
+    /// `a < b implies f(a) <= f(b)` as a direction, if `f` is an equation and its operand is known.
+    fn rise(&self, text: &str) -> Option<Translated> {
+        let rise = statement::rise(text)?;
+        let (name, operands) = self.functions.get(&rise.of)?;
+        let ours = self.names.get(name)?;
+        let equation = self.draft.equations.iter().find(|equation| equation.name == *ours)?;
+        let stem =
+            |operand: &'_ str| operand.trim_end_matches(|c: char| c.is_ascii_digit() || c == '_').to_owned();
+        let (low, high) = (stem(&rise.operands.0), stem(&rise.operands.1));
+        let used = statement::expression(&equation.formula)?;
+        let uses = |published: &str| {
+            self.names.get(published).is_some_and(|name| used.names().contains(&name.as_str()))
+        };
+        let operand = match operands.as_slice() {
+            [operand] => operand.clone(),
+            _ if low == high && uses(&low) => low,
+            _ => return None,
+        };
+        let word = if rise.rising { "increasing" } else { "decreasing" };
+        Some(Translated {
+            text: format!("{name} {word} in {operand}"),
+            left_out: rise.strict.then(|| "strictly".into()),
+        })
     }
 
     fn about_equation(&mut self, key: &str, node: &Node) {
@@ -394,7 +608,23 @@ impl<'a> Reader<'a> {
                         let name = self.name(name);
                         self.codomain_units.insert(name, unit);
                     }
-                    self.claims(item, &format!("{}-codomain", kebab(key, "equation")), &text.value, None);
+                    let set = domain::of_set(text.value.trim());
+                    match (set, self.functions.get(key).map(|(name, _)| name.clone())) {
+                        (Some(set), _) if set.is_empty() => {
+                            self.items[item].note = "every number, which needs no claim".into();
+                        }
+                        // A set alone is about the value that the formula defines.
+                        (Some(set), Some(name)) => {
+                            let claim = domain::claim(&name, &set).unwrap_or_else(|| text.value.clone());
+                            self.claims(item, &format!("{}-codomain", kebab(key, "equation")), &claim, None);
+                        }
+                        _ => self.claims(
+                            item,
+                            &format!("{}-codomain", kebab(key, "equation")),
+                            &text.value,
+                            None,
+                        ),
+                    }
                 }
                 ("invariants" | "preconditions" | "postconditions", Node::List(list, _)) => {
                     let word = about.value.trim_end_matches('s').to_owned();
@@ -406,8 +636,11 @@ impl<'a> Reader<'a> {
                         };
                         let item = self.add(place, node, &text.value, Outcome::Informal, "");
                         if word == "precondition" {
-                            self.items[item].note =
-                                "it is asked of the caller; domains say what a caller may pass".into();
+                            self.precondition(item, &text.value);
+                            continue;
+                        }
+                        if let Some(bands) = statement::bands(&text.value) {
+                            self.bands(item, key, bands);
                             continue;
                         }
                         let id = format!("{}-{word}-{}", kebab(key, "equation"), index + 1);
@@ -417,6 +650,38 @@ impl<'a> Reader<'a> {
                 _ => self.everything(&place, value, "the contract language has no place for it"),
             }
         }
+    }
+
+    /// What is asked of a caller is a domain, if it is about one input.
+    fn precondition(&mut self, item: usize, text: &str) {
+        let clauses: Result<Vec<(String, String)>, String> = domain::clauses(text).into_iter().collect();
+        match clauses {
+            Ok(clauses) if !clauses.is_empty() && !domain::has_remarks(text) => {
+                for (name, domain) in clauses {
+                    let name = self.name(&name);
+                    self.domains.push((name, domain, item));
+                }
+                self.items[item].outcome = Outcome::Formal;
+            }
+            _ => {
+                self.items[item].note =
+                    "it is asked of the caller; domains say what a caller may pass".into();
+            }
+        }
+    }
+
+    /// Bands of the first equation that a key defines, as a classifier.
+    fn bands(&mut self, item: usize, key: &str, bands: Vec<(String, Option<f64>)>) {
+        let function = self.functions.get(key).and_then(|(name, _)| self.names.get(name)).cloned();
+        let Some(of) = function else {
+            self.items[item].note = "the value that it classifies did not become formal".into();
+            return;
+        };
+        let name = self.name(&format!("{key}_grade"));
+        self.draft.classifiers.push(Classifier { name, of, bands, dropped: None });
+        let classifiers = vec![self.draft.classifiers.len() - 1];
+        let rest = self.items[item].text.clone();
+        self.pending.push(Pending { classifiers, rest, ..Pending::new(item) });
     }
 
     fn domain(&mut self, place: String, node: &Node, text: &str, key: &str) {
@@ -429,7 +694,11 @@ impl<'a> Reader<'a> {
                 Err(clause) => unread.push(format!("`{clause}`: {}", domain::why_not(&clause))),
                 Ok((name, domain)) => {
                     let ours = self.name(&name);
-                    if self.draft.equations.iter().any(|equation| equation.name == ours) {
+                    if domain.is_empty() {
+                        // Every number is what a quantity without a domain may be.
+                        self.domains.push((ours, domain, item));
+                        read = true;
+                    } else if self.draft.equations.iter().any(|equation| equation.name == ours) {
                         // A computed value has no domain; that it lies there is something to prove.
                         match domain::claim(&ours, &domain) {
                             Some(formal) => obligations.extend(self.claim(
@@ -446,18 +715,24 @@ impl<'a> Reader<'a> {
                 }
             }
         }
+        let whole = unread.is_empty() && !domain::has_remarks(text);
+        let rest = if whole { String::new() } else { self.items[item].text.clone() };
         self.items[item].note = unread.join("; ");
         if read {
             self.items[item].outcome = Outcome::Formal;
         }
-        self.pending.push(Pending { item, equations: Vec::new(), obligations, left_out: Vec::new() });
+        self.pending.push(Pending { obligations, rest, ..Pending::new(item) });
     }
 
     /// The statements of a text as obligations; all or none.
     fn claims(&mut self, item: usize, id: &str, text: &str, property: Option<&str>) {
-        let parts = statement::statements(text);
-        let translated: Result<Vec<Translated>, String> =
-            parts.iter().map(|part| statement::claim(part)).collect();
+        if let Some(why) = self.vector_in(text) {
+            return self.items[item].note = why;
+        }
+        let translated = match self.rise(text) {
+            Some(rise) => Ok(vec![rise]),
+            None => statement::claims(&self.called(text)),
+        };
         let translated = match translated {
             Ok(translated) if !translated.is_empty() => translated,
             Ok(_) => return self.items[item].note = "it says nothing".into(),
@@ -474,7 +749,7 @@ impl<'a> Reader<'a> {
         if let Some(property) = property {
             self.properties.insert(property.to_lowercase(), obligations.clone());
         }
-        self.pending.push(Pending { item, equations: Vec::new(), obligations, left_out });
+        self.pending.push(Pending { obligations, left_out, ..Pending::new(item) });
     }
 
     /// One obligation; an equal one that is there already counts.
@@ -502,12 +777,7 @@ impl<'a> Reader<'a> {
         };
         let property = get_text(pairs, "property").to_owned();
         let formal = get_text(pairs, "formal").to_owned();
-        let text = match (property.as_str(), formal.as_str()) {
-            (property, "") => property.to_owned(),
-            ("", formal) => formal.to_owned(),
-            (property, formal) => format!("{property}: {formal}"),
-        };
-        let item = self.add(place, node, &text, Outcome::Informal, "");
+        let item = self.add(place, node, &fields(pairs, &[]), Outcome::Informal, "");
         let tolerance = get_text(pairs, "tolerance").parse::<f64>().unwrap_or(0.0);
         if formal.is_empty() {
             self.items[item].note = "it has no `formal` text".into();
@@ -517,6 +787,11 @@ impl<'a> Reader<'a> {
         } else {
             let id = kebab(if property.is_empty() { &formal } else { &property }, "obligation");
             self.claims(item, &id, &formal, Some(&property));
+            if let Some(pending) = self.pending.last_mut().filter(|pending| pending.item == item) {
+                let docs = pending.obligations.iter().map(|at| self.draft.obligations[*at].doc.as_str());
+                let told = docs.into_iter().any(|doc| doc == property);
+                pending.rest = fields(pairs, if told { &["property", "formal"] } else { &["formal"] });
+            }
         }
     }
 
@@ -536,8 +811,7 @@ impl<'a> Reader<'a> {
     fn test(&mut self, place: String, node: &Node) {
         let Node::Map(pairs, _) = node else { return self.everything(&place, node, "a test is a mapping") };
         let (rule, if_fails) = (get_text(pairs, "rule"), get_text(pairs, "if_fails"));
-        let text = format!("{rule}: {}", get_text(pairs, "prediction"));
-        let item = self.add(place, node, &text, Outcome::Informal, "");
+        let item = self.add(place, node, &fields(pairs, &[]), Outcome::Informal, "");
         let Some(meant) = self.meant(&[rule, get_text(pairs, "obligation")]) else {
             self.items[item].note =
                 format!("there is no formal obligation named `{rule}`; a test is not a proof");
@@ -548,7 +822,7 @@ impl<'a> Reader<'a> {
                 self.draft.obligations[*at].if_fails = if_fails.to_owned();
             }
         }
-        self.pending.push(Pending { item, equations: Vec::new(), obligations: meant, left_out: Vec::new() });
+        self.pending.push(Pending { obligations: meant, ..Pending::new(item) });
         self.items[item].outcome = Outcome::Folded;
     }
 
@@ -557,8 +831,7 @@ impl<'a> Reader<'a> {
             return self.everything(&place, node, "a harness is a mapping");
         };
         let (named, property) = (get_text(pairs, "obligation"), get_text(pairs, "property"));
-        let text = format!("{named}: {property}");
-        let item = self.add(place, node, &text, Outcome::Informal, "");
+        let item = self.add(place, node, &fields(pairs, &[]), Outcome::Informal, "");
         let Some(meant) = self.meant(&[named, property]) else {
             self.items[item].note = format!(
                 "there is no formal obligation named `{named}`; a harness that is named is not one that ran"
@@ -576,13 +849,13 @@ impl<'a> Reader<'a> {
                 obligation.unwind.get_or_insert(bound);
             }
         }
-        self.pending.push(Pending { item, equations: Vec::new(), obligations: meant, left_out: Vec::new() });
+        self.pending.push(Pending { obligations: meant, ..Pending::new(item) });
         self.items[item].outcome = Outcome::Folded;
     }
 
     fn finish(mut self) -> Imported {
         let mut lost = Vec::new();
-        for (name, domain, item) in &self.domains {
+        for (name, domain, item) in self.domains.iter().filter(|(_, domain, _)| !domain.is_empty()) {
             let known = self.draft.domains.entry(name.clone()).or_insert_with(|| domain.clone());
             if known != domain {
                 lost.push((*item, format!("`{name}` has the domain {known} elsewhere, which counts")));
@@ -615,9 +888,26 @@ impl<'a> Reader<'a> {
                 }
             }
         }
+        let mut rests: BTreeMap<String, String> = BTreeMap::new();
+        for pending in &self.pending {
+            let item = &self.items[pending.item];
+            let rest = if pending.left_out.is_empty() { &pending.rest } else { &item.text };
+            if !rest.is_empty() {
+                rests.insert(item.place.clone(), rest.clone());
+            }
+        }
         self.items.sort_by_key(|item| item.line);
-        for item in self.items.iter().filter(|item| item.outcome == Outcome::Informal) {
-            self.draft.informal.push((item.place.clone(), item.text.clone(), item.note.clone()));
+        for item in &self.items {
+            match (item.outcome, rests.get(&item.place)) {
+                (Outcome::Informal | Outcome::Folded, _) => {
+                    self.draft.informal.push((item.place.clone(), item.text.clone(), item.note.clone()));
+                }
+                (Outcome::Formal | Outcome::Proven | Outcome::Tested, Some(rest)) => {
+                    let why = format!("what the formal part does not say: {}", item.note);
+                    self.draft.informal.push((item.place.clone(), rest.clone(), why));
+                }
+                _ => {}
+            }
         }
         let renamed =
             self.names.iter().filter(|(published, ours)| published != ours && draft_names.contains(*ours));
@@ -627,9 +917,50 @@ impl<'a> Reader<'a> {
             renamed: renamed.map(|(published, ours)| (published.clone(), ours.clone())).collect(),
             units: self.draft.unit_report(),
             dropped_units: self.draft.dropped_units.clone(),
+            conflicts: self.draft.conflicts.clone(),
             items: self.items,
         }
     }
+}
+
+/// What a statement of a formula defines, in our grammar with published names.
+struct Defined {
+    name: String,
+    formula: String,
+    measured: Option<String>,
+    operands: Vec<String>,
+    unit: Option<String>,
+    left_out: Vec<String>,
+}
+
+/// `grade = classify(ratio)`
+fn is_classified(text: &str) -> bool {
+    matches!(statement::sides(text).as_slice(), [name, call]
+        if statement::is_name(name) && statement::head(call).is_some_and(|(function, _)| function.contains("class")))
+}
+
+/// Every scalar below some keys, as `key: value; other.key: value`.
+fn fields(pairs: &[(Text, Node)], without: &[&str]) -> String {
+    fn walk(place: &str, node: &Node, out: &mut Vec<String>) {
+        match node {
+            Node::Text(text) if text.value.trim().is_empty() => {}
+            Node::Text(text) => out.push(format!("{place}: {}", text.value.trim())),
+            Node::List(items, _) => {
+                items
+                    .iter()
+                    .enumerate()
+                    .for_each(|(index, item)| walk(&format!("{place}[{index}]"), item, out));
+            }
+            Node::Map(pairs, _) => {
+                pairs.iter().for_each(|(key, value)| walk(&format!("{place}.{}", key.value), value, out));
+            }
+        }
+    }
+    let mut out = Vec::new();
+    for (key, value) in pairs.iter().filter(|(key, _)| !without.contains(&key.value.as_str())) {
+        walk(&key.value, value, &mut out);
+    }
+    out.join("; ")
 }
 
 fn push_note(note: &mut String, more: &str) {

@@ -1,7 +1,7 @@
 //! From the free text of a published contract to formulas of ours: Unicode operators, set membership, chained
 //! comparisons, qualifiers. What does not become a formula is told with its reason; nothing is guessed.
 
-use crate::formula::{Formula, Kind, Statement};
+use crate::formula::{Formula, Function, Kind, RESERVED, Statement};
 use crate::source::Source;
 
 /// A text of ours, and what was left out of it on the way.
@@ -87,6 +87,13 @@ pub fn ascii(text: &str) -> String {
             '⌊' => out += "floor(",
             '⌈' => out += "ceil(",
             '⌋' | '⌉' => out.push(')'),
+            '₀'..='₉' => {
+                // `x₁₂` is `x_12`.
+                if !out.ends_with(|c: char| c.is_ascii_digit()) || !out.contains('_') {
+                    out.push('_');
+                }
+                out.extend(char::from_digit(character as u32 - '₀' as u32, 10));
+            }
             '&' if characters.next_if_eq(&'&').is_some() => out += " and ",
             '|' if characters.next_if_eq(&'|').is_some() => out += " or ",
             '*' if characters.next_if_eq(&'*').is_some() => out.push('^'),
@@ -102,11 +109,142 @@ pub fn ascii(text: &str) -> String {
             other => out.push(other),
         }
     }
-    out.split_whitespace().collect::<Vec<_>>().join(" ")
+    let out = out.split_whitespace().collect::<Vec<_>>().join(" ");
+    absolute(&finite(&unbraced(&out)))
+}
+
+/// `x_{max}` as `x_max`. Indexes stay as they are: they speak of elements.
+fn unbraced(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("_{") {
+        let Some((word, behind)) = after.split_once('}') else { break };
+        out += before;
+        let is_word = word.len() > 1 && word.chars().all(|c| c.is_ascii_alphabetic());
+        out += &if is_word { format!("_{word}") } else { format!("_{{{word}}}") };
+        rest = behind;
+    }
+    out + rest
+}
+
+/// `x.is_finite()` as `finite(x)`.
+fn finite(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, behind)) = rest.split_once(".is_finite()") {
+        let start = before
+            .rfind(|c: char| !(c.is_alphanumeric() || c == '_'))
+            .map_or(0, |at| at + before[at..].chars().next().map_or(0, char::len_utf8));
+        out += &format!("{}finite({})", &before[..start], &before[start..]);
+        rest = behind;
+    }
+    out + rest
+}
+
+/// `|x|` as the larger of `x` and `-x`, wherever bars enclose an expression.
+fn absolute(text: &str) -> String {
+    let mut parts = text.split('|');
+    let Some(first) = parts.next() else { return text.to_owned() };
+    let parts: Vec<&str> = parts.collect();
+    if parts.is_empty() || !parts.len().is_multiple_of(2) {
+        return text.to_owned();
+    }
+    let mut out = first.to_owned();
+    for pair in parts.chunks_exact(2) {
+        let inner = pair[0].trim();
+        if expression(inner).is_none_or(|inner| is_claim(&inner)) {
+            return text.to_owned();
+        }
+        out += &format!("max({inner}, -({inner})){}", pair[1]);
+    }
+    out
+}
+
+/// The parts of a text between lone `=` signs outside of brackets.
+pub fn sides(text: &str) -> Vec<&str> {
+    let bytes = text.as_bytes();
+    let lone = |at: usize| {
+        bytes[at] == b'='
+            && !matches!(at.checked_sub(1).map(|before| bytes[before]), Some(b'=' | b'<' | b'>' | b'!'))
+            && !matches!(bytes.get(at + 1), Some(b'=' | b'>'))
+    };
+    split(text, |rest| lone(text.len() - rest.len()).then_some(1))
+}
+
+/// A head `f(x, y)` as its name and its operands.
+pub fn head(text: &str) -> Option<(&str, Vec<&str>)> {
+    let (name, operands) = text.trim().strip_suffix(')')?.split_once('(')?;
+    let operands: Vec<&str> = operands.split(',').map(str::trim).collect();
+    (is_name(name) && operands.iter().all(|operand| is_name(operand))).then_some((name, operands))
+}
+
+/// Whether a text is a single name.
+pub fn is_name(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_alphabetic()) && text.chars().all(|c| c.is_alphanumeric() || c == '_')
+}
+
+/// A name that can't be told from a product, or that ASCII can't spell.
+pub fn odd_name(text: &str) -> Option<String> {
+    let words = text.split(|c: char| !(c.is_alphanumeric() || c == '_'));
+    for word in words.filter(|word| !word.is_ascii()) {
+        let greek = |c: char| ('α'..='ω').contains(&c) || ('Α'..='Ω').contains(&c);
+        let plain = word.trim_start_matches(['Δ', 'δ']);
+        let figure = |c: char| matches!(c, '₀'..='₉' | '²' | '³');
+        if let Some(odd) = word.chars().find(|c| !c.is_ascii() && !greek(*c) && !figure(*c)) {
+            return Some(format!("the name `{word}` has a `{odd}`, which names do not have"));
+        }
+        let runs = plain.split('_');
+        if runs.into_iter().any(|run| run.chars().any(greek) && run.chars().count() > 1) {
+            return Some(format!("`{word}` may be one name or a product; it does not say which"));
+        }
+    }
+    None
+}
+
+/// `F(<0.5), D[0.5, 0.75), A(>=2)`: names and the least value of each but the first, in ascending order.
+pub fn bands(text: &str) -> Option<Vec<(String, Option<f64>)>> {
+    let list = text.split_once(':').map_or(text, |(_, list)| list);
+    let number = |text: &str| -> Option<f64> {
+        let text = text.trim();
+        match text.strip_suffix('%') {
+            Some(percent) => percent.trim().parse::<f64>().ok().map(|value| value / 100.0),
+            None => text.parse().ok(),
+        }
+    };
+    let mut found: Vec<(String, Option<f64>)> = Vec::new();
+    let mut end: Option<f64> = None;
+    let parts = split(list, |rest| rest.starts_with(',').then_some(1));
+    for (at, part) in parts.iter().enumerate() {
+        let open = part.find(['(', '['])?;
+        let (name, limits) = part.split_at(open);
+        let limits = ascii(limits);
+        let inner = limits.get(1..limits.len().checked_sub(1)?)?;
+        let (least, above) = if let Some(high) = inner.strip_prefix('<') {
+            (None, Some(number(high)?))
+        } else if let Some(low) = inner.strip_prefix(">=") {
+            (Some(number(low)?), None)
+        } else {
+            let (low, high) = inner.split_once(',')?;
+            let half_open = limits.starts_with('[') && limits.ends_with(')');
+            (half_open.then_some(number(low)?), Some(number(high)?))
+        };
+        // Each begins where the one before it ends, the first has no beginning and the last no end.
+        if least != end || (at == 0) != least.is_none() || (at + 1 == parts.len()) != above.is_none() {
+            return None;
+        }
+        let name: String =
+            name.trim().replace('+', "Plus").chars().filter(char::is_ascii_alphanumeric).collect();
+        found.push((name, least));
+        end = above;
+    }
+    (found.len() > 1).then_some(found)
 }
 
 /// A claim in our grammar, or why there is none.
 pub fn claim(text: &str) -> Result<Translated, String> {
+    if let Some(odd) = odd_name(text) {
+        return Err(odd);
+    }
     let mut left_out = Vec::new();
     let mut rest = text.trim();
     loop {
@@ -122,10 +260,75 @@ pub fn claim(text: &str) -> Result<Translated, String> {
         {
             left_out.push(format!("for {tail}"));
             rest = head.trim_end();
+        } else if let Some(conditional) = [" when ", " for ", " if ", " where "]
+            .iter()
+            .filter_map(|word| rest.rsplit_once(word))
+            .find_map(|(head, tail)| Some(format!("({}) implies ({})", read_claim(tail)?, read_claim(head)?)))
+        {
+            let left_out = (!left_out.is_empty()).then(|| left_out.join(", "));
+            return Ok(Translated { text: conditional, left_out });
         } else {
             return Err(why_not(text));
         }
     }
+}
+
+/// The claims of a text: its statements, and those of a list with commas if each of them is one.
+pub fn claims(text: &str) -> Result<Vec<Translated>, String> {
+    let mut found = Vec::new();
+    for part in statements(text) {
+        match claim(part) {
+            Ok(one) => found.push(one),
+            Err(why) => {
+                let listed = split(part, |rest| rest.starts_with(',').then_some(1));
+                let listed: Result<Vec<Translated>, String> = listed.into_iter().map(claim).collect();
+                found.extend(listed.ok().filter(|listed| listed.len() > 1).ok_or(why)?);
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// `a < b implies f(a) <= f(b)`: the function, both operands, whether it rises, and whether strictly.
+pub fn rise(text: &str) -> Option<Rise> {
+    let text = ascii(text);
+    let (condition, claim) = text.split_once(" implies ")?;
+    let pair = |text: &str| -> Option<(String, String, bool, bool)> {
+        let operands = split(text, comparison);
+        let [left, right] = operands.as_slice() else { return None };
+        let sign = text[left.len()..text.len() - right.len()].trim();
+        let less = match sign {
+            "<" | "<=" => true,
+            ">" | ">=" => false,
+            _ => return None,
+        };
+        Some(((*left).to_owned(), (*right).to_owned(), less, sign.len() == 1))
+    };
+    let (low, high, rises, _) = pair(condition.trim())?;
+    let (first, second, less, strict) = pair(claim.trim())?;
+    let ((name, one), (other, two)) = (head(&first)?, head(&second)?);
+    let same = name == other && one.len() == 1 && two.len() == 1 && is_name(&low) && is_name(&high);
+    let rising = if one == [low.as_str()] && two == [high.as_str()] {
+        rises == less
+    } else if one == [high.as_str()] && two == [low.as_str()] {
+        rises != less
+    } else {
+        return None;
+    };
+    same.then(|| Rise { of: name.to_owned(), operands: (low, high), rising, strict })
+}
+
+/// A claim that a function rises or falls.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rise {
+    /// The function's name.
+    pub of: String,
+    /// The names of the two operands that are compared.
+    pub operands: (String, String),
+    /// Whether it rises.
+    pub rising: bool,
+    /// Whether it was said to do so strictly.
+    pub strict: bool,
 }
 
 /// A trailing remark in parentheses that is no part of a formula.
@@ -134,7 +337,7 @@ pub fn remark(text: &str) -> Option<(&str, &str)> {
     let open = inner.rfind('(')?;
     let head = text[..open].trim_end();
     // `f(x)` is a call, `a * (b + c)` a formula: a remark stands after a space and after an operand.
-    let after_operand = head.ends_with(|c: char| c.is_alphanumeric() || c == ')' || c == ']' || c == '}');
+    let after_operand = head.ends_with(|c: char| c.is_alphanumeric() || matches!(c, ')' | ']' | '}' | '⁺'));
     (text[..open].ends_with(' ') && after_operand).then_some((head, inner[open + 1..].trim()))
 }
 
@@ -168,14 +371,25 @@ fn only_says_valid(tail: &str) -> bool {
         "in-domain",
     ];
     let tail = tail.trim();
-    !tail.is_empty() && tail.split_whitespace().all(|word| WORDS.contains(&word.to_lowercase().as_str()))
+    // `for all x`: a claim is about all values of its quantities anyway. `for all i` is about elements.
+    let all = ["all ", "every ", "any "].iter().find_map(|word| tail.strip_prefix(word));
+    let quantities = all.is_some_and(|names| {
+        names.split(',').map(str::trim).all(|name| is_name(name) && name.is_ascii() && !is_index(name))
+    });
+    let says_valid = |word: &str| WORDS.contains(&word.to_lowercase().as_str());
+    !tail.is_empty() && (quantities || tail.split_whitespace().all(says_valid))
+}
+
+fn is_index(name: &str) -> bool {
+    matches!(name, "i" | "j" | "k" | "t" | "n" | "b" | "h" | "m")
 }
 
 fn read_claim(text: &str) -> Option<String> {
     let text = direction(text).unwrap_or_else(|| ascii(text));
     let text = members(&text)?;
-    let text = equalities(&unchained(&text));
-    expression(&text).filter(is_claim).map(|_| text)
+    let text = unchained(&equalities(&text));
+    // Constants alone say nothing about the model.
+    expression(&text).filter(|formula| is_claim(formula) && !formula.names().is_empty()).map(|_| text)
 }
 
 /// `x monotonically increases with q` and its like.
@@ -292,12 +506,14 @@ fn equalities(text: &str) -> String {
 
 /// Why a text is no formula, in a few words.
 pub fn why_not(text: &str) -> String {
-    let has = |signs: &[&str]| signs.iter().any(|sign| text.contains(sign));
     let index = text.split(|c: char| !(c.is_alphanumeric() || c == '_')).any(|word| {
         word.rsplit_once('_').is_some_and(|(name, index)| {
             !name.is_empty() && matches!(index, "i" | "j" | "k" | "t" | "n" | "b")
-        })
+        }) || word.ends_with(['ᵢ', 'ⱼ', 'ₖ', 'ₙ', 'ₜ'])
     });
+    let text = absolute(text);
+    let text = text.as_str();
+    let has = |signs: &[&str]| signs.iter().any(|sign| text.contains(sign));
     let reason = if has(&["Σ", "∑", "Π", "∏", "sum(", "mean("]) {
         "a sum or product over an index; formulas are about single numbers"
     } else if has(&["∀", "∃", "for all i", "for each", "for every"]) {
@@ -314,17 +530,54 @@ pub fn why_not(text: &str) -> String {
     } else if has(&["%", " mod "]) {
         "a remainder; formulas have none"
     } else if text.matches('|').count() >= 2 {
-        "an absolute value; formulas have none"
+        "bars around something that is no number: a length, a size or a set"
     } else if has(&["≈", "~", "±", "O("]) {
         "it is approximate, and does not say how far it may be off"
     } else if has(&[".len()", "::", ".is_", ".iter()", "assert", "()"]) {
         "it is code"
     } else if has(&["@"]) {
         "it is about matrices; formulas are about single numbers"
+    } else if let Some(function) = unknown_call(text) {
+        return format!("it calls `{function}`, which formulas do not have");
+    } else if let Some(odd) = odd_name(text) {
+        return odd;
+    } else if constant_claim(text) {
+        "it is about constants alone"
     } else {
-        "it is prose"
+        return not_a_formula(text);
     };
     reason.to_owned()
+}
+
+/// A function that is called and that formulas do not have.
+fn unknown_call(text: &str) -> Option<&str> {
+    text.char_indices().filter(|(_, c)| *c == '(').find_map(|(at, _)| {
+        let before = &text[..at];
+        let start = before
+            .rfind(|c: char| !(c.is_alphanumeric() || c == '_'))
+            .map_or(0, |found| found + before[found..].chars().next().map_or(1, char::len_utf8));
+        let name = &before[start..];
+        let known = RESERVED.contains(&name) || Function::ALL.iter().any(|(function, _)| *function == name);
+        (is_name(name) && !known).then_some(name)
+    })
+}
+
+fn constant_claim(text: &str) -> bool {
+    let text = unchained(&equalities(&ascii(text)));
+    expression(&text).is_some_and(|formula| is_claim(&formula) && formula.names().is_empty())
+}
+
+/// What the grammar says about a text with signs of a formula in it; a text without any is prose.
+fn not_a_formula(text: &str) -> String {
+    let signs = ['=', '<', '>', '*', '/', '+', '^', '≤', '≥', '×', '·', '∈', '⟹', '⇒'];
+    if !text.contains(signs) {
+        return "it is prose".into();
+    }
+    let source = Source { name: String::new(), text: equalities(&ascii(text)), sha256: String::new() };
+    match Formula::parse(&source.whole()) {
+        Err(error) => format!("it is no formula as it stands: {}", error.message),
+        Ok(_) => "it is an expression, which claims nothing".into(),
+    }
 }
 
 #[cfg(test)]
@@ -349,9 +602,37 @@ mod tests {
             ("total = a × b", "total == a * b"),
             ("bytes monotonically increases with params", "bytes increasing in params"),
             ("rate is decreasing in bits", "rate decreasing in bits"),
+            ("|a - b| < 1e-6", "max(a - b, -(a - b)) < 1e-6"),
+            ("y = x for x > 0", "(x > 0) implies (y == x)"),
+            ("f = a = b when a = b", "(a == b) implies (f == a and a == b)"),
+            ("y ≥ 0 for all x", "y >= 0"),
+            ("x_{max} > x₁", "x_max > x_1"),
+            ("rate.is_finite() ∧ rate > 0", "finite(rate) and rate > 0"),
         ] {
             assert_eq!(of(published).as_deref(), Some(ours), "{published}");
         }
+    }
+
+    #[test]
+    fn lists_heads_bands_and_rises_are_read() {
+        let texts = |text: &str| -> Vec<String> {
+            claims(text).expect(text).into_iter().map(|one| one.text).collect()
+        };
+        assert_eq!(texts("h>0, L>0; a ∈ [0, 1]"), ["h>0", "L>0", "a >= 0 and a <= 1"]);
+        assert_eq!(head("f(x, y)"), Some(("f", vec!["x", "y"])));
+        assert_eq!(head("f(x + 1)"), None);
+        assert_eq!(sides("d = h / n = 4096 / 32"), ["d", "h / n", "4096 / 32"]);
+        let grades = bands("Bounds: F(<10%), D[10%,20%), A+(>=20%)").expect("bands");
+        assert_eq!(grades, [("F".into(), None), ("D".into(), Some(0.1)), ("APlus".into(), Some(0.2))]);
+        for broken in ["F(<1), D[2, 3), A(>=3)", "F(<1)", "F(<1), D[1, 2)", "F, D", "F(<a), D(>=a)"] {
+            assert_eq!(bands(broken), None, "{broken}");
+        }
+        let rises = rise("S1 < S2 => total(S1) < total(S2)").expect("a rise");
+        assert!(rises.rising && rises.strict && rises.of == "total");
+        let falls = rise("x ≥ y ⟹ f(x) ≤ f(y)").expect("a fall");
+        assert!(!falls.rising && !falls.strict);
+        assert_eq!(rise("a < b implies f(a) <= g(b)"), None);
+        assert_eq!(rise("a < b implies f(a) == f(b)"), None);
     }
 
     #[test]
@@ -360,12 +641,17 @@ mod tests {
             ("Σ_i p_i = 1", "over an index"),
             ("p_i > 0 for all i", "every element"),
             ("softmax(x) sums to one", "vectors"),
-            ("|a - b| < 1e-6", "absolute value"),
+            ("|{i : a = b}| < 6", "no number"),
+            ("12288 / 4096 = 3.0", "constants alone"),
+            ("size(q4) < 3", "calls `size`"),
+            ("ŷ = a + b", "`ŷ` has a `ŷ`"),
+            ("y = Xβ", "one name or a product"),
+            ("has bias = false", "no formula as it stands"),
             ("input.len() > 0", "code"),
             ("h % n == 0", "remainder"),
             ("Higher bandwidth gives a higher ceiling", "prose"),
             ("bytes strictly increasing in params", "strict monotonicity"),
-            ("a * b", "prose"),
+            ("a * b", "claims nothing"),
         ] {
             let why = claim(published).expect_err(published);
             assert!(why.contains(reason), "{published}: {why}");

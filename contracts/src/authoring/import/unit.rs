@@ -57,7 +57,7 @@ pub fn proposed(name: &str) -> Option<&'static str> {
 /// The unit in a remark such as `(tokens/second)`.
 pub fn remarked(remark: &str) -> Option<String> {
     let words = |text: &str| match text.trim().to_lowercase().as_str() {
-        "tokens" | "token" => Some("token"),
+        "tokens" | "token" | "tok" => Some("token"),
         "second" | "seconds" | "sec" | "s" => Some("s"),
         "bytes" | "byte" => Some("B"),
         "flops" | "flop" => Some("flop"),
@@ -98,10 +98,27 @@ pub struct Units {
     pub formulas: BTreeMap<String, String>,
     /// Why proposals were dropped.
     pub dropped: Vec<String>,
+    /// Equations whose published units contradict each other, and how.
+    pub conflicts: Vec<(String, String)>,
 }
 
-/// Units for these quantities and equations, the latter in the order of their use. Where formulas contradict the
-/// proposals, all that they stand on becomes plain numbers.
+/// Units that only count something: a formula that mixes them with plain numbers is not wrong.
+const COUNTS: [&str; 10] = [
+    "param",
+    "token",
+    "B",
+    "bit",
+    "flop",
+    "bit/param",
+    "B/param",
+    "B/element",
+    "flop/token",
+    "flop/param/token",
+];
+
+/// Units for these quantities and equations, the latter in the order of their use. Where a formula contradicts rates,
+/// times or sizes in its names, that is a conflict to be told, and the other units stay; where it contradicts mere
+/// counts, all that it stands on becomes plain numbers.
 pub fn infer(quantities: &[&str], equations: &[Wanted<'_>]) -> Units {
     let mut plain: BTreeSet<String> = BTreeSet::new();
     let mut dropped = Vec::new();
@@ -109,18 +126,32 @@ pub fn infer(quantities: &[&str], equations: &[Wanted<'_>]) -> Units {
         match attempt(quantities, equations, &plain) {
             Ok(units) => return Units { dropped, ..units },
             Err((at, why)) => {
-                dropped.push(format!("{}: {why}", equations[at].name));
                 let before = plain.len();
-                depends_on(equations, at, &mut plain);
+                let mut beside = plain.clone();
+                depends_on(equations, at, &mut beside);
+                let measured = |name: &str| proposed(name).is_some_and(|unit| !COUNTS.contains(&unit));
+                if why.mismatch && beside.iter().any(|name| !plain.contains(name) && measured(name)) {
+                    let conflicts = vec![(equations[at].name.to_owned(), why.text)];
+                    return Units { conflicts, dropped, ..Units::default() };
+                }
+                dropped.push(format!("{}: {}", equations[at].name, why.text));
+                plain = beside;
                 if plain.len() == before {
                     // Nothing is left to give up; the checker will say what is wrong with this one.
                     let of = |name: &str| (name.to_owned(), none());
                     let all = quantities.iter().copied().chain(equations.iter().map(|wanted| wanted.name));
-                    return Units { of: all.map(of).collect(), formulas: BTreeMap::new(), dropped };
+                    return Units { of: all.map(of).collect(), dropped, ..Units::default() };
                 }
             }
         }
     }
+}
+
+/// Why there is no unit for an equation.
+struct Nameless {
+    text: String,
+    /// Its operands don't fit together.
+    mismatch: bool,
 }
 
 fn none() -> Proposal {
@@ -145,7 +176,7 @@ fn attempt(
     quantities: &[&str],
     equations: &[Wanted<'_>],
     plain: &BTreeSet<String>,
-) -> Result<Units, (usize, String)> {
+) -> Result<Units, (usize, Nameless)> {
     let mut units = Units::default();
     let mut scope = Scope::default();
     let add = |units: &mut Units, scope: &mut Scope, name: &str, unit: Unit, proposal: Proposal| {
@@ -190,9 +221,14 @@ fn attempt(
                         unit
                     }
                     None => {
-                        let nameless =
-                            |unit: Unit| format!("its formula has the unit {unit}, which has no name");
-                        return Err((at, computed.map_or_else(|why| why, nameless)));
+                        let why = match computed {
+                            Ok(unit) => Nameless {
+                                text: format!("its formula has the unit {unit}, which has no name"),
+                                mismatch: false,
+                            },
+                            Err(text) => Nameless { text, mismatch: true },
+                        };
+                        return Err((at, why));
                     }
                 },
             };

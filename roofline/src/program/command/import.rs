@@ -42,6 +42,8 @@ struct File {
     units: Vec<Unit>,
     /// Proposals of units that formulas contradict.
     dropped_units: Vec<String>,
+    /// Units that the published contract itself contradicts.
+    conflicts: Vec<Conflict>,
     /// The contract in our language.
     contract: String,
 }
@@ -49,7 +51,7 @@ struct File {
 /// How many items came to something.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Count {
-    /// formal, proven, tested, folded or informal.
+    /// formal, proven, tested, folded, informal or metadata.
     outcome: &'static str,
     /// How many.
     items: usize,
@@ -62,7 +64,7 @@ struct Item {
     place: String,
     /// Its line.
     line: usize,
-    /// formal, proven, tested, folded or informal.
+    /// formal, proven, tested, folded, informal or metadata.
     outcome: &'static str,
     /// What it says.
     text: String,
@@ -90,6 +92,15 @@ struct Unit {
     why: String,
 }
 
+/// Units that the published contract itself contradicts.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Conflict {
+    /// The path of the formula in the file.
+    place: String,
+    /// What is wrong.
+    what: String,
+}
+
 /// Imports every file. All are read before anything is written.
 pub fn run(args: &cli::Import) -> Result<Exit, Failure> {
     let mut files = Vec::new();
@@ -105,8 +116,9 @@ pub fn run(args: &cli::Import) -> Result<Exit, Failure> {
     if let Some(directory) = &args.output {
         write(directory, &mut files)?;
     }
+    let sound = files.iter().all(|file| file.conflicts.is_empty());
     output::print(&ImportReport { schema: Schema::new(), files }, args.format)?;
-    Ok(Exit::Fine)
+    Ok(if sound { Exit::Fine } else { Exit::Failed })
 }
 
 fn write(directory: &Path, files: &mut [File]) -> Result<(), Failure> {
@@ -140,7 +152,14 @@ fn write(directory: &Path, files: &mut [File]) -> Result<(), Failure> {
 }
 
 fn file(name: &str, imported: Imported) -> File {
-    let outcomes = [Outcome::Formal, Outcome::Proven, Outcome::Tested, Outcome::Folded, Outcome::Informal];
+    let outcomes = [
+        Outcome::Formal,
+        Outcome::Proven,
+        Outcome::Tested,
+        Outcome::Folded,
+        Outcome::Informal,
+        Outcome::Metadata,
+    ];
     let count = |outcome: Outcome| Count {
         outcome: outcome.word(),
         items: imported.items.iter().filter(|item| item.outcome == outcome).count(),
@@ -164,6 +183,7 @@ fn file(name: &str, imported: Imported) -> File {
             .collect(),
         units: (imported.units.into_iter()).map(|(name, unit, why)| Unit { name, unit, why }).collect(),
         dropped_units: imported.dropped_units,
+        conflicts: (imported.conflicts.into_iter()).map(|(place, what)| Conflict { place, what }).collect(),
         contract: imported.contract,
     }
 }
@@ -206,6 +226,10 @@ impl Report for ImportReport {
             if !file.dropped_units.is_empty() {
                 out += "\nproposals that formulas contradict\n";
                 out.extend(file.dropped_units.iter().map(|one| format!("    {one}\n")));
+            }
+            if !file.conflicts.is_empty() {
+                out += "\nunits that contradict each other in the published contract\n";
+                out.extend(file.conflicts.iter().map(|one| format!("    {}: {}\n", one.place, one.what)));
             }
             out += "\n";
             match &file.written {
