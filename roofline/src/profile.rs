@@ -17,7 +17,7 @@ pub use self::result::{Device, ModelFile, Profile, Task};
 use crate::contracts::layer_roofline::{self, Recommendation};
 use crate::contracts::operation::{self, Inputs, Outputs};
 use crate::contracts::transformer;
-use crate::model::{Dtype, Kind, Model, Operation, Role, Tensor, Work};
+use crate::model::{Dtype, Kind, Model, Operation, Role, Runs, Tensor, Work};
 use crate::predict::{Target, dense, stored_bits};
 use crate::word::{Bound, Priority};
 pub use crate::word::{By, Phase};
@@ -378,6 +378,9 @@ fn shape(
     }
     let Inputs { batch, cache_size, bandwidth, compute, .. } = common;
     let mut shape = Inputs { batch, cache_size, bandwidth, compute, ..operation.inputs(tied) };
+    if let Runs::Input { times } = operation.runs {
+        shape.tokens = times as f64;
+    }
     let parameters = evaluate(&shape)?.stored_params;
     if parameters > 0.0 {
         shape.bits_per_weight = bits(model, operation, parameters, change)
@@ -430,14 +433,15 @@ fn roofs(target: &Target) -> Inputs {
     Inputs { bandwidth: target.bandwidth, compute: target.compute, ..Inputs::new(1.0, 1.0) }
 }
 
-/// The operation as it is in a phase.
+/// The operation as it is in a phase. What has a number of tokens or a context of its own keeps it.
 fn in_phase(shape: Inputs, phase: Phase, role: Role, workload: &Workload) -> Inputs {
+    let own = |shape: f64, asked: f64| if shape > 1.0 { shape } else { asked };
     // What an encoder made of the prompt is what a decoder beside it looks at.
     let seen = if role == Role::CrossAttention { workload.prompt } else { workload.context };
     match phase {
-        Phase::Decode => Inputs { context: seen, ..shape },
+        Phase::Decode => Inputs { context: own(shape.context, seen), ..shape },
         Phase::Prefill if role.meets_one_token() => Inputs { prefill: 1.0, ..shape },
-        Phase::Prefill => Inputs { prefill: 1.0, tokens: workload.prompt, ..shape },
+        Phase::Prefill => Inputs { prefill: 1.0, tokens: own(shape.tokens, workload.prompt), ..shape },
         Phase::Pass => shape,
     }
 }

@@ -125,10 +125,9 @@ impl Architecture {
                 false => work_of(role, &found, tensors, stated),
             };
             for (work, found) in work {
-                let runs = match (stack, role) {
-                    (Stack::Encoder, _) | (_, Role::CrossKey | Role::CrossValue) => Runs::Prompt,
-                    (Stack::Decoder, _) => Runs::Step,
-                    (Stack::Only | Stack::Tower, _) => Runs::Token,
+                let runs = match role {
+                    Role::CrossKey | Role::CrossValue => runs(Stack::Encoder, stated),
+                    _ => runs(stack, stated),
                 };
                 let at = found.first().map_or(0, |found| found.tensor);
                 operations.push((
@@ -139,9 +138,16 @@ impl Architecture {
         }
         for found in with_biases(&stored.nameless, tensors) {
             let Some(first) = found.first() else { continue };
-            let (_, layer, _) = names::layer(&tensors[first.tensor].name);
-            let work = plain(&tensors[first.tensor], stated.is_some());
-            let operation = Operation { layer, ..Operation::of(Role::Other, work) };
+            let tensor = &tensors[first.tensor];
+            let (stack, layer, rest) = names::layer(&tensor.name);
+            let mut work = plain(tensor, stated.is_some());
+            let mut runs = runs(if stored.decoder { stack } else { Stack::Only }, stated);
+            // Sound is brought to the width of the encoder, and then to half its length.
+            if let (Runs::Input { times }, [rows, _, _]) = (&mut runs, tensor.dims.as_slice()) {
+                *times = times.saturating_mul(if rest.starts_with("conv1.") { 2 } else { 1 });
+                work = Work::Product { rows: *rows, cols: tensor.elements() / (*rows).max(1) };
+            }
+            let operation = Operation { layer, runs, ..Operation::of(Role::Other, work) };
             operations.push((first.tensor, weighed(operation, &found, tensors)));
         }
         // What looks back has no tensors and comes behind those of its queries, keys and values.
@@ -185,6 +191,16 @@ impl Architecture {
     }
 }
 
+/// For which tokens the operations of a stack run.
+fn runs(stack: Stack, stated: Option<&Stated>) -> Runs {
+    match (stack, stated.and_then(|stated| stated.encoder_length)) {
+        (Stack::Encoder, Some(times)) => Runs::Input { times },
+        (Stack::Encoder, None) => Runs::Prompt,
+        (Stack::Decoder, _) => Runs::Step,
+        (Stack::Only | Stack::Tower | Stack::Further, _) => Runs::Token,
+    }
+}
+
 /// How each layer looks back, each with the tensor that it comes behind.
 fn looks_back(stored: &Stored, stated: Option<&Stated>) -> Vec<(usize, Operation)> {
     const ATTENDS: &[Role] = &[Role::Query, Role::Key, Role::Value, Role::QueryKeyValue, Role::KeyValueDown];
@@ -219,11 +235,7 @@ fn looks_back(stored: &Stored, stated: Option<&Stated>) -> Vec<(usize, Operation
             (_, Role::State) => "the file does not say how large its state is",
             _ => "the file does not say how many heads it has",
         };
-        let runs = match stack {
-            Stack::Encoder => Runs::Prompt,
-            Stack::Decoder => Runs::Step,
-            Stack::Only | Stack::Tower => Runs::Token,
-        };
+        let runs = runs(stack, stated);
         let undefined = Work::Undefined { reason: reason.to_owned() };
         (at, Operation { layer: Some(layer), runs, ..Operation::of(role, work.unwrap_or(undefined)) })
     };
@@ -251,18 +263,21 @@ struct Stored {
     tower: Vec<Found>,
     /// Tensors whose names say nothing.
     nameless: Vec<Found>,
+    /// Whether there is a decoder beside an encoder.
+    decoder: bool,
 }
 
 impl Stored {
     fn new(tensors: &[Tensor], layers: Option<u64>) -> Stored {
+        let decoder = tensors.iter().any(|tensor| names::layer(&tensor.name).0 == Stack::Decoder);
         let mut stored = Stored {
             places: HashMap::new(),
             embedding: Vec::new(),
             unused: Vec::new(),
             tower: Vec::new(),
             nameless: Vec::new(),
+            decoder,
         };
-        let decoder = tensors.iter().any(|tensor| names::layer(&tensor.name).0 == Stack::Decoder);
         let language = tensors.iter().any(|tensor| names::layer(&tensor.name).0 != Stack::Tower);
         for (index, tensor) in tensors.iter().enumerate() {
             // Scales are where their weights are.
@@ -277,6 +292,10 @@ impl Stored {
             let (stack, layer, _) = names::layer(name);
             if language && stack == Stack::Tower {
                 stored.tower.push(nameless);
+                continue;
+            }
+            if stack == Stack::Further {
+                stored.unused.push(nameless);
                 continue;
             }
             let past = |layer: u64| layers.is_some_and(|layers| layer >= layers);

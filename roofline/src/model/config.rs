@@ -5,7 +5,11 @@ use std::collections::HashSet;
 use serde_json::{Map, Value};
 
 use super::fault::{Fault, quoted};
-use super::hyper::{Attention, Experts, FeedForward, Head, Hyper, Latent, Layer, MOST_LAYERS, Width};
+use super::hyper::{
+    Attention, Experts, FeedForward, Head, Hyper, Latent, Layer, MOST_LAYERS, Recurrence, Width,
+};
+use super::operation::State;
+use super::stated::{LooksBack, Stated};
 
 /// The model types whose layers this module knows.
 pub const MODEL_TYPES: &[&str] = &[
@@ -23,6 +27,7 @@ pub const MODEL_TYPES: &[&str] = &[
     "phi3",
     "deepseek_v2",
     "deepseek_v3",
+    "kimi_k2",
     "gpt2",
     "bert",
     "roberta",
@@ -82,6 +87,9 @@ pub(super) fn hyper(map: &Map<String, Value>) -> Result<Option<Hyper>, Fault> {
     Ok(Some(hyper))
 }
 
+/// Families with the layers of DeepSeek.
+const DEEPSEEK: &[&str] = &["deepseek_v2", "deepseek_v3", "kimi_k2"];
+
 /// What families call the same thing.
 const HIDDEN: &[&str] = &["hidden_size", "n_embd", "d_model", "dim"];
 const LAYERS: &[&str] = &["num_hidden_layers", "n_layer", "n_layers", "num_layers"];
@@ -93,6 +101,9 @@ const LONGEST: &[&str] = &["max_position_embeddings", "n_positions", "max_seq_le
 const EXPERTS: &[&str] = &["num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts"];
 const USED: &[&str] =
     &["num_experts_per_tok", "num_experts_per_token", "experts_per_token", "moe_topk", "moe_k"];
+
+/// Families of layers with a state and nothing else.
+const RECURRENT: &[&str] = &["falcon_mamba", "mamba", "mamba2"];
 
 /// Families without a gate in their feed-forward blocks, which no field says.
 const UNGATED: &[&str] = &[
@@ -107,69 +118,104 @@ const UNGATED: &[&str] = &[
     "gptj",
     "mpt",
     "nemotron",
+    "nemotron_h",
     "opt",
     "phi",
     "starcoder2",
 ];
 
-/// The dimensions of a decoder of any other family, by the fields that families share; none when they are
-/// not there. Where there are no tensors to tell, a layer is taken to be one of llama.
-pub(super) fn unnamed(map: &Map<String, Value>) -> Result<Option<Hyper>, Fault> {
-    let Some((fields, model_type)) = language(map)? else { return Ok(None) };
-    let (Some(hidden), Some(layers), Some(heads)) =
-        (fields.any(HIDDEN)?, fields.any(LAYERS)?, fields.any(HEADS)?)
-    else {
+/// What a parsed `config.json` says of an encoder beside a decoder; none when there is only one stack.
+pub(super) fn encoder_decoder(map: &Map<String, Value>) -> Result<Option<Stated>, Fault> {
+    let fields = Fields { map };
+    if fields.flag("is_encoder_decoder")? != Some(true) {
         return Ok(None);
-    };
-    let Some(layers) = Some(layers).filter(|layers| (1..=MOST_LAYERS).contains(layers)) else {
-        return Err(Fault::field(LAYERS[0], format!("must be between 1 and {MOST_LAYERS}, but is {layers}")));
-    };
-    let one_for_all = fields.flag("multi_query")?.unwrap_or(false)
-        && !fields.flag("new_decoder_architecture")?.unwrap_or(false);
-    let kv_heads = if one_for_all { 1 } else { fields.any(KV_HEADS)?.unwrap_or(heads) };
-    let latent = latent(&fields)?;
-    let (key_length, value_length) = match (latent, fields.any(&["head_dim", "kv_channels", "d_kv"])?) {
-        (Some(latent), _) => {
-            let nope = fields.need("qk_nope_head_dim")?;
-            (nope.saturating_add(latent.rope_length), fields.need("v_head_dim")?)
+    }
+    let hidden = fields.any(HIDDEN)?.ok_or_else(|| fields.missing("d_model"))?;
+    // Sound has a fixed number of frames, whatever is said in it.
+    let sound = fields.count("num_mel_bins")?.is_some();
+    let encoder_length = if sound { fields.count("max_source_positions")? } else { None };
+    let stack = |layers: &[&str], heads: &[&str], decoder: bool| -> Result<Vec<LooksBack>, Fault> {
+        let layers = fields.any(layers)?.ok_or_else(|| fields.missing(LAYERS[0]))?;
+        if layers > MOST_LAYERS {
+            return Err(Fault::field(LAYERS[0], format!("must be at most {MOST_LAYERS}, but is {layers}")));
         }
-        (None, Some(length)) => (length, length),
-        (None, None) => {
-            let length = divide(hidden, heads, HEADS[0], HIDDEN[0])?;
-            (length, length)
-        }
-    };
-    let looks = looks(&fields, layers as usize)?;
-    let encoder = model_type.contains("bert") || model_type.contains("electra");
-    let gated = !UNGATED.contains(&model_type) && !encoder;
-    let layer = |(index, looks): (usize, &Looks)| {
+        let heads = fields.any(heads)?.ok_or_else(|| fields.missing(HEADS[0]))?;
+        let length = match fields.count("d_kv")? {
+            Some(length) => length,
+            None => divide(hidden, heads, HEADS[0], HIDDEN[0])?,
+        };
         let attention = Attention {
             heads,
-            kv_heads: if latent.is_some() { 1 } else { kv_heads },
-            key_length,
-            value_length,
-            window: match looks {
-                Looks::Window(tokens) => Some(*tokens),
-                Looks::Everywhere | Looks::State => None,
-            },
+            kv_heads: heads,
+            key_length: length,
+            value_length: length,
+            window: None,
             sees: None,
-            causal: !encoder,
-            latent,
+            causal: decoder,
+            latent: None,
             bias: false,
             output_bias: false,
             head_norm: false,
         };
+        let cross = Attention { sees: encoder_length, causal: false, ..attention };
+        let back =
+            LooksBack { attention: Some(attention), cross: decoder.then_some(cross), ..LooksBack::default() };
+        Ok(vec![back; layers as usize])
+    };
+    let own = |first: &[&'static str], rest: &[&'static str]| [first, rest].concat();
+    let encoder = stack(&own(&["encoder_layers"], LAYERS), &own(&["encoder_attention_heads"], HEADS), false)?;
+    let decoders = own(&["decoder_layers", "num_decoder_layers"], LAYERS);
+    Ok(Some(Stated {
+        layers: stack(&decoders, &own(&["decoder_attention_heads"], HEADS), true)?,
+        encoder,
+        encoder_length,
+        experts_used: None,
+        context_length: fields.any(&own(&["max_target_positions"], LONGEST))?,
+        makes_tokens: true,
+        assumed: encoder_length
+            .map(|frames| format!("the encoder works on {frames} frames of sound"))
+            .into_iter()
+            .collect(),
+    }))
+}
+
+/// The dimensions of a decoder of any other family, by the fields that families share; none when they are
+/// not there. Where there are no tensors to tell, a layer is taken to be one of llama.
+pub(super) fn unnamed(map: &Map<String, Value>) -> Result<Option<Hyper>, Fault> {
+    let Some((fields, model_type)) = language(map)? else { return Ok(None) };
+    let (Some(hidden), Some(layers)) = (fields.any(HIDDEN)?, fields.any(LAYERS)?) else { return Ok(None) };
+    let Some(layers) = Some(layers).filter(|layers| (1..=MOST_LAYERS).contains(layers)) else {
+        return Err(Fault::field(LAYERS[0], format!("must be between 1 and {MOST_LAYERS}, but is {layers}")));
+    };
+    let recurrence = recurrence(&fields, hidden)?;
+    let encoder = model_type.contains("bert") || model_type.contains("electra");
+    let attention = match (RECURRENT.contains(&model_type), fields.any(HEADS)?) {
+        (true, _) if recurrence.is_some() => None,
+        (_, Some(heads)) => Some(attention(&fields, hidden, heads, !encoder)?),
+        _ => return Ok(None),
+    };
+    let looks = looks(&fields, layers as usize, attention.is_none())?;
+    let gated = !UNGATED.contains(&model_type) && !encoder;
+    let layer = |(index, looks): (usize, &Looks)| {
+        let window = match looks {
+            Looks::Window(tokens) => Some(*tokens),
+            _ => None,
+        };
+        let attends =
+            matches!(looks, Looks::Everywhere | Looks::Window(_) | Looks::Both | Looks::OnlyAttention);
+        let recurs = matches!(looks, Looks::State | Looks::Both | Looks::OnlyState);
+        let width = match looks {
+            Looks::OnlyState | Looks::OnlyAttention => Width::Dense(0),
+            _ => any_width(&fields, hidden, index as u64)?,
+        };
         Ok(Layer {
-            norms: 2,
-            attention: Some(attention).filter(|_| *looks != Looks::State),
-            feed_forward: FeedForward {
-                gated,
-                bias: false,
-                width: any_width(&fields, hidden, index as u64)?,
-            },
+            norms: if matches!(width, Width::Dense(0)) || *looks == Looks::Nowhere { 1 } else { 2 },
+            attention: attention.map(|attention| Attention { window, ..attention }).filter(|_| attends),
+            recurrence: recurrence.clone().filter(|_| recurs),
+            feed_forward: FeedForward { gated, bias: false, width },
         })
     };
-    let tied = fields.flag("tie_word_embeddings")?.unwrap_or(false);
+    let tied = fields.flag("tie_word_embeddings")?.unwrap_or(RECURRENT.contains(&model_type));
     let hyper = Hyper {
         architecture: model_type.to_owned(),
         hidden,
@@ -193,16 +239,118 @@ pub(super) fn unnamed(map: &Map<String, Value>) -> Result<Option<Hyper>, Fault> 
     Ok(Some(hyper))
 }
 
+/// Attention by the fields that families share.
+fn attention(fields: &Fields, hidden: u64, heads: u64, causal: bool) -> Result<Attention, Fault> {
+    let one_for_all = fields.flag("multi_query")?.unwrap_or(false)
+        && !fields.flag("new_decoder_architecture")?.unwrap_or(false);
+    let kv_heads = if one_for_all { 1 } else { fields.any(KV_HEADS)?.unwrap_or(heads) };
+    let latent = latent(fields)?;
+    let (key_length, value_length) = match (latent, fields.any(&["head_dim", "kv_channels", "d_kv"])?) {
+        (Some(latent), _) => {
+            let nope = fields.need("qk_nope_head_dim")?;
+            (nope.saturating_add(latent.rope_length), fields.need("v_head_dim")?)
+        }
+        (None, Some(length)) => (length, length),
+        (None, None) => {
+            let length = divide(hidden, heads, HEADS[0], HIDDEN[0])?;
+            (length, length)
+        }
+    };
+    Ok(Attention {
+        heads,
+        kv_heads: if latent.is_some() { 1 } else { kv_heads },
+        key_length,
+        value_length,
+        window: None,
+        sees: None,
+        causal,
+        latent,
+        bias: false,
+        output_bias: false,
+        head_norm: false,
+    })
+}
+
+/// What a layer with a state does, by the fields that families share. The operations on one number of the state are those of
+/// GGUF files: a decay, what the token adds, and its part of the result.
+fn recurrence(fields: &Fields, hidden: u64) -> Result<Option<Recurrence>, Fault> {
+    let kernel =
+        fields.any(&["linear_conv_kernel_dim", "mamba_d_conv", "conv_kernel", "d_conv"])?.unwrap_or(4);
+    let times = |a: u64, b: u64| a.saturating_mul(b);
+    let size = |names: &[&str]| fields.any(names);
+    let (state, convolved, each, matrices, vectors);
+    if let (Some(heads), Some(keys)) =
+        (fields.count("linear_num_value_heads")?, fields.count("linear_num_key_heads")?)
+    {
+        let (key, value) = (fields.need("linear_key_head_dim")?, fields.need("linear_value_head_dim")?);
+        let (key_width, value_width) = (times(keys, key), times(heads, value));
+        state = times(times(heads, key), value);
+        convolved = times(2, key_width).saturating_add(value_width);
+        each = 7;
+        let mixed = convolved.saturating_add(value_width);
+        matrices = vec![(mixed, hidden), (times(2, heads), hidden), (hidden, value_width)];
+        vectors = times(2, heads).saturating_add(value);
+    } else if let (Some(heads), Some(width), Some(numbers)) = (
+        size(&["mamba_n_heads", "mamba_num_heads", "num_heads"])?,
+        size(&["mamba_d_head", "mamba_head_dim", "head_dim"])?,
+        size(&["mamba_d_state", "ssm_state_size", "state_size"])?,
+    ) {
+        let groups = size(&["mamba_n_groups", "n_groups"])?.unwrap_or(1);
+        let inner = times(heads, width);
+        state = times(inner, numbers);
+        convolved = inner.saturating_add(times(times(2, groups), numbers));
+        each = 5;
+        let mixed = convolved.saturating_add(inner).saturating_add(heads);
+        matrices = vec![(mixed, hidden), (hidden, inner)];
+        vectors = times(3, heads).saturating_add(inner).saturating_add(convolved);
+    } else if let Some(length) = size(&["conv_L_cache"])? {
+        let width = hidden;
+        let elements = times(width, length.saturating_sub(1));
+        return Ok(Some(Recurrence {
+            matrices: vec![(times(3, width), width), (width, length), (width, width)],
+            vectors: 0,
+            state: State { elements, flops: 0 },
+        }));
+    } else if let Some(numbers) = size(&["mamba_d_state", "state_size"])? {
+        let inner = match fields.any(&["mamba_expand", "expand"])? {
+            Some(expand) => times(expand, hidden),
+            None => fields.any(INNER)?.unwrap_or(times(2, hidden)),
+        };
+        // A rank may be a word for what the width makes it.
+        let rank = ["mamba_dt_rank", "time_step_rank"].iter().find_map(|name| fields.get(name)?.as_u64());
+        let rank = rank.unwrap_or(hidden.div_ceil(16));
+        state = times(inner, numbers);
+        convolved = inner;
+        each = 6;
+        let mixed = rank.saturating_add(times(2, numbers));
+        matrices = vec![(times(2, inner), hidden), (mixed, inner), (inner, rank), (hidden, inner)];
+        vectors = times(3, inner).saturating_add(state);
+    } else {
+        return Ok(None);
+    }
+    let mut matrices: Vec<(u64, u64)> = matrices;
+    matrices.insert(1, (convolved, kernel));
+    let elements = state.saturating_add(times(kernel.saturating_sub(1), convolved));
+    Ok(Some(Recurrence { matrices, vectors, state: State { elements, flops: times(state, each) } }))
+}
+
 /// A feed-forward block by the fields that families share.
 fn any_width(fields: &Fields, hidden: u64, index: u64) -> Result<Width, Fault> {
     let inner = fields.any(INNER)?.unwrap_or(hidden.saturating_mul(4));
     // Llama 4 calls the width of an expert what others call the width of a dense block.
     let dense = Width::Dense(fields.count("intermediate_size_mlp")?.unwrap_or(inner));
     let Some(count) = fields.any(EXPERTS)?.filter(|count| *count > 1) else { return Ok(dense) };
-    let step =
-        fields.any(&["interleave_moe_layer_step", "decoder_sparse_step", "moe_layer_freq"])?.unwrap_or(1);
+    let step = fields.any(&[
+        "interleave_moe_layer_step",
+        "decoder_sparse_step",
+        "moe_layer_freq",
+        "expert_layer_period",
+    ])?;
+    let step = step.unwrap_or(1);
     let leading = fields.count("first_k_dense_replace")?.unwrap_or(0);
-    if index < leading || step == 0 || !(index + 1).is_multiple_of(step) {
+    // The last of so many layers has experts, unless a field says which.
+    let offset = fields.count("expert_layer_offset")?.unwrap_or(step.saturating_sub(1));
+    if index < leading || step == 0 || index % step != offset % step {
         return Ok(dense);
     }
     let length = fields.any(&["moe_intermediate_size", "expert_intermediate_size"])?.unwrap_or(inner);
@@ -230,35 +378,69 @@ enum Looks {
     Everywhere,
     Window(u64),
     State,
+    Both,
+    Nowhere,
+    OnlyState,
+    OnlyAttention,
 }
 
-/// How the layers of any family look back: layer by layer where `layer_types` says it.
-fn looks(fields: &Fields, layers: usize) -> Result<Vec<Looks>, Fault> {
+/// How the layers of any family look back: layer by layer where a field says it.
+fn looks(fields: &Fields, layers: usize, states_only: bool) -> Result<Vec<Looks>, Fault> {
+    if states_only {
+        return Ok(vec![Looks::OnlyState; layers]);
+    }
     let off = fields.flag("use_sliding_window")? == Some(false);
     let window = fields.any(&["sliding_window", "sliding_window_size"])?.filter(|window| *window > 0 && !off);
     let slides = window.map_or(Looks::Everywhere, Looks::Window);
-    match fields.get("layer_types") {
-        Some(Value::Array(types)) if types.len() == layers => types
-            .iter()
-            .map(|kind| match kind.as_str() {
+    let every = |found: usize, name: &str| match found == layers {
+        true => Ok(()),
+        false => Err(Fault::field(name, format!("has {found} elements for {layers} layers"))),
+    };
+    if let Some(pattern) = fields.text("hybrid_override_pattern")? {
+        every(pattern.chars().count(), "hybrid_override_pattern")?;
+        let kind = |kind: char| match kind {
+            'M' => Ok(Looks::OnlyState),
+            '*' => Ok(Looks::OnlyAttention),
+            '-' | 'E' => Ok(Looks::Nowhere),
+            other => Err(Fault::field("hybrid_override_pattern", format!("`{other}` is not a known kind"))),
+        };
+        return pattern.chars().map(kind).collect();
+    }
+    // One of so many layers attends, or those in a list; the others have a state.
+    let period = fields.count("attn_layer_period")?.filter(|period| *period > 0);
+    let listed = fields.numbers("attn_layer_indices")?;
+    if period.is_some() || !listed.is_empty() {
+        let offset = fields.count("attn_layer_offset")?.unwrap_or(0);
+        let attends = |index: u64| match period {
+            Some(period) => index % period == offset % period,
+            None => listed.contains(&index),
+        };
+        let all = 0..layers as u64;
+        return Ok(all.map(|index| if attends(index) { Looks::Everywhere } else { Looks::State }).collect());
+    }
+    match fields.get("layer_types").or(fields.get("layers_block_type")) {
+        Some(Value::Array(types)) => {
+            every(types.len(), "layer_types")?;
+            let kind = |kind: &Value| match kind.as_str() {
                 Some("full_attention" | "attention") => Ok(Looks::Everywhere),
                 Some("sliding_attention") => Ok(slides),
                 Some("chunked_attention") => {
                     Ok(fields.count("attention_chunk_size")?.map_or(Looks::Everywhere, Looks::Window))
                 }
                 Some("linear_attention" | "mamba" | "conv" | "recurrent") => Ok(Looks::State),
+                Some("hybrid") => Ok(Looks::Both),
                 _ => Err(Fault::field("layer_types", format!("{} is not a known kind", short(kind)))),
-            })
-            .collect(),
-        Some(Value::Array(types)) => {
-            Err(Fault::field("layer_types", format!("has {} elements for {layers} layers", types.len())))
+            };
+            types.iter().map(kind).collect()
         }
         Some(_) => Err(Fault::field("layer_types", "must be an array")),
         None => {
             let period = fields.any(&["sliding_window_pattern", "full_attention_interval"])?;
             let linear = fields.get("full_attention_interval").is_some();
+            let both = fields.text("model_type")? == Some("falcon_h1");
             Ok((1..=layers as u64)
                 .map(|number| match period {
+                    _ if both => Looks::Both,
                     Some(period) if period > 0 && number.is_multiple_of(period) => Looks::Everywhere,
                     Some(_) if linear => Looks::State,
                     _ => slides,
@@ -290,7 +472,7 @@ fn field_of<'a>(name: &'a str, model_type: &str) -> &'a str {
         "feed_forward" => "intermediate_size",
         "experts" => match model_type {
             "mixtral" => "num_local_experts",
-            "deepseek_v2" | "deepseek_v3" => "n_routed_experts",
+            _ if DEEPSEEK.contains(&model_type) => "n_routed_experts",
             _ => "num_experts",
         },
         "experts_used" => "num_experts_per_tok",
@@ -299,6 +481,7 @@ fn field_of<'a>(name: &'a str, model_type: &str) -> &'a str {
         "shared_length" => "shared_expert_intermediate_size",
         "positions" | "context_length" => "max_position_embeddings",
         "token_types" => "type_vocab_size",
+        "state" => "state_size",
         other => other,
     }
 }
@@ -361,19 +544,20 @@ fn classic(layers: usize, heads: u64, head_length: u64, inner: u64, causal: bool
         head_norm: false,
     };
     let feed_forward = FeedForward { gated: false, bias: true, width: Width::Dense(inner) };
-    vec![Layer { norms: 2, attention: Some(attention), feed_forward }; layers]
+    vec![Layer { norms: 2, attention: Some(attention), recurrence: None, feed_forward }; layers]
 }
 
 fn decoder(fields: &Fields, model_type: &str) -> Result<Hyper, Fault> {
     let gemma3 = matches!(model_type, "gemma3" | "gemma3_text");
     let gemma = gemma3 || matches!(model_type, "gemma" | "gemma2");
-    let deepseek = matches!(model_type, "deepseek_v2" | "deepseek_v3");
+    let deepseek = DEEPSEEK.contains(&model_type);
     let hidden = fields.need("hidden_size")?;
     let layers = fields.layers("num_hidden_layers")?;
     // The published configurations of Gemma 3 leave these to the defaults of its reference code.
     let heads = fields.need_or("num_attention_heads", gemma3.then_some(8))?;
     let kv_heads = match model_type {
-        "llama" | "phi3" | "deepseek_v2" | "deepseek_v3" => Some(heads),
+        "llama" | "phi3" => Some(heads),
+        _ if deepseek => Some(heads),
         _ => gemma3.then_some(4),
     };
     let kv_heads = fields.need_or("num_key_value_heads", kv_heads)?;
@@ -408,6 +592,7 @@ fn decoder(fields: &Fields, model_type: &str) -> Result<Hyper, Fault> {
                 output_bias: bias,
                 head_norm: gemma3 || matches!(model_type, "qwen3" | "qwen3_moe"),
             }),
+            recurrence: None,
             feed_forward: FeedForward {
                 gated: true,
                 bias: fields.flag("mlp_bias")?.unwrap_or(false),
@@ -471,7 +656,7 @@ fn width(fields: &Fields, model_type: &str, index: u64, always_dense: &HashSet<u
                 router_bias: false,
             }
         }
-        "deepseek_v2" | "deepseek_v3" => {
+        _ if DEEPSEEK.contains(&model_type) => {
             let Some(count) = fields.count("n_routed_experts")? else { return dense() };
             let frequency = fields.count("moe_layer_freq")?.unwrap_or(1);
             if frequency == 0 {

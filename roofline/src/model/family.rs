@@ -17,6 +17,7 @@ use Windows::{FullFirst, FullLast, Ignored};
 const WINDOWS: &[(&str, Windows)] = &[
     ("afmoe", FullLast { period: 4, size: None }),
     ("cohere2", FullLast { period: 4, size: None }),
+    ("cohere2moe", FullFirst { period: 4, size: None }),
     ("exaone-moe", FullLast { period: 4, size: Some(128) }),
     ("exaone4", FullLast { period: 4, size: None }),
     ("gemma-embedding", FullLast { period: 6, size: None }),
@@ -24,8 +25,10 @@ const WINDOWS: &[(&str, Windows)] = &[
     ("gemma3", FullLast { period: 6, size: None }),
     ("gemma3n", FullLast { period: 5, size: None }),
     ("gpt-oss", FullLast { period: 2, size: None }),
+    ("laguna", FullFirst { period: 4, size: None }),
     // Chunks rather than a window: a token sees at most this many.
     ("llama4", FullLast { period: 4, size: Some(8192) }),
+    ("mellum", FullLast { period: 4, size: None }),
     ("modern-bert", FullFirst { period: 3, size: None }),
     ("olmo2", FullLast { period: 4, size: None }),
     ("phi3", Ignored),

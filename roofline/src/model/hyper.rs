@@ -3,7 +3,7 @@
 
 use super::fault::Fault;
 use super::names::Role;
-use super::operation::Operation;
+use super::operation::{Operation, State, Work};
 
 /// More layers than any model has; a header that claims more is wrong.
 pub const MOST_LAYERS: u64 = 4096;
@@ -58,8 +58,21 @@ pub struct Layer {
     pub norms: u64,
     /// None for a layer without attention.
     pub attention: Option<Attention>,
+    /// None for a layer without a state.
+    pub recurrence: Option<Recurrence>,
     /// The feed-forward block.
     pub feed_forward: FeedForward,
+}
+
+/// What a layer with a state does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recurrence {
+    /// Rows and columns of its matrices, in the order a token meets them.
+    pub matrices: Vec<(u64, u64)>,
+    /// Numbers that are applied element by element.
+    pub vectors: u64,
+    /// The state.
+    pub state: State,
 }
 
 /// One layer's attention.
@@ -193,6 +206,14 @@ impl Hyper {
                     }
                 }
             }
+            if let Some(Recurrence { matrices, vectors, state }) = &layer.recurrence {
+                for (rows, cols) in matrices {
+                    range("state", (*rows).max(*cols), WIDE).map_err(in_layer)?;
+                }
+                range("state", (*vectors).max(1), 1 << 40).map_err(in_layer)?;
+                range("state", state.elements.max(1), 1 << 40).map_err(in_layer)?;
+                range("state", state.flops.max(1), 1 << 44).map_err(in_layer)?;
+            }
             match layer.feed_forward.width {
                 Width::Dense(length) => range("feed_forward", length.max(1), WIDE).map_err(in_layer)?,
                 Width::Experts(experts) => {
@@ -226,6 +247,9 @@ impl Hyper {
             out.push(Operation::vector(norm(layer.norms) + layer.attention.map_or(0, |a| a.norm_elements())));
             if let Some(attention) = layer.attention {
                 attention.operations(self.hidden, &mut out);
+            }
+            if let Some(recurrence) = &layer.recurrence {
+                recurrence.operations(&mut out);
             }
             layer.feed_forward.operations(self.hidden, &mut out);
             for operation in &mut out[start..] {
@@ -284,6 +308,16 @@ impl Attention {
         }
         out.push(Operation::attention(*self));
         out.push(Operation::product(Role::AttentionOutput, hidden, values, self.output_bias));
+    }
+}
+
+impl Recurrence {
+    fn operations(&self, out: &mut Vec<Operation>) {
+        for (rows, cols) in &self.matrices {
+            out.push(Operation::product(Role::Recurrence, *rows, *cols, false));
+        }
+        out.push(Operation::vector(self.vectors));
+        out.push(Operation::of(Role::State, Work::State(self.state)));
     }
 }
 

@@ -92,6 +92,7 @@ pub fn stated(metadata: &Metadata, tensors: &[Tensor]) -> Result<Option<Stated>,
             false => stack(layers, makes_tokens, false)?,
         },
         encoder: if beside_decoder { stack(layers, false, false)? } else { Vec::new() },
+        encoder_length: None,
         experts_used: keys.count("expert_used_count")?,
         context_length: keys.count("context_length")?,
         makes_tokens,
@@ -236,7 +237,7 @@ fn read(
                 .ok_or_else(|| keys.missing("feed_forward_length"))?)),
         };
         let feed_forward = FeedForward { gated: family.gated, bias: feed_forward_bias, width };
-        Ok(Layer { norms: family.norms, attention, feed_forward })
+        Ok(Layer { norms: family.norms, attention, recurrence: None, feed_forward })
     };
     let layers = (0..layers as usize).map(layer).collect::<Result<_, Fault>>()?;
 

@@ -20,6 +20,7 @@ mod packed;
 mod registry;
 mod safetensors;
 mod stated;
+mod tower;
 
 use std::path::PathBuf;
 
@@ -27,7 +28,9 @@ pub use architecture::{Architecture, Basis};
 pub use config::MODEL_TYPES;
 pub use dtype::{Dtype, GgmlType};
 pub use fault::{Error, Fault, Place};
-pub use hyper::{Attention, Experts, FeedForward, Head, Hyper, Latent, Layer, MOST_LAYERS, Width};
+pub use hyper::{
+    Attention, Experts, FeedForward, Head, Hyper, Latent, Layer, MOST_LAYERS, Recurrence, Width,
+};
 pub use mix::Mix;
 pub use names::{Kind, Role};
 pub use operation::{Operation, Runs, State, Work};

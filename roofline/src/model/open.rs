@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::architecture::Architecture;
 use super::fault::{Error, Fault, quoted};
 use super::stated::Stated;
-use super::{File, Format, Model, Tensor, apr, config, gguf, metadata, packed, safetensors};
+use super::{File, Format, Model, Tensor, apr, config, gguf, metadata, packed, safetensors, tower};
 
 const CONFIG: &str = "config.json";
 const INDEX_END: &str = ".safetensors.index.json";
@@ -203,6 +203,9 @@ pub fn gguf_architecture(metadata: &gguf::Metadata, tensors: &[Tensor]) -> Resul
         architecture.warnings.extend(assumed);
         return Ok(architecture);
     }
+    if metadata.text("general.architecture")? == Some(tower::NAME) {
+        return tower::architecture(metadata, tensors);
+    }
     let stated = metadata::stated(metadata, tensors)?;
     Ok(Architecture::of_tensors(metadata.text("general.architecture")?, tensors, stated.as_ref()))
 }
@@ -346,13 +349,21 @@ fn configured(map: &Map<String, Value>, tensors: &[Tensor]) -> Result<Architectu
     if let Some(hyper) = config::hyper(map)? {
         return Ok(Architecture::of_family(hyper, tensors));
     }
-    let stated = config::unnamed(map)?.as_ref().map(Stated::from);
+    let stated = match config::encoder_decoder(map)? {
+        Some(stated) => Some(stated),
+        None => config::unnamed(map)?.as_ref().map(Stated::from),
+    };
     Ok(Architecture::of_tensors(map.get("model_type").and_then(Value::as_str), tensors, stated.as_ref()))
 }
 
 fn open_config(path: &Path, map: &Map<String, Value>) -> Result<Model, Error> {
     let malformed = || Error::malformed(path);
     let mut told = Vec::new();
+    if config::encoder_decoder(map).map_err(malformed())?.is_some() {
+        let what =
+            "is true: what an encoder beside a decoder costs is told by its weights, which are not here";
+        return Err(malformed()(Fault::field("is_encoder_decoder", what)));
+    }
     let mut hyper = config::hyper(map).map_err(malformed())?;
     if hyper.is_none() {
         hyper = config::unnamed(map).map_err(malformed())?;

@@ -46,7 +46,7 @@ impl Runs {
 
     /// Whether it runs while a prompt is read.
     pub fn for_a_prompt(self) -> bool {
-        matches!(self, Runs::Token | Runs::Prompt)
+        matches!(self, Runs::Token | Runs::Prompt | Runs::Input { .. })
     }
 }
 
@@ -179,8 +179,12 @@ impl Operation {
                 value_length: attention.value_length as f64,
                 latent_rank: attention.latent.map_or(0.0, |latent| latent.rank as f64),
                 rope_length: attention.latent.map_or(0.0, |latent| latent.rope_length as f64),
-                // A window wider than any context is none.
-                window: attention.window.map_or(none.window, |tokens| (tokens as f64).min(none.window)),
+                // A window wider than any context is none. What is seen whatever the context is, is all of a context of its own.
+                context: attention.sees.map_or(none.context, |tokens| tokens as f64),
+                window: attention
+                    .sees
+                    .or(attention.window)
+                    .map_or(none.window, |tokens| (tokens as f64).min(none.window)),
                 causal: if attention.causal { 1.0 } else { 0.0 },
                 ..none
             },

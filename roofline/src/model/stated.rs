@@ -12,6 +12,8 @@ pub struct Stated {
     pub layers: Vec<LooksBack>,
     /// The layers of an encoder beside the decoder.
     pub encoder: Vec<LooksBack>,
+    /// Positions that the encoder always works on, such as frames of sound; none for the tokens of the prompt.
+    pub encoder_length: Option<u64>,
     /// Experts a token uses.
     pub experts_used: Option<u64>,
     /// The longest context the model was made for.
@@ -39,11 +41,15 @@ impl From<&Hyper> for Stated {
             Width::Experts(experts) => Some(experts.used),
             Width::Dense(_) => None,
         });
-        let layers =
-            hyper.layers.iter().map(|layer| LooksBack { attention: layer.attention, ..LooksBack::default() });
+        let layers = hyper.layers.iter().map(|layer| LooksBack {
+            attention: layer.attention,
+            cross: None,
+            state: layer.recurrence.as_ref().map(|recurrence| recurrence.state),
+        });
         Stated {
             layers: layers.collect(),
             encoder: Vec::new(),
+            encoder_length: None,
             experts_used: used,
             context_length: hyper.context_length,
             makes_tokens: matches!(hyper.head, Head::Own | Head::Tied),

@@ -264,7 +264,12 @@ impl Profile {
             "share",
         ];
         let row = |row: &&Row| {
-            let of = |value: fn(&Cost) -> f64, unit: f64| maybe(row.cost.map(|cost| value(&cost) / unit));
+            // Without what is undefined, the rest is the least that it can be.
+            let least = row.undefined > 0;
+            let of = |value: fn(&Cost) -> f64, unit: f64| {
+                let value = maybe(row.cost.map(|cost| value(&cost) / unit));
+                if least && row.cost.is_some() { format!("> {value}") } else { value }
+            };
             vec![
                 row.name.clone(),
                 row.operations.to_string(),
@@ -272,8 +277,8 @@ impl Profile {
                 of(|cost| cost.weight_bytes, 1e6),
                 of(|cost| cost.activation_bytes, 1e6),
                 of(|cost| cost.cache_bytes, 1e6),
-                of(|cost| cost.intensity, 1.0),
-                row.cost.map_or(Bound::Undefined, |cost| cost.bound).to_string(),
+                maybe(row.cost.filter(|_| !least).map(|cost| cost.intensity)),
+                row.cost.filter(|_| !least).map_or(Bound::Undefined, |cost| cost.bound).to_string(),
                 of(|cost| cost.ideal_s, 1e-6),
                 percent(row.cost.map(|cost| cost.share)),
             ]
@@ -287,15 +292,18 @@ impl Profile {
     }
 
     fn totals(&self) -> Table {
-        let row = |phase: Phase, speed, bound: Bound, [time, flops, bytes, intensity]: [f64; 4]| {
+        // What is undefined can only add to the work: then nothing here is a ceiling.
+        let gap = self.undefined().is_some();
+        let least = |value: f64| if gap { format!("> {}", figure(value)) } else { figure(value) };
+        let row = |phase: Phase, speed: f64, bound: Bound, [time, flops, bytes, intensity]: [f64; 4]| {
             vec![
                 phase.to_string(),
-                figure(speed),
-                bound.to_string(),
-                figure(time),
-                figure(flops / 1e9),
-                figure(bytes / 1e9),
-                figure(intensity),
+                if gap { format!("< {}", figure(speed)) } else { figure(speed) },
+                if gap { Bound::Undefined } else { bound }.to_string(),
+                least(time),
+                least(flops / 1e9),
+                least(bytes / 1e9),
+                if gap { "-".to_owned() } else { figure(intensity) },
             ]
         };
         let of = |phase, total: &Total| {
@@ -311,7 +319,7 @@ impl Profile {
             rows.push(row(Phase::Pass, samples_per_s, bound, [time_s, flops, bytes, intensity]));
         }
         let headings = ["phase", speed, "bound", "time_s", "gflop", "gb", "flop_per_byte"];
-        Table::new("Ceilings", &headings, rows)
+        Table::new(if gap { "Bounds" } else { "Ceilings" }, &headings, rows)
     }
 
     /// What was measured, the longest first.

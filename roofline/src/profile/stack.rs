@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Cost, Costs, OutOfDomain, Phase, Total, describe, evaluate, kept, roofs, stored};
 use crate::contracts::operation::Inputs;
-use crate::model::{Basis, Dtype, Kind, Model, Operation, Role, Work};
+use crate::model::{Basis, Dtype, Kind, Model, Operation, Role, Runs, Work};
 use crate::predict::{Target, stored_bits};
 use crate::word::Bound;
 
@@ -70,9 +70,13 @@ pub struct Pass {
     pub bound: Bound,
 }
 
-/// Whether a model is nothing but dense layers, convolutions and what stands between them.
+/// Whether a model is nothing but dense layers, convolutions and what stands between them, or works on images alone.
 pub fn is_stack(model: &Model) -> bool {
     let operations = &model.architecture.operations;
+    let for_an_input = |operation: &Operation| matches!(operation.runs, Runs::Input { .. });
+    if !operations.is_empty() && operations.iter().all(for_an_input) {
+        return true;
+    }
     model.architecture.basis == Basis::Tensors
         && operations
             .iter()
@@ -98,14 +102,19 @@ pub fn profile(
             continue;
         }
         let mut entry = describe(model, operation, index, change);
-        entry.role = match operation.work {
-            Work::Product { .. } => Role::Dense,
-            Work::Convolution { .. } => Role::Convolution,
-            _ => entry.role,
+        let cost = if let Runs::Input { .. } = operation.runs {
+            for_an_input(model, operation, common, change)
+        } else {
+            entry.role = match operation.work {
+                Work::Product { .. } => Role::Dense,
+                Work::Convolution { .. } => Role::Convolution,
+                _ => entry.role,
+            };
+            entry.kind = entry.role.kind();
+            let input = input(&entry.name, operation);
+            layer(model, operation, common, change, input.as_ref())
         };
-        entry.kind = entry.role.kind();
-        let input = input(&entry.name, operation);
-        match layer(model, operation, common, change, input.as_ref()) {
+        match cost {
             Err(reason) => entry.undefined = Some(reason),
             Ok((shape, cost)) => {
                 entry.parameters = operation.parameters as f64;
@@ -119,6 +128,18 @@ pub fn profile(
     let pass = super::total(&mut entries, Phase::Pass, common, overhead, batch)?;
     let pass = pass.map(Pass::from);
     Ok(Costs { entries, decode: None, prefill: None, pass, kept: kept(model, change), common })
+}
+
+/// What runs so often for each image, as the contract's inputs, and what it costs; or why nobody can say.
+fn for_an_input(
+    model: &Model,
+    operation: &Operation,
+    common: Inputs,
+    change: Option<Dtype>,
+) -> Result<(Inputs, Cost), String> {
+    let shape = super::shape(model, operation, common, false, change)?;
+    let shape = Inputs { prefill: 1.0, activation_size: ACTIVATION, ..shape };
+    Ok((shape, Cost::of(&evaluate(&shape)?)))
 }
 
 /// A layer as the contract's inputs, and what it costs; or why nobody can say.

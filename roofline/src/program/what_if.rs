@@ -57,8 +57,8 @@ pub struct Moving {
     pub point: usize,
     /// What the contract is asked about it.
     pub inputs: operation::Inputs,
-    /// Whether it meets the last token of a prompt alone.
-    pub last_only: bool,
+    /// Whether the length of the cache or of the prompt is the same to it.
+    pub fixed: bool,
 }
 
 /// Sliders over the operations of a model. `asked` is the whole without its operations, `longest` the most tokens that the
@@ -73,16 +73,13 @@ pub fn operations(
     let length = if phase == Phase::Prefill { asked.prompt } else { asked.context };
     let (model, layers) = (contract(TRANSFORMER)?, contract(LAYER)?);
     let [flops, bytes] = names.amounts;
-    let recipes = match phase {
-        Phase::Prefill => {
-            let all = moves(&[("batch", "batch"), ("tokens", names.length)]);
-            vec![recipe(&layers, all), recipe(&layers, moves(&[("batch", "batch")]))]
-        }
-        _ => vec![recipe(&layers, None)],
+    let all = match phase {
+        Phase::Prefill => moves(&[("batch", "batch"), ("tokens", names.length)]),
+        _ => moves(&[("batch", "batch"), ("context", names.length)]),
     };
+    let recipes = vec![recipe(&layers, all), recipe(&layers, moves(&[("batch", "batch")]))];
     let machine = (asked.bandwidth, asked.compute);
-    let (inputs, operations) =
-        moving(machine, operations, |each| usize::from(phase == Phase::Prefill && each.last_only));
+    let (inputs, operations) = moving(machine, operations, |each| usize::from(each.fixed));
     Ok(WhatIf {
         module: javascript::module(&model) + &javascript::module(&layers),
         sliders: sliders(names, asked.batch, length, longest),

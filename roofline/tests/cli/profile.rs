@@ -651,6 +651,67 @@ fn a_requirement_on_a_total_with_an_undefined_part_fails_with_the_reason() {
                   the file does not say how many heads it has)";
     assert!(told.contains(reason), "{told}");
     assert!(!told.contains("not met: batch"), "{told}");
+    // Every table says what is a bound.
+    let text = out(&run(&[], &file));
+    assert!(text.contains("Bounds") && !text.contains("Ceilings"), "{text}");
+    let decode = text.lines().find(|line| line.trim_start().starts_with("decode ")).unwrap();
+    assert!(decode.contains("< ") && decode.contains("> ") && decode.contains("undefined"), "{decode}");
+    let layer = out(&run(&["--by", "layer", "--format", "csv"], &file));
+    assert!(layer.lines().any(|line| line.starts_with("layer 0,3,> ")), "{layer}");
+}
+
+#[test]
+fn sliders_move_no_attention_to_what_an_encoder_made() {
+    let mut gguf = Gguf::of(
+        "t5",
+        &[
+            ("block_count", 1.into()),
+            ("decoder_block_count", 1.into()),
+            ("embedding_length", 64.into()),
+            ("attention.head_count", 4.into()),
+        ],
+    )
+    .tensor("token_embd.weight", &[64, 64], Q8_0);
+    for name in [
+        "enc.blk.0.attn_q",
+        "enc.blk.0.attn_k",
+        "dec.blk.0.attn_q",
+        "dec.blk.0.attn_k",
+        "dec.blk.0.cross_attn_q",
+    ] {
+        gguf = gguf.tensor(&format!("{name}.weight"), &[64, 64], Q8_0);
+    }
+    let file = file("sliders", &gguf);
+    let page = file.with_extension("html");
+    let page_name = page.to_str().unwrap();
+    assert_eq!(
+        run(&["--prompt", "77", "--context", "33", "--html", page_name], &file).status.code(),
+        Some(0)
+    );
+    let html = std::fs::read_to_string(page).unwrap();
+    // Two recipes: one that a slider of the context moves, and one that it does not.
+    assert!(html.contains(r#""moves":{"batch":"batch","context":"context"}"#), "{html}");
+    assert!(html.contains(r#""context":77"#), "what the encoder made of the prompt");
+    let fixed = html.split(r#""recipe":1"#).nth(1).unwrap();
+    assert!(fixed[..fixed.find('}').unwrap()].contains(r#""context":77"#), "{fixed}");
+}
+
+#[test]
+fn a_tower_is_profiled_for_each_image() {
+    let keys = ["image_size", "patch_size", "embedding_length", "attention.head_count"];
+    let keys: Vec<(String, u32)> =
+        keys.iter().zip([28, 14, 64, 4]).map(|(key, value)| (format!("vision.{key}"), value)).collect();
+    let keys: Vec<(&str, crate::writer::Value)> =
+        keys.iter().map(|(key, value)| (key.as_str(), (*value).into())).collect();
+    let gguf = Gguf::of("clip", &keys)
+        .tensor("v.patch_embd.weight", &[64, 3, 14, 14], F16)
+        .tensor("v.blk.0.attn_qkv.weight", &[192, 64], F16)
+        .tensor("mm.0.weight", &[32, 64], F16);
+    let result = json(&["--on", "t4"], &file("tower", &gguf));
+    // Four patches: the matrices, and 16 pairs of 4 heads of 16 twice.
+    let flops = 2.0 * (4.0 * (64.0 * 588.0 + 192.0 * 64.0 + 32.0 * 64.0) + 16.0 * 128.0);
+    assert_eq!(result["pass"]["flops"], flops);
+    assert_eq!((&result["phase"], &result["decode"]), (&"pass".into(), &serde_json::Value::Null));
 }
 
 #[test]

@@ -441,3 +441,101 @@ fn a_kind_of_layer_that_nobody_knows_is_named() {
     let fault = read(config.as_bytes()).unwrap_err();
     assert_eq!(fault.to_string(), "`layer_types`: \"telepathy\" is not a known kind");
 }
+
+fn kimi_k2() -> Value {
+    json!({"model_type": "kimi_k2", "hidden_size": 7168, "intermediate_size": 18432,
+        "num_hidden_layers": 61, "num_attention_heads": 64, "num_key_value_heads": 64, "vocab_size": 163840,
+        "q_lora_rank": 1536, "kv_lora_rank": 512, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64,
+        "v_head_dim": 128, "n_routed_experts": 384, "num_experts_per_tok": 8, "n_shared_experts": 1,
+        "moe_intermediate_size": 2048, "first_k_dense_replace": 1, "moe_layer_freq": 1,
+        "topk_method": "noaux_tc", "max_position_embeddings": 131072})
+}
+
+#[test]
+fn kimi_k2_has_the_layers_of_deepseek_v3() {
+    let hyper = hyper(&kimi_k2());
+    assert_eq!(hyper.parameters(), 1_026_408_232_448);
+    // Kimi K2 is published with 32 billion active parameters.
+    assert_eq!((active_parameters(&hyper) / 1e9).floor(), 32.0);
+}
+
+/// The state of each layer that has one, and whether the layer attends.
+fn layers(hyper: &Hyper) -> Vec<(Option<u64>, bool)> {
+    let one = |layer: &roofline::model::Layer| {
+        let state = layer.recurrence.as_ref().map(|recurrence| recurrence.state.elements);
+        (state, layer.attention.is_some())
+    };
+    hyper.layers.iter().map(one).collect()
+}
+
+#[test]
+fn layers_with_a_state_have_the_parameters_of_the_published_checkpoints() {
+    let mamba = hyper(
+        &json!({"model_type": "mamba", "hidden_size": 768, "num_hidden_layers": 24, "state_size": 16,
+        "expand": 2, "conv_kernel": 4, "time_step_rank": 48, "intermediate_size": 1536, "vocab_size": 50280}),
+    );
+    assert_eq!(mamba.parameters(), 129_135_360);
+    assert_eq!(layers(&mamba), [(Some(1536 * 16 + 3 * 1536), false); 24]);
+    let codestral = hyper(
+        &json!({"model_type": "mamba2", "hidden_size": 4096, "num_hidden_layers": 64, "num_heads": 128,
+        "head_dim": 64, "state_size": 128, "n_groups": 8, "expand": 2, "conv_kernel": 4, "vocab_size": 32768,
+        "tie_word_embeddings": false}),
+    );
+    assert_eq!(codestral.parameters(), 7_285_403_648);
+    assert_eq!(layers(&codestral), [(Some(8192 * 128 + 3 * (8192 + 2 * 8 * 128)), false); 64]);
+}
+
+#[test]
+fn hybrids_say_which_layers_attend_and_which_keep_a_state() {
+    let next = hyper(&json!({"model_type": "qwen3_next", "hidden_size": 2048, "num_hidden_layers": 8,
+        "num_attention_heads": 16, "num_key_value_heads": 2, "head_dim": 256, "vocab_size": 151936, "num_experts": 512,
+        "num_experts_per_tok": 10, "moe_intermediate_size": 512, "shared_expert_intermediate_size": 512,
+        "full_attention_interval": 4, "linear_num_value_heads": 32, "linear_num_key_heads": 16,
+        "linear_key_head_dim": 128, "linear_value_head_dim": 128, "linear_conv_kernel_dim": 4}));
+    let state = Some(32 * 128 * 128 + 3 * (2 * 2048 + 4096));
+    let period = [(state, false), (state, false), (state, false), (None, true)];
+    assert_eq!(layers(&next), [period, period].concat());
+
+    let nemotron = json!({"model_type": "nemotron_h", "hidden_size": 4096, "num_hidden_layers": 4,
+        "hybrid_override_pattern": "M-*M", "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 128,
+        "intermediate_size": 21504, "vocab_size": 131072, "mamba_num_heads": 128, "mamba_head_dim": 64,
+        "ssm_state_size": 128, "n_groups": 8, "conv_kernel": 4});
+    let found = hyper(&nemotron);
+    let state = Some(8192 * 128 + 3 * (8192 + 2 * 8 * 128));
+    assert_eq!(layers(&found), [(state, false), (None, false), (None, true), (state, false)]);
+    let widths: Vec<Width> = found.layers.iter().map(|layer| layer.feed_forward.width).collect();
+    assert_eq!(widths, [0, 21504, 0, 0].map(Width::Dense));
+
+    let jamba = hyper(&json!({"model_type": "jamba", "hidden_size": 4096, "num_hidden_layers": 8,
+        "num_attention_heads": 32, "num_key_value_heads": 8, "intermediate_size": 14336, "vocab_size": 65536,
+        "attn_layer_period": 8, "attn_layer_offset": 4, "expert_layer_period": 2, "expert_layer_offset": 1,
+        "num_experts": 16, "num_experts_per_tok": 2, "mamba_d_state": 16, "mamba_d_conv": 4, "mamba_expand": 2,
+        "mamba_dt_rank": 256}));
+    let attends: Vec<usize> = layers(&jamba)
+        .iter()
+        .enumerate()
+        .filter(|(_, (_, attends))| *attends)
+        .map(|(index, _)| index)
+        .collect();
+    assert_eq!(attends, [4]);
+    assert_eq!(layers(&jamba)[0].0, Some(8192 * 16 + 3 * 8192));
+    let routed = |layer: &roofline::model::Layer| matches!(layer.feed_forward.width, Width::Experts(_));
+    assert_eq!(jamba.layers.iter().map(routed).collect::<Vec<_>>(), [false, true].repeat(4));
+
+    let mut wrong = nemotron;
+    wrong["hybrid_override_pattern"] = json!("M-*");
+    let told = read(wrong.to_string().as_bytes()).unwrap_err().to_string();
+    assert_eq!(told, "`hybrid_override_pattern`: has 3 elements for 4 layers");
+    wrong["hybrid_override_pattern"] = json!("M-*?");
+    let told = read(wrong.to_string().as_bytes()).unwrap_err().to_string();
+    assert_eq!(told, "`hybrid_override_pattern`: `?` is not a known kind");
+}
+
+#[test]
+fn an_encoder_beside_a_decoder_needs_its_weights() {
+    let config = json!({"model_type": "t5", "is_encoder_decoder": true, "d_model": 768, "num_layers": 12, "num_heads": 12,
+        "d_kv": 64, "d_ff": 2048, "vocab_size": 32128});
+    let directory = files("config-t5", &[("config.json", config.to_string().as_bytes())]);
+    let told = Model::open(directory).unwrap_err().to_string();
+    assert!(told.contains("`is_encoder_decoder`: is true") && told.contains("its weights"), "{told}");
+}

@@ -1084,6 +1084,101 @@ fn rwkv_7_keeps_a_matrix_for_each_head_and_the_token_before() {
 }
 
 #[test]
+fn rwkv_6_adds_what_is_new_to_the_first_token_apart() {
+    // RWKV 6 of 1.6 billion parameters: 24 layers of 2048, heads of 64, inner width 7168.
+    let model = Fixture::new(
+        "rwkv6",
+        &[
+            ("block_count", 24),
+            ("context_length", 1_048_576),
+            ("embedding_length", 2048),
+            ("feed_forward_length", 7168),
+            ("attention.head_count", 0),
+            ("wkv.head_size", 64),
+            ("time_mix_extra_dim", 32),
+            ("time_decay_extra_dim", 64),
+        ],
+    )
+    .outside(&[
+        ("token_embd.weight", &[65536, 2048]),
+        ("token_embd_norm.weight", &[2048]),
+        ("token_embd_norm.bias", &[2048]),
+    ])
+    .layers(
+        0..24,
+        &[
+            ("attn_norm.weight", &[2048]),
+            ("attn_norm.bias", &[2048]),
+            ("attn_norm_2.weight", &[2048]),
+            ("attn_norm_2.bias", &[2048]),
+            ("time_mix_w1.weight", &[160, 2048]),
+            ("time_mix_w2.weight", &[5, 2048, 32]),
+            ("time_mix_lerp_x.weight", &[1, 1, 2048]),
+            ("time_mix_lerp_w.weight", &[1, 1, 2048]),
+            ("time_mix_lerp_k.weight", &[1, 1, 2048]),
+            ("time_mix_lerp_v.weight", &[1, 1, 2048]),
+            ("time_mix_lerp_r.weight", &[1, 1, 2048]),
+            ("time_mix_lerp_g.weight", &[1, 1, 2048]),
+            ("time_mix_first.weight", &[32, 64]),
+            ("time_mix_decay.weight", &[2048]),
+            ("time_mix_decay_w1.weight", &[64, 2048]),
+            ("time_mix_decay_w2.weight", &[2048, 64]),
+            ("time_mix_key.weight", &[2048, 2048]),
+            ("time_mix_value.weight", &[2048, 2048]),
+            ("time_mix_receptance.weight", &[2048, 2048]),
+            ("time_mix_gate.weight", &[2048, 2048]),
+            ("time_mix_ln.weight", &[2048]),
+            ("time_mix_ln.bias", &[2048]),
+            ("time_mix_output.weight", &[2048, 2048]),
+            ("channel_mix_lerp_k.weight", &[1, 1, 2048]),
+            ("channel_mix_lerp_r.weight", &[1, 1, 2048]),
+            ("channel_mix_key.weight", &[7168, 2048]),
+            ("channel_mix_receptance.weight", &[2048, 2048]),
+            ("channel_mix_value.weight", &[2048, 7168]),
+        ],
+    )
+    .outside(&[
+        ("output_norm.weight", &[2048]),
+        ("output_norm.bias", &[2048]),
+        ("output.weight", &[65536, 2048]),
+    ])
+    .open("rwkv6");
+    // 1.6 billion as published.
+    assert_eq!(model.parameters(), 1_599_873_024);
+    let matrix = 2048 * 64;
+    let active = model.parameters() - 65536 * 2048;
+    assert_states(&model, active, 24 * (matrix + 2 * 2048), 24 * matrix * 7, 0, 0);
+}
+
+#[test]
+fn the_first_of_four_layers_sees_everything_in_families_that_begin_so() {
+    for (architecture, first) in [("laguna", true), ("cohere2moe", true), ("mellum", false)] {
+        let keys = [
+            ("block_count", 8),
+            ("embedding_length", 64),
+            ("attention.head_count", 4),
+            ("attention.sliding_window", 512),
+        ];
+        let model = Fixture::new(architecture, &keys)
+            .outside(&[("token_embd.weight", &[128, 64])])
+            .layers(0..8, &[("attn_qkv.weight", &[192, 64]), ("attn_output.weight", &[64, 64])])
+            .open(architecture);
+        let windows: Vec<bool> = model
+            .architecture
+            .operations
+            .iter()
+            .filter_map(|operation| match operation.work {
+                Work::Attention(attention) => Some(attention.window.is_some()),
+                _ => None,
+            })
+            .collect();
+        let full = if first { 0 } else { 3 };
+        let expected: Vec<bool> = (0..8).map(|layer| layer % 4 != full).collect();
+        assert_eq!(windows, expected, "{architecture}");
+    }
+}
+
+#[test]
 fn qwen3_next_attends_in_every_fourth_layer_and_gates_its_queries() {
     // One period: three layers with a state of 32 x 128 x 128 numbers, one with 16 heads of 256 over 2.
     let model = Fixture::new(

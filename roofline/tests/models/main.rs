@@ -8,6 +8,7 @@ mod checks;
 mod config;
 mod corpus;
 mod decoders;
+mod encoders;
 mod families;
 mod gguf;
 mod mix;

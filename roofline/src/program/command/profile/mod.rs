@@ -14,7 +14,7 @@ use crate::chart::html::WhatIf;
 use crate::contracts::transformer;
 use crate::document;
 use crate::isa::Isa;
-use crate::model::{Basis, Dtype, Format, Mix, Model, Operation, Work};
+use crate::model::{Basis, Dtype, Format, Mix, Model, Operation, Role, Work};
 use crate::number::figure;
 use crate::peaks::Machine;
 use crate::predict::{Target, dense};
@@ -370,7 +370,12 @@ fn moved(profile: &Profile) -> Result<Option<WhatIf>, Failure> {
             Some(workload) => entry.in_phase(profile.phase, workload)?,
             None => entry.shape?,
         };
-        Some(Moving { point, inputs, last_only: entry.role.meets_one_token() })
+        // What a decoder sees of its encoder follows the prompt, and what has a length of its own follows nothing.
+        let fixed = match profile.phase {
+            Phase::Prefill => entry.role.meets_one_token() || entry.shape?.tokens > 1.0,
+            _ => entry.role == Role::CrossAttention || entry.shape?.context > 1.0,
+        };
+        Some(Moving { point, inputs, fixed })
     };
     let parts: Vec<Moving> = profile.operations.iter().enumerate().filter_map(moving).collect();
     let Some(Workload { batch, context, prompt, cache_size }) = workload else {
