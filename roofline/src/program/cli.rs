@@ -492,6 +492,9 @@ pub struct Gate {
     /// The loss that is tolerated, besides the measured noise.
     #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = share)]
     pub threshold: f64,
+    /// The noise above which neither a loss nor its absence can be told, which fails.
+    #[arg(long, value_name = "PERCENT", default_value = "40%", value_parser = share)]
+    pub noise: f64,
     /// Compare even if the machine, the model or the settings differ.
     #[arg(long)]
     pub across: bool,

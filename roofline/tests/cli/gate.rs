@@ -47,7 +47,20 @@ fn without_a_second_file_the_command_is_run_again() {
         found["figures"].as_array().unwrap().iter().filter(|figure| figure["verdict"] == "worse").collect();
     assert_eq!(worse.len(), 1, "{shown}");
     assert_eq!(worse[0]["name"], "memory read, 2 threads");
-    assert_eq!(gate(&[MACHINE]).0, Some(0));
+    let (code, shown) = gate(&[MACHINE]);
+    assert_eq!(code, Some(2), "the saved machine is not compared with itself: {shown}");
+    assert!(shown.contains("ROOFLINE_MACHINE is") && shown.contains("compared with itself"), "{shown}");
+}
+
+#[test]
+fn what_too_much_noise_hides_does_not_pass_and_says_what_to_do() {
+    let before = slower("quiet.json", 50.0);
+    let mut noisy = json(&slower("noisy.json", 48.0));
+    noisy["all"]["read"]["spread"]["median"] = json!(24.0);
+    let (code, shown) = gate(&[&before, &file("noisy.json", &noisy)]);
+    assert_eq!(code, Some(1), "{shown}");
+    assert!(shown.contains("1 can't tell") && shown.contains("run again on a quieter machine"), "{shown}");
+    assert_eq!(gate(&[&before, &file("noisy.json", &noisy), "--noise", "60%"]).0, Some(0));
 }
 
 #[test]

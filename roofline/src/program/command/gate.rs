@@ -45,6 +45,8 @@ enum Verdict {
     Same,
     /// Beyond the threshold, but not beyond the noise.
     Noise,
+    /// The runs lie so far apart that neither a loss nor its absence can be told.
+    Unclear,
     /// It got worse beyond the threshold and the noise.
     Worse,
     /// In the baseline only.
@@ -59,6 +61,7 @@ impl Verdict {
             Verdict::Better => "better",
             Verdict::Same => "same",
             Verdict::Noise => "noise",
+            Verdict::Unclear => "can't tell",
             Verdict::Worse => "worse",
             Verdict::Missing => "missing",
             Verdict::New => "new",
@@ -66,7 +69,7 @@ impl Verdict {
     }
 
     fn fails(self) -> bool {
-        matches!(self, Verdict::Worse | Verdict::Missing)
+        matches!(self, Verdict::Worse | Verdict::Missing | Verdict::Unclear)
     }
 }
 
@@ -104,7 +107,9 @@ pub struct Gated {
     new: String,
     /// The loss that is tolerated, 0 to 1.
     threshold: f64,
-    /// Whether nothing got worse and nothing is missing.
+    /// The noise above which nothing can be told, 0 to 1.
+    noise: f64,
+    /// Whether nothing got worse, nothing is missing and all could be told.
     passed: bool,
     /// The figures, those of the baseline first.
     figures: Vec<Compared>,
@@ -118,6 +123,15 @@ pub fn run(args: &cli::Gate) -> Result<Exit, Failure> {
     let (after, new) = match &args.new {
         Some(path) => (read(path)?, path.display().to_string()),
         None => {
+            if let (Run::Machine(_), Some(saved)) = (&before, std::env::var_os(peaks::SAVED))
+                && std::fs::canonicalize(saved).ok() == std::fs::canonicalize(&args.baseline).ok()
+            {
+                return Err(Failure(format!(
+                    "{} is {}, so it would be compared with itself; unset it, or give the new run as a second file",
+                    peaks::SAVED,
+                    args.baseline.display()
+                )));
+            }
             if let Run::Profile(profile) = &mut before {
                 // What another program measured is not measured again.
                 profile.llama_bench.clear();
@@ -143,13 +157,15 @@ pub fn run(args: &cli::Gate) -> Result<Exit, Failure> {
             warnings.push(differs);
         }
     }
-    let figures = compare(&before.figures(), &after.figures(), args.threshold);
+    let limits = Limits { threshold: args.threshold, noise: args.noise };
+    let figures = compare(&before.figures(), &after.figures(), limits);
     let gated = Gated {
         schema: Schema::new(),
         of: before.schema(),
         baseline: args.baseline.display().to_string(),
         new,
         threshold: args.threshold,
+        noise: args.noise,
         passed: !figures.iter().any(|compared| compared.verdict.fails()),
         figures,
         warnings,
@@ -320,13 +336,13 @@ fn profile_arguments(profile: &Profile) -> Vec<String> {
 
 /// The figures of the baseline in their order, then what is new. Where a name occurs several times, the first belongs to the
 /// first.
-fn compare(before: &[Figure], after: &[Figure], threshold: f64) -> Vec<Compared> {
+fn compare(before: &[Figure], after: &[Figure], limits: Limits) -> Vec<Compared> {
     let mut left: Vec<Option<&Figure>> = after.iter().map(Some).collect();
     let mut all = Vec::new();
     for old in before {
         let same = |new: &&mut Option<&Figure>| new.is_some_and(|new| new.label == old.label);
         all.push(match left.iter_mut().find(same).and_then(Option::take) {
-            Some(new) => both(old, new, threshold),
+            Some(new) => both(old, new, limits),
             None => alone(old, Some(old.value), None, Verdict::Missing),
         });
     }
@@ -339,14 +355,23 @@ fn alone(figure: &Figure, before: Option<f64>, after: Option<f64>, verdict: Verd
     Compared { name, unit, better, before, after, change: None, noise, verdict }
 }
 
-fn both(old: &Figure, new: &Figure, threshold: f64) -> Compared {
+/// From where on a difference counts.
+#[derive(Clone, Copy)]
+struct Limits {
+    threshold: f64,
+    noise: f64,
+}
+
+fn both(old: &Figure, new: &Figure, limits: Limits) -> Compared {
     let change = new.value / old.value - 1.0;
     let noise = old.noise.into_iter().chain(new.noise).reduce(f64::max);
     // Both ways are measured by the worse side, so that a loss and the gain that undoes it count alike.
     let ratio = (new.value / old.value).min(old.value / new.value);
     let size = 1.0 - ratio;
     let improved = (change > 0.0) == (old.better == Better::Higher);
-    let verdict = match (size > threshold, noise.is_none_or(|noise| size > noise), improved) {
+    let beyond_noise = noise.is_none_or(|noise| size > noise);
+    let verdict = match (size > limits.threshold, beyond_noise, improved) {
+        (_, false, _) if noise.is_some_and(|noise| noise > limits.noise) => Verdict::Unclear,
         (false, ..) => Verdict::Same,
         (true, false, _) => Verdict::Noise,
         (true, true, true) => Verdict::Better,
@@ -393,15 +418,30 @@ impl Gated {
 
     fn summary(&self) -> String {
         let count = |verdict: Verdict| self.figures.iter().filter(|found| found.verdict == verdict).count();
-        let verdicts =
-            [Verdict::Worse, Verdict::Missing, Verdict::Noise, Verdict::Same, Verdict::Better, Verdict::New];
+        let verdicts = [
+            Verdict::Worse,
+            Verdict::Missing,
+            Verdict::Unclear,
+            Verdict::Noise,
+            Verdict::Same,
+            Verdict::Better,
+            Verdict::New,
+        ];
         let counts = verdicts.into_iter().map(|verdict| (count(verdict), verdict));
         let counts: Vec<String> = counts
             .filter(|(count, _)| *count > 0)
             .map(|(count, verdict)| format!("{count} {}", verdict.name()))
             .collect();
         let passed = if self.passed { "passed" } else { "failed" };
-        format!("{passed}: {}; threshold {}", counts.join(", "), percent(Some(self.threshold)))
+        let mut summary =
+            format!("{passed}: {}; threshold {}", counts.join(", "), percent(Some(self.threshold)));
+        if count(Verdict::Unclear) > 0 {
+            summary += &format!(
+                "\nthe runs lie more than {} apart: run again on a quieter machine, with more repetitions or longer",
+                percent(Some(self.noise))
+            );
+        }
+        summary
     }
 
     /// Workflow commands: an error for each failure, and the outcome.
@@ -490,7 +530,7 @@ mod tests {
 
     fn verdict(better: Better, before: f64, after: f64, noise: Option<f64>) -> Verdict {
         let figure = |value, noise| Figure { noise, ..Figure::new("time", "", "s", better, value) };
-        both(&figure(before, None), &figure(after, noise), 0.05).verdict
+        both(&figure(before, None), &figure(after, noise), Limits { threshold: 0.05, noise: 0.3 }).verdict
     }
 
     #[test]
@@ -502,5 +542,18 @@ mod tests {
         assert_eq!(verdict(Better::Higher, 100.0, 96.0, None), Verdict::Same);
         assert_eq!(verdict(Better::Higher, 100.0, 90.0, Some(0.2)), Verdict::Noise);
         assert_eq!(verdict(Better::Higher, 100.0, 70.0, Some(0.2)), Verdict::Worse);
+    }
+
+    #[test]
+    fn what_too_much_noise_hides_does_not_pass() {
+        assert_eq!(verdict(Better::Higher, 100.0, 338.0, Some(2.0)), Verdict::Unclear);
+        assert_eq!(verdict(Better::Higher, 100.0, 99.0, Some(0.5)), Verdict::Unclear);
+        assert_eq!(
+            verdict(Better::Higher, 100.0, 40.0, Some(0.5)),
+            Verdict::Worse,
+            "a loss beyond the noise"
+        );
+        assert_eq!(verdict(Better::Higher, 100.0, 90.0, Some(0.25)), Verdict::Noise);
+        assert!(Verdict::Unclear.fails());
     }
 }

@@ -20,10 +20,10 @@ pub struct Wanted {
     /// Draw the chart in the terminal too; on standard error unless the format is text.
     #[arg(long)]
     pub chart: bool,
-    /// Write the chart as an SVG picture.
+    /// Write the chart as an SVG picture; - is standard output, in place of the result.
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
-    /// Write the chart as one HTML page that needs nothing else.
+    /// Write the chart as one HTML page that needs nothing else; - is standard output, in place of the result.
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
     /// Draw in the terminal with ASCII only.
@@ -35,6 +35,8 @@ pub struct Wanted {
 pub struct Pictures {
     svg: Option<Unfinished>,
     html: Option<Unfinished>,
+    /// Whether a picture has standard output for itself.
+    alone: bool,
     /// Whether the terminal shows the chart too.
     chart: bool,
     canvas: Canvas,
@@ -53,7 +55,12 @@ impl Pictures {
     pub fn open(args: &Wanted) -> Result<Pictures, Failure> {
         let open = |path: &Option<PathBuf>| path.as_deref().map(Unfinished::open).transpose();
         let canvas = terminal::canvas(args.ascii);
-        Ok(Pictures { svg: open(&args.svg)?, html: open(&args.html)?, chart: args.chart, canvas })
+        let (svg, html) = (open(&args.svg)?, open(&args.html)?);
+        let taken = |file: &Option<Unfinished>| file.as_ref().is_some_and(Unfinished::is_standard_output);
+        if taken(&svg) && taken(&html) {
+            return Err(Failure("--svg - and --html -: only one of them can be standard output".into()));
+        }
+        Ok(Pictures { alone: taken(&svg) || taken(&html), svg, html, chart: args.chart, canvas })
     }
 
     /// Draws the result wherever that was asked for, and prints it. In the terminal its chart stands before a result as text,
@@ -78,6 +85,9 @@ impl Pictures {
         if let Some(file) = self.html {
             let Page { chart, what_if } = page()?;
             file.finish(&html::draw(&chart, what_if.as_ref()))?;
+        }
+        if self.alone {
+            return Ok(());
         }
         if self.chart {
             match format {
