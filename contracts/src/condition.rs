@@ -1,5 +1,6 @@
 //! Conditions over named values, some of which may be absent: the rules of profile tables, and gates on results.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use crate::contract::Value;
@@ -9,58 +10,115 @@ use crate::graph::{Graph, Op};
 use crate::lower::Lowering;
 use crate::report::Report;
 use crate::source::Source;
-use crate::types::{self, Meaning, Place, Scope};
+use crate::types::{self, Place, Scope, Type};
 use crate::unit::Unit;
 
-/// Parses a condition over these names, whose values are plain numbers or texts. The error is rendered, with the place.
-pub fn parse(text: &str, names: &BTreeMap<&str, &Value>) -> Result<Formula, String> {
-    let mut scope = Scope::default();
-    for (name, value) in names {
-        let meaning = match value {
-            Value::Text(_) => Meaning::Text(Vec::new()),
-            Value::Number(_) | Value::Absent => Meaning::Number(Unit::ONE),
+/// A condition on results, in the grammar of contracts. A bare number is in the unit of what it is compared with, and
+/// units of one dimension are converted.
+#[derive(Clone, Debug)]
+pub struct Condition {
+    formula: Formula,
+    /// The unit that the value of each node is in; none for a bare number and what is no number.
+    units: Vec<Option<Unit>>,
+}
+
+impl Condition {
+    /// Parses a condition over these names. The error is rendered, with the place.
+    pub fn parse(text: &str, names: &Scope) -> Result<Condition, String> {
+        let source =
+            Source::from_bytes("condition", text.as_bytes().to_vec()).map_err(|error| error.to_string())?;
+        let mut report = Report::new();
+        let formula = Formula::read(&source.whole(), &mut report);
+        let types = formula
+            .as_ref()
+            .map(|formula| types::check_condition(formula, Place::Gate, "the condition", names, &mut report));
+        let unit = |found: &Type| match found {
+            Type::Number(unit) => Some(*unit),
+            Type::Zero | Type::Truth | Type::Text | Type::Unknown => None,
         };
-        scope.insert(name, meaning);
+        match (report.finish().first(), formula, types) {
+            (None, Some(formula), Some(types)) => {
+                Ok(Condition { formula, units: types.iter().map(unit).collect() })
+            }
+            (mistake, ..) => Err(mistake.map(|mistake| mistake.render(&source)).unwrap_or_default()),
+        }
     }
-    let source =
-        Source::from_bytes("condition", text.as_bytes().to_vec()).map_err(|error| error.to_string())?;
-    let mut report = Report::new();
-    let formula = Formula::read(&source.whole(), &mut report);
-    if let Some(formula) = &formula {
-        types::check_condition(formula, Place::Rule, "the condition", &scope, &mut report);
+
+    /// The names that it mentions.
+    pub fn names(&self) -> Vec<&str> {
+        self.formula.names()
     }
-    match (report.finish().first(), formula) {
-        (None, Some(formula)) => Ok(formula),
-        (mistake, _) => Err(mistake.map(|mistake| mistake.render(&source)).unwrap_or_default()),
+
+    /// Whether it is true; `None` when a value that decides it is absent. Numbers are in the units that it was parsed with.
+    pub fn holds<'a>(&'a self, values: &BTreeMap<&str, Known<'a>>) -> Option<bool> {
+        let value = |name: &str| values.get(name).cloned().unwrap_or(Known::Absent);
+        truth(&self.formula, &self.units, value)
     }
 }
 
+/// A value that a name of a condition has.
 #[derive(Clone, Debug, PartialEq)]
-enum Known<'a> {
+pub enum Known<'a> {
+    /// A number.
     Number(f64),
-    Text(&'a str),
+    /// A text.
+    Text(Cow<'a, str>),
+    /// True or false.
     Truth(bool),
     /// There is no value, so the outcome is open.
     Absent,
 }
 
-/// Whether the condition is true; `None` when a value that decides it is absent.
-pub fn holds(rule: &Formula, values: &BTreeMap<&str, &Value>) -> Option<bool> {
+impl<'a> From<&'a Value> for Known<'a> {
+    fn from(value: &'a Value) -> Known<'a> {
+        match value {
+            Value::Number(value) => Known::Number(*value),
+            Value::Text(text) => Known::Text(Cow::Borrowed(text)),
+            Value::Absent => Known::Absent,
+        }
+    }
+}
+
+/// Whether a rule of a table is true, whose units are all the same; `None` when a value that decides it is absent.
+pub fn holds<'a>(rule: &'a Formula, values: &BTreeMap<&str, &'a Value>) -> Option<bool> {
+    truth(rule, &[], |name| values.get(name).map_or(Known::Absent, |value| Known::from(*value)))
+}
+
+/// `value` in another unit of the same dimension.
+fn converted<'a>(value: &Known<'a>, from: Option<Unit>, to: Option<Unit>) -> Known<'a> {
+    match (value, from, to) {
+        (Known::Number(value), Some(from), Some(to)) if from != to => {
+            Known::Number(from.over(to).map_or(*value, |ratio| value / ratio.conversion()))
+        }
+        _ => value.clone(),
+    }
+}
+
+/// Without `units` every number is in the unit that the others have.
+fn truth<'a>(rule: &'a Formula, units: &[Option<Unit>], named: impl Fn(&str) -> Known<'a>) -> Option<bool> {
+    let unit = |id: usize| units.get(id).copied().flatten();
+    // The first of these that has a unit decides for all.
+    let common = |operands: &[usize]| operands.iter().find_map(|&id| unit(id));
     let mut known: Vec<Known<'_>> = Vec::with_capacity(rule.nodes.len());
     for node in &rule.nodes {
         let value = match &node.kind {
-            Kind::Quote(text) => Known::Text(text),
-            Kind::Name(name) => match values.get(name.as_str()) {
-                Some(Value::Number(value)) => Known::Number(*value),
-                Some(Value::Text(text)) => Known::Text(text),
-                Some(Value::Absent) | None => Known::Absent,
-            },
+            Kind::Quote(text) => Known::Text(Cow::Borrowed(text)),
+            Kind::Name(name) => named(name),
             Kind::Call(Function::Given, arguments) => Known::Truth(known[arguments[0]] != Known::Absent),
-            Kind::If(c, a, b) => match known[*c] {
-                Known::Truth(true) => known[*a].clone(),
-                Known::Truth(false) => known[*b].clone(),
-                Known::Absent | Known::Number(_) | Known::Text(_) => Known::Absent,
-            },
+            Kind::If(c, a, b) => {
+                let chosen = match known[*c] {
+                    Known::Truth(true) => *a,
+                    Known::Truth(false) => *b,
+                    Known::Absent | Known::Number(_) | Known::Text(_) => {
+                        known.push(Known::Absent);
+                        continue;
+                    }
+                };
+                converted(&known[chosen], unit(chosen), common(&[*a, *b]))
+            }
+            Kind::Call(Function::Min | Function::Max, operands) if common(operands).is_some() => {
+                computed(&node.kind, &known, |id| converted(&known[id], unit(id), common(operands)))
+            }
             Kind::Binary(operator, a, b) => match (operator, &known[*a], &known[*b]) {
                 (Binary::Equal, Known::Text(a), Known::Text(b)) => Known::Truth(a == b),
                 (Binary::NotEqual, Known::Text(a), Known::Text(b)) => Known::Truth(a != b),
@@ -71,10 +129,23 @@ pub fn holds(rule: &Formula, values: &BTreeMap<&str, &Value>) -> Option<bool> {
                 (Binary::Or, Known::Truth(true), _)
                 | (Binary::Or | Binary::Implies, _, Known::Truth(true))
                 | (Binary::Implies, Known::Truth(false), _) => Known::Truth(true),
-                _ => computed(&node.kind, &known),
+                (Binary::Multiply | Binary::Divide, ..) => {
+                    let product = computed(&node.kind, &known, |id| known[id].clone());
+                    let raw = match (unit(*a), unit(*b)) {
+                        (Some(a), Some(b)) if *operator == Binary::Multiply => a.times(b),
+                        (Some(a), Some(b)) => a.over(b),
+                        _ => None,
+                    };
+                    let plain = raw.filter(|raw| raw.is_dimensionless());
+                    converted(&product, plain, Some(Unit::ONE))
+                }
+                _ => {
+                    let common = common(&[*a, *b]);
+                    computed(&node.kind, &known, |id| converted(&known[id], unit(id), common))
+                }
             },
             Kind::Number { .. } | Kind::Negate(_) | Kind::Not(_) | Kind::Power(..) | Kind::Call(..) => {
-                computed(&node.kind, &known)
+                computed(&node.kind, &known, |id| known[id].clone())
             }
             // The type checker keeps these out of rules.
             Kind::Is(..) | Kind::Substitute(..) | Kind::Monotone { .. } => Known::Absent,
@@ -87,8 +158,9 @@ pub fn holds(rule: &Formula, values: &BTreeMap<&str, &Value>) -> Option<bool> {
     }
 }
 
-/// One operation on known values, lowered and interpreted as those of a contract are; absent if an operand is.
-fn computed(kind: &Kind, known: &[Known<'_>]) -> Known<'static> {
+/// One operation on known values, lowered and interpreted as those of a contract are; absent if an operand is. `value` is
+/// that of an operand, in the unit that the operation takes.
+fn computed<'a>(kind: &Kind, known: &[Known<'a>], value: impl Fn(usize) -> Known<'a>) -> Known<'static> {
     let operands = match kind {
         Kind::Negate(a) | Kind::Not(a) | Kind::Power(a, _) => vec![*a],
         Kind::Binary(_, a, b) => vec![*a, *b],
@@ -106,7 +178,7 @@ fn computed(kind: &Kind, known: &[Known<'_>]) -> Known<'static> {
     // Only the places of operands are looked at.
     let mut ids = vec![graph.add(Op::Bool(false)); known.len()];
     for operand in operands {
-        ids[operand] = match known[operand] {
+        ids[operand] = match value(operand) {
             Known::Number(value) => graph.number(value),
             Known::Truth(value) => graph.add(Op::Bool(value)),
             Known::Text(_) | Known::Absent => return Known::Absent,
@@ -130,11 +202,85 @@ fn computed(kind: &Kind, known: &[Known<'_>]) -> Known<'static> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::types::Meaning;
+
+    fn check_in(
+        text: &str,
+        names: Vec<(&'static str, Meaning, Known<'static>)>,
+    ) -> Result<Option<bool>, String> {
+        let mut scope = Scope::default();
+        let mut values = BTreeMap::new();
+        for (name, meaning, value) in names {
+            scope.insert(name, meaning);
+            values.insert(name, value);
+        }
+        Condition::parse(text, &scope).map(|condition| condition.holds(&values))
+    }
 
     fn check(text: &str) -> Result<Option<bool>, String> {
-        let (rate, bound, absent) = (Value::Number(33.5), Value::Text("Memory".into()), Value::Absent);
-        let values = BTreeMap::from([("rate", &rate), ("bound", &bound), ("energy", &absent)]);
-        parse(text, &values).map(|condition| holds(&condition, &values))
+        let number = || Meaning::Number(Unit::ONE);
+        check_in(
+            text,
+            vec![
+                ("rate", number(), Known::Number(33.5)),
+                ("bound", Meaning::Text(Vec::new()), Known::Text("Memory".into())),
+                ("energy", number(), Known::Absent),
+            ],
+        )
+    }
+
+    /// A model of 13 GB on a device of 16 GB that makes 40 tokens a second.
+    fn on_device(text: &str) -> Result<Option<bool>, String> {
+        let number = |unit| Meaning::Number(Unit::parse(unit).unwrap());
+        check_in(
+            text,
+            vec![
+                ("footprint", number("B"), Known::Number(13e9)),
+                ("capacity", number("GB"), Known::Number(16.0)),
+                ("rate", number("token/s"), Known::Number(40.0)),
+                ("batch", number("1"), Known::Number(8.0)),
+                ("fits", Meaning::Truth, Known::Truth(true)),
+                ("tdp", number("W"), Known::Absent),
+            ],
+        )
+    }
+
+    #[test]
+    fn units_of_one_dimension_are_converted_and_a_bare_number_takes_the_unit_of_the_other_side() {
+        for yes in [
+            "footprint <= capacity",
+            "capacity >= footprint",
+            "footprint <= 14 [GB] and footprint >= 12 [GiB]",
+            "footprint <= 14e9 and capacity <= 16",
+            "rate >= 5 [token/s] and rate >= 2400 [token/min] and rate >= 40",
+            "rate > 2 * 15",
+            "footprint / capacity <= 0.82 and footprint / capacity >= 81 [%]",
+            "capacity - footprint == 3",
+            "capacity - footprint >= 2.9 [GB]",
+            "min(capacity, footprint) == 13",
+            "(if fits then footprint else capacity) == 13e9",
+            "fits and rate >= 20",
+            "not fits implies rate >= 1000",
+            "batch == 8 and batch * 2 == 16",
+            "rate * 2 >= 80",
+            "1 / rate <= 0.025",
+            "rate * 1 [s/token] == 40",
+            "fits iff footprint <= capacity",
+        ] {
+            assert_eq!(on_device(yes), Ok(Some(true)), "{yes}");
+        }
+        assert_eq!(on_device("tdp <= 300 [W] or rate >= 50"), Ok(None));
+        for (wrong, expected) in [
+            ("rate >= 5 [GB]", "different units, token/s and GB"),
+            ("footprint <= rate", "different units"),
+            ("rate + footprint > 0", "different units"),
+            ("fits >= 1", "expected a number here, not a condition"),
+            ("rate", "must be a condition"),
+            ("foot <= 1", "unknown name `foot`"),
+        ] {
+            let error = on_device(wrong).unwrap_err();
+            assert!(error.contains(expected), "{wrong}: {error}");
+        }
     }
 
     #[test]
@@ -189,8 +335,8 @@ mod tests {
 
     #[test]
     fn zeros_of_both_signs_compare_as_in_a_contract() {
-        let (plus, minus) = (Value::Number(0.0), Value::Number(-0.0));
-        let values = BTreeMap::from([("plus", &plus), ("minus", &minus)]);
+        let zero = |name, value| (name, Meaning::Number(Unit::ONE), Known::Number(value));
+        let zeros = || vec![zero("plus", 0.0), zero("minus", -0.0)];
         // As `if a < b { a } else { b }`: of equal ones the second, whose sign the reciprocal shows.
         for (text, expected) in [
             ("1 / min(plus, minus) < 0", true),
@@ -202,8 +348,7 @@ mod tests {
             ("1 / -plus < 0", true),
             ("1 / ceil(minus) < 0", true),
         ] {
-            let condition = parse(text, &values).unwrap();
-            assert_eq!(holds(&condition, &values), Some(expected), "{text}");
+            assert_eq!(check_in(text, zeros()), Ok(Some(expected)), "{text}");
         }
     }
 

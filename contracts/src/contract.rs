@@ -155,12 +155,27 @@ pub struct Table {
     pub doc: String,
     /// The columns.
     pub fields: Vec<Field>,
+    /// What every row must meet.
+    pub rules: Vec<TableRule>,
     /// The rows.
     pub entries: Vec<Entry>,
     /// The contract it was taken from; none for this one's own.
     pub origin: Option<String>,
     /// The key in the file.
     pub span: Span,
+}
+
+/// A condition that every row of a table meets, unless the row says why not.
+#[derive(Clone, Debug)]
+pub struct TableRule {
+    /// Its name.
+    pub id: String,
+    /// The mistake it finds.
+    pub doc: String,
+    /// The condition.
+    pub check: Formula,
+    /// The condition in the file; none for a rule of another contract's table.
+    pub span: Option<Span>,
 }
 
 /// A column of a profile table.

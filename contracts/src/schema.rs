@@ -122,7 +122,12 @@ pub const CLASSIFIER: &[Key] = &[
 /// An entry of `profiles`
 pub const TABLE: &[Key] = &[
     DOC,
-    required("fields", Shape::Named(FIELD), "the columns"),
+    key(
+        "extends",
+        Shape::Text,
+        "a table of a contract that this one depends on, whose fields and rules are meant; in place of `fields` and `rules`",
+    ),
+    key("fields", Shape::Named(FIELD), "the columns"),
     key("rules", Shape::List(RULE), "conditions that every entry must meet"),
     required("entries", Shape::Entries, "the rows"),
 ];

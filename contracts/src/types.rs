@@ -19,7 +19,7 @@ fn wrong(span: Span, message: impl Into<String>) -> Mistake {
 pub enum Type {
     /// A number with a unit.
     Number(Unit),
-    /// A bare 0, which fits any unit.
+    /// A bare 0, which fits any unit; in a condition on results any bare number.
     Zero,
     /// A truth value.
     Truth,
@@ -51,6 +51,8 @@ pub enum Meaning {
     Number(Unit),
     /// A text field and what it may be.
     Text(Vec<String>),
+    /// A result that is true or false.
+    Truth,
     /// A profile table, which has no value.
     Table,
     /// A quantity or an equation whose mistake has been reported.
@@ -103,17 +105,25 @@ pub enum Place {
     Obligation,
     /// A rule of a profile table: texts and `given` too.
     Rule,
+    /// A condition on results, as people type it: what a rule may contain, a bare number is in the unit of what it is
+    /// compared with, and two units of one dimension are converted.
+    Gate,
 }
 
 /// Checks a formula and returns what it is as a whole.
 pub fn check(formula: &Formula, place: Place, scope: &Scope, report: &mut Report) -> Type {
+    check_nodes(formula, place, scope, report)[formula.root]
+}
+
+/// Checks a formula and returns what each of its nodes is.
+pub fn check_nodes(formula: &Formula, place: Place, scope: &Scope, report: &mut Report) -> Vec<Type> {
     let mut checker =
         Checker { formula, place, scope, report, types: Vec::with_capacity(formula.nodes.len()) };
     for node in &formula.nodes {
         let found = checker.node(node);
         checker.types.push(found);
     }
-    checker.types[formula.root]
+    checker.types
 }
 
 /// Checks a formula that must be a number of this unit.
@@ -127,14 +137,22 @@ pub fn check_number(formula: &Formula, wanted: Unit, what: &str, scope: &Scope, 
 }
 
 /// Checks a formula that must be a condition.
-pub fn check_condition(formula: &Formula, place: Place, what: &str, scope: &Scope, report: &mut Report) {
-    match check(formula, place, scope, report) {
+pub fn check_condition(
+    formula: &Formula,
+    place: Place,
+    what: &str,
+    scope: &Scope,
+    report: &mut Report,
+) -> Vec<Type> {
+    let types = check_nodes(formula, place, scope, report);
+    match types[formula.root] {
         Type::Truth | Type::Unknown => {}
         other => report.add(
             wrong(formula.top().span, format!("{what} must be a condition, not {}", other.what()))
                 .note("compare: `a < b`, `a <= b`, `a == b`"),
         ),
     }
+    types
 }
 
 struct Checker<'a> {
@@ -152,11 +170,11 @@ impl Checker<'_> {
 
     fn node(&mut self, node: &Node) -> Type {
         match &node.kind {
-            Kind::Number { value, unit: None } if *value == 0.0 => Type::Zero,
+            Kind::Number { value, unit: None } if *value == 0.0 || self.place == Place::Gate => Type::Zero,
             Kind::Number { unit: None, .. } => Type::Number(Unit::ONE),
             Kind::Number { value, unit: Some((unit, text)) } => self.literal(node.span, *value, *unit, text),
             Kind::Name(name) => self.name(name, node.span),
-            Kind::Quote(_) if self.place == Place::Rule => Type::Text,
+            Kind::Quote(_) if matches!(self.place, Place::Rule | Place::Gate) => Type::Text,
             Kind::Quote(_) => self.misplaced(node.span, "a quoted text", "the rules of a profile table"),
             Kind::Negate(a) => self.number(*a),
             Kind::Not(a) => self.truth(*a),
@@ -200,7 +218,9 @@ impl Checker<'_> {
             self.report.add(wrong(span, "the exponents of the unit of this are too large").rule(Rule::Unit));
             return Type::Unknown;
         };
-        Type::Number(unit)
+        // A share is compared with a plain number, whatever the units that it was made of.
+        let plain = self.place == Place::Gate && unit.is_dimensionless();
+        Type::Number(if plain { Unit::ONE } else { unit })
     }
 
     /// A ratio of units of one dimension is a conversion, and must be exactly right.
@@ -223,6 +243,7 @@ impl Checker<'_> {
         match self.scope.get(name) {
             Some(Meaning::Value(_, unit, _) | Meaning::Number(unit)) => Type::Number(*unit),
             Some(Meaning::Text(_)) => Type::Text,
+            Some(Meaning::Truth) => Type::Truth,
             Some(Meaning::Classifier(variants)) => {
                 let first = variants.first().map_or("", String::as_str);
                 self.report.add(
@@ -271,6 +292,7 @@ impl Checker<'_> {
         match (a, b) {
             (Type::Zero, other) | (other, Type::Zero) => other,
             (Type::Number(x), Type::Number(y)) if x == y => a,
+            (Type::Number(x), Type::Number(y)) if self.place == Place::Gate && x.same_dimension(y) => a,
             (Type::Number(x), Type::Number(y)) => {
                 let mut mistake = if x.same_dimension(y) {
                     let (off, fix) = y.missing_factor(x);
@@ -315,6 +337,7 @@ impl Checker<'_> {
                     Type::Truth | Type::Text | Type::Unknown => None,
                 };
                 match (unit(left), unit(right)) {
+                    _ if self.place == Place::Gate && (left, right) == (Type::Zero, Type::Zero) => Type::Zero,
                     (Some(x), Some(y)) if operator == Binary::Multiply => self.product(x.times(y), span),
                     (Some(x), Some(y)) => self.product(x.over(y), span),
                     _ => Type::Unknown,
@@ -384,7 +407,7 @@ impl Checker<'_> {
                 Type::Truth
             }
             Function::Finite => self.misplaced(span, "`finite`", "an obligation"),
-            Function::Given if self.place == Place::Rule => {
+            Function::Given if matches!(self.place, Place::Rule | Place::Gate) => {
                 if !matches!(self.formula.nodes[first].kind, Kind::Name(_)) {
                     self.report.add(wrong(self.span(first), "`given` asks for a field of the table"));
                 }

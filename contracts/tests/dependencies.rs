@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use roofline_contracts::contract::Contract;
+use roofline_contracts::contract::{Contract, Table};
 use roofline_contracts::report::Severity;
 use roofline_contracts::source::Source;
 use roofline_contracts::{Compiled, Compiler, compile_in, eval, library};
@@ -125,4 +125,32 @@ fn a_compiler_shares_built_in_dependencies_but_never_files() {
     let (files, local) = hardware(Some(&directory));
     assert_eq!(files, 1);
     assert!(local.metadata.version.minor >= 90, "{}", local.metadata.version);
+}
+
+#[test]
+fn a_table_that_extends_another_has_its_fields_and_meets_its_rules() {
+    let contract = contract("extends");
+    let table = contract.table("my_devices").expect("its own table");
+    let registry = contract.dependencies[0].table("devices").expect("the registry");
+    let names = |table: &Table| table.fields.iter().map(|field| field.name.clone()).collect::<Vec<_>>();
+    assert_eq!(names(table), names(registry));
+    assert_eq!(table.rules.len(), registry.rules.len());
+    assert_eq!((table.entries.len(), table.entries[0].name.as_str()), (1, "my_box"));
+}
+
+#[test]
+fn a_table_that_extends_another_wrongly_is_told_where() {
+    let broken = compiled("extends-broken");
+    let errors: Vec<String> = broken.rendered(Severity::Error).collect();
+    let found = |text: &str| errors.iter().any(|error| error.contains(text));
+    assert!(found("extends-broken.yaml:18:9: error: unknown key `speed` in profile `my_box`"), "{errors:#?}");
+    assert!(
+        found("extends-broken.yaml:9:7: error: profile `my_box` breaks the rule `compute-is-16-bit`"),
+        "{errors:#?}"
+    );
+    assert!(found("breaks the rule `capacity-in-gb`"), "{errors:#?}");
+    assert!(
+        only_error("extends-nothing").contains("no contract that this one depends on has a table `gadgets`")
+    );
+    assert!(only_error("extends-with-fields").contains("has no `fields` of its own"));
 }

@@ -571,6 +571,16 @@ impl Report for Bench {
     const FIGURES: &'static [&'static str] =
         &["utilization", "gb_s", "gflop_s", "intensity", "attainable_gflop_s", "seconds"];
 
+    fn unit(name: &str) -> &'static str {
+        match name {
+            "gb_s" => GB_PER_S,
+            "gflop_s" | "attainable_gflop_s" => GFLOP_PER_S,
+            "intensity" => FLOP_PER_BYTE,
+            "seconds" => SECONDS,
+            _ => "1",
+        }
+    }
+
     fn figures(&self) -> Vec<Figure> {
         self.rows.iter().flat_map(Product::figures).collect()
     }

@@ -20,6 +20,15 @@ roofline_contract!(
     operation_v1 = self::operation
 );
 
+/// The unit of an input or a result of `transformer-v1`.
+#[cfg(feature = "models")]
+pub(crate) fn transformer_unit(name: &str) -> Option<&'static str> {
+    use transformer::{Inputs, Outputs};
+    let inputs = Inputs::NAMES.iter().zip(Inputs::UNITS);
+    let outputs = Outputs::NAMES.iter().zip(Outputs::UNITS);
+    inputs.chain(outputs).find(|(known, _)| **known == name).map(|(_, unit)| unit)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

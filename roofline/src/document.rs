@@ -1,13 +1,33 @@
 //! Documents that are read whole before anything is known of them: results that this program or another one saved.
 
+use std::env;
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
 /// No result of this program is this long, in MiB.
 const LONGEST: u64 = 64;
+
+/// The program's directory among those that the platform has for a purpose: named by a variable on Windows, below the home
+/// directory on macOS, and elsewhere named by a variable or below the home directory. None when it does not say.
+pub(crate) fn user_directory(
+    windows: &str,
+    macos: &str,
+    variable: &str,
+    below_home: &str,
+) -> Option<PathBuf> {
+    let from = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let base = if cfg!(windows) {
+        from(windows)
+    } else if cfg!(target_os = "macos") {
+        from("HOME").map(|home| home.join(macos))
+    } else {
+        from(variable).or_else(|| from("HOME").map(|home| home.join(below_home)))
+    };
+    base.map(|base| base.join("roofline"))
+}
 
 /// The text of a file.
 pub(crate) fn read(path: &Path) -> io::Result<String> {

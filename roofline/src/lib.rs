@@ -7,6 +7,8 @@ pub mod bench;
 pub mod chart;
 pub mod contracts;
 #[cfg(feature = "models")]
+pub mod device;
+#[cfg(feature = "models")]
 mod document;
 pub mod isa;
 pub mod kernels;
@@ -28,6 +30,8 @@ pub mod report;
 mod text;
 #[cfg(feature = "models")]
 pub mod word;
+#[cfg(feature = "models")]
+mod written;
 
 pub use roofline_macros::roofline_contract;
 

@@ -20,6 +20,13 @@ pub trait Report: Serialize {
     const FIGURES: &'static [&'static str] = &[];
     /// The names of texts that conditions may use.
     const TEXTS: &'static [&'static str] = &[];
+    /// The names of texts that are `true` or `false`, and conditions by themselves.
+    const TRUTHS: &'static [&'static str] = &[];
+
+    /// The unit of a figure that conditions may use.
+    fn unit(_name: &str) -> &'static str {
+        "1"
+    }
 
     /// The tables; the first is the main one, which CSV prints.
     fn tables(&self) -> Vec<Table>;

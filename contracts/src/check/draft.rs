@@ -156,7 +156,8 @@ impl Draft {
                     &[],
                     report,
                 );
-                draft.tables.extend(table::read(key, node, &draft.quantities, report));
+                let read = table::read(key, node, &draft.quantities, &draft.dependencies, report);
+                draft.tables.extend(read);
             }
         }
         draft.import_tables();

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::contract::{Case, Classifier, Contract, Equation, FieldKind, Operand};
+use crate::contract::{Case, Classifier, Contract, Equation, Operand};
 use crate::formula::{Formula, Kind, Statement};
 use crate::names::{Names, singular};
 use crate::report::{Mistake, Report, Rule};
@@ -13,6 +13,7 @@ use crate::types::Meaning;
 use super::classifier::ClassifierDraft;
 use super::draft::{Draft, Origin};
 use super::equation::EquationDraft;
+use super::table::taken_fields;
 
 /// The contract that an item of `contract` was taken from.
 fn origin_of(contract: &Contract, origin: Option<&String>) -> String {
@@ -221,11 +222,7 @@ impl Draft {
                 }
                 let mut table = table.clone();
                 table.origin = Some(origin_of(dependency, table.origin.as_ref()));
-                for field in &mut table.fields {
-                    let FieldKind::Number { unit: wanted, .. } = &field.kind else { continue };
-                    field.quantity = (self.quantities.iter())
-                        .position(|quantity| quantity.name == field.name && quantity.unit == *wanted);
-                }
+                table.fields = taken_fields(&table, &self.quantities);
                 if table.fields.iter().any(|field| field.quantity.is_some()) {
                     self.tables.push(table);
                 }

@@ -1,9 +1,10 @@
 //! Profile tables: fields, entries, and the rules that every entry must meet.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::condition::holds;
-use crate::contract::{Entry, Field, FieldKind, Quantity, Table, Value};
+use crate::contract::{Contract, Entry, Field, FieldKind, Quantity, Table, TableRule, Value};
 use crate::domain::Domain;
 use crate::formula::Formula;
 use crate::graph::{Graph, Op};
@@ -20,15 +21,14 @@ use crate::yaml::Node;
 use super::divisor;
 use super::reader::{self, Fields};
 
-struct Rule {
-    id: String,
-    doc: String,
-    check: Formula,
-    span: Span,
-}
-
-/// Reads one table.
-pub fn read(key: &Text, node: &Node, quantities: &[Quantity], report: &mut Report) -> Option<Table> {
+/// Reads one table. `dependencies` are the contracts whose tables it may extend.
+pub fn read(
+    key: &Text,
+    node: &Node,
+    quantities: &[Quantity],
+    dependencies: &[Arc<Contract>],
+    report: &mut Report,
+) -> Option<Table> {
     let what = format!("profile table `{}`", shorten(&key.value));
     let keys = Fields::read(node, key.span, &what, schema::TABLE, &[], report)?;
     let mut fields = Vec::new();
@@ -37,6 +37,17 @@ pub fn read(key: &Text, node: &Node, quantities: &[Quantity], report: &mut Repor
     types.claim_as(&camel(&singular(&key.value)), key.span, "an entry of this table", &[], report);
     let columns =
         keys.node("fields").and_then(|node| reader::pairs(node, "`fields`", report)).unwrap_or_default();
+    let extended = match keys.text("extends", report) {
+        Some(name) => Some(extended(name, &keys, dependencies, report)?),
+        None if keys.node("fields").is_none() => {
+            report
+                .add(Mistake::error(key.span, format!("{what} has no `fields`")).note(
+                    "`fields`: the columns; `extends` names a table of another contract that has them",
+                ));
+            None
+        }
+        None => None,
+    };
     for (name, node) in columns {
         if schema::ENTRY.iter().any(|key| key.name == name.value) || name.value == "name" {
             let message = format!("`{}` is a field that every entry already has", name.value);
@@ -46,7 +57,18 @@ pub fn read(key: &Text, node: &Node, quantities: &[Quantity], report: &mut Repor
             fields.extend(field(name, node, quantities, &mut types, report));
         }
     }
-    let rules = rules(&keys, &fields, report);
+    let mut declared: Vec<&str> = columns.iter().map(|(name, _)| name.value.as_str()).collect();
+    let mut rules = rules(&keys, &fields, report);
+    if let Some(table) = extended {
+        fields = taken_fields(table, quantities);
+        declared.extend(table.fields.iter().map(|field| field.name.as_str()));
+        rules.extend(table.rules.iter().map(|rule| TableRule { span: None, ..rule.clone() }));
+        for field in &fields {
+            if matches!(&field.kind, FieldKind::Text { one_of } if !one_of.is_empty()) {
+                types.claim_as(&camel(&field.name), key.span, "the type of a field", &[], report);
+            }
+        }
+    }
     let mut entries = Vec::new();
     let mut seen = Names::default();
     let rows =
@@ -57,11 +79,55 @@ pub fn read(key: &Text, node: &Node, quantities: &[Quantity], report: &mut Repor
     for (name, node) in rows {
         if names::check(name, Style::Snake, "a profile", report) {
             seen.claim_as(&name.value.to_ascii_uppercase(), name.span, "this profile", &["ALL"], report);
-            entries.extend(entry(name, node, &fields, columns, &rules, report));
+            entries.extend(entry(name, node, &fields, &declared, &rules, report));
         }
     }
     let doc = keys.string("doc", report);
-    Some(Table { name: key.value.clone(), doc, fields, entries, origin: None, span: key.span })
+    Some(Table { name: key.value.clone(), doc, fields, rules, entries, origin: None, span: key.span })
+}
+
+/// The table of a dependency that has the fields and the rules.
+fn extended<'a>(
+    name: &Text,
+    keys: &Fields<'_>,
+    dependencies: &'a [Arc<Contract>],
+    report: &mut Report,
+) -> Option<&'a Table> {
+    for own in ["fields", "rules"] {
+        if let Some((key, _)) = keys.entry(own) {
+            let message = format!("a table that extends another has no `{own}` of its own");
+            report.add(Mistake::error(key.span, message).and(name.span, "here it extends one"));
+        }
+    }
+    let tables = || dependencies.iter().flat_map(|contract| &contract.profiles);
+    let found = tables().find(|table| table.name == name.value);
+    if found.is_none() {
+        let known: Vec<&str> = tables().map(|table| table.name.as_str()).collect();
+        let mistake = Mistake::error(
+            name.span,
+            format!("no contract that this one depends on has a table `{}`", shorten(&name.value)),
+        );
+        report.add(mistake.rule(Breaks::Name).note(if known.is_empty() {
+            "name the contract under `depends_on` in `metadata`".to_owned()
+        } else {
+            format!("they have {}", known.join(", "))
+        }));
+    }
+    found
+}
+
+/// The fields of a table of another contract; each sets the quantity of its name and unit here.
+pub fn taken_fields(table: &Table, quantities: &[Quantity]) -> Vec<Field> {
+    let taken = |field: &Field| {
+        let quantity = match &field.kind {
+            FieldKind::Number { unit, .. } => {
+                quantities.iter().position(|quantity| quantity.name == field.name && quantity.unit == *unit)
+            }
+            FieldKind::Text { .. } => None,
+        };
+        Field { quantity, ..field.clone() }
+    };
+    table.fields.iter().map(taken).collect()
 }
 
 fn field(
@@ -138,13 +204,12 @@ fn entry(
     name: &Text,
     node: &Node,
     fields: &[Field],
-    columns: &[(Text, Node)],
-    rules: &[Rule],
+    declared: &[&str],
+    rules: &[TableRule],
     report: &mut Report,
 ) -> Option<Entry> {
     let what = format!("profile `{}`", name.value);
-    let declared: Vec<&str> = columns.iter().map(|(name, _)| name.value.as_str()).collect();
-    let keys = Fields::read(node, name.span, &what, schema::ENTRY, &declared, report)?;
+    let keys = Fields::read(node, name.span, &what, schema::ENTRY, declared, report)?;
     let mut values = Vec::new();
     let mut complete = true;
     for field in fields {
@@ -177,12 +242,16 @@ fn entry(
         for rule in rules {
             let broken = holds(&rule.check, &known) == Some(false);
             match (broken, allowed.iter().find(|(id, _)| *id == rule.id)) {
-                (true, None) => report.add(
-                    Mistake::error(name.span, format!("{what} breaks the rule `{}`: {}", rule.id, rule.doc))
+                (true, None) => {
+                    let message = format!("{what} breaks the rule `{}`: {}", rule.id, rule.doc);
+                    let mistake = Mistake::error(name.span, message)
                         .rule(Breaks::Profile)
-                        .label(format!("not true here: {}", rule.check))
-                        .and(rule.span, "the rule"),
-                ),
+                        .label(format!("not true here: {}", rule.check));
+                    report.add(match rule.span {
+                        Some(span) => mistake.and(span, "the rule"),
+                        None => mistake,
+                    });
+                }
                 (false, Some((_, span))) => report.add(
                     Mistake::warning(
                         *span,
@@ -253,7 +322,7 @@ fn is_date(text: &str) -> bool {
     (1..=days).contains(&day)
 }
 
-fn allowed<'a>(keys: &Fields<'a>, rules: &[Rule], report: &mut Report) -> Vec<(&'a str, Span)> {
+fn allowed<'a>(keys: &Fields<'a>, rules: &[TableRule], report: &mut Report) -> Vec<(&'a str, Span)> {
     let Some(node) = keys.node("allow") else { return Vec::new() };
     let mut found = Vec::new();
     for (id, reason) in reader::pairs(node, "`allow`", report).unwrap_or_default() {
@@ -275,7 +344,7 @@ fn allowed<'a>(keys: &Fields<'a>, rules: &[Rule], report: &mut Report) -> Vec<(&
     found
 }
 
-fn rules(keys: &Fields<'_>, fields: &[Field], report: &mut Report) -> Vec<Rule> {
+fn rules(keys: &Fields<'_>, fields: &[Field], report: &mut Report) -> Vec<TableRule> {
     let mut scope = Scope::default();
     for field in fields {
         let meaning = match &field.kind {
@@ -284,7 +353,7 @@ fn rules(keys: &Fields<'_>, fields: &[Field], report: &mut Report) -> Vec<Rule> 
         };
         scope.insert(&field.name, meaning);
     }
-    let mut found: Vec<Rule> = Vec::new();
+    let mut found: Vec<TableRule> = Vec::new();
     let Some(node) = keys.node("rules") else { return found };
     for item in reader::list(node, "`rules`", report).unwrap_or_default() {
         let Some(keys) = Fields::read(item, item.span(), "a rule", schema::RULE, &[], report) else {
@@ -301,13 +370,13 @@ fn rules(keys: &Fields<'_>, fields: &[Field], report: &mut Report) -> Vec<Rule> 
             report.add(
                 Mistake::error(id.span, format!("two rules are named `{}`", id.value))
                     .rule(Breaks::Name)
-                    .and(first.span, "first here"),
+                    .and(first.span.unwrap_or(id.span), "first here"),
             );
         }
         let span = check.top().span;
         types::check_condition(&check, Place::Rule, "a rule", &scope, report);
         check_divisions(&check, fields, report);
-        found.push(Rule { id: id.value.clone(), doc, check, span });
+        found.push(TableRule { id: id.value.clone(), doc, check, span: Some(span) });
     }
     found
 }

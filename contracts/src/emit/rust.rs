@@ -661,6 +661,7 @@ fn inputs(contract: &Contract, units: &Units) -> TokenStream {
     let results = output_names(contract);
     let count = Literal::usize_unsuffixed(names.len());
     let texts = contract.quantities.iter().map(|quantity| &quantity.name);
+    let unit_texts = contract.quantities.iter().map(|quantity| &quantity.unit_text);
     let values = contract.quantities.iter().enumerate().map(|(index, quantity)| {
         let index = Literal::usize_unsuffixed(index);
         units.wrap(quantity.unit, quote!(values[#index]))
@@ -703,6 +704,8 @@ fn inputs(contract: &Contract, units: &Units) -> TokenStream {
             }
             /// The names of the quantities, in the order of the contract.
             pub const NAMES: [&'static str; #count] = [#(#texts),*];
+            /// The unit of each, as the contract writes it.
+            pub const UNITS: [&'static str; #count] = [#(#unit_texts),*];
             /// One value for each of [`NAMES`](Self::NAMES).
             pub const fn from_array(values: [f64; #count]) -> Self {
                 Inputs { #(#names: #values),* }
@@ -747,6 +750,7 @@ fn output_names(contract: &Contract) -> Vec<Ident> {
 fn outputs(contract: &Contract, units: &Units) -> TokenStream {
     let count = Literal::usize_unsuffixed(contract.equations.len());
     let texts = contract.equations.iter().map(|equation| &equation.name);
+    let unit_texts = contract.equations.iter().map(|equation| &equation.unit_text);
     let bare = contract.equations.iter().map(|equation| {
         let name = ident(&equation.name);
         units.bare(quote!(self.#name))
@@ -772,6 +776,8 @@ fn outputs(contract: &Contract, units: &Units) -> TokenStream {
         impl Outputs {
             /// The names of the equations, in the order of the contract.
             pub const NAMES: [&'static str; #count] = [#(#texts),*];
+            /// The unit of each, as the contract writes it.
+            pub const UNITS: [&'static str; #count] = [#(#unit_texts),*];
             /// One value for each of [`NAMES`](Self::NAMES).
             pub const fn to_array(&self) -> [f64; #count] {
                 [#(#bare),*]

@@ -39,7 +39,10 @@ impl Row {
         Row {
             dtype,
             name,
-            ggml: Some(format.ggml as u32),
+            ggml: match format.ggml {
+                Some(id) => Some(id as u32),
+                None => None,
+            },
             block: format.block_weights as u64,
             bytes: format.block_bytes as u64,
         }

@@ -3,7 +3,7 @@
 
 use super::dtype::Dtype;
 use super::names::{self, Role};
-use super::operation::Work;
+use super::operation::{Operation, Work};
 use super::{Model, Tensor};
 
 use Dtype::{F16, Iq4Nl, Q3K, Q4K, Q5_0, Q5_1, Q5K, Q6K, Q8_0};
@@ -90,6 +90,18 @@ struct Facts {
     seventy_billion: bool,
 }
 
+impl Facts {
+    fn new(layers: u64, tied: bool, operations: &[Operation]) -> Facts {
+        let grouped = |one: &Operation| matches!(one.work, Work::Attention(attention) if attention.heads != attention.kv_heads);
+        Facts {
+            layers,
+            tied,
+            eight_experts: operations.iter().any(|one| matches!(one.work, Work::Experts { count: 8, .. })),
+            seventy_billion: layers == 80 && operations.iter().any(grouped),
+        }
+    }
+}
+
 impl Mix {
     /// The names of all mixes.
     pub fn names() -> impl Iterator<Item = &'static str> {
@@ -102,12 +114,38 @@ impl Mix {
     }
 
     /// The type that a tensor gets; none when it stays as it is.
-    fn dtype(&self, tensor: &Tensor, facts: &Facts) -> Option<Dtype> {
+    fn of_tensor(&self, tensor: &Tensor, facts: &Facts) -> Option<Dtype> {
         let [_, .., row] = *tensor.dims.as_slice() else { return None };
         let place = names::place(&tensor.name);
-        let layer = place.and_then(|place| place.layer).unwrap_or(0);
+        let layer = place.and_then(|place| place.layer);
+        self.dtype(place.map(|place| place.role), layer, row, facts)
+    }
+
+    /// Bytes of a model of which only the operations are known: matrices as the mix has them, everything else in F32.
+    pub fn bytes(&self, operations: &[Operation]) -> u64 {
+        let head = operations.iter().find(|one| one.role == Role::Head);
+        let layers = operations.iter().filter_map(|one| one.layer).max().map_or(0, |last| last + 1);
+        let facts = Facts::new(layers, head.is_none_or(|head| head.parameters == 0), operations);
+        let bytes = |one: &Operation| {
+            let (weights, row) = match one.work {
+                Work::Lookup { rows, cols } | Work::Product { rows, cols } => (rows * cols, cols),
+                Work::Experts { rows, cols, count, .. } => (rows * cols * count, cols),
+                _ => (0, 0),
+            };
+            // A tied head has the weights of the embedding.
+            let weights = weights.min(one.parameters);
+            let dtype = Some(one.role).filter(|_| weights > 0);
+            let dtype = dtype.and_then(|role| self.dtype(Some(role), one.layer, row, &facts));
+            let stored = dtype.and_then(|dtype| dtype.bytes(weights)).unwrap_or(4 * weights);
+            stored + 4 * (one.parameters - weights)
+        };
+        operations.iter().map(bytes).sum()
+    }
+
+    fn dtype(&self, role: Option<Role>, layer: Option<u64>, row: u64, facts: &Facts) -> Option<Dtype> {
+        let layer = layer.unwrap_or(0);
         let few = facts.eight_experts;
-        let wanted = match place.map(|place| place.role) {
+        let wanted = match role {
             Some(
                 Role::Norm
                 | Role::Router
@@ -164,21 +202,13 @@ impl Model {
         let places = || self.tensors.iter().filter_map(|tensor| names::place(&tensor.name));
         let layers = places().filter_map(|place| place.layer).max().map_or(0, |last| last.saturating_add(1));
         let operations = &self.architecture.operations;
-        let facts = Facts {
-            layers,
-            tied: !places().any(|place| place.role == Role::Head),
-            eight_experts: operations.iter().any(|one| matches!(one.work, Work::Experts { count: 8, .. })),
-            seventy_billion: layers == 80
-                && operations.iter().any(
-                    |one| matches!(one.work, Work::Attention(attention) if attention.heads != attention.kv_heads),
-                ),
-        };
+        let facts = Facts::new(layers, !places().any(|place| place.role == Role::Head), operations);
         for tensor in &mut self.tensors {
             if tensor.beside.is_some() {
                 tensor.bytes = Some(0);
                 continue;
             }
-            let dtype = mix.dtype(tensor, &facts);
+            let dtype = mix.of_tensor(tensor, &facts);
             if let Some((dtype, bytes)) =
                 dtype.and_then(|dtype| Some((dtype, dtype.bytes(tensor.elements())?)))
             {

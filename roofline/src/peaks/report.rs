@@ -24,6 +24,15 @@ impl Report for Machine {
     ];
     const TEXTS: &'static [&'static str] = &["cpu", "isa"];
 
+    fn unit(name: &str) -> &'static str {
+        match name.trim_start_matches("single_") {
+            "f32_gflops" => GFLOP_PER_S,
+            "int8_gops" => GOP_PER_S,
+            "ridge" => FLOP_PER_BYTE,
+            _ => GB_PER_S,
+        }
+    }
+
     fn text(&self, canvas: &Canvas) -> String {
         let notes = self.notes.iter().map(|note| format!("note: {note}\n")).collect::<String>();
         let chart = draw(&self.roofline(), canvas);

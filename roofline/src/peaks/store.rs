@@ -1,7 +1,7 @@
 //! Measured machines on disk, so that one measurement serves many commands.
 
 use std::path::{Path, PathBuf};
-use std::{env, fs, io};
+use std::{fs, io};
 
 use super::{Key, Machine};
 use crate::document;
@@ -9,15 +9,7 @@ use crate::report::Saved;
 
 /// Where the platform keeps caches; none when it does not say.
 pub fn directory() -> Option<PathBuf> {
-    let from = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let base = if cfg!(windows) {
-        from("LOCALAPPDATA")
-    } else if cfg!(target_os = "macos") {
-        from("HOME").map(|home| home.join("Library/Caches"))
-    } else {
-        from("XDG_CACHE_HOME").or_else(|| from("HOME").map(|home| home.join(".cache")))
-    };
-    base.map(|base| base.join("roofline"))
+    document::user_directory("LOCALAPPDATA", "Library/Caches", "XDG_CACHE_HOME", ".cache")
 }
 
 /// What the cache had.

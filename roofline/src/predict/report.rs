@@ -8,6 +8,7 @@ use super::{Prediction, Target, crossing, predict};
 use crate::chart::terminal::Canvas;
 use crate::chart::{Chart, Point, Roof};
 use crate::contracts::transformer::{CONTRACT, Inputs, OutOfDomain, Outputs};
+use crate::contracts::transformer_unit;
 use crate::number::{GB_PER_S, GFLOP_PER_S, figure, maybe, short};
 use crate::report::{Better, Checked, Figure, Report, Saved, Schema, Table, Text};
 use crate::text::file_name;
@@ -257,7 +258,7 @@ impl Predicted {
             changes,
             explanation: Vec::new(),
             requirements: Vec::new(),
-            units: BTreeMap::new(),
+            units: NAMES.iter().map(|name| ((*name).to_owned(), Self::unit(name).to_owned())).collect(),
             warnings: Vec::new(),
         })
     }
@@ -456,6 +457,11 @@ impl Report for Predicted {
     const FIGURES: &'static [&'static str] = &NAMES;
     const TEXTS: &'static [&'static str] =
         &["device", "precision", "decode_bound", "prefill_bound", "feasibility"];
+    const TRUTHS: &'static [&'static str] = &["fits"];
+
+    fn unit(name: &str) -> &'static str {
+        transformer_unit(name).unwrap_or("1")
+    }
 
     fn text(&self, _: &Canvas) -> String {
         let model = &self.model;
@@ -528,6 +534,7 @@ impl Report for Predicted {
                 Some(Text::new("decode_bound", entry.decode_bound)),
                 Some(Text::new("prefill_bound", entry.prefill_bound)),
                 fits.map(|fits| Text::new("feasibility", fits)),
+                entry.fits.map(|fits| Text::new("fits", fits)),
             ]
             .into_iter()
             .flatten()

@@ -11,6 +11,7 @@ use super::stack::{self, Pass};
 use super::{Advice, Cost, Entry, Row, Total, Workload};
 use crate::chart::terminal::{Canvas, draw};
 use crate::chart::{Chart, Point, Roof};
+use crate::contracts::transformer_unit;
 use crate::number::{GB_PER_S, GFLOP_PER_S, SECONDS, figure, maybe, percent};
 use crate::report::{Better, Checked, Figure, Report, Saved, Schema, Table, Text};
 use crate::text::file_name;
@@ -471,6 +472,16 @@ impl Report for Profile {
     ];
     const TEXTS: &'static [&'static str] =
         &["device", "precision", "decode_bound", "prefill_bound", "operation", "utilization_band"];
+
+    fn unit(name: &str) -> &'static str {
+        match name {
+            "throughput" => "1/s",
+            "time" | "least_time" => SECONDS,
+            "achieved_bandwidth" => GB_PER_S,
+            "achieved_compute" => GFLOP_PER_S,
+            _ => transformer_unit(name).unwrap_or("1"),
+        }
+    }
 
     fn figures(&self) -> Vec<Figure> {
         let Task { batch, context, prompt, .. } = self.workload;

@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::program::device::{Measuring, size};
+use crate::program::device::{Files, Measuring, On, size};
 use crate::program::output::picture::Wanted;
 use crate::program::output::{Choice, Format};
+use crate::written;
 
 /// How fast can this model go on this machine, what holds it back, and how far is the code from that
 /// ceiling?
@@ -182,7 +183,13 @@ pub struct Eval {
     /// Set the quantities that this profile has, such as `devices.h100_sxm`.
     #[arg(long, value_name = "TABLE.ENTRY")]
     pub profile: Option<String>,
-    /// Exit with 1 unless this holds, such as 'throughput_ceiling >= 30'; may be repeated.
+    /// Which device sets the quantities that it has figures for.
+    #[command(flatten)]
+    pub devices: On,
+    /// How `this` is measured.
+    #[command(flatten)]
+    pub measuring: Measuring,
+    /// Exit with 1 unless this holds, such as 'throughput_ceiling >= 30'; `help` lists the names; may be repeated.
     #[arg(long, value_name = "CONDITION")]
     pub require: Vec<String>,
     /// How to print the result.
@@ -247,7 +254,7 @@ pub struct Machine {
     /// Forget every saved measurement and do nothing else.
     #[arg(long)]
     pub clear_cache: bool,
-    /// Exit with 1 unless this holds, such as 'read_gb_s >= 30 and single_f32_gflops > 90'; may be repeated.
+    /// Exit with 1 unless this holds, such as 'read_gb_s >= 30 and single_f32_gflops > 90'; `help` lists the names; may be repeated.
     #[arg(long, value_name = "CONDITION")]
     pub require: Vec<String>,
     /// How to measure.
@@ -270,7 +277,7 @@ pub struct Bench {
     /// Only products whose name contains this, such as `8B` or `lm_head q8_0`.
     #[arg(long, value_name = "TEXT")]
     pub only: Option<String>,
-    /// Exit with 1 unless this holds for every product, such as 'utilization >= 0.9'; may be repeated.
+    /// Exit with 1 unless this holds for every product, such as 'utilization >= 0.9'; `help` lists the names; may be repeated.
     #[arg(long, value_name = "CONDITION")]
     pub require: Vec<String>,
     /// Take the times from a saved result instead of measuring.
@@ -296,16 +303,16 @@ pub struct Predict {
     /// Accept a file that ends before its weights do: its headers say enough.
     #[arg(long)]
     pub headers_only: bool,
-    /// A number of parameters, in place of a model.
-    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
+    /// A number of parameters, in place of a model, such as 8b.
+    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true, value_parser = written::parameters)]
     pub params: Option<f64>,
-    /// The devices, by name; `this` is this machine, measured.
-    #[arg(long, value_name = "DEVICE", value_delimiter = ',')]
-    pub on: Vec<String>,
+    /// Which devices.
+    #[command(flatten)]
+    pub devices: On,
     /// All known devices.
     #[arg(long, conflicts_with = "on")]
     pub all_devices: bool,
-    /// The format of the weights, such as q8_0, q4_k or f16; f16, or that of the file, if not given.
+    /// The format of the weights, such as q8_0, q4_k_m, fp8, nf4 or f16; f16, or that of the file, if not given.
     #[arg(long, value_name = "FORMAT")]
     pub quant: Option<String>,
     /// The format of the KV cache.
@@ -314,11 +321,11 @@ pub struct Predict {
     /// Sequences that are computed together.
     #[arg(long, value_name = "NUMBER", default_value_t = 1.0, allow_negative_numbers = true)]
     pub batch: f64,
-    /// Tokens of each sequence in the cache; 4096 if not given, or the model's longest context.
-    #[arg(long, value_name = "TOKENS", allow_negative_numbers = true)]
+    /// Tokens of each sequence in the cache, such as 8192 or 32k; 4096 if not given, or the model's longest context.
+    #[arg(long, value_name = "TOKENS", allow_negative_numbers = true, value_parser = written::tokens)]
     pub context: Option<f64>,
     /// Tokens of the prompt; 512 if not given.
-    #[arg(long, value_name = "TOKENS", allow_negative_numbers = true)]
+    #[arg(long, value_name = "TOKENS", allow_negative_numbers = true, value_parser = written::tokens)]
     pub prompt: Option<f64>,
     /// The precision of the arithmetic: fp32, tf32, fp16, bf16, fp8, fp4, int8 or int4.
     #[arg(long, value_name = "PRECISION")]
@@ -326,11 +333,11 @@ pub struct Predict {
     /// Where a device lacks the precision, take the peak that models usually run at.
     #[arg(long)]
     pub allow_fallback: bool,
-    /// Share of the arithmetic peak that the code reaches; 1 gives ceilings.
-    #[arg(long, value_name = "SHARE", default_value_t = 1.0, allow_negative_numbers = true)]
+    /// Share of the arithmetic peak that the code reaches, such as 80%; all of it gives ceilings.
+    #[arg(long, value_name = "SHARE", default_value = "1", allow_negative_numbers = true, value_parser = written::share)]
     pub efficiency: f64,
-    /// Share of the bandwidth that the code reaches; 1 gives ceilings.
-    #[arg(long, value_name = "SHARE", default_value_t = 1.0, allow_negative_numbers = true)]
+    /// Share of the bandwidth that the code reaches, such as 80%; all of it gives ceilings.
+    #[arg(long, value_name = "SHARE", default_value = "1", allow_negative_numbers = true, value_parser = written::share)]
     pub bandwidth_efficiency: f64,
     /// Microseconds to dispatch one step.
     #[arg(long, value_name = "MICROSECONDS", allow_negative_numbers = true)]
@@ -341,7 +348,7 @@ pub struct Predict {
     /// Show every equation with its numbers filled in.
     #[arg(long)]
     pub explain: bool,
-    /// Exit with 1 unless this holds, such as `decode_tokens_per_s >= 30`.
+    /// Exit with 1 unless this holds, such as 'fits and decode_tokens_per_s >= 30 [token/s]'; `help` lists the names.
     #[arg(long, value_name = "CONDITION")]
     pub require: Vec<String>,
     /// How `this` is measured.
@@ -358,9 +365,12 @@ pub struct Predict {
 /// Arguments of `devices`.
 #[derive(Debug, Args)]
 pub struct Devices {
-    /// Only those whose name, vendor, kind or architecture contains this.
+    /// Only those whose name, alias, vendor, kind or architecture contains this.
     #[arg(value_name = "TEXT")]
     pub filter: Option<String>,
+    /// Where else devices are known from.
+    #[command(flatten)]
+    pub files: Files,
     /// How to print the result.
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
@@ -386,9 +396,9 @@ pub struct Profile {
     /// Accept a file that ends before its weights do: its headers say enough.
     #[arg(long, conflicts_with = "measure")]
     pub headers_only: bool,
-    /// The device, by name; `this` is this machine, measured.
-    #[arg(long, value_name = "DEVICE", default_value = "this")]
-    pub on: String,
+    /// Which devices; this machine, measured, if none is named.
+    #[command(flatten)]
+    pub devices: On,
     /// What a row of the table is.
     #[arg(long, value_enum, default_value_t = By::Layer)]
     pub by: By,
@@ -398,11 +408,11 @@ pub struct Profile {
     /// Show only the rows that take the most time.
     #[arg(long, value_name = "NUMBER")]
     pub top: Option<usize>,
-    /// Tokens of each sequence in the cache; 4096 if not given, or the model's longest context.
-    #[arg(long, value_name = "TOKENS", allow_negative_numbers = true)]
+    /// Tokens of each sequence in the cache, such as 8192 or 32k; 4096 if not given, or the model's longest context.
+    #[arg(long, value_name = "TOKENS", allow_negative_numbers = true, value_parser = written::tokens)]
     pub context: Option<f64>,
     /// Tokens of the prompt; 512 if not given.
-    #[arg(long, value_name = "TOKENS", allow_negative_numbers = true)]
+    #[arg(long, value_name = "TOKENS", allow_negative_numbers = true, value_parser = written::tokens)]
     pub prompt: Option<f64>,
     /// Sequences that are computed together.
     #[arg(long, value_name = "NUMBER", default_value_t = 1.0, allow_negative_numbers = true)]
@@ -432,7 +442,8 @@ pub struct Profile {
     /// The precision of the arithmetic: fp32, tf32, fp16, bf16, fp8, fp4, int8 or int4.
     #[arg(long, value_name = "PRECISION")]
     pub precision: Option<String>,
-    /// Exit with 1 unless this holds, such as `decode_tokens_per_s >= 30`, or for each measured operation `utilization >= 0.8`.
+    /// Exit with 1 unless this holds, such as `decode_tokens_per_s >= 30`, or for each measured operation `utilization >= 0.8`;
+    /// `help` lists the names.
     #[arg(long, value_name = "CONDITION")]
     pub require: Vec<String>,
     /// How `this` is measured.
@@ -470,8 +481,14 @@ pub enum Phase {
 #[derive(Debug, Args)]
 pub struct Plot {
     /// Saved JSON results.
-    #[arg(required = true, value_name = "RESULT.json")]
+    #[arg(required_unless_present = "on", value_name = "RESULT.json")]
     pub results: Vec<PathBuf>,
+    /// Devices whose roofs are drawn too.
+    #[command(flatten)]
+    pub devices: On,
+    /// How `this` is measured.
+    #[command(flatten)]
+    pub measuring: Measuring,
     /// How to print the chart.
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
@@ -490,10 +507,10 @@ pub struct Gate {
     #[arg(value_name = "NEW.json")]
     pub new: Option<PathBuf>,
     /// The loss that is tolerated, besides the measured noise.
-    #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = share)]
+    #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = part)]
     pub threshold: f64,
     /// The noise above which neither a loss nor its absence can be told, which fails.
-    #[arg(long, value_name = "PERCENT", default_value = "40%", value_parser = share)]
+    #[arg(long, value_name = "PERCENT", default_value = "40%", value_parser = part)]
     pub noise: f64,
     /// Compare even if the machine, the model or the settings differ.
     #[arg(long)]
@@ -531,14 +548,10 @@ pub enum ForCi {
     Junit,
 }
 
-/// Reads `5%` or `0.05`.
-fn share(text: &str) -> Result<f64, &'static str> {
-    let number = |text: &str| text.trim().parse::<f64>().ok();
-    let value = match text.trim().strip_suffix('%') {
-        Some(percent) => number(percent).map(|percent| percent / 100.0),
-        None => number(text),
-    };
-    value.filter(|value| (0.0..=1.0).contains(value)).ok_or("write 5% or 0.05; at most 100%")
+/// Reads `5%` or `0.05`, up to the whole.
+fn part(text: &str) -> Result<f64, &'static str> {
+    let value = written::share(text).ok().filter(|value| (0.0..=1.0).contains(value));
+    value.ok_or("write 5% or 0.05; at most 100%")
 }
 
 #[cfg(test)]
@@ -548,11 +561,11 @@ mod tests {
     #[test]
     fn a_share_is_a_percentage_or_a_fraction() {
         assert_eq!(
-            ["5%", " 2.5 % ", "0.05", "0", "100%"].map(|text| share(text).unwrap()),
+            ["5%", " 2.5 % ", "0.05", "0", "100%"].map(|text| part(text).unwrap()),
             [0.05, 0.025, 0.05, 0.0, 1.0]
         );
         for text in ["", "%", "5", "-1%", "101%", "nan", "nan%", "inf", "five"] {
-            assert!(share(text).is_err(), "{text}");
+            assert!(part(text).is_err(), "{text}");
         }
     }
 }

@@ -1,13 +1,66 @@
-//! The device that a command was given: one of the table by its name, or this machine, measured.
+//! The devices that a command was given, and how this machine is measured when it is one of them.
+
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::contracts::hardware::devices::{ALL, Device, by_name};
+use crate::device::{self, Catalog, Chosen};
 use crate::isa::Isa;
 use crate::peaks::{Machine, Options, parse_size};
 use crate::program::Failure;
-use crate::program::name::{normal, unknown_name};
 use crate::program::output::terminal::Progress;
+
+/// Which devices.
+#[derive(Debug, Args)]
+pub struct On {
+    /// Devices: names such as rtx-4090, figures such as bandwidth=256GB/s,compute=59TFLOP/s,memory=128GB, a saved machine.json, or
+    /// `this`, which is measured; several with commas or by repeating the flag.
+    #[arg(long, value_name = "DEVICE")]
+    pub on: Vec<String>,
+    /// Where else devices are known from.
+    #[command(flatten)]
+    pub files: Files,
+}
+
+/// Files of devices.
+#[derive(Debug, Args)]
+pub struct Files {
+    /// A file with devices of your own, in the contract language; may be repeated. devices.yaml in the configuration directory
+    /// is always read.
+    #[arg(long = "devices", value_name = "FILE.yaml")]
+    pub devices: Vec<PathBuf>,
+}
+
+impl Files {
+    /// The registry, the user's own file, and those that were named.
+    pub fn catalog(&self) -> Result<Catalog, Failure> {
+        let mut catalog = Catalog::built_in();
+        let own = device::configuration().filter(|path| path.exists());
+        for path in own.iter().chain(&self.devices) {
+            catalog.add_file(path)?;
+        }
+        Ok(catalog)
+    }
+}
+
+impl On {
+    /// The devices that were named; those of no flag are `otherwise`.
+    pub fn chosen(&self, catalog: &Catalog, otherwise: &[&str]) -> Result<Vec<Chosen>, Failure> {
+        // A comma may be part of a path.
+        let parts = |text: &String| {
+            if Path::new(text).is_file() { vec![text.clone()] } else { device::split(text) }
+        };
+        let mut wanted: Vec<String> = self.on.iter().flat_map(parts).collect();
+        if wanted.is_empty() {
+            wanted = otherwise.iter().map(|&name| name.to_owned()).collect();
+        }
+        let mut chosen = Vec::new();
+        for text in wanted {
+            chosen.push(catalog.choose(&text)?);
+        }
+        Ok(chosen)
+    }
+}
 
 /// How this machine is measured.
 #[derive(Debug, Args)]
@@ -53,14 +106,4 @@ pub fn options(args: &Measuring) -> Result<Options, Failure> {
         size: args.size,
         isa: args.isa.as_deref().map(Isa::named).transpose()?,
     })
-}
-
-/// The device of this name.
-pub fn find(name: &str) -> Result<&'static Device, Failure> {
-    by_name(&normal(name)).ok_or_else(|| unknown(name))
-}
-
-/// A name that is not in the table.
-pub fn unknown(name: &str) -> Failure {
-    unknown_name(name, "device", "roofline devices", ALL.iter().map(|device| device.name))
 }

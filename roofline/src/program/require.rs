@@ -1,62 +1,125 @@
-//! `--require`: conditions over the names of a result, which make a command a gate.
+//! `--require` and `--where`: conditions over the names of a result, in the language of contracts, with units.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use roofline_contracts::condition;
-use roofline_contracts::contract::Value;
-use roofline_contracts::formula::{Formula, number};
+use roofline_contracts::condition::{Condition, Known};
+use roofline_contracts::formula::number;
+use roofline_contracts::types::{Meaning, Scope};
+use roofline_contracts::unit::Unit;
 
-use crate::program::{Exit, Failure};
-use crate::report::{Checked, Report};
+use crate::program::{Exit, Failure, output};
+use crate::report::{Checked, Report, Table};
+
+/// Where a model does not fit, nothing that it would reach counts, unless a condition asks about just that.
+const FITS: &str = "fits";
+const ABOUT_FITTING: [&str; 4] = [FITS, "feasibility", "footprint", "capacity"];
+
+/// The names that conditions may use.
+#[derive(Clone, Debug, Default)]
+pub struct Names {
+    scope: Scope,
+    /// Each with its unit, or what it is.
+    listed: Vec<[String; 2]>,
+}
+
+impl Names {
+    /// Those of a kind of result.
+    pub fn of<T: Report>() -> Names {
+        let mut names = Names::default();
+        for name in T::FIGURES {
+            names.number(name, T::unit(name));
+        }
+        for name in T::TEXTS {
+            names.text(name, &[]);
+        }
+        for name in T::TRUTHS {
+            names.truth(name);
+        }
+        names
+    }
+
+    /// A number in a unit.
+    pub fn number(&mut self, name: &str, unit: &str) {
+        let meaning = Meaning::Number(Unit::parse(unit).unwrap_or(Unit::ONE));
+        self.add(name, meaning, if unit == "1" { "a number" } else { unit });
+    }
+
+    /// A text, which is compared with `==`; one of these, where there are any.
+    pub fn text(&mut self, name: &str, one_of: &[String]) {
+        let what =
+            if one_of.is_empty() { "a text".to_owned() } else { format!("one of {}", one_of.join(", ")) };
+        self.add(name, Meaning::Text(one_of.to_vec()), &what);
+    }
+
+    /// True or false.
+    pub fn truth(&mut self, name: &str) {
+        self.add(name, Meaning::Truth, "true or false");
+    }
+
+    fn add(&mut self, name: &str, meaning: Meaning, what: &str) {
+        if self.scope.get(name).is_none() {
+            self.scope.insert(name, meaning);
+            self.listed.push([name.to_owned(), what.to_owned()]);
+        }
+    }
+
+    /// Reads the conditions of a flag, before any work is done.
+    pub fn parse(&self, flag: &str, conditions: &[String]) -> Result<Vec<Gate>, Failure> {
+        let gate = |text: &String| {
+            let condition = Condition::parse(text, &self.scope).map_err(|error| {
+                let hint = if error.contains("unknown name") { "; `help` lists the names" } else { "" };
+                Failure(format!("{flag}: {error}{hint}"))
+            })?;
+            Ok(Gate { text: text.clone(), condition })
+        };
+        conditions.iter().map(gate).collect()
+    }
+
+    /// Prints every name with its unit, if that is what is asked for in place of a condition.
+    pub fn help(&self, conditions: &[String]) -> Result<bool, Failure> {
+        let asked = conditions.iter().any(|condition| condition.trim() == "help");
+        if asked {
+            let rows = self.listed.iter().map(|[name, what]| vec![name.clone(), what.clone()]);
+            output::write(Table::new("", &["name", "unit"], rows).text().as_bytes())?;
+        }
+        Ok(asked)
+    }
+}
 
 /// A condition that has been read.
 #[derive(Clone, Debug)]
 pub struct Gate {
     text: String,
-    formula: Formula,
+    condition: Condition,
 }
 
 impl Gate {
     /// Whether the condition names one of these.
     pub fn names_any(&self, names: &[&str]) -> bool {
-        self.formula.names().iter().any(|name| names.contains(name))
+        self.condition.names().iter().any(|name| names.contains(name))
+    }
+
+    /// Whether it holds for these values; none when one that decides it is not known.
+    pub fn holds(&self, values: &BTreeMap<&str, Known<'static>>) -> Option<bool> {
+        let too_large = values.get(FITS) == Some(&Known::Truth(false));
+        if too_large && !self.names_any(&ABOUT_FITTING) { Some(false) } else { self.condition.holds(values) }
     }
 }
 
-/// Reads conditions in the grammar of contracts, before any work is done: they may name these numbers, and texts, which are
-/// compared with `==`: `decode_bound == "memory"`.
-pub fn parse(conditions: &[String], numbers: &[&str], texts: &[&str]) -> Result<Vec<Gate>, Failure> {
-    let text = Value::Text(String::new());
-    let texts = texts.iter().map(|name| (*name, &text));
-    let known: BTreeMap<&str, &Value> =
-        numbers.iter().map(|name| (*name, &Value::Absent)).chain(texts).collect();
-    let gate = |text: &String| {
-        let formula =
-            condition::parse(text, &known).map_err(|error| Failure(format!("--require: {error}")))?;
-        Ok(Gate { text: text.clone(), formula })
-    };
-    conditions.iter().map(gate).collect()
-}
-
-/// Reads conditions over what this kind of result has.
-pub fn of<T: Report>(conditions: &[String]) -> Result<Vec<Gate>, Failure> {
-    parse(conditions, T::FIGURES, T::TEXTS)
-}
-
-/// Checks conditions against a result. One that names something that parts have is asked of every part.
-pub fn check_report<T: Report>(gates: &[Gate], report: &T) -> Vec<Checked> {
-    if gates.is_empty() {
-        return Vec::new();
-    }
+/// The values of a result: those of the whole, and those of each part in order.
+pub fn values<T: Report>(report: &T) -> (BTreeMap<&'static str, Known<'static>>, Vec<Part>) {
     let numbers = report.figures().into_iter().map(|figure| {
         let name = T::FIGURES.iter().find(|name| **name == figure.name);
-        (figure.of, name.copied(), Value::Number(figure.value))
+        (figure.of, name.copied(), Known::Number(figure.value))
     });
-    let texts = report.texts().into_iter().map(|text| (text.of, Some(text.name), Value::Text(text.value)));
-    let absent = T::FIGURES.iter().chain(T::TEXTS).map(|name| (*name, Value::Absent));
-    let mut whole: BTreeMap<&str, Value> = absent.collect();
-    // The parts in their order.
-    let mut parts: Vec<(String, Vec<(&str, Value)>)> = Vec::new();
+    let texts = report.texts().into_iter().map(|text| {
+        let truth = T::TRUTHS.contains(&text.name);
+        let value = if truth { Known::Truth(text.value == "true") } else { Known::Text(text.value.into()) };
+        (text.of, Some(text.name), value)
+    });
+    let absent = [T::FIGURES, T::TEXTS, T::TRUTHS].concat().into_iter().map(|name| (name, Known::Absent));
+    let mut whole: BTreeMap<&'static str, Known<'static>> = absent.collect();
+    let mut parts: Vec<Part> = Vec::new();
     let mut places: BTreeMap<String, usize> = BTreeMap::new();
     for (of, name, value) in numbers.chain(texts) {
         let Some(name) = name else { continue };
@@ -70,6 +133,18 @@ pub fn check_report<T: Report>(gates: &[Gate], report: &T) -> Vec<Checked> {
         });
         parts[place].1.push((name, value));
     }
+    (whole, parts)
+}
+
+/// What a part is, and the values that it has beside those of the whole.
+pub type Part = (String, Vec<(&'static str, Known<'static>)>);
+
+/// Checks conditions against a result. One that names something that parts have is asked of every part.
+pub fn check_report<T: Report>(gates: &[Gate], report: &T) -> Vec<Checked> {
+    if gates.is_empty() {
+        return Vec::new();
+    }
+    let (whole, parts) = values(report);
     let of_parts: BTreeSet<&str> =
         parts.iter().flat_map(|(_, known)| known.iter().map(|(name, _)| *name)).collect();
     let of_parts: Vec<&str> = of_parts.into_iter().collect();
@@ -85,21 +160,25 @@ pub fn check_report<T: Report>(gates: &[Gate], report: &T) -> Vec<Checked> {
 }
 
 /// Checks conditions against the values of one result.
-pub fn check(gates: &[Gate], of: &str, values: &BTreeMap<&str, Value>) -> Vec<Checked> {
-    let known: BTreeMap<&str, &Value> = values.iter().map(|(name, value)| (*name, value)).collect();
+pub fn check(gates: &[Gate], of: &str, values: &BTreeMap<&str, Known<'static>>) -> Vec<Checked> {
     let one = |gate: &Gate| {
-        let named = gate.formula.names().into_iter().filter_map(|name| {
-            let shown = match known.get(name)? {
-                Value::Number(value) => number(*value),
-                Value::Text(text) => text.clone(),
-                Value::Absent => "not known".to_owned(),
+        let mut names = gate.condition.names();
+        if values.get(FITS) == Some(&Known::Truth(false)) && !gate.names_any(&ABOUT_FITTING) {
+            names.push(FITS);
+        }
+        let named = names.into_iter().filter_map(|name| {
+            let shown = match values.get(name)? {
+                Known::Number(value) => number(*value),
+                Known::Text(text) => text.to_string(),
+                Known::Truth(truth) => truth.to_string(),
+                Known::Absent => "not known".to_owned(),
             };
             Some((name.to_owned(), shown))
         });
         Checked {
             of: of.to_owned(),
             condition: gate.text.clone(),
-            holds: condition::holds(&gate.formula, &known),
+            holds: gate.holds(values),
             values: named.collect(),
         }
     };
@@ -117,4 +196,48 @@ pub fn exit(checked: &[Checked]) -> Exit {
         exit = Exit::Failed;
     }
     exit
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::Bench;
+    use crate::peaks::Machine;
+    use crate::predict::Predicted;
+    use crate::profile::Profile;
+
+    fn units<T: Report>() {
+        for name in T::FIGURES {
+            assert!(Unit::parse(T::unit(name)).is_ok(), "{} {name}: {}", T::SCHEMA, T::unit(name));
+        }
+    }
+
+    #[test]
+    fn every_figure_that_a_condition_may_name_has_a_unit_of_the_language() {
+        units::<Machine>();
+        units::<Bench>();
+        units::<Predicted>();
+        units::<Profile>();
+        assert_eq!((Profile::unit("context"), Profile::unit("decode_flops")), ("token", "flop"));
+        assert_eq!((Machine::unit("single_int8_gops"), Machine::unit("read_gb_s")), ("Gop/s", "GB/s"));
+    }
+
+    #[test]
+    fn what_a_model_would_reach_does_not_count_where_it_does_not_fit() {
+        let names = Names::of::<Predicted>();
+        let gate = |text: &str| names.parse("--require", &[text.to_owned()]).unwrap().remove(0);
+        let values = |fits| {
+            BTreeMap::from([
+                ("fits", Known::Truth(fits)),
+                ("decode_tokens_per_s", Known::Number(40.0)),
+                ("footprint", Known::Number(20e9)),
+                ("capacity", Known::Number(16.0)),
+            ])
+        };
+        let fast = gate("decode_tokens_per_s >= 5 [token/s]");
+        assert_eq!((fast.holds(&values(true)), fast.holds(&values(false))), (Some(true), Some(false)));
+        assert_eq!(gate("not fits and decode_tokens_per_s >= 5").holds(&values(false)), Some(true));
+        assert_eq!(gate("footprint <= 2 * capacity").holds(&values(false)), Some(true));
+        assert_eq!(check(&[fast], "", &values(false))[0].values["fits"], "false");
+    }
 }

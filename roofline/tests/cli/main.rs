@@ -17,6 +17,7 @@ mod fmt;
 mod gate;
 mod import;
 mod machine;
+mod on;
 mod output;
 mod plot;
 mod predict;

@@ -126,7 +126,10 @@ fn a_model_file_and_a_number_of_parameters_are_models_too() {
 
 #[test]
 fn bad_input_is_refused_with_what_is_allowed() {
-    refused(&["predict", "llama_3_1_8b", "--on", "h100"], "did you mean h100_sxm, h100_pcie, h100_nvl?");
+    refused(
+        &["predict", "llama_3_1_8b", "--on", "mi300"],
+        "2 devices are called so; name one of mi300a, mi300x",
+    );
     refused(&["predict", "llama_3_1_8b", "--on", "rtx_4099"], "did you mean `rtx_4090`?");
     refused(&["predict", "llama_3_1_9b", "--on", "t4"], "did you mean `llama_3_1_8b`?");
     refused(&["predict", "llama_3_1_8b"], "--all-devices");
@@ -140,16 +143,14 @@ fn bad_input_is_refused_with_what_is_allowed() {
     refused(&["predict", "llama_2_7b", "--on", "t4", "--quant", "q8_k_m"], "no such format");
     refused(&["predict", "llama_2_7b", "--on", "t4", "--batch", "0"], "batch = 0 is outside its domain");
     refused(&["predict", "llama_2_7b", "--on", "t4", "--batch", "-1"], "batch = -1 is outside its domain");
-    refused(
-        &["predict", "llama_2_7b", "--on", "t4", "--context", "nan"],
-        "context = NaN is outside its domain",
-    );
+    refused(&["predict", "llama_2_7b", "--on", "t4", "--context", "nan"], "write tokens as 4096 or 128k");
     refused(&["predict", "llama_2_7b", "--on", "t4", "--prompt", "1e30"], "prompt = 1");
     refused(
         &["predict", "llama_2_7b", "--on", "t4", "--efficiency", "2"],
         "compute_efficiency = 2 is outside",
     );
-    refused(&["predict", "--params", "inf", "--on", "t4"], "dense_params = inf is outside its domain");
+    refused(&["predict", "--params", "inf", "--on", "t4"], "write parameters as 7e9, 8b or 350m");
+    refused(&["predict", "--params", "1e30", "--on", "t4"], "is outside its domain");
     refused(&["predict", "llama_2_7b", "--on", "t4", "--require", "tokens > 1"], "unknown name `tokens`");
     refused(
         &["predict", "llama_2_7b", "--on", "t4", "--sweep", "batch=1..1e99"],

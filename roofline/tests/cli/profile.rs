@@ -377,8 +377,8 @@ fn wrong_input_ends_with_two_and_names_what_is_allowed() {
     for (args, expected) in [
         (&["--as", "q4_kk"][..], "did you mean `q4_k`"),
         (&["--batch", "0"][..], "batch = 0 is outside its domain"),
-        (&["--context", "nan"][..], "context = NaN is outside its domain"),
-        (&["--on", "h100sxm"][..], "no such device"),
+        (&["--context", "nan"][..], "write tokens as 4096 or 128k"),
+        (&["--on", "h100sxn"][..], "no such device"),
         (&["--top", "0"][..], "at least one row"),
         (&["--precision", "fp7"][..], "there are fp32"),
         (&["--on", "t4", "--precision", "bf16"][..], "t4 has no peak for bf16"),

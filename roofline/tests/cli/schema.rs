@@ -63,7 +63,7 @@ fn directory(name: &str) -> PathBuf {
 }
 
 /// The commands, so that each schema has a document at least once.
-const COMMANDS: [&[&str]; 25] = [
+const COMMANDS: [&[&str]; 26] = [
     &[],
     &["machine"],
     &["bench", "--replay", BENCH],
@@ -72,6 +72,7 @@ const COMMANDS: [&[&str]; 25] = [
     &["predict", "--params", "7e9", "--all-devices"],
     &["profile", "config.json"],
     &["profile", "config.json", "--by", "op", "--as", "q8_0", "--no-advice", "--on", "h100-sxm"],
+    &["profile", "config.json", "--on", "t4,h100-sxm"],
     &["plot", MACHINE],
     &["plot", BENCH, MACHINE],
     &["prove", "roofline-model-v1"],

@@ -9,7 +9,11 @@ use crate::report::Saved;
 
 /// Runs the kernels, or takes an earlier run's times, and says how near the roofs they come.
 pub fn run(args: &cli::Bench) -> Result<Exit, Failure> {
-    let gates = require::of::<Bench>(&args.require)?;
+    let names = require::Names::of::<Bench>();
+    if names.help(&args.require)? {
+        return Ok(Exit::Fine);
+    }
+    let gates = names.parse("--require", &args.require)?;
     let pictures = Pictures::open(&args.pictures)?;
     let machine = device::this(&args.measuring)?;
     let options =

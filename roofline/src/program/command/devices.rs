@@ -4,11 +4,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::chart::terminal::Canvas;
-use crate::contracts::hardware::devices::{ALL, Device, by_name};
+use crate::contracts::hardware::devices::Device;
 use crate::number::{GB_PER_S, GFLOP_PER_S, figure, maybe};
 use crate::predict::Precision;
-use crate::program::device::unknown;
-use crate::program::name::normal;
 use crate::program::output;
 use crate::program::{Exit, Failure, cli};
 use crate::report::{Report, Schema, Table};
@@ -41,8 +39,8 @@ struct ListedDevice {
     architecture: &'static str,
     /// Other names, separated by commas; null if there are none.
     aliases: Option<&'static str>,
-    /// The year it came out.
-    launch_year: f64,
+    /// The year it came out; null if not known.
+    launch_year: Option<f64>,
     /// What the vendor asked for at the launch, in US dollars; null if not known.
     launch_price_usd: Option<f64>,
     /// Precision and dense peak in GFLOP/s, for each precision that it has.
@@ -68,26 +66,13 @@ struct ListedDevice {
 /// Lists the devices whose name, vendor, kind, market, architecture or aliases contain the text; shows everything about a
 /// single one.
 pub fn run(args: &cli::Devices) -> Result<Exit, Failure> {
-    let wanted = args.filter.as_deref().map(normal).unwrap_or_default();
-    let mut found: Vec<&Device> = ALL
-        .iter()
-        .filter(|device| {
-            let words = [
-                device.name,
-                device.vendor.name(),
-                device.kind.name(),
-                device.market.name(),
-                device.architecture.name(),
-            ];
-            words.iter().any(|text| text.contains(&wanted))
-                || device.aliases.is_some_and(|names| normal(names).contains(&wanted))
-        })
-        .collect();
-    if let Some(device) = by_name(&wanted) {
-        found = vec![device];
-    }
-    if found.is_empty() {
-        return Err(unknown(args.filter.as_deref().unwrap_or_default()));
+    let catalog = args.files.catalog()?;
+    let mut found = match &args.filter {
+        Some(text) => catalog.matching(text),
+        None => catalog.devices().to_vec(),
+    };
+    if let (true, Some(text)) = (found.is_empty(), &args.filter) {
+        found = vec![catalog.find(text)?];
     }
     let full = found.len() == 1;
     let devices = found.into_iter().map(listing).collect();
@@ -133,10 +118,9 @@ impl Report for DeviceList {
         let tables: String = self.tables().iter().map(Table::text).collect();
         match self.devices.as_slice() {
             [device] if self.full => {
-                let about = format!(
-                    "{} ({}, {}, {})",
-                    device.description, device.vendor, device.architecture, device.launch_year
-                );
+                let year = device.launch_year.map(|year| format!(", {year}")).unwrap_or_default();
+                let about =
+                    format!("{} ({}, {}{year})", device.description, device.vendor, device.architecture);
                 let derived = device.derived.map(|ratios| format!("derived: {ratios}\n"));
                 format!(
                     "{about}\n{tables}source: {}, as of {}\n{}",

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use roofline_contracts::condition::Known;
 use roofline_contracts::contract::{Contract, Priority, Value};
 use roofline_contracts::{eval, formula, suggest};
 use schemars::JsonSchema;
@@ -9,9 +10,10 @@ use serde::Serialize;
 use serde_json::{Map, Value as Json};
 
 use crate::chart::terminal::Canvas;
+use crate::device::{Chosen, figures_of};
 use crate::program::output;
 use crate::program::require;
-use crate::program::{Exit, Failure, cli, contract};
+use crate::program::{Exit, Failure, cli, contract, device};
 use crate::report::{Checked, Report, Schema, Table};
 
 /// The result; the contract's own names are the keys of `inputs`, `outputs` and `classes`.
@@ -75,16 +77,28 @@ struct Measured {
 /// Evaluates the contract; a measurement above its ceiling ends with exit code 1.
 pub fn run(args: &cli::Eval) -> Result<Exit, Failure> {
     let contract = contract::open_to_compute(&args.contract)?;
-    let quantities = contract.quantities.iter().map(|quantity| quantity.name.as_str());
-    let equations = contract.equations.iter().map(|equation| equation.name.as_str());
-    let numbers: Vec<&str> = quantities.chain(equations).collect();
+    let quantities = contract.quantities.iter().map(|quantity| (&*quantity.name, &*quantity.unit_text));
+    let equations = contract.equations.iter().map(|equation| (&*equation.name, &*equation.unit_text));
+    let numbers: Vec<(&str, &str)> = quantities.chain(equations).collect();
     let texts: Vec<&str> = contract.classifiers.iter().map(|classifier| classifier.name.as_str()).collect();
-    let gates = require::parse(&args.require, &numbers, &texts)?;
+    let mut names = require::Names::default();
+    for (name, unit) in &numbers {
+        names.number(name, unit);
+    }
+    for classifier in &contract.classifiers {
+        let variants: Vec<String> = classifier.cases.iter().map(|case| case.variant.clone()).collect();
+        names.text(&classifier.name, &variants);
+    }
+    if names.help(&args.require)? {
+        return Ok(Exit::Fine);
+    }
+    let gates = names.parse("--require", &args.require)?;
     let mut set = settings(&args.set)?;
     let mut values: Vec<Option<f64>> = contract.quantities.iter().map(|quantity| quantity.default).collect();
     if let Some(profile) = &args.profile {
         apply_profile(&contract, profile, &mut values)?;
     }
+    let on = apply_device(&contract, args, &mut values)?;
     let mut given: Vec<(usize, f64)> = Vec::new();
     for (index, quantity) in contract.quantities.iter().enumerate() {
         given.extend(set.remove(&quantity.name).map(|value| (index, value)));
@@ -127,12 +141,13 @@ pub fn run(args: &cli::Eval) -> Result<Exit, Failure> {
         .collect();
     let possible = measured.iter().all(|measured| measured.within);
     let values = numbers.iter().zip(point.iter().chain(&outputs.equations));
-    let values = values.map(|(name, value)| (*name, Value::Number(*value)));
+    let values = values.map(|((name, _), value)| (*name, Known::Number(*value)));
     let classes = texts.iter().zip(contract.classifiers.iter().zip(&outputs.classes));
-    let classes = classes
-        .map(|(name, (classifier, chosen))| (*name, Value::Text(classifier.cases[*chosen].variant.clone())));
+    let classes = classes.map(|(name, (classifier, chosen))| {
+        (*name, Known::Text(classifier.cases[*chosen].variant.clone().into()))
+    });
     let requirements = require::check(&gates, "", &values.chain(classes).collect());
-    let mut report = report(&contract, args.profile.clone(), &point, &outputs, measured);
+    let mut report = report(&contract, on.or_else(|| args.profile.clone()), &point, &outputs, measured);
     report.requirements = requirements;
     output::print(&report, args.format)?;
     let exit = require::exit(&report.requirements);
@@ -192,6 +207,48 @@ fn apply_profile(contract: &Contract, profile: &str, values: &mut [Option<f64>])
         }
     }
     Ok(())
+}
+
+/// Sets the quantities that the device has a figure for, and says which device it is.
+fn apply_device(
+    contract: &Contract,
+    args: &cli::Eval,
+    values: &mut [Option<f64>],
+) -> Result<Option<String>, Failure> {
+    let chosen = args.devices.chosen(&args.devices.files.catalog()?, &[])?;
+    let device = match chosen.as_slice() {
+        [] => return Ok(None),
+        [device] => device.clone().measured(|| device::this(&args.measuring))?,
+        several => {
+            return Err(Failure(format!("--on: {} devices; eval computes at one point", several.len())));
+        }
+    };
+    let mut figures: Vec<(&str, f64)> = match device {
+        Chosen::Device(device) => figures_of(device).collect(),
+        _ => Vec::new(),
+    };
+    let target = device.target(None)?;
+    let general = [
+        ("bandwidth", Some(target.bandwidth)),
+        ("compute", Some(target.compute)),
+        ("capacity", target.capacity),
+    ];
+    figures.extend(general.into_iter().filter_map(|(name, value)| Some((name, value?))));
+    let mut used = false;
+    for (name, figure) in figures {
+        if let Some(index) = contract.quantity(name) {
+            values[index] = Some(figure);
+            used = true;
+        }
+    }
+    if !used {
+        let id = &contract.metadata.id;
+        return Err(Failure(format!(
+            "--on {}: {id} has no quantity that is a figure of a device",
+            target.name
+        )));
+    }
+    Ok(Some(target.name))
 }
 
 fn report(

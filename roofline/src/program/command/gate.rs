@@ -16,7 +16,7 @@ use crate::number::{figure, percent};
 use crate::peaks::{self, Machine};
 use crate::predict::Predicted;
 use crate::profile::Profile;
-use crate::program::command::profile::profiled;
+use crate::program::command::profile::{chosen, profiled};
 use crate::program::output::annotation;
 use crate::program::output::terminal::Progress;
 use crate::program::output::{self, Choice};
@@ -309,7 +309,11 @@ impl Run {
                 let Some(cli::Command::Profile(args)) = cli::Cli::try_parse_from(command)?.command else {
                     return Err(Failure("its settings make no profile".into()));
                 };
-                Ok(Run::Profile(Box::new(profiled(&args)?)))
+                let chosen = chosen(&args)?;
+                let [chosen] = chosen.as_slice() else {
+                    return Err(Failure("its settings name several devices".into()));
+                };
+                Ok(Run::Profile(Box::new(profiled(&args, chosen)?)))
             }
         }
     }

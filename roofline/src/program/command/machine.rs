@@ -11,7 +11,11 @@ pub fn run(args: &cli::Machine) -> Result<Exit, Failure> {
         println!("{removed} saved measurement(s) removed");
         return Ok(Exit::Fine);
     }
-    let gates = require::of::<Machine>(&args.require)?;
+    let names = require::Names::of::<Machine>();
+    if names.help(&args.require)? {
+        return Ok(Exit::Fine);
+    }
+    let gates = names.parse("--require", &args.require)?;
     let pictures = Pictures::open(&args.pictures)?;
     let machine = device::this(&args.measuring)?;
     pictures.show(&machine, args.format, true)?;

@@ -6,14 +6,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::bench::Bench;
-use crate::chart::Chart;
 use crate::chart::terminal::{Canvas, draw};
+use crate::chart::{Chart, Roof};
 use crate::document;
 use crate::peaks::Machine;
-use crate::predict::Predicted;
+use crate::predict::{Predicted, Target};
 use crate::profile::Profile;
 use crate::program::output::picture::Pictures;
-use crate::program::{Exit, Failure, cli};
+use crate::program::{Exit, Failure, cli, device};
 use crate::report::{Report, Saved, Schema, Table};
 
 /// More than anyone could tell apart.
@@ -78,9 +78,27 @@ pub fn run(args: &cli::Plot) -> Result<Exit, Failure> {
     for path in &args.results {
         charts.push(read(path).map_err(|reason| Failure(format!("{}: {reason}", path.display())))?);
     }
+    let chosen = args.devices.chosen(&args.devices.files.catalog()?, &[])?;
+    if !chosen.is_empty() {
+        let mut roofs = Vec::new();
+        for device in chosen {
+            roofs.push(roof(&device.measured(|| device::this(&args.measuring))?.target(None)?));
+        }
+        charts.push(Chart { roofs, ..Chart::default() });
+    }
     let drawing = Drawing { schema: Schema::new(), chart: Chart::together(charts) };
     pictures.show(&drawing, args.format, true)?;
     Ok(Exit::Fine)
+}
+
+/// The roof of a device in the precision that models run in.
+fn roof(target: &Target) -> Roof {
+    Roof {
+        name: format!("{}, {}", target.name, target.precision),
+        group: target.name.clone(),
+        bandwidth_gb_s: Some(target.bandwidth),
+        compute_gflop_s: Some(target.compute),
+    }
 }
 
 fn read(path: &Path) -> Result<Chart, String> {

@@ -8,12 +8,13 @@ use roofline_contracts::formula::Kind;
 use roofline_contracts::{check_in, library, suggest};
 
 use crate::chart::html::WhatIf;
-use crate::contracts::hardware::devices::{ALL as DEVICES, Device};
+use crate::contracts::hardware::devices::Device;
 use crate::contracts::quantization::formats;
 use crate::contracts::transformer::{CONTRACT, Inputs};
-use crate::model::{Hyper, Model, by_name};
+use crate::device::Chosen;
+use crate::model::{Hyper, Mix, Model, Operation, by_name};
 use crate::number::short;
-use crate::predict::{self, Entry, Line, MOST_POINTS, NoPeak, Precision, Predicted, Subject, Swept, Target};
+use crate::predict::{self, Entry, Line, MOST_POINTS, Precision, Predicted, Subject, Swept, Target};
 use crate::program::command::models;
 use crate::program::name::normal;
 use crate::program::output::picture::{Page, Pictures};
@@ -26,7 +27,11 @@ const PROMPT: f64 = 512.0;
 
 /// Predicts, and exits with 1 when a requirement does not hold.
 pub fn run(args: &cli::Predict) -> Result<Exit, Failure> {
-    let gates = require::of::<Predicted>(&args.require)?;
+    let names = require::Names::of::<Predicted>();
+    if names.help(&args.require)? {
+        return Ok(Exit::Fine);
+    }
+    let gates = names.parse("--require", &args.require)?;
     let pictures = Pictures::open(&args.pictures)?;
     let mut predicted = predicted(args)?;
     predicted.requirements = require::check_report(&gates, &predicted);
@@ -52,13 +57,10 @@ fn predicted(args: &cli::Predict) -> Result<Predicted, Failure> {
     }
     let sweep = sweep.as_ref().map(|(swept, values)| (*swept, values.as_slice()));
     let mut predicted = Predicted::new(subject, inputs, &targets, sweep)?;
-    let source = library::built_in(CONTRACT.id).and_then(|source| check_in(source, None).contract);
-    let contract =
-        source.ok_or_else(|| Failure(format!("{}: the built-in contract is damaged", CONTRACT.id)))?;
-    let inputs = contract.quantities.iter().map(|quantity| (&quantity.name, &quantity.unit_text));
-    let results = contract.equations.iter().map(|equation| (&equation.name, &equation.unit_text));
-    predicted.units = inputs.chain(results).map(|(name, unit)| (name.clone(), unit.clone())).collect();
     if let Some(first) = predicted.predictions.first().filter(|_| args.explain) {
+        let contract = library::built_in(CONTRACT.id).and_then(|source| check_in(source, None).contract);
+        let contract =
+            contract.ok_or_else(|| Failure(format!("{}: the built-in contract is damaged", CONTRACT.id)))?;
         predicted.explanation = explain(&contract, first);
         if predicted.predictions.len() > 1 {
             warnings.push("the explanation is that of the first prediction".into());
@@ -70,13 +72,20 @@ fn predicted(args: &cli::Predict) -> Result<Predicted, Failure> {
 
 /// The model that was asked for, and its dimensions as the contract takes them.
 fn subject(args: &cli::Predict, warnings: &mut Vec<String>) -> Result<(Subject, Inputs), Failure> {
-    let named = |name: String, source: String, context_length, inputs: Inputs| {
+    let named = |name: String,
+                 source: String,
+                 context_length,
+                 mut inputs: Inputs,
+                 operations: Option<&[Operation]>| {
+        if let Some(quant) = &args.quant {
+            inputs.bits_per_weight = bits(quant, operations)?;
+        }
         let subject = Subject {
             name,
             source,
             parameters: 0.0,
             active_parameters: 0.0,
-            quant: args.quant.clone().unwrap_or_else(|| "f16".into()),
+            quant: args.quant.as_deref().map_or_else(|| "f16".into(), normal),
             bits_per_weight: inputs.bits_per_weight,
             context_length,
         };
@@ -91,14 +100,16 @@ fn subject(args: &cli::Predict, warnings: &mut Vec<String>) -> Result<(Subject, 
             warnings.push(
                 "only the number of parameters is known: no KV cache, no attention, no activations".into(),
             );
-            named(format!("{params} parameters"), "--params".into(), None, predict::dense(params))
+            named(format!("{params} parameters"), "--params".into(), None, predict::dense(params), None)
         }
         (Some(name), None) => {
             let known = by_name(&normal(name));
             if let Some(known) = known {
                 let hyper = Hyper::of_known(known).map_err(|fault| Failure(format!("{name}: {fault}")))?;
                 let source = format!("{}, as of {}", known.source, known.as_of);
-                return named(known.name.into(), source, hyper.context_length, predict::inputs(&hyper)?);
+                let operations = hyper.operations();
+                let (length, inputs) = (hyper.context_length, predict::inputs(&hyper)?);
+                return named(known.name.into(), source, length, inputs, Some(&operations));
             }
             let path = Path::new(name);
             if !path.exists() {
@@ -106,10 +117,11 @@ fn subject(args: &cli::Predict, warnings: &mut Vec<String>) -> Result<(Subject, 
             }
             let model = if args.headers_only { Model::open_headers(path) } else { Model::open(path) }?;
             warnings.extend(model.warnings.iter().cloned());
-            let mut inputs = predict::inputs_of(&model.architecture)?;
+            let inputs = predict::inputs_of(&model.architecture)?;
             let stored = model.bytes().filter(|bytes| *bytes > 0 && args.quant.is_none());
-            let (mut subject, _) =
-                named(name.clone(), name.clone(), model.architecture.context_length, inputs)?;
+            let (length, operations) = (model.architecture.context_length, &model.architecture.operations);
+            let (mut subject, mut inputs) =
+                named(name.clone(), name.clone(), length, inputs, Some(operations))?;
             if let Some(bytes) = stored {
                 inputs.bits_per_weight = predict::stored_bits(bytes as f64, model.parameters() as f64)?;
                 subject.quant = "as stored".into();
@@ -119,17 +131,48 @@ fn subject(args: &cli::Predict, warnings: &mut Vec<String>) -> Result<(Subject, 
     }
 }
 
-/// The block format of this name; `fp16` is `f16`.
-fn format(name: &str, flag: &str) -> Result<&'static formats::Format, Failure> {
+/// What numbers are stored in: one format for all, or a mix of llama.cpp.
+enum Stored {
+    Format(&'static formats::Format),
+    Mix(&'static Mix),
+}
+
+/// What is called so, in any spelling; `fp16` and `half` are `f16`, `fp8` is `f8_e4m3`, `int8` is `i8`.
+fn stored(name: &str, flag: &str) -> Result<Stored, Failure> {
     let wanted = normal(name);
-    let short =
-        wanted.strip_prefix('f').and_then(|rest| rest.strip_prefix('p')).map(|bits| format!("f{bits}"));
-    formats::by_name(short.as_deref().unwrap_or(&wanted)).ok_or_else(|| {
-        let known: Vec<&str> = formats::ALL.iter().map(|format| format.name).collect();
+    let meant = match wanted.as_str() {
+        "half" | "fp16" | "float16" => "f16",
+        "fp32" | "float32" => "f32",
+        "bfloat16" => "bf16",
+        "fp8" | "f8" | "fp8_e4m3" | "e4m3" => "f8_e4m3",
+        "int8" => "i8",
+        other => other,
+    };
+    if let Some(mix) = Mix::by_name(meant) {
+        return Ok(Stored::Mix(mix));
+    }
+    formats::by_name(meant).map(Stored::Format).ok_or_else(|| {
+        let known: Vec<&str> = formats::ALL.iter().map(|format| format.name).chain(Mix::names()).collect();
         let near = suggest::closest(&wanted, known.iter().copied());
         let near = near.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
         Failure(format!("{flag} {name}: no such format; {near}there are {}", known.join(", ")))
     })
+}
+
+/// Bits that a weight takes on average when the operations of a model are stored so.
+fn bits(quant: &str, operations: Option<&[Operation]>) -> Result<f64, Failure> {
+    match (stored(quant, "--quant")?, operations) {
+        (Stored::Format(format), _) => Ok(predict::bits_per_weight(format)?),
+        (Stored::Mix(mix), Some(operations)) => {
+            let parameters: u64 = operations.iter().map(|operation| operation.parameters).sum();
+            Ok(predict::stored_bits(mix.bytes(operations) as f64, parameters as f64)?)
+        }
+        (Stored::Mix(mix), None) => Err(Failure(format!(
+            "--quant {}: a mix gives each kind of matrix its own type, and of the model only the number of parameters is \
+             known; name one format, such as q4_k",
+            mix.name
+        ))),
+    }
 }
 
 /// The inputs with everything that the arguments say about the work.
@@ -139,10 +182,9 @@ fn workload(
     subject: &Subject,
     warnings: &mut Vec<String>,
 ) -> Result<Inputs, Failure> {
-    if let Some(quant) = &args.quant {
-        inputs.bits_per_weight = predict::bits_per_weight(format(quant, "--quant")?)?;
-    }
-    let cache = format(&args.cache, "--cache")?;
+    let Stored::Format(cache) = stored(&args.cache, "--cache")? else {
+        return Err(Failure(format!("--cache {}: a cache has one format, and no mix", args.cache)));
+    };
     inputs.cache_size = predict::bytes_per_number(cache)?;
     inputs.batch = args.batch;
     let longest = subject.context_length.map(|tokens| tokens as f64);
@@ -179,36 +221,32 @@ pub fn precision(name: &str) -> Result<Precision, Failure> {
 
 fn targets(args: &cli::Predict, warnings: &mut Vec<String>) -> Result<Vec<Target>, Failure> {
     let precision = args.precision.as_deref().map(precision).transpose()?;
-    let names: Vec<&str> = if args.all_devices {
-        let has_peak = |device: &&Device| precision.is_some() || device.compute.is_some();
-        let names: Vec<&str> = DEVICES.iter().filter(has_peak).map(|device| device.name).collect();
-        if names.len() < DEVICES.len() {
-            let count = DEVICES.len() - names.len();
+    let catalog = args.devices.files.catalog()?;
+    let chosen: Vec<Chosen> = if args.all_devices {
+        let has_peak = |device: &&&'static Device| precision.is_some() || device.compute.is_some();
+        let known = catalog.devices();
+        let all: Vec<Chosen> = known.iter().filter(has_peak).map(|device| Chosen::Device(device)).collect();
+        if all.len() < known.len() {
+            let count = known.len() - all.len();
             warnings.push(format!("left out: {count} devices whose 16-bit peak nobody publishes"));
         }
-        names
+        all
     } else {
-        args.on.iter().map(String::as_str).collect()
+        args.devices.chosen(&catalog, &[])?
     };
-    if names.is_empty() {
+    if chosen.is_empty() {
         let list = "`roofline devices` lists them";
         return Err(Failure(format!(
             "say which device with --on DEVICE, --on this or --all-devices; {list}"
         )));
     }
     let mut found = Vec::new();
-    for name in names {
-        let target: Box<dyn Fn(Option<Precision>) -> Result<Target, NoPeak>> = if name == "this" {
-            let machine = device::this(&args.measuring)?;
-            Box::new(move |precision| Target::measured(&machine, precision))
-        } else {
-            let device = device::find(name)?;
-            Box::new(move |precision| Target::of(device, precision))
-        };
-        match target(precision) {
+    for device in chosen {
+        let device = device.measured(|| device::this(&args.measuring))?;
+        match device.target(precision) {
             Ok(target) => found.push(target),
             Err(lacks) if args.allow_fallback => {
-                let target = target(None)?;
+                let target = device.target(None)?;
                 warnings.push(format!("{lacks}; its {} peak stands in", target.precision));
                 found.push(target);
             }

@@ -2,6 +2,9 @@
 
 mod input;
 mod pattern;
+mod several;
+
+pub use several::Profiles;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,6 +15,7 @@ use roofline_contracts::suggest;
 
 use crate::chart::html::WhatIf;
 use crate::contracts::transformer;
+use crate::device::Chosen;
 use crate::document;
 use crate::isa::Isa;
 use crate::model::{Basis, Dtype, Format, Mix, Model, Operation, Role, Work};
@@ -35,17 +39,31 @@ const CACHE_SIZE: f64 = 2.0;
 
 /// Profiles the file, and exits with 1 when a requirement does not hold.
 pub fn run(args: &cli::Profile) -> Result<Exit, Failure> {
+    if require::Names::of::<Profile>().help(&args.require)? {
+        return Ok(Exit::Fine);
+    }
     let pictures = Pictures::open(&args.pictures)?;
-    let report = profiled(args)?;
+    let chosen = chosen(args)?;
+    let [chosen] = chosen.as_slice() else {
+        let report = Profiles::new(chosen.iter().map(|chosen| profiled(args, chosen)))?;
+        pictures.show(&report, args.format, false)?;
+        return Ok(report.exit());
+    };
+    let report = profiled(args, chosen)?;
     let chart = report.chart().unwrap_or_default();
     let page = || Ok(Page { chart: report.page(), what_if: moved(&report)? });
     pictures.show_with(&report, &chart, args.format, true, page)?;
     Ok(require::exit(&report.requirements))
 }
 
-/// The profile that the arguments ask for.
-pub fn profiled(args: &cli::Profile) -> Result<Profile, Failure> {
-    let gates = require::of::<Profile>(&args.require)?;
+/// The devices that the arguments name; this machine if they name none.
+pub fn chosen(args: &cli::Profile) -> Result<Vec<Chosen>, Failure> {
+    args.devices.chosen(&args.devices.files.catalog()?, &["this"])
+}
+
+/// The profile that the arguments ask for, on one device.
+pub fn profiled(args: &cli::Profile, chosen: &Chosen) -> Result<Profile, Failure> {
+    let gates = require::Names::of::<Profile>().parse("--require", &args.require)?;
     let measured = [Profile::MEASURED, Profile::MEASURED_TEXTS].concat();
     if !args.measure && gates.iter().any(|gate| gate.names_any(&measured)) {
         let names = measured.join(", ");
@@ -59,8 +77,8 @@ pub fn profiled(args: &cli::Profile) -> Result<Profile, Failure> {
     if args.top == Some(0) {
         return Err(Failure("--top 0: at least one row is shown".into()));
     }
-    if args.measure && args.on != "this" {
-        return Err(Failure(format!("--measure runs on this machine, not on {}", args.on)));
+    if args.measure && !matches!(chosen, Chosen::This) {
+        return Err(Failure(format!("--measure runs on this machine, not on {}", args.devices.on.join(","))));
     }
     let model = if args.headers_only { Model::open_headers(&args.file) } else { Model::open(&args.file) }?;
     let model = match mix {
@@ -79,11 +97,8 @@ pub fn profiled(args: &cli::Profile) -> Result<Profile, Failure> {
     let is_stack = stack::is_stack(&model);
     refuse(args, is_stack)?;
     let mut warnings = model.warnings.clone();
-    let machine = if args.on == "this" { Some(device::this(&args.measuring)?) } else { None };
-    let target = match &machine {
-        Some(machine) => Target::measured(machine, precision)?,
-        None => Target::of(device::find(&args.on)?, precision)?,
-    };
+    let chosen = chosen.clone().measured(|| device::this(&args.measuring))?;
+    let target = chosen.target(precision)?;
     let phase = match args.phase {
         cli::Phase::Decode => Phase::Decode,
         cli::Phase::Prefill => Phase::Prefill,
@@ -104,8 +119,8 @@ pub fn profiled(args: &cli::Profile) -> Result<Profile, Failure> {
         (Task::tokens(&workload), profile::profile(&model, &target, &workload, change)?)
     };
     warn(&found, &model, change, &mut warnings);
-    if let Some(machine) = machine.filter(|_| args.measure) {
-        run_kernels(args, ops.as_ref(), &model, &machine, &mut found.entries, &mut warnings)?;
+    if let (Chosen::Saved { machine, .. }, true) = (&chosen, args.measure) {
+        run_kernels(args, ops.as_ref(), &model, machine, &mut found.entries, &mut warnings)?;
     }
     let llama_bench = match (&args.llama_bench, task.workload()) {
         (Some(path), Some(workload)) => beside(path, args.any_model, &model, &target, &workload)?,

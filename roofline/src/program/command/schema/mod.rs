@@ -24,6 +24,7 @@ use crate::program::command::gate;
 use crate::program::command::import;
 use crate::program::command::models;
 use crate::program::command::plot;
+use crate::program::command::profile;
 use crate::program::command::prove;
 use crate::program::command::schema::contract as contract_schema;
 use crate::program::output;
@@ -41,7 +42,7 @@ const fn document<T: Report + JsonSchema>(by: &'static str) -> Document {
     Document { id: T::SCHEMA, by, make: |generator| generator.root_schema_for::<T>() }
 }
 
-const ALL: [Document; 17] = [
+const ALL: [Document; 18] = [
     document::<Bench>("roofline bench"),
     document::<plot::Drawing>("roofline plot"),
     document::<check::Checked>("roofline check"),
@@ -57,6 +58,7 @@ const ALL: [Document; 17] = [
     document::<models::ModelList>("roofline models"),
     document::<Predicted>("roofline predict"),
     document::<Profile>("roofline profile"),
+    document::<profile::Profiles>("roofline profile"),
     document::<prove::Proven>("roofline prove"),
     document::<Schemas>("roofline schema"),
 ];
