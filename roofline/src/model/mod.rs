@@ -14,6 +14,7 @@ mod layout;
 mod metadata;
 mod mix;
 mod names;
+pub mod onnx;
 mod open;
 mod operation;
 mod packed;
@@ -48,6 +49,8 @@ pub struct Model {
     pub tensors: Vec<Tensor>,
     /// What it computes.
     pub architecture: Architecture,
+    /// The nodes, in a file that has them: their shapes depend on what goes in.
+    pub graph: Option<onnx::Graph>,
     /// A few facts the files state about themselves, as text.
     pub summary: Vec<(String, String)>,
     /// What is odd but not wrong, also what [`Architecture`] found.
@@ -68,6 +71,8 @@ pub enum Format {
     SafeTensors,
     /// APR version 2.
     Apr,
+    /// ONNX: a graph of nodes.
+    Onnx,
     /// A `config.json` alone: dimensions without weights.
     Config,
 }
@@ -167,4 +172,9 @@ pub mod readers {
     pub use super::open::{apr_architecture, gguf_architecture};
     pub use super::packed::unpack;
     pub use super::safetensors::{read as safetensors, read_index};
+
+    /// An ONNX file that is in memory.
+    pub fn onnx(bytes: &[u8]) -> Result<super::onnx::Read, super::Fault> {
+        super::onnx::read(prost::bytes::Bytes::copy_from_slice(bytes))
+    }
 }

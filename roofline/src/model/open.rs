@@ -6,21 +6,25 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-use super::architecture::Architecture;
+use super::architecture::{Architecture, Basis};
 use super::fault::{Error, Fault, quoted};
 use super::stated::Stated;
-use super::{File, Format, Model, Tensor, apr, config, gguf, metadata, packed, safetensors, tower};
+use super::{File, Format, Model, Tensor, apr, config, gguf, metadata, onnx, packed, safetensors, tower};
 
 const CONFIG: &str = "config.json";
 const INDEX_END: &str = ".safetensors.index.json";
 
 impl Model {
-    /// Opens a model: a GGUF file (any part of a split one), a SafeTensors file or its index, an APR
+    /// Opens a model: a GGUF file (any part of a split one), a SafeTensors file or its index, an APR or ONNX
     /// file, a `config.json`, or a directory with one of these.
     ///
     /// The files are mapped, not copied: nobody may write to them or cut them short while the model is open.
     pub fn open(path: impl AsRef<Path>) -> Result<Model, Error> {
         let model = Model::open_headers(path)?;
+        // The data of a graph's weights may be in other files, and are never read.
+        if model.format == Format::Onnx {
+            return Ok(model);
+        }
         let missing = |tensor: &&Tensor| tensor.bytes.is_some() && model.data(tensor).is_none();
         let Some(first) = model.tensors.iter().find(missing) else { return Ok(model) };
         let count = model.tensors.iter().filter(missing).count();
@@ -39,7 +43,9 @@ impl Model {
         let path = path.as_ref();
         let path = if path.is_dir() { find(path)? } else { path.to_owned() };
         let file = File::open(&path)?;
-        match detect(&file.map).map_err(Error::malformed(&path))? {
+        let named_onnx = path.extension().is_some_and(|end| end.eq_ignore_ascii_case("onnx"));
+        match detect(&file.map, named_onnx).map_err(Error::malformed(&path))? {
+            Content::Onnx => open_onnx(file),
             Content::Gguf => open_gguf(file),
             Content::SafeTensors => match (index_of(&path)?, shards_of(&path)) {
                 (Some(index), _) => open_index(&index),
@@ -73,15 +79,16 @@ impl File {
 }
 
 enum Content {
+    Onnx,
     Gguf,
     SafeTensors,
     Apr,
     Json,
 }
 
-/// What a file is, told from its first bytes.
-fn detect(bytes: &[u8]) -> Result<Content, Fault> {
-    const ALLOWED: &str = "a GGUF, SafeTensors or APR file, a SafeTensors index or a config.json";
+/// What a file is, told from its first bytes; ONNX has no mark, and its name tells in doubt.
+fn detect(bytes: &[u8], named_onnx: bool) -> Result<Content, Fault> {
+    const ALLOWED: &str = "a GGUF, SafeTensors, APR or ONNX file, a SafeTensors index or a config.json";
     let known = [
         (b"PK\x03\x04".as_slice(), "a PyTorch or zip archive"),
         (b"\x80\x02".as_slice(), "a Python pickle"),
@@ -104,6 +111,8 @@ fn detect(bytes: &[u8]) -> Result<Content, Fault> {
         Ok(Content::Json)
     } else if let Some((_, what)) = known.iter().find(|(magic, _)| bytes.starts_with(magic)) {
         Err(Fault::file(format!("this is {what}; {ALLOWED} is needed")))
+    } else if named_onnx || onnx::looks_like(bytes) {
+        Ok(Content::Onnx)
     } else {
         Err(Fault::file(format!("not a model file; {ALLOWED} is needed")))
     }
@@ -121,7 +130,7 @@ fn find(directory: &Path) -> Result<PathBuf, Error> {
         let later_part = |name: &str| split_name(name).is_some_and(|(_, part, _)| part > 1);
         names.iter().filter(|name| name.ends_with(end) && !later_part(name)).collect()
     };
-    for end in [INDEX_END, ".safetensors", ".gguf", ".apr"] {
+    for end in [INDEX_END, ".safetensors", ".gguf", ".apr", ".onnx"] {
         match ending(end).as_slice() {
             [] => {}
             [one] => return Ok(directory.join(one)),
@@ -139,7 +148,7 @@ fn find(directory: &Path) -> Result<PathBuf, Error> {
         return Ok(directory.join(CONFIG));
     }
     Err(Error::malformed(directory)(Fault::file(
-        "the directory has no .gguf, .safetensors or .apr file and no config.json",
+        "the directory has no .gguf, .safetensors, .apr or .onnx file and no config.json",
     )))
 }
 
@@ -383,6 +392,24 @@ fn open_config(path: &Path, map: &Map<String, Value>) -> Result<Model, Error> {
     Ok(assemble(Format::Config, Vec::new(), Vec::new(), architecture, Vec::new(), told))
 }
 
+fn open_onnx(file: File) -> Result<Model, Error> {
+    // The messages refer to the bytes of a map of their own, which ends with them.
+    let bytes = prost::bytes::Bytes::from_owner(File::open(&file.path)?.map);
+    let read = onnx::read(bytes).map_err(Error::malformed(&file.path))?;
+    let architecture = Architecture {
+        name: "graph".to_owned(),
+        basis: Basis::Stated,
+        hyper: None,
+        context_length: None,
+        makes_tokens: false,
+        operations: Vec::new(),
+        warnings: Vec::new(),
+    };
+    let summary = vec![("producer".to_owned(), brief(&read.producer))];
+    let model = assemble(Format::Onnx, vec![file], read.tensors, architecture, summary, Vec::new());
+    Ok(Model { graph: Some(read.graph), ..model })
+}
+
 fn open_apr(file: File) -> Result<Model, Error> {
     let header = apr::read(&file.map).map_err(Error::malformed(&file.path))?;
     let architecture = apr_architecture(&header).map_err(Error::malformed(&file.path))?;
@@ -415,7 +442,7 @@ fn assemble(
     mut warnings: Vec<String>,
 ) -> Model {
     warnings.extend(architecture.warnings.iter().cloned());
-    Model { format, files, tensors, architecture, summary, warnings }
+    Model { format, files, tensors, architecture, graph: None, summary, warnings }
 }
 
 /// Text from a file, short enough for a line.

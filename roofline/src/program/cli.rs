@@ -390,7 +390,7 @@ pub struct Models {
 /// Arguments of `profile`.
 #[derive(Debug, Args)]
 pub struct Profile {
-    /// A GGUF, SafeTensors or APR file, a directory with a model, an index.json or a config.json.
+    /// A GGUF, SafeTensors, APR or ONNX file, a directory with a model, an index.json or a config.json.
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
     /// Accept a file that ends before its weights do: its headers say enough.
@@ -427,7 +427,8 @@ pub struct Profile {
     #[arg(long, value_name = "REGEX", requires = "measure")]
     pub ops: Option<String>,
     /// The input size of convolutions, which no file records: 3x224x224, then /STRIDE and /PADDING unless they are 1 and what keeps the
-    /// size; for some convolutions REGEX=64x56x56/2/1, the last one that matches wins.
+    /// size; for some convolutions REGEX=64x56x56/2/1, the last one that matches wins. For an ONNX file the whole shape of an input
+    /// that it leaves open: NAME=1x3x224x224.
     #[arg(long, value_name = "[REGEX=]SIZE")]
     pub input: Vec<String>,
     /// Put what `llama-bench -o json` measured beside the ceilings.

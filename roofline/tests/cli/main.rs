@@ -29,6 +29,9 @@ mod schema;
 mod shell;
 mod workflow;
 
+#[allow(dead_code, reason = "graphs can be more than these tests need")]
+#[path = "../models/graph.rs"]
+mod graph;
 #[path = "../models/scratch.rs"]
 mod scratch;
 #[path = "../models/small.rs"]

@@ -12,6 +12,7 @@ use roofline::profile::{By, Cost, Costs, Phase, Profile, Workload, profile};
 use roofline::report::{Report, Saved};
 use roofline::word::Bound;
 
+use crate::graph::{FLOAT, Graph, Says};
 use crate::program::{command, err, out, printed};
 use crate::scratch;
 use crate::small::{self, llama};
@@ -69,6 +70,7 @@ fn the_sum_over_operations_is_the_total_of_the_contract() {
             files: Vec::new(),
             tensors: Vec::new(),
             architecture: Architecture::of_family(hyper, &[]),
+            graph: None,
             summary: Vec::new(),
             warnings: Vec::new(),
         };
@@ -712,6 +714,45 @@ fn a_tower_is_profiled_for_each_image() {
     let flops = 2.0 * (4.0 * (64.0 * 588.0 + 192.0 * 64.0 + 32.0 * 64.0) + 16.0 * 128.0);
     assert_eq!(result["pass"]["flops"], flops);
     assert_eq!((&result["phase"], &result["decode"]), (&"pass".into(), &serde_json::Value::Null));
+}
+
+#[test]
+fn an_onnx_graph_is_profiled_node_by_node_for_the_inputs_it_is_given() {
+    let graph = Graph::default()
+        .input("image", &["N", "3", "H", "W"])
+        .weight("w", &[8, 3, 3, 3], FLOAT)
+        .node("Conv", &["image", "w"], &["a"], &[("pads", Says::List(&[1, 1, 1, 1]))])
+        .node("Relu", &["a"], &["b"], &[]);
+    let file = scratch::files("profile-onnx", &[("m.onnx", &graph.build())]).join("m.onnx");
+    let result = json(&["--on", "t4", "--by", "op", "--input", "image=2x3x16x16"], &file);
+    assert_eq!((&result["model"]["format"], &result["phase"]), (&"ONNX".into(), &"pass".into()));
+    assert_eq!(result["workload"], serde_json::json!({"batch": 2.0, "input": ["image=2x3x16x16"]}));
+    let flops: Vec<f64> =
+        result["rows"].as_array().unwrap().iter().map(|row| row["cost"]["flops"].as_f64().unwrap()).collect();
+    // Two pictures of 16 x 16: 8 channels meet 27 taps each, and then one operation.
+    assert_eq!(flops, [2.0 * 2.0 * 8.0 * 27.0 * 256.0, 2.0 * 8.0 * 256.0]);
+    let rate = result["pass"]["samples_per_s"].as_f64().unwrap();
+    assert!((rate * result["pass"]["time_s"].as_f64().unwrap() - 2.0).abs() < 1e-9);
+    assert_eq!(run(&["--input", "3x16x16"], &file).status.code(), Some(2));
+    for (args, told) in [
+        (&["--on", "t4"][..], "\"image\": its shape is \"N\"x3x\"H\"x\"W\": give it as NAME=1x3x224x224"),
+        (
+            &["--on", "t4", "--input", "image=0x3"],
+            "a shape is NAME=1x3x224x224, up to 8 numbers, all above zero",
+        ),
+        (
+            &["--on", "t4", "--batch", "4", "--input", "image=2x3x8x8"],
+            "--batch 4: the inputs have a batch of 2",
+        ),
+        (
+            &["--on", "t4", "--as", "q8_0", "--input", "2x3x8x8"],
+            "--as: the weights of an ONNX file are not read",
+        ),
+    ] {
+        let output = run(args, &file);
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        assert!(err(&output).contains(told), "{}", err(&output));
+    }
 }
 
 #[test]

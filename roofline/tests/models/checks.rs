@@ -4,7 +4,7 @@
 
 #![allow(dead_code, reason = "each fuzz target uses one of these")]
 
-use roofline::model::{Architecture, Operation, Tensor, readers};
+use roofline::model::{Architecture, Operation, Tensor, onnx, readers};
 
 /// A GGUF file.
 pub fn gguf(data: &[u8]) {
@@ -39,6 +39,19 @@ pub fn apr(data: &[u8]) {
     tensors(&header.tensors, &data, 20);
     if let Ok(architecture) = readers::apr_architecture(&header) {
         operations(&architecture, &header.tensors);
+    }
+}
+
+/// An ONNX file, with shapes for inputs of any name.
+pub fn onnx(data: &[u8]) {
+    let Ok(read) = readers::onnx(data) else { return };
+    assert!(read.tensors.len() * 2 <= data.len(), "more tensors than the input has room for");
+    for given in [Vec::new(), vec![onnx::Given { name: None, dims: vec![1, 3, 224, 224] }]] {
+        let Ok(inferred) = read.graph.infer(&given, 1) else { continue };
+        assert!(inferred.steps.len() * 2 <= data.len(), "more nodes than the input has room for");
+        for step in &inferred.steps {
+            step.weights.iter().for_each(|index| assert!(*index < read.tensors.len()));
+        }
     }
 }
 

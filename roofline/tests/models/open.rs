@@ -37,7 +37,7 @@ fn a_header_whose_length_looks_like_a_brace_is_not_json() {
 
 #[test]
 fn what_is_no_model_is_named() {
-    assert!(refusal("open-empty", b"").ends_with("file.bin: the file is empty; a GGUF, SafeTensors or APR file, a SafeTensors index or a config.json is needed"));
+    assert!(refusal("open-empty", b"").ends_with("file.bin: the file is empty; a GGUF, SafeTensors, APR or ONNX file, a SafeTensors index or a config.json is needed"));
     assert!(refusal("open-text", b"hello").contains("not a model file;"));
     assert!(refusal("open-zip", b"PK\x03\x04....").contains("this is a PyTorch or zip archive;"));
     assert!(refusal("open-apr1", b"APRN....").contains("this is an APR file of version 1;"));
@@ -96,7 +96,7 @@ fn a_directory_must_have_one_model() {
     );
     let none = files("open-none", &[("readme.txt", b"x")]);
     let message = Model::open(&none).unwrap_err().to_string();
-    assert!(message.contains("no .gguf, .safetensors or .apr file and no config.json"), "{message}");
+    assert!(message.contains("no .gguf, .safetensors, .apr or .onnx file and no config.json"), "{message}");
     let one = files("open-one", &[("a.gguf", &gguf), ("readme.txt", b"x")]);
     assert_eq!(Model::open(one).unwrap().tensors.len(), 0);
 }

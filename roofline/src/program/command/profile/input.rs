@@ -2,6 +2,7 @@
 
 use regex_lite::Regex;
 
+use crate::model::onnx::Given;
 use crate::model::{Operation, Work};
 use crate::profile::stack::Input;
 use crate::program::Failure;
@@ -24,6 +25,24 @@ pub fn parse(texts: &[String]) -> Result<Vec<Sized>, Failure> {
         };
         let input = size.parse().map_err(|error| Failure(format!("--input {text}: {error}")))?;
         Ok(Sized { text: text.clone(), names, input })
+    };
+    texts.iter().map(one).collect()
+}
+
+/// Reads `1x3x224x224` and `NAME=1x3x224x224`: the shapes of a graph's inputs.
+pub fn shapes(texts: &[String]) -> Result<Vec<Given>, Failure> {
+    let one = |text: &String| {
+        let (name, dims) = match text.rsplit_once('=') {
+            Some((name, dims)) => (Some(name.to_owned()), dims),
+            None => (None, text.as_str()),
+        };
+        let number =
+            |text: &str| text.parse::<u64>().ok().filter(|number| (1..=1_000_000_000).contains(number));
+        let dims = dims.split('x').map(number).collect::<Option<Vec<u64>>>().filter(|dims| dims.len() <= 8);
+        let dims = dims.ok_or_else(|| {
+            Failure(format!("--input {text}: a shape is NAME=1x3x224x224, up to 8 numbers, all above zero"))
+        })?;
+        Ok(Given { name, dims })
     };
     texts.iter().map(one).collect()
 }

@@ -70,7 +70,6 @@ pub fn profiled(args: &cli::Profile, chosen: &Chosen) -> Result<Profile, Failure
         return Err(Failure(format!("--require: {names} are known only with --measure")));
     }
     let precision = args.precision.as_deref().map(predict::precision).transpose()?;
-    let sizes = input::parse(&args.input)?;
     let ops = args.ops.as_deref().map(|text| pattern::parse("--ops", text)).transpose()?;
     let mix = args.change.as_deref().and_then(Mix::by_name);
     let change = args.change.as_deref().filter(|_| mix.is_none()).map(dtype).transpose()?;
@@ -91,11 +90,16 @@ pub fn profiled(args: &cli::Profile, chosen: &Chosen) -> Result<Profile, Failure
         Some(mix) => model.mixed(mix),
         None => model,
     };
-    if model.architecture.operations.is_empty() {
+    if model.architecture.operations.is_empty() && model.graph.is_none() {
         return Err(Failure(format!("{}: no tensors, and no dimensions either", args.file.display())));
     }
-    let is_stack = stack::is_stack(&model);
+    let is_stack = stack::is_stack(&model) || model.graph.is_some();
     refuse(args, is_stack)?;
+    if model.graph.is_some() && (args.measure || args.change.is_some()) {
+        let flag = if args.measure { "--measure" } else { "--as" };
+        return Err(Failure(format!("{flag}: the weights of an ONNX file are not read")));
+    }
+    let sizes = if model.graph.is_none() { input::parse(&args.input)? } else { Vec::new() };
     let mut warnings = model.warnings.clone();
     let chosen = chosen.clone().measured(|| device::this(&args.measuring))?;
     let target = chosen.target(precision)?;
@@ -108,7 +112,16 @@ pub fn profiled(args: &cli::Profile, chosen: &Chosen) -> Result<Profile, Failure
         cli::By::Layer => By::Layer,
         cli::By::Kind => By::Kind,
     };
-    let (task, mut found) = if is_stack {
+    let (task, mut found) = if let Some(graph) = &model.graph {
+        let shapes = input::shapes(&args.input)?;
+        let inferred = graph.infer(&shapes, args.batch as u64).map_err(|fault| Failure(fault.to_string()))?;
+        if args.batch != 1.0 && inferred.batch as f64 != args.batch {
+            let batch = inferred.batch;
+            return Err(Failure(format!("--batch {}: the inputs have a batch of {batch}", args.batch)));
+        }
+        let found = profile::graph::profile(&model, &inferred, &target)?;
+        (Task::samples(inferred.batch as f64, args.input.clone()), found)
+    } else if is_stack {
         let batch = args.batch;
         let find = |name: &str, operation: &Operation| input::find(&sizes, name, operation);
         let found = stack::profile(&model, &target, batch, change, find)?;
@@ -359,6 +372,7 @@ fn subject(args: &cli::Profile, model: &Model, is_stack: bool) -> ModelFile {
         format: match model.format {
             Format::Gguf { .. } => "GGUF",
             Format::SafeTensors => "SafeTensors",
+            Format::Onnx => "ONNX",
             Format::Apr => "APR",
             Format::Config => "config.json",
         }
