@@ -22,6 +22,8 @@ pub struct Contract {
     pub dependencies: Vec<Arc<Contract>>,
     /// The inputs; its own first, then those it takes from its dependencies.
     pub quantities: Vec<Quantity>,
+    /// What every point meets; its own first, then those that come with quantities of its dependencies.
+    pub requires: Vec<Requirement>,
     /// The equations in the order of the file, then those it takes from its dependencies.
     pub equations: Vec<Equation>,
     /// Positions in `equations`, such that each comes after those it uses.
@@ -72,6 +74,15 @@ pub struct Quantity {
     pub origin: Option<String>,
     /// The key in the file.
     pub span: Span,
+}
+
+/// A relation between inputs that every point meets: proofs assume it, and evaluation refuses a point that does not.
+#[derive(Clone, Debug)]
+pub struct Requirement {
+    /// The condition, over quantities only.
+    pub expression: Expression,
+    /// The contract it was taken from; none for this one's own.
+    pub origin: Option<String>,
 }
 
 /// What an expression uses directly. Ordered as parameters are: quantities, then equations.
@@ -411,6 +422,8 @@ pub struct Obligation {
     /// Values that stand in for quantities somewhere in the claim: the claim is about points where each of
     /// them lies in the quantity's domain.
     pub substituted: Vec<(usize, Id)>,
+    /// The requirements with the same quantities replaced: the claim is about points where they hold too.
+    pub assumed: Vec<Id>,
     /// True where the claim says nothing, because its premise is false; none for a claim about every point. Where
     /// something is substituted it says nothing outside the domains either.
     pub silent: Option<Id>,
@@ -434,6 +447,11 @@ impl Contract {
     /// The position of a quantity.
     pub fn quantity(&self, name: &str) -> Option<usize> {
         self.quantities.iter().position(|quantity| quantity.name == name)
+    }
+
+    /// The nodes of the requirements.
+    pub fn required(&self) -> Vec<Id> {
+        self.requires.iter().map(|requirement| requirement.expression.id).collect()
     }
 
     /// The equation of this name.

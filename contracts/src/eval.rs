@@ -109,9 +109,18 @@ pub struct Outputs {
     pub recommendations: Vec<usize>,
 }
 
+/// Why a point is refused: every value outside its domain; where there is none, every requirement that is not met.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct OutOfDomain {
+    /// The values outside their domains.
+    pub outside: Vec<Outside>,
+    /// The requirements that the point does not meet, as the contract writes them.
+    pub unmet: Vec<String>,
+}
+
 /// A value outside its quantity's domain.
 #[derive(Clone, Debug, PartialEq)]
-pub struct OutOfDomain {
+pub struct Outside {
     /// The quantity.
     pub quantity: String,
     /// The value.
@@ -122,19 +131,27 @@ pub struct OutOfDomain {
 
 impl std::fmt::Display for OutOfDomain {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} = {} is outside its domain {}", self.quantity, self.value, self.domain)
+        let outside = (self.outside.iter()).map(|Outside { quantity, value, domain }| {
+            format!("{quantity} = {value} is outside its domain {domain}")
+        });
+        let unmet = self.unmet.iter().map(|text| format!("the requirement {text} is not met"));
+        f.write_str(&outside.chain(unmet).collect::<Vec<_>>().join("; "))
     }
 }
 
 impl std::error::Error for OutOfDomain {}
 
-/// Checks every domain, then evaluates everything. `point` has one value for each quantity.
+/// Checks every domain and every requirement, then evaluates everything. `point` has one value for each quantity.
 pub fn evaluate(contract: &Contract, point: &[f64]) -> Result<Outputs, OutOfDomain> {
-    for (quantity, &value) in contract.quantities.iter().zip(point) {
-        if !quantity.domain.contains(value) {
-            let (name, domain) = (quantity.name.clone(), quantity.domain.to_string());
-            return Err(OutOfDomain { quantity: name, value, domain });
-        }
+    let outside: Vec<Outside> = (contract.quantities.iter().zip(point))
+        .filter(|(quantity, value)| !quantity.domain.contains(**value))
+        .map(|(quantity, &value)| {
+            let (quantity, domain) = (quantity.name.clone(), quantity.domain.to_string());
+            Outside { quantity, value, domain }
+        })
+        .collect();
+    if !outside.is_empty() {
+        return Err(OutOfDomain { outside, unmet: Vec::new() });
     }
     let roots: Vec<Id> = (contract.equations.iter().map(|equation| equation.expression.id))
         .chain(
@@ -144,9 +161,17 @@ pub fn evaluate(contract: &Contract, point: &[f64]) -> Result<Outputs, OutOfDoma
                 .flat_map(|classifier| classifier.cases.iter().map(|case| case.chosen)),
         )
         .chain(contract.recommendations.iter().map(|advice| advice.when.id))
+        .chain(contract.required())
         .collect();
     let mut evaluator = Evaluator::new(&contract.graph, &roots);
     evaluator.run(point);
+    let unmet: Vec<String> = (contract.requires.iter().map(|requirement| &requirement.expression))
+        .filter(|expression| !evaluator.value(expression.id).truth())
+        .map(|expression| expression.formula.to_string())
+        .collect();
+    if !unmet.is_empty() {
+        return Err(OutOfDomain { outside, unmet });
+    }
     let mut recommendations: Vec<usize> = (0..contract.recommendations.len())
         .filter(|&i| evaluator.value(contract.recommendations[i].when.id).truth())
         .collect();

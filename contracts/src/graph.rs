@@ -174,6 +174,11 @@ impl Graph {
         &self.ops
     }
 
+    /// The node at a position of [`Graph::ops`].
+    pub fn id(&self, index: usize) -> Id {
+        Id(index as u32)
+    }
+
     /// The operation of a node.
     pub fn op(&self, id: Id) -> Op {
         self.ops[id.index()]

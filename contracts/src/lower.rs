@@ -15,8 +15,8 @@ pub struct Lowering<'a> {
     pub classes: &'a BTreeMap<String, Vec<(String, Id)>>,
     /// The position of each quantity.
     pub quantities: &'a BTreeMap<String, usize>,
-    /// Collects what stands in for quantities in substitutions.
-    pub substituted: Vec<(usize, Id)>,
+    /// Collects what stands in for quantities, for each substitution.
+    pub substituted: Vec<Vec<(usize, Id)>>,
 }
 
 impl Lowering<'_> {
@@ -63,11 +63,12 @@ impl Lowering<'_> {
                     .iter()
                     .filter_map(|(quantity, _, by)| Some((*self.quantities.get(quantity)?, ids[*by])))
                     .collect();
-                self.substituted.extend(&by);
-                match self.values.get(name) {
+                let substituted = match self.values.get(name) {
                     Some(root) => self.graph.substitute(*root, &by),
                     None => self.graph.number(f64::NAN),
-                }
+                };
+                self.substituted.push(by);
+                substituted
             }
             Kind::Monotone { of, .. } => ids[*of],
         }

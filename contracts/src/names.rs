@@ -19,16 +19,18 @@ const KEYWORDS: [&str; 53] = [
 ];
 
 /// Type names that the generated module has anyway.
-const TYPES: [&str; 9] = [
+const TYPES: [&str; 11] = [
     "Contract",
+    "Domain",
     "Inputs",
-    "Outputs",
-    "OutOfDomain",
-    "UnknownName",
     "Obligation",
-    "Verdict",
-    "Recommendation",
+    "OutOfDomain",
+    "Outputs",
     "Priority",
+    "Quantity",
+    "Recommendation",
+    "UnknownName",
+    "Verdict",
 ];
 /// Function and module names that the generated module has anyway.
 const ITEMS: [&str; 3] = ["recommendations", "proofs", "properties"];
@@ -188,6 +190,11 @@ impl Names {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_contract_can_have_the_name_of_a_shared_type() {
+        assert!(crate::emit::types::NAMES.iter().all(|name| TYPES.contains(name)));
+    }
 
     #[test]
     fn one_entry_of_a_table_has_the_singular_of_its_name() {

@@ -4,7 +4,7 @@
 //! its operands' ranges gives bounds that no rounding can cross. Operands are taken as independent of each other, except where a
 //! condition orders them, and where a divisor would otherwise seem to reach zero.
 
-use crate::contract::Quantity;
+use crate::contract::{Contract, Quantity};
 use crate::graph::{Graph, Id, IdMap, Op};
 use crate::number::{Number, pow};
 
@@ -161,6 +161,39 @@ pub fn facts<F: Number>(graph: &Graph, ranges: &[Range<F>], condition: Id, truth
             Op::And(a, b) if truth => pending.extend([(a, true), (b, true)]),
             Op::Or(a, b) if !truth => pending.extend([(a, false), (b, false)]),
             _ => {}
+        }
+    }
+    found
+}
+
+/// The most facts that what is required may add up to.
+const MAX_FACTS: usize = 256;
+
+/// What conditions that are all true say of the order of values, chains included: `a < b` and `b <= c` say `a < c`.
+pub fn all_facts<F: Number>(graph: &Graph, ranges: &[Range<F>], conditions: &[Id]) -> Vec<Fact> {
+    let mut found: Vec<Fact> = Vec::new();
+    for fact in conditions.iter().flat_map(|&id| facts(graph, ranges, id, true)) {
+        if !found.contains(&fact) {
+            found.push(fact);
+        }
+    }
+    let mut at = 0;
+    while let Some(&Fact(a, b, strict)) = found.get(at) {
+        at += 1;
+        let chained: Vec<Fact> = (found.iter())
+            .flat_map(|&Fact(c, d, also)| {
+                let strict = strict || also;
+                [
+                    (b == c && a != d).then_some(Fact(a, d, strict)),
+                    (d == a && c != b).then_some(Fact(c, b, strict)),
+                ]
+            })
+            .flatten()
+            .collect();
+        for fact in chained {
+            if !found.contains(&fact) && found.len() < MAX_FACTS {
+                found.push(fact);
+            }
         }
     }
     found
@@ -394,27 +427,61 @@ pub(super) fn step<F: Number>(
     }
 }
 
-/// The range of every node, given those of the quantities.
-pub(super) fn all<F: Number>(graph: &Graph, quantities: &[Range<F>]) -> Vec<Range<F>> {
-    let mut ranges: Vec<Range<F>> = Vec::with_capacity(graph.ops().len());
-    for &op in graph.ops() {
-        if let Op::Div(_, by) = op {
-            ranges[by.index()] = divisor(graph, &ranges, by, &[]);
+/// How often what is required narrows the ranges: a chain `a < b`, `b < c` takes one for each link.
+const MAX_ROUNDS: usize = 4;
+
+/// The range of every node, given those of the quantities, at the points where all of `required` is true.
+pub(super) fn all<F: Number>(graph: &Graph, quantities: &[Range<F>], required: &[Id]) -> Vec<Range<F>> {
+    let mut ranges = pass(graph, quantities, &[], &[]);
+    for _ in 0..if required.is_empty() { 0 } else { MAX_ROUNDS } {
+        let facts = all_facts(graph, &ranges, required);
+        let narrower = pass(graph, quantities, &ranges, &facts);
+        if narrower == ranges {
+            break;
         }
-        let range = match op {
-            Op::If(c, a, b) if ranges[c.index()].decided().is_none() => choice(graph, &ranges, c, a, b),
+        ranges = narrower;
+    }
+    ranges
+}
+
+/// The facts about the nodes before a position.
+fn earlier(facts: &[Fact], index: usize) -> Vec<Fact> {
+    facts.iter().copied().filter(|fact| fact.0.index() < index && fact.1.index() < index).collect()
+}
+
+/// The range of every node where the facts hold; `wider` are ranges that are known already, if any.
+fn pass<F: Number>(
+    graph: &Graph,
+    quantities: &[Range<F>],
+    wider: &[Range<F>],
+    facts: &[Fact],
+) -> Vec<Range<F>> {
+    let mut ranges: Vec<Range<F>> = Vec::with_capacity(graph.ops().len());
+    for (index, &op) in graph.ops().iter().enumerate() {
+        if let Op::Div(_, by) = op {
+            ranges[by.index()] = divisor(graph, &ranges, by, &earlier(facts, index));
+        }
+        let mut range = match op {
+            Op::If(c, a, b) if ranges[c.index()].decided().is_none() => {
+                choice(graph, &ranges, &earlier(facts, index), [c, a, b])
+            }
             _ => step(op, |id| ranges[id.index()], |index| quantities[index]),
         };
+        if let Some(&known) = wider.get(index) {
+            let at = |id: Id| ranges.get(id.index()).copied().unwrap_or_else(|| wider[id.index()]);
+            range = range.meet(known).narrowed(graph.id(index), op, facts, at);
+        }
         ranges.push(range);
     }
     ranges
 }
 
 /// The range of `if c { a } else { b }`: a branch that need not be finite everywhere is, perhaps, where it is taken.
-fn choice<F: Number>(graph: &Graph, ranges: &[Range<F>], c: Id, a: Id, b: Id) -> Range<F> {
+fn choice<F: Number>(graph: &Graph, ranges: &[Range<F>], known: &[Fact], [c, a, b]: [Id; 3]) -> Range<F> {
     let branch = |id: Id, truth: bool| {
         let range = ranges[id.index()];
-        if range.finite() { Some(range) } else { under(graph, ranges, id, &facts(graph, ranges, c, truth)) }
+        let facts = || [known, &facts(graph, ranges, c, truth)].concat();
+        if range.finite() { Some(range) } else { under(graph, ranges, id, &facts()) }
     };
     match (branch(a, true), branch(b, false)) {
         (Some(x), Some(y)) => x.hull(y),
@@ -424,7 +491,8 @@ fn choice<F: Number>(graph: &Graph, ranges: &[Range<F>], c: Id, a: Id, b: Id) ->
 }
 
 /// The range of every node of the graph, by its index.
-pub fn ranges(graph: &Graph, quantities: &[Quantity]) -> Vec<Range> {
-    let domains: Vec<Range> = quantities.iter().map(|q| Range::new(q.domain.low, q.domain.high)).collect();
-    all(graph, &domains)
+pub fn ranges(contract: &Contract) -> Vec<Range> {
+    let domain = |quantity: &Quantity| Range::new(quantity.domain.low, quantity.domain.high);
+    let domains: Vec<Range> = contract.quantities.iter().map(domain).collect();
+    all(&contract.graph, &domains, &contract.required())
 }

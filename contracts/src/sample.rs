@@ -1,7 +1,9 @@
 //! Points of a domain: where things tend to break, uniform over the bits, and large. The same seed gives the same points.
 
-use crate::contract::Contract;
+use crate::contract::{Contract, Quantity};
 use crate::domain::{Domain, MAX_INTEGER};
+use crate::eval::Evaluator;
+use crate::graph::{Id, Op};
 
 /// A small deterministic generator (splitmix64).
 #[derive(Clone, Debug)]
@@ -117,21 +119,119 @@ pub fn special(domain: &Domain) -> Vec<f64> {
     members
 }
 
-/// Points of a contract's domains: each quantity is now one of the special values, now any, now a large one.
+/// Moves points to where the requirements of a contract hold.
+#[derive(Clone, Debug)]
+pub struct Mender<'a> {
+    contract: &'a Contract,
+    evaluator: Evaluator<'a>,
+    /// Each requirement, the quantities it is about and the numbers in it.
+    requirements: Vec<(Id, Vec<usize>, Vec<Id>)>,
+    special: Vec<Vec<f64>>,
+}
+
+impl<'a> Mender<'a> {
+    /// How many quantities are changed before a point is given up.
+    const ROUNDS: usize = 12;
+    /// How many points are tried for one that meets everything.
+    const WITNESSES: usize = 4000;
+
+    /// Reads the requirements.
+    pub fn new(contract: &'a Contract) -> Self {
+        let (graph, required) = (&contract.graph, contract.required());
+        let parts = |&id: &Id| {
+            let cone = graph.cone(&[id], usize::MAX).unwrap_or_default();
+            let quantity = |&id: &Id| if let Op::Quantity(index) = graph.op(id) { Some(index) } else { None };
+            (id, cone.iter().filter_map(quantity).collect(), cone)
+        };
+        let special = if required.is_empty() {
+            Vec::new()
+        } else {
+            contract.quantities.iter().map(|quantity| special(&quantity.domain)).collect()
+        };
+        let evaluator = Evaluator::new(graph, &required);
+        Mender { contract, evaluator, requirements: required.iter().map(parts).collect(), special }
+    }
+
+    /// How many requirements a point does not meet, and the first of them.
+    fn unmet(&mut self, point: &[f64]) -> (usize, usize) {
+        self.evaluator.run(point);
+        let unmet = |(_, (id, ..)): &(usize, &(Id, Vec<usize>, Vec<Id>))| !self.evaluator.value(*id).truth();
+        let mut unmet = self.requirements.iter().enumerate().filter(unmet).map(|(index, _)| index);
+        let first = unmet.next();
+        first.map_or((0, 0), |first| (1 + unmet.count(), first))
+    }
+
+    /// Whether the point meets every requirement.
+    pub fn meets(&mut self, point: &[f64]) -> bool {
+        self.unmet(point).0 == 0
+    }
+
+    /// Changes one quantity after the other until every requirement is met; false if that leads nowhere.
+    pub fn mend(&mut self, point: &mut [f64], random: &mut Random) -> bool {
+        if self.requirements.is_empty() {
+            return true;
+        }
+        for _ in 0..Self::ROUNDS {
+            let (count, first) = self.unmet(point);
+            if count == 0 {
+                return true;
+            }
+            let (_, support, nodes) = &self.requirements[first];
+            let Some(&quantity) = random.pick(support) else { return false };
+            let domain = &self.contract.quantities[quantity].domain;
+            // Where two sides are equal is a value of a side; what else is there is anywhere.
+            let mut candidates: Vec<f64> = (0..3)
+                .filter_map(|_| member(domain, self.evaluator.value(*random.pick(nodes)?).number()))
+                .collect();
+            candidates.extend((0..3).filter_map(|_| random.pick(&self.special[quantity])));
+            candidates.extend([uniform(domain, random), linear(domain, random), uniform(domain, random)]);
+            let start = random.below(candidates.len());
+            candidates.rotate_left(start);
+            let before = point[quantity];
+            let better = candidates.into_iter().find(|&value| {
+                point[quantity] = value;
+                self.unmet(point).0 < count
+            });
+            // Without progress any change may be the one that the others need.
+            point[quantity] = better.unwrap_or(if random.below(2) == 0 { before } else { point[quantity] });
+        }
+        self.meets(point)
+    }
+
+    /// A point of the domains that meets every requirement, if one is found.
+    pub fn witness(&mut self) -> Option<Vec<f64>> {
+        let mut random = Random(0x7769_746e_6573_7300);
+        let of = |quantity: &Quantity, random: &mut Random, round: usize| match quantity.default {
+            Some(value) if round == 0 => value,
+            _ if round == 0 => quantity.domain.low,
+            _ if round % 2 == 0 => linear(&quantity.domain, random),
+            _ => uniform(&quantity.domain, random),
+        };
+        (0..Self::WITNESSES).find_map(|round| {
+            let quantities = self.contract.quantities.iter();
+            let mut point: Vec<f64> = quantities.map(|quantity| of(quantity, &mut random, round)).collect();
+            self.mend(&mut point, &mut random).then_some(point)
+        })
+    }
+}
+
+/// Points that meet the requirements of a contract: each quantity is now one of the special values, now any, now a large one.
 pub fn points(contract: &Contract, seed: u64) -> impl Iterator<Item = Vec<f64>> {
     let mut random = Random(seed);
     let special: Vec<Vec<f64>> =
         contract.quantities.iter().map(|quantity| special(&quantity.domain)).collect();
-    std::iter::repeat_with(move || {
+    let mut mender = Mender::new(contract);
+    let any = std::iter::repeat_with(move || {
         let quantities = contract.quantities.iter().zip(&special);
-        let value = |(quantity, special): (&crate::contract::Quantity, &Vec<f64>)| match random.pick(special)
-        {
+        let value = |(quantity, special): (&Quantity, &Vec<f64>)| match random.pick(special) {
             Some(&value) if random.below(2) == 0 => value,
             _ if random.below(3) == 0 => large(&quantity.domain, &mut random),
             _ => uniform(&quantity.domain, &mut random),
         };
-        quantities.map(value).collect()
-    })
+        let mut point: Vec<f64> = quantities.map(value).collect();
+        mender.mend(&mut point, &mut random).then_some(point)
+    });
+    any.flatten()
 }
 
 #[cfg(test)]

@@ -27,6 +27,8 @@ pub enum Shape {
     Domain,
     /// A formula.
     Formula,
+    /// A list of formulas.
+    Formulas,
     /// A date, `YYYY-MM-DD`.
     Date,
     /// One of these words.
@@ -72,6 +74,11 @@ const DOC: Key = key("doc", Shape::Text, "what it is, for the generated document
 pub const CONTRACT: &[Key] = &[
     required("metadata", Shape::Section(METADATA), "what the contract is"),
     key("quantities", Shape::Named(QUANTITY), "the inputs"),
+    key(
+        "requires",
+        Shape::Formulas,
+        "relations between the inputs that every point meets: `arrival < service`",
+    ),
     key("equations", Shape::Named(EQUATION), "what is computed from them"),
     key("classifiers", Shape::Named(CLASSIFIER), "ordered choices between named cases"),
     key("profiles", Shape::Named(TABLE), "typed tables of known devices, formats, models"),

@@ -63,6 +63,8 @@ pub enum Meaning {
 #[derive(Clone, Debug, Default)]
 pub struct Scope {
     names: std::collections::BTreeMap<String, Meaning>,
+    /// A dependency has a mistake, which has been reported: a name that is not here may be one of its.
+    pub incomplete: bool,
 }
 
 impl Scope {
@@ -97,6 +99,8 @@ impl Scope {
 /// The place of a formula decides what it may contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
+    /// A requirement: quantities only.
+    Requirement,
     /// An equation or the condition of a classifier's case.
     Equation,
     /// The condition of a recommendation: classifiers may be asked.
@@ -203,6 +207,9 @@ impl Checker<'_> {
     }
 
     fn unknown(&mut self, name: &str, span: Span) {
+        if self.scope.incomplete {
+            return;
+        }
         let mistake = self.scope.unknown(name, span, self.report);
         self.report.add_once(mistake);
     }
@@ -241,6 +248,13 @@ impl Checker<'_> {
 
     fn name(&mut self, name: &str, span: Span) -> Type {
         match self.scope.get(name) {
+            Some(Meaning::Value(Operand::Equation(_), ..)) if self.place == Place::Requirement => {
+                self.report.add(
+                    wrong(span, format!("a requirement is about inputs, and `{name}` is an equation"))
+                        .note("write the relation of the quantities that the equation is made of"),
+                );
+                Type::Unknown
+            }
             Some(Meaning::Value(_, unit, _) | Meaning::Number(unit)) => Type::Number(*unit),
             Some(Meaning::Text(_)) => Type::Text,
             Some(Meaning::Truth) => Type::Truth,

@@ -47,6 +47,20 @@ fn a_contract_takes_over_what_its_formulas_name_and_what_that_is_built_on() {
 }
 
 #[test]
+fn what_is_required_of_an_input_comes_along_with_it_and_with_what_it_is_bound_to() {
+    let user = contract("queue-user-v1");
+    let names: Vec<&str> = user.quantities.iter().map(|quantity| quantity.name.as_str()).collect();
+    assert_eq!(names, ["arrival", "middle", "service"]);
+    let required: Vec<(String, Option<&str>)> = (user.requires.iter())
+        .map(|requirement| (requirement.expression.formula.to_string(), requirement.origin.as_deref()))
+        .collect();
+    let home = Some("bounded-v1");
+    assert_eq!(required, [("arrival < middle".to_owned(), home), ("middle <= service".to_owned(), home)]);
+    assert!(eval::evaluate(&user, &[1.0, 2.0, 3.0]).is_ok());
+    assert_eq!(eval::evaluate(&user, &[3.0, 2.0, 3.0]).unwrap_err().unmet, ["arrival < middle"]);
+}
+
+#[test]
 fn an_item_that_comes_over_two_ways_is_one_item() {
     let user = contract("second-user-v1");
     assert_eq!(user.equations.iter().filter(|equation| equation.name == "duration").count(), 1);

@@ -38,6 +38,20 @@ use syn::{LitStr, Token};
 /// }
 /// ```
 ///
+/// The types that describe contracts, quantities, obligations and recommendations are defined once for all modules of a call.
+/// `types` takes those of another module, so that one function can read them all:
+///
+/// ```
+/// # use roofline_macros::roofline_contract;
+/// roofline_contract!(pub mod hardware_v1 = "hardware-v1.yaml");
+/// roofline_contract!(pub mod models_v1 = "models-v1.yaml", types = self::hardware_v1);
+///
+/// fn main() {
+///     let contracts: [hardware_v1::Contract; 2] = [hardware_v1::CONTRACT, models_v1::CONTRACT];
+///     assert_eq!(contracts.map(|contract| contract.id), ["hardware-v1", "models-v1"]);
+/// }
+/// ```
+///
 /// With `typed` every number has the type of its unit, and one of another unit or scale does not compile:
 ///
 /// ```
@@ -59,7 +73,7 @@ pub fn roofline_contract(input: proc_macro::TokenStream) -> proc_macro::TokenStr
 }
 
 /// `"file.yaml"` or `pub mod name = "file.yaml"`, then `, dependency = path::of::its::module` for each one that is
-/// generated elsewhere, and `, typed` for a type for each unit.
+/// generated elsewhere, `, types = path::of::a::module` for the shared types, and `, typed` for a type for each unit.
 struct Call {
     module: Option<(TokenStream, Ident)>,
     file: LitStr,
@@ -100,7 +114,8 @@ impl Parse for Call {
             input.parse::<Token![=]>()?;
             reused.push((name, path(input)?));
         }
-        if let (true, Some((name, _))) = (typed, reused.first()) {
+        let inner = reused.iter().find(|(name, _)| name != emit::types::KEY);
+        if let (true, Some((name, _))) = (typed, inner) {
             let message = "a typed module has its dependencies inside, with the same types: leave this out";
             return Err(syn::Error::new(name.span(), message));
         }
@@ -167,13 +182,15 @@ fn expand(call: &Call) -> TokenStream {
     match &compiled.contract {
         Some(contract) => {
             let closure = contract.closure();
-            let known =
-                |name: &Ident| closure.iter().any(|c| *name == emit::rust::module_name(&c.metadata.id));
+            let known = |name: &Ident| {
+                name == emit::types::KEY
+                    || closure.iter().any(|c| *name == emit::rust::module_name(&c.metadata.id))
+            };
             if let Some((unknown, _)) = call.reused.iter().find(|(name, _)| !known(name)) {
                 return fail(format!("{name} does not depend on a contract with the module `{unknown}`"));
             }
             let module = match call.typed {
-                true => emit::rust::typed_module(contract, &visibility, &module),
+                true => emit::rust::typed_module(contract, &visibility, &module, &call.reused),
                 false => emit::rust::module(contract, &visibility, &module, &call.reused),
             };
             quote!(#track #module)

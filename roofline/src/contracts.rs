@@ -1,5 +1,5 @@
 //! The contracts that ship with the crate, compiled: every formula this crate computes comes from here.
-//! A contract that several others depend on is generated once.
+//! A contract that several others depend on is generated once, and so are the types that all modules share.
 
 use roofline_macros::roofline_contract;
 
@@ -10,9 +10,9 @@ roofline_contract!(
     hardware_v1 = self::hardware,
     operation_v1 = self::operation
 );
-roofline_contract!(pub mod models = "models-v1.yaml");
+roofline_contract!(pub mod models = "models-v1.yaml", types = self::hardware);
 roofline_contract!(pub mod operation = "operation-v1.yaml", hardware_v1 = self::hardware);
-roofline_contract!(pub mod quantization = "quantization-v1.yaml");
+roofline_contract!(pub mod quantization = "quantization-v1.yaml", types = self::hardware);
 roofline_contract!(pub mod roofline_model = "roofline-model-v1.yaml", hardware_v1 = self::hardware);
 roofline_contract!(
     pub mod transformer = "transformer-v1.yaml",

@@ -33,7 +33,7 @@ fn a_typed_contract_expands_to_the_reviewed_rust() {
     let source = built_in("quantization-v1.yaml").expect("it is built in");
     let contract = compile(source).contract.expect("shipped contracts have no mistakes");
     let name = Ident::new("typed", Span::call_site());
-    let tokens = typed_module(&contract, &quote!(pub), &name);
+    let tokens = typed_module(&contract, &quote!(pub), &name, &[]);
     insta::assert_snapshot!(
         "typed",
         prettyplease::unparse(&syn::parse2(tokens).expect("the expansion is Rust"))

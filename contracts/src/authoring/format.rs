@@ -117,6 +117,7 @@ impl<'a> Form<'a> {
             Shape::Cases => Form::Cases,
             Shape::Text | Shape::Id | Shape::Version => Form::Prose,
             Shape::Texts | Shape::NamedTexts => Form::Scalar(Shape::Text),
+            Shape::Formulas => Form::Scalar(Shape::Formula),
             Shape::Entries => Form::Unknown,
             scalar => Form::Scalar(scalar),
         }

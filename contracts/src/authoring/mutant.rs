@@ -10,7 +10,7 @@ use crate::contract::Contract;
 use crate::eval;
 use crate::formula::{Binary, Formula, Function, Kind, NodeId};
 use crate::prove;
-use crate::sample::{Random, large, special, uniform};
+use crate::sample::{Mender, Random, large, special, uniform};
 use crate::source::{Source, Span};
 
 /// How many points decide whether a mutant computes anything else than the contract.
@@ -201,16 +201,18 @@ impl Mutant {
 /// Whether the two compute anything different, bit for bit, at some point of the domain.
 fn differs(contract: &Contract, mutated: &Contract) -> bool {
     let mut random = Random(0x6d75_7461_6e74);
+    let mut mender = Mender::new(contract);
     let special: Vec<Vec<f64>> =
         contract.quantities.iter().map(|quantity| special(&quantity.domain)).collect();
     for round in 0..POINTS {
-        let point: Vec<f64> = (contract.quantities.iter().zip(&special))
+        let mut point: Vec<f64> = (contract.quantities.iter().zip(&special))
             .map(|(quantity, special)| match random.below(2) {
                 0 if round % 2 == 0 => random.pick(special).copied().unwrap_or(quantity.domain.low),
                 _ if round % 4 == 3 => large(&quantity.domain, &mut random),
                 _ => uniform(&quantity.domain, &mut random),
             })
             .collect();
+        mender.mend(&mut point, &mut random);
         let same = match (eval::evaluate(contract, &point), eval::evaluate(mutated, &point)) {
             (Ok(a), Ok(b)) => {
                 let equal = |(x, y): (&f64, &f64)| x.to_bits() == y.to_bits() || x.is_nan() && y.is_nan();

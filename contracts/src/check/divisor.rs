@@ -50,18 +50,27 @@ pub fn divisions(graph: &Graph, formula: &Formula, ids: &[Id]) -> Vec<Division> 
     found
 }
 
-/// Reports every divisor that can be zero where it counts; `quantities` are names and domains.
-pub fn check(graph: &Graph, quantities: &[(&str, &Domain)], divisions: &[Division], report: &mut Report) {
+/// Reports every divisor that can be zero where it counts; `quantities` are names and domains, `required` are conditions
+/// that every point meets.
+pub fn check(
+    graph: &Graph,
+    quantities: &[(&str, &Domain)],
+    required: &[Id],
+    divisions: &[Division],
+    report: &mut Report,
+) {
     if divisions.is_empty() {
         return;
     }
     let domains: Vec<Range> =
         quantities.iter().map(|(_, domain)| Range::new(domain.low, domain.high)).collect();
-    let ranges = &range::all(graph, &domains);
+    let ranges = &range::all(graph, &domains, required);
+    let always = range::all_facts(graph, ranges, required);
     for Division { divisor, span, conditions } in divisions {
-        let facts: Vec<Fact> = (conditions.iter())
+        let mut facts: Vec<Fact> = (conditions.iter())
             .flat_map(|&(condition, truth)| range::facts(graph, ranges, condition, truth))
             .collect();
+        facts.extend(&always);
         let range = range::divisor(graph, ranges, *divisor, &facts);
         if !range.has_zero() {
             continue;

@@ -20,6 +20,7 @@ use super::equation::{self, EquationDraft};
 use super::obligation::{self, ObligationDraft};
 use super::reader::{self, Fields};
 use super::recommendation::{self, RecommendationDraft};
+use super::requirement::{self, RequirementDraft};
 use super::{Load, quantity, table};
 
 /// Where an equation or a classifier was taken from.
@@ -34,6 +35,7 @@ pub struct Draft {
     pub metadata: Metadata,
     pub dependencies: Vec<Arc<Contract>>,
     pub quantities: Vec<Quantity>,
+    pub requires: Vec<RequirementDraft>,
     pub equations: Vec<EquationDraft>,
     pub classifiers: Vec<ClassifierDraft>,
     pub tables: Vec<Table>,
@@ -57,6 +59,7 @@ impl Draft {
         let dependencies = load(&metadata.id, &wanted, report);
         let mut names = Names::default();
         let mut scope = Scope::default();
+        scope.incomplete = dependencies.len() < wanted.len();
 
         let mut quantities: Vec<Quantity> = Vec::new();
         for (key, node) in section(&top, "quantities", report) {
@@ -134,6 +137,7 @@ impl Draft {
             metadata,
             dependencies,
             quantities,
+            requires: requirement::read(&top, report),
             equations,
             classifiers,
             tables: Vec::new(),

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::contract::{Case, Classifier, Contract, Equation, Operand};
+use crate::contract::{Case, Classifier, Contract, Equation, Expression, Operand};
 use crate::formula::{Formula, Kind, Statement};
 use crate::names::{Names, singular};
 use crate::report::{Mistake, Report, Rule};
@@ -13,6 +13,7 @@ use crate::types::Meaning;
 use super::classifier::ClassifierDraft;
 use super::draft::{Draft, Origin};
 use super::equation::EquationDraft;
+use super::requirement::RequirementDraft;
 use super::table::taken_fields;
 
 /// The contract that an item of `contract` was taken from.
@@ -66,7 +67,8 @@ impl Draft {
         if self.dependencies.is_empty() {
             return;
         }
-        let formulas = (self.equations.iter().map(|equation| &equation.statement.formula))
+        let formulas = (self.requires.iter().map(|requirement| &requirement.formula))
+            .chain(self.equations.iter().map(|equation| &equation.statement.formula))
             .chain(
                 self.classifiers.iter().flat_map(|c| c.cases.iter().filter_map(|(_, when, _)| when.as_ref())),
             )
@@ -128,6 +130,10 @@ impl Draft {
             let conditions = conditions.filter_map(|case| case.condition.as_ref());
             let uses = formula.into_iter().chain(conditions).flat_map(|expression| &expression.operands);
             pending.extend(uses.map(|(name, _)| (name.as_str(), root, span)));
+            // What was proven of a quantity rests on all that is required of it.
+            let required = from.requires.iter().map(|requirement| &requirement.expression.operands);
+            let required = required.filter(|operands| operands.iter().any(|(name, _)| name == next));
+            pending.extend(required.flatten().map(|(name, _)| (name.as_str(), root, span)));
         }
         let mut claim = |draft: &Draft, item: &str, home: &str, report: &mut Report| {
             let Some((root, span)) = needed.get(item) else { return false };
@@ -159,6 +165,18 @@ impl Draft {
                 let mut quantity = quantity.clone();
                 quantity.origin = Some(home);
                 self.quantities.push(quantity);
+            }
+        }
+        for requirement in &from.requires {
+            let home = origin_of(from, requirement.origin.as_ref());
+            let Expression { formula, operands, .. } = &requirement.expression;
+            let known = |known: &RequirementDraft| {
+                known.origin.as_ref() == Some(&home) && known.formula.to_string() == formula.to_string()
+            };
+            if operands.iter().any(|(name, _)| needed.contains_key(name.as_str()))
+                && !self.requires.iter().any(known)
+            {
+                self.requires.push(RequirementDraft { formula: formula.clone(), origin: Some(home) });
             }
         }
         for equation in &from.equations {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::contract::{
-    Case, Claim, Classifier, Contract, Equation, Expression, Obligation, Recommendation, Verdict,
+    Case, Claim, Classifier, Contract, Equation, Expression, Obligation, Recommendation, Requirement, Verdict,
 };
 use crate::formula::{Binary, Formula, Kind};
 use crate::graph::{Graph, Id, Op};
@@ -14,6 +14,7 @@ use crate::source::Source;
 use super::classifier::check_reachable;
 use super::divisor::{self, Division};
 use super::draft::Draft;
+use super::requirement::{self, RequirementDraft};
 
 impl Draft {
     /// The contract that the draft means; `order` is that of [`order`](Draft::order).
@@ -27,6 +28,20 @@ impl Draft {
         }
         let mut classes = BTreeMap::new();
         let mut divisions: Vec<Division> = Vec::new();
+        // A requirement is looked at wherever the values lie, so its own divisions rest on no requirement.
+        let mut unguarded: Vec<Division> = Vec::new();
+        let requires: Vec<Requirement> = (self.requires.iter())
+            .map(|RequirementDraft { formula, origin }| {
+                let ids = lowering(&mut graph, &values, &classes, &quantities).lower_all(formula);
+                if origin.is_none() {
+                    unguarded.extend(divisor::divisions(&graph, formula, &ids));
+                }
+                let operands = self.operands(None, [formula]);
+                let expression = Expression { formula: formula.clone(), operands, id: ids[formula.root] };
+                Requirement { expression, origin: origin.clone() }
+            })
+            .collect();
+        let required: Vec<Id> = requires.iter().map(|requirement| requirement.expression.id).collect();
         for &index in &order {
             let equation = &self.equations[index];
             let formula = &equation.statement.formula;
@@ -98,7 +113,12 @@ impl Draft {
                 let mut lowering = lowering(&mut graph, &values, &classes, &quantities);
                 let ids = lowering.lower_all(&obligation.formula);
                 let id = ids[obligation.formula.root];
-                let substituted = std::mem::take(&mut lowering.substituted);
+                let substitutions = std::mem::take(&mut lowering.substituted);
+                let assumed = (substitutions.iter().flat_map(|by| required.iter().map(move |&id| (id, by))))
+                    .map(|(id, by)| graph.substitute(id, by))
+                    .filter(|id| !required.contains(id))
+                    .collect();
+                let substituted: Vec<(usize, Id)> = substitutions.concat();
                 divisions.extend(divisor::divisions(&graph, &obligation.formula, &ids));
                 let silent = match obligation.formula.top().kind {
                     Kind::Binary(Binary::Implies, premise, _) => Some(graph.add(Op::Not(ids[premise]))),
@@ -120,6 +140,7 @@ impl Draft {
                     operands: self.operands(None, [&obligation.formula]),
                     claim,
                     substituted,
+                    assumed,
                     silent,
                     vacuous: obligation.vacuous,
                     tested: obligation.tested,
@@ -132,7 +153,8 @@ impl Draft {
             })
             .collect();
         let domains: Vec<_> = self.quantities.iter().map(|q| (q.name.as_str(), &q.domain)).collect();
-        divisor::check(&graph, &domains, &divisions, report);
+        divisor::check(&graph, &domains, &[], &unguarded, report);
+        divisor::check(&graph, &domains, &required, &divisions, report);
         let equations = (self.equations.iter())
             .map(|equation| Equation {
                 name: equation.name.clone(),
@@ -153,11 +175,12 @@ impl Draft {
                 span: equation.span,
             })
             .collect();
-        Contract {
+        let contract = Contract {
             source,
             metadata: self.metadata,
             dependencies: self.dependencies,
             quantities: self.quantities,
+            requires,
             equations,
             order,
             classifiers,
@@ -166,7 +189,9 @@ impl Draft {
             obligations,
             informal: self.informal,
             graph,
-        }
+        };
+        requirement::check(&contract, report);
+        contract
     }
 }
 

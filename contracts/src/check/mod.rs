@@ -15,6 +15,7 @@ mod published;
 mod quantity;
 mod reader;
 mod recommendation;
+mod requirement;
 mod table;
 
 use std::collections::BTreeSet;
@@ -50,6 +51,10 @@ pub fn check(source: Source, load: Load<'_>, report: &mut Report) -> Option<Cont
 
 impl Draft {
     fn check_types(&self, report: &mut Report) {
+        for requirement in self.requires.iter().filter(|requirement| requirement.origin.is_none()) {
+            let (formula, place) = (&requirement.formula, Place::Requirement);
+            types::check_condition(formula, place, "a requirement", &self.scope, report);
+        }
         for equation in self.equations.iter().filter(|equation| equation.origin.is_none()) {
             let what = format!("`{}`", equation.name);
             types::check_number(&equation.statement.formula, equation.unit, &what, &self.scope, report);
@@ -82,7 +87,8 @@ impl Draft {
                     .iter()
                     .flat_map(|c| c.cases.iter().filter_map(|(_, condition, _)| condition.as_ref())),
             )
-            .chain(self.recommendations.iter().map(|advice| &advice.when));
+            .chain(self.recommendations.iter().map(|advice| &advice.when))
+            .chain(self.requires.iter().map(|requirement| &requirement.formula));
         let used: BTreeSet<&str> = formulas.flat_map(Formula::names).collect();
         let own = self.quantities.iter().filter(|quantity| quantity.origin.is_none());
         for quantity in own.filter(|quantity| !used.contains(quantity.name.as_str())) {

@@ -401,7 +401,7 @@ fn check_divisions(rule: &Formula, fields: &[Field], report: &mut Report) {
         substituted: Vec::new(),
     };
     let ids = lowering.lower_all(rule);
-    divisor::check(&graph, &domains, &divisor::divisions(&graph, rule, &ids), report);
+    divisor::check(&graph, &domains, &[], &divisor::divisions(&graph, rule, &ids), report);
 }
 
 #[cfg(test)]

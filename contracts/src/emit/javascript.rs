@@ -4,13 +4,14 @@
 use std::fmt::Write;
 
 use super::rust::module_name;
-use crate::contract::Contract;
+use crate::contract::{Contract, Expression};
 use crate::formula::{self, Binary, Formula, Function, Kind, NodeId};
 
 /// A constant with the contract's [`module_name`], an object of functions: one for each equation, of its direct operands in
 /// the order of [`operands`](crate::contract::Expression::operands), and one for each classifier, of its
 /// [`operands`](crate::contract::Classifier::operands), which returns the name of the case. `$within(name, value)` tells
-/// whether a quantity may have a value, and is true of every other name.
+/// whether a quantity may have a value, and is true of every other name. `$unmet(values)` lists the requirements, as the contract
+/// writes them, that an object of quantities does not meet; one with a quantity that the object lacks is passed over.
 pub fn module(contract: &Contract) -> String {
     let mut functions = String::new();
     for equation in &contract.equations {
@@ -38,10 +39,13 @@ pub fn module(contract: &Contract) -> String {
         function(&mut functions, &classifier.name, &parameters, &body);
     }
     within(&mut functions, contract);
+    unmet(&mut functions, contract);
     let equations = contract.equations.iter().map(|equation| &equation.name);
     let names = parameters(equations.chain(contract.classifiers.iter().map(|classifier| &classifier.name)));
     let module = module_name(&contract.metadata.id);
-    format!("const {module} = (() => {{\n{HELPERS}{functions}return {{ $within, {names} }};\n}})();\n")
+    format!(
+        "const {module} = (() => {{\n{HELPERS}{functions}return {{ $within, $unmet, {names} }};\n}})();\n"
+    )
 }
 
 /// A table of all domains, and the function that looks into it.
@@ -59,6 +63,25 @@ fn within(out: &mut String, contract: &Contract) {
         "function $within(name, value) { if (!Object.hasOwn($domains, name)) return true; \
          const [low, high, integer, set] = $domains[name]; \
          return low <= value && value <= high && (!integer || value % 1 === 0) && (set === null || set.includes(value)); }\n",
+    );
+}
+
+/// A table of all requirements, and the function that asks them.
+fn unmet(out: &mut String, contract: &Contract) {
+    let mut table = String::new();
+    for requirement in &contract.requires {
+        let Expression { formula, operands, .. } = &requirement.expression;
+        let names: Vec<String> = operands.iter().map(|(name, _)| format!("{name:?}")).collect();
+        let (text, names) = (formula.to_string(), names.join(", "));
+        let (parameters, body) =
+            (parameters(operands.iter().map(|(name, _)| name)), Translator(formula).whole());
+        let _ = write!(table, "[{text:?}, [{names}], ({parameters}) => {body}], ");
+    }
+    let _ = writeln!(out, "const $requires = [{table}];");
+    out.push_str(
+        "function $unmet(values) { return $requires.filter(([, names, meets]) => \
+         names.every((name) => Object.hasOwn(values, name)) && !meets(...names.map((name) => values[name])))\
+         .map(([text]) => text); }\n",
     );
 }
 

@@ -20,7 +20,7 @@ const TEST_POINTS: usize = 1000;
 
 /// `mod properties` and `mod proofs`; nothing if the contract has no property.
 pub(super) fn modules(contract: &Contract, units: &Units) -> TokenStream {
-    let ranges = ranges(&contract.graph, &contract.quantities);
+    let ranges = ranges(contract);
     let mut taken = BTreeSet::new();
     let mut properties: Vec<(String, &Obligation, Property)> = Vec::new();
     for obligation in &contract.obligations {
@@ -59,6 +59,26 @@ pub(super) fn modules(contract: &Contract, units: &Units) -> TokenStream {
         }
     });
     let points = Literal::usize_unsuffixed(TEST_POINTS);
+    // Only a property of quantities that are bound to each other assumes something.
+    let assumes = properties.iter().any(|(.., property)| !property.requires.is_empty());
+    let [declared, sampled, symbolic] = [
+        quote! {
+            /// Whether values that do not meet this are passed over; false for those.
+            fn assume(&mut self, condition: bool) -> bool;
+        },
+        quote! {
+            fn assume(&mut self, condition: bool) -> bool {
+                condition
+            }
+        },
+        quote! {
+            fn assume(&mut self, condition: bool) -> bool {
+                kani::assume(condition);
+                true
+            }
+        },
+    ]
+    .map(|method| assumes.then_some(method));
     quote! {
         /// Obligations as functions that panic where they do not hold; what drives them chooses the values.
         #[doc(hidden)]
@@ -75,6 +95,7 @@ pub(super) fn modules(contract: &Contract, units: &Units) -> TokenStream {
                 fn member(&mut self, set: &[f64]) -> f64;
                 /// This must be true for some values.
                 fn cover(&mut self, condition: bool);
+                #declared
             }
             #(#functions)*
             #[cfg(test)]
@@ -133,6 +154,7 @@ pub(super) fn modules(contract: &Contract, units: &Units) -> TokenStream {
                     fn cover(&mut self, condition: bool) {
                         self.covered |= condition;
                     }
+                    #sampled
                 }
                 fn run(property: fn(&mut Samples)) {
                     let mut samples = Samples { state: 0, round: 0, covered: false };
@@ -168,6 +190,7 @@ pub(super) fn modules(contract: &Contract, units: &Units) -> TokenStream {
                 fn cover(&mut self, condition: bool) {
                     kani::cover!(condition, "what the property is about can happen");
                 }
+                #symbolic
             }
             #(#harnesses)*
         }
@@ -192,6 +215,19 @@ fn function(
         let (name, value) = (ident(name), value(domain));
         quote!(let #name = #value;)
     });
+    let local = |name: &str| {
+        let name = ident(name);
+        quote!(#name)
+    };
+    let requires = property.requires.iter().map(|&index| {
+        let formula = &contract.requires[index].expression.formula;
+        let condition = Translator { formula, name: &local, class: &local }.whole();
+        quote! {
+            if !_values.assume(#condition) {
+                return;
+            }
+        }
+    });
     let equations = property.equations.iter().map(|&index| {
         let equation = &contract.equations[index];
         let (name, arguments) =
@@ -204,10 +240,6 @@ fn function(
         let (name, arguments) = (ident(&classifier.name), arguments(contract, units, &classifier.operands));
         quote!(let #name = super::#name(#arguments);)
     });
-    let local = |name: &str| {
-        let name = ident(name);
-        quote!(#name)
-    };
     let translator = Translator { formula: &obligation.formula, name: &local, class: &local };
     let claim = translator.whole();
     let cover = match &property.cover {
@@ -228,6 +260,7 @@ fn function(
         #doc
         pub fn #name<V: Values>(_values: &mut V) {
             #(#values)*
+            #(#requires)*
             #(#equations)*
             #(#classifiers)*
             _values.cover(#cover);

@@ -4,4 +4,5 @@
 pub mod javascript;
 pub mod kani;
 pub mod rust;
+pub mod types;
 mod units;

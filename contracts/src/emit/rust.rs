@@ -6,6 +6,7 @@
 use proc_macro2::{Ident, Literal, Span, TokenStream};
 use quote::quote;
 
+use super::types;
 use super::units::Units;
 use crate::contract::{
     Classifier, Contract, Equation, Field, FieldKind, Operand, Priority, Quantity, Table, Value, Verdict,
@@ -39,7 +40,6 @@ fn own_items(contract: &Contract, modules: &TokenStream, units: &Units) -> Token
     });
     let parts = [
         about(contract),
-        unknown_name(contract),
         helpers(contract),
         equations.collect(),
         classifiers.collect(),
@@ -53,12 +53,16 @@ fn own_items(contract: &Contract, modules: &TokenStream, units: &Units) -> Token
     parts.into_iter().collect()
 }
 
-/// The items of the contract's module and the modules of all dependencies, without the `mod` around them.
+/// The items of the contract's module and the modules of all dependencies, without the `mod` around them. The types that
+/// all modules share are those of the module that is reused as `types`, else of the first that is; they are defined here if
+/// there is none.
 pub fn items(contract: &Contract, reused: &[Reused]) -> TokenStream {
     items_in(contract, reused, &Units::Plain)
 }
 
 fn items_in(contract: &Contract, reused: &[Reused], units: &Units) -> TokenStream {
+    let elsewhere = reused.iter().find(|(name, _)| name == types::KEY).or(reused.first());
+    let inside = types::taken(&quote!(super));
     let dependencies = contract.closure().into_iter().map(|dependency| {
         let name = ident(&module_name(&dependency.metadata.id));
         let import = units.import();
@@ -66,11 +70,12 @@ fn items_in(contract: &Contract, reused: &[Reused], units: &Units) -> TokenStrea
             Some((_, path)) => quote!(pub use #path as #name;),
             None => {
                 let own = own_items(dependency, &quote!(super), units);
-                enclose(dependency, &quote!(pub), &name, quote!(#import #own))
+                enclose(dependency, &quote!(pub), &name, quote!(#inside #import #own))
             }
         }
     });
-    let mut items: TokenStream = dependencies.collect();
+    let mut items = elsewhere.map_or_else(types::defined, |(_, path)| types::taken(path));
+    items.extend(dependencies);
     items.extend(units.module());
     items.extend(own_items(contract, &quote!(self), units));
     items
@@ -81,10 +86,15 @@ pub fn module(contract: &Contract, visibility: &TokenStream, name: &Ident, reuse
     enclose(contract, visibility, name, items(contract, reused))
 }
 
-/// The same with a type for each unit in place of f64. The modules of all dependencies are inside, since they share the
-/// types.
-pub fn typed_module(contract: &Contract, visibility: &TokenStream, name: &Ident) -> TokenStream {
-    enclose(contract, visibility, name, items_in(contract, &[], &Units::typed(contract)))
+/// The same with a type for each unit in place of f64. The modules of all dependencies are inside, since they share those
+/// types; only the types of `types` can be reused.
+pub fn typed_module(
+    contract: &Contract,
+    visibility: &TokenStream,
+    name: &Ident,
+    reused: &[Reused],
+) -> TokenStream {
+    enclose(contract, visibility, name, items_in(contract, reused, &Units::typed(contract)))
 }
 
 fn enclose(contract: &Contract, visibility: &TokenStream, name: &Ident, items: TokenStream) -> TokenStream {
@@ -145,18 +155,6 @@ fn about(contract: &Contract) -> TokenStream {
     let (id, version, description, sha256) =
         (&meta.id, meta.version.to_string(), &meta.description, &contract.source.sha256);
     quote! {
-        /// What a contract says of itself.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub struct Contract {
-            /// The name.
-            pub id: &'static str,
-            /// The semantic version.
-            pub version: &'static str,
-            /// What it models.
-            pub description: &'static str,
-            /// SHA-256 of the file.
-            pub sha256: &'static str,
-        }
         /// The contract this module was generated from.
         pub const CONTRACT: Contract =
             Contract { id: #id, version: #version, description: #description, sha256: #sha256 };
@@ -478,7 +476,7 @@ fn bare_name(name: &str) -> TokenStream {
     quote!(#name)
 }
 
-/// An enum whose cases have names: their list, the way to the name and the way back; `error` is where [`unknown_name`] is.
+/// An enum whose cases have names: their list, the way to the name and the way back; `error` is where `UnknownName` is.
 fn enumeration(doc: &TokenStream, kind: &Ident, cases: &[Case], error: &TokenStream) -> TokenStream {
     let variants: Vec<Ident> = cases.iter().map(|case| ident(&case.variant)).collect();
     let docs = cases.iter().map(|case| &case.doc);
@@ -521,36 +519,6 @@ struct Case {
     variant: String,
     name: String,
     doc: String,
-}
-
-/// The error of every `from_str`; nothing if the contract has no enum of its own.
-fn unknown_name(contract: &Contract) -> TokenStream {
-    let classes = contract.classifiers.iter().any(|classifier| classifier.origin.is_none());
-    let own = contract.profiles.iter().filter(|table| table.origin.is_none());
-    let words = |field: &Field| matches!(&field.kind, FieldKind::Text { one_of } if !one_of.is_empty());
-    if !classes && !own.flat_map(|table| &table.fields).any(words) {
-        return TokenStream::new();
-    }
-    quote! {
-        /// A text that names no case.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub struct UnknownName {
-            /// The names that there are.
-            pub allowed: &'static [&'static str],
-        }
-        impl ::core::fmt::Display for UnknownName {
-            fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-                f.write_str("expected one of")?;
-                let mut between = " ";
-                for name in self.allowed {
-                    ::core::write!(f, "{between}`{name}`")?;
-                    between = ", ";
-                }
-                ::core::result::Result::Ok(())
-            }
-        }
-        impl ::core::error::Error for UnknownName {}
-    }
 }
 
 fn classifier(contract: &Contract, classifier: &Classifier, units: &Units) -> TokenStream {
@@ -629,19 +597,24 @@ fn inputs(contract: &Contract, units: &Units) -> TokenStream {
         }
         None => quote!(#name),
     });
-    let checks = contract.quantities.iter().zip(&bare).map(|(quantity, value)| {
-        let inside = within(&quantity.domain, value);
-        let (text, domain) = (&quantity.name, quantity.domain.to_string());
+    let own = |name: &str| units.bare(class_of_self(name));
+    let met = contract.requires.iter().map(|requirement| {
+        Translator { formula: &requirement.expression.formula, name: &own, class: &class_of_self }.whole()
+    });
+    let met: Vec<TokenStream> = met.collect();
+    let inside =
+        contract.quantities.iter().zip(&bare).map(|(quantity, value)| within(&quantity.domain, value));
+    let accepted: Vec<TokenStream> = inside.chain(met.iter().map(|met| quote!((#met)))).collect();
+    let check = (!accepted.is_empty()).then(|| {
         quote! {
-            if !#inside {
-                return ::core::result::Result::Err(OutOfDomain {
-                    quantity: #text,
-                    value: #value,
-                    domain: #domain,
-                });
+            if !(#(#accepted)&&*) {
+                return ::core::result::Result::Err(self.refused());
             }
         }
     });
+    let requirements = Literal::usize_unsuffixed(met.len());
+    let requires = contract.requires.iter().map(|requirement| requirement.expression.formula.to_string());
+    let described = contract.quantities.iter().map(description);
     let argument = |(name, operand): &(String, Operand)| {
         let name = ident(name);
         match operand {
@@ -659,6 +632,7 @@ fn inputs(contract: &Contract, units: &Units) -> TokenStream {
         quote!(let #name = #name(#(#arguments),*);)
     });
     let results = output_names(contract);
+    let out_of_domain = out_of_domain(names.len(), &met);
     let count = Literal::usize_unsuffixed(names.len());
     let texts = contract.quantities.iter().map(|quantity| &quantity.name);
     let unit_texts = contract.quantities.iter().map(|quantity| &quantity.unit_text);
@@ -706,6 +680,10 @@ fn inputs(contract: &Contract, units: &Units) -> TokenStream {
             pub const NAMES: [&'static str; #count] = [#(#texts),*];
             /// The unit of each, as the contract writes it.
             pub const UNITS: [&'static str; #count] = [#(#unit_texts),*];
+            /// What each of [`NAMES`](Self::NAMES) is.
+            pub const QUANTITIES: [Quantity; #count] = [#(#described),*];
+            /// The relations that every point meets, as the contract writes them.
+            pub const REQUIRES: [&'static str; #requirements] = [#(#requires),*];
             /// One value for each of [`NAMES`](Self::NAMES).
             pub const fn from_array(values: [f64; #count]) -> Self {
                 Inputs { #(#names: #values),* }
@@ -715,27 +693,104 @@ fn inputs(contract: &Contract, units: &Units) -> TokenStream {
                 [#(#bare),*]
             }
             #(#profiles)*
-            /// Checks every domain, then computes every equation and class.
+            /// Checks every domain and every requirement, then computes every equation and class.
             pub const fn evaluate(self) -> ::core::result::Result<Outputs, OutOfDomain> {
-                #(#checks)*
+                #check
                 #(#equations)*
                 #(#classes)*
                 ::core::result::Result::Ok(Outputs { #(#results),* })
             }
         }
-        /// A value outside its quantity's domain.
+        #out_of_domain
+    }
+}
+
+/// `self.name`.
+fn class_of_self(name: &str) -> TokenStream {
+    let name = ident(name);
+    quote!(self.#name)
+}
+
+/// A quantity as data.
+fn description(quantity: &Quantity) -> TokenStream {
+    let Quantity { name, unit_text, domain, doc, .. } = quantity;
+    let default = match quantity.default {
+        Some(value) => {
+            let value = number(value);
+            quote!(::core::option::Option::Some(#value))
+        }
+        None => quote!(::core::option::Option::None),
+    };
+    let (text, low, high, integer) =
+        (domain.to_string(), number(domain.low), number(domain.high), domain.integer);
+    let members = domain.set.iter().map(|member| number(*member));
+    let domain =
+        quote!(Domain { text: #text, low: #low, high: #high, integer: #integer, members: &[#(#members),*] });
+    quote!(Quantity { name: #name, unit: #unit_text, domain: #domain, default: #default, doc: #doc })
+}
+
+/// How many values an error keeps: it must stay small to be returned.
+const KEPT: usize = 8;
+
+/// The error of `evaluate`, and the slow way that finds out all that is wrong.
+fn out_of_domain(quantities: usize, met: &[TokenStream]) -> TokenStream {
+    let [words, kept, count, requirements] =
+        [quantities.div_ceil(64), quantities.min(KEPT), quantities, met.len()].map(Literal::usize_unsuffixed);
+    quote! {
+        impl Inputs {
+            #[cold]
+            const fn refused(self) -> OutOfDomain {
+                let (all, mut outside, mut values) = (self.to_array(), [0; #words], [0.0; #kept]);
+                let (mut i, mut count) = (0, 0);
+                while i < #count {
+                    if !Self::QUANTITIES[i].domain.contains(all[i]) {
+                        outside[i / 64] |= 1 << (i % 64);
+                        if count < #kept {
+                            values[count] = all[i];
+                        }
+                        count += 1;
+                    }
+                    i += 1;
+                }
+                OutOfDomain { outside, values, unmet: [#(count == 0 && !(#met)),*] }
+            }
+        }
+        /// Why inputs are refused: all values outside their domains; where there is none, all requirements that are not met.
         #[derive(Clone, Copy, Debug, PartialEq)]
         pub struct OutOfDomain {
-            /// The quantity.
-            pub quantity: &'static str,
-            /// The value.
-            pub value: f64,
-            /// The domain as the contract writes it.
-            pub domain: &'static str,
+            outside: [u64; #words],
+            values: [f64; #kept],
+            unmet: [bool; #requirements],
+        }
+        impl OutOfDomain {
+            /// The quantities whose values are outside their domains, in the order of the contract, with the values of
+            /// the first ones.
+            pub fn outside(&self) -> impl ::core::iter::Iterator<Item = (&'static Quantity, ::core::option::Option<f64>)> + '_ {
+                const QUANTITIES: &[Quantity] = &Inputs::QUANTITIES;
+                let found = QUANTITIES.iter().enumerate().filter(|(i, _)| self.outside[i / 64] >> (i % 64) & 1 == 1);
+                found.enumerate().map(|(at, (_, quantity))| (quantity, self.values.get(at).copied()))
+            }
+            /// The requirements that are not met, as the contract writes them.
+            pub fn unmet(&self) -> impl ::core::iter::Iterator<Item = &'static str> + '_ {
+                Inputs::REQUIRES.into_iter().zip(self.unmet).filter(|(_, unmet)| *unmet).map(|(text, _)| text)
+            }
         }
         impl ::core::fmt::Display for OutOfDomain {
             fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-                ::core::write!(f, "{} = {} is outside its domain {}", self.quantity, self.value, self.domain)
+                let mut between = "";
+                for (quantity, value) in self.outside() {
+                    ::core::write!(f, "{between}{}", quantity.name)?;
+                    if let ::core::option::Option::Some(value) = value {
+                        ::core::write!(f, " = {value}")?;
+                    }
+                    ::core::write!(f, " is outside its domain {}", quantity.domain.text)?;
+                    between = "; ";
+                }
+                for text in self.unmet() {
+                    ::core::write!(f, "{between}the requirement {text} is not met")?;
+                    between = "; ";
+                }
+                ::core::result::Result::Ok(())
             }
         }
         impl ::core::error::Error for OutOfDomain {}
@@ -931,26 +986,6 @@ fn recommendations(contract: &Contract, units: &Units) -> TokenStream {
         format!("From `{}`, `recommendations`.", file(contract)),
     ]);
     quote! {
-        /// How urgent a recommendation is.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum Priority {
-            /// Do it first.
-            High,
-            /// Do it next.
-            Medium,
-            /// Do it when there is time.
-            Low,
-        }
-        /// An advice.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub struct Recommendation {
-            /// The name in the contract.
-            pub name: &'static str,
-            /// How urgent it is.
-            pub priority: Priority,
-            /// What to do.
-            pub text: &'static str,
-        }
         #doc
         #[allow(unused_variables, unused_assignments)]
         pub const fn recommendations(inputs: &Inputs, outputs: &Outputs) -> [::core::option::Option<Recommendation>; #count] {
@@ -977,30 +1012,6 @@ fn obligations(contract: &Contract) -> TokenStream {
         quote!(Obligation { id: #id, kind: #kind, formal: #formal, doc: #doc, verdict: Verdict::#verdict })
     });
     quote! {
-        /// What is known of an obligation.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum Verdict {
-            /// True for all values of the domains.
-            Proven,
-            /// No counterexample among the points tried; the contract asks for no more.
-            Tested,
-            /// Nothing has tried to decide it.
-            NotRun,
-        }
-        /// Something that must hold over all values of the domains.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub struct Obligation {
-            /// The name in the contract.
-            pub id: &'static str,
-            /// The kind of claim.
-            pub kind: &'static str,
-            /// The claim.
-            pub formal: &'static str,
-            /// What it means.
-            pub doc: &'static str,
-            /// What is known of it.
-            pub verdict: Verdict,
-        }
         /// Every obligation of the contract and what is known of it.
         pub const OBLIGATIONS: &[Obligation] = &[#(#entries),*];
     }

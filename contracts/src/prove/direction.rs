@@ -5,7 +5,7 @@
 
 use crate::graph::{Graph, Id, IdMap, Op};
 use crate::number::Number;
-use crate::range::Range;
+use crate::range::{self, Range};
 
 /// How a node moves; weak, so `Still` is both rising and falling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,7 +98,9 @@ impl Directions {
             return if op == Op::Quantity(quantity) { Rises } else { Still };
         }
         // A NaN has no order, and neither has anything that moves because of it.
-        if range(id).nan || op.operands().any(|id| range(id).nan) {
+        // What is required may exclude it at the two points, but not at one that has an operand of each.
+        let mixed = range::step(op, range, |_| range(id));
+        if range(id).nan || mixed.nan || op.operands().any(|id| range(id).nan) {
             return Unknown;
         }
         match op {

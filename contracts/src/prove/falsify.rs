@@ -9,7 +9,7 @@ use crate::contract::{Claim, Contract, Obligation};
 use crate::domain::Domain;
 use crate::eval::Evaluator;
 use crate::graph::{Id, MAX_POW, Op};
-use crate::sample::{Random, key, large, member, next_member, special, uniform, unkey};
+use crate::sample::{Mender, Random, key, large, member, next_member, special, uniform, unkey};
 
 /// How many points are tried for one claim.
 pub const POINTS: usize = 20_000;
@@ -35,6 +35,10 @@ struct Hunt<'a> {
     support: Vec<usize>,
     special: Vec<Vec<f64>>,
     evaluator: Evaluator<'a>,
+    /// Moves points to where the requirements hold.
+    mender: Mender<'a>,
+    /// What must be true at a point for the claim to speak of it.
+    assumed: Vec<Id>,
     /// Numbers and comparisons under the claim.
     numbers: Vec<Id>,
     /// How many nodes are evaluated at a point.
@@ -80,8 +84,10 @@ impl<'a> Hunt<'a> {
             Claim::Always(id) => (id, None),
             Claim::Monotone { of, quantity, .. } => (of, Some(quantity)),
         };
+        let assumed = [&contract.required(), &obligation.assumed[..]].concat();
         let mut roots = vec![root];
         roots.extend(obligation.substituted.iter().map(|(_, id)| *id));
+        roots.extend(&assumed);
         let graph = &contract.graph;
         let cone = graph.cone(&roots, usize::MAX).unwrap_or_default();
         let is_comparison =
@@ -108,6 +114,8 @@ impl<'a> Hunt<'a> {
                 .collect(),
             support,
             evaluator: Evaluator::new(graph, &roots),
+            mender: Mender::new(contract),
+            assumed,
             numbers: numbers.collect(),
             nodes: cone.len(),
             comparisons: cone.iter().copied().filter(is_comparison).collect(),
@@ -136,7 +144,8 @@ impl<'a> Hunt<'a> {
     fn holds(&mut self, point: &[f64]) -> Option<bool> {
         self.run_at(point);
         let inside = (self.obligation.substituted.iter())
-            .all(|&(q, id)| self.contract.quantities[q].domain.contains(self.evaluator.value(id).number()));
+            .all(|&(q, id)| self.contract.quantities[q].domain.contains(self.evaluator.value(id).number()))
+            && self.assumed.iter().all(|&id| self.evaluator.value(id).truth());
         match self.claim {
             _ if !inside => None,
             Claim::Always(id) => Some(self.evaluator.value(id).truth()),
@@ -193,6 +202,7 @@ impl<'a> Hunt<'a> {
         let mut point: Vec<f64> = (self.contract.quantities.iter())
             .map(|quantity| quantity.default.unwrap_or(quantity.domain.low))
             .collect();
+        self.mender.mend(&mut point, &mut self.random);
         if let Some(found) = self.attempt(&point) {
             return Some(found);
         }
@@ -211,6 +221,7 @@ impl<'a> Hunt<'a> {
                 point[quantity] = values[at];
                 index /= values.len();
             }
+            self.mender.mend(&mut point, &mut self.random);
             if let Some(found) = self.attempt(&point) {
                 return Some(found);
             }
@@ -231,6 +242,7 @@ impl<'a> Hunt<'a> {
                     _ => uniform(domain, &mut self.random),
                 };
             }
+            self.mender.mend(&mut point, &mut self.random);
             if let Some(found) = self.attempt(&point).or_else(|| self.copied(&mut point)) {
                 return Some(found);
             }
@@ -299,6 +311,7 @@ impl<'a> Hunt<'a> {
                 if domain.integer { low + steps as f64 } else { unkey(key(low).saturating_add(steps)) };
             if let Some(value) = member(&domain, near) {
                 point[quantity] = value;
+                self.mender.mend(point, &mut self.random);
                 let found = self.attempt(point);
                 if found.is_some() {
                     return found;

@@ -50,7 +50,7 @@ pub struct Proof {
 
 /// Proves or refutes every obligation, in the order of the contract.
 pub fn prove(contract: &Contract) -> Vec<Proof> {
-    let mut structure = Structure::new(&contract.graph, leaves(contract));
+    let mut structure = structure(contract);
     contract.obligations.iter().map(|obligation| prove_one(contract, obligation, &mut structure)).collect()
 }
 
@@ -72,7 +72,7 @@ pub fn fingerprint(contract: &Contract, obligation: &Obligation) -> String {
 /// The first obligation that keeps a contract from compiling; none if every one is proven, or says that tests are enough and
 /// passes them.
 pub fn first_failure(contract: &Contract) -> Option<String> {
-    let mut structure = Structure::new(&contract.graph, leaves(contract));
+    let mut structure = structure(contract);
     let failed = contract.obligations.iter().find(|obligation| {
         structural(obligation, &mut structure).is_none()
             && !(obligation.tested && falsify::falsify(contract, obligation).counterexample.is_none())
@@ -86,7 +86,7 @@ fn structural(obligation: &Obligation, structure: &mut Structure<'_, f64>) -> Op
             let given: Vec<(Id, Range)> = (obligation.substituted.iter())
                 .map(|&(quantity, node)| (node, structure.domain(quantity)))
                 .collect();
-            structure.always(claim, &given)
+            structure.always(claim, &given, &obligation.assumed)
         }
         Claim::Monotone { of, increasing, quantity } => structure.monotone(of, increasing, quantity),
     }
@@ -156,6 +156,10 @@ pub fn mistake(contract: &Contract, obligation: &Obligation, proof: &Proof) -> O
         mistake = mistake.note(format!("what it would mean: {}", obligation.if_fails));
     }
     Some(mistake.rule(Rule::Obligation))
+}
+
+fn structure(contract: &Contract) -> Structure<'_, f64> {
+    Structure::new(&contract.graph, leaves(contract), contract.required())
 }
 
 fn leaf(domain: &Domain) -> Leaf<f64> {

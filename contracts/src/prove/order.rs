@@ -39,7 +39,10 @@ type Undecided = Option<(Id, Id)>;
 
 pub(super) struct Order<'p, 'g, F> {
     structure: &'p mut Structure<'g, F>,
+    /// What the requirements say of the order of values, then what the cases assume.
     facts: Vec<Fact>,
+    /// The requirements themselves: where one is false, there is nothing to prove.
+    required: Vec<Id>,
     /// Nodes of which the claim speaks only where they are in a range.
     given: &'p [(Id, Range<F>)],
     claim: Id,
@@ -57,10 +60,18 @@ pub(super) struct Order<'p, 'g, F> {
 }
 
 impl<'p, 'g, F: Number> Order<'p, 'g, F> {
-    pub fn new(structure: &'p mut Structure<'g, F>, claim: Id, given: &'p [(Id, Range<F>)]) -> Self {
+    pub fn new(
+        structure: &'p mut Structure<'g, F>,
+        claim: Id,
+        given: &'p [(Id, Range<F>)],
+        assumed: &[Id],
+    ) -> Self {
+        let required = [&structure.required, assumed].concat();
+        let facts = structure.facts(&required);
         Order {
             structure,
-            facts: Vec::new(),
+            facts,
+            required,
             given,
             claim,
             cone: None,
@@ -78,7 +89,7 @@ impl<'p, 'g, F: Number> Order<'p, 'g, F> {
     /// The trace of a proof that the condition is true at every point.
     pub fn prove(mut self) -> Option<Trace> {
         // A claim about no point at all proves nothing.
-        if !self.given.is_empty() && !self.refine() {
+        if !(self.given.is_empty() && self.facts.is_empty()) && !self.refine() {
             return None;
         }
         // Most claims hang on the order of the values they name alone; choices inside those only multiply the cases.
@@ -105,6 +116,17 @@ impl<'p, 'g, F: Number> Order<'p, 'g, F> {
         if self.cases > MAX_CASES || depth > MAX_DEPTH {
             return false;
         }
+        let mut undecided = None;
+        for i in 0..self.required.len() {
+            match self.truth(self.required[i], depth, 0) {
+                Ok(true) => {}
+                Ok(false) => {
+                    self.trace.say(depth, Step::Settled("cannot occur: a requirement is not met"));
+                    return true;
+                }
+                Err(pair) => undecided = undecided.or(pair),
+            }
+        }
         let (a, b) = match self.truth(claim, depth, 0) {
             Ok(true) => {
                 if depth > 0 && self.trace.in_new_case() {
@@ -112,15 +134,18 @@ impl<'p, 'g, F: Number> Order<'p, 'g, F> {
                 }
                 return true;
             }
+            Err(Some(pair)) => pair,
             Ok(false) | Err(None) => {
                 let impossible = self.contradiction();
                 if impossible {
                     let how = "cannot occur: the assumptions contradict each other";
                     self.trace.say(depth, Step::Settled(how));
+                    return true;
                 }
-                return impossible;
+                // The claim hangs on no other order, but perhaps a requirement does.
+                let Some(pair) = undecided else { return false };
+                pair
             }
-            Err(Some(pair)) => pair,
         };
         let open = self.relation(a, b);
         let known = std::mem::take(&mut self.known);

@@ -30,6 +30,8 @@ const COVERED: usize = 20;
 pub struct Property {
     /// The values that may be anything: name and domain.
     pub values: Vec<(String, Domain)>,
+    /// The requirements of the contract that are about these values, by position.
+    pub requires: Vec<usize>,
     /// The equations to call, in order, by position.
     pub equations: Vec<usize>,
     /// The classifiers to call, by position.
@@ -206,7 +208,11 @@ impl<'a> Planner<'a> {
                 return Err("floor, ceil and powers are loops or casts to a model checker");
             }
         }
-        let (graph, claim, parts) = self.lower(&values, &equations);
+        let known = |name: &str| values.iter().any(|(value, _)| value == name);
+        let requires: Vec<usize> = (0..contract.requires.len())
+            .filter(|&i| contract.requires[i].expression.operands.iter().all(|(name, _)| known(name)))
+            .collect();
+        let (graph, claim, parts) = self.lower(&values, &requires, &equations);
         if graph.cone(&[claim], usize::MAX).is_some_and(|nodes| products(&graph, &nodes) > MAX_PRODUCTS) {
             return Err("it has more rounded products than a model checker can take at once");
         }
@@ -214,15 +220,21 @@ impl<'a> Planner<'a> {
             return Err("it compares two rounded results, which no model checker decides");
         }
         let leaves = values.iter().map(|(_, domain)| super::leaf(domain)).collect();
-        if Structure::new(&graph, leaves).always(claim, &[]).is_none() {
+        let mut structure = Structure::new(&graph, leaves, parts.required.clone());
+        if structure.always(claim, &[], &[]).is_none() {
             return Err("the claim needs more equations than a model checker can take at once");
         }
-        let cover = self.cover(&values, &equations, &graph, &parts);
-        Ok(Property { values, equations, classifiers: self.classifiers.clone(), cover })
+        let cover = self.cover(&values, &equations, &graph, &parts)?;
+        Ok(Property { values, requires, equations, classifiers: self.classifiers.clone(), cover })
     }
 
     /// The claim over `values`, and the node of each part of its formula and of each name.
-    fn lower(&self, values: &[(String, Domain)], equations: &[usize]) -> (Graph, Id, Parts) {
+    fn lower(
+        &self,
+        values: &[(String, Domain)],
+        requires: &[usize],
+        equations: &[usize],
+    ) -> (Graph, Id, Parts) {
         let contract = self.contract;
         let mut graph = Graph::default();
         let mut names: BTreeMap<String, Id> = BTreeMap::new();
@@ -236,6 +248,11 @@ impl<'a> Planner<'a> {
                 Lowering { graph, values: names, classes, quantities: &quantities, substituted: Vec::new() };
             lowering.lower_all(formula)
         };
+        let mut required = Vec::new();
+        for &index in requires {
+            let formula = &contract.requires[index].expression.formula;
+            required.push(parts_of(&mut graph, formula, &names, &classes)[formula.root]);
+        }
         for &index in equations {
             let equation = &contract.equations[index];
             let formula = &equation.expression.formula;
@@ -265,11 +282,17 @@ impl<'a> Planner<'a> {
         let formula = &self.obligation.formula;
         let nodes = parts_of(&mut graph, formula, &names, &classes);
         let claim = nodes[formula.root];
-        (graph, claim, Parts { nodes, names })
+        (graph, claim, Parts { nodes, names, required })
     }
 
     /// The first interesting condition that is true at some point.
-    fn cover(&self, values: &[(String, Domain)], equations: &[usize], graph: &Graph, parts: &Parts) -> Cover {
+    fn cover(
+        &self,
+        values: &[(String, Domain)],
+        equations: &[usize],
+        graph: &Graph,
+        parts: &Parts,
+    ) -> Result<Cover, &'static str> {
         let formula = &self.obligation.formula;
         let mut graph = graph.clone();
         let mut candidates: Vec<(Cover, Id)> = Vec::new();
@@ -293,23 +316,31 @@ impl<'a> Planner<'a> {
             candidates.push((Cover::Differs(a, b), graph.add(Op::Not(equal))));
         }
         let roots: Vec<Id> = candidates.iter().map(|(_, id)| *id).collect();
-        let mut evaluator = Evaluator::new(&graph, &roots);
+        let mut evaluator = Evaluator::new(&graph, &[&roots[..], &parts.required].concat());
         let mut random = Random(0x0063_6f76_6572);
         let mut seen = vec![0; candidates.len()];
+        let mut met = 0;
         for round in 0..COVER_POINTS {
             let point: Vec<f64> =
                 values.iter().map(|(_, domain)| sample(domain, round, &mut random)).collect();
             evaluator.run(&point);
+            if !parts.required.iter().all(|&id| evaluator.value(id).truth()) {
+                continue;
+            }
+            met += 1;
             for (seen, root) in seen.iter_mut().zip(&roots) {
                 *seen += usize::from(evaluator.value(*root).truth());
             }
             // No other candidate comes before the first.
-            if seen.first().is_none_or(|&seen| seen >= COVERED) {
+            if met >= COVERED && seen.first().is_none_or(|&seen| seen >= COVERED) {
                 break;
             }
         }
+        if met < COVERED {
+            return Err("points that meet the requirements are too rare for a test of it");
+        }
         let found = candidates.into_iter().zip(seen).find(|(_, seen)| *seen >= COVERED);
-        found.map_or(Cover::Reached, |((cover, _), _)| cover)
+        Ok(found.map_or(Cover::Reached, |((cover, _), _)| cover))
     }
 }
 
@@ -326,6 +357,7 @@ fn sample(domain: &Domain, round: usize, random: &mut Random) -> f64 {
 struct Parts {
     nodes: Vec<Id>,
     names: BTreeMap<String, Id>,
+    required: Vec<Id>,
 }
 
 fn is_loop_or_cast(kind: &Kind) -> bool {

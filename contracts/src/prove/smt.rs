@@ -79,6 +79,8 @@ fn always(
 ) -> Result<Script, String> {
     let mut writer = opened(contract, obligation);
     let mut roots: Vec<Id> = obligation.substituted.iter().map(|(_, id)| *id).collect();
+    let assumed = [&contract.required(), &obligation.assumed[..]].concat();
+    roots.extend(&assumed);
     roots.push(claim);
     for id in contract.graph.cone(&roots, usize::MAX).unwrap_or_default() {
         match (contract.graph.op(id), free) {
@@ -96,6 +98,9 @@ fn always(
         let inside = domain(&format!("n{}", id.index()), &contract.quantities[quantity].domain);
         let _ = writeln!(writer.out, "(assert {inside})");
     }
+    for id in assumed {
+        let _ = writeln!(writer.out, "(assert n{})", id.index());
+    }
     let _ = writeln!(writer.out, "(assert (not n{}))\n(check-sat)", claim.index());
     Ok(Script { text: writer.out, weaker: free.is_some() })
 }
@@ -105,7 +110,7 @@ fn monotone(contract: &Contract, ranges: &[Range], obligation: &Obligation) -> R
         return Err("it is no claim of monotonicity".into());
     };
     let mut writer = opened(contract, obligation);
-    writer.monotone(&[of], ranges, quantity)?;
+    writer.monotone(&[&contract.required()[..], &[of]].concat(), ranges, quantity)?;
     let (a, b) = if increasing { ("a", "b") } else { ("b", "a") };
     let _ = writeln!(writer.out, "(assert (not (fp.leq {a}{0} {b}{0})))\n(check-sat)", of.index());
     Ok(Script { text: writer.out, weaker: true })
@@ -134,6 +139,7 @@ impl Writer<'_> {
     /// Two copies, `a` and `b`, of everything that depends on the quantity, which is at most as large in `a`.
     fn monotone(&mut self, roots: &[Id], ranges: &[Range], quantity: usize) -> Result<(), String> {
         let graph = &self.contract.graph;
+        let required = self.contract.required();
         let mut moving: HashMap<Id, bool> = HashMap::new();
         let mut names: [HashMap<Id, String>; 2] = Default::default();
         for id in graph.cone(roots, usize::MAX).unwrap_or_default() {
@@ -166,6 +172,9 @@ impl Writer<'_> {
                         let _ = writeln!(self.out, "(define-fun {name} () {sort} {term})");
                     }
                 }
+            }
+            if required.contains(&id) {
+                let _ = writeln!(self.out, "(assert (and {a} {b}))");
             }
         }
         Ok(())

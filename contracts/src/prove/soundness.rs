@@ -66,6 +66,9 @@ struct World<F> {
     whole: Vec<bool>,
     /// What replaces a quantity: the claim is about points where it lies in the quantity's domain.
     substituted: Vec<(usize, Id)>,
+    /// What every point meets, and the same with what replaces a quantity.
+    required: Vec<Id>,
+    assumed: Vec<Id>,
 }
 
 impl<F: Number> World<F> {
@@ -78,7 +81,7 @@ impl<F: Number> World<F> {
         let leaves = (self.whole.iter().enumerate())
             .map(|(i, &whole)| Leaf { range: self.domain(i), whole })
             .collect();
-        Structure::new(&self.graph, leaves)
+        Structure::new(&self.graph, leaves, self.required.clone())
     }
 
     fn printer(&self) -> Printer<'_> {
@@ -92,11 +95,13 @@ impl<F: Number> World<F> {
 
     /// The claim covers the point with these values.
     fn speaks(&self, values: &[F]) -> bool {
-        self.substituted.iter().all(|&(quantity, id)| {
-            let (value, domain) = (values[id.index()], self.domain(quantity));
-            let fits = !self.whole[quantity] || value.to_f64() % 1.0 == 0.0;
-            domain.low <= value && value <= domain.high && fits
-        })
+        let meets = |id: &Id| values[id.index()] == F::of(1.0);
+        self.required.iter().chain(&self.assumed).all(meets)
+            && self.substituted.iter().all(|&(quantity, id)| {
+                let (value, domain) = (values[id.index()], self.domain(quantity));
+                let fits = !self.whole[quantity] || value.to_f64() % 1.0 == 0.0;
+                domain.low <= value && value <= domain.high && fits
+            })
     }
 
     /// Calls `check` with the values of all nodes at every point; stops when it says false.
@@ -130,6 +135,9 @@ impl<F: Number> World<F> {
                 // Points come with the first quantity fastest; remember the last value for each setting of the others.
                 let mut last: BTreeMap<Vec<u64>, F> = BTreeMap::new();
                 self.everywhere(|point, values| {
+                    if !self.speaks(values) {
+                        return true;
+                    }
                     let others: Vec<u64> = (point.iter().enumerate())
                         .map(|(i, value)| if i == quantity { 0 } else { value.to_f64().to_bits() })
                         .collect();
@@ -182,7 +190,11 @@ impl<'a, const E: i32, const M: i32> Maker<'a, Small<E, M>> {
             let value = [0.0, 1.0, 2.0, 0.5, 3.0, 4.0, -1.0, 1.5, -0.0, Small::<E, M>::MAX][random.below(10)];
             numbers.push(graph.number(value));
         }
-        Maker { world: World { graph, members, whole, substituted: Vec::new() }, random, numbers }
+        Maker {
+            world: World { graph, members, whole, substituted: vec![], required: vec![], assumed: vec![] },
+            random,
+            numbers,
+        }
     }
 
     fn add(&mut self, op: Op) -> Id {
@@ -297,6 +309,37 @@ impl<'a, const E: i32, const M: i32> Maker<'a, Small<E, M>> {
             image.insert(id, new);
         }
         image[&of]
+    }
+
+    /// Binds numbers of the claim to each other, where a number is `odd`.
+    fn require(&mut self, odd: u64) {
+        let mut other = Random(odd);
+        for _ in 0..[0, 0, 1, 2][other.below(4)] {
+            let condition = |maker: &mut Self, other: &mut Random| {
+                let (a, b) = (other.pick(&maker.numbers).copied(), other.pick(&maker.numbers).copied());
+                let (Some(a), Some(b)) = (a, b) else { return maker.add(Op::Bool(true)) };
+                maker.add(match other.below(5) {
+                    0 | 1 => Op::LessEqual(a, b),
+                    2 => Op::Equal(a, b),
+                    _ => Op::Less(a, b),
+                })
+            };
+            let mut required = condition(self, &mut other);
+            if other.below(3) == 0 {
+                let second = condition(self, &mut other);
+                required = self.add(if other.below(2) == 0 {
+                    Op::And(required, second)
+                } else {
+                    Op::Or(required, second)
+                });
+            }
+            self.world.required.push(required);
+            if !self.world.substituted.is_empty() {
+                let by = self.world.substituted.clone();
+                let assumed = self.world.graph.substitute(required, &by);
+                self.world.assumed.push(assumed);
+            }
+        }
     }
 
     fn claim(&mut self) -> Claim {
@@ -439,10 +482,11 @@ fn campaign<const E: i32, const M: i32>(seed: u64, claims: usize) -> BTreeMap<St
     for number in 0..claims {
         let mut maker = Maker::<Small<E, M>>::new(&mut random, 24);
         let claim = maker.claim();
+        maker.require(seed << 32 | number as u64);
         let world = maker.world;
         let mut structure = world.structure();
         let (trace, rule) = match claim {
-            Claim::Always(id) => (structure.always(id, &world.given()), None),
+            Claim::Always(id) => (structure.always(id, &world.given(), &world.assumed), None),
             Claim::Monotone { of, increasing, quantity } => {
                 (structure.monotone(of, increasing, quantity), Some("direction"))
             }
@@ -533,6 +577,7 @@ fn whatever_is_proven_on_tiny_floats_is_true_at_every_point() {
             || rule.contains("what is assumed")
             || rule.contains("the ranges exclude")
             || rule.contains("contradict")
+            || rule.contains("a requirement is not met")
     };
     let unlisted: Vec<&String> =
         parts.iter().flat_map(|rules| rules.keys()).filter(|rule| !known(rule)).collect();
@@ -567,13 +612,15 @@ fn zeros_of_different_sign_are_equal_until_something_is_divided_by_them() {
             graph,
             members: vec![members.clone(), members.clone()],
             whole: vec![false; 2],
-            substituted: Vec::new(),
+            substituted: vec![],
+            required: vec![],
+            assumed: vec![],
         };
         let mut structure = world.structure();
-        assert!(structure.always(same, &[]).is_some(), "{other}");
+        assert!(structure.always(same, &[], &[]).is_some(), "{other}");
         for claim in [differ, through_a_sum, alike] {
             let truth = world.holds(Claim::Always(claim));
-            assert!(truth || structure.always(claim, &[]).is_none(), "{}", world.printer().show(claim));
+            assert!(truth || structure.always(claim, &[], &[]).is_none(), "{}", world.printer().show(claim));
         }
     }
 }

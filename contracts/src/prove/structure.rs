@@ -9,7 +9,7 @@ use super::scale::Scales;
 use super::trace::{Step, Trace};
 use crate::graph::{Graph, Id, Op};
 use crate::number::Number;
-use crate::range::{self, Range};
+use crate::range::{self, Fact, Range};
 
 /// What a quantity of the graph can be.
 #[derive(Clone, Debug)]
@@ -23,6 +23,8 @@ pub(super) struct Structure<'g, F> {
     pub graph: &'g Graph,
     leaves: Vec<Leaf<F>>,
     ranges: Vec<Range<F>>,
+    /// Conditions that every point meets; the ranges have taken note of them.
+    pub required: Vec<Id>,
     whole: Vec<bool>,
     directions: Directions,
     scales: Scales,
@@ -30,9 +32,10 @@ pub(super) struct Structure<'g, F> {
 }
 
 impl<'g, F: Number> Structure<'g, F> {
-    pub fn new(graph: &'g Graph, leaves: Vec<Leaf<F>>) -> Self {
+    /// What there is to know of a graph at the points where all of `required` is true.
+    pub fn new(graph: &'g Graph, leaves: Vec<Leaf<F>>, required: Vec<Id>) -> Self {
         let domains: Vec<Range<F>> = leaves.iter().map(|leaf| leaf.range).collect();
-        let ranges = range::all(graph, &domains);
+        let ranges = range::all(graph, &domains, &required);
         let mut whole: Vec<bool> = Vec::with_capacity(graph.ops().len());
         for &op in graph.ops() {
             let at = |id: Id| whole[id.index()];
@@ -51,7 +54,7 @@ impl<'g, F: Number> Structure<'g, F> {
             whole.push(value);
         }
         let (directions, scales, forms) = Default::default();
-        Structure { graph, leaves, ranges, whole, directions, scales, forms }
+        Structure { graph, leaves, ranges, required, whole, directions, scales, forms }
     }
 
     pub fn range(&self, id: Id) -> Range<F> {
@@ -89,9 +92,15 @@ impl<'g, F: Number> Structure<'g, F> {
         self.graph.cone(&[root], most)
     }
 
-    /// The steps by which the condition is true at every point where the given nodes are within their ranges.
-    pub fn always(&mut self, claim: Id, given: &[(Id, Range<F>)]) -> Option<Trace> {
-        Order::new(self, claim, given).prove()
+    /// What conditions say of the order of values where they are all true.
+    pub fn facts(&self, conditions: &[Id]) -> Vec<Fact> {
+        range::all_facts(self.graph, &self.ranges, conditions)
+    }
+
+    /// The steps by which the condition is true at every point where the given nodes are within their ranges and what is
+    /// assumed is true, beside what is required.
+    pub fn always(&mut self, claim: Id, given: &[(Id, Range<F>)], assumed: &[Id]) -> Option<Trace> {
+        Order::new(self, claim, given, assumed).prove()
     }
 
     /// The steps by which the number never moves against the direction when the quantity grows.

@@ -5,8 +5,9 @@ use std::process::Command;
 
 use roofline_contracts::contract::Contract;
 use roofline_contracts::emit::{javascript, rust};
+use roofline_contracts::eval;
 
-use crate::{bits, interpreted, shipped, strange};
+use crate::{bits, interpreted, scrambled, shipped, strange};
 
 /// A program that computes everything at many points and prints what differs.
 fn program(contract: &Contract) -> String {
@@ -55,6 +56,24 @@ fn program(contract: &Contract) -> String {
             quoted(&point),
             quoted(&outputs.equations),
             classes.join(",")
+        );
+    }
+    // Points inside the domains: `$within` is about one value, `$unmet` about all.
+    for point in scrambled(contract) {
+        let inside = contract.quantities.iter().zip(&point).all(|(q, value)| q.domain.contains(*value));
+        if !inside {
+            continue;
+        }
+        let values = contract
+            .quantities
+            .iter()
+            .zip(&point)
+            .map(|(q, value)| format!("{:?}: number('{}')", q.name, bits(*value)));
+        let unmet = eval::evaluate(contract, &point).err().map(|refusal| refusal.unmet).unwrap_or_default();
+        let _ = writeln!(
+            out,
+            "{{ const said = JSON.stringify({module}.$unmet({{ {} }})); if (said !== JSON.stringify({unmet:?})) console.log(said); }}",
+            values.collect::<Vec<_>>().join(", ")
         );
     }
     out + "console.log('compared', compared);\n"

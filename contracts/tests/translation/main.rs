@@ -6,11 +6,11 @@ mod javascript;
 mod random;
 mod rust;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use roofline_contracts::contract::Contract;
 use roofline_contracts::source::Source;
-use roofline_contracts::{check_in, compile, eval, library, sample};
+use roofline_contracts::{check_in, compile, compile_in, eval, library, sample};
 
 /// How many points each contract is tried at.
 const POINTS: usize = 200;
@@ -48,7 +48,42 @@ classifiers:
         .into()
 }
 
-/// Contracts that no person wrote, and those of [`named`].
+/// One contract for each part of the language that no shipped one uses.
+fn written() -> Vec<Contract> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/language");
+    let mut files: Vec<PathBuf> = std::fs::read_dir(&directory)
+        .expect("the fixtures are there")
+        .map(|entry| entry.expect("an entry").path())
+        .collect();
+    files.sort();
+    let one = |path: &PathBuf| {
+        let name = path.file_name().expect("a file").to_string_lossy().into_owned();
+        let compiled = compile_in(Source::read(path, &name).expect("text"), Some(&directory));
+        let shown: Vec<String> = compiled.mistakes.iter().map(|m| m.render(&compiled.source)).collect();
+        assert!(shown.is_empty(), "{}", shown.join("\n"));
+        compiled.contract.expect("no mistake")
+    };
+    files.iter().map(one).collect()
+}
+
+/// Points of which some are refused: a contract's own with a few values moved, some of them out of their domains.
+fn scrambled(contract: &Contract) -> Vec<Vec<f64>> {
+    let mut random = sample::Random(7);
+    let mut points: Vec<Vec<f64>> =
+        sample::points(contract, 2).take(if contract.quantities.is_empty() { 0 } else { 20 }).collect();
+    for point in &mut points {
+        for _ in 0..3 {
+            let quantity = random.below(point.len());
+            let domain = &contract.quantities[quantity].domain;
+            let any = sample::uniform(domain, &mut random);
+            let values = [any, any, any, f64::NAN, f64::INFINITY, domain.low - 1.0, domain.high * 2.0];
+            point[quantity] = values[random.below(values.len())];
+        }
+    }
+    points
+}
+
+/// Contracts that no person wrote, and those of [`named`] and [`written`].
 fn strange() -> Vec<Contract> {
     let accepted = |index: usize, bytes: Vec<u8>| {
         let source = Source::from_bytes(&format!("strange{index}-v1.yaml"), bytes).ok()?;
@@ -60,7 +95,7 @@ fn strange() -> Vec<Contract> {
         texts.extend(files.map(|file| std::fs::read(file.unwrap().path()).unwrap()));
     }
     let random = texts.into_iter().enumerate().filter_map(|(index, text)| accepted(index, text));
-    let contracts: Vec<Contract> = random.chain(named()).collect();
+    let contracts: Vec<Contract> = random.chain(named()).chain(written()).collect();
     eprintln!("{} contracts", contracts.len());
     contracts
 }
@@ -83,5 +118,5 @@ fn bits(value: f64) -> String {
 
 #[test]
 fn enough_of_the_random_contracts_are_accepted() {
-    assert!(strange().len() - named().len() >= random::CONTRACTS / 2);
+    assert!(strange().len() - named().len() - written().len() >= random::CONTRACTS / 2);
 }

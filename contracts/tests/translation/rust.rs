@@ -9,8 +9,9 @@ use proc_macro2::{Ident, Span};
 use quote::quote;
 use roofline_contracts::contract::Contract;
 use roofline_contracts::emit::rust;
+use roofline_contracts::eval;
 
-use crate::{bits, interpreted, strange};
+use crate::{bits, interpreted, scrambled, strange};
 
 /// A program that prints every equation and class of every contract at every point, a line each; the second time with a
 /// type for each unit.
@@ -20,12 +21,17 @@ fn program(contracts: &[Contract]) -> String {
     for (index, contract) in contracts.iter().enumerate() {
         let [plain, typed] = ["c", "t"].map(|kind| Ident::new(&format!("{kind}{index}"), Span::call_site()));
         let _ = writeln!(modules, "{}", rust::module(contract, &quote!(), &plain, &[]));
-        let _ = writeln!(modules, "{}", rust::typed_module(contract, &quote!(), &typed));
+        let _ = writeln!(modules, "{}", rust::typed_module(contract, &quote!(), &typed, &[]));
         let points: Vec<String> = (interpreted(contract).iter())
             .map(|(point, _)| format!("{:?}", point.iter().map(|value| value.to_bits()).collect::<Vec<_>>()))
             .collect();
         let (inputs, count) = (contract.quantities.len(), points.len());
         let _ = writeln!(modules, "static P{index}: [[u64; {inputs}]; {count}] = [{}];", points.join(", "));
+        let moved: Vec<String> = (scrambled(contract).iter())
+            .map(|point| format!("{:?}", point.iter().map(|value| value.to_bits()).collect::<Vec<_>>()))
+            .collect();
+        let count = moved.len();
+        let _ = writeln!(modules, "static R{index}: [[u64; {inputs}]; {count}] = [{}];", moved.join(", "));
         for module in [plain, typed] {
             let classes = contract.classifiers.iter().map(|classifier| {
                 format!("println!(\"{module}.{name} {{}}\", outputs.{name}.name());", name = classifier.name)
@@ -38,6 +44,12 @@ fn program(contracts: &[Contract]) -> String {
                      number(\"{module}\", name, value);\n\
                  }}\n\
                  {}\n\
+             }}\n\
+             for point in R{index} {{\n\
+                 match {module}::Inputs::from_array(point.map(f64::from_bits)).evaluate() {{\n\
+                     Ok(_) => println!(\"{module} accepts\"),\n\
+                     Err(error) => println!(\"{module} refuses: {{error}}\"),\n\
+                 }}\n\
              }}",
                 classes.collect::<Vec<_>>().join("\n")
             );
@@ -70,20 +82,41 @@ fn random_contracts_compile_to_rust_that_agrees() {
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
     let printed = String::from_utf8(ran.stdout).unwrap();
     let mut lines = printed.lines();
+    let mut refused = 0;
     for (index, contract) in contracts.iter().enumerate() {
         let results = interpreted(contract);
-        for (kind, (point, outputs)) in
-            ["c", "t"].into_iter().flat_map(|kind| results.iter().map(move |result| (kind, result)))
-        {
-            for (equation, value) in contract.equations.iter().zip(&outputs.equations) {
-                let wanted = format!("{kind}{index}.{} {}", equation.name, bits(*value));
-                assert_eq!(lines.next(), Some(&*wanted), "{} at {point:?}", contract.metadata.description);
+        for kind in ["c", "t"] {
+            for (point, outputs) in &results {
+                for (equation, value) in contract.equations.iter().zip(&outputs.equations) {
+                    let wanted = format!("{kind}{index}.{} {}", equation.name, bits(*value));
+                    assert_eq!(
+                        lines.next(),
+                        Some(&*wanted),
+                        "{} at {point:?}",
+                        contract.metadata.description
+                    );
+                }
+                for (classifier, case) in contract.classifiers.iter().zip(&outputs.classes) {
+                    let wanted =
+                        format!("{kind}{index}.{} {}", classifier.name, classifier.cases[*case].variant);
+                    assert_eq!(
+                        lines.next(),
+                        Some(&*wanted),
+                        "{} at {point:?}",
+                        contract.metadata.description
+                    );
+                }
             }
-            for (classifier, case) in contract.classifiers.iter().zip(&outputs.classes) {
-                let wanted = format!("{kind}{index}.{} {}", classifier.name, classifier.cases[*case].variant);
+            for point in scrambled(contract) {
+                let wanted = match eval::evaluate(contract, &point) {
+                    Ok(_) => format!("{kind}{index} accepts"),
+                    Err(error) => format!("{kind}{index} refuses: {error}"),
+                };
+                refused += usize::from(wanted.contains("the requirement"));
                 assert_eq!(lines.next(), Some(&*wanted), "{} at {point:?}", contract.metadata.description);
             }
         }
     }
     assert_eq!(lines.next(), None);
+    assert!(refused > 10, "only {refused} points did not meet a requirement");
 }

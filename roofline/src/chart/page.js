@@ -664,10 +664,12 @@ window.addEventListener("error", (event) => {
   let moved = false;
   let equations = {};
   const called = () => [...(whatIf.recipes ?? []).flatMap((recipe) => recipe.steps), ...(whatIf.summary?.steps ?? [])];
-  // Null where a value is outside the domain that the contract was proven for.
+  // Null where a value is outside the domain that the contract was proven for, or values do not meet what it requires.
   const run = (steps, known) => {
     for (const step of steps) {
-      const within = equations[`${step.function.split(".")[0]}.$within`];
+      const module = step.function.split(".")[0];
+      const within = equations[`${module}.$within`];
+      if (equations[`${module}.$unmet`](known).length > 0) return null;
       for (const argument of step.arguments) {
         if (!(argument in known)) throw new Error(`${step.function} needs ${argument}, which nothing gives`);
         if (!within(argument, known[argument])) return null;
@@ -723,8 +725,9 @@ window.addEventListener("error", (event) => {
   if (whatIf) {
     const names = [...new Set(called().map((step) => step.function))];
     if (!names.every((name) => /^[A-Za-z_]\w*\.[A-Za-z_]\w*$/.test(name))) throw new Error("an equation's name is not a name");
-    const within = [...new Set(names.map((name) => `${name.split(".")[0]}.$within`))];
-    equations = new Function(`"use strict";\n${whatIf.module}\nreturn {${[...names, ...within].map((name) => `"${name}": ${name}`).join(", ")}};`)();
+    const modules = [...new Set(names.map((name) => name.split(".")[0]))];
+    const guards = modules.flatMap((module) => [`${module}.$within`, `${module}.$unmet`]);
+    equations = new Function(`"use strict";\n${whatIf.module}\nreturn {${[...names, ...guards].map((name) => `"${name}": ${name}`).join(", ")}};`)();
     const outputs = [];
     for (const slider of whatIf.sliders) {
       const start = Math.max(slider.stops.indexOf(slider.start), 0);

@@ -64,6 +64,15 @@ fn each_kind_of_change_is_named_with_the_step_it_demands() {
             &["domain: [1, 1000] -> [1, 500] (narrowed)"],
         ),
         (
+            "required",
+            &[("equations:\n", "requires:\n  - bytes <= 1e9 [s] * bandwidth * 1e9 [B/GB]\n\nequations:\n")],
+            "major",
+            &[
+                "requirement bytes <= 1e9 [s] * bandwidth * 1e9 [B/GB] added",
+                "points that do not meet it are refused",
+            ],
+        ),
+        (
             "widened",
             &[("\"[1, 1000]\"", "\"[1, 2000]\"")],
             "minor",

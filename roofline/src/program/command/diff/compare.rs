@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use roofline_contracts::contract::{
     Case, Claim, Classifier, Contract, Entry, Equation, Expression, Field, FieldKind, Obligation, Priority,
-    Quantity, Recommendation, Table, Value, Verdict,
+    Quantity, Recommendation, Requirement, Table, Value, Verdict,
 };
 use roofline_contracts::formula::{Kind, number};
 use roofline_contracts::prove::Proof;
@@ -238,6 +238,7 @@ pub fn compare(old: Proven<'_>, new: Proven<'_>) -> Vec<Change> {
     let mut changes = metadata(old.contract, new.contract);
     changes.extend(self::quantities(&quantities));
     changes.extend(order(old.contract, new.contract, &names));
+    changes.extend(requirements(old.contract, new.contract, &space));
     let (changed, differs) = equations(old.contract, new.contract, &space, &mut names);
     changes.extend(changed);
     changes.extend(classifiers(old.contract, new.contract, &space, &differs, &names));
@@ -351,6 +352,23 @@ fn quantities(found: &Matched<'_, Quantity>) -> Vec<Change> {
         changes.push(change("quantity", &old.name, "removed", Step::Major, Some(detail)));
     }
     changes
+}
+
+/// A requirement that is new refuses points that were accepted; one that is gone accepts more.
+fn requirements(old: &Contract, new: &Contract, space: &Space<'_>) -> Vec<Change> {
+    let same = |old: &Requirement, new: &Requirement| space.same(old.expression.id, new.expression.id);
+    let text = |requirement: &Requirement| requirement.expression.formula.to_string();
+    let added = new.requires.iter().filter(|new| !old.requires.iter().any(|old| same(old, new))).map(|new| {
+        let detail =
+            Detail::new("", "", text(new), Step::Major).note("points that do not meet it are refused");
+        change("requirement", &text(new), "added", Step::Major, Some(detail))
+    });
+    let removed =
+        old.requires.iter().filter(|old| !new.requires.iter().any(|new| same(old, new))).map(|old| {
+            let detail = Detail::new("", text(old), "", Step::Minor).note("more points are accepted");
+            change("requirement", &text(old), "removed", Step::Minor, Some(detail))
+        });
+    added.chain(removed).collect()
 }
 
 fn unit(gather: &mut Gather, texts: (&str, &str), same: bool) {

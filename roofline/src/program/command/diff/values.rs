@@ -7,7 +7,7 @@ use roofline_contracts::domain::Domain;
 use roofline_contracts::eval::{Evaluator, Value};
 use roofline_contracts::formula::number;
 use roofline_contracts::graph::{Graph, Id, Op};
-use roofline_contracts::sample::{Random, special, uniform};
+use roofline_contracts::sample::{Mender, Random, special, uniform};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -159,8 +159,12 @@ impl<'a> Space<'a> {
                 }
             }
         }
-        let points = if empty { Vec::new() } else { points(&domains, &defaults, &shared) };
         let new_index: Vec<usize> = (0..new.quantities.len()).collect();
+        let (mut before, mut after) = (Mender::new(old), Mender::new(new));
+        let mut meets = |point: &[f64]| {
+            before.meets(&project(point, &old_index)) && after.meets(&project(point, &new_index))
+        };
+        let points = if empty { Vec::new() } else { points(&domains, &defaults, &shared, &mut meets) };
         let mut normal = Normal::default();
         normal.old = normal.image(&old.graph, &old_index);
         normal.new = normal.image(&new.graph, &new_index);
@@ -202,8 +206,8 @@ impl<'a> Space<'a> {
         // For each pair: how many points differ, and the worst one of each third of the points.
         let mut found = vec![(0, [(0.0, 0); EXAMPLES]); pairs.len()];
         for (at, point) in self.points.iter().enumerate() {
-            old.run(&self.project(point, &self.old_index));
-            new.run(&self.project(point, &self.new_index));
+            old.run(&project(point, &self.old_index));
+            new.run(&project(point, &self.new_index));
             for &index in &open {
                 let (before, after) = &pairs[index];
                 let distance = before.answer(&old).distance(after.answer(&new));
@@ -230,18 +234,14 @@ impl<'a> Space<'a> {
         found.into_iter().enumerate().map(verdict).collect()
     }
 
-    fn project(&self, point: &[f64], index: &[usize]) -> Vec<f64> {
-        index.iter().filter_map(|&at| point.get(at).copied()).collect()
-    }
-
     /// The worst points in their simplest form, largest difference first, each once.
     pub fn examples(&self, pair: &(Probe<'_>, Probe<'_>), worst: &Worst) -> Vec<Example> {
         let (before, after) = pair;
         let mut old = Evaluator::new(&self.old.graph, &before.roots());
         let mut new = Evaluator::new(&self.new.graph, &after.roots());
         let mut answers = |point: &[f64]| {
-            old.run(&self.project(point, &self.old_index));
-            new.run(&self.project(point, &self.new_index));
+            old.run(&project(point, &self.old_index));
+            new.run(&project(point, &self.new_index));
             (before.answer(&old), after.answer(&new))
         };
         let matter = self.matter(before, after);
@@ -290,6 +290,11 @@ impl<'a> Space<'a> {
     }
 }
 
+/// The values of one contract's quantities at a point.
+fn project(point: &[f64], index: &[usize]) -> Vec<f64> {
+    index.iter().filter_map(|&at| point.get(at).copied()).collect()
+}
+
 /// The values of both domains; none if there are no such.
 fn common(a: &Domain, b: &Domain) -> Option<Domain> {
     let mut domain = a.clone();
@@ -325,8 +330,14 @@ pub fn within(inner: &Domain, outer: &Domain) -> bool {
 }
 
 /// The limits first, then a mix of defaults, special values and any values. What only one version knows stays at its
-/// default, which is what those who do not know it get.
-fn points(domains: &[Domain], defaults: &[Option<f64>], shared: &[bool]) -> Vec<Vec<f64>> {
+/// default, which is what those who do not know it get. Points that do not meet what is required are passed
+/// over; there are none if nearly all are.
+fn points(
+    domains: &[Domain],
+    defaults: &[Option<f64>],
+    shared: &[bool],
+    meets: &mut dyn FnMut(&[f64]) -> bool,
+) -> Vec<Vec<f64>> {
     let fixed = |index: usize| defaults[index].filter(|_| !shared[index]);
     let limit = |of: fn(&Domain) -> f64| -> Vec<f64> {
         domains.iter().enumerate().map(|(index, domain)| fixed(index).unwrap_or_else(|| of(domain))).collect()
@@ -334,7 +345,11 @@ fn points(domains: &[Domain], defaults: &[Option<f64>], shared: &[bool]) -> Vec<
     let specials: Vec<Vec<f64>> = domains.iter().map(special).collect();
     let mut random = Random(SEED);
     let mut points = vec![limit(|domain| domain.low), limit(|domain| domain.high)];
-    while points.len() < POINTS {
+    points.retain(|point| meets(point));
+    for _ in 0..100 * POINTS {
+        if points.len() == POINTS {
+            return points;
+        }
         let value = |(index, domain): (usize, &Domain)| {
             if let Some(value) = fixed(index) {
                 return value;
@@ -344,9 +359,12 @@ fn points(domains: &[Domain], defaults: &[Option<f64>], shared: &[bool]) -> Vec<
                 _ => uniform(domain, &mut random),
             }
         };
-        points.push(domains.iter().enumerate().map(value).collect());
+        let point: Vec<f64> = domains.iter().enumerate().map(value).collect();
+        if meets(&point) {
+            points.push(point);
+        }
     }
-    points
+    Vec::new()
 }
 
 /// Both graphs in one, each formula in its normal form: operands of commutative operations in one order, numbers

@@ -103,6 +103,14 @@ fn quantities(contract: &Contract, blocks: &mut Vec<Block>) {
     };
     let rows = contract.quantities.iter().map(row).collect();
     blocks.push(Block::Grid(vec!["name", "unit", "domain", "default", "what it is"], rows));
+    if contract.requires.is_empty() {
+        return;
+    }
+    blocks.push(Block::Heading(2, text("Requirements")));
+    blocks.push(Block::Text(text("Every point meets these; everything below holds where they do.")));
+    for requirement in &contract.requires {
+        blocks.push(Block::Formula(requirement.expression.formula.to_string()));
+    }
 }
 
 fn equations(contract: &Contract, blocks: &mut Vec<Block>) {

@@ -180,7 +180,7 @@ pub fn run(args: &cli::Prove) -> Result<Exit, Failure> {
         let (contract, directory) = contract::checked(name)?;
         let session = Session {
             contract: &contract,
-            ranges: ranges(&contract.graph, &contract.quantities),
+            ranges: ranges(&contract),
             smt: args.smt.as_deref(),
             solver: solver.as_ref(),
             kani: kani.as_ref(),

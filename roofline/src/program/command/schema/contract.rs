@@ -118,6 +118,7 @@ fn value(key: &Key) -> Value {
         Shape::Count(most) => json!({"type": "integer", "minimum": 1, "maximum": most}),
         Shape::Flag => json!({"type": "boolean"}),
         Shape::Texts => texts,
+        Shape::Formulas => json!({"type": ["array", "null"], "items": definition("formula")}),
         Shape::Unit => definition("unit"),
         Shape::Domain => definition("domain"),
         Shape::Formula => definition("formula"),

@@ -1,0 +1,104 @@
+//! Requirements as they are read: relations between inputs, which everything else may rely on once some point meets them all.
+
+use crate::contract::{Contract, Requirement, Table, Value};
+use crate::eval::Evaluator;
+use crate::formula::{self, Formula};
+use crate::report::{Mistake, Report, Rule};
+use crate::sample::Mender;
+use crate::source::Span;
+
+use super::reader::Fields;
+
+/// The most requirements of one contract.
+const MAX_REQUIREMENTS: usize = 64;
+
+/// A requirement whose names are not resolved yet.
+pub struct RequirementDraft {
+    pub formula: Formula,
+    /// The contract it was taken from.
+    pub origin: Option<String>,
+}
+
+/// Reads them all.
+pub fn read(top: &Fields<'_>, report: &mut Report) -> Vec<RequirementDraft> {
+    let texts = top.texts("requires", report);
+    if let Some(text) = texts.get(MAX_REQUIREMENTS) {
+        let message = format!("a contract has at most {MAX_REQUIREMENTS} requirements");
+        report.add(Mistake::error(text.span, message).note("join some of them with `and`"));
+    }
+    let formulas = texts.into_iter().take(MAX_REQUIREMENTS).filter_map(|text| Formula::read(text, report));
+    formulas.map(|formula| RequirementDraft { formula, origin: None }).collect()
+}
+
+/// Reports requirements that no point meets, and defaults and profiles that do not meet them.
+pub fn check(contract: &Contract, report: &mut Report) {
+    let Some(first) = contract.requires.first() else { return };
+    let own = contract.requires.iter().find(|requirement| requirement.origin.is_none()).unwrap_or(first);
+    let span = match own.origin {
+        None => own.expression.formula.top().span,
+        // What is taken stands in another file.
+        Some(_) => Span { start: 0, end: contract.source.text.lines().next().map_or(0, str::len) },
+    };
+    if Mender::new(contract).witness().is_none() {
+        let texts: Vec<String> =
+            contract.requires.iter().map(|r| format!("`{}`", r.expression.formula)).collect();
+        let message = match texts.as_slice() {
+            [one] => format!("no point of the domains was found that meets the requirement {one}"),
+            many => format!("no point of the domains was found that meets all of {}", many.join(", ")),
+        };
+        report.add(Mistake::error(span, message).rule(Rule::Domain).note("widen a domain or relax it"));
+        return;
+    }
+    for requirement in contract.requires.iter().filter(|requirement| requirement.origin.is_none()) {
+        let default = |quantity: usize| contract.quantities[quantity].default;
+        if let Some(values) = unmet(contract, requirement, default) {
+            let message = format!("the defaults do not meet the requirement: {values}");
+            report.add(Mistake::error(requirement.expression.formula.top().span, message).rule(Rule::Domain));
+        }
+    }
+    for table in contract.profiles.iter().filter(|table| table.origin.is_none()) {
+        check_table(contract, table, report);
+    }
+}
+
+fn check_table(contract: &Contract, table: &Table, report: &mut Report) {
+    for entry in &table.entries {
+        let value = |quantity: usize| {
+            let set =
+                table.fields.iter().zip(&entry.values).find(|(field, _)| field.quantity == Some(quantity));
+            match set {
+                Some((_, Value::Number(value))) => Some(*value),
+                _ => None,
+            }
+        };
+        for requirement in &contract.requires {
+            if let Some(values) = unmet(contract, requirement, value) {
+                let formula = &requirement.expression.formula;
+                let message = format!("`{}` does not meet the requirement `{formula}`: {values}", entry.name);
+                let mut mistake = Mistake::error(entry.span, message).rule(Rule::Profile);
+                if requirement.origin.is_none() {
+                    mistake = mistake.and(formula.top().span, "the requirement");
+                }
+                report.add(mistake);
+            }
+        }
+    }
+}
+
+/// The values that do not meet a requirement, if they are all there.
+fn unmet(
+    contract: &Contract,
+    requirement: &Requirement,
+    value: impl Fn(usize) -> Option<f64>,
+) -> Option<String> {
+    let mut point = vec![f64::NAN; contract.quantities.len()];
+    let mut shown = Vec::new();
+    for (name, _) in &requirement.expression.operands {
+        let quantity = contract.quantity(name)?;
+        point[quantity] = value(quantity)?;
+        shown.push(format!("{name} = {}", formula::number(point[quantity])));
+    }
+    let id = requirement.expression.id;
+    let met = Evaluator::new(&contract.graph, &[id]).run(&point).value(id).truth();
+    (!met).then(|| shown.join(", "))
+}

@@ -1,0 +1,106 @@
+//! What the language says beyond formulas, seen from outside: requirements are assumed by proofs and checked by everything
+//! that computes.
+
+use std::path::Path;
+
+use roofline_contracts::contract::{Contract, Verdict};
+use roofline_contracts::prove::{prove, smt};
+use roofline_contracts::range::ranges;
+use roofline_contracts::source::Source;
+use roofline_contracts::{check_in, compile, emit, eval, sample};
+
+fn text(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/language").join(name);
+    std::fs::read_to_string(path).expect("the fixture is there")
+}
+
+fn checked(text: &str) -> Contract {
+    let source = Source::from_bytes("fixture-v1.yaml", text.into()).expect("text");
+    let compiled = check_in(source, None);
+    let shown: Vec<String> = compiled.mistakes.iter().map(|m| m.render(&compiled.source)).collect();
+    compiled.contract.unwrap_or_else(|| panic!("{}", shown.join("\n")))
+}
+
+fn without(text: &str, line: &str) -> String {
+    assert!(text.contains(line), "{line}");
+    text.replace(line, "")
+}
+
+#[test]
+fn without_its_requirements_the_queue_divides_by_zero_and_claims_what_is_false() {
+    let queue = text("queue-v1.yaml");
+    let source = |text: String| Source::from_bytes("queue-v1.yaml", text.into()).expect("text");
+    assert!(compile(source(queue.clone())).contract.is_some());
+    let unstable = compile(source(without(&queue, "  - arrival < service\n")));
+    let messages: Vec<&str> = unstable.mistakes.iter().map(|mistake| mistake.message.as_str()).collect();
+    assert_eq!(messages, ["the divisor can be zero"]);
+    let overfull = checked(&without(&queue, "  - warm_hits + cold_hits <= 1\n"));
+    let refuted: Vec<String> = (prove(&overfull).into_iter())
+        .filter(|proof| proof.verdict == Verdict::Refuted)
+        .map(|proof| proof.id)
+        .collect();
+    assert_eq!(refuted, ["no-negative-misses"]);
+}
+
+#[test]
+fn a_point_that_meets_no_requirement_is_refused_with_all_of_them() {
+    let queue = checked(&text("queue-v1.yaml"));
+    assert!(eval::evaluate(&queue, &[1.0, 2.0, 0.5, 0.5]).is_ok());
+    let refused = eval::evaluate(&queue, &[2.0, 2.0, 0.5, 0.6]).unwrap_err();
+    assert_eq!(refused.unmet, ["arrival < service", "warm_hits + cold_hits <= 1"]);
+    assert_eq!(
+        refused.to_string(),
+        "the requirement arrival < service is not met; the requirement warm_hits + cold_hits <= 1 is not met"
+    );
+    let outside = eval::evaluate(&queue, &[-1.0, 0.0, 0.5, 0.6]).unwrap_err();
+    assert_eq!((outside.outside.len(), outside.unmet.len()), (2, 0));
+}
+
+#[test]
+fn points_meet_the_requirements_and_reach_their_limits() {
+    let queue = checked(&text("queue-v1.yaml"));
+    let points: Vec<Vec<f64>> = sample::points(&queue, 1).take(2000).collect();
+    assert!(points.iter().all(|point| eval::evaluate(&queue, point).is_ok()));
+    let full = points.iter().filter(|point| point[2] + point[3] == 1.0).count();
+    assert!(full > 20, "{full} points are at the limit");
+    // An equality leaves no room at all.
+    let equal = text("queue-v1.yaml").replace("<= 1\n", "== 1\n");
+    let equal = checked(&equal);
+    assert_eq!(sample::points(&equal, 1).take(100).filter(|point| point[2] + point[3] == 1.0).count(), 100);
+}
+
+#[test]
+fn a_counterexample_meets_the_requirements() {
+    let queue = checked(&text("queue-v1.yaml").replace("misses >= 0", "misses > 0"));
+    let proofs = prove(&queue);
+    let proof = proofs.iter().find(|proof| proof.id == "no-negative-misses").expect("it is there");
+    assert_eq!(proof.verdict, Verdict::Refuted);
+    let mut point = [0.0, 1.0, 0.0, 0.0];
+    for input in &proof.counterexample.as_ref().expect("refuted").inputs {
+        point[input.quantity] = input.value;
+    }
+    assert_eq!(eval::evaluate(&queue, &point).map(|outputs| outputs.equations[2]), Ok(0.0));
+}
+
+#[test]
+fn solvers_model_checkers_and_pages_are_told_what_is_required() {
+    let queue = checked(&text("queue-v1.yaml"));
+    for obligation in &queue.obligations {
+        for script in smt::scripts(&queue, &ranges(&queue), obligation).expect("it has a script") {
+            let asserted = script
+                .text
+                .lines()
+                .filter(|line| {
+                    line.starts_with("(assert n")
+                        || line.starts_with("(assert (and n")
+                        || line.starts_with("(assert (and a")
+                })
+                .count();
+            assert!(asserted >= 2, "{}: {}", obligation.id, script.text);
+        }
+    }
+    let rust = emit::rust::items(&queue, &[]).to_string();
+    assert!(rust.contains("_values . assume (arrival < service)"), "{rust}");
+    assert!(rust.contains("kani :: assume (condition)"));
+    assert!(emit::javascript::module(&queue).contains("[\"arrival < service\", [\"arrival\", \"service\"]"));
+}
