@@ -127,10 +127,11 @@ impl<F: Number> Range<F> {
             }
             let divides = |x: Range<F>, y: Range<F>| x.finite() && y.finite() && y.positive();
             if op == Op::Div(a, b) && divides(at(a), at(b)) {
-                self.high = least(self.high, one);
+                // As the order rule says: neighbours differ by more than half a unit in the last place of their quotient.
+                self.high = least(self.high, below(one));
             }
             if op == Op::Div(b, a) && divides(at(b), at(a)) {
-                self.low = most(self.low, one);
+                self.low = most(self.low, above(one));
             }
         }
         self
