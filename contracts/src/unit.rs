@@ -156,8 +156,9 @@ impl Unit {
         Some(product)
     }
 
-    /// Whether a unit is written as a ratio of two of one dimension, such as `B/GB`, or as a product of such ratios. What
-    /// has no dimension only because other units cancel, such as `Gflop/J*pJ/flop`, is none.
+    /// Whether a unit is written as a ratio of two of one dimension, such as `B/GB`, as a product of such ratios, or as one
+    /// fraction of their parts, `B*s/GB/ms`. What has no dimension only because other units cancel, such as
+    /// `Gflop/J*pJ/flop`, is none.
     pub fn is_conversion(text: &str) -> bool {
         let mut parser = UnitParser::new(text);
         if parser.product().is_err() {
@@ -173,11 +174,18 @@ impl Unit {
         let plain = atoms.len() < 2;
         let many = atoms.len() > 2;
         atoms.retain(|(unit, exponent)| *exponent != 0 && !(many && *unit == Unit::ONE));
-        let ratio = |pair: &[(Unit, i32)]| match pair {
-            [(a, above), (b, below)] => a.same_dimension(*b) && above + below == 0,
-            _ => false,
-        };
-        (!plain || atoms.is_empty()) && atoms.chunks(2).all(ratio)
+        let opposite =
+            |(a, above): (Unit, i32), (b, below): (Unit, i32)| a.same_dimension(b) && above + below == 0;
+        let above = atoms.iter().take_while(|(_, exponent)| *exponent > 0).count();
+        let (over, mut under) = (&atoms[..above], atoms[above..].to_vec());
+        let fraction = under.iter().all(|(_, exponent)| *exponent < 0)
+            && (over.iter()).all(|&part| {
+                let found = under.iter().position(|&other| opposite(part, other));
+                found.map(|at| under.remove(at)).is_some()
+            })
+            && under.is_empty();
+        let ratio = |pair: &[(Unit, i32)]| matches!(pair, &[a, b] if opposite(a, b));
+        (!plain || atoms.is_empty()) && (fraction || atoms.chunks(2).all(ratio))
     }
 
     /// Same dimension, whatever the scale.
@@ -661,12 +669,34 @@ mod tests {
 
     #[test]
     fn a_conversion_is_a_ratio_of_units_of_one_dimension_however_it_is_written() {
-        for text in
-            ["B/GB", "B*GB^-1", "GB^-1*B", "B^2/GB^2", "(B/GB)^2", "bit/B", "%/1", "B/s/(GB/s)", "s/s"]
-        {
+        for text in [
+            "B/GB",
+            "B*GB^-1",
+            "GB^-1*B",
+            "B^2/GB^2",
+            "(B/GB)^2",
+            "bit/B",
+            "%/1",
+            "B/s/(GB/s)",
+            "s/s",
+            "B*s/GB/ms",
+            "B*s/ms/GB",
+        ] {
             assert!(Unit::is_conversion(text), "{text}");
         }
-        for text in ["1", "%", "s", "GB/s", "Gflop/J*pJ/flop", "flop/B", "1/s", "B^2/GB"] {
+        for text in [
+            "1",
+            "%",
+            "s",
+            "GB/s",
+            "Gflop/J*pJ/flop",
+            "flop/B",
+            "1/s",
+            "B^2/GB",
+            "B*s/GB",
+            "B*s/GB/flop",
+            "B*B/GB",
+        ] {
             assert!(!Unit::is_conversion(text), "{text}");
         }
         assert!(Unit::is_conversion("B/GB*ms/s") && Unit::is_conversion("1*B/GB"));

@@ -35,7 +35,8 @@ const UNPROVEN: &[&str] = &[
 #[test]
 fn claims_of_the_literature_are_proven_and_false_ones_refuted() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/literature");
-    let mut files: Vec<_> = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut files: Vec<_> =
+        std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
     assert_eq!(files.len(), 12);
     let (mut proven, mut refuted, mut open) = (0, 0, Vec::new());

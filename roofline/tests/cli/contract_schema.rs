@@ -77,6 +77,7 @@ const BEYOND_A_SCHEMA: &[&str] = &[
     "anchor",
     "bad-conversion-binary",
     "bad-conversion-literal",
+    "bad-conversion-of-two-units",
     "bound-check-clashes",
     "classifier-band-of-nothing",
     "classifier-case-unreachable",
