@@ -20,3 +20,11 @@ kani-ledger FILE:
 # How long the structural prover takes, on the shipped contracts and on large ones.
 bench-prove:
     cargo bench -p roofline-contracts --bench prove
+
+# How far expected speeds are from published ones that were kept back.
+evaluate:
+    cargo run --release -q -- evidence --evaluate
+
+# The page of the record and its picture.
+evidence:
+    cargo run --release -q -- evidence --write docs

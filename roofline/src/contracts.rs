@@ -3,6 +3,7 @@
 
 use roofline_macros::roofline_contract;
 
+roofline_contract!(pub mod expectation = "expectation-v1.yaml", hardware_v1 = self::hardware);
 roofline_contract!(pub mod hardware = "hardware-v1.yaml");
 roofline_contract!(pub mod inference_latency = "inference-latency-v1.yaml", hardware_v1 = self::hardware);
 roofline_contract!(

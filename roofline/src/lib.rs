@@ -25,6 +25,8 @@ pub mod profile;
 #[cfg(feature = "program")]
 pub mod program;
 #[cfg(feature = "models")]
+pub mod record;
+#[cfg(feature = "models")]
 pub mod report;
 #[cfg(feature = "models")]
 mod text;

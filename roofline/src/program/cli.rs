@@ -69,6 +69,8 @@ pub enum Command {
     Devices(Devices),
     /// List the models that are known by name.
     Models(Models),
+    /// Show published speeds beside their ceilings, or check a list of your own.
+    Evidence(Evidence),
     /// Profile a model file: what each operation costs on a device, and the ceiling in tokens per second.
     Profile(Profile),
     /// Draw saved results again, several in one chart.
@@ -354,6 +356,30 @@ pub struct Predict {
     /// How `this` is measured.
     #[command(flatten)]
     pub measuring: Measuring,
+    /// How to print the result.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+    /// Where else to draw.
+    #[command(flatten)]
+    pub pictures: Wanted,
+}
+
+/// Arguments of `evidence`.
+#[derive(Debug, Args)]
+pub struct Evidence {
+    /// Only rows whose device, model, engine or backend contains this.
+    #[arg(value_name = "TEXT")]
+    pub filter: Option<String>,
+    /// Check the rows of this file in place of the record: CSV with a line of headings, or what `llama-bench -o json` printed.
+    /// Exits with 1 when one is impossible.
+    #[arg(long, value_name = "FILE", conflicts_with = "filter")]
+    pub check: Option<PathBuf>,
+    /// How far expected speeds are from rows that were kept back.
+    #[arg(long, conflicts_with_all = ["filter", "check", "chart", "svg", "html"])]
+    pub evaluate: bool,
+    /// Write the page of the record, EVIDENCE.md and its picture EVIDENCE.svg, to this directory.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["filter", "check", "evaluate", "chart", "svg", "html"])]
+    pub write: Option<PathBuf>,
     /// How to print the result.
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,

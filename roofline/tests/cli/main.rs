@@ -11,6 +11,7 @@ mod doc;
 mod docs;
 mod eval;
 mod evaluate;
+mod evidence;
 mod expand;
 mod first;
 mod fmt;

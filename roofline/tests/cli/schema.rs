@@ -63,7 +63,7 @@ fn directory(name: &str) -> PathBuf {
 }
 
 /// The commands, so that each schema has a document at least once.
-const COMMANDS: [&[&str]; 26] = [
+const COMMANDS: [&[&str]; 28] = [
     &[],
     &["machine"],
     &["bench", "--replay", BENCH],
@@ -92,6 +92,8 @@ const COMMANDS: [&[&str]; 26] = [
     ],
     &["expand", "right-v1.yaml"],
     &["devices"],
+    &["evidence", "rtx-4090"],
+    &["evidence", "--evaluate"],
     &["models"],
     &["contracts"],
     &["contracts", "roofline-model-v1"],

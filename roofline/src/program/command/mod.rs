@@ -8,6 +8,7 @@ pub mod devices;
 pub mod diff;
 pub mod doc;
 pub mod eval;
+pub mod evidence;
 pub mod expand;
 pub mod first;
 pub mod fmt;

@@ -29,6 +29,7 @@ use crate::program::command::prove;
 use crate::program::command::schema::contract as contract_schema;
 use crate::program::output;
 use crate::program::{Exit, Failure, cli};
+use crate::record::{Evaluation, Evidence};
 use crate::report::{self, Report, Table};
 
 /// A document that the program writes.
@@ -42,7 +43,7 @@ const fn document<T: Report + JsonSchema>(by: &'static str) -> Document {
     Document { id: T::SCHEMA, by, make: |generator| generator.root_schema_for::<T>() }
 }
 
-const ALL: [Document; 18] = [
+const ALL: [Document; 20] = [
     document::<Bench>("roofline bench"),
     document::<plot::Drawing>("roofline plot"),
     document::<check::Checked>("roofline check"),
@@ -50,6 +51,8 @@ const ALL: [Document; 18] = [
     document::<devices::DeviceList>("roofline devices"),
     document::<diff::Diffed>("roofline diff"),
     document::<eval::Evaluated>("roofline eval"),
+    document::<Evaluation>("roofline evidence --evaluate"),
+    document::<Evidence>("roofline evidence"),
     document::<expand::Expansion>("roofline expand"),
     document::<first::First>("roofline"),
     document::<gate::Gated>("roofline gate"),

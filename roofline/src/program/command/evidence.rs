@@ -1,0 +1,52 @@
+//! `roofline evidence`: published speeds beside their ceilings, those of the record or a user's own, and the page of the record.
+
+use std::path::Path;
+
+use crate::document;
+use crate::program::output::file::Unfinished;
+use crate::program::output::picture::Pictures;
+use crate::program::output::{self};
+use crate::program::{Exit, Failure, cli};
+use crate::record::{self, Evaluation, Evidence, Finding, Row};
+
+/// Shows, checks or writes rows.
+pub fn run(args: &cli::Evidence) -> Result<Exit, Failure> {
+    if args.evaluate {
+        output::print(&Evaluation::of_the_record(), args.format)?;
+        return Ok(Exit::Fine);
+    }
+    if let Some(directory) = &args.write {
+        let page = Unfinished::open(&directory.join("EVIDENCE.md"))?;
+        let picture = Unfinished::open(&directory.join("EVIDENCE.svg"))?;
+        page.finish(&record::page())?;
+        picture.finish(&record::picture())?;
+        return Ok(Exit::Fine);
+    }
+    let pictures = Pictures::open(&args.pictures)?;
+    let evidence = match &args.check {
+        Some(path) => Evidence::check(&read(path)?, &path.display().to_string()),
+        None => Evidence::of(record::rows(), args.filter.as_deref().unwrap_or_default()),
+    };
+    if evidence.rows.is_empty() {
+        let wanted = args.filter.as_deref().unwrap_or_default();
+        let nothing = "no row of the record has such a device, model, engine or backend";
+        return Err(Failure(format!("{wanted}: {nothing}; `roofline evidence` lists all")));
+    }
+    pictures.show(&evidence, args.format, false)?;
+    let impossible = args.check.is_some() && evidence.count(Finding::Impossible) > 0;
+    Ok(if impossible { Exit::Failed } else { Exit::Fine })
+}
+
+fn read(path: &Path) -> Result<Vec<Row>, Failure> {
+    let name = path.display();
+    let text = document::read(path).map_err(|error| Failure(format!("{name}: {error}")))?;
+    let rows = match text.trim_start().starts_with(['[', '{']) {
+        true => record::read_llama_bench(&text),
+        false => record::read(&text),
+    };
+    let rows = rows.map_err(|mistake| Failure(format!("{name}:{mistake}")))?;
+    if rows.is_empty() {
+        return Err(Failure(format!("{name}: no rows")));
+    }
+    Ok(rows)
+}

@@ -1,0 +1,30 @@
+//! The record: published speeds of language models, each with its address, and what they say of our figures. A row is
+//! put beside the ceiling of its work, which no row may exceed; from rows alike comes the speed to expect.
+//!
+//! ```
+//! use roofline::record::{self, Verdict};
+//!
+//! let rows = record::rows();
+//! let judged = record::judge(rows);
+//! let impossible = judged.iter().filter(|verdict| matches!(verdict, Verdict::Impossible(_)));
+//! // One run of one source, which its own notes call wrong.
+//! assert_eq!(impossible.count(), 2);
+//! ```
+
+mod ceiling;
+mod csv;
+mod device;
+mod evaluation;
+mod expectation;
+mod format;
+mod model;
+mod page;
+mod report;
+mod table;
+
+pub use ceiling::{Beside, Uncovered, Verdict, judge};
+pub use evaluation::{Evaluated, LeftOut, evaluate};
+pub use expectation::{Band, Engine, Expected, Like, expect};
+pub use page::{page, picture};
+pub use report::{Evaluation, EvaluationEntry, Evidence, EvidenceRow, Finding};
+pub use table::{Mistake, Phase, Row, read, read_llama_bench, rows};

@@ -1,0 +1,79 @@
+//! `roofline evidence` as its users run it, and the page that it writes.
+
+use std::fs;
+use std::path::Path;
+
+use crate::program::{err, file, json, out, printed, refused, run};
+
+const HEAD: &str = "device,model,quant,phase,test,context,batch,tokens_per_s\n";
+
+#[test]
+fn the_page_of_the_record_is_what_the_program_writes() {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
+    for (name, made) in
+        [("EVIDENCE.md", roofline::record::page()), ("EVIDENCE.svg", roofline::record::picture())]
+    {
+        if std::env::var_os("UPDATE_DOCS").is_some() {
+            fs::write(docs.join(name), &made).expect("the page can be written");
+        }
+        let kept = fs::read_to_string(docs.join(name)).expect("the page is there");
+        assert!(kept == made, "docs/{name} is old: `roofline evidence --write docs` writes it anew");
+    }
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("evidence");
+    fs::create_dir_all(&directory).expect("a directory");
+    printed(&["evidence", "--write", directory.to_str().expect("a plain path")]);
+    let written = fs::read_to_string(directory.join("EVIDENCE.md")).expect("written");
+    assert_eq!(written, roofline::record::page());
+}
+
+#[test]
+fn rows_are_shown_with_shares_and_sources() {
+    let shown = printed(&["evidence", "rtx-4090"]);
+    assert!(shown.starts_with("rtx-4090: 12"), "{shown}");
+    assert!(shown.contains("share of the ceiling:") && shown.contains("more; --format csv"), "{shown}");
+    let found = json(&["evidence", "vllm"]);
+    let rows = found["rows"].as_array().expect("a list");
+    assert_eq!(rows.len(), 192);
+    assert!(
+        rows.iter().all(|row| row["source"].as_str().is_some_and(|source| source.starts_with("https://")))
+    );
+    let impossible = rows.iter().filter(|row| row["finding"] == "impossible").count();
+    let doubtful = rows.iter().filter(|row| row["finding"] == "doubtful").count();
+    assert_eq!((impossible, doubtful), (2, 2));
+    assert_eq!(printed(&["evidence", "--format", "csv"]).lines().count(), 1747);
+    assert!(printed(&["evidence", "m2-ultra", "--chart"]).contains("FLOP/byte"));
+    refused(&["evidence", "no such thing"], "no row of the record has such a device");
+}
+
+#[test]
+fn claims_of_a_user_are_checked() {
+    // 1008 GB/s read 3.5 GB at most 288 times a second.
+    let rows = "RTX 4090,Llama-2-7B,Q4_0,tg,tg128,64,1,150\nRTX 4090,Llama-2-7B,Q4_0,tg,tg128,64,1,400\n\
+                Abacus,Llama-2-7B,Q4_0,tg,tg128,64,1,1\n";
+    let path = file("claims.csv", format!("{HEAD}{rows}"));
+    let output = run(&["evidence", "--check", &path]);
+    let shown = out(&output);
+    assert_eq!(output.status.code(), Some(1), "{shown}{}", err(&output));
+    assert!(shown.contains("line 3: RTX 4090 Llama-2-7B Q4_0 at 400 tokens/s is impossible: 1.4"), "{shown}");
+    assert!(shown.contains("1 within the ceiling, 1 impossible, 1 without a ceiling"), "{shown}");
+    assert!(shown.contains("device \"Abacus\" is not in the registry"), "{shown}");
+    let fine = file("fine.csv", format!("{HEAD}RTX 4090,Llama-2-7B,Q4_0,tg,tg128,64,1,150\n"));
+    assert!(printed(&["evidence", "--check", &fine]).contains("1 within the ceiling"));
+    let bench = r#"[{"model_type": "llama 8B Q4_K - Medium", "model_size": 4912898304, "n_prompt": 512, "n_gen": 0,
+        "avg_ts": 90000, "gpu_info": "NVIDIA GeForce RTX 4090", "n_gpu_layers": 99, "backends": "CUDA"}]"#;
+    let bench = file("bench.json", bench);
+    let output = run(&["evidence", "--check", &bench]);
+    assert_eq!(output.status.code(), Some(1), "{}", err(&output));
+    assert!(out(&output).contains("is impossible"), "{}", out(&output));
+}
+
+#[test]
+fn a_list_that_is_no_list_is_refused_at_its_line() {
+    let bad = |name: &str, text: &str, says: &str| refused(&["evidence", "--check", &file(name, text)], says);
+    bad("empty.csv", "", "empty.csv:1: empty");
+    bad("speed.csv", &format!("{HEAD}x,y,Q4_0,tg,t,1,1,fast\n"), "speed.csv:2: `tokens_per_s` is \"fast\"");
+    bad("only-head.csv", HEAD, "no rows");
+    bad("bad.json", "[{}]", "bad.json:1: not the output of `llama-bench -o json`");
+    refused(&["evidence", "--check", "nowhere.csv"], "nowhere.csv");
+    refused(&["evidence", "--check", "a.csv", "rtx-4090"], "cannot be used with");
+}
