@@ -258,7 +258,8 @@ pub struct Expected {
 pub fn expect(row: &Row) -> Option<Expected> {
     let (like, inputs) = sample(row, &row.beside().ok()?)?;
     let pool: Vec<&Sample> = SAMPLES.iter().collect();
-    answer(&like, inputs, &pool)
+    let pool = alike(&like, &pool);
+    answer(&like, inputs, &pool, layer_cost(&pool))
 }
 
 /// The samples that count for a question.
@@ -267,12 +268,11 @@ fn alike<'a>(like: &Like, pool: &[&'a Sample]) -> Vec<&'a Sample> {
     pool.iter().filter(same).copied().collect()
 }
 
-fn answer(like: &Like, inputs: Inputs, pool: &[&'static Sample]) -> Option<Expected> {
-    let pool = alike(like, pool);
+/// What the samples that count for a question say, with the cost of a layer that they have in common.
+fn answer(like: &Like, inputs: Inputs, pool: &[&'static Sample], layer_cost: f64) -> Option<Expected> {
     if pool.len() < FEWEST {
         return None;
     }
-    let layer_cost = layer_cost(&pool);
     let mut near: Vec<(f64, &Sample)> =
         pool.iter().map(|sample| (distance(like, &sample.like), *sample)).collect();
     near.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -368,26 +368,24 @@ pub(super) struct LeftOutRow {
 /// where that is wanted.
 pub(super) fn left_out(apart: impl Fn(&Key, &Key) -> bool, device_known: bool) -> Vec<LeftOutRow> {
     let keys: Vec<Key> = SAMPLES.iter().map(Key::of).collect();
-    let mut pools: BTreeMap<&Key, Vec<&'static Sample>> = BTreeMap::new();
-    for key in &keys {
-        pools.entry(key).or_insert_with(|| {
-            SAMPLES
-                .iter()
-                .zip(&keys)
-                .filter(|(_, other)| !apart(key, other))
-                .map(|(sample, _)| sample)
-                .collect()
+    // Rows that keep the same rows back and ask for the same engine share what is found.
+    let mut pools: BTreeMap<(&Key, &Engine, bool), (Vec<&'static Sample>, f64)> = BTreeMap::new();
+    let mut out = Vec::new();
+    for (sample, key) in SAMPLES.iter().zip(&keys) {
+        let Like { engine, prefill, device, on_cpu, .. } = &sample.like;
+        let (pool, layer_cost) = pools.entry((key, engine, *prefill)).or_insert_with(|| {
+            let kept = SAMPLES.iter().zip(&keys).filter(|(_, other)| !apart(key, other));
+            let kept: Vec<&Sample> = kept.map(|(sample, _)| sample).collect();
+            let pool = alike(&sample.like, &kept);
+            let cost = layer_cost(&pool);
+            (pool, cost)
         });
+        let same = |other: &&Sample| other.like.device.name == device.name && other.like.on_cpu == *on_cpu;
+        let known = !device_known || pool.iter().any(same);
+        let expected = known.then(|| answer(&sample.like, sample.inputs, pool, *layer_cost)).flatten();
+        out.push(LeftOutRow { prefill: *prefill, expected, measured: sample.row.tokens_per_s });
     }
-    let asked = SAMPLES.iter().zip(&keys).map(|(sample, key)| {
-        let pool = &pools[key];
-        let seen = alike(&sample.like, pool).iter().any(|other| {
-            other.like.device.name == sample.like.device.name && other.like.on_cpu == sample.like.on_cpu
-        });
-        let asked = (seen || !device_known).then(|| answer(&sample.like, sample.inputs, pool)).flatten();
-        LeftOutRow { prefill: sample.like.prefill, expected: asked, measured: sample.row.tokens_per_s }
-    });
-    asked.collect()
+    out
 }
 
 /// What rows are kept back by.
