@@ -3,6 +3,7 @@
 //! what was measured and the advice come from `layer-roofline-v1`. What is no transformer is a [`stack`] of layers.
 
 mod convolution;
+mod flow;
 pub mod graph;
 pub mod llama_bench;
 pub mod measure;

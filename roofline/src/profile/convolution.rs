@@ -25,6 +25,11 @@ impl<'a> Convolution<'a> {
     /// The convolution of these weights, with the geometry that the contract was asked about.
     pub fn new(weights: Matrix<'a, f32>, shape: &Inputs) -> Result<Convolution<'a>, String> {
         let outputs = shape.evaluate().map_err(|error| error.to_string())?;
+        if shape.transposed == 1.0
+            || [shape.dilation_depth, shape.dilation_height, shape.dilation_width] != [1.0; 3]
+        {
+            return Err("no kernel for a convolution that is transposed or has gaps between its taps".into());
+        }
         let whole = |value: f64| value as usize;
         let kernel = [shape.kernel_depth, shape.kernel_height, shape.kernel_width].map(whole);
         let (channels, groups) = (whole(shape.in_channels), whole(shape.groups).max(1));

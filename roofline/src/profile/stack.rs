@@ -6,7 +6,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Cost, Costs, OutOfDomain, Phase, Total, describe, evaluate, kept, roofs, stored};
+use super::flow::{self, Flow, Kernels};
+use super::{Cost, Costs, Entry, OutOfDomain, Phase, Total, describe, evaluate, kept, roofs, stored};
 use crate::contracts::operation::Inputs;
 use crate::model::{Basis, Dtype, Kind, Model, Operation, Role, Runs, Work};
 use crate::predict::{Target, stored_bits};
@@ -15,15 +16,22 @@ use crate::word::Bound;
 /// Bytes of one input or output number.
 pub const ACTIVATION: f64 = 4.0;
 
-/// What a file does not say about a convolution: `64x56x56/2/1` is 64 channels of 56 x 56 numbers, a stride of 2, a padding of 1.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What a file does not say about a convolution: `64x56x56/2/1` is 64 channels of 56 x 56 numbers, a stride of 2, a padding of 1;
+/// `/t2/1` is a transposed one, whose input is what the layers before it make.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Input {
-    /// The size in each dimension, the channels before it or not.
+    /// The size in each dimension, the channels before it or not; empty for what the layers before it make.
     pub size: Vec<u64>,
+    /// Whether it is transposed; told from its name and its channels where it is not said.
+    pub transposed: Option<bool>,
     /// The step; 1 where it is not said.
     pub stride: Option<u64>,
     /// Zeros at both ends; so many that a stride of 1 keeps the size, where it is not said.
     pub padding: Option<u64>,
+    /// The distance between taps; 1 where it is not said.
+    pub dilation: Option<u64>,
+    /// Zeros at one end of the output of a transposed one.
+    pub extra: Option<u64>,
 }
 
 impl FromStr for Input {
@@ -35,13 +43,23 @@ impl FromStr for Input {
             _ => Err(format!("`{text}` is not a whole number up to 1000000")),
         };
         let mut parts = text.split('/');
-        let size = parts.next().unwrap_or_default().split('x').map(number).collect::<Result<Vec<_>, _>>()?;
-        let stride = parts.next().map(number).transpose()?;
-        let padding = parts.next().map(number).transpose()?;
-        if size.len() > 4 || size.contains(&0) || stride == Some(0) || parts.next().is_some() {
-            return Err("a size is CHANNELSxHEIGHTxWIDTH, all above zero, then /STRIDE and /PADDING".into());
+        let size = match parts.next().unwrap_or_default() {
+            "" if text.is_empty() => return Err("`` is not a whole number up to 1000000".into()),
+            "" => Vec::new(),
+            size => size.split('x').map(number).collect::<Result<Vec<_>, _>>()?,
+        };
+        let stride = parts.next();
+        let transposed = stride.map(|stride| stride.starts_with('t'));
+        let stride = stride.map(|stride| number(stride.strip_prefix('t').unwrap_or(stride))).transpose()?;
+        let mut next = || parts.next().map(number).transpose();
+        let (padding, dilation, extra) = (next()?, next()?, next()?);
+        let zero = [stride, dilation].contains(&Some(0)) || size.contains(&0);
+        if size.len() > 4 || zero || parts.next().is_some() {
+            return Err("a size is CHANNELSxHEIGHTxWIDTH, all above zero, then /STRIDE (/tSTRIDE of a transposed one), \
+                        /PADDING, /DILATION and /EXTRA"
+                .into());
         }
-        Ok(Input { size, stride, padding })
+        Ok(Input { size, transposed, stride, padding, dilation, extra })
     }
 }
 
@@ -86,24 +104,27 @@ pub fn is_stack(model: &Model) -> bool {
             .any(|operation| matches!(operation.work, Work::Product { .. } | Work::Convolution { .. }))
 }
 
-/// What each layer of a stack costs on a device. `input` is asked for every convolution, by name.
+/// What each layer of a stack costs on a device. `network` is what goes into the first convolution, and from there the sizes are
+/// carried from layer to layer; `input` is asked for what is different about a convolution, by name.
 pub fn profile(
     model: &Model,
     target: &Target,
     batch: f64,
     change: Option<Dtype>,
-    input: impl Fn(&str, &Operation) -> Option<Input>,
+    network: Option<&Input>,
+    input: impl Fn(&str) -> Option<Input>,
 ) -> Result<Costs, OutOfDomain> {
-    let mut entries = Vec::new();
     let common = Inputs { batch, activation_size: ACTIVATION, ..roofs(target) };
     common.evaluate()?;
+    let mut entries = Vec::new();
+    let mut open = Vec::new();
     for (index, operation) in model.architecture.operations.iter().enumerate() {
         if operation.work == Work::Unused {
             continue;
         }
         let mut entry = describe(model, operation, index, change);
-        let cost = if let Runs::Input { .. } = operation.runs {
-            for_an_input(model, operation, common, change)
+        if let Runs::Input { .. } = operation.runs {
+            entry.settle(operation, for_an_input(model, operation, common, change));
         } else {
             entry.role = match operation.work {
                 Work::Product { .. } => Role::Dense,
@@ -111,23 +132,55 @@ pub fn profile(
                 _ => entry.role,
             };
             entry.kind = entry.role.kind();
-            let input = input(&entry.name, operation);
-            layer(model, operation, common, change, input.as_ref())
-        };
-        match cost {
-            Err(reason) => entry.undefined = Some(reason),
-            Ok((shape, cost)) => {
-                entry.parameters = operation.parameters as f64;
-                entry.pass = Some(cost);
-                entry.shape = Some(shape);
-            }
+            open.push(entries.len());
         }
         entries.push(entry);
+    }
+    // Names are in the order of the layers where their numbers are; what waits for an input is tried again behind the others.
+    open.sort_by_cached_key(|place| flow::natural(&entries[*place].name));
+    let mut flow = Flow::new(network);
+    loop {
+        let before = open.len();
+        open.retain(|place| {
+            let entry = &mut entries[*place];
+            let Some(operation) = model.architecture.operations.get(entry.operation) else { return false };
+            let own = input(&entry.name);
+            let Some(cost) = layer(model, operation, &entry.name, common, change, own, &mut flow) else {
+                return true;
+            };
+            entry.settle(operation, cost);
+            false
+        });
+        if open.len() == before {
+            break;
+        }
+    }
+    for place in open {
+        let reason = match (flow.is_empty(), &entries[place].role) {
+            (false, Role::Convolution) => "no layer before it makes as many channels as it takes",
+            (true, Role::Convolution) => "the size of its input is not in the file",
+            _ => "works on as many numbers as the layers around it, which the file does not say",
+        };
+        entries[place].undefined = Some(reason.to_owned());
     }
     let overhead = target.overhead.unwrap_or(0.0);
     let pass = super::total(&mut entries, Phase::Pass, common, overhead, batch)?;
     let pass = pass.map(Pass::from);
     Ok(Costs { entries, decode: None, prefill: None, pass, kept: kept(model, change), common })
+}
+
+impl Entry {
+    /// Takes down what an operation costs, or why nobody can say.
+    fn settle(&mut self, operation: &Operation, cost: Result<(Inputs, Cost), String>) {
+        match cost {
+            Err(reason) => self.undefined = Some(reason),
+            Ok((shape, cost)) => {
+                self.parameters = operation.parameters as f64;
+                self.pass = Some(cost);
+                self.shape = Some(shape);
+            }
+        }
+    }
 }
 
 /// What runs so often for each image, as the contract's inputs, and what it costs; or why nobody can say.
@@ -142,91 +195,56 @@ fn for_an_input(
     Ok((shape, Cost::of(&evaluate(&shape)?)))
 }
 
-/// A layer as the contract's inputs, and what it costs; or why nobody can say.
+/// A layer as the contract's inputs, and what it costs; or why nobody can say. None while what it works on is not known yet.
 fn layer(
     model: &Model,
     operation: &Operation,
+    name: &str,
     common: Inputs,
     change: Option<Dtype>,
-    input: Option<&Input>,
-) -> Result<(Inputs, Cost), String> {
-    let bits_per_weight =
-        weights(model, operation, change).ok_or("its weights are missing or of a type of unknown size")?;
+    own: Option<Input>,
+    flow: &mut Flow,
+) -> Option<Result<(Inputs, Cost), String>> {
+    let Some(bits_per_weight) = weights(model, operation, change) else {
+        return Some(Err("its weights are missing or of a type of unknown size".into()));
+    };
     let blank = Inputs { bits_per_weight, ..common };
     let shape = match &operation.work {
         // The bias is left out, as it is of a convolution.
-        Work::Product { rows, cols } => Inputs {
+        Work::Product { rows, cols } => Ok(Inputs {
             dense_params: *rows as f64 * *cols as f64,
             in_features: *cols as f64,
             out_features: *rows as f64,
             ..blank
-        },
+        }),
         Work::Convolution { outputs, inputs, kernel } => {
-            let input = input.ok_or("the size of its input is not in the file")?;
-            placed(blank, *outputs, *inputs, kernel, input)?
+            let kernels = Kernels { name, first: *outputs, second: *inputs, kernel };
+            flow.meet(&kernels, own)?.and_then(|met| met.shape(blank, &kernels))
         }
-        Work::Undefined { reason } => return Err(reason.clone()),
-        _ => {
-            return Err(
-                "works on as many numbers as the layers around it, which the file does not say".into()
-            );
+        // One number for each channel: the scale of a normalization meets them all, what goes with it is part of it.
+        Work::Vector { elements } => {
+            let positions = flow.positions(*elements)?;
+            let meets = name.ends_with(".weight");
+            Ok(Inputs {
+                dense_params: *elements as f64,
+                tokens: if meets { positions as f64 } else { 1.0 },
+                elements: if meets { *elements as f64 } else { 0.0 },
+                ..blank
+            })
         }
+        Work::Undefined { reason } => Err(reason.clone()),
+        _ => Err("works on as many numbers as the layers around it, which the file does not say".into()),
     };
-    let outputs = evaluate(&shape)?;
-    if shape.in_channels > 0.0 && outputs.output_size == 0.0 {
-        return Err("its kernel is larger than its input".into());
-    }
-    Ok((shape, Cost::of(&outputs)))
-}
-
-/// A convolution with the size of its input.
-fn placed(blank: Inputs, outputs: u64, inputs: u64, kernel: &[u64], input: &Input) -> Result<Inputs, String> {
-    let rank = kernel.len();
-    let (channels, size) = match input.size.as_slice() {
-        size if size.len() == rank => (inputs, size),
-        [channels, size @ ..] if size.len() == rank => (*channels, size),
-        other => {
-            let found = other.len();
-            return Err(format!(
-                "its input has {rank} dimension(s) and perhaps channels, not {found} numbers"
-            ));
+    Some(shape.and_then(|shape| {
+        let outputs = evaluate(&shape)?;
+        if shape.in_channels > 0.0 {
+            if outputs.output_size == 0.0 {
+                return Err("its kernel is larger than its input".into());
+            }
+            flow.made(&shape, &outputs);
         }
-    };
-    let groups = channels / inputs.max(1);
-    if groups == 0 || !channels.is_multiple_of(inputs.max(1)) || !outputs.is_multiple_of(groups) {
-        return Err(format!("its weights take {inputs} channels or groups of them, not {channels}"));
-    }
-    let stride = input.stride.unwrap_or(1) as f64;
-    // Missing dimensions in front are 1.
-    let of = |numbers: &[u64], back: usize, missing: u64| {
-        let at = numbers.len().checked_sub(back);
-        at.and_then(|at| numbers.get(at)).copied().unwrap_or(missing) as f64
-    };
-    let there = |back: usize| back <= rank;
-    let step = |back: usize| if there(back) { stride } else { 1.0 };
-    let pad = |back: usize| match input.padding {
-        _ if !there(back) => 0.0,
-        Some(padding) => padding as f64,
-        None => ((of(kernel, back, 1) - 1.0) / 2.0).floor(),
-    };
-    Ok(Inputs {
-        in_channels: channels as f64,
-        out_channels: outputs as f64,
-        groups: groups as f64,
-        input_depth: of(size, 3, 1),
-        input_height: of(size, 2, 1),
-        input_width: of(size, 1, 1),
-        kernel_depth: of(kernel, 3, 1),
-        kernel_height: of(kernel, 2, 1),
-        kernel_width: of(kernel, 1, 1),
-        stride_depth: step(3),
-        stride_height: step(2),
-        stride_width: step(1),
-        padding_depth: pad(3),
-        padding_height: pad(2),
-        padding_width: pad(1),
-        ..blank
-    })
+        Ok((shape, Cost::of(&outputs)))
+    }))
 }
 
 /// Bits of one weight of the layer's matrix or kernels, as stored or in another type.
@@ -257,12 +275,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_input_has_a_size_and_perhaps_a_stride_and_a_padding() {
+    fn an_input_has_a_size_and_perhaps_a_stride_and_more() {
         let read = |text: &str| text.parse::<Input>();
-        let input = |size: &[u64], stride, padding| Input { size: size.to_vec(), stride, padding };
-        assert_eq!(read("3x224x224"), Ok(input(&[3, 224, 224], None, None)));
-        assert_eq!(read("16000/320/5"), Ok(input(&[16000], Some(320), Some(5))));
-        for wrong in ["", "x", "3x", "3x0x4", "1x1x1x1x1", "8/0", "8/1/1/1", "-8", "8x8/two", "99999999"] {
+        let input = |size: &[u64]| Input { size: size.to_vec(), ..Input::default() };
+        assert_eq!(read("3x224x224"), Ok(input(&[3, 224, 224])));
+        let stride = |stride| Input { stride: Some(stride), transposed: Some(false), ..input(&[16000]) };
+        assert_eq!(read("16000/320/5"), Ok(Input { padding: Some(5), ..stride(320) }));
+        let up = Input { stride: Some(2), transposed: Some(true), padding: Some(1), ..Input::default() };
+        assert_eq!(read("/t2/1"), Ok(up.clone()));
+        assert_eq!(read("/t2/1/3/1"), Ok(Input { dilation: Some(3), extra: Some(1), ..up }));
+        for wrong in [
+            "",
+            "x",
+            "3x",
+            "3x0x4",
+            "1x1x1x1x1",
+            "8/0",
+            "8/1/1/0",
+            "8/1/1/1/1/1",
+            "-8",
+            "8x8/two",
+            "99999999",
+            "8/tt2",
+        ] {
             assert!(read(wrong).is_err(), "{wrong}");
         }
     }

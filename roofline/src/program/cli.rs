@@ -452,9 +452,10 @@ pub struct Profile {
     /// Measure only operations whose name this regular expression finds, such as `ffn_(up|down)$`.
     #[arg(long, value_name = "REGEX", requires = "measure")]
     pub ops: Option<String>,
-    /// The input size of convolutions, which no file records: 3x224x224, then /STRIDE and /PADDING unless they are 1 and what keeps the
-    /// size; for some convolutions REGEX=64x56x56/2/1, the last one that matches wins. For an ONNX file the whole shape of an input
-    /// that it leaves open: NAME=1x3x224x224.
+    /// The input of a network of convolutions, which no file records: 3x224x224. Sizes go on from layer to layer. What is different
+    /// about some of them is said by name, as REGEX=64x56x56/STRIDE/PADDING/DILATION/EXTRA or without a size as REGEX=/2/1, with a t
+    /// before the stride of a transposed one; the last that matches wins. For an ONNX file the whole shape of an input that it
+    /// leaves open: NAME=1x3x224x224.
     #[arg(long, value_name = "[REGEX=]SIZE")]
     pub input: Vec<String>,
     /// Put what `llama-bench -o json` measured beside the ceilings.

@@ -266,9 +266,13 @@ fn a_stack_of_layers_costs_what_the_layer_contract_says() {
     let dense = of("8", "fc.weight");
     assert_eq!((&dense["pass"]["flops"], &dense["pass"]["bytes"]), (&32_768.0.into(), &11_264.0.into()));
     assert_eq!((&dense["kind"], &dense["tensors"][1]), (&"dense".into(), &"fc.bias".into()));
-    assert!(of("1", "bn.weight")["undefined"].as_str().unwrap().contains("which the file does not say"));
+    // The scale of a normalization meets 8 channels of 8 x 8 numbers.
+    assert_eq!(of("1", "bn.weight")["pass"]["flops"], 1024.0);
     let result = json(&["--on", "t4", "--input", "4x8x8"], &file);
-    assert_eq!(result["pass"]["flops"], 36_864.0 + 4096.0);
+    assert_eq!(result["pass"]["flops"], 36_864.0 + 1024.0 + 4096.0);
+    let alone = json(&["--on", "t4"], &file);
+    let reason = alone["operations"][1]["undefined"].as_str().unwrap();
+    assert!(reason.contains("which the file does not say"), "{reason}");
     let time = result["pass"]["time_s"].as_f64().unwrap();
     assert_eq!(result["pass"]["samples_per_s"], 1.0 / time);
 }
@@ -336,6 +340,63 @@ fn sizes_strides_paddings_and_groups_are_given_by_name() {
     assert_eq!(channels["operations"][0]["undefined"], reason);
     let output = run(&["--on", "t4", "--context", "5"], &file);
     assert!(err(&output).contains("takes samples, not tokens"));
+}
+
+#[test]
+fn the_size_of_one_input_goes_through_all_layers() {
+    let tensors: &[(&str, &[u64], Dtype)] = &[
+        ("conv1.weight", &[64, 3, 7, 7], F32),
+        ("layer1.conv1.weight", &[64, 64, 3, 3], F32),
+        ("layer10.dw.weight", &[128, 1, 3, 3], F32),
+        ("layer2.conv1.weight", &[128, 64, 3, 3], F32),
+        ("layer2.conv2.weight", &[128, 128, 3, 3], F32),
+        ("layer2.downsample.weight", &[128, 64, 1, 1], F32),
+        ("up.deconv.weight", &[128, 32, 2, 2], F32),
+        ("up.out.weight", &[32, 8, 4, 4], F32),
+        ("up.wide.weight", &[16, 8, 3, 3], F32),
+    ];
+    let file = stack("carried", tensors);
+    let args = [
+        "--on",
+        "t4",
+        "--input",
+        "3x32x32/2/3",
+        "--input",
+        "layer2.conv1=/2/1",
+        "--input",
+        "downsample=/2/0",
+    ];
+    let more = ["--input", "wide=/1/2/2"];
+    let result = json(&[&args[..], &more].concat(), &file);
+    let found: Vec<f64> = result["operations"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["pass"]["flops"].as_f64().unwrap_or_else(|| panic!("{one}")))
+        .collect();
+    let expected = [
+        64 * 147 * 256,
+        64 * 64 * 9 * 256,
+        // One kernel for each of the 128 channels that the second layer makes.
+        128 * 9 * 64,
+        128 * 64 * 9 * 64,
+        128 * 128 * 9 * 64,
+        128 * 64 * 64,
+        // Each input of a transposed one meets every tap: 8 x 8 become 16 x 16, and those 32 x 32.
+        128 * 32 * 4 * 64,
+        32 * 8 * 16 * 256,
+        // Taps that lie two apart, and zeros that keep the size.
+        16 * 8 * 9 * 1024,
+    ];
+    assert_eq!(found, expected.map(|taps| 2.0 * f64::from(taps)));
+    assert_eq!(result["pass"]["flops"], found.iter().sum::<f64>());
+    // The same said by hand.
+    let spread = json(&["--on", "t4", "--input", "deconv=128x8x8/t2/0"], &file);
+    assert_eq!(spread["operations"][6]["pass"]["flops"], found[6]);
+    let reason = &spread["operations"][0]["undefined"];
+    assert_eq!(reason, "no layer before it makes as many channels as it takes");
+    let measured = run(&["--measure", "--quick", "--ops", "deconv", "--input", "deconv=128x8x8/t2/0"], &file);
+    assert!(err(&measured).contains("no kernel for a convolution that is transposed"), "{}", err(&measured));
 }
 
 #[test]

@@ -98,7 +98,7 @@ fn the_tower_of_llava_costs_what_an_image_costs() {
         ],
     );
     assert!(stack::is_stack(&model));
-    let costs = stack::profile(&model, &target(), 1.0, None, |_, _| None).unwrap();
+    let costs = stack::profile(&model, &target(), 1.0, None, None, |_| None).unwrap();
     assert_eq!(costs.undefined().count(), 0);
     let layer = 577 * (4 * 1024 * 1024 + 2 * 1024 * 4096) + 577 * 577 * 2 * 1024;
     let projected = 576 * (1024 * 4096 + 4096 * 4096);
@@ -113,7 +113,7 @@ fn the_tower_of_llava_costs_what_an_image_costs() {
         "{:?}",
         model.warnings
     );
-    let two = stack::profile(&model, &target(), 2.0, None, |_, _| None).unwrap().pass.unwrap();
+    let two = stack::profile(&model, &target(), 2.0, None, None, |_| None).unwrap().pass.unwrap();
     assert_eq!((two.flops, two.weight_bytes), (2.0 * pass.flops, pass.weight_bytes));
 }
 
@@ -140,7 +140,7 @@ fn four_patches_may_become_one_token_and_most_layers_see_a_window() {
             ("mm.2.weight", &[3584, 5120]),
         ],
     );
-    let costs = stack::profile(&model, &target(), 1.0, None, |_, _| None).unwrap();
+    let costs = stack::profile(&model, &target(), 1.0, None, None, |_| None).unwrap();
     let layers = 2 * 1600 * (3840 * 1280 + 1280 * 1280) + 1600 * (64 + 1600) * 2 * 1280;
     let flops = 2 * (2 * 1600 * 1280 * 588 + layers + 400 * (5120 * 5120 + 3584 * 5120));
     close("an image", costs.pass.unwrap().flops, flops);
@@ -161,7 +161,7 @@ fn a_tower_that_resamples_is_undefined_and_its_total_a_bound() {
         &[("attn_q.weight", &[64, 64])],
         &[("v.patch_embd.weight", &[64, 3, 14, 14]), ("resampler.query", &[64, 96])],
     );
-    let costs = stack::profile(&model, &target(), 1.0, None, |_, _| None).unwrap();
+    let costs = stack::profile(&model, &target(), 1.0, None, None, |_| None).unwrap();
     let undefined: Vec<&str> = costs.undefined().map(|entry| entry.tensors[0].as_str()).collect();
     assert_eq!(undefined, ["resampler.query"]);
     let missing = Gguf::of("clip", &[vision("vision.patch_size", 14)]).tensor("v.pre_ln.weight", &[64], F32);

@@ -47,9 +47,15 @@ pub fn shapes(texts: &[String]) -> Result<Vec<Given>, Failure> {
     texts.iter().map(one).collect()
 }
 
-/// The size for a convolution: that of the last that names it.
-pub fn find(sizes: &[Sized], name: &str, operation: &Operation) -> Option<Input> {
-    sizes.iter().rev().find_map(|sized| sized.of(name, operation))
+/// What is said of a convolution by its name: by the last that names it.
+pub fn find(sizes: &[Sized], name: &str) -> Option<Input> {
+    let named = |sized: &&Sized| sized.names.as_ref().is_some_and(|names| names.is_match(name));
+    sizes.iter().rev().find(named).map(|sized| sized.input.clone())
+}
+
+/// The input of the whole network: what is said without a name.
+pub fn network(sizes: &[Sized]) -> Option<&Input> {
+    sizes.iter().rev().find(|sized| sized.names.is_none()).map(|sized| &sized.input)
 }
 
 /// Refuses sizes that no convolution takes.
@@ -78,24 +84,14 @@ pub fn shape(name: &str, operation: &Operation) -> String {
 }
 
 impl Sized {
-    fn of(&self, name: &str, operation: &Operation) -> Option<Input> {
-        let Work::Convolution { inputs, kernel, .. } = &operation.work else { return None };
-        let mut input = self.input.clone();
-        match &self.names {
-            Some(names) => names.is_match(name).then_some(input),
-            None => {
-                let channels = input.size.first().copied().filter(|_| input.size.len() == kernel.len() + 1);
-                // The channels of the model's own input say nothing about the layers behind.
-                if channels.is_some_and(|channels| channels != *inputs) {
-                    input.size.remove(0);
-                }
-                (input.size.len().wrapping_sub(kernel.len()) <= 1).then_some(input)
-            }
-        }
-    }
-
     /// Whether it says something about this convolution, the number of channels included.
     fn fits(&self, name: &str, operation: &Operation) -> bool {
-        self.of(name, operation).is_some_and(|input| self.names.is_some() || input.size == self.input.size)
+        let Work::Convolution { outputs, inputs, kernel } = &operation.work else { return false };
+        let (rank, size) = (kernel.len(), &self.input.size);
+        let channels = || size.first().is_some_and(|channels| channels == inputs || channels == outputs);
+        match &self.names {
+            Some(names) => names.is_match(name),
+            None => size.len() == rank || (size.len() == rank + 1 && channels()),
+        }
     }
 }

@@ -123,8 +123,8 @@ pub fn profiled(args: &cli::Profile, chosen: &Chosen) -> Result<Profile, Failure
         (Task::samples(inferred.batch as f64, args.input.clone()), found)
     } else if is_stack {
         let batch = args.batch;
-        let find = |name: &str, operation: &Operation| input::find(&sizes, name, operation);
-        let found = stack::profile(&model, &target, batch, change, find)?;
+        let find = |name: &str| input::find(&sizes, name);
+        let found = stack::profile(&model, &target, batch, change, input::network(&sizes), find)?;
         check_sizes(&sizes, &found, &model, &mut warnings)?;
         (Task::samples(batch, args.input.clone()), found)
     } else {
@@ -250,8 +250,8 @@ fn check_sizes(
     input::check(sizes, &names)?;
     if sizes.iter().any(|sized| sized.input.stride.is_none() || sized.input.padding.is_none()) {
         warnings.push(
-            "convolutions: a stride of 1, a padding that keeps the size and one group of channels are assumed where --input does \
-             not say otherwise, and no pooling between them"
+            "convolutions: sizes go from layer to layer; a stride of 1 and a padding that keeps the size are assumed where --input \
+             does not say otherwise, a stride of half its kernel where it is transposed, and no pooling between them"
                 .into(),
         );
     }
