@@ -233,6 +233,7 @@ fn looks_back(stored: &Stored, stated: Option<&Stated>) -> Vec<(usize, Operation
         let reason = match (stated, role) {
             (None, _) => "the family is unknown: heads, window and cache can't be told from the tensors",
             (_, Role::State) => "the file does not say how large its state is",
+            (Some(stated), _) if stated.compressed => "its cache is compressed, which is not counted",
             _ => "the file does not say how many heads it has",
         };
         let runs = runs(stack, stated);

@@ -172,6 +172,7 @@ pub(super) fn encoder_decoder(map: &Map<String, Value>) -> Result<Option<Stated>
         experts_used: None,
         context_length: fields.any(&own(&["max_target_positions"], LONGEST))?,
         makes_tokens: true,
+        compressed: false,
         assumed: encoder_length
             .map(|frames| format!("the encoder works on {frames} frames of sound"))
             .into_iter()

@@ -43,7 +43,11 @@ pub fn stated(metadata: &Metadata, tensors: &[Tensor]) -> Result<Option<Stated>,
     let shared = layers.saturating_sub(keys.count("attention.shared_kv_layers")?.unwrap_or(0));
     let state = state(&keys, hidden, heads.iter().copied().max().unwrap_or(0), has)?;
 
+    let compressed = keys.get("attention.compress_ratios").is_some();
     let attention = |index: u64, causal: bool| {
+        if compressed {
+            return Ok(None);
+        }
         let at = |values: &[u64]| values.get(index as usize).copied().filter(|value| *value > 0);
         let (Some(heads), Some(kv_heads)) = (at(&heads), at(&kv_heads)) else { return Ok(None) };
         let window = windows.get(index as usize).copied().flatten();
@@ -96,6 +100,7 @@ pub fn stated(metadata: &Metadata, tensors: &[Tensor]) -> Result<Option<Stated>,
         experts_used: keys.count("expert_used_count")?,
         context_length: keys.count("context_length")?,
         makes_tokens,
+        compressed,
         assumed,
     }))
 }
@@ -386,12 +391,17 @@ impl Keys<'_> {
             return Ok(self.count(key)?.map(|number| vec![number; blocks as usize]));
         };
         let fault = |what: String| Fault::field(self.name(key), what);
+        // Blocks that predict further tokens may be left out.
+        let run = blocks.saturating_sub(self.count("nextn_predict_layers")?.unwrap_or(0));
         match integers {
-            Some(integers) if *length == blocks => integers
-                .iter()
-                .map(|number| u64::try_from(*number).map_err(|_| fault(format!("{number} is negative"))))
-                .collect::<Result<_, _>>()
-                .map(Some),
+            Some(integers) if (run..=blocks).contains(length) => {
+                let number = |number: &i128| {
+                    u64::try_from(*number).map_err(|_| fault(format!("{number} is negative")))
+                };
+                let mut numbers = integers.iter().map(number).collect::<Result<Vec<u64>, _>>()?;
+                numbers.resize(blocks as usize, numbers.last().copied().unwrap_or(0));
+                Ok(Some(numbers))
+            }
             Some(_) => Err(fault(format!("has {length} elements for {blocks} blocks"))),
             None => Err(fault("must be a whole number, or one for each block".to_owned())),
         }

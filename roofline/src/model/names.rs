@@ -384,6 +384,7 @@ const INSIDE: &[(&str, Role)] = &[
     ("self_attn.q_b_proj", Role::QueryUp),
     ("attn_kv_a_mqa", Role::KeyValueDown),
     ("self_attn.kv_a_proj_with_mqa", Role::KeyValueDown),
+    ("attn_kv", Role::KeyValueDown),
     ("attn_kv_b", Role::KeyValueUp),
     ("attn_k_b", Role::KeyValueUp),
     ("attn_v_b", Role::KeyValueUp),

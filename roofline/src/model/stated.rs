@@ -20,6 +20,8 @@ pub struct Stated {
     pub context_length: Option<u64>,
     /// Whether tokens are made one after the other; an encoder makes none.
     pub makes_tokens: bool,
+    /// Whether layers keep compressed keys and values beside those of a window: nobody counts that here.
+    pub compressed: bool,
     /// What no key says and is taken from what is known of the family.
     pub assumed: Vec<String>,
 }
@@ -53,6 +55,7 @@ impl From<&Hyper> for Stated {
             experts_used: used,
             context_length: hyper.context_length,
             makes_tokens: matches!(hyper.head, Head::Own | Head::Tied),
+            compressed: false,
             assumed: Vec::new(),
         }
     }

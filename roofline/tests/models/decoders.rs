@@ -1151,6 +1151,72 @@ fn rwkv_6_adds_what_is_new_to_the_first_token_apart() {
 }
 
 #[test]
+fn an_array_may_leave_out_the_blocks_that_predict_further_tokens() {
+    for (pattern, fits) in
+        [(vec![1, 0, 1], true), (vec![1, 0, 1, 1], true), (vec![1, 0], false), (vec![1; 5], false)]
+    {
+        let keys = [
+            ("block_count", 4),
+            ("nextn_predict_layers", 1),
+            ("embedding_length", 64),
+            ("attention.head_count", 4),
+            ("attention.sliding_window", 512),
+        ];
+        let fixture = Fixture::new("step35", &keys)
+            .key("step35.attention.sliding_window_pattern", pattern)
+            .outside(&[("token_embd.weight", &[128, 64])])
+            .layers(0..4, &[("attn_qkv.weight", &[192, 64]), ("attn_output.weight", &[64, 64])]);
+        let name = format!("arrays-{fits}.gguf");
+        let path = files(&format!("decoder-{name}"), &[(&name, &fixture.0.build())]).join(name);
+        let windows = Model::open(path).map(|model| {
+            let of = |work: &Work| match work {
+                Work::Attention(attention) => Some(attention.window),
+                _ => None,
+            };
+            let all = model.architecture.operations.iter().filter_map(|one| of(&one.work));
+            all.collect::<Vec<Option<u64>>>()
+        });
+        match windows {
+            Ok(windows) => assert_eq!((windows, fits), (vec![Some(512), None, Some(512)], true)),
+            Err(error) => assert!(!fits && error.to_string().contains("elements for 4 blocks"), "{error}"),
+        }
+    }
+}
+
+#[test]
+fn a_compressed_cache_is_not_left_out_silently() {
+    // The attention of DeepSeek V4: one vector for keys and values, and compressed ones beside a window.
+    let keys = [
+        ("block_count", 2),
+        ("embedding_length", 64),
+        ("attention.head_count", 4),
+        ("attention.head_count_kv", 1),
+        ("attention.key_length", 32),
+        ("attention.value_length", 32),
+        ("attention.sliding_window", 128),
+    ];
+    let model = Fixture::new("deepseek4", &keys)
+        .key("deepseek4.attention.compress_ratios", vec![0, 4])
+        .outside(&[("token_embd.weight", &[128, 64])])
+        .layers(
+            0..2,
+            &[
+                ("attn_q_a.weight", &[16, 64]),
+                ("attn_q_b.weight", &[128, 16]),
+                ("attn_kv.weight", &[32, 64]),
+                ("ffn_gate_tid2eid.weight", &[128, 2]),
+            ],
+        )
+        .open("deepseek4");
+    let costs = profiled(&model, 16, 16);
+    let reasons: Vec<&str> = costs.undefined().filter_map(|entry| entry.undefined.as_deref()).collect();
+    assert_eq!(reasons, ["its cache is compressed, which is not counted"; 2]);
+    // A table that chooses experts by the token is no matrix.
+    let active = 2 * (16 * 64 + 128 * 16 + 32 * 64) + 128 * 64;
+    close("products", costs.decode.unwrap().flops, 2.0 * f64::from(active));
+}
+
+#[test]
 fn the_first_of_four_layers_sees_everything_in_families_that_begin_so() {
     for (architecture, first) in [("laguna", true), ("cohere2moe", true), ("mellum", false)] {
         let keys = [
