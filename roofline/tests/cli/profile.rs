@@ -278,6 +278,17 @@ fn a_stack_of_layers_costs_what_the_layer_contract_says() {
 }
 
 #[test]
+fn weights_without_a_number_are_a_sentence_and_no_nan() {
+    let file = stack("empty", &[("none.weight", &[0, 4], F32), ("some.weight", &[4, 4], F32)]);
+    let result = json(&["--on", "t4"], &file);
+    let reason = "its weights are missing or of a type of unknown size";
+    assert_eq!(result["operations"][0]["undefined"], reason);
+    let output = run(&["--on", "t4"], &file);
+    let told = out(&output) + &err(&output);
+    assert!(!told.contains("NaN") && told.contains(reason), "{told}");
+}
+
+#[test]
 fn the_weights_of_a_stack_take_the_bytes_of_their_type() {
     let halves: Vec<_> = STACK.iter().map(|(name, dims, _)| (*name, *dims, F16)).collect();
     let result = json(&["--on", "t4", "--input", "4x8x8"], &stack("halves", &halves));
