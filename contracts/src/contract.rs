@@ -64,8 +64,10 @@ pub struct Quantity {
     pub unit: Unit,
     /// The unit as the contract writes it.
     pub unit_text: String,
-    /// The values it may take.
+    /// The values it may take; for an enumeration the numbers of its cases.
     pub domain: Domain,
+    /// The names of its values, if they have names: the first is 0 to the interpreter, the next 1.
+    pub cases: Vec<String>,
     /// The value it has when none is given.
     pub default: Option<f64>,
     /// What it is.
@@ -74,6 +76,19 @@ pub struct Quantity {
     pub origin: Option<String>,
     /// The key in the file.
     pub span: Span,
+}
+
+impl Quantity {
+    /// A value as people read it: the name of the case, or the number.
+    pub fn show(&self, value: f64) -> String {
+        let case = self.cases.get(value as usize).filter(|_| self.domain.contains(value));
+        case.cloned().unwrap_or_else(|| crate::formula::number(value))
+    }
+
+    /// The number of a case.
+    pub fn case(&self, name: &str) -> Option<f64> {
+        self.cases.iter().position(|case| case == name).map(|index| index as f64)
+    }
 }
 
 /// A relation between inputs that every point meets: proofs assume it, and evaluation refuses a point that does not.

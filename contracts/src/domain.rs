@@ -58,6 +58,13 @@ impl DomainError {
 }
 
 impl Domain {
+    /// The numbers of named cases, from 0.
+    pub fn cases(names: &[String]) -> Domain {
+        let set: Vec<f64> = (0..names.len()).map(|index| index as f64).collect();
+        let (low, high) = (0.0, set.last().copied().unwrap_or(0.0));
+        Domain { integer: true, low, high, set, text: format!("one of {}", names.join(", ")) }
+    }
+
     /// Whether the value is allowed.
     pub fn contains(&self, value: f64) -> bool {
         self.low <= value

@@ -334,10 +334,11 @@ impl Formula {
         let mut found: Vec<(Span, &str)> = Vec::new();
         for node in &self.nodes {
             match &node.kind {
-                Kind::Name(name) | Kind::Substitute(name, _) => found.push((node.span, name)),
+                Kind::Name(name) | Kind::Substitute(name, _) | Kind::Is(name, ..) => {
+                    found.push((node.span, name));
+                }
                 Kind::Monotone { variable: (name, span), .. } => found.push((*span, name)),
-                Kind::Is(..)
-                | Kind::Number { .. }
+                Kind::Number { .. }
                 | Kind::Quote(_)
                 | Kind::Negate(_)
                 | Kind::Not(_)

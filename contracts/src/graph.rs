@@ -169,6 +169,15 @@ impl Graph {
         self.add(Op::Number(value.to_bits()))
     }
 
+    /// For each name the node that tells whether an enumeration has this value.
+    pub fn cases(&mut self, quantity: Id, names: &[String]) -> Vec<(String, Id)> {
+        let mut case = |(index, name): (usize, &String)| {
+            let number = self.number(index as f64);
+            (name.clone(), self.add(Op::Equal(quantity, number)))
+        };
+        names.iter().enumerate().map(&mut case).collect()
+    }
+
     /// All operations; operands come before their users.
     pub fn ops(&self) -> &[Op] {
         &self.ops

@@ -11,7 +11,7 @@ pub struct Lowering<'a> {
     pub graph: &'a mut Graph,
     /// Quantities and equations.
     pub values: &'a BTreeMap<String, Id>,
-    /// For each classifier, its variants and the nodes that tell whether they are chosen.
+    /// For each classifier and each enumeration, its variants and the nodes that tell whether they are chosen.
     pub classes: &'a BTreeMap<String, Vec<(String, Id)>>,
     /// The position of each quantity.
     pub quantities: &'a BTreeMap<String, usize>,
@@ -27,9 +27,23 @@ impl Lowering<'_> {
 
     /// One graph node for each node of the formula.
     pub fn lower_all(&mut self, formula: &Formula) -> Vec<Id> {
-        let mut ids: Vec<Id> = Vec::with_capacity(formula.nodes.len());
+        // The names of cases that stand in for enumerations, and their numbers.
+        let mut cases: BTreeMap<usize, usize> = BTreeMap::new();
         for node in &formula.nodes {
-            let id = self.node(&node.kind, &ids);
+            let Kind::Substitute(_, replaced) = &node.kind else { continue };
+            for (quantity, _, by) in replaced {
+                let known = self.classes.get(quantity).map(Vec::as_slice).unwrap_or_default();
+                let Kind::Name(name) = &formula.nodes[*by].kind else { continue };
+                let number = known.iter().position(|(case, _)| case == name);
+                cases.extend(number.map(|number| (*by, number)));
+            }
+        }
+        let mut ids: Vec<Id> = Vec::with_capacity(formula.nodes.len());
+        for (index, node) in formula.nodes.iter().enumerate() {
+            let id = match cases.get(&index) {
+                Some(&number) => self.graph.number(number as f64),
+                None => self.node(&node.kind, &ids),
+            };
             ids.push(id);
         }
         ids

@@ -94,6 +94,8 @@ pub enum Style {
     Camel,
     /// `lower-case-with-dashes`: obligations and rules.
     Kebab,
+    /// Letters, digits and `_`: the cases of an enumeration, which become variants of other names.
+    Case,
 }
 
 /// Whether a character may stand at a place of a name.
@@ -116,6 +118,11 @@ pub fn check(name: &Text, style: Style, what: &str, report: &mut Report) -> bool
             |c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_',
             "lower-case letters, digits, `-` and `_`, a letter first",
         ),
+        Style::Case => (
+            |c| c.is_ascii_alphabetic(),
+            |c| c.is_ascii_alphanumeric() || c == '_',
+            "letters, digits and `_`, a letter first",
+        ),
     };
     let mut characters = value.chars();
     let mistake = if value.chars().count() > MAX_NAME {
@@ -123,7 +130,7 @@ pub fn check(name: &Text, style: Style, what: &str, report: &mut Report) -> bool
     } else if !(characters.next().is_some_and(first) && characters.all(rest)) {
         Mistake::error(name.span, format!("`{}` can't be the name of {what}", shorten(value)))
             .note(format!("such a name has {shape}"))
-    } else if style != Style::Kebab && is_keyword(value) {
+    } else if matches!(style, Style::Snake | Style::Camel) && is_keyword(value) {
         Mistake::error(name.span, format!("`{value}` is a keyword of Rust and can't be the name of {what}"))
             .note(format!("for example `{value}_`, or a longer word"))
     } else if style == Style::Snake && RESERVED.contains(&value) {

@@ -15,6 +15,8 @@ pub enum Shape {
     Version,
     /// A number, perhaps with a unit.
     Number,
+    /// A number, perhaps with a unit, or one of the names of an enumeration.
+    Value,
     /// A whole number from 1 to this.
     Count(u32),
     /// `true` or `false`.
@@ -102,9 +104,10 @@ pub const METADATA: &[Key] = &[
 
 /// An entry of `quantities`
 pub const QUANTITY: &[Key] = &[
-    required("unit", Shape::Unit, "the unit, `GB/s`; `1` for a plain number"),
+    key("unit", Shape::Unit, "the unit, `GB/s`; `1` for a plain number; a number needs one"),
     key("domain", Shape::Domain, "the values it may take; every finite number if left out"),
-    key("default", Shape::Number, "the value when none is given"),
+    key("one_of", Shape::Texts, "the names it may be, in place of a unit: formulas ask `precision is fp8`"),
+    key("default", Shape::Value, "the value when none is given"),
     DOC,
 ];
 

@@ -1,6 +1,6 @@
 //! Names, types and units of formulas.
 
-use crate::contract::Operand;
+use crate::contract::{Operand, Quantity};
 use crate::domain::Domain;
 use crate::formula::{Binary, Formula, Function, Kind, Node};
 use crate::graph::MAX_POW;
@@ -45,6 +45,8 @@ impl Type {
 pub enum Meaning {
     /// A quantity or an equation with its unit; a quantity's domain too.
     Value(Operand, Unit, Option<Domain>),
+    /// A quantity whose values have these names.
+    Cases(Operand, Vec<String>),
     /// A classifier and its variants.
     Classifier(Vec<String>),
     /// A numeric field of a profile table.
@@ -65,6 +67,17 @@ pub struct Scope {
     names: std::collections::BTreeMap<String, Meaning>,
     /// A dependency has a mistake, which has been reported: a name that is not here may be one of its.
     pub incomplete: bool,
+}
+
+impl Meaning {
+    /// What the name of a quantity means.
+    pub fn of(quantity: &Quantity, operand: Operand) -> Meaning {
+        if quantity.cases.is_empty() {
+            Meaning::Value(operand, quantity.unit, Some(quantity.domain.clone()))
+        } else {
+            Meaning::Cases(operand, quantity.cases.clone())
+        }
+    }
 }
 
 impl Scope {
@@ -123,8 +136,9 @@ pub fn check(formula: &Formula, place: Place, scope: &Scope, report: &mut Report
 pub fn check_nodes(formula: &Formula, place: Place, scope: &Scope, report: &mut Report) -> Vec<Type> {
     let mut checker =
         Checker { formula, place, scope, report, types: Vec::with_capacity(formula.nodes.len()) };
-    for node in &formula.nodes {
-        let found = checker.node(node);
+    let cases = checker.cases();
+    for (id, node) in formula.nodes.iter().enumerate() {
+        let found = if cases.contains(&id) { Type::Unknown } else { checker.node(node) };
         checker.types.push(found);
     }
     checker.types
@@ -170,6 +184,32 @@ struct Checker<'a> {
 impl Checker<'_> {
     fn span(&self, id: usize) -> Span {
         self.formula.nodes[id].span
+    }
+
+    /// The names of cases that stand in for enumerations: `fp8` in `rate(precision: fp8)`.
+    fn cases(&self) -> Vec<usize> {
+        let mut found = Vec::new();
+        for node in &self.formula.nodes {
+            let Kind::Substitute(_, replaced) = &node.kind else { continue };
+            let of_cases = |(quantity, _, by): &&(String, Span, usize)| {
+                matches!(self.scope.get(quantity), Some(Meaning::Cases(..)))
+                    && matches!(self.formula.nodes[*by].kind, Kind::Name(_))
+            };
+            found.extend(replaced.iter().filter(of_cases).map(|(_, _, by)| *by));
+        }
+        found
+    }
+
+    /// A case that a name does not have.
+    fn check_case(&mut self, name: &str, case: &str, span: Span, cases: &[String]) {
+        if cases.iter().any(|known| known == case) {
+            return;
+        }
+        let mut mistake = wrong(span, format!("`{name}` has no case `{}`", shorten(case)));
+        if let Some(near) = suggest::closest(case, cases.iter().map(String::as_str)) {
+            mistake = mistake.label(format!("did you mean `{near}`?"));
+        }
+        self.report.add(mistake.note(format!("its cases: {}", cases.join(", "))));
     }
 
     fn node(&mut self, node: &Node) -> Type {
@@ -258,6 +298,14 @@ impl Checker<'_> {
             Some(Meaning::Value(_, unit, _) | Meaning::Number(unit)) => Type::Number(*unit),
             Some(Meaning::Text(_)) => Type::Text,
             Some(Meaning::Truth) => Type::Truth,
+            Some(Meaning::Cases(_, cases)) => {
+                let first = cases.first().map_or("", String::as_str);
+                self.report.add(
+                    wrong(span, format!("`{name}` is one of {}, not a number", cases.join(", ")))
+                        .note(format!("ask it with `{name} is {first}`")),
+                );
+                Type::Unknown
+            }
             Some(Meaning::Classifier(variants)) => {
                 let first = variants.first().map_or("", String::as_str);
                 self.report.add(
@@ -462,22 +510,21 @@ impl Checker<'_> {
     }
 
     fn is(&mut self, name: &str, variant: &str, variant_span: Span, span: Span) -> Type {
-        if !matches!(self.place, Place::Recommendation | Place::Obligation) {
-            return self.misplaced(span, "`is`", "a recommendation or an obligation");
+        let meaning = self.scope.get(name);
+        if let Some(Meaning::Cases(_, cases)) = meaning {
+            self.check_case(name, variant, variant_span, cases);
+            return Type::Truth;
         }
-        match self.scope.get(name) {
-            Some(Meaning::Classifier(variants)) => {
-                if !variants.iter().any(|known| known == variant) {
-                    let mut mistake =
-                        wrong(variant_span, format!("`{name}` has no case `{}`", shorten(variant)));
-                    if let Some(near) = suggest::closest(variant, variants.iter().map(String::as_str)) {
-                        mistake = mistake.label(format!("did you mean `{near}`?"));
-                    }
-                    self.report.add(mistake.note(format!("its cases: {}", variants.join(", "))));
-                }
-            }
+        if !matches!(self.place, Place::Recommendation | Place::Obligation) {
+            return self.misplaced(span, "a classifier's `is`", "a recommendation or an obligation");
+        }
+        match meaning {
+            Some(Meaning::Classifier(variants)) => self.check_case(name, variant, variant_span, variants),
             Some(Meaning::Wrong) => {}
-            Some(_) => self.report.add(wrong(span, format!("`{name}` is not a classifier"))),
+            Some(_) => self.report.add(
+                wrong(span, format!("`{name}` is neither a classifier nor an enumeration"))
+                    .note("`is` asks for a case; numbers are compared: `a == b`"),
+            ),
             None => self.unknown(name, span),
         }
         Type::Truth
@@ -487,6 +534,10 @@ impl Checker<'_> {
         match self.scope.get(name) {
             Some(Meaning::Value(Operand::Quantity(_), unit, _)) => return Some(*unit),
             Some(Meaning::Wrong) => {}
+            Some(Meaning::Cases(..)) => self.report.add(
+                wrong(span, format!("`{name}` has names for values, and names have no order"))
+                    .note("claim something of two cases: `f(q: a) <= f(q: b)`"),
+            ),
             Some(_) => self.report.add(
                 wrong(span, format!("`{name}` is not a quantity"))
                     .note("only inputs vary; name a quantity of this contract"),
@@ -503,6 +554,16 @@ impl Checker<'_> {
         for (i, (quantity, at, by)) in replaced.iter().enumerate() {
             if replaced[..i].iter().any(|(before, ..)| before == quantity) {
                 self.report.add(wrong(*at, format!("`{quantity}` is replaced twice")));
+            }
+            if let Some(Meaning::Cases(_, cases)) = self.scope.get(quantity) {
+                match &self.formula.nodes[*by].kind {
+                    Kind::Name(case) => self.check_case(quantity, case, self.span(*by), cases),
+                    _ => self.report.add(
+                        wrong(self.span(*by), format!("the new value of `{quantity}` is the name of a case"))
+                            .note(format!("its cases: {}", cases.join(", "))),
+                    ),
+                }
+                continue;
             }
             let wanted = self.quantity(quantity, *at);
             if let (Some(wanted), Type::Number(found)) = (wanted, self.number(*by))

@@ -104,3 +104,51 @@ fn solvers_model_checkers_and_pages_are_told_what_is_required() {
     assert!(rust.contains("kani :: assume (condition)"));
     assert!(emit::javascript::module(&queue).contains("[\"arrival < service\", [\"arrival\", \"service\"]"));
 }
+
+#[test]
+fn a_name_selects_and_is_no_number() {
+    let contract = checked(&text("precision-v1.yaml"));
+    let open: Vec<String> = prove(&contract)
+        .into_iter()
+        .filter(|proof| proof.verdict != Verdict::Proven)
+        .map(|proof| proof.id)
+        .collect();
+    assert_eq!(open, [""; 0]);
+    let precision = &contract.quantities[0];
+    assert_eq!(
+        (precision.case("fp8"), precision.case("fp4"), precision.show(2.0)),
+        (Some(1.0), None, "int4".into())
+    );
+    let size = |precision: f64| {
+        eval::evaluate(&contract, &[precision, 1.0, 1e9, 100.0]).map(|outputs| outputs.equations[0]).ok()
+    };
+    assert_eq!([0.0, 1.0, 2.0, 3.0, 0.5].map(size), [Some(2.0), Some(1.0), Some(0.5), None, None]);
+    let refused = eval::evaluate(&contract, &[1.0, 0.0, 1e9, 100.0]).unwrap_err();
+    assert_eq!(refused.unmet, ["precision is fp8 implies kind is gpu"]);
+}
+
+#[test]
+fn a_counterexample_names_the_case() {
+    let wrong = text("precision-v1.yaml")
+        .replace("passes(precision: int4) >= passes", "passes(precision: fp16) >= passes");
+    let contract = checked(&wrong);
+    let proofs = prove(&contract);
+    let proof = proofs.iter().find(|proof| proof.id == "fewer-bits-are-never-slower").expect("it is there");
+    let counterexample = proof.counterexample.as_ref().expect("it is false");
+    let shown = counterexample.to_string();
+    assert!(shown.contains("precision = fp8\n") || shown.contains("precision = int4\n"), "{shown}");
+    let test = counterexample.test(&contract, &contract.obligations[1]);
+    assert!(test.contains("precision: Precision::"), "{test}");
+    assert!(test.contains("Inputs { precision: Precision::Fp16, ..inputs }.evaluate()"), "{test}");
+}
+
+#[test]
+fn a_table_sets_an_enumeration_in_its_own_type() {
+    let contract = checked(&text("precision-v1.yaml"));
+    let rust = emit::rust::items(&contract, &[]).to_string();
+    assert!(rust.contains("pub kind : super :: Kind"), "{rust}");
+    assert!(
+        rust.contains("pub const fn from_array (values : [f64 ; 4]) -> :: core :: option :: Option < Self >")
+    );
+    assert!(rust.contains("let precision = Precision :: ALL"), "{rust}");
+}

@@ -65,7 +65,9 @@ use syn::{LitStr, Token};
 ///
 /// The file is looked for in the directory of the crate's manifest, in its `contracts` directory, and among the
 /// contracts that ship with `roofline-contracts`. A mistake in it is a compile error that names the file, the
-/// line and the column; a change of the file rebuilds the crate.
+/// line and the column; a change of the file rebuilds the crate. Cargo does not tell a macro of files that were not there: a crate
+/// that wants to be built again when a new file comes to stand before another has a build script that prints
+/// `cargo::rerun-if-changed=contracts`.
 #[proc_macro]
 pub fn roofline_contract(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
     let call = syn::parse_macro_input!(input as Call);

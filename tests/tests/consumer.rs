@@ -76,15 +76,74 @@ fn a_crate_without_std_that_denies_everything_builds_without_a_warning() {
     assert!(!text(&output.stderr).contains("warning"), "{}", text(&output.stderr));
 }
 
+/// A library of all shipped contracts that allows nothing.
+fn all_shipped(consumer: &Consumer, typed: bool) {
+    let typed = if typed { ", typed" } else { "" };
+    let calls = roofline_contracts::library::BUILT_IN.iter().map(|(file, _)| {
+        let name = roofline_contracts::emit::rust::module_name(file.trim_end_matches(".yaml"));
+        format!("roofline_macros::roofline_contract!(pub mod {name} = \"{file}\"{typed});\n")
+    });
+    let head = "//! All.\n#![no_std]\n#![forbid(unsafe_code)]\n#![deny(warnings, missing_docs, unreachable_pub)]\n\
+        #![deny(clippy::all, clippy::pedantic, clippy::nursery)]\n";
+    consumer.write("src/lib.rs", &(head.to_owned() + &calls.collect::<String>()));
+}
+
+/// Whether a tool of the toolchain answers; says so if it does not.
+fn there(program: &str, arguments: &[&str]) -> bool {
+    let answers = Command::new(program).args(arguments).output().is_ok_and(|output| output.status.success());
+    if !answers {
+        eprintln!("NOT RUN: `{program} {}` does not answer", arguments.join(" "));
+    }
+    answers
+}
+
+#[test]
+fn clippy_has_nothing_to_say_of_a_crate_that_denies_pedantry() {
+    if !there(env!("CARGO"), &["clippy", "--version"]) {
+        return;
+    }
+    let strict = Consumer::copy("strict", "strict-clippy").cargo(&["clippy"]);
+    assert!(strict.status.success(), "{}", text(&strict.stderr));
+    let consumer = Consumer::copy("strict", "shipped-clippy");
+    all_shipped(&consumer, false);
+    let output = consumer.cargo(&["clippy"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+}
+
+#[test]
+fn a_bare_metal_target_builds() {
+    const TARGET: &str = "thumbv7em-none-eabihf";
+    let printed = Command::new("rustc").args(["--print", "target-libdir", "--target", TARGET]).output();
+    let library = printed.map(|output| text(&output.stdout).trim().to_owned()).unwrap_or_default();
+    if library.is_empty() || !Path::new(&library).is_dir() {
+        eprintln!("NOT RUN: {TARGET} is not installed; `rustup target add {TARGET}` installs it");
+        return;
+    }
+    let output = Consumer::copy("strict", "bare-metal").cargo(&["build", "--target", TARGET]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+}
+
+#[test]
+fn a_file_that_comes_to_shadow_a_contract_rebuilds_a_crate_that_watches_its_directory() {
+    let consumer = Consumer::copy("strict", "shadow");
+    consumer.write("build.rs", "fn main() {\n    println!(\"cargo::rerun-if-changed=contracts\");\n}\n");
+    let build = ["build", "--message-format=json"];
+    assert!(consumer.cargo(&build).status.success());
+    assert!(!rebuilt(&consumer.cargo(&build), "shadow"));
+    let shipped = Path::new(ROOT).join("contracts/roofline-model-v1.yaml");
+    let wrong =
+        std::fs::read_to_string(shipped).expect("it is there").replace("unit: token/s", "unit: token");
+    std::thread::sleep(std::time::Duration::from_millis(1100));
+    std::fs::write(consumer.directory.join("contracts/roofline-model-v1.yaml"), wrong).expect("written");
+    let output = consumer.cargo(&["build"]);
+    assert!(!output.status.success(), "the file that is nearer is not seen");
+    assert!(text(&output.stderr).contains("is in token/s, not in token"), "{}", text(&output.stderr));
+}
+
 #[test]
 fn every_shipped_contract_builds_in_a_crate_that_denies_everything() {
     let consumer = Consumer::copy("strict", "shipped");
-    let calls = roofline_contracts::library::BUILT_IN.iter().map(|(file, _)| {
-        let name = roofline_contracts::emit::rust::module_name(file.trim_end_matches(".yaml"));
-        format!("roofline_macros::roofline_contract!(pub mod {name} = \"{file}\");\n")
-    });
-    let head = "//! All.\n#![no_std]\n#![deny(warnings, missing_docs, unsafe_code, unreachable_pub)]\n";
-    consumer.write("src/lib.rs", &(head.to_owned() + &calls.collect::<String>()));
+    all_shipped(&consumer, false);
     let output = consumer.cargo(&["build"]);
     assert!(output.status.success(), "{}", text(&output.stderr));
 }
@@ -203,12 +262,7 @@ fn a_profile_sets_typed_inputs() {
 #[test]
 fn every_shipped_contract_builds_typed_in_a_crate_that_denies_everything() {
     let consumer = Consumer::copy("strict", "shipped-typed");
-    let calls = roofline_contracts::library::BUILT_IN.iter().map(|(file, _)| {
-        let name = roofline_contracts::emit::rust::module_name(file.trim_end_matches(".yaml"));
-        format!("roofline_macros::roofline_contract!(pub mod {name} = \"{file}\", typed);\n")
-    });
-    let head = "//! All.\n#![no_std]\n#![deny(warnings, missing_docs, unsafe_code, unreachable_pub)]\n";
-    consumer.write("src/lib.rs", &(head.to_owned() + &calls.collect::<String>()));
+    all_shipped(&consumer, true);
     let output = consumer.cargo(&["test", "--no-run"]);
     assert!(output.status.success(), "{}", text(&output.stderr));
 }

@@ -118,6 +118,7 @@ impl<'a> Form<'a> {
             Shape::Text | Shape::Id | Shape::Version => Form::Prose,
             Shape::Texts | Shape::NamedTexts => Form::Scalar(Shape::Text),
             Shape::Formulas => Form::Scalar(Shape::Formula),
+            Shape::Value => Form::Scalar(Shape::Number),
             Shape::Entries => Form::Unknown,
             scalar => Form::Scalar(scalar),
         }

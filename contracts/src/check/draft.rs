@@ -70,8 +70,10 @@ impl Draft {
                 && let Some(quantity) = quantity::read(key, node, report)
             {
                 let operand = Operand::Quantity(quantities.len());
-                let meaning = Meaning::Value(operand, quantity.unit, Some(quantity.domain.clone()));
-                scope.insert(&key.value, meaning);
+                if !quantity.cases.is_empty() {
+                    names.claim_type(key, "the type of this quantity", report);
+                }
+                scope.insert(&key.value, Meaning::of(&quantity, operand));
                 quantities.push(quantity);
             }
         }
@@ -176,7 +178,9 @@ impl Draft {
         formulas: impl IntoIterator<Item = &'f Formula>,
     ) -> Vec<(String, Operand)> {
         let operand = |name: &str| match self.scope.get(name) {
-            Some(Meaning::Value(operand, ..)) => Some((name.to_owned(), *operand)),
+            Some(Meaning::Value(operand, ..) | Meaning::Cases(operand, _)) => {
+                Some((name.to_owned(), *operand))
+            }
             _ => None,
         };
         if let Some(origin) = origin {

@@ -160,8 +160,7 @@ impl Draft {
             let home = origin_of(from, quantity.origin.as_ref());
             if claim(self, &quantity.name, &home, report) {
                 let operand = Operand::Quantity(self.quantities.len());
-                let meaning = Meaning::Value(operand, quantity.unit, Some(quantity.domain.clone()));
-                self.scope.insert(&quantity.name, meaning);
+                self.scope.insert(&quantity.name, Meaning::of(quantity, operand));
                 let mut quantity = quantity.clone();
                 quantity.origin = Some(home);
                 self.quantities.push(quantity);

@@ -27,6 +27,9 @@ impl Draft {
             quantities.insert(quantity.name.clone(), index);
         }
         let mut classes = BTreeMap::new();
+        for quantity in self.quantities.iter().filter(|quantity| !quantity.cases.is_empty()) {
+            classes.insert(quantity.name.clone(), graph.cases(values[&quantity.name], &quantity.cases));
+        }
         let mut divisions: Vec<Division> = Vec::new();
         // A requirement is looked at wherever the values lie, so its own divisions rest on no requirement.
         let mut unguarded: Vec<Division> = Vec::new();

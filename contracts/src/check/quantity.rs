@@ -1,11 +1,12 @@
-//! Quantities as they are read: the inputs, each with a unit, a domain and perhaps a default.
+//! Quantities as they are read: the inputs, each with a unit and a domain or with names for its values, and perhaps a default.
 
 use crate::contract::Quantity;
 use crate::domain::Domain;
 use crate::formula;
+use crate::names::{self, Names, Style};
 use crate::report::{Mistake, Report, Rule};
 use crate::schema;
-use crate::source::Text;
+use crate::source::{Text, shorten};
 use crate::unit::Unit;
 use crate::yaml::Node;
 
@@ -15,7 +16,14 @@ use super::reader::Fields;
 pub fn read(key: &Text, node: &Node, report: &mut Report) -> Option<Quantity> {
     let what = format!("quantity `{}`", key.value);
     let fields = Fields::read(node, key.span, &what, schema::QUANTITY, &[], report)?;
+    if fields.node("one_of").is_some() {
+        return enumeration(key, &fields, report);
+    }
     let unit_text = fields.text("unit", report);
+    if fields.node("unit").is_none() {
+        let doc = schema::QUANTITY.iter().find(|key| key.name == "unit").map_or("", |key| key.doc);
+        report.add(Mistake::error(key.span, format!("{what} has no `unit`")).note(format!("`unit`: {doc}")));
+    }
     let unit = unit_text.and_then(|text| Unit::read(text, report));
     let domain = match fields.text("domain", report) {
         Some(text) => Domain::read(text, report),
@@ -34,7 +42,51 @@ pub fn read(key: &Text, node: &Node, report: &mut Report) -> Option<Quantity> {
         unit,
         unit_text: unit_text.map(|text| text.value.trim().to_owned()).unwrap_or_default(),
         domain,
+        cases: Vec::new(),
         default: default.map(|(value, _)| value),
+        doc: fields.string("doc", report),
+        origin: None,
+        span: key.span,
+    })
+}
+
+/// Reads a quantity whose values have names.
+fn enumeration(key: &Text, fields: &Fields<'_>, report: &mut Report) -> Option<Quantity> {
+    for (name, _) in ["unit", "domain"].iter().filter_map(|name| fields.entry(name)) {
+        let message =
+            format!("`{}` belongs to a number, and `one_of` makes `{}` a name", name.value, key.value);
+        report.add(Mistake::error(name.span, message).note("leave one of the two out"));
+    }
+    let texts = fields.texts("one_of", report);
+    let mut variants = Names::default();
+    for text in &texts {
+        names::check(text, Style::Case, "a case", report);
+        let variant = names::variant(&text.value).unwrap_or_default();
+        variants.claim_as(&variant, text.span, &format!("`{}`", shorten(&text.value)), &[], report);
+    }
+    if texts.len() < 2 {
+        report.add(Mistake::error(key.span, format!("quantity `{}` needs at least two cases", key.value)));
+    }
+    let cases: Vec<String> = texts.iter().map(|text| text.value.clone()).collect();
+    let default = fields.text("default", report).and_then(|text| {
+        let found = cases.iter().position(|case| *case == text.value);
+        if found.is_none() {
+            let message = format!("`{}` is no case of `{}`", shorten(&text.value), key.value);
+            report.add(
+                Mistake::error(text.span, message)
+                    .rule(Rule::Domain)
+                    .note(format!("allowed: {}", cases.join(", "))),
+            );
+        }
+        found.map(|index| index as f64)
+    });
+    Some(Quantity {
+        name: key.value.clone(),
+        unit: Unit::ONE,
+        unit_text: String::new(),
+        domain: Domain::cases(&cases),
+        cases,
+        default,
         doc: fields.string("doc", report),
         origin: None,
         span: key.span,

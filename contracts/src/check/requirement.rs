@@ -2,7 +2,7 @@
 
 use crate::contract::{Contract, Requirement, Table, Value};
 use crate::eval::Evaluator;
-use crate::formula::{self, Formula};
+use crate::formula::Formula;
 use crate::report::{Mistake, Report, Rule};
 use crate::sample::Mender;
 use crate::source::Span;
@@ -66,9 +66,10 @@ fn check_table(contract: &Contract, table: &Table, report: &mut Report) {
         let value = |quantity: usize| {
             let set =
                 table.fields.iter().zip(&entry.values).find(|(field, _)| field.quantity == Some(quantity));
-            match set {
-                Some((_, Value::Number(value))) => Some(*value),
-                _ => None,
+            match set? {
+                (_, Value::Number(value)) => Some(*value),
+                (_, Value::Text(case)) => contract.quantities[quantity].case(case),
+                (_, Value::Absent) => None,
             }
         };
         for requirement in &contract.requires {
@@ -96,7 +97,7 @@ fn unmet(
     for (name, _) in &requirement.expression.operands {
         let quantity = contract.quantity(name)?;
         point[quantity] = value(quantity)?;
-        shown.push(format!("{name} = {}", formula::number(point[quantity])));
+        shown.push(format!("{name} = {}", contract.quantities[quantity].show(point[quantity])));
     }
     let id = requirement.expression.id;
     let met = Evaluator::new(&contract.graph, &[id]).run(&point).value(id).truth();

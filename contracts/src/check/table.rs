@@ -120,10 +120,13 @@ fn extended<'a>(
 pub fn taken_fields(table: &Table, quantities: &[Quantity]) -> Vec<Field> {
     let taken = |field: &Field| {
         let quantity = match &field.kind {
-            FieldKind::Number { unit, .. } => {
-                quantities.iter().position(|quantity| quantity.name == field.name && quantity.unit == *unit)
-            }
-            FieldKind::Text { .. } => None,
+            FieldKind::Number { unit, .. } => quantities.iter().position(|quantity| {
+                quantity.name == field.name && quantity.cases.is_empty() && quantity.unit == *unit
+            }),
+            // A text has the quantity's own type only where both come from the same contract.
+            FieldKind::Text { .. } => quantities.iter().position(|quantity| {
+                field.quantity.is_some() && quantity.name == field.name && quantity.origin == table.origin
+            }),
         };
         Field { quantity, ..field.clone() }
     };
@@ -142,7 +145,9 @@ fn field(
     let optional = keys.flag("optional", report);
     let doc = keys.string("doc", report);
     let twin = quantities.iter().position(|quantity| quantity.name == name.value);
-    let is_text = keys.word(schema::FIELD, "type", report) == Some("text");
+    let stated = keys.word(schema::FIELD, "type", report);
+    let named = twin.filter(|&index| !quantities[index].cases.is_empty());
+    let is_text = stated == Some("text") || named.is_some() && stated.is_none();
     let refuse = |key: &str, allowed: &str, report: &mut Report| {
         if let Some((key, _)) = keys.entry(key) {
             report.add(Mistake::error(key.span, format!("`{}` belongs to a {allowed} field", key.value)));
@@ -151,6 +156,14 @@ fn field(
     if is_text {
         refuse("unit", "number", report);
         refuse("domain", "number", report);
+        if let Some(index) = named {
+            if let Some((key, _)) = keys.entry("one_of") {
+                let message = format!("the cases are those of the quantity `{}`", name.value);
+                report.add(Mistake::error(key.span, message).note("leave `one_of` out"));
+            }
+            let kind = FieldKind::Text { one_of: quantities[index].cases.clone() };
+            return Some(Field { name: name.value.clone(), kind, optional, quantity: named, doc });
+        }
         let texts = keys.texts("one_of", report);
         if !texts.is_empty() {
             types.claim_as(&camel(&name.value), name.span, "the type of this field", &[], report);

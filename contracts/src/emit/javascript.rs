@@ -10,7 +10,7 @@ use crate::formula::{self, Binary, Formula, Function, Kind, NodeId};
 /// A constant with the contract's [`module_name`], an object of functions: one for each equation, of its direct operands in
 /// the order of [`operands`](crate::contract::Expression::operands), and one for each classifier, of its
 /// [`operands`](crate::contract::Classifier::operands), which returns the name of the case. `$within(name, value)` tells
-/// whether a quantity may have a value, and is true of every other name. `$unmet(values)` lists the requirements, as the contract
+/// whether a quantity may have a value, and is true of every other name; the values of an enumeration are its names. `$unmet(values)` lists the requirements, as the contract
 /// writes them, that an object of quantities does not meet; one with a quantity that the object lacks is passed over.
 pub fn module(contract: &Contract) -> String {
     let mut functions = String::new();
@@ -53,6 +53,10 @@ fn within(out: &mut String, contract: &Contract) {
     let mut domains = String::new();
     for quantity in &contract.quantities {
         let domain = &quantity.domain;
+        if !quantity.cases.is_empty() {
+            let _ = write!(domains, "{:?}: [{:?}], ", quantity.name, quantity.cases);
+            continue;
+        }
         let set: Vec<String> = domain.set.iter().map(|value| format!("{value:e}")).collect();
         let set = if set.is_empty() { "null".to_owned() } else { format!("[{}]", set.join(", ")) };
         let (low, high) = (domain.low, domain.high);
@@ -61,7 +65,7 @@ fn within(out: &mut String, contract: &Contract) {
     let _ = writeln!(out, "const $domains = {{ {domains}}};");
     out.push_str(
         "function $within(name, value) { if (!Object.hasOwn($domains, name)) return true; \
-         const [low, high, integer, set] = $domains[name]; \
+         const [low, high, integer, set] = $domains[name]; if (Array.isArray(low)) return low.includes(value); \
          return low <= value && value <= high && (!integer || value % 1 === 0) && (set === null || set.includes(value)); }\n",
     );
 }

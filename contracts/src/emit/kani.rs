@@ -8,10 +8,11 @@ use std::collections::BTreeSet;
 use proc_macro2::{Literal, TokenStream};
 use quote::quote;
 
-use super::rust::{Translator, docs, ident, number, operand_unit};
+use super::rust::{Translator, docs, ident, number, operand_value};
 use super::units::Units;
 use crate::contract::{Contract, Obligation, Operand};
 use crate::domain::Domain;
+use crate::names::camel;
 use crate::prove::property::{Cover, Property, property};
 use crate::range::ranges;
 
@@ -212,8 +213,10 @@ fn function(
 ) -> TokenStream {
     let name = ident(name);
     let values = property.values.iter().map(|(name, domain)| {
-        let (name, value) = (ident(name), value(domain));
-        quote!(let #name = #value;)
+        let value = value(domain);
+        let named = contract.quantity(name).is_some_and(|index| !contract.quantities[index].cases.is_empty());
+        let (kind, name) = (ident(&camel(name)), ident(name));
+        if named { quote!(let #name = #kind::ALL[#value as usize];) } else { quote!(let #name = #value;) }
     });
     let local = |name: &str| {
         let name = ident(name);
@@ -273,7 +276,7 @@ fn function(
 fn arguments(contract: &Contract, units: &Units, operands: &[(String, Operand)]) -> TokenStream {
     let values = operands.iter().map(|(name, operand)| {
         let name = ident(name);
-        units.wrap(operand_unit(contract, *operand), quote!(#name))
+        operand_value(contract, *operand, units, quote!(#name))
     });
     quote!(#(#values),*)
 }

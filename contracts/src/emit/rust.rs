@@ -14,7 +14,6 @@ use crate::contract::{
 use crate::domain::Domain;
 use crate::formula::{self, Binary, Formula, Function, Kind, NodeId};
 use crate::names::{camel, singular, variant};
-use crate::unit::Unit;
 
 /// A module that was generated elsewhere and stands for a dependency's: its name and its path, as seen from inside
 /// the module of the contract.
@@ -26,6 +25,10 @@ fn own_items(contract: &Contract, modules: &TokenStream, units: &Units) -> Token
         let module = ident(&module_name(origin.as_ref()?));
         Some(quote!(#(#[doc(inline)] pub use #modules::#module::#items;)*))
     };
+    let named = contract.quantities.iter().filter(|quantity| !quantity.cases.is_empty()).map(|quantity| {
+        let items = [ident(&camel(&quantity.name))];
+        taken(&quantity.origin, &items).unwrap_or_else(|| self::named(contract, quantity))
+    });
     let equations = contract.equations.iter().map(|equation| {
         let mut items = vec![ident(&equation.name)];
         items.extend(equation.bounds.as_ref().map(|measured| ident(&format!("{measured}_within"))));
@@ -41,6 +44,7 @@ fn own_items(contract: &Contract, modules: &TokenStream, units: &Units) -> Token
     let parts = [
         about(contract),
         helpers(contract),
+        named.collect(),
         equations.collect(),
         classifiers.collect(),
         inputs(contract, units),
@@ -104,7 +108,7 @@ fn enclose(contract: &Contract, visibility: &TokenStream, name: &Ident, items: T
     ]);
     quote! {
         #doc
-        #[allow(unused, nonstandard_style, double_negations, unexpected_cfgs, unreachable_pub, clippy::all)]
+        #[allow(unused, nonstandard_style, double_negations, unexpected_cfgs, unreachable_pub, clippy::all, clippy::pedantic, clippy::nursery)]
         #visibility mod #name {
             #items
         }
@@ -321,8 +325,8 @@ impl Translator<'_> {
                 (quote!(if #c { #a } else { #b }), level::ANY)
             }
             Kind::Is(name, variant, _) => {
-                let (value, kind, variant) = ((self.class)(name), ident(&camel(name)), ident(variant));
-                (quote!(::core::matches!(#value, #kind::#variant)), level::ATOM)
+                let (value, case) = ((self.class)(name), case_path(name, variant));
+                (quote!(::core::matches!(#value, #case)), level::ATOM)
             }
             // The type checker keeps these out of everything that becomes a function.
             Kind::Quote(_) | Kind::Substitute(..) | Kind::Monotone { .. } => (quote!(), level::ATOM),
@@ -395,11 +399,67 @@ impl Translator<'_> {
     }
 }
 
-/// The unit of an operand.
-pub(super) fn operand_unit(contract: &Contract, operand: Operand) -> Unit {
+/// `Kind::Case` of a classifier or an enumeration.
+pub(super) fn case_path(name: &str, case: &str) -> TokenStream {
+    let (kind, case) = (ident(&camel(name)), ident(&variant(case).unwrap_or_default()));
+    quote!(#kind::#case)
+}
+
+/// The type of a quantity.
+fn quantity_kind(quantity: &Quantity, units: &Units) -> TokenStream {
+    if quantity.cases.is_empty() {
+        return units.kind(quantity.unit);
+    }
+    let kind = ident(&camel(&quantity.name));
+    quote!(#kind)
+}
+
+/// The type of an operand.
+fn operand_kind(contract: &Contract, operand: Operand, units: &Units) -> TokenStream {
     match operand {
-        Operand::Quantity(index) => contract.quantities[index].unit,
-        Operand::Equation(index) => contract.equations[index].unit,
+        Operand::Quantity(index) => quantity_kind(&contract.quantities[index], units),
+        Operand::Equation(index) => units.kind(contract.equations[index].unit),
+    }
+}
+
+/// A value of an operand from an f64 of that name; an enumeration has its type already.
+pub(super) fn operand_value(
+    contract: &Contract,
+    operand: Operand,
+    units: &Units,
+    value: TokenStream,
+) -> TokenStream {
+    match operand {
+        Operand::Quantity(index) if !contract.quantities[index].cases.is_empty() => value,
+        Operand::Quantity(index) => units.wrap(contract.quantities[index].unit, value),
+        Operand::Equation(index) => units.wrap(contract.equations[index].unit, value),
+    }
+}
+
+/// The type of a quantity whose values have names.
+fn named(contract: &Contract, quantity: &Quantity) -> TokenStream {
+    let kind = ident(&camel(&quantity.name));
+    let case =
+        |name: &String| Some(Case { variant: variant(name)?, name: name.clone(), doc: format!(" `{name}`") });
+    let cases: Vec<Case> = quantity.cases.iter().filter_map(case).collect();
+    let doc =
+        docs(&[prose(&quantity.doc), format!("From `{}`, `quantities.{}`.", file(contract), quantity.name)]);
+    let enumeration = enumeration(&doc, &kind, &cases, &quote!(UnknownName));
+    quote! {
+        #enumeration
+        impl #kind {
+            /// The case of this number, from 0 in the order of the contract.
+            pub const fn from_number(number: f64) -> ::core::option::Option<Self> {
+                let mut i = 0;
+                while i < Self::ALL.len() {
+                    if i as f64 == number {
+                        return ::core::option::Option::Some(Self::ALL[i]);
+                    }
+                    i += 1;
+                }
+                ::core::option::Option::None
+            }
+        }
     }
 }
 
@@ -418,6 +478,7 @@ fn operand_docs(contract: &Contract, operands: &[(String, Operand)]) -> String {
     let line = |(name, operand): &(String, Operand)| {
         let (unit, domain) = unit_of(contract, *operand);
         match domain {
+            Some(domain) if unit.is_empty() => format!("- `{name}`: {domain}"),
             Some(domain) => format!("- `{name}`: `{unit}`, in `{domain}`"),
             None => format!("- `{name}`: `{unit}`, the equation of this name"),
         }
@@ -433,7 +494,7 @@ fn equation(contract: &Contract, equation: &Equation, units: &Units) -> TokenStr
     let value = |name: &str| units.bare(bare_name(name));
     let body = units.wrap(equation.unit, Translator { formula, name: &value, class: &bare_name }.whole());
     let kinds: Vec<TokenStream> =
-        operands.iter().map(|(_, operand)| units.kind(operand_unit(contract, *operand))).collect();
+        operands.iter().map(|(_, operand)| operand_kind(contract, *operand, units)).collect();
     let kind = units.kind(equation.unit);
     let doc = docs(&[
         prose(&equation.doc),
@@ -526,7 +587,7 @@ fn classifier(contract: &Contract, classifier: &Classifier, units: &Units) -> To
     let function = ident(&classifier.name);
     let operands = &classifier.operands;
     let parameters = operands.iter().map(|(name, _)| ident(name));
-    let kinds = operands.iter().map(|(_, operand)| units.kind(operand_unit(contract, *operand)));
+    let kinds = operands.iter().map(|(_, operand)| operand_kind(contract, *operand, units));
     let value = |name: &str| units.bare(bare_name(name));
     let cases = classifier.cases.iter().map(|case| Case {
         variant: case.variant.clone(),
@@ -568,7 +629,11 @@ fn quantity_docs(quantity: &Quantity) -> TokenStream {
         .default
         .map(|value| format!(", {} if not given", formula::number(value)))
         .unwrap_or_default();
-    docs(&[prose(&quantity.doc), format!("In `{}`, `{}`{default}.", quantity.unit_text, quantity.domain)])
+    let what = match quantity.cases.is_empty() {
+        true => format!("In `{}`, `{}`{default}.", quantity.unit_text, quantity.domain),
+        false => "One of the quantity's cases.".into(),
+    };
+    docs(&[prose(&quantity.doc), what])
 }
 
 /// The condition that a value lies in a domain. NaN and infinities never do.
@@ -587,10 +652,19 @@ fn inputs(contract: &Contract, units: &Units) -> TokenStream {
     let field_docs = contract.quantities.iter().map(quantity_docs);
     let required = contract.quantities.iter().zip(&names).filter(|(quantity, _)| quantity.default.is_none());
     let (required, required_kinds): (Vec<&Ident>, Vec<TokenStream>) =
-        required.map(|(quantity, name)| (name, units.kind(quantity.unit))).unzip();
-    let kinds = contract.quantities.iter().map(|quantity| units.kind(quantity.unit));
-    let bare: Vec<TokenStream> = names.iter().map(|name| units.bare(quote!(self.#name))).collect();
+        required.map(|(quantity, name)| (name, quantity_kind(quantity, units))).unzip();
+    let kinds = contract.quantities.iter().map(|quantity| quantity_kind(quantity, units));
+    let bare =
+        contract.quantities.iter().zip(&names).map(|(quantity, name)| match quantity.cases.is_empty() {
+            true => units.bare(quote!(self.#name)),
+            false => quote!(self.#name as usize as f64),
+        });
+    let bare: Vec<TokenStream> = bare.collect();
     let initial = contract.quantities.iter().zip(&names).map(|(quantity, name)| match quantity.default {
+        Some(value) if !quantity.cases.is_empty() => {
+            let case = case_path(&quantity.name, &quantity.show(value));
+            quote!(#name: #case)
+        }
         Some(value) => {
             let value = units.wrap(quantity.unit, number(value));
             quote!(#name: #value)
@@ -602,8 +676,8 @@ fn inputs(contract: &Contract, units: &Units) -> TokenStream {
         Translator { formula: &requirement.expression.formula, name: &own, class: &class_of_self }.whole()
     });
     let met: Vec<TokenStream> = met.collect();
-    let inside =
-        contract.quantities.iter().zip(&bare).map(|(quantity, value)| within(&quantity.domain, value));
+    let numbers = contract.quantities.iter().zip(&bare).filter(|(quantity, _)| quantity.cases.is_empty());
+    let inside = numbers.map(|(quantity, value)| within(&quantity.domain, value));
     let accepted: Vec<TokenStream> = inside.chain(met.iter().map(|met| quote!((#met)))).collect();
     let check = (!accepted.is_empty()).then(|| {
         quote! {
@@ -638,8 +712,34 @@ fn inputs(contract: &Contract, units: &Units) -> TokenStream {
     let unit_texts = contract.quantities.iter().map(|quantity| &quantity.unit_text);
     let values = contract.quantities.iter().enumerate().map(|(index, quantity)| {
         let index = Literal::usize_unsuffixed(index);
-        units.wrap(quantity.unit, quote!(values[#index]))
+        if quantity.cases.is_empty() {
+            return units.wrap(quantity.unit, quote!(values[#index]));
+        }
+        let kind = ident(&camel(&quantity.name));
+        quote! {
+            match #kind::from_number(values[#index]) {
+                ::core::option::Option::Some(case) => case,
+                ::core::option::Option::None => return ::core::option::Option::None,
+            }
+        }
     });
+    let whole = quote!(Inputs { #(#names: #values),* });
+    let from_array = if contract.quantities.iter().all(|quantity| quantity.cases.is_empty()) {
+        quote! {
+            /// One value for each of [`NAMES`](Self::NAMES).
+            pub const fn from_array(values: [f64; #count]) -> Self {
+                #whole
+            }
+        }
+    } else {
+        quote! {
+            /// One value for each of [`NAMES`](Self::NAMES), for an enumeration the number of a case, from 0; none if there is
+            /// no such case.
+            pub const fn from_array(values: [f64; #count]) -> ::core::option::Option<Self> {
+                ::core::option::Option::Some(#whole)
+            }
+        }
+    };
     let profiles = contract.profiles.iter().filter_map(|table| {
         let bound: Vec<&Field> = table.fields.iter().filter(|field| field.quantity.is_some()).collect();
         if bound.is_empty() {
@@ -684,10 +784,7 @@ fn inputs(contract: &Contract, units: &Units) -> TokenStream {
             pub const QUANTITIES: [Quantity; #count] = [#(#described),*];
             /// The relations that every point meets, as the contract writes them.
             pub const REQUIRES: [&'static str; #requirements] = [#(#requires),*];
-            /// One value for each of [`NAMES`](Self::NAMES).
-            pub const fn from_array(values: [f64; #count]) -> Self {
-                Inputs { #(#names: #values),* }
-            }
+            #from_array
             /// One value for each of [`NAMES`](Self::NAMES).
             pub const fn to_array(&self) -> [f64; #count] {
                 [#(#bare),*]
@@ -714,6 +811,7 @@ fn class_of_self(name: &str) -> TokenStream {
 /// A quantity as data.
 fn description(quantity: &Quantity) -> TokenStream {
     let Quantity { name, unit_text, domain, doc, .. } = quantity;
+    // An enumeration's numbers are those of its cases.
     let default = match quantity.default {
         Some(value) => {
             let value = number(value);
@@ -852,7 +950,9 @@ fn table(contract: &Contract, table: &Table, units: &Units) -> TokenStream {
             FieldKind::Text { one_of } if one_of.is_empty() => (String::new(), quote!(&'static str)),
             FieldKind::Text { one_of } => {
                 let kind = ident(&camel(&field.name));
-                (format!("One of `{}`.", one_of.join("`, `")), quote!(#kind))
+                // A field that sets an enumeration has its type.
+                let above = field.quantity.map(|_| quote!(super::));
+                (format!("One of `{}`.", one_of.join("`, `")), quote!(#above #kind))
             }
         };
         let doc = docs(&[prose(&field.doc), doc]);
@@ -860,7 +960,7 @@ fn table(contract: &Contract, table: &Table, units: &Units) -> TokenStream {
         quote!(#doc pub #name: #kind,)
     });
     let import = units.import();
-    let words = table.fields.iter().filter_map(|field| {
+    let words = table.fields.iter().filter(|field| field.quantity.is_none()).filter_map(|field| {
         let FieldKind::Text { one_of } = &field.kind else { return None };
         let case = |text: &String| {
             Some(Case { variant: variant(text)?, name: text.clone(), doc: format!(" `{text}`") })
@@ -945,8 +1045,8 @@ fn table(contract: &Contract, table: &Table, units: &Units) -> TokenStream {
 /// The case that a text of `one_of` is; none for a free text.
 fn word(field: &Field, text: &str) -> Option<TokenStream> {
     let FieldKind::Text { one_of } = &field.kind else { return None };
-    let (kind, case) = (ident(&camel(&field.name)), ident(&variant(text)?));
-    (!one_of.is_empty()).then(|| quote!(#kind::#case))
+    let (above, case) = (field.quantity.map(|_| quote!(super::)), case_path(&field.name, text));
+    (!one_of.is_empty()).then(|| quote!(#above #case))
 }
 
 fn recommendations(contract: &Contract, units: &Units) -> TokenStream {

@@ -33,7 +33,8 @@ impl Units {
             }
         };
         for contract in contract.closure().into_iter().chain([contract]) {
-            contract.quantities.iter().for_each(|quantity| add(quantity.unit, &quantity.unit_text));
+            let numbers = contract.quantities.iter().filter(|quantity| quantity.cases.is_empty());
+            numbers.for_each(|quantity| add(quantity.unit, &quantity.unit_text));
             contract.equations.iter().for_each(|equation| add(equation.unit, &equation.unit_text));
             for field in contract.profiles.iter().flat_map(|table| &table.fields) {
                 if let FieldKind::Number { unit, unit_text, .. } = &field.kind {

@@ -4,6 +4,7 @@ use std::fmt;
 
 use crate::contract::{Claim, Contract, Obligation};
 use crate::formula::{Binary, Formula, Function, Kind, NodeId};
+use crate::names;
 
 /// Inputs at which a claim is false.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,6 +26,8 @@ pub struct Input {
     pub name: String,
     /// Its value.
     pub value: f64,
+    /// The name of the value, if it has one.
+    pub case: Option<String>,
 }
 
 /// A number in decimal and as its bits.
@@ -40,7 +43,11 @@ impl fmt::Display for Counterexample {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, input) in self.inputs.iter().enumerate() {
             let end = if i == 0 { "" } else { "\n" };
-            write!(f, "{end}{} = {}", input.name, Exact(input.value))?;
+            write!(f, "{end}{} = ", input.name)?;
+            match &input.case {
+                Some(case) => write!(f, "{case}")?,
+                None => write!(f, "{}", Exact(input.value))?,
+            }
             if let Some((_, larger)) = self.other.filter(|(quantity, _)| *quantity == input.quantity) {
                 write!(f, ", then {}", Exact(larger))?;
             }
@@ -67,6 +74,10 @@ impl Counterexample {
         let mut text = format!("#[test]\nfn {name}() {{\n    let inputs = Inputs {{\n");
         for (index, quantity) in contract.quantities.iter().enumerate() {
             let (value, name) = (value(index), &quantity.name);
+            if let Some(case) = quantity.cases.get(value as usize) {
+                text += &format!("        {name}: {},\n", case_path(name, case));
+                continue;
+            }
             text += &format!("        {name}: f64::from_bits(0x{:016x}), // {value:?}\n", value.to_bits());
         }
         text += "    };\n";
@@ -104,6 +115,11 @@ impl Counterexample {
         }
         text + "}\n"
     }
+}
+
+/// A case of an enumeration or a classifier in the generated Rust.
+fn case_path(name: &str, case: &str) -> String {
+    format!("{}::{}", names::camel(name), names::variant(case).unwrap_or_default())
 }
 
 /// A formula as an expression over the generated `Inputs` and `Outputs`.
@@ -164,13 +180,23 @@ impl Rust<'_> {
             Kind::If(c, a, b) => {
                 format!("if {} {{ {} }} else {{ {} }}", self.text(*c), self.text(*a), self.text(*b))
             }
-            Kind::Is(name, variant, _) => {
-                format!("{}.{name} == {}::{variant}", self.outputs, crate::names::camel(name))
+            Kind::Is(name, case, _) => {
+                let of = if self.contract.quantity(name).is_some() { self.inputs } else { self.outputs };
+                format!("{of}.{name} == {}", case_path(name, case))
             }
             Kind::Substitute(name, replaced) => {
                 let fields: Vec<String> = replaced
                     .iter()
-                    .map(|(quantity, _, by)| format!("{quantity}: {}", self.text(*by)))
+                    .map(|(quantity, _, by)| {
+                        let cases =
+                            self.contract.quantity(quantity).map(|q| &self.contract.quantities[q].cases);
+                        match &self.formula.nodes[*by].kind {
+                            Kind::Name(case) if cases.is_some_and(|cases| cases.contains(case)) => {
+                                format!("{quantity}: {}", case_path(quantity, case))
+                            }
+                            _ => format!("{quantity}: {}", self.text(*by)),
+                        }
+                    })
                     .collect();
                 format!("Inputs {{ {}, ..{} }}.evaluate().unwrap().{name}", fields.join(", "), self.inputs)
             }

@@ -373,10 +373,10 @@ impl<'a> Hunt<'a> {
 
     fn report(&mut self, (point, larger): &Failure) -> Counterexample {
         let inputs = (self.support.iter())
-            .map(|&quantity| Input {
-                quantity,
-                name: self.contract.quantities[quantity].name.clone(),
-                value: point[quantity],
+            .map(|&quantity| {
+                let (of, value) = (&self.contract.quantities[quantity], point[quantity]);
+                let case = (!of.cases.is_empty()).then(|| of.show(value));
+                Input { quantity, name: of.name.clone(), value, case }
             })
             .collect();
         let printer = super::trace::Printer::new(self.contract);

@@ -243,6 +243,12 @@ impl<'a> Planner<'a> {
         }
         let quantities = BTreeMap::new();
         let mut classes: BTreeMap<String, Vec<(String, Id)>> = BTreeMap::new();
+        for (name, id) in &names {
+            let cases = contract.quantity(name).map(|index| contract.quantities[index].cases.as_slice());
+            if let Some(cases) = cases.filter(|cases| !cases.is_empty()) {
+                classes.insert(name.clone(), graph.cases(*id, cases));
+            }
+        }
         let parts_of = |graph: &mut Graph, formula: &Formula, names: &BTreeMap<String, Id>, classes: &_| {
             let mut lowering =
                 Lowering { graph, values: names, classes, quantities: &quantities, substituted: Vec::new() };

@@ -20,7 +20,11 @@ fn program(contract: &Contract) -> String {
         const same = (name, value, wanted) => { compared++; if (bits(value) !== wanted) console.log(name, bits(value), 'not', wanted); };\n\
         const all = (inputs, equations, classes) => {\n";
     for (index, quantity) in contract.quantities.iter().enumerate() {
-        let _ = writeln!(out, "const _{} = number(inputs[{index}]);", quantity.name);
+        let value = match quantity.cases.is_empty() {
+            true => format!("number(inputs[{index}])"),
+            false => format!("{:?}[number(inputs[{index}])]", quantity.cases),
+        };
+        let _ = writeln!(out, "const _{} = {value};", quantity.name);
     }
     let arguments = |names: &mut dyn Iterator<Item = &String>| {
         names.map(|name| format!("_{name}")).collect::<Vec<_>>().join(", ")
@@ -64,11 +68,10 @@ fn program(contract: &Contract) -> String {
         if !inside {
             continue;
         }
-        let values = contract
-            .quantities
-            .iter()
-            .zip(&point)
-            .map(|(q, value)| format!("{:?}: number('{}')", q.name, bits(*value)));
+        let values = contract.quantities.iter().zip(&point).map(|(q, value)| match q.cases.is_empty() {
+            true => format!("{:?}: number('{}')", q.name, bits(*value)),
+            false => format!("{:?}: {:?}", q.name, q.show(*value)),
+        });
         let unmet = eval::evaluate(contract, &point).err().map(|refusal| refusal.unmet).unwrap_or_default();
         let _ = writeln!(
             out,

@@ -69,15 +69,24 @@ fn written() -> Vec<Contract> {
 /// Points of which some are refused: a contract's own with a few values moved, some of them out of their domains.
 fn scrambled(contract: &Contract) -> Vec<Vec<f64>> {
     let mut random = sample::Random(7);
-    let mut points: Vec<Vec<f64>> =
-        sample::points(contract, 2).take(if contract.quantities.is_empty() { 0 } else { 20 }).collect();
-    for point in &mut points {
+    let count = match (contract.quantities.is_empty(), contract.requires.is_empty()) {
+        (true, _) => 0,
+        (false, true) => 10,
+        (false, false) => 100,
+    };
+    let mut points: Vec<Vec<f64>> = sample::points(contract, 2).take(count).collect();
+    for (at, point) in points.iter_mut().enumerate() {
         for _ in 0..3 {
             let quantity = random.below(point.len());
             let domain = &contract.quantities[quantity].domain;
             let any = sample::uniform(domain, &mut random);
-            let values = [any, any, any, f64::NAN, f64::INFINITY, domain.low - 1.0, domain.high * 2.0];
-            point[quantity] = values[random.below(values.len())];
+            if !contract.quantities[quantity].cases.is_empty() {
+                point[quantity] = any;
+                continue;
+            }
+            let outside = [f64::NAN, f64::INFINITY, domain.low - 1.0, domain.high * 2.0];
+            // Every other point stays in its domains, and may break what is required of several values.
+            point[quantity] = if at % 2 == 0 { any } else { outside[random.below(outside.len())] };
         }
     }
     points

@@ -123,3 +123,34 @@ fn a_claim_that_nothing_decides_is_no_reason_not_to_compute_but_a_false_one_is()
     assert_eq!(refuted.status.code(), Some(2), "{}", err(&refuted));
     assert!(err(&refuted).contains("is false"), "{}", err(&refuted));
 }
+
+#[test]
+fn a_case_is_set_by_its_name_or_by_a_profile_and_refused_with_all_of_them() {
+    let contract = concat!(env!("CARGO_MANIFEST_DIR"), "/../contracts/tests/language/precision-v1.yaml");
+    let set = ["--set", "params=1e9", "--set", "bandwidth=100", "--set", "kind=gpu"];
+    let evaluated = json(&[&["eval", contract], &set[..], &["--set", "precision=int4"]].concat());
+    assert_eq!(
+        (&evaluated["inputs"]["precision"], &evaluated["outputs"]["bytes"]),
+        (&"int4".into(), &5e8.into())
+    );
+    let profiled = json(&["eval", contract, "--set", "params=1e9", "--profile", "server"]);
+    assert_eq!(
+        (&profiled["inputs"]["precision"], &profiled["inputs"]["kind"]),
+        (&"fp8".into(), &"gpu".into())
+    );
+    let wrong = run(&[&["eval", contract], &set[..], &["--set", "precision=fp4"]].concat());
+    assert_eq!(wrong.status.code(), Some(2));
+    assert!(
+        err(&wrong).contains("`fp4` is no case of `precision`, which is one of fp16, fp8, int4"),
+        "{}",
+        err(&wrong)
+    );
+    let unmet =
+        run(&["eval", contract, "--set", "params=1e9", "--profile", "laptop", "--set", "precision=fp8"]);
+    assert_eq!(unmet.status.code(), Some(2));
+    assert!(
+        err(&unmet).contains("the requirement precision is fp8 implies kind is gpu is not met"),
+        "{}",
+        err(&unmet)
+    );
+}

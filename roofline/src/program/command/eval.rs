@@ -30,7 +30,7 @@ pub struct Evaluated {
     /// The profile that set quantities.
     #[serde(skip_serializing_if = "Option::is_none")]
     profile: Option<String>,
-    /// The value of each quantity, in the unit that `units` names.
+    /// The value of each quantity, in the unit that `units` names, or the name of its case.
     inputs: Map<String, Json>,
     /// The value of each equation, in the unit that `units` names.
     outputs: Map<String, Json>,
@@ -77,13 +77,15 @@ struct Measured {
 /// Evaluates the contract; a measurement above its ceiling ends with exit code 1.
 pub fn run(args: &cli::Eval) -> Result<Exit, Failure> {
     let contract = contract::open_to_compute(&args.contract)?;
-    let quantities = contract.quantities.iter().map(|quantity| (&*quantity.name, &*quantity.unit_text));
-    let equations = contract.equations.iter().map(|equation| (&*equation.name, &*equation.unit_text));
-    let numbers: Vec<(&str, &str)> = quantities.chain(equations).collect();
-    let texts: Vec<&str> = contract.classifiers.iter().map(|classifier| classifier.name.as_str()).collect();
     let mut names = require::Names::default();
-    for (name, unit) in &numbers {
-        names.number(name, unit);
+    for quantity in &contract.quantities {
+        match quantity.cases.is_empty() {
+            true => names.number(&quantity.name, &quantity.unit_text),
+            false => names.text(&quantity.name, &quantity.cases),
+        }
+    }
+    for equation in &contract.equations {
+        names.number(&equation.name, &equation.unit_text);
     }
     for classifier in &contract.classifiers {
         let variants: Vec<String> = classifier.cases.iter().map(|case| case.variant.clone()).collect();
@@ -93,7 +95,7 @@ pub fn run(args: &cli::Eval) -> Result<Exit, Failure> {
         return Ok(Exit::Fine);
     }
     let gates = names.parse("--require", &args.require)?;
-    let mut set = settings(&args.set)?;
+    let mut set = settings(&args.set, &contract)?;
     let mut values: Vec<Option<f64>> = contract.quantities.iter().map(|quantity| quantity.default).collect();
     if let Some(profile) = &args.profile {
         apply_profile(&contract, profile, &mut values)?;
@@ -140,13 +142,19 @@ pub fn run(args: &cli::Eval) -> Result<Exit, Failure> {
         })
         .collect();
     let possible = measured.iter().all(|measured| measured.within);
-    let values = numbers.iter().zip(point.iter().chain(&outputs.equations));
-    let values = values.map(|((name, _), value)| (*name, Known::Number(*value)));
-    let classes = texts.iter().zip(contract.classifiers.iter().zip(&outputs.classes));
-    let classes = classes.map(|(name, (classifier, chosen))| {
-        (*name, Known::Text(classifier.cases[*chosen].variant.clone().into()))
+    let inputs = contract.quantities.iter().zip(&point).map(|(quantity, &value)| {
+        let known = match quantity.cases.is_empty() {
+            true => Known::Number(value),
+            false => Known::Text(quantity.show(value).into()),
+        };
+        (quantity.name.as_str(), known)
     });
-    let requirements = require::check(&gates, "", &values.chain(classes).collect());
+    let results = contract.equations.iter().zip(&outputs.equations);
+    let results = results.map(|(equation, &value)| (equation.name.as_str(), Known::Number(value)));
+    let classes = contract.classifiers.iter().zip(&outputs.classes).map(|(classifier, &chosen)| {
+        (classifier.name.as_str(), Known::Text(classifier.cases[chosen].variant.clone().into()))
+    });
+    let requirements = require::check(&gates, "", &inputs.chain(results).chain(classes).collect());
     let mut report = report(&contract, on.or_else(|| args.profile.clone()), &point, &outputs, measured);
     report.requirements = requirements;
     output::print(&report, args.format)?;
@@ -154,14 +162,22 @@ pub fn run(args: &cli::Eval) -> Result<Exit, Failure> {
     Ok(if possible { exit } else { Exit::Failed })
 }
 
-fn settings(texts: &[String]) -> Result<BTreeMap<String, f64>, Failure> {
+/// What `--set` says; the name of a case is its number.
+fn settings(texts: &[String], contract: &Contract) -> Result<BTreeMap<String, f64>, Failure> {
     let mut found = BTreeMap::new();
     for text in texts {
         let (name, value) =
             text.split_once('=').ok_or_else(|| Failure(format!("--set {text}: write NAME=VALUE")))?;
-        let number: f64 =
-            value.trim().parse().map_err(|_| Failure(format!("--set {text}: `{value}` is not a number")))?;
-        if found.insert(name.trim().to_owned(), number).is_some() {
+        let (name, value) = (name.trim(), value.trim());
+        let named = contract.quantity(name).map(|index| &contract.quantities[index]);
+        let number: f64 = match named.filter(|quantity| !quantity.cases.is_empty()) {
+            Some(quantity) => quantity.case(value).ok_or_else(|| {
+                let cases = quantity.cases.join(", ");
+                Failure(format!("--set {text}: `{value}` is no case of `{name}`, which is one of {cases}"))
+            })?,
+            None => value.parse().map_err(|_| Failure(format!("--set {text}: `{value}` is not a number")))?,
+        };
+        if found.insert(name.to_owned(), number).is_some() {
             return Err(Failure(format!("--set {text}: `{name}` is set twice")));
         }
     }
@@ -202,8 +218,12 @@ fn apply_profile(contract: &Contract, profile: &str, values: &mut [Option<f64>])
         )));
     };
     for (field, value) in table.fields.iter().zip(&entry.values) {
-        if let (Some(quantity), Value::Number(number)) = (field.quantity, value) {
-            values[quantity] = Some(*number);
+        match (field.quantity, value) {
+            (Some(quantity), Value::Number(number)) => values[quantity] = Some(*number),
+            (Some(quantity), Value::Text(case)) => {
+                values[quantity] = contract.quantities[quantity].case(case)
+            }
+            _ => {}
         }
     }
     Ok(())
@@ -264,9 +284,13 @@ fn report(
     };
     let (mut inputs, mut results, mut classes, mut units) = (Map::new(), Map::new(), Map::new(), Map::new());
     for (quantity, &value) in contract.quantities.iter().zip(point) {
-        inputs.insert(quantity.name.clone(), value.into());
-        units.insert(quantity.name.clone(), quantity.unit_text.clone().into());
-        row("input", &quantity.name, formula::number(value), &quantity.unit_text);
+        if quantity.cases.is_empty() {
+            inputs.insert(quantity.name.clone(), value.into());
+            units.insert(quantity.name.clone(), quantity.unit_text.clone().into());
+        } else {
+            inputs.insert(quantity.name.clone(), quantity.show(value).into());
+        }
+        row("input", &quantity.name, quantity.show(value), &quantity.unit_text);
     }
     for (equation, &value) in contract.equations.iter().zip(&outputs.equations) {
         results.insert(equation.name.clone(), value.into());

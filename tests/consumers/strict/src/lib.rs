@@ -1,6 +1,8 @@
 //! A crate without std, without alloc, and without patience.
 #![no_std]
-#![deny(warnings, missing_docs, unsafe_code, unused, rust_2018_idioms, unreachable_pub)]
+#![forbid(unsafe_code)]
+#![deny(warnings, missing_docs, unused, rust_2018_idioms, unreachable_pub)]
+#![deny(clippy::all, clippy::pedantic, clippy::nursery)]
 
 use roofline_macros::roofline_contract;
 

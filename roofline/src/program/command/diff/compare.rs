@@ -310,12 +310,15 @@ fn origin(origin: Option<&str>) -> Option<String> {
 }
 
 fn quantities(found: &Matched<'_, Quantity>) -> Vec<Change> {
-    let default = |quantity: &Quantity| quantity.default.map(number).unwrap_or_default();
+    let default =
+        |quantity: &Quantity| quantity.default.map(|value| quantity.show(value)).unwrap_or_default();
     let summary = |quantity: &Quantity| {
         let default =
-            quantity.default.map(|value| format!(", default {}", number(value))).unwrap_or_default();
+            quantity.default.map(|value| format!(", default {}", quantity.show(value))).unwrap_or_default();
         let from = origin(quantity.origin.as_deref()).map(|from| format!(", {from}")).unwrap_or_default();
-        format!("{}, {}{default}{from}", quantity.unit_text, quantity.domain)
+        let unit =
+            if quantity.cases.is_empty() { format!("{}, ", quantity.unit_text) } else { String::new() };
+        format!("{unit}{}{default}{from}", quantity.domain)
     };
     let compared = |old: &Quantity, new: &Quantity| {
         let mut gather = Gather(Vec::new());
@@ -381,6 +384,11 @@ fn unit(gather: &mut Gather, texts: (&str, &str), same: bool) {
 fn domain(gather: &mut Gather, old: &Quantity, new: &Quantity) {
     let (before, after) = (old.domain.to_string(), new.domain.to_string());
     if before == after {
+        return;
+    }
+    if old.cases != new.cases {
+        let note = "a `match` on it has to change";
+        gather.0.push(Detail::new("one_of", before, after, Step::Major).note(note));
         return;
     }
     let (note, step) = match (within(&new.domain, &old.domain), within(&old.domain, &new.domain)) {

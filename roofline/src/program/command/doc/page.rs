@@ -97,7 +97,7 @@ fn quantities(contract: &Contract, blocks: &mut Vec<Block>) {
             with_origin(&quantity.name, quantity.origin.as_deref()),
             code(&quantity.unit_text),
             code(quantity.domain.to_string()),
-            quantity.default.map_or_else(Vec::new, |value| code(number(value))),
+            quantity.default.map_or_else(Vec::new, |value| code(quantity.show(value))),
             text(&quantity.doc),
         ]
     };

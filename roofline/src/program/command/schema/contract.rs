@@ -115,6 +115,7 @@ fn value(key: &Key) -> Value {
             _ => "text",
         }),
         Shape::Number => definition("number"),
+        Shape::Value => json!({"anyOf": [definition("number"), definition("text")]}),
         Shape::Count(most) => json!({"type": "integer", "minimum": 1, "maximum": most}),
         Shape::Flag => json!({"type": "boolean"}),
         Shape::Texts => texts,
