@@ -8,7 +8,7 @@ use std::time::Instant;
 use roofline::contracts::hardware::devices;
 use roofline::contracts::transformer::Inputs;
 use roofline::model::{Hyper, KNOWN};
-use roofline::predict::{Target, inputs, predict};
+use roofline::predict::{Numbers, Stored, Target, inputs, predict};
 
 const POINTS: usize = 100_000;
 const TURNS: usize = 21;
@@ -20,6 +20,7 @@ fn main() {
         .collect();
     let targets: Vec<Target> =
         devices::ALL.iter().map(|device| Target::of(device, None).expect("a peak")).collect();
+    let stored = Stored::all(Numbers::Half);
     let before = resident_kb();
     let mut seconds: Vec<f64> = (0..TURNS)
         .map(|_| {
@@ -30,8 +31,9 @@ fn main() {
                 for model in &models {
                     for target in &targets {
                         let point = Inputs { batch: f64::from(batch), context: 4096.0, ..*model };
-                        let prediction = predict(black_box(point), target).expect("inside the domains");
-                        fastest = fastest.max(prediction.outputs.decode_tokens_per_s);
+                        let prediction =
+                            predict(black_box(point), &stored, target).expect("inside the domains");
+                        fastest = fastest.max(prediction.outputs.decode_ceiling);
                         done += 1;
                         if done == POINTS {
                             break 'all;

@@ -1,20 +1,21 @@
 //! What a model can reach on a device. The formulas are those of the contract `transformer-v1`; this module puts a
-//! model's dimensions and a device's figures into its inputs.
+//! model's dimensions, the way its numbers are stored and a device's figures into its inputs.
 //!
 //! ```
 //! use roofline::contracts::hardware::devices::H100_SXM;
 //! use roofline::model::{Hyper, by_name};
-//! use roofline::predict::{Target, inputs, predict};
+//! use roofline::predict::{Numbers, Stored, Target, inputs, predict};
 //!
 //! let model = Hyper::of_known(by_name("llama_3_1_8b").unwrap()).unwrap();
 //! let target = Target::of(&H100_SXM, None).unwrap();
-//! // One sequence with 8192 tokens in the cache, weights in 16 bits.
+//! // One sequence with 8192 tokens in the cache, weights and cache in 16 bits.
 //! let inputs = roofline::contracts::transformer::Inputs { context: 8192.0, ..inputs(&model).unwrap() };
-//! let prediction = predict(inputs, &target).unwrap();
+//! let prediction = predict(inputs, &Stored::all(Numbers::Half), &target).unwrap();
 //! assert_eq!(prediction.outputs.cache_bytes, (1u64 << 30) as f64);
-//! assert!(prediction.outputs.decode_tokens_per_s > 150.0);
+//! assert!(prediction.outputs.decode_ceiling > 150.0);
 //! ```
 
+pub mod rate;
 mod report;
 
 use std::fmt;
@@ -23,10 +24,11 @@ use crate::contracts::hardware::devices::Device;
 use crate::contracts::operation;
 use crate::contracts::quantization::{self, formats::Format};
 use crate::contracts::transformer::{self, Feasibility, Inputs, OutOfDomain, Outputs};
-use crate::model::{Architecture, Attention, Head, Hyper, Operation, Role, Runs, Work};
+use crate::model::{Attention, Head, Hyper, Operation, Role, Runs, Work};
 use crate::peaks::Machine;
 
 pub use crate::word::Precision;
+pub use rate::{Numbers, Rate, Units};
 pub use report::{Change, Entry, Line, MOST_POINTS, Predicted, Subject, Swept, Workload};
 
 impl Precision {
@@ -55,20 +57,24 @@ impl Precision {
 pub struct Target {
     /// Its name.
     pub name: String,
-    /// The precision of `compute`.
-    pub precision: Precision,
-    /// Operations per second, in GFLOP/s.
-    pub compute: f64,
+    /// The peaks of its units.
+    pub units: Units,
+    /// The precision that an estimate was asked for, and its peak in GFLOP/s.
+    pub asked: Option<(Precision, f64)>,
     /// Memory bandwidth, in GB/s.
     pub bandwidth: f64,
     /// Memory, in GB.
     pub capacity: Option<f64>,
+    /// Bytes of the caches, in which weights may stay from one pass to the next; 0 where nobody says.
+    pub caches: f64,
     /// Power, in W.
     pub tdp: Option<f64>,
     /// Time to dispatch one step, in µs.
     pub overhead: Option<f64>,
     /// Where the figures come from.
     pub source: String,
+    /// What one should know about the figures before one builds on them.
+    pub doubts: Vec<String>,
 }
 
 /// A device without a peak for the precision asked for.
@@ -93,63 +99,126 @@ impl fmt::Display for NoPeak {
 impl std::error::Error for NoPeak {}
 
 impl Target {
-    /// A device of the table with its peak in this precision; without one, with the peak that models run at.
+    /// A device of the table. A precision is that of an estimate: the ceiling takes the fastest units for the numbers.
     pub fn of(device: &Device, precision: Option<Precision>) -> Result<Target, NoPeak> {
-        let (compute, precision) = match precision {
-            Some(precision) => match precision.peak(device) {
-                Some(peak) => (peak, precision),
-                None => {
-                    let has = Precision::of(device).collect();
-                    return Err(NoPeak { device: device.name, precision, has });
-                }
-            },
-            None => {
-                let usual = [Precision::Fp16, Precision::Bf16, Precision::Fp32]
-                    .into_iter()
-                    .find(|precision| device.compute.is_some() && precision.peak(device) == device.compute);
-                match (device.compute, usual) {
-                    (Some(compute), Some(precision)) => (compute, precision),
-                    _ => {
-                        let has = Precision::of(device).collect();
-                        return Err(NoPeak { device: device.name, precision: Precision::Fp16, has });
-                    }
-                }
+        let asked = match precision {
+            Some(precision) => {
+                let lacks =
+                    || NoPeak { device: device.name, precision, has: Precision::of(device).collect() };
+                Some((precision, precision.peak(device).ok_or_else(lacks)?))
             }
+            None => None,
         };
         Ok(Target {
             name: device.name.to_owned(),
-            precision,
-            compute,
+            units: Units::of(device),
+            asked,
             bandwidth: device.bandwidth,
             capacity: device.capacity,
+            caches: 0.0,
             tdp: device.tdp,
             overhead: device.overhead,
             source: format!("{}, as of {}", device.source, device.as_of),
+            doubts: Vec::new(),
         })
     }
 
-    /// A measured machine, all its threads; in FP32 unless INT8 is asked for. Its power is not known.
+    /// A measured machine: the best that any number of its threads reached. Its power is not known.
     pub fn measured(machine: &Machine, precision: Option<Precision>) -> Result<Target, NoPeak> {
-        let precision = precision.unwrap_or(Precision::Fp32);
-        let compute = match precision {
-            Precision::Fp32 => machine.all.f32_gflops,
-            Precision::Int8 => machine.all.int8_gops,
-            _ => {
+        let roofs = machine.best();
+        let asked = match precision {
+            None => None,
+            Some(Precision::Fp32) => Some((Precision::Fp32, roofs.f32_gflops.value)),
+            Some(Precision::Int8) => Some((Precision::Int8, roofs.int8_gops.value)),
+            Some(precision) => {
                 let has = vec![Precision::Fp32, Precision::Int8];
                 return Err(NoPeak { device: "this", precision, has });
             }
         };
         Ok(Target {
             name: "this".to_owned(),
-            precision,
-            compute,
-            bandwidth: machine.all.read_gb_s,
+            units: Units::measured(machine),
+            asked,
+            bandwidth: roofs.read_gb_s.value,
             capacity: machine.memory_bytes.map(|bytes| bytes as f64 / 1e9),
+            caches: machine.cache_bytes(),
             tdp: None,
             overhead: None,
-            source: format!("measured, {}, {} thread(s)", machine.cpu, machine.all.threads),
+            source: format!("measured, {}, {} thread(s)", machine.cpu, machine.threads),
+            doubts: machine.doubts(),
         })
     }
+
+    /// How fast it multiplies numbers of a kind, for a ceiling.
+    pub fn rate(&self, kind: Numbers) -> Rate {
+        self.units.rate(kind)
+    }
+
+    /// The same for an estimate.
+    pub(crate) fn estimated_rate(&self, kind: Numbers) -> Rate {
+        let asked = self.asked.map(|(precision, peak)| Rate { precision, gflop_s: Some(peak) });
+        asked.unwrap_or_else(|| self.rate(kind))
+    }
+}
+
+/// How the numbers of a model are stored: for each kind the operations of one token with it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stored {
+    /// The products of all operations but the head and those against the cache.
+    pub body: Vec<(Numbers, f64)>,
+    /// Those of the head.
+    pub head: Vec<(Numbers, f64)>,
+    /// The cache.
+    pub cache: Numbers,
+}
+
+impl Stored {
+    /// All weights in numbers of one kind, and a cache of 16 bits.
+    pub fn all(kind: Numbers) -> Stored {
+        Stored { body: vec![(kind, 1.0)], head: vec![(kind, 1.0)], cache: Numbers::Half }
+    }
+
+    /// All weights in a format.
+    pub fn of(format: &Format) -> Stored {
+        Stored::all(format.numbers)
+    }
+
+    /// The kinds of numbers, each once, those of the body first.
+    pub fn kinds(&self) -> Vec<Numbers> {
+        let mut kinds: Vec<Numbers> = Vec::new();
+        for kind in self.body.iter().chain(&self.head).map(|(kind, _)| *kind).chain([self.cache]) {
+            if !kinds.contains(&kind) {
+                kinds.push(kind);
+            }
+        }
+        kinds
+    }
+
+    /// The kind that most operations of the body are in.
+    pub fn most(&self) -> Numbers {
+        let most = self.body.iter().max_by(|a, b| a.1.total_cmp(&b.1));
+        most.map_or(Numbers::Half, |(kind, _)| *kind)
+    }
+
+    fn add(parts: &mut Vec<(Numbers, f64)>, kind: Numbers, flops: f64) {
+        match parts.iter_mut().find(|(known, _)| *known == kind) {
+            Some((_, sum)) => *sum += flops,
+            None => parts.push((kind, flops)),
+        }
+    }
+}
+
+/// The rate of operations in numbers of several kinds, one after the other, in GFLOP/s.
+fn together(parts: &[(Numbers, f64)], rate: impl Fn(Numbers) -> Rate) -> f64 {
+    let flops: f64 = parts.iter().map(|(_, flops)| flops).sum();
+    let time: f64 = parts.iter().map(|(kind, flops)| flops / rate(*kind).compute()).sum();
+    mean_rate(flops, time, parts.first().map_or(rate::UNLIMITED, |(kind, _)| rate(*kind).compute()))
+}
+
+/// So many operations in so much time, as a rate that the contracts take; `otherwise` where there are none.
+pub(crate) fn mean_rate(gflop: f64, seconds: f64, otherwise: f64) -> f64 {
+    let rate = gflop / seconds;
+    if rate.is_finite() && rate > 0.0 { rate.min(rate::UNLIMITED) } else { otherwise }
 }
 
 /// A model that the contract does not describe.
@@ -172,12 +241,14 @@ pub(crate) struct Brought {
     pub mixing: f64,
     /// Inputs and outputs for a token.
     pub activation_width: f64,
+    /// Parameters that one token is multiplied with.
+    pub token_params: f64,
 }
 
-fn brought(shape: operation::Inputs) -> Result<Brought, Unsupported> {
-    let operation::Outputs { cache_width, mixing, activation_width, .. } =
+pub(crate) fn brought(shape: operation::Inputs) -> Result<Brought, Unsupported> {
+    let operation::Outputs { cache_width, mixing, activation_width, token_params, .. } =
         shape.evaluate().map_err(|error| Unsupported(error.to_string()))?;
-    Ok(Brought { cache_width, mixing, activation_width })
+    Ok(Brought { cache_width, mixing, activation_width, token_params })
 }
 
 /// The contract's inputs for a model: one sequence of one token, weights in 16 bits, and a machine of 1 GB/s and
@@ -194,42 +265,40 @@ pub(crate) fn inputs_by(
     if matches!(hyper.head, Head::Pooler | Head::None) {
         return Err(makes_no_tokens(&hyper.architecture));
     }
-    summed(&hyper.operations(), hyper.head == Head::Tied, brought)
+    let operations = hyper.operations();
+    let tied = hyper.head == Head::Tied;
+    let parts = operations.iter().map(|operation| Ok((operation, operation.inputs(tied), Numbers::Half)));
+    Ok(summed(parts, brought)?.0)
 }
 
-fn makes_no_tokens(architecture: &str) -> Unsupported {
+pub(crate) fn makes_no_tokens(architecture: &str) -> Unsupported {
     Unsupported(format!("{architecture} is an encoder and makes no tokens"))
 }
 
-/// The contract's inputs for a model that was read from a file.
-pub fn inputs_of(architecture: &Architecture) -> Result<Inputs, Unsupported> {
-    if !architecture.makes_tokens {
-        return Err(makes_no_tokens(&architecture.name));
-    }
-    if let Some(hyper) = &architecture.hyper {
-        return inputs(hyper);
-    }
-    let operations = &architecture.operations;
-    let tied = operations.iter().any(|operation| operation.role == Role::Head && operation.parameters == 0);
-    summed(operations, tied, brought)
-}
-
-/// What all operations bring along together.
-fn summed(
-    operations: &[Operation],
-    tied: bool,
+/// What all operations bring along together: each with its shape and the kind of its weights.
+pub(crate) fn summed<'a>(
+    operations: impl Iterator<Item = Result<(&'a Operation, operation::Inputs, Numbers), Unsupported>>,
     brought: impl Fn(operation::Inputs) -> Result<Brought, Unsupported>,
-) -> Result<Inputs, Unsupported> {
+) -> Result<(Inputs, Stored), Unsupported> {
     let mut inputs = dense(0.0);
-    let mut experts = None;
-    let mut window = None;
-    for operation in operations {
+    let mut stored = Stored { body: Vec::new(), head: Vec::new(), cache: Numbers::Half };
+    let (mut experts, mut window) = (None, None);
+    // Bits of all parameters of a group.
+    let [mut dense_bits, mut head_bits, mut expert_bits, mut lookup_bits] = [0.0; 4];
+    for part in operations {
+        let (operation, shape, kind) = part?;
         let unlike = match operation.work {
             Work::Unused => continue,
             Work::Undefined { ref reason } => {
                 return Err(Unsupported(format!("{} is undefined: {reason}", operation.role.name())));
             }
-            Work::State(_) => Some("a state in place of a cache"),
+            // A tower for images or sound runs for no token of text.
+            _ if matches!(operation.runs, Runs::Input { .. }) => {
+                let params = shape.dense_params + shape.expert_params + shape.lookup_params;
+                inputs.lookup_params += params;
+                lookup_bits += params * shape.bits_per_weight;
+                continue;
+            }
             _ if operation.runs != Runs::Token => Some("an encoder beside the decoder"),
             Work::Experts { count, used, .. } => (*experts.get_or_insert((count, used)) != (count, used))
                 .then_some("different numbers of experts"),
@@ -241,19 +310,32 @@ fn summed(
             _ => None,
         };
         if let Some(what) = unlike {
-            return Err(Unsupported(format!("layers with {what} are not part of the model")));
+            return Err(Unsupported(format!(
+                "layers with {what} are not part of the model; `roofline profile` has their ceiling"
+            )));
         }
-        let shape = operation.inputs(tied);
-        let Brought { cache_width, mixing, activation_width } = brought(shape)?;
+        let bits = shape.bits_per_weight;
+        let Brought { cache_width, mixing, activation_width, token_params } = brought(shape)?;
         inputs.lookup_params += shape.lookup_params;
-        inputs.expert_params += shape.expert_params;
+        lookup_bits += shape.lookup_params * bits;
+        let flops = 2.0 * token_params + shape.state_work;
         if operation.role == Role::Head {
             inputs.head_params += shape.dense_params;
+            head_bits += shape.dense_params * bits;
             inputs.head_width += activation_width;
+            Stored::add(&mut stored.head, kind, flops);
             continue;
         }
+        inputs.expert_params += shape.expert_params;
+        expert_bits += shape.expert_params * bits;
         inputs.dense_params += shape.dense_params;
+        dense_bits += shape.dense_params * bits;
         inputs.activation_width += activation_width;
+        inputs.state_width += shape.state_width;
+        inputs.state_work += shape.state_work;
+        if flops > 0.0 {
+            Stored::add(&mut stored.body, kind, flops);
+        }
         match operation.work {
             Work::Experts { .. } => {
                 (inputs.experts, inputs.experts_used) = (shape.experts, shape.experts_used);
@@ -271,7 +353,17 @@ fn summed(
             _ => {}
         }
     }
-    Ok(inputs)
+    let mean = |bits: f64, params: f64, otherwise: f64| if params > 0.0 { bits / params } else { otherwise };
+    inputs.dense_bits = mean(dense_bits, inputs.dense_params, inputs.dense_bits);
+    inputs.head_bits = mean(head_bits, inputs.head_params, inputs.head_bits);
+    inputs.expert_bits = mean(expert_bits, inputs.expert_params, inputs.expert_bits);
+    inputs.lookup_bits = mean(lookup_bits, inputs.lookup_params, inputs.lookup_bits);
+    Ok((inputs, stored))
+}
+
+/// The same inputs with all weights in so many bits.
+pub fn with_bits(inputs: Inputs, bits: f64) -> Inputs {
+    Inputs { dense_bits: bits, head_bits: bits, expert_bits: bits, lookup_bits: bits, ..inputs }
 }
 
 /// The contract's inputs for a model of which only the number of parameters is known: all of them are read and used
@@ -308,22 +400,37 @@ pub fn stored_bits(bytes: f64, weights: f64) -> Result<f64, quantization::OutOfD
 /// What a model can reach on a device.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prediction {
-    /// Everything that went in.
+    /// Everything that went into the ceilings.
     pub inputs: Inputs,
-    /// Everything that came out. `token_energy` and `feasibility` mean nothing where the device has no figure for
-    /// them; [`token_energy`](Self::token_energy) and [`fits`](Self::fits) know.
+    /// Everything that came out: the ceilings, and the estimates unless a precision was asked for.
     pub outputs: Outputs,
-    /// Energy of one token in J; none where the device's power is not known.
+    /// The same with the precision that was asked for: its estimates are the ones to show. `token_energy` and `feasibility`
+    /// mean nothing where the device has no figure for them; [`token_energy`](Self::token_energy) and [`fits`](Self::fits)
+    /// know.
+    pub estimate: Outputs,
+    /// How fast each kind of numbers is multiplied, the kind of most weights first.
+    pub rates: Vec<(Numbers, Rate)>,
+    /// Energy of one token in J, an estimate; none where the device's power is not known.
     pub token_energy: Option<f64>,
     /// Whether it fits; none where the device's memory is not known.
     pub fits: Option<bool>,
 }
 
+impl Prediction {
+    /// Whether the ceiling knows how fast the weights are multiplied; it is that of the memory alone where it does not.
+    pub fn knows_arithmetic(&self) -> bool {
+        self.rates.first().is_some_and(|(_, rate)| rate.gflop_s.is_some())
+    }
+}
+
 /// Puts a device's figures into the inputs and evaluates the contract. An overhead that the caller has set stays.
-pub fn predict(inputs: Inputs, target: &Target) -> Result<Prediction, OutOfDomain> {
-    let inputs = Inputs {
-        compute: target.compute,
+pub fn predict(inputs: Inputs, stored: &Stored, target: &Target) -> Result<Prediction, OutOfDomain> {
+    let with = |rate: &dyn Fn(Numbers) -> Rate| Inputs {
+        compute: together(&stored.body, rate),
+        head_compute: together(&stored.head, rate),
+        attention_compute: rate(stored.cache).compute(),
         bandwidth: target.bandwidth,
+        resident: target.caches,
         capacity: target.capacity.unwrap_or(inputs.capacity),
         tdp: target.tdp.unwrap_or(inputs.tdp),
         overhead: if inputs.overhead > 0.0 {
@@ -333,9 +440,19 @@ pub fn predict(inputs: Inputs, target: &Target) -> Result<Prediction, OutOfDomai
         },
         ..inputs
     };
+    let inputs = with(&|kind| target.rate(kind));
     let outputs = inputs.evaluate()?;
+    let estimate = match target.asked {
+        Some(_) => with(&|kind| target.estimated_rate(kind)).evaluate()?,
+        None => outputs,
+    };
+    let most = stored.most();
+    let mut rates: Vec<(Numbers, Rate)> =
+        stored.kinds().into_iter().map(|kind| (kind, target.rate(kind))).collect();
+    rates.sort_by_key(|(kind, _)| *kind != most);
     let fits = target.capacity.map(|_| outputs.feasibility == Feasibility::Fits);
-    Ok(Prediction { inputs, outputs, token_energy: target.tdp.map(|_| outputs.token_energy), fits })
+    let token_energy = target.tdp.map(|_| estimate.token_energy);
+    Ok(Prediction { inputs, outputs, estimate, rates, token_energy, fits })
 }
 
 /// Where the bound of decoding changes between two values of an input, both whole numbers: the first value that has
@@ -370,7 +487,7 @@ mod tests {
     }
 
     fn on(inputs: Inputs, device: &Device) -> Outputs {
-        predict(inputs, &Target::of(device, None).unwrap()).unwrap().outputs
+        predict(inputs, &Stored::all(Numbers::Half), &Target::of(device, None).unwrap()).unwrap().outputs
     }
 
     const GIB: f64 = (1u64 << 30) as f64;
@@ -427,27 +544,32 @@ mod tests {
     }
 
     #[test]
-    fn a_larger_batch_touches_more_experts_and_one_sequence_exactly_its_own() {
+    fn a_ceiling_reads_the_experts_of_one_token_and_an_estimate_those_of_chance() {
         let inputs = model("mixtral_8x7b");
+        let weights =
+            |experts: f64| (inputs.dense_params + inputs.head_params + inputs.expert_params * experts) * 2.0;
         let one = on(inputs, &devices::H100_SXM);
-        assert_eq!(one.decode_params, inputs.dense_params + inputs.head_params + inputs.expert_params * 0.25);
-        // With 2 of 8 experts a token, four tokens leave 0.75^4 of them untouched.
+        assert_eq!(one.pass_weight_bytes, weights(0.25));
+        // With 2 of 8 experts a token, four tokens leave 0.75^4 of them untouched; they may all choose the same.
         let four = on(Inputs { batch: 4.0, ..inputs }, &devices::H100_SXM);
         assert_eq!(four.untouched_share, 0.75 * 0.75 * 0.75 * 0.75);
+        assert_eq!(four.pass_weight_bytes, weights(0.25));
+        let moved = four.cache_bytes + four.activation_bytes;
+        assert_eq!(four.decode_estimated_bytes, weights(1.0 - four.untouched_share) + moved);
     }
 
     #[test]
     fn decoding_is_worked_out_by_hand_for_llama_2_7b_on_an_a100() {
         let q8 = bits_per_weight(&formats::Q8_0).unwrap();
-        let inputs = Inputs { bits_per_weight: q8, context: 1024.0, ..model("llama_2_7b") };
+        let inputs = Inputs { context: 1024.0, ..with_bits(model("llama_2_7b"), q8) };
         let outputs = on(inputs, &devices::A100_SXM_80GB);
         // All but the embedding table: 6738415616 - 32000 x 4096 parameters of 8.5 bits.
         let weights = (6_738_415_616.0 - 131_072_000.0) * 8.5 / 8.0;
-        assert_eq!(outputs.decode_weight_bytes, weights);
+        assert_eq!(outputs.pass_weight_bytes, weights);
         let cache = 524_288.0 * 1024.0;
         assert_eq!(outputs.cache_bytes, cache);
-        let seconds = (weights + cache + outputs.activation_bytes) / 2039e9;
-        assert!((outputs.decode_time / seconds - 1.0).abs() < 1e-12);
+        let seconds = (weights + cache) / 2039e9;
+        assert!((outputs.decode_least_time / seconds - 1.0).abs() < 1e-12);
         assert_eq!(outputs.decode_bound, DecodeBound::Memory);
         // 2 x 32 layers x 32 heads x 256 numbers for each cached token.
         assert_eq!(outputs.decode_attention_flops, 524_288.0 * 1024.0);
@@ -459,11 +581,11 @@ mod tests {
         let outputs = on(inputs, &devices::T4);
         // 2 x (parameters without embedding and head) x 512, and the head once.
         let matrix = 2.0 * (1_100_048_384.0 - 2.0 * 65_536_000.0) * 512.0 + 2.0 * 65_536_000.0;
-        assert_eq!(outputs.prefill_matrix_flops, matrix);
+        assert_eq!(outputs.prefill_matrix_flops + outputs.prefill_head_flops, matrix);
         // 22 layers x 2 x 32 heads x 128 numbers for each of 512 x 513 / 2 pairs.
         assert_eq!(outputs.prefill_attention_flops, 180_224.0 * 131_328.0);
         let seconds = (matrix + 180_224.0 * 131_328.0) / 65e12;
-        assert!((outputs.time_to_first_token / seconds - 1.0).abs() < 1e-12);
+        assert!((outputs.prefill_least_time / seconds - 1.0).abs() < 1e-12);
     }
 
     #[test]
@@ -473,28 +595,98 @@ mod tests {
         assert_eq!(error.to_string(), expected);
     }
 
+    fn rate(device: &Device, kind: Numbers) -> (Precision, Option<f64>) {
+        let Rate { precision, gflop_s } = Target::of(device, None).unwrap().rate(kind);
+        (precision, gflop_s)
+    }
+
     #[test]
-    fn every_device_runs_models_in_a_precision_that_it_names() {
-        for device in devices::ALL.iter().filter(|device| device.compute.is_some()) {
-            let target = Target::of(device, None).unwrap();
-            assert_eq!(target.precision.peak(device), Some(target.compute), "{}", device.name);
+    fn numbers_are_multiplied_by_the_fastest_units_that_may() {
+        let published = |device: &Device, precision: Precision| (precision, precision.peak(device));
+        let expected = |device, kind, precision| {
+            assert_eq!(rate(device, kind), published(device, precision), "{} {kind:?}", device.name);
+        };
+        for kind in [Numbers::Narrow, Numbers::Bytes] {
+            expected(&devices::RTX_4090, kind, Precision::Int8);
+            expected(&devices::RASPBERRY_PI_5, kind, Precision::Int8);
+            // RDNA 3 multiplies bytes no faster than 16 bits, and a Maxwell has nothing but FP32.
+            expected(&devices::STRIX_HALO_RYZEN_AI_MAX_395, kind, Precision::Fp16);
+            expected(&devices::TESLA_M40_24GB, kind, Precision::Fp32);
+            expected(&devices::APPLE_M2_ULTRA, kind, Precision::Fp32);
         }
-        let error = Target::of(&devices::APPLE_M5_10C, None).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "apple_m5_10c has no peak for fp16; it has none that anybody publishes"
-        );
-        // A DGX Spark has units for 16 bits, whose rate nobody publishes: its FP32 must not stand in for a ceiling.
-        assert_eq!(
-            Target::of(&devices::DGX_SPARK_GB10, None).unwrap_err().has,
-            [Precision::Fp32, Precision::Fp4]
-        );
+        expected(&devices::B200_HGX, Numbers::Fp4, Precision::Fp4);
+        expected(&devices::RTX_4090, Numbers::Fp4, Precision::Fp8);
+        expected(&devices::RTX_3090, Numbers::Fp4, Precision::Int8);
+        expected(&devices::H200_SXM, Numbers::Fp8, Precision::Fp8);
+        expected(&devices::A100_SXM_80GB, Numbers::Fp8, Precision::Fp16);
+        expected(&devices::A100_SXM_80GB, Numbers::Half, Precision::Fp16);
+        // A GeForce is fastest where it adds up in FP16.
+        assert_eq!(rate(&devices::RTX_4090, Numbers::Half), (Precision::Fp16, devices::RTX_4090.fp16_fast));
+    }
+
+    #[test]
+    fn units_that_nobody_publishes_a_peak_of_make_no_ceiling() {
+        // A DGX Spark has units for 8 and 16 bits: neither its FP32 nor its FP4 must stand in for them.
+        for (kind, precision) in [
+            (Numbers::Bytes, Precision::Int8),
+            (Numbers::Half, Precision::Fp16),
+            (Numbers::Single, Precision::Fp16),
+        ] {
+            assert_eq!(rate(&devices::DGX_SPARK_GB10, kind), (precision, None));
+        }
+        assert_eq!(rate(&devices::DGX_SPARK_GB10, Numbers::Fp4).1, devices::DGX_SPARK_GB10.fp4);
+        // The matrix units of an M5, and the clock that a CPU reaches.
+        assert_eq!(rate(&devices::APPLE_M5_10C, Numbers::Half).1, None);
+        assert_eq!(rate(&devices::EPYC_9654, Numbers::Bytes).1, None);
+        assert_eq!(rate(&devices::RTX_2060_6GB, Numbers::Half).1, None);
+        let target = Target::of(&devices::DGX_SPARK_GB10, None).unwrap();
+        let prediction = predict(model("llama_2_7b"), &Stored::of(&formats::Q8_0), &target).unwrap();
+        assert!(!prediction.knows_arithmetic());
+        let memory = prediction.outputs.bandwidth_ceiling;
+        assert_eq!(prediction.outputs.decode_ceiling, memory, "the memory is left");
+        assert_eq!(prediction.rates[0].1.to_string(), "not known: no published int8 peak");
+    }
+
+    #[test]
+    fn every_device_multiplies_every_kind_of_numbers_at_a_published_peak_or_none() {
+        for device in devices::ALL {
+            for &kind in Numbers::ALL {
+                let (precision, gflop_s) = rate(device, kind);
+                let Some(gflop_s) = gflop_s else { continue };
+                let published =
+                    [precision.peak(device), device.fp16_fast.filter(|_| precision == Precision::Fp16)];
+                assert!(
+                    published.contains(&Some(gflop_s)) || device.boost_clock.is_some(),
+                    "{} {kind:?}",
+                    device.name
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_precision_is_asked_for_an_estimate_and_leaves_the_ceiling() {
+        let target = |precision| Target::of(&devices::H100_SXM, precision).unwrap();
+        let inputs = Inputs { prompt: 4096.0, ..model("llama_3_1_8b") };
+        let on = |precision| predict(inputs, &Stored::of(&formats::Q8_0), &target(precision)).unwrap();
+        let (plain, slow) = (on(None), on(Some(Precision::Fp32)));
+        assert_eq!(plain.outputs, slow.outputs);
+        assert!(slow.estimate.prefill_estimate < plain.estimate.prefill_estimate / 10.0);
+    }
+
+    #[test]
+    fn a_draft_that_is_accepted_makes_several_tokens_of_one_pass() {
+        let inputs = model("llama_3_1_8b");
+        let one = on(inputs, &devices::H100_SXM);
+        let four = on(Inputs { tokens_per_pass: 4.0, ..inputs }, &devices::H100_SXM);
+        assert_eq!(four.decode_bytes, one.decode_bytes);
+        assert_eq!(four.decode_ceiling, 4.0 * one.decode_ceiling);
     }
 
     #[test]
     fn unknown_power_and_memory_stay_unknown() {
         let target = Target::of(&devices::GRAVITON3, None).unwrap();
-        let prediction = predict(model("llama_2_7b"), &target).unwrap();
+        let prediction = predict(model("llama_2_7b"), &Stored::all(Numbers::Half), &target).unwrap();
         assert_eq!((prediction.token_energy, prediction.fits), (None, None));
     }
 
@@ -514,12 +706,12 @@ mod tests {
             (Inputs { batch: 0.0, ..model("llama_2_7b") }, "batch"),
             (Inputs { context: f64::NAN, ..model("llama_2_7b") }, "context"),
             (Inputs { prompt: 1.5, ..model("llama_2_7b") }, "prompt"),
-            (Inputs { bits_per_weight: f64::INFINITY, ..model("llama_2_7b") }, "bits_per_weight"),
+            (with_bits(model("llama_2_7b"), f64::INFINITY), "dense_bits"),
             (dense(-1.0), "dense_params"),
         ] {
-            let refusal = predict(inputs, &target).unwrap_err();
+            let refusal = predict(inputs, &Stored::all(Numbers::Half), &target).unwrap_err();
             let outside: Vec<&str> = refusal.outside().map(|(quantity, _)| quantity.name).collect();
-            assert_eq!(outside, [name]);
+            assert_eq!(outside.first(), Some(&name));
         }
     }
 

@@ -1,4 +1,5 @@
-//! What each operation of a model file costs on a device: operations, bytes, what holds it back and the time that nothing beats.
+//! What each operation of a model file costs on a device: operations, bytes, what holds it back, the time that nothing beats,
+//! and an estimate.
 //! What one operation costs is the contract `operation-v1`, whose sums are the totals of `transformer-v1`; the rate of all of them,
 //! what was measured and the advice come from `layer-roofline-v1`. What is no transformer is a [`stack`] of layers.
 
@@ -20,7 +21,11 @@ use crate::contracts::layer_roofline::{self, Recommendation};
 use crate::contracts::operation::{self, Inputs, Outputs};
 use crate::contracts::transformer;
 use crate::model::{Dtype, Kind, Model, Operation, Role, Runs, Tensor, Work};
-use crate::predict::{Target, dense, stored_bits};
+use crate::predict::rate::{UNLIMITED, numbers_of};
+use crate::predict::{
+    Numbers, Precision, Rate, Stored, Target, Unsupported, brought, dense, makes_no_tokens, mean_rate,
+    stored_bits, summed,
+};
 use crate::word::{Bound, Priority};
 pub use crate::word::{By, Phase};
 
@@ -35,6 +40,8 @@ pub struct Workload {
     pub prompt: f64,
     /// Bytes of one cached number.
     pub cache_size: f64,
+    /// The kind of the cached numbers.
+    pub cache: Numbers,
 }
 
 /// What one or more operations cost.
@@ -44,23 +51,29 @@ pub struct Workload {
 pub struct Cost {
     /// Operations; a multiply-add counts as two.
     pub flops: f64,
-    /// Bytes of weights.
+    /// Bytes of weights that are read at least.
     pub weight_bytes: f64,
-    /// Bytes of inputs and outputs.
+    /// Bytes of inputs and outputs, which only an estimate counts.
     pub activation_bytes: f64,
-    /// Bytes of keys and values.
+    /// Bytes of keys and values, and of the state.
     pub cache_bytes: f64,
-    /// All bytes.
+    /// Bytes that are moved at least.
     pub bytes: f64,
-    /// Operations for each byte.
+    /// Operations for each of these bytes.
     pub intensity: f64,
-    /// What holds it back.
+    /// What the ceiling comes from.
     pub bound: Bound,
-    /// The rate that no implementation exceeds, in GFLOP/s.
-    pub attainable_gflop_s: f64,
-    /// The time that no implementation beats, in s; of several operations one after the other.
-    pub ideal_s: f64,
-    /// Its part of the ideal time of all operations.
+    /// The ceiling of operations per second, in GFLOP/s.
+    pub ceiling_gflop_s: f64,
+    /// The least time of the arithmetic, in s.
+    pub compute_s: f64,
+    /// The time that no implementation beats with weights from memory, in s; of several operations one after the other.
+    pub least_s: f64,
+    /// Estimate: bytes that are moved with inputs, outputs and experts chosen by chance.
+    pub estimate_bytes: f64,
+    /// Estimate: seconds with these bytes, and in the precision that was asked for.
+    pub estimate_s: f64,
+    /// Its part of the least time of all operations.
     pub share: f64,
 }
 
@@ -79,6 +92,12 @@ pub struct Entry {
     pub kind: Kind,
     /// The type of its weights.
     pub dtype: Option<String>,
+    /// The units that multiply its numbers fastest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub precision: Option<Precision>,
+    /// Their peak in GFLOP/s; absent where nobody publishes it, and the ceiling is that of the memory alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compute_gflop_s: Option<f64>,
     /// The names of its tensors.
     pub tensors: Vec<String>,
     /// Parameters that it reads; those of a tied head are the embedding's too.
@@ -105,6 +124,12 @@ pub struct Entry {
     /// What the contract was asked about it, but for the phase.
     #[serde(skip)]
     pub shape: Option<Inputs>,
+    /// The rate of an estimate in GFLOP/s.
+    #[serde(skip)]
+    estimated_compute: f64,
+    /// The bandwidth in GB/s.
+    #[serde(skip)]
+    bandwidth: f64,
 }
 
 impl Entry {
@@ -135,24 +160,30 @@ impl Entry {
 pub struct Total {
     /// Operations.
     pub flops: f64,
-    /// Bytes of weights.
+    /// Bytes of weights that are read at least.
     pub weight_bytes: f64,
-    /// Bytes of inputs and outputs.
+    /// Bytes of inputs and outputs, which only an estimate counts.
     pub activation_bytes: f64,
-    /// Bytes of keys and values.
+    /// Bytes of keys and values, and of the state.
     pub cache_bytes: f64,
-    /// All bytes.
+    /// Bytes that are moved at least.
     pub bytes: f64,
-    /// Operations for each byte.
+    /// Operations for each of these bytes.
     pub intensity: f64,
-    /// The least time, in s, if moving bytes and arithmetic overlap over the whole model.
-    pub time_s: f64,
-    /// The sum of the operations' least times, in s: they overlap within each operation only.
-    pub in_sequence_s: f64,
-    /// The ceiling in tokens per second, of the whole batch.
-    pub tokens_per_s: f64,
-    /// What holds it back.
+    /// The least time, in s: moving bytes and arithmetic overlap over the whole model.
+    pub least_s: f64,
+    /// The ceiling in tokens or samples per second, of the whole batch.
+    pub ceiling_per_s: f64,
+    /// What the ceiling comes from.
     pub bound: Bound,
+    /// Estimate: bytes that are moved with inputs, outputs and experts chosen by chance.
+    pub estimate_bytes: f64,
+    /// Estimate: seconds with these bytes, the dispatch, and in the precision that was asked for.
+    pub estimate_s: f64,
+    /// Estimate: tokens or samples per second at that time.
+    pub estimate_per_s: f64,
+    /// Estimate: the sum of the operations' least times, in s, which overlap within each operation only.
+    pub in_sequence_s: f64,
 }
 
 /// Advice of the contract and what it applies to.
@@ -184,7 +215,7 @@ pub struct Costs {
     /// The prompt.
     pub prefill: Option<Total>,
     /// A batch of samples through a stack of layers; none for what reads and makes tokens.
-    pub pass: Option<stack::Pass>,
+    pub pass: Option<Total>,
     /// Tensors that a change of type left as they are, because their rows do not fill its blocks.
     pub kept: usize,
     /// What the contract was asked about all operations alike.
@@ -208,8 +239,8 @@ pub struct Row {
 
 impl Row {
     /// The time that no implementation beats, in s; 0 where nothing is known.
-    pub fn ideal_s(&self) -> f64 {
-        self.cost.map_or(0.0, |cost| cost.ideal_s)
+    pub fn least_s(&self) -> f64 {
+        self.cost.map_or(0.0, |cost| cost.least_s)
     }
 }
 
@@ -246,13 +277,15 @@ pub const SOURCES: &[(&str, &str)] = &[
     ("bytes", "operation-v1 bytes"),
     ("intensity", "operation-v1 arithmetic_intensity"),
     ("bound", "operation-v1 bound, layer-roofline-v1 pass_bound"),
-    ("attainable_gflop_s", "operation-v1 attainable"),
-    ("ideal_s", "operation-v1 least_time"),
+    ("ceiling_gflop_s", "operation-v1 attainable"),
+    ("compute_s", "operation-v1 compute_time"),
+    ("least_s", "operation-v1 least_time"),
+    ("estimate_bytes", "operation-v1 estimated_bytes"),
+    ("estimate_s", "operation-v1 estimated_time, layer-roofline-v1 pass_time"),
     ("share", "operation-v1 share"),
     ("parameters", "operation-v1 stored_params"),
-    ("time_s", "layer-roofline-v1 pass_time"),
-    ("tokens_per_s", "layer-roofline-v1 pass_rate"),
-    ("samples_per_s", "layer-roofline-v1 pass_rate"),
+    ("ceiling_per_s", "layer-roofline-v1 pass_ceiling"),
+    ("estimate_per_s", "layer-roofline-v1 pass_estimate"),
     ("measured.gb_s", "layer-roofline-v1 achieved_bandwidth"),
     ("measured.gflop_s", "layer-roofline-v1 achieved_compute"),
     ("measured.utilization", "layer-roofline-v1 utilization"),
@@ -266,8 +299,7 @@ pub fn profile(
     workload: &Workload,
     change: Option<Dtype>,
 ) -> Result<Costs, OutOfDomain> {
-    let Workload { batch, context, prompt, cache_size } = *workload;
-    let (compute, bandwidth) = (target.compute, target.bandwidth);
+    let Workload { batch, context, prompt, cache_size, cache } = *workload;
     let overhead = target.overhead.unwrap_or(0.0);
     let common = Inputs { batch, cache_size, ..roofs(target) };
     // What is asked of the whole model is named as its contract names it.
@@ -276,8 +308,7 @@ pub fn profile(
         context,
         prompt,
         cache_size,
-        compute,
-        bandwidth,
+        bandwidth: target.bandwidth,
         overhead,
         ..dense(1.0)
     };
@@ -289,16 +320,19 @@ pub fn profile(
             continue;
         }
         let mut entry = describe(model, operation, index, change);
-        let costs = shape(model, operation, common, tied, change).and_then(|shape| {
-            let cost = |phase| evaluate(&in_phase(shape, phase, operation.role, workload));
+        let kind = kind(model, operation, change, cache);
+        entry.multiplied(target, kind);
+        let costs = shape(model, operation, tied, change).and_then(|shape| {
+            let shape = entry.on_its_machine(Inputs { batch, cache_size, ..shape });
+            let cost = |phase| entry.cost_of(&in_phase(shape, phase, operation.role, workload));
             Ok((shape, cost(Phase::Decode)?, cost(Phase::Prefill)?))
         });
         match costs {
             Err(reason) => entry.undefined = Some(reason),
             Ok((shape, decode, prefill)) => {
-                entry.parameters = decode.stored_params;
-                entry.decode = operation.runs.for_a_step().then(|| Cost::of(&decode));
-                entry.prefill = operation.runs.for_a_prompt().then(|| Cost::of(&prefill));
+                entry.parameters = evaluate(&shape).map_or(0.0, |outputs| outputs.stored_params);
+                entry.decode = operation.runs.for_a_step().then_some(decode);
+                entry.prefill = operation.runs.for_a_prompt().then_some(prefill);
                 entry.shape = Some(shape);
             }
         }
@@ -311,6 +345,44 @@ pub fn profile(
     let mut total = |phase, tokens: f64| total(&mut entries, phase, common, overhead, batch * tokens);
     let (decode, prefill) = (total(Phase::Decode, 1.0)?, total(Phase::Prefill, prompt)?);
     Ok(Costs { entries, decode, prefill, pass: None, kept: kept(model, change), common })
+}
+
+/// What `transformer-v1` is asked about a model that was read from a file, tensor by tensor as [`profile`] sees it, and how its
+/// numbers are stored; the work is left to the caller.
+pub fn inputs(model: &Model, change: Option<Dtype>) -> Result<(transformer::Inputs, Stored), Unsupported> {
+    if !model.architecture.makes_tokens {
+        return Err(makes_no_tokens(&model.architecture.name));
+    }
+    let tied = has_tied_head(model);
+    let parts = model.architecture.operations.iter().map(|operation| {
+        let unused = operation.work == Work::Unused;
+        let shape = if unused { Ok(operation.inputs(tied)) } else { shape(model, operation, tied, change) };
+        let undefined = |reason| Unsupported(format!("{} is undefined: {reason}", operation.role.name()));
+        Ok((operation, shape.map_err(undefined)?, kind(model, operation, change, Numbers::Half)))
+    });
+    summed(parts, brought)
+}
+
+/// The kind of numbers that an operation multiplies: that of its largest tensor, or of the cache, or of a state.
+fn kind(model: &Model, operation: &Operation, change: Option<Dtype>, cache: Numbers) -> Numbers {
+    match operation.work {
+        Work::Attention(_) => cache,
+        Work::State(_) => Numbers::Single,
+        _ => match largest(model, operation) {
+            Some(tensor) => numbers_of(changed(tensor, change)),
+            None => numbers_of(change.unwrap_or(WITHOUT_TENSORS)),
+        },
+    }
+}
+
+fn largest<'a>(model: &'a Model, operation: &Operation) -> Option<&'a Tensor> {
+    let tensors = operation.tensors.iter().filter_map(|index| model.tensors.get(*index));
+    tensors.max_by_key(|tensor| tensor.bytes)
+}
+
+/// The type of a tensor, or the one that it would have.
+fn changed(tensor: &Tensor, change: Option<Dtype>) -> Dtype {
+    change.filter(|change| fits(tensor, *change)).unwrap_or(tensor.dtype)
 }
 
 /// Matrices that a change of type leaves as they are.
@@ -336,11 +408,8 @@ fn has_tied_head(model: &Model) -> bool {
 fn describe(model: &Model, operation: &Operation, index: usize, change: Option<Dtype>) -> Entry {
     let role = operation.role;
     let tensors = operation.tensors.iter().filter_map(|index| model.tensors.get(*index));
-    let largest = tensors.clone().max_by_key(|tensor| tensor.bytes);
-    let dtype = largest.map(|tensor| match change {
-        Some(change) if fits(tensor, change) => change,
-        _ => tensor.dtype,
-    });
+    let largest = largest(model, operation);
+    let dtype = largest.map(|tensor| changed(tensor, change));
     Entry {
         name: match (operation.layer, largest) {
             // What has no role of its own is known by its tensor.
@@ -352,6 +421,8 @@ fn describe(model: &Model, operation: &Operation, index: usize, change: Option<D
         role,
         kind: role.kind(),
         dtype: dtype.map(|dtype| dtype.to_string()),
+        precision: None,
+        compute_gflop_s: None,
         tensors: tensors.map(|tensor| tensor.name.clone()).collect(),
         parameters: 0.0,
         decode: None,
@@ -362,24 +433,19 @@ fn describe(model: &Model, operation: &Operation, index: usize, change: Option<D
         not_measured: None,
         operation: index,
         shape: None,
+        estimated_compute: 1.0,
+        bandwidth: 1.0,
     }
 }
 
 /// One operation as the contract's inputs, or why it can't be.
-fn shape(
-    model: &Model,
-    operation: &Operation,
-    common: Inputs,
-    tied: bool,
-    change: Option<Dtype>,
-) -> Result<Inputs, String> {
+fn shape(model: &Model, operation: &Operation, tied: bool, change: Option<Dtype>) -> Result<Inputs, String> {
     match &operation.work {
         Work::Undefined { reason } => return Err(reason.clone()),
         Work::Convolution { .. } => return Err("the size of its input is not in the file".into()),
         _ => {}
     }
-    let Inputs { batch, cache_size, bandwidth, compute, .. } = common;
-    let mut shape = Inputs { batch, cache_size, bandwidth, compute, ..operation.inputs(tied) };
+    let mut shape = operation.inputs(tied);
     if let Runs::Input { times } = operation.runs {
         shape.tokens = times as f64;
     }
@@ -430,9 +496,10 @@ fn fits(tensor: &Tensor, change: Dtype) -> bool {
     }
 }
 
-/// The machine alone: an operation that does nothing on it.
+/// The machine alone: an operation that does nothing on it, in numbers of 16 bits.
 fn roofs(target: &Target) -> Inputs {
-    Inputs { bandwidth: target.bandwidth, compute: target.compute, ..Inputs::new(1.0, 1.0) }
+    let compute = target.rate(Numbers::Half).compute();
+    Inputs { bandwidth: target.bandwidth, compute, resident: target.caches, ..Inputs::new(1.0, 1.0) }
 }
 
 /// The operation as it is in a phase. What has a number of tokens or a context of its own keeps it.
@@ -448,8 +515,31 @@ fn in_phase(shape: Inputs, phase: Phase, role: Role, workload: &Workload) -> Inp
     }
 }
 
+impl Entry {
+    /// Notes the units that multiply its numbers fastest.
+    fn multiplied(&mut self, target: &Target, kind: Numbers) {
+        let Rate { precision, gflop_s } = target.rate(kind);
+        (self.precision, self.compute_gflop_s) = (Some(precision), gflop_s);
+        self.estimated_compute = target.estimated_rate(kind).compute();
+        self.bandwidth = target.bandwidth;
+    }
+
+    /// The inputs at the bandwidth and at the rate of its numbers.
+    fn on_its_machine(&self, shape: Inputs) -> Inputs {
+        let compute = self.compute_gflop_s.unwrap_or(UNLIMITED);
+        Inputs { bandwidth: self.bandwidth, compute, ..shape }
+    }
+
+    /// What it costs with these inputs.
+    fn cost_of(&self, inputs: &Inputs) -> Result<Cost, String> {
+        let ceiling = evaluate(inputs)?;
+        let estimate = evaluate(&Inputs { compute: self.estimated_compute, ..*inputs })?;
+        Ok(Cost::of(&ceiling, estimate.estimated_time))
+    }
+}
+
 impl Cost {
-    fn of(outputs: &Outputs) -> Cost {
+    fn of(outputs: &Outputs, estimate_s: f64) -> Cost {
         Cost {
             flops: outputs.flops,
             weight_bytes: outputs.weight_bytes,
@@ -458,20 +548,35 @@ impl Cost {
             bytes: outputs.bytes,
             intensity: outputs.arithmetic_intensity,
             bound: outputs.bound.into(),
-            attainable_gflop_s: outputs.attainable,
-            ideal_s: outputs.least_time,
+            ceiling_gflop_s: outputs.attainable,
+            compute_s: outputs.compute_time,
+            least_s: outputs.least_time,
+            estimate_bytes: outputs.estimated_bytes,
+            estimate_s,
             share: 0.0,
         }
     }
+
+    /// Its part of a longer time, by the contract.
+    fn share_of(&self, whole_time: f64, bandwidth: f64) -> Result<f64, OutOfDomain> {
+        let alone = Inputs {
+            other_flops: self.flops,
+            other_bytes: self.bytes,
+            compute: self.compute(),
+            bandwidth,
+            whole_time,
+            ..Inputs::new(1.0, 1.0)
+        };
+        Ok(alone.evaluate()?.share)
+    }
+
+    /// The rate of its arithmetic in GFLOP/s.
+    fn compute(&self) -> f64 {
+        mean_rate(self.flops / 1e9, self.compute_s, 1.0)
+    }
 }
 
-/// Operations and bytes that are known, on a machine.
-fn known(flops: f64, bytes: f64, machine: Inputs) -> Inputs {
-    let Inputs { bandwidth, compute, .. } = machine;
-    Inputs { other_flops: flops, other_bytes: bytes, bandwidth, compute, ..Inputs::new(1.0, 1.0) }
-}
-
-/// The same as a pass of all operations, or as one that was measured.
+/// Operations and bytes as a pass of all operations, or as one that was measured.
 pub(crate) fn passed(flops: f64, bytes: f64, bandwidth: f64, compute: f64) -> layer_roofline::Inputs {
     let none = layer_roofline::Inputs::new(1.0, 1.0);
     layer_roofline::Inputs { other_flops: flops, other_bytes: bytes, bandwidth, compute, ..none }
@@ -485,15 +590,27 @@ fn total(
     overhead: f64,
     results: f64,
 ) -> Result<Option<Total>, OutOfDomain> {
-    let costs = || entries.iter().filter_map(|entry| entry.cost(phase));
+    let costs = || entries.iter().filter_map(|entry| Some((entry, entry.cost(phase)?)));
     if costs().next().is_none() {
         return Ok(None);
     }
-    let sum = |figure: fn(&Cost) -> f64| costs().map(figure).sum::<f64>();
+    let sum = |figure: fn(&Cost) -> f64| costs().map(|(_, cost)| figure(cost)).sum::<f64>();
     let (flops, bytes) = (sum(|cost| cost.flops), sum(|cost| cost.bytes));
-    let in_sequence_s = sum(|cost| cost.ideal_s);
-    let pass = passed(flops, bytes, common.bandwidth, common.compute);
-    let whole = layer_roofline::Inputs { overhead, results, ..pass }.evaluate()?;
+    let in_sequence_s = sum(|cost| cost.least_s);
+    let estimate_bytes = sum(|cost| cost.estimate_bytes);
+    // Operations in different numbers run at the rates of different units, one after the other.
+    let compute = mean_rate(flops / 1e9, sum(|cost| cost.compute_s), common.compute);
+    let pass = layer_roofline::Inputs {
+        overhead,
+        results,
+        resident: common.resident,
+        extra_bytes: (estimate_bytes - bytes).max(0.0),
+        ..passed(flops, bytes, common.bandwidth, compute)
+    };
+    let whole = pass.evaluate()?;
+    let estimated_s = costs().map(|(entry, cost)| cost.flops / 1e9 / entry.estimated_compute).sum::<f64>();
+    let compute = mean_rate(flops / 1e9, estimated_s, common.compute);
+    let estimate = layer_roofline::Inputs { compute, ..pass }.evaluate()?;
     let total = Total {
         flops,
         weight_bytes: sum(|cost| cost.weight_bytes),
@@ -501,20 +618,23 @@ fn total(
         cache_bytes: sum(|cost| cost.cache_bytes),
         bytes,
         intensity: whole.arithmetic_intensity,
-        time_s: whole.pass_time,
-        in_sequence_s,
-        tokens_per_s: whole.pass_rate,
+        least_s: whole.least_time,
+        ceiling_per_s: whole.pass_ceiling,
         bound: whole.pass_bound.into(),
+        estimate_bytes,
+        estimate_s: estimate.pass_time,
+        estimate_per_s: estimate.pass_estimate,
+        in_sequence_s,
     };
-    share_out(entries, phase, common, in_sequence_s)?;
+    share_out(entries, phase, common.bandwidth, in_sequence_s)?;
     Ok(Some(total))
 }
 
-/// Tells every operation its share of the ideal time of all.
+/// Tells every operation its share of the least time of all.
 fn share_out(
     entries: &mut [Entry],
     phase: Phase,
-    common: Inputs,
+    bandwidth: f64,
     whole_time: f64,
 ) -> Result<(), OutOfDomain> {
     for entry in entries {
@@ -524,21 +644,34 @@ fn share_out(
             Phase::Pass => &mut entry.pass,
         };
         if let Some(cost) = cost {
-            let of_whole = known(cost.flops, cost.bytes, common);
-            cost.share = Inputs { whole_time, ..of_whole }.evaluate()?.share;
+            cost.share = cost.share_of(whole_time, bandwidth)?;
         }
     }
     Ok(())
 }
 
 impl Costs {
-    /// What all operations cost in this phase, in tokens.
+    /// What all operations cost in this phase.
     pub fn total(&self, phase: Phase) -> Option<&Total> {
         match phase {
             Phase::Decode => self.decode.as_ref(),
             Phase::Prefill => self.prefill.as_ref(),
-            Phase::Pass => None,
+            Phase::Pass => self.pass.as_ref(),
         }
+    }
+
+    /// The units that multiply most of the numbers of a phase.
+    pub fn most(&self, phase: Phase) -> Option<Rate> {
+        let mut rates: Vec<(Rate, f64)> = Vec::new();
+        for entry in &self.entries {
+            let (Some(cost), Some(precision)) = (entry.cost(phase), entry.precision) else { continue };
+            let rate = Rate { precision, gflop_s: entry.compute_gflop_s };
+            match rates.iter_mut().find(|(known, _)| *known == rate) {
+                Some((_, flops)) => *flops += cost.flops,
+                None => rates.push((rate, cost.flops)),
+            }
+        }
+        rates.into_iter().max_by(|a, b| a.1.total_cmp(&b.1)).map(|(rate, _)| rate)
     }
 
     /// Operations of which nothing is known: with one of them the totals are bounds, flops and bytes from below and rates
@@ -583,7 +716,7 @@ impl Costs {
         let mut found: Vec<(Recommendation, Vec<&Entry>)> = Vec::new();
         for entry in &self.entries {
             let Some(cost) = entry.cost(phase) else { continue };
-            let inputs = passed(cost.flops, cost.bytes, target.bandwidth, target.compute);
+            let inputs = passed(cost.flops, cost.bytes, target.bandwidth, cost.compute());
             let outputs = inputs.evaluate()?;
             for advice in layer_roofline::recommendations(&inputs, &outputs).into_iter().flatten() {
                 match found.iter_mut().find(|(known, _)| *known == advice) {
@@ -612,13 +745,23 @@ impl Costs {
 
 /// Two costs, one after the other.
 fn together(a: &Cost, b: &Cost, target: &Target) -> Result<Cost, OutOfDomain> {
-    let whole = known(a.flops + b.flops, a.bytes + b.bytes, roofs(target)).evaluate()?;
+    let compute_s = a.compute_s + b.compute_s;
+    let compute = mean_rate((a.flops + b.flops) / 1e9, compute_s, 1.0);
+    let whole = Inputs {
+        other_flops: a.flops + b.flops,
+        other_bytes: a.bytes + b.bytes,
+        bandwidth: target.bandwidth,
+        compute,
+        ..Inputs::new(1.0, 1.0)
+    };
     Ok(Cost {
         weight_bytes: a.weight_bytes + b.weight_bytes,
         activation_bytes: a.activation_bytes + b.activation_bytes,
         cache_bytes: a.cache_bytes + b.cache_bytes,
-        ideal_s: a.ideal_s + b.ideal_s,
+        compute_s,
+        least_s: a.least_s + b.least_s,
+        estimate_bytes: a.estimate_bytes + b.estimate_bytes,
         share: a.share + b.share,
-        ..Cost::of(&whole)
+        ..Cost::of(&whole.evaluate()?, a.estimate_s + b.estimate_s)
     })
 }

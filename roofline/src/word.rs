@@ -267,9 +267,9 @@ macro_rules! bounds {
 
 bounds!(
     layer_roofline::Bound: Memory Compute,
-    layer_roofline::PassBound: Memory Compute Overhead,
-    transformer::DecodeBound: Memory Compute Overhead,
-    transformer::PrefillBound: Memory Compute Overhead
+    layer_roofline::PassBound: Memory Compute,
+    transformer::DecodeBound: Memory Compute,
+    transformer::PrefillBound: Memory Compute
 );
 
 impl From<transformer::Feasibility> for Feasibility {

@@ -6,18 +6,18 @@ use roofline::contracts::hardware::devices::{H100_SXM, RASPBERRY_PI_5};
 use roofline::contracts::quantization::formats::Q8_0;
 use roofline::contracts::transformer::Inputs;
 use roofline::model::{Hyper, by_name};
-use roofline::predict::{Target, bits_per_weight, inputs, predict};
+use roofline::predict::{Stored, Target, bits_per_weight, inputs, predict, with_bits};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let model = Hyper::of_known(by_name("llama_3_1_8b").ok_or("it is in models-v1.yaml")?)?;
     for device in [&RASPBERRY_PI_5, &H100_SXM] {
         let target = Target::of(device, None)?;
         // One sequence with 4096 tokens in the cache.
-        let inputs = Inputs { context: 4096.0, bits_per_weight: bits_per_weight(&Q8_0)?, ..inputs(&model)? };
-        let ceiling = predict(inputs, &target)?.outputs;
+        let inputs = Inputs { context: 4096.0, ..with_bits(inputs(&model)?, bits_per_weight(&Q8_0)?) };
+        let ceiling = predict(inputs, &Stored::of(&Q8_0), &target)?.outputs;
         println!(
             "{}: {:.2} tokens/s, held back by {:?}",
-            target.name, ceiling.decode_tokens_per_s, ceiling.decode_bound
+            target.name, ceiling.decode_ceiling, ceiling.decode_bound
         );
     }
     Ok(())

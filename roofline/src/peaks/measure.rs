@@ -131,11 +131,13 @@ pub(super) fn roofs(plan: &Plan, mut progress: impl FnMut(&str) + Send) -> Resul
             triad_gb_s: triad.spread.best,
             f32_gflops: f32_peak.spread.best,
             int8_gops: int8.spread.best,
+            int4_gops: None,
             read,
             copy,
             triad,
             f32: f32_peak.spread,
             int8: int8.spread,
+            int4: None,
             levels,
         })
     })?

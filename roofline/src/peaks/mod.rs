@@ -81,6 +81,10 @@ pub struct Roofs {
     pub f32_gflops: f64,
     /// Byte multiply-adds into 32-bit sums, two operations each, Gop/s.
     pub int8_gops: f64,
+    /// Multiply-adds of a byte and a number of fewer than 8 bits, some of which add up in 16 bits, two operations each, Gop/s;
+    /// absent in measurements of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub int4_gops: Option<f64>,
     /// The intensity in FLOP/byte at which reading and f32 take the same time.
     pub ridge: f64,
     /// How `read_gb_s` was reached.
@@ -93,8 +97,33 @@ pub struct Roofs {
     pub f32: Spread,
     /// The runs behind `int8_gops`.
     pub int8: Spread,
+    /// The runs behind `int4_gops`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub int4: Option<Spread>,
     /// The same within the caches.
     pub levels: Vec<Level>,
+}
+
+/// The highest that any number of threads reached, each with that number.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Best {
+    /// Reading from memory, GB/s.
+    pub read_gb_s: Reached,
+    /// f32 multiply-adds, GFLOP/s.
+    pub f32_gflops: Reached,
+    /// Byte multiply-adds into 32-bit sums, Gop/s.
+    pub int8_gops: Reached,
+    /// Multiply-adds of a byte and fewer than 8 bits into 16-bit sums, Gop/s; none in measurements of older versions.
+    pub int4_gops: Option<Reached>,
+}
+
+/// A roof and the threads that reached it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Reached {
+    /// The roof.
+    pub value: f64,
+    /// How many threads.
+    pub threads: usize,
 }
 
 /// The limits within one cache level.
@@ -303,6 +332,33 @@ impl Machine {
             quick: self.quick,
             version: self.version.clone(),
         }
+    }
+
+    /// The highest roofs, of one thread or of all: on a busy machine more threads may reach less.
+    pub fn best(&self) -> Best {
+        let of = |figure: fn(&Roofs) -> f64| {
+            let reached = |roofs: &Roofs| Reached { value: figure(roofs), threads: roofs.threads };
+            let (single, all) = (reached(&self.single), reached(&self.all));
+            if single.value > all.value { single } else { all }
+        };
+        Best {
+            read_gb_s: of(|roofs| roofs.read_gb_s),
+            f32_gflops: of(|roofs| roofs.f32_gflops),
+            int8_gops: of(|roofs| roofs.int8_gops),
+            int4_gops: self.all.int4_gops.map(|_| of(|roofs| roofs.int4_gops.unwrap_or(0.0))),
+        }
+    }
+
+    /// Bytes of all caches of these threads together, in which weights may stay from one pass to the next.
+    pub fn cache_bytes(&self) -> f64 {
+        let all = |cache: &Cache| cache.bytes as f64 * self.threads.div_ceil(cache.shared_by.max(1)) as f64;
+        self.caches.iter().map(all).sum()
+    }
+
+    /// What to know before one builds on these roofs: what was noticed while they were measured.
+    pub fn doubts(&self) -> Vec<String> {
+        let noticed = self.notes.iter().filter_map(|note| note.strip_prefix("warning: "));
+        noticed.map(str::to_owned).collect()
     }
 
     /// This machine: the saved measurement if there is one, else a new one. `progress` is told what is

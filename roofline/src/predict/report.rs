@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Prediction, Target, crossing, predict};
+use super::{Prediction, Stored, Target, crossing, predict, with_bits};
 use crate::chart::terminal::Canvas;
 use crate::chart::{Chart, Point, Roof};
 use crate::contracts::transformer::{CONTRACT, Inputs, OutOfDomain, Outputs};
@@ -17,8 +17,49 @@ use crate::word::{Bound, Feasibility, Precision};
 /// A longer sweep belongs to a program that uses the library.
 pub const MOST_POINTS: usize = 10_000;
 
-/// The only result that a device may have no figure for.
+/// The results that a device may have no figure for.
 const ENERGY: &str = "token_energy";
+const ARITHMETIC: &str = "compute_ceiling";
+
+/// The results that depend on the precision that was asked for.
+const ESTIMATES: [&str; 5] =
+    ["decode_estimated_time", "decode_estimate", ENERGY, "time_to_first_token", "prefill_estimate"];
+
+/// What the ceilings hold for, as a sentence.
+fn ceilings(quant: &str, cache: &str, inputs: &Inputs, targets: &[Target]) -> String {
+    let tokens = inputs.tokens_per_pass;
+    let pass = if tokens > 1.0 {
+        format!("{tokens} tokens of each sequence, all accepted")
+    } else {
+        "each token of a sequence".to_owned()
+    };
+    let kept = targets.iter().map(|target| target.caches).fold(0.0, f64::max);
+    let kept = if kept > 0.0 {
+        format!(" but for the {} MB that caches hold", figure(kept / 1e6))
+    } else {
+        String::new()
+    };
+    format!(
+        "Ceilings: no program that multiplies weights in {quant} and a cache in {cache} exactly, product by product, is faster \
+         with one pass over the weights for {pass}; weights and cache come from memory{kept}."
+    )
+}
+
+/// What the estimates assume, as a sentence.
+fn estimates(inputs: &Inputs, targets: &[Target]) -> String {
+    let mut assumed = vec!["inputs and outputs move through memory too".to_owned()];
+    if inputs.expert_params > 0.0 {
+        assumed.push("experts are chosen with the same chance, and a prompt reads as many as it can".into());
+    }
+    if inputs.compute_efficiency < 1.0 || inputs.bandwidth_efficiency < 1.0 {
+        let (compute, bandwidth) = (inputs.compute_efficiency, inputs.bandwidth_efficiency);
+        assumed.push(format!("{compute} of the arithmetic and {bandwidth} of the bandwidth are reached"));
+    }
+    if inputs.overhead > 0.0 || targets.iter().any(|target| target.overhead.is_some()) {
+        assumed.push("each step is dispatched".into());
+    }
+    format!("Estimates: {}.", assumed.join("; "))
+}
 
 /// What a model can reach on devices.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -34,6 +75,10 @@ pub struct Predicted {
     pub model: Subject,
     /// What it is asked to do.
     pub workload: Workload,
+    /// What the ceilings hold for.
+    pub ceilings: String,
+    /// What the estimates assume.
+    pub estimates: String,
     /// The input that a sweep varies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub swept: Option<Swept>,
@@ -68,7 +113,7 @@ pub struct Subject {
     pub active_parameters: f64,
     /// The format of its weights.
     pub quant: String,
-    /// Bits that one parameter takes.
+    /// Bits that one parameter takes on average.
     pub bits_per_weight: f64,
     /// The longest context, in tokens; null if not known.
     pub context_length: Option<u64>,
@@ -86,10 +131,14 @@ pub struct Workload {
     pub context: f64,
     /// Tokens of the prompt.
     pub prompt: f64,
-    /// Share of the arithmetic peak that is reached, 0 to 1.
+    /// Tokens of each sequence that one pass over the weights makes: 1, or one more than a draft that is accepted.
+    pub tokens_per_pass: f64,
+    /// Share of the arithmetic peak that an estimate takes to be reached, 0 to 1.
     pub compute_efficiency: f64,
-    /// Share of the bandwidth that is reached, 0 to 1.
+    /// Share of the bandwidth that an estimate takes to be reached, 0 to 1.
     pub bandwidth_efficiency: f64,
+    /// The format of the cache.
+    pub cache: String,
     /// Bytes of one cached number.
     pub cache_bytes_per_element: f64,
 }
@@ -115,13 +164,20 @@ pub enum Swept {
 pub struct Entry {
     /// The device.
     pub device: String,
-    /// The precision of its arithmetic.
+    /// The fastest of its units that multiply the weights exactly.
     pub precision: Precision,
+    /// The precision that the estimates were asked for in; absent where they have the same units as the ceilings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimate_precision: Option<Precision>,
     /// The value of what a sweep varies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<f64>,
-    /// Its arithmetic peak in GFLOP/s.
-    pub compute_gflop_s: f64,
+    /// The rate of the units for the weights in GFLOP/s; null where nobody publishes it, and the ceilings are those of the
+    /// memory alone.
+    pub compute_gflop_s: Option<f64>,
+    /// Kinds of numbers that are multiplied and whose rate nobody publishes: they take no time in the ceilings.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_known: Vec<String>,
     /// Its memory bandwidth in GB/s.
     pub bandwidth_gb_s: f64,
     /// Its memory in GB; null if not known.
@@ -130,9 +186,9 @@ pub struct Entry {
     pub tdp_w: Option<f64>,
     /// Whether the model fits in its memory; null if that is not known.
     pub fits: Option<bool>,
-    /// What holds decoding back: memory, compute or overhead.
+    /// What the ceiling of decoding comes from: memory or compute.
     pub decode_bound: Bound,
-    /// What holds the prompt back: memory, compute or overhead.
+    /// What the ceiling of the prompt comes from: memory or compute.
     pub prefill_bound: Bound,
     /// Every input of the contract that is known, under its name there.
     #[serde(default)]
@@ -200,7 +256,7 @@ impl Swept {
             Swept::Context => Inputs { context: value, ..inputs },
             Swept::Prompt => Inputs { prompt: value, ..inputs },
             Swept::Efficiency => Inputs { compute_efficiency: value, ..inputs },
-            Swept::Bits => Inputs { bits_per_weight: value, ..inputs },
+            Swept::Bits => with_bits(inputs, value),
         }
     }
 }
@@ -209,7 +265,8 @@ impl Predicted {
     /// Predicts the model on each device, at each of the ascending values of a sweep.
     pub fn new(
         model: Subject,
-        inputs: Inputs,
+        (inputs, stored): (Inputs, &Stored),
+        cache: &str,
         targets: &[Target],
         sweep: Option<(Swept, &[f64])>,
     ) -> Result<Predicted, OutOfDomain> {
@@ -217,10 +274,10 @@ impl Predicted {
         let mut changes = Vec::new();
         for target in targets {
             let Some((swept, values)) = sweep else {
-                predictions.push(Entry::new(target, None, &predict(inputs, target)?));
+                predictions.push(Entry::new(target, None, &predict(inputs, stored, target)?));
                 continue;
             };
-            let at = |value: f64| predict(swept.set(inputs, value), target);
+            let at = |value: f64| predict(swept.set(inputs, value), stored, target);
             for &value in values {
                 predictions.push(Entry::new(target, Some(value), &at(value)?));
             }
@@ -236,23 +293,28 @@ impl Predicted {
         }
         let parameters =
             |name: &str| predictions.first().and_then(|first: &Entry| first.result(name)).unwrap_or(0.0);
+        let quant = model.quant.clone();
         Ok(Predicted {
             schema: Schema::new(),
             contract: format!("{} {}", CONTRACT.id, CONTRACT.version),
             model: Subject {
                 parameters: parameters("total_params"),
                 active_parameters: parameters("active_params"),
-                bits_per_weight: inputs.bits_per_weight,
+                bits_per_weight: 8.0 * parameters("weight_bytes") / parameters("total_params"),
                 ..model
             },
             workload: Workload {
                 batch: inputs.batch,
                 context: inputs.context,
                 prompt: inputs.prompt,
+                tokens_per_pass: inputs.tokens_per_pass,
                 compute_efficiency: inputs.compute_efficiency,
                 bandwidth_efficiency: inputs.bandwidth_efficiency,
+                cache: cache.to_owned(),
                 cache_bytes_per_element: inputs.cache_size,
             },
+            ceilings: ceilings(&quant, cache, &inputs, targets),
+            estimates: estimates(&inputs, targets),
             swept: sweep.map(|(swept, _)| swept),
             predictions,
             changes,
@@ -269,38 +331,39 @@ impl Predicted {
     }
 
     fn main(&self) -> Table {
-        let mut headings = vec!["device", "precision"];
+        let mut headings = vec!["device", "units"];
         headings.extend(self.swept.map(Swept::name));
         headings.extend([
             "fits",
             "weights_gb",
             "cache_gb",
             "total_gb",
-            "bandwidth_ceiling",
-            "compute_ceiling",
-            "decode_tokens_per_s",
-            "prefill_tokens_per_s",
-            "time_to_first_token_s",
-            "j_per_token",
-            "decode_bound",
-            "prefill_bound",
+            "decode_ceiling",
+            "decode_ceiling_from",
+            "decode_estimate",
+            "prefill_ceiling",
+            "prefill_ceiling_from",
+            "prefill_estimate",
+            "first_token_estimate_s",
+            "j_per_token_estimate",
         ]);
         let rows = self.predictions.iter().map(|entry| {
-            let mut row = vec![entry.device.clone(), entry.precision.to_string()];
+            let units = entry.compute_gflop_s.map_or("not known".to_owned(), |_| entry.precision.to_string());
+            let mut row = vec![entry.device.clone(), units];
             row.extend(self.swept.map(|_| entry.at.map(|at| at.to_string()).unwrap_or_default()));
             row.extend([
                 entry.fits.map_or("-", |fits| if fits { "yes" } else { "no" }).to_owned(),
                 entry.gigabytes("weight_bytes"),
                 entry.gigabytes("cache_bytes"),
                 entry.gigabytes("footprint"),
-                maybe(entry.result("bandwidth_ceiling")),
-                maybe(entry.result("compute_ceiling")),
-                maybe(entry.result("decode_tokens_per_s")),
-                maybe(entry.result("prefill_tokens_per_s")),
+                maybe(entry.result("decode_ceiling")),
+                entry.decode_bound.to_string(),
+                maybe(entry.result("decode_estimate")),
+                maybe(entry.result("prefill_ceiling")),
+                entry.prefill_bound.to_string(),
+                maybe(entry.result("prefill_estimate")),
                 maybe(entry.result("time_to_first_token")),
                 maybe(entry.result(ENERGY)),
-                entry.decode_bound.to_string(),
-                entry.prefill_bound.to_string(),
             ]);
             row
         });
@@ -315,14 +378,14 @@ impl Predicted {
                 "weights_gb" => "weights",
                 "cache_gb" => "KV",
                 "total_gb" => "GB",
-                "bandwidth_ceiling" => "bw tok/s",
-                "compute_ceiling" => "flop tok/s",
-                "decode_tokens_per_s" => "decode",
-                "prefill_tokens_per_s" => "prefill",
-                "time_to_first_token_s" => "first s",
-                "j_per_token" => "J/tok",
-                "decode_bound" => "bound",
-                "prefill_bound" => "prefill bound",
+                "decode_ceiling" => "decode ceiling",
+                "decode_ceiling_from" => "from",
+                "decode_estimate" => "estimate",
+                "prefill_ceiling" => "prefill ceiling",
+                "prefill_ceiling_from" => "from",
+                "prefill_estimate" => "estimate",
+                "first_token_estimate_s" => "first s, estimate",
+                "j_per_token_estimate" => "J/tok, estimate",
                 _ => continue,
             };
             *heading = short.to_owned();
@@ -342,19 +405,31 @@ impl Predicted {
         let Workload { batch, context, prompt, .. } = self.workload;
         let bits = format!("{} bits per parameter", figure(self.model.bits_per_weight));
         let bandwidth = format!("{} {GB_PER_S}", figure(entry.bandwidth_gb_s));
-        let compute = format!("{} {GFLOP_PER_S} in {}", figure(entry.compute_gflop_s), entry.precision);
-        let first = format!("{} s", maybe(entry.result("time_to_first_token")));
+        let compute = match entry.compute_gflop_s {
+            Some(compute) => format!("{} {GFLOP_PER_S} in {}", figure(compute), entry.precision),
+            None => entry.not_known.join(", "),
+        };
+        let estimate =
+            entry.estimate_precision.map_or("estimate".to_owned(), |asked| format!("estimate in {asked}"));
+        let first = |name: &str| format!("{} s", maybe(entry.result(name)));
         let energy = entry.result(ENERGY).map_or("-".into(), |joule| format!("{} J/token", figure(joule)));
-        let power = entry.tdp_w.map(|watt| format!("{} W", figure(watt)));
+        let power = entry.tdp_w.map(|watt| format!("estimate at {} W", figure(watt)));
         let rows = [
             ("weights", gb("weight_bytes"), bits),
-            ("KV cache", gb("cache_bytes"), format!("{batch} x {context} tokens")),
+            ("KV cache", gb("cache_bytes"), format!("{batch} x {context} tokens in {}", self.workload.cache)),
             ("footprint", gb("footprint"), fits),
-            ("bandwidth ceiling", rate("bandwidth_ceiling"), bandwidth),
-            ("compute ceiling", rate("compute_ceiling"), compute),
-            ("decode", rate("decode_tokens_per_s"), entry.decode_bound.held_back().to_owned()),
-            ("prefill", rate("prefill_tokens_per_s"), entry.prefill_bound.held_back().to_owned()),
-            ("first token", first, format!("after a prompt of {prompt} tokens")),
+            ("decode, ceiling", rate("decode_ceiling"), entry.decode_bound.held_back().to_owned()),
+            ("  of the memory", rate("bandwidth_ceiling"), bandwidth),
+            ("  of the arithmetic", rate("compute_ceiling"), compute),
+            ("decode", rate("decode_estimate"), estimate.clone()),
+            ("prefill, ceiling", rate("prefill_ceiling"), entry.prefill_bound.held_back().to_owned()),
+            ("prefill", rate("prefill_estimate"), estimate.clone()),
+            (
+                "first token, at least",
+                first("prefill_least_time"),
+                format!("after a prompt of {prompt} tokens"),
+            ),
+            ("first token", first("time_to_first_token"), estimate),
             ("energy", energy, power.unwrap_or_else(|| "the device's power is not published".into())),
         ];
         let width = |column: fn(&(&str, String, String)) -> usize| rows.iter().map(column).max().unwrap_or(0);
@@ -373,22 +448,39 @@ impl Predicted {
 
 impl Entry {
     fn new(target: &Target, at: Option<f64>, prediction: &Prediction) -> Entry {
-        let Prediction { inputs, outputs, token_energy, fits } = prediction;
-        let named = Outputs::NAMES.into_iter().zip(outputs.to_array());
-        let mut results: BTreeMap<String, Option<f64>> =
-            named.map(|(name, value)| (name.to_owned(), Some(value))).collect();
+        let Prediction { inputs, outputs, estimate, rates, token_energy, fits } = prediction;
+        let array = |outputs: &Outputs| Outputs::NAMES.into_iter().zip(outputs.to_array());
+        let mut results: BTreeMap<String, Option<f64>> = array(outputs)
+            .zip(array(estimate))
+            .map(|((name, ceiling), (_, estimate))| {
+                (name.to_owned(), Some(if ESTIMATES.contains(&name) { estimate } else { ceiling }))
+            })
+            .collect();
         results.insert(ENERGY.to_owned(), *token_energy);
-        let known = |name: &str| match name {
+        let known = prediction.knows_arithmetic();
+        if !known {
+            results.insert(ARITHMETIC.to_owned(), None);
+        }
+        let published = |name: &str| match name {
             "capacity" => target.capacity.is_some(),
             "tdp" => target.tdp.is_some(),
             _ => true,
         };
         let named = Inputs::NAMES.into_iter().zip(inputs.to_array());
+        let mut not_known: Vec<String> = Vec::new();
+        for word in rates.iter().filter(|(_, rate)| rate.gflop_s.is_none()).map(|(_, rate)| rate.to_string())
+        {
+            if !not_known.contains(&word) {
+                not_known.push(word);
+            }
+        }
         Entry {
             device: target.name.clone(),
-            precision: target.precision,
+            precision: rates.first().map_or(Precision::Fp16, |(_, rate)| rate.precision),
+            estimate_precision: target.asked.map(|(precision, _)| precision),
             at,
-            compute_gflop_s: target.compute,
+            compute_gflop_s: known.then_some(inputs.compute),
+            not_known,
             bandwidth_gb_s: target.bandwidth,
             capacity_gb: target.capacity,
             tdp_w: target.tdp,
@@ -396,7 +488,7 @@ impl Entry {
             decode_bound: outputs.decode_bound.into(),
             prefill_bound: outputs.prefill_bound.into(),
             inputs: named
-                .filter(|(name, _)| known(name))
+                .filter(|(name, _)| published(name))
                 .map(|(name, value)| (name.to_owned(), value))
                 .collect(),
             results,
@@ -432,7 +524,10 @@ impl Entry {
             share: None,
             bound,
             roof,
-            details: vec![("token/s".into(), maybe(self.result(&format!("{group}_tokens_per_s"))))],
+            details: vec![
+                ("ceiling, token/s".into(), maybe(self.result(&format!("{group}_ceiling")))),
+                ("estimate, token/s".into(), maybe(self.result(&format!("{group}_estimate")))),
+            ],
         };
         [point("decode", self.decode_bound), point("prefill", self.prefill_bound)]
     }
@@ -453,7 +548,7 @@ const NAMES: [&str; Inputs::NAMES.len() + Outputs::NAMES.len()] = {
 };
 
 impl Report for Predicted {
-    const SCHEMA: &'static str = "roofline.predict/1";
+    const SCHEMA: &'static str = "roofline.predict/2";
     const FIGURES: &'static [&'static str] = &NAMES;
     const TEXTS: &'static [&'static str] =
         &["device", "precision", "decode_bound", "prefill_bound", "feasibility"];
@@ -487,6 +582,7 @@ impl Report for Predicted {
             out +=
                 &format!("\n{name} = {formula}\n    = {numbers}\n    = {}{unit}    {place}\n", short(*value));
         }
+        out += &format!("\n{}\n{}\n", self.ceilings, self.estimates);
         out
     }
 
@@ -506,12 +602,12 @@ impl Report for Predicted {
             let inputs = entry.inputs.iter().map(|(name, value)| (name, Some(*value)));
             let results = entry.results.iter().map(|(name, value)| (name, *value));
             for (name, value) in inputs.chain(results) {
-                // The speed of the prompt follows from the time to the first token.
+                // The speed of the prompt follows from its least time.
                 let (label, better) = match name.as_str() {
-                    "decode_tokens_per_s" => ("decode", Better::Higher),
-                    "time_to_first_token" => ("first token", Better::Lower),
+                    "decode_ceiling" => ("decode, ceiling", Better::Higher),
+                    "prefill_least_time" => ("first token, least time", Better::Lower),
                     "footprint" => ("footprint", Better::Lower),
-                    ENERGY => ("energy", Better::Lower),
+                    ENERGY => ("energy, estimate", Better::Lower),
                     other => (other, Better::Neither),
                 };
                 let unit = self.units.get(name).cloned().unwrap_or_default();
@@ -554,6 +650,8 @@ impl Report for Predicted {
             ("the batch", batch.to_string()),
             ("the context", context.to_string()),
             ("the prompt", prompt.to_string()),
+            ("the format of the cache", self.workload.cache.clone()),
+            ("the tokens of a pass", self.workload.tokens_per_pass.to_string()),
             ("the sweep", self.swept.map(Swept::name).unwrap_or_default().to_owned()),
             ("the devices", devices.join(", ")),
         ]
@@ -568,7 +666,7 @@ impl Report for Predicted {
                     name: format!("{}, {}", entry.device, entry.precision),
                     group: entry.device.clone(),
                     bandwidth_gb_s: Some(entry.bandwidth_gb_s),
-                    compute_gflop_s: Some(entry.compute_gflop_s),
+                    compute_gflop_s: entry.compute_gflop_s,
                 });
             }
         }
@@ -581,7 +679,7 @@ impl Report for Predicted {
         Some(Chart {
             title: format!("{}, {}", file_name(&self.model.name), self.model.quant),
             subtitle: format!(
-                "predicted: batch {batch}, {context} tokens in the cache, a prompt of {prompt} tokens"
+                "ceilings: batch {batch}, {context} tokens in the cache, a prompt of {prompt} tokens"
             ),
             roofs,
             points,
@@ -596,7 +694,7 @@ impl Saved for Predicted {
             return Err(format!("`predictions` has {found} entries; there must be 1 to {MOST_POINTS}"));
         }
         for (index, entry) in self.predictions.iter().enumerate() {
-            let known = |name: &&str| *name == ENERGY || entry.result(name).is_some();
+            let known = |name: &&str| [ENERGY, ARITHMETIC].contains(name) || entry.result(name).is_some();
             if let Some(name) = Outputs::NAMES.iter().find(|name| !known(name)) {
                 return Err(format!(
                     "`predictions[{index}].results` has no `{name}`: it was made with {}, and this program reads those of {} {}",

@@ -1,12 +1,12 @@
 //! What each node of an ONNX graph costs for one pass, by `operation-v1`: convolutions, products and attention by their shapes,
 //! everything else by the numbers it reads and writes.
 
-use super::stack::Pass;
-use super::{Cost, Costs, Entry, OutOfDomain, Phase, evaluate, roofs};
+use super::{Costs, Entry, OutOfDomain, Phase, evaluate, roofs};
 use crate::contracts::operation::Inputs;
 use crate::model::onnx::{Geometry, Heads, Inferred, Product, Step, Task};
 use crate::model::{Dtype, Model, Role};
-use crate::predict::{Target, stored_bits};
+use crate::predict::rate::numbers_of;
+use crate::predict::{Numbers, Target, stored_bits};
 
 /// What each node of a graph costs on a device.
 pub fn profile(model: &Model, inferred: &Inferred, target: &Target) -> Result<Costs, OutOfDomain> {
@@ -15,13 +15,16 @@ pub fn profile(model: &Model, inferred: &Inferred, target: &Target) -> Result<Co
     for step in inferred.steps.iter().filter(|step| !step.is_free()) {
         let mut entry = describe(model, step);
         let costs = step.task.clone().and_then(|task| {
-            let shape = shape(&task, common)?;
-            Ok((shape, evaluate(&shape)?))
+            let kind = step.dtype.map_or(Numbers::Single, numbers_of);
+            entry.multiplied(target, kind);
+            let alone = Inputs { compute: target.rate(kind).compute(), resident: 0.0, ..common };
+            let shape = shape(&task, alone)?;
+            Ok((shape, entry.cost_of(&shape)?))
         });
         match costs {
             Err(reason) => entry.undefined = Some(reason),
-            Ok((shape, outputs)) => {
-                entry.pass = Some(Cost::of(&outputs));
+            Ok((shape, cost)) => {
+                entry.pass = Some(cost);
                 entry.shape = Some(shape);
             }
         }
@@ -29,7 +32,7 @@ pub fn profile(model: &Model, inferred: &Inferred, target: &Target) -> Result<Co
     }
     let overhead = target.overhead.unwrap_or(0.0);
     let pass = super::total(&mut entries, Phase::Pass, common, overhead, inferred.batch as f64)?;
-    Ok(Costs { entries, decode: None, prefill: None, pass: pass.map(Pass::from), kept: 0, common })
+    Ok(Costs { entries, decode: None, prefill: None, pass, kept: 0, common })
 }
 
 fn describe(model: &Model, step: &Step) -> Entry {
@@ -47,6 +50,8 @@ fn describe(model: &Model, step: &Step) -> Entry {
         role,
         kind: role.kind(),
         dtype: step.dtype.map(|dtype| dtype.to_string()),
+        precision: None,
+        compute_gflop_s: None,
         tensors: tensors.clone().map(|tensor| tensor.name.clone()).collect(),
         parameters: tensors.map(|tensor| tensor.elements() as f64).sum(),
         decode: None,
@@ -58,6 +63,8 @@ fn describe(model: &Model, step: &Step) -> Entry {
         // It is no operation of the model's list.
         operation: usize::MAX,
         shape: None,
+        estimated_compute: 1.0,
+        bandwidth: 1.0,
     }
 }
 
@@ -75,8 +82,9 @@ fn bits(stored: u64, weights: f64) -> Result<f64, String> {
 fn shape(task: &Task, common: Inputs) -> Result<Inputs, String> {
     Ok(match task {
         Task::Free => common,
+        // What one node makes and another takes may stay in caches.
         Task::Moves { flops, bytes, .. } => {
-            Inputs { other_flops: *flops as f64, other_bytes: *bytes as f64, ..common }
+            Inputs { other_flops: *flops as f64, extra_bytes: *bytes as f64, ..common }
         }
         Task::Product(Product { tokens, inputs, outputs, matrices, stored, dtype }) => {
             let [tokens, inputs, outputs, matrices] = [tokens, inputs, outputs, matrices].map(|n| *n as f64);
@@ -140,7 +148,8 @@ fn shape(task: &Task, common: Inputs) -> Result<Inputs, String> {
             Inputs {
                 batch: batch as f64,
                 heads: heads as f64,
-                kv_heads: kv_heads as f64,
+                // Keys and values of a pass are no cache.
+                extra_bytes: (batch * context * kv_heads * (key_length + value_length)) as f64 * size(dtype)?,
                 key_length: key_length as f64,
                 value_length: value_length as f64,
                 tokens: tokens as f64,
@@ -149,7 +158,6 @@ fn shape(task: &Task, common: Inputs) -> Result<Inputs, String> {
                 window: if causal { common.window } else { context as f64 },
                 causal: if causal { 1.0 } else { 0.0 },
                 prefill: 1.0,
-                cache_size: size(dtype)?,
                 activation_size: size(dtype)?,
                 ..common
             }

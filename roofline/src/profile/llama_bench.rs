@@ -144,9 +144,10 @@ fn beside(test: &Test, model: &Model, target: &Target, workload: &Workload) -> R
         && let Some(total) = profile(model, target, &asked, None)?.total(phase)
     {
         let time = tokens / test.avg_ts;
-        compared.ceiling_tokens_per_s = Some(total.tokens_per_s);
-        compared.share = Some(test.avg_ts / total.tokens_per_s);
-        let pass = passed(total.flops, total.bytes, target.bandwidth, target.compute);
+        compared.ceiling_tokens_per_s = Some(total.ceiling_per_s);
+        compared.share = Some(test.avg_ts / total.ceiling_per_s);
+        // What was reached does not depend on the arithmetic peak.
+        let pass = passed(total.flops, total.bytes, target.bandwidth, 1.0);
         let reached = layer_roofline::Inputs { time, ..pass }.evaluate()?;
         compared.gb_s = Some(reached.achieved_bandwidth);
         compared.gflop_s = Some(reached.achieved_compute);

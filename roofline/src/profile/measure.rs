@@ -15,7 +15,7 @@ use crate::contracts::operation::{Inputs, Outputs};
 use crate::isa::Isa;
 use crate::kernels::{self, BlockQ8_0, KernelError, Matrix, Team};
 use crate::model::{self, Dtype, Format, Model, Tensor};
-use crate::peaks::{Machine, Roofs};
+use crate::peaks::Machine;
 use crate::predict::stored_bits;
 use crate::word::Band;
 
@@ -54,7 +54,7 @@ pub struct Measured {
     /// How good that is.
     pub band: Band,
     /// The time that no implementation beats, for the same bytes and operations.
-    pub ideal_s: f64,
+    pub least_s: f64,
     /// The median without that time.
     pub residual_s: f64,
     /// Whether the weights ran from a copy, because of where they lie in the file. The copy is made before and not timed.
@@ -131,7 +131,7 @@ pub fn measure(
         }
     }
     for job in &mut jobs {
-        let measured = job.finish(&machine.all)?;
+        let measured = job.finish(machine)?;
         if let Some(entry) = entries.get_mut(job.place) {
             entry.measured = measured;
         }
@@ -148,7 +148,8 @@ struct Job<'a> {
 }
 
 impl Job<'_> {
-    fn finish(&mut self, roofs: &Roofs) -> Result<Option<Measured>, OutOfDomain> {
+    fn finish(&mut self, machine: &Machine) -> Result<Option<Measured>, OutOfDomain> {
+        let roofs = machine.best();
         self.times.sort_by(f64::total_cmp);
         let (Some(best), Some(worst)) = (self.times.first(), self.times.last()) else { return Ok(None) };
         let (Some(median), Some(first)) = (self.times.get(self.times.len() / 2), self.first) else {
@@ -156,11 +157,11 @@ impl Job<'_> {
         };
         let sum = |amount: fn(&Step) -> f64| self.steps.iter().map(amount).sum::<f64>();
         let integers = self.steps.iter().any(|step| matches!(step.work, Work::Product(Product::Q8_0(_))));
-        let compute = if integers { roofs.int8_gops } else { roofs.f32_gflops };
+        let compute = if integers { roofs.int8_gops.value } else { roofs.f32_gflops.value };
         let inputs = layer_roofline::Inputs {
             // A clock that stands still is no time at all; the contract wants some.
             time: median.max(1e-9),
-            ..passed(sum(|step| step.flops), sum(|step| step.bytes), roofs.read_gb_s, compute)
+            ..passed(sum(|step| step.flops), sum(|step| step.bytes), roofs.read_gb_s.value, compute)
         };
         let outputs = inputs.evaluate().map_err(OutOfDomain::from)?;
         Ok(Some(Measured {
@@ -174,7 +175,7 @@ impl Job<'_> {
             gflop_s: outputs.achieved_compute,
             utilization: outputs.utilization,
             band: outputs.utilization_band.into(),
-            ideal_s: outputs.least_time,
+            least_s: outputs.least_time,
             residual_s: median - outputs.least_time,
             copied: self.steps.iter().any(|step| step.copied),
         }))

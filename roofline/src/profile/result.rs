@@ -7,12 +7,14 @@ use serde::{Deserialize, Serialize};
 
 use super::llama_bench::Compared;
 use super::measure::Measured;
-use super::stack::{self, Pass};
+use super::stack;
 use super::{Advice, Cost, Entry, Row, Total, Workload};
 use crate::chart::terminal::{Canvas, draw};
 use crate::chart::{Chart, Point, Roof};
+use crate::contracts::quantization::formats;
 use crate::contracts::transformer_unit;
 use crate::number::{GB_PER_S, GFLOP_PER_S, SECONDS, figure, maybe, percent};
+use crate::predict::Numbers;
 use crate::report::{Better, Checked, Figure, Report, Saved, Schema, Table, Text};
 use crate::text::file_name;
 use crate::word::{Bound, By, Phase, Precision};
@@ -42,7 +44,7 @@ pub struct Profile {
     pub prefill: Option<Total>,
     /// All samples through all layers, for a stack of layers.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub pass: Option<Pass>,
+    pub pass: Option<Total>,
     /// Every operation.
     pub operations: Vec<Entry>,
     /// How `rows` puts them together.
@@ -86,6 +88,9 @@ pub struct Task {
     /// Bytes of one cached number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_size: Option<f64>,
+    /// The format of the cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache: Option<String>,
     /// The sizes that convolutions were given, as they were written.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub input: Vec<String>,
@@ -125,12 +130,18 @@ pub struct ModelFile {
 pub struct Device {
     /// Its name.
     pub name: String,
-    /// The precision of its arithmetic.
+    /// The units that multiply most of the numbers.
     pub precision: Precision,
-    /// Its arithmetic peak in GFLOP/s.
-    pub compute_gflop_s: f64,
+    /// Their peak in GFLOP/s; null where nobody publishes it, and ceilings are those of the memory alone.
+    pub compute_gflop_s: Option<f64>,
+    /// The precision that the estimates were asked for in; absent where they have the same units as the ceilings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimate_precision: Option<Precision>,
     /// Its memory bandwidth in GB/s.
     pub bandwidth_gb_s: f64,
+    /// Bytes of its caches, which the ceilings take to hold weights from one pass to the next; 0 where nobody says.
+    #[serde(default)]
+    pub cache_bytes: f64,
     /// The time to dispatch a step, in µs; absent where it is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub overhead_us: Option<f64>,
@@ -139,30 +150,38 @@ pub struct Device {
 }
 
 impl Task {
-    /// The same for a model that makes tokens.
-    pub fn tokens(workload: &Workload) -> Task {
-        let Workload { batch, context, prompt, cache_size } = *workload;
-        let (context, prompt, cache_size) = (Some(context), Some(prompt), Some(cache_size));
-        Task { batch, context, prompt, cache_size, input: Vec::new() }
+    /// The same for a model that makes tokens, with the format of its cache.
+    pub fn tokens(workload: &Workload, cache: &str) -> Task {
+        let Workload { batch, context, prompt, cache_size, .. } = *workload;
+        Task {
+            batch,
+            context: Some(context),
+            prompt: Some(prompt),
+            cache_size: Some(cache_size),
+            cache: Some(cache.to_owned()),
+            input: Vec::new(),
+        }
     }
 
     /// So many samples through a stack of layers.
     pub fn samples(batch: f64, input: Vec<String>) -> Task {
-        Task { batch, context: None, prompt: None, cache_size: None, input }
+        Task { batch, context: None, prompt: None, cache_size: None, cache: None, input }
     }
 
     /// What a model that makes tokens is asked for.
     pub fn workload(&self) -> Option<Workload> {
         let (context, prompt, cache_size) = (self.context?, self.prompt?, self.cache_size?);
-        Some(Workload { batch: self.batch, context, prompt, cache_size })
+        let cache =
+            self.cache.as_deref().and_then(formats::by_name).map_or(Numbers::Half, |format| format.numbers);
+        Some(Workload { batch: self.batch, context, prompt, cache_size, cache })
     }
 }
 
 impl Profile {
     /// The figures that every operation has a part in.
-    pub const TOTALS: &'static [&'static str] = Self::FIGURES.split_at(3).1.split_at(13).0;
+    pub const TOTALS: &'static [&'static str] = Self::FIGURES.split_at(3).1.split_at(16).0;
     /// The figures of each measured operation.
-    pub const MEASURED: &'static [&'static str] = Self::FIGURES.split_at(16).1;
+    pub const MEASURED: &'static [&'static str] = Self::FIGURES.split_at(19).1;
     /// The texts of each measured operation.
     pub const MEASURED_TEXTS: &'static [&'static str] = Self::TEXTS.split_at(4).1;
 
@@ -210,14 +229,31 @@ impl Profile {
                 (true, Phase::Pass) => format!("ceilings of a pass, {source}"),
                 (true, phase) => format!("ceilings of {phase}, {source}"),
             },
-            roofs: vec![Roof {
-                name: "memory".to_owned(),
-                group: name.clone(),
-                bandwidth_gb_s: Some(self.device.bandwidth_gb_s),
-                compute_gflop_s: Some(self.device.compute_gflop_s),
-            }],
+            roofs: self.roofs(),
             points: if measured.is_empty() { ceilings() } else { measured },
         }
+    }
+
+    /// A roof for each kind of units that multiply something, those of most numbers first.
+    fn roofs(&self) -> Vec<Roof> {
+        let roof = |precision: Precision, compute_gflop_s| Roof {
+            name: format!("memory, {precision}"),
+            group: self.device.name.clone(),
+            bandwidth_gb_s: Some(self.device.bandwidth_gb_s),
+            compute_gflop_s,
+        };
+        let mut roofs = vec![roof(self.device.precision, self.device.compute_gflop_s)];
+        for entry in
+            self.operations.iter().filter(|entry| entry.cost(self.phase).is_some_and(|cost| cost.flops > 0.0))
+        {
+            let known = entry.precision.zip(entry.compute_gflop_s);
+            if let Some((precision, peak)) = known
+                && roofs.iter().all(|roof| roof.compute_gflop_s != Some(peak))
+            {
+                roofs.push(roof(precision, Some(peak)));
+            }
+        }
+        roofs
     }
 
     /// What goes through the model.
@@ -238,7 +274,7 @@ impl Profile {
             figures.extend([
                 one("time", SECONDS, Better::Lower, measured.median_s)
                     .between(measured.best_s, measured.median_s),
-                one("least_time", SECONDS, Better::Neither, measured.ideal_s),
+                one("least_time", SECONDS, Better::Neither, measured.least_s),
                 one("achieved_bandwidth", GB_PER_S, Better::Neither, measured.gb_s),
                 one("achieved_compute", GFLOP_PER_S, Better::Neither, measured.gflop_s),
                 one("utilization", "1", Better::Neither, measured.utilization),
@@ -260,8 +296,9 @@ impl Profile {
             "activations_mb",
             "cache_mb",
             "flop_per_byte",
-            "bound",
-            "ideal_us",
+            "ceiling_from",
+            "least_us",
+            "estimate_us",
             "share",
         ];
         let row = |row: &&Row| {
@@ -280,7 +317,8 @@ impl Profile {
                 of(|cost| cost.cache_bytes, 1e6),
                 maybe(row.cost.filter(|_| !least).map(|cost| cost.intensity)),
                 row.cost.filter(|_| !least).map_or(Bound::Undefined, |cost| cost.bound).to_string(),
-                of(|cost| cost.ideal_s, 1e-6),
+                of(|cost| cost.least_s, 1e-6),
+                of(|cost| cost.estimate_s, 1e-6),
                 percent(row.cost.map(|cost| cost.share)),
             ]
         };
@@ -293,34 +331,30 @@ impl Profile {
     }
 
     fn totals(&self) -> Table {
-        // What is undefined can only add to the work: then nothing here is a ceiling.
+        // What is undefined can only add to the work: then nothing here is an estimate, and ceilings hold as bounds.
         let gap = self.undefined().is_some();
         let least = |value: f64| if gap { format!("> {}", figure(value)) } else { figure(value) };
-        let row = |phase: Phase, speed: f64, bound: Bound, [time, flops, bytes, intensity]: [f64; 4]| {
+        let most = |value: f64| if gap { format!("< {}", figure(value)) } else { figure(value) };
+        let row = |(phase, total): (Phase, &Total)| {
             vec![
                 phase.to_string(),
-                if gap { format!("< {}", figure(speed)) } else { figure(speed) },
-                if gap { Bound::Undefined } else { bound }.to_string(),
-                least(time),
-                least(flops / 1e9),
-                least(bytes / 1e9),
-                if gap { "-".to_owned() } else { figure(intensity) },
+                most(total.ceiling_per_s),
+                if gap { Bound::Undefined } else { total.bound }.to_string(),
+                if gap { "-".to_owned() } else { figure(total.estimate_per_s) },
+                least(total.least_s),
+                least(total.flops / 1e9),
+                least(total.bytes / 1e9),
+                if gap { "-".to_owned() } else { figure(total.intensity) },
             ]
         };
-        let of = |phase, total: &Total| {
-            let Total { tokens_per_s, bound, time_s, flops, bytes, intensity, .. } = *total;
-            row(phase, tokens_per_s, bound, [time_s, flops, bytes, intensity])
-        };
-        let phases = [(Phase::Decode, &self.decode), (Phase::Prefill, &self.prefill)];
-        let mut rows: Vec<Vec<String>> =
-            phases.iter().filter_map(|(phase, total)| Some(of(*phase, total.as_ref()?))).collect();
-        let mut speed = "tokens_per_s";
-        if let Some(Pass { samples_per_s, bound, time_s, flops, bytes, intensity, .. }) = self.pass {
-            speed = "samples_per_s";
-            rows.push(row(Phase::Pass, samples_per_s, bound, [time_s, flops, bytes, intensity]));
-        }
-        let headings = ["phase", speed, "bound", "time_s", "gflop", "gb", "flop_per_byte"];
-        Table::new(if gap { "Bounds" } else { "Ceilings" }, &headings, rows)
+        let phases =
+            [(Phase::Decode, &self.decode), (Phase::Prefill, &self.prefill), (Phase::Pass, &self.pass)];
+        let rows = phases.iter().filter_map(|(phase, total)| Some(row((*phase, total.as_ref()?))));
+        let unit = if self.pass.is_some() { "samples_per_s" } else { "tokens_per_s" };
+        let (ceiling, estimate) = (format!("ceiling_{unit}"), format!("estimate_{unit}"));
+        let headings =
+            ["phase", &ceiling, "ceiling_from", &estimate, "least_s", "gflop", "gb", "flop_per_byte"];
+        Table::new(if gap { "Bounds" } else { "Ceilings and estimates" }, &headings, rows)
     }
 
     /// What was measured, the longest first.
@@ -337,7 +371,7 @@ impl Profile {
                 figure(measured.median_s * 1e6),
                 format!("{}..{}", figure(measured.best_s * 1e6), figure(measured.worst_s * 1e6)),
                 measured.runs.to_string(),
-                figure(measured.ideal_s * 1e6),
+                figure(measured.least_s * 1e6),
                 figure(measured.residual_s * 1e6),
                 figure(measured.gb_s),
                 figure(measured.gflop_s),
@@ -358,7 +392,7 @@ impl Profile {
             "median_us",
             "range_us",
             "runs",
-            "ideal_us",
+            "least_us",
             "residual_us",
             "gb_s",
             "gflop_s",
@@ -373,7 +407,7 @@ impl Profile {
     /// All measured operations, one after the other.
     fn chain(&self) -> String {
         let (time, ideal) =
-            self.measured().fold((0.0, 0.0), |sum, (_, each)| (sum.0 + each.median_s, sum.1 + each.ideal_s));
+            self.measured().fold((0.0, 0.0), |sum, (_, each)| (sum.0 + each.median_s, sum.1 + each.least_s));
         format!(
             "{} measured operations: {} ms a {}, at least {} ms; {} of the ceiling\n",
             self.measured().count(),
@@ -429,24 +463,33 @@ impl Profile {
             (None, types) => format!(", {}", types.join(" ")),
         };
         let parameters = figure(*parameters as f64);
-        let Device { name, source, precision, bandwidth_gb_s, compute_gflop_s, .. } = &self.device;
-        let (bandwidth, compute) = (figure(*bandwidth_gb_s), figure(*compute_gflop_s));
-        let Task { batch, context, prompt, .. } = &self.workload;
+        let Device { name, source, precision, bandwidth_gb_s, compute_gflop_s, estimate_precision, .. } =
+            &self.device;
+        let bandwidth = figure(*bandwidth_gb_s);
+        let compute = match compute_gflop_s {
+            Some(compute) => format!("{} {GFLOP_PER_S} in {precision}", figure(*compute)),
+            None => format!("arithmetic not known: no published {precision} peak"),
+        };
+        let estimate = estimate_precision.map(|asked| format!("; estimates in {asked}")).unwrap_or_default();
+        let Task { batch, context, prompt, cache, .. } = &self.workload;
         let work = match context.zip(*prompt) {
-            Some((context, prompt)) => format!("{context} tokens in the cache, a prompt of {prompt}"),
+            Some((context, prompt)) => {
+                let cache = cache.as_deref().unwrap_or("f16");
+                format!("{context} tokens in a cache of {cache}, a prompt of {prompt}")
+            }
             None => format!("inputs and outputs of {} bytes a number", stack::ACTIVATION),
         };
         format!(
             "{file}: {format} {architecture}, {parameters} parameters{size}{types}\n\
-             on {name} ({source}): {bandwidth} {GB_PER_S}, {compute} {GFLOP_PER_S} in {precision}\n\
+             on {name} ({source}): {bandwidth} {GB_PER_S}, {compute}{estimate}\n\
              batch {batch}, {work}\n"
         )
     }
 }
 
 impl Report for Profile {
-    const SCHEMA: &'static str = "roofline.profile/1";
-    // With the contract's words: three that were given, thirteen totals, five of each measured operation.
+    const SCHEMA: &'static str = "roofline.profile/2";
+    // With the contract's words: three that were given, sixteen totals, five of each measured operation.
     const FIGURES: &'static [&'static str] = &[
         "batch",
         "context",
@@ -456,14 +499,17 @@ impl Report for Profile {
         "activation_bytes",
         "cache_bytes",
         "decode_bytes",
-        "decode_time",
-        "decode_tokens_per_s",
+        "decode_least_time",
+        "decode_ceiling",
+        "decode_estimate",
         "prefill_flops",
         "prefill_weight_bytes",
         "prefill_bytes",
-        "time_to_first_token",
-        "prefill_tokens_per_s",
-        "throughput",
+        "prefill_least_time",
+        "prefill_ceiling",
+        "prefill_estimate",
+        "pass_ceiling",
+        "pass_estimate",
         "time",
         "least_time",
         "achieved_bandwidth",
@@ -501,14 +547,12 @@ impl Report for Profile {
         let decode = |of: fn(&Total) -> f64| self.decode.as_ref().map(of);
         let prefill = |of: fn(&Total) -> f64| self.prefill.as_ref().map(of);
         let whole = [
-            ceiling("decode_tokens_per_s", "decode, ceiling", "token/s", decode(|total| total.tokens_per_s)),
-            ceiling(
-                "prefill_tokens_per_s",
-                "prefill, ceiling",
-                "token/s",
-                prefill(|total| total.tokens_per_s),
-            ),
-            ceiling("throughput", "pass, ceiling", "1/s", self.pass.map(|pass| pass.samples_per_s)),
+            ceiling("decode_ceiling", "decode, ceiling", "token/s", decode(|total| total.ceiling_per_s)),
+            ceiling("prefill_ceiling", "prefill, ceiling", "token/s", prefill(|total| total.ceiling_per_s)),
+            ceiling("pass_ceiling", "pass, ceiling", "1/s", self.pass.map(|pass| pass.ceiling_per_s)),
+            told("decode_estimate", "decode, estimate", "token/s", decode(|total| total.estimate_per_s)),
+            told("prefill_estimate", "prefill, estimate", "token/s", prefill(|total| total.estimate_per_s)),
+            told("pass_estimate", "pass, estimate", "1/s", self.pass.map(|pass| pass.estimate_per_s)),
             told("batch", "batch", "1", Some(batch)),
             told("context", "context", "token", context),
             told("prompt", "prompt", "token", prompt),
@@ -517,11 +561,11 @@ impl Report for Profile {
             told("activation_bytes", "decode, activations", "B", decode(|total| total.activation_bytes)),
             told("cache_bytes", "decode, cache", "B", decode(|total| total.cache_bytes)),
             told("decode_bytes", "decode, bytes", "B", decode(|total| total.bytes)),
-            told("decode_time", "decode, least time", SECONDS, decode(|total| total.time_s)),
+            told("decode_least_time", "decode, least time", SECONDS, decode(|total| total.least_s)),
             told("prefill_flops", "prefill, operations", "FLOP", prefill(|total| total.flops)),
             told("prefill_weight_bytes", "prefill, weights", "B", prefill(|total| total.weight_bytes)),
             told("prefill_bytes", "prefill, bytes", "B", prefill(|total| total.bytes)),
-            told("time_to_first_token", "prefill, least time", SECONDS, prefill(|total| total.time_s)),
+            told("prefill_least_time", "prefill, least time", SECONDS, prefill(|total| total.least_s)),
         ];
         // What another program measured is compared, and not a name for conditions.
         let tests = self.llama_bench.iter().map(|test| {
@@ -562,6 +606,7 @@ impl Report for Profile {
             ("the batch", workload.batch.to_string()),
             ("the context", maybe(workload.context)),
             ("the prompt", maybe(workload.prompt)),
+            ("the format of the cache", workload.cache.clone().unwrap_or_default()),
             ("the input", workload.input.join(" ")),
         ]
     }
@@ -576,7 +621,7 @@ impl Report for Profile {
     fn text(&self, canvas: &Canvas) -> String {
         let mut shown: Vec<&Row> = self.rows.iter().collect();
         if self.top.is_none() && shown.len() > ROWS {
-            shown.sort_by(|a, b| b.ideal_s().total_cmp(&a.ideal_s()));
+            shown.sort_by(|a, b| b.least_s().total_cmp(&a.least_s()));
             shown.truncate(ROWS);
         }
         let mut parts = vec![self.head(), self.totals().text(), self.table(&shown).text()];
@@ -608,7 +653,7 @@ fn point(name: &str, group: &str, cost: Option<&Cost>) -> Point {
         name: name.to_owned(),
         group: group.to_owned(),
         intensity_flop_byte: cost.map(|cost| cost.intensity),
-        performance_gflop_s: cost.map(|cost| cost.attainable_gflop_s),
+        performance_gflop_s: cost.map(|cost| cost.ceiling_gflop_s),
         share: cost.map(|cost| cost.share),
         bound: cost.map_or(Bound::Undefined, |cost| cost.bound),
         roof: Some(0),

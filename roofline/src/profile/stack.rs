@@ -4,14 +4,11 @@
 
 use std::str::FromStr;
 
-use serde::{Deserialize, Serialize};
-
 use super::flow::{self, Flow, Kernels};
-use super::{Cost, Costs, Entry, OutOfDomain, Phase, Total, describe, evaluate, kept, roofs, stored};
+use super::{Costs, Entry, OutOfDomain, Phase, describe, evaluate, kept, kind, roofs, stored};
 use crate::contracts::operation::Inputs;
 use crate::model::{Basis, Dtype, Kind, Model, Operation, Role, Runs, Work};
-use crate::predict::{Target, stored_bits};
-use crate::word::Bound;
+use crate::predict::{Numbers, Target, stored_bits};
 
 /// Bytes of one input or output number.
 pub const ACTIVATION: f64 = 4.0;
@@ -63,31 +60,6 @@ impl FromStr for Input {
     }
 }
 
-/// What a pass of all samples through all layers costs.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "program", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct Pass {
-    /// Operations.
-    pub flops: f64,
-    /// Bytes of weights.
-    pub weight_bytes: f64,
-    /// Bytes of inputs and outputs.
-    pub activation_bytes: f64,
-    /// All bytes.
-    pub bytes: f64,
-    /// Operations for each byte.
-    pub intensity: f64,
-    /// The least time, in s, if moving bytes and arithmetic overlap over all layers.
-    pub time_s: f64,
-    /// The sum of the layers' least times, in s.
-    pub in_sequence_s: f64,
-    /// The ceiling in samples per second.
-    pub samples_per_s: f64,
-    /// What holds it back.
-    pub bound: Bound,
-}
-
 /// Whether a model is nothing but dense layers, convolutions and what stands between them, or works on images alone.
 pub fn is_stack(model: &Model) -> bool {
     let operations = &model.architecture.operations;
@@ -123,8 +95,9 @@ pub fn profile(
             continue;
         }
         let mut entry = describe(model, operation, index, change);
+        entry.multiplied(target, kind(model, operation, change, Numbers::Half));
         if let Runs::Input { .. } = operation.runs {
-            entry.settle(operation, for_an_input(model, operation, common, change));
+            entry.settle(operation, batch, for_an_input(model, operation, change));
         } else {
             entry.role = match operation.work {
                 Work::Product { .. } => Role::Dense,
@@ -145,10 +118,11 @@ pub fn profile(
             let entry = &mut entries[*place];
             let Some(operation) = model.architecture.operations.get(entry.operation) else { return false };
             let own = input(&entry.name);
-            let Some(cost) = layer(model, operation, &entry.name, common, change, own, &mut flow) else {
+            let blank = Inputs { batch, ..Inputs::new(1.0, 1.0) };
+            let Some(shape) = layer(model, operation, &entry.name, blank, change, own, &mut flow) else {
                 return true;
             };
-            entry.settle(operation, cost);
+            entry.settle(operation, batch, shape);
             false
         });
         if open.len() == before {
@@ -165,14 +139,15 @@ pub fn profile(
     }
     let overhead = target.overhead.unwrap_or(0.0);
     let pass = super::total(&mut entries, Phase::Pass, common, overhead, batch)?;
-    let pass = pass.map(Pass::from);
     Ok(Costs { entries, decode: None, prefill: None, pass, kept: kept(model, change), common })
 }
 
 impl Entry {
-    /// Takes down what an operation costs, or why nobody can say.
-    fn settle(&mut self, operation: &Operation, cost: Result<(Inputs, Cost), String>) {
-        match cost {
+    /// Takes down what an operation costs for a batch, or why nobody can say.
+    fn settle(&mut self, operation: &Operation, batch: f64, shape: Result<Inputs, String>) {
+        let shape =
+            shape.map(|shape| self.on_its_machine(Inputs { batch, activation_size: ACTIVATION, ..shape }));
+        match shape.and_then(|shape| Ok((shape, self.cost_of(&shape)?))) {
             Err(reason) => self.undefined = Some(reason),
             Ok((shape, cost)) => {
                 self.parameters = operation.parameters as f64;
@@ -183,19 +158,12 @@ impl Entry {
     }
 }
 
-/// What runs so often for each image, as the contract's inputs, and what it costs; or why nobody can say.
-fn for_an_input(
-    model: &Model,
-    operation: &Operation,
-    common: Inputs,
-    change: Option<Dtype>,
-) -> Result<(Inputs, Cost), String> {
-    let shape = super::shape(model, operation, common, false, change)?;
-    let shape = Inputs { prefill: 1.0, activation_size: ACTIVATION, ..shape };
-    Ok((shape, Cost::of(&evaluate(&shape)?)))
+/// What runs so often for each image, as the contract's inputs, or why nobody can say.
+fn for_an_input(model: &Model, operation: &Operation, change: Option<Dtype>) -> Result<Inputs, String> {
+    Ok(Inputs { prefill: 1.0, ..super::shape(model, operation, false, change)? })
 }
 
-/// A layer as the contract's inputs, and what it costs; or why nobody can say. None while what it works on is not known yet.
+/// A layer as the contract's inputs, or why nobody can say. None while what it works on is not known yet.
 fn layer(
     model: &Model,
     operation: &Operation,
@@ -204,7 +172,7 @@ fn layer(
     change: Option<Dtype>,
     own: Option<Input>,
     flow: &mut Flow,
-) -> Option<Result<(Inputs, Cost), String>> {
+) -> Option<Result<Inputs, String>> {
     let Some(bits_per_weight) = weights(model, operation, change) else {
         return Some(Err("its weights are missing or of a type of unknown size".into()));
     };
@@ -243,7 +211,7 @@ fn layer(
             }
             flow.made(&shape, &outputs);
         }
-        Ok((shape, Cost::of(&outputs)))
+        Ok(shape)
     }))
 }
 
@@ -252,22 +220,6 @@ fn weights(model: &Model, operation: &Operation, change: Option<Dtype>) -> Optio
     let tensors = operation.tensors.iter().filter_map(|index| model.tensors.get(*index));
     let tensor = tensors.max_by_key(|tensor| tensor.elements())?;
     stored_bits(stored(tensor, change)? as f64, tensor.elements() as f64).ok()
-}
-
-impl From<Total> for Pass {
-    fn from(total: Total) -> Pass {
-        Pass {
-            flops: total.flops,
-            weight_bytes: total.weight_bytes,
-            activation_bytes: total.activation_bytes,
-            bytes: total.bytes,
-            intensity: total.intensity,
-            time_s: total.time_s,
-            in_sequence_s: total.in_sequence_s,
-            samples_per_s: total.tokens_per_s,
-            bound: total.bound,
-        }
-    }
 }
 
 #[cfg(test)]

@@ -323,25 +323,29 @@ pub struct Predict {
     /// Sequences that are computed together.
     #[arg(long, value_name = "NUMBER", default_value_t = 1.0, allow_negative_numbers = true)]
     pub batch: f64,
+    /// Tokens drafted for each pass over the weights; the ceiling takes all of them to be accepted.
+    #[arg(long, value_name = "TOKENS", allow_negative_numbers = true, value_parser = written::tokens)]
+    pub draft: Option<f64>,
     /// Tokens of each sequence in the cache, such as 8192 or 32k; 4096 if not given, or the model's longest context.
     #[arg(long, value_name = "TOKENS", allow_negative_numbers = true, value_parser = written::tokens)]
     pub context: Option<f64>,
     /// Tokens of the prompt; 512 if not given.
     #[arg(long, value_name = "TOKENS", allow_negative_numbers = true, value_parser = written::tokens)]
     pub prompt: Option<f64>,
-    /// The precision of the arithmetic: fp32, tf32, fp16, bf16, fp8, fp4, int8 or int4.
+    /// The precision of the estimates' arithmetic: fp32, tf32, fp16, bf16, fp8, fp4, int8 or int4; ceilings take the fastest
+    /// units that multiply the weights.
     #[arg(long, value_name = "PRECISION")]
     pub precision: Option<String>,
-    /// Where a device lacks the precision, take the peak that models usually run at.
+    /// Where a device lacks the precision, take the units of the ceiling for the estimate.
     #[arg(long)]
     pub allow_fallback: bool,
-    /// Share of the arithmetic peak that the code reaches, such as 80%; all of it gives ceilings.
+    /// Share of the arithmetic peak that an estimate takes the code to reach, such as 80%.
     #[arg(long, value_name = "SHARE", default_value = "1", allow_negative_numbers = true, value_parser = written::share)]
     pub efficiency: f64,
-    /// Share of the bandwidth that the code reaches, such as 80%; all of it gives ceilings.
+    /// Share of the bandwidth that an estimate takes the code to reach, such as 80%.
     #[arg(long, value_name = "SHARE", default_value = "1", allow_negative_numbers = true, value_parser = written::share)]
     pub bandwidth_efficiency: f64,
-    /// Microseconds to dispatch one step.
+    /// Microseconds to dispatch one step, in an estimate.
     #[arg(long, value_name = "MICROSECONDS", allow_negative_numbers = true)]
     pub overhead: Option<f64>,
     /// Vary batch, context, prompt, efficiency or bits: `batch=1,2,4..64`, where `..` doubles.
@@ -350,7 +354,7 @@ pub struct Predict {
     /// Show every equation with its numbers filled in.
     #[arg(long)]
     pub explain: bool,
-    /// Exit with 1 unless this holds, such as 'fits and decode_tokens_per_s >= 30 [token/s]'; `help` lists the names.
+    /// Exit with 1 unless this holds, such as 'fits and decode_ceiling >= 30 [token/s]'; `help` lists the names.
     #[arg(long, value_name = "CONDITION")]
     pub require: Vec<String>,
     /// How `this` is measured.
@@ -440,6 +444,9 @@ pub struct Profile {
     /// Tokens of the prompt; 512 if not given.
     #[arg(long, value_name = "TOKENS", allow_negative_numbers = true, value_parser = written::tokens)]
     pub prompt: Option<f64>,
+    /// The format of the KV cache.
+    #[arg(long, value_name = "FORMAT", default_value = "f16")]
+    pub cache: String,
     /// Sequences that are computed together.
     #[arg(long, value_name = "NUMBER", default_value_t = 1.0, allow_negative_numbers = true)]
     pub batch: f64,
@@ -467,10 +474,11 @@ pub struct Profile {
     /// Print figures only, no advice.
     #[arg(long)]
     pub no_advice: bool,
-    /// The precision of the arithmetic: fp32, tf32, fp16, bf16, fp8, fp4, int8 or int4.
+    /// The precision of the estimates' arithmetic: fp32, tf32, fp16, bf16, fp8, fp4, int8 or int4; ceilings take the fastest
+    /// units that multiply the weights.
     #[arg(long, value_name = "PRECISION")]
     pub precision: Option<String>,
-    /// Exit with 1 unless this holds, such as `decode_tokens_per_s >= 30`, or for each measured operation `utilization >= 0.8`;
+    /// Exit with 1 unless this holds, such as `decode_ceiling >= 30`, or for each measured operation `utilization >= 0.8`;
     /// `help` lists the names.
     #[arg(long, value_name = "CONDITION")]
     pub require: Vec<String>,

@@ -21,7 +21,7 @@ type Values = BTreeMap<String, f64>;
 
 /// What a part of the work is called in `transformer-v1`.
 struct Names {
-    /// Operations and bytes.
+    /// Seconds of arithmetic, and bytes.
     amounts: [&'static str; 2],
     /// Seconds of all operations together.
     time: &'static str,
@@ -35,18 +35,18 @@ struct Names {
 
 /// One token for each sequence.
 const DECODE: Names = Names {
-    amounts: ["decode_flops", "decode_bytes"],
-    time: "decode_time",
-    speed: "decode_tokens_per_s",
+    amounts: ["decode_compute_time", "decode_bytes"],
+    time: "decode_least_time",
+    speed: "decode_ceiling",
     point: ["decode_intensity", "decode_performance", "decode_bound"],
     length: "context",
 };
 
 /// The prompt.
 const PREFILL: Names = Names {
-    amounts: ["prefill_flops", "prefill_bytes"],
-    time: "time_to_first_token",
-    speed: "prefill_tokens_per_s",
+    amounts: ["prefill_compute_time", "prefill_bytes"],
+    time: "prefill_least_time",
+    speed: "prefill_ceiling",
     point: ["prefill_intensity", "prefill_performance", "prefill_bound"],
     length: "prompt",
 };
@@ -72,54 +72,56 @@ pub fn operations(
     let names = if phase == Phase::Prefill { &PREFILL } else { &DECODE };
     let length = if phase == Phase::Prefill { asked.prompt } else { asked.context };
     let (model, layers) = (contract(TRANSFORMER)?, contract(LAYER)?);
-    let [flops, bytes] = names.amounts;
+    let [compute_time, bytes] = names.amounts;
     let all = match phase {
         Phase::Prefill => moves(&[("batch", "batch"), ("tokens", names.length)]),
         _ => moves(&[("batch", "batch"), ("context", names.length)]),
     };
     let recipes = vec![recipe(&layers, all), recipe(&layers, moves(&[("batch", "batch")]))];
-    let machine = (asked.bandwidth, asked.compute);
-    let (inputs, operations) = moving(machine, operations, |each| usize::from(each.fixed));
+    let (inputs, operations) = moving(asked.bandwidth, operations, |each| usize::from(each.fixed));
     Ok(WhatIf {
         module: javascript::module(&model) + &javascript::module(&layers),
         sliders: sliders(names, asked.batch, length, longest),
-        bandwidth: "bandwidth".into(),
-        compute: "compute".into(),
+        // Each operation has the rate of its own numbers.
+        bandwidth: "chosen_bandwidth".into(),
+        compute: "chosen_compute".into(),
         recipes,
         operations,
         summary: Some(Summary {
             inputs: values(transformer::Inputs::NAMES, asked.to_array()),
-            sums: named(&[(flops, "flops"), (bytes, "bytes")]),
+            sums: named(&[(compute_time, "compute_time"), (bytes, "bytes")]),
             steps: Step::all(&model, &[names.speed], &names.amounts),
             moves: None,
-            shown: vec![shown("tokens per second", names.speed, ""), shown("time", names.time, "s")],
+            shown: vec![
+                shown("ceiling, tokens per second", names.speed, ""),
+                shown("least time", names.time, "s"),
+            ],
         }),
         inputs,
     })
 }
 
-/// A slider for the batch over the layers of a stack. `overhead` is the time to dispatch a pass, in µs.
-pub fn layers(
-    batch: f64,
-    overhead: f64,
-    machine: (f64, f64),
-    operations: &[Moving],
-) -> Result<WhatIf, Failure> {
+/// A slider for the batch over the layers of a stack. `resident` bytes may stay in caches.
+pub fn layers(batch: f64, resident: f64, bandwidth: f64, operations: &[Moving]) -> Result<WhatIf, Failure> {
     let layers = contract(LAYER)?;
-    let (inputs, operations) = moving(machine, operations, |_| 0);
+    let (inputs, operations) = moving(bandwidth, operations, |_| 0);
     Ok(WhatIf {
         module: javascript::module(&layers),
         sliders: vec![slider("batch", "batch", batch, 1024.0)],
-        bandwidth: "bandwidth".into(),
-        compute: "compute".into(),
+        // Each operation has the rate of its own numbers.
+        bandwidth: "chosen_bandwidth".into(),
+        compute: "chosen_compute".into(),
         recipes: vec![recipe(&layers, None)],
         operations,
         summary: Some(Summary {
-            inputs: BTreeMap::from([("overhead".to_owned(), overhead)]),
-            sums: named(&[("other_flops", "flops"), ("other_bytes", "bytes")]),
-            steps: Step::all(&layers, &["pass_rate"], &[]),
+            inputs: BTreeMap::from([("bandwidth".to_owned(), bandwidth), ("resident".to_owned(), resident)]),
+            sums: named(&[("compute_time", "compute_time"), ("bytes", "bytes")]),
+            steps: Step::all(&layers, &["pass_ceiling"], &["compute_time", "bytes"]),
             moves: moves(&[("results", "batch")]),
-            shown: vec![shown("samples per second", "pass_rate", ""), shown("time", "pass_time", "s")],
+            shown: vec![
+                shown("ceiling, samples per second", "pass_ceiling", ""),
+                shown("least time", "least_time", "s"),
+            ],
         }),
         inputs,
     })
@@ -127,11 +129,11 @@ pub fn layers(
 
 /// What all operations have in common, said once, and each with the rest.
 fn moving(
-    (bandwidth, compute): (f64, f64),
+    bandwidth: f64,
     operations: &[Moving],
     recipe: impl Fn(&Moving) -> usize,
 ) -> (Values, Vec<Operation>) {
-    let common = operation::Inputs { bandwidth, compute, ..operation::Inputs::new(1.0, 1.0) };
+    let common = operation::Inputs { bandwidth, ..operation::Inputs::new(1.0, 1.0) };
     let common = values(operation::Inputs::NAMES, common.to_array());
     let each = operations.iter().map(|each| {
         let mut own = values(operation::Inputs::NAMES, each.inputs.to_array());
@@ -190,9 +192,9 @@ pub fn predictions(
             steps: Step::all(&model, &results, &[]),
             moves: None,
             shown: vec![
-                on_first("decode", DECODE.speed, "token/s"),
-                on_first("prefill", PREFILL.speed, "token/s"),
-                on_first("first token", PREFILL.time, "s"),
+                on_first("decode, ceiling", DECODE.speed, "token/s"),
+                on_first("prefill, ceiling", PREFILL.speed, "token/s"),
+                on_first("first token, at least", PREFILL.time, "s"),
                 Shown { per: Some(1e9), ..shown("KV cache", "cache_bytes", "GB") },
                 Shown { per: Some(1e9), ..shown("footprint", "footprint", "GB") },
             ],

@@ -13,7 +13,7 @@ use super::table::{Phase, Row};
 use crate::contracts::expectation;
 use crate::contracts::hardware::devices::Device;
 use crate::contracts::transformer::{Inputs, OutOfDomain, Outputs};
-use crate::predict::stored_bits;
+use crate::predict::{stored_bits, with_bits};
 
 /// A row with what it was measured against.
 #[derive(Clone, Debug)]
@@ -128,34 +128,32 @@ impl Row {
             outputs = evaluated(&inputs)?;
             inputs.compute = compute * self.devices;
         }
-        let traits = Traits { bits: step.bits_per_weight, family: shape.family(), state: shape.state, step };
+        let traits = Traits { bits: step.dense_bits, family: shape.family(), state: shape.state, step };
         Ok(Beside { device, model: &shape.name, inputs, outputs, arithmetic: peak.is_some(), traits })
     }
 
     /// The contract's inputs for one step of the row.
     fn step(&self, shape: &Shape, least_bits: f64) -> Result<Inputs, Uncovered> {
         let total = shape.inputs.evaluate()?.total_params + shape.unused;
-        let bits_per_weight = match self.bytes {
+        let bits = match self.bytes {
             Some(bytes) => stored_bits(bytes.round(), total)
                 .map_err(|error| Uncovered::OutOfDomain(error.to_string()))?,
             None => least_bits,
         };
         Ok(Inputs {
-            bits_per_weight,
             batch: self.batch.unwrap_or(1.0),
             context: self.context.unwrap_or(1.0).max(1.0),
             prompt: self.prompt.unwrap_or(1.0),
             // A server may keep its cache in 8 bits and does not always say so.
             cache_size: if self.phase == Phase::Serving { 1.0 } else { 2.0 },
-            ..shape.inputs
+            ..with_bits(shape.inputs, bits)
         })
     }
 
     fn work(&self, step: &Inputs) -> Result<Work, Uncovered> {
         let all: Outputs = step.evaluate()?;
-        // One token touches the fewest experts, and all sequences may choose the same.
         let alone = Inputs { batch: 1.0, ..*step }.evaluate()?;
-        let weights = alone.decode_weight_bytes;
+        let weights = all.pass_weight_bytes;
         Ok(match self.phase {
             Phase::Decode | Phase::Speculative => {
                 let tokens = 1.0 + self.drafts;
@@ -182,7 +180,7 @@ impl Row {
                     let both = Inputs { prompt: self.depth + prompt, ..*step }.evaluate()?;
                     let seen = both.prefill_attention_flops - before.prefill_attention_flops;
                     work.bytes = weights + both.prefill_cache_bytes;
-                    work.flops = all.prefill_matrix_flops + seen;
+                    work.flops = all.prefill_matrix_flops + all.prefill_head_flops + seen;
                 }
                 work
             }

@@ -146,7 +146,10 @@ fn sample(row: &Row, beside: &Beside) -> Option<(Like, Inputs)> {
     }
     let read = |tokens: f64| {
         let step = transformer::Inputs { batch: tokens, ..traits.step };
-        step.evaluate().map(|outputs| outputs.decode_weight_bytes)
+        step.evaluate().map(|outputs| {
+            let kept = outputs.cache_bytes + outputs.state_bytes + outputs.activation_bytes;
+            outputs.decode_estimated_bytes - kept
+        })
     };
     let least = read(1.0).ok()?;
     inputs.more_bytes = if prefill {

@@ -3,9 +3,10 @@
 
 use roofline::contracts::hardware::devices::H100_SXM;
 use roofline::model::{Basis, Dtype, Model, Role, Work};
-use roofline::predict::{Target, inputs_of};
-use roofline::profile::{Costs, Workload, profile};
+use roofline::predict::{Numbers, Target};
+use roofline::profile::{Costs, Workload, inputs, profile};
 
+use crate::predicted;
 use crate::scratch::files;
 use crate::writer::{Gguf, Value};
 
@@ -61,7 +62,12 @@ fn dtype(dims: &[u64]) -> Dtype {
 fn profiled(model: &Model, context: u64, prompt: u64) -> Costs {
     let target = Target::of(&H100_SXM, None).unwrap();
     let (context, prompt) = (context as f64, prompt as f64);
-    profile(model, &target, &Workload { batch: 1.0, context, prompt, cache_size: 2.0 }, None).unwrap()
+    for batch in [1.0, 32.0] {
+        let workload = Workload { batch, context, prompt, cache_size: 2.0, cache: Numbers::Half };
+        predicted::assert_is_profiled(model, &target, &workload);
+    }
+    let workload = Workload { batch: 1.0, context, prompt, cache_size: 2.0, cache: Numbers::Half };
+    profile(model, &target, &workload, None).unwrap()
 }
 
 /// What a token costs, worked out by hand.
@@ -577,7 +583,7 @@ fn decoders_of_equal_layers_are_read_by_their_keys_and_tensors() {
         close(architecture, weights, stored as f64);
         assert_eq!(opened.architecture.context_length, Some(131_072));
         // A prediction takes the same numbers from the file.
-        let inputs = inputs_of(&opened.architecture).unwrap();
+        let inputs = inputs(&opened, None).unwrap().0;
         assert_eq!(inputs.full_width, (layers * kv_heads * 2 * head) as f64, "{architecture}");
         close(architecture, inputs.dense_params + inputs.head_params, (rest + table) as f64);
     }
@@ -924,8 +930,7 @@ fn mamba_reads_and_writes_its_state_and_has_no_cache() {
     let inner = 5120;
     let state = inner * 16;
     // A decay made for each number (one product), its own, what the token adds (two), and two for the result.
-    let told = inputs_of(&model.architecture).unwrap_err().to_string();
-    assert_eq!(told, "layers with a state in place of a cache are not part of the model");
+    assert_eq!(inputs(&model, None).unwrap().0.state_width, (64 * (state + 3 * inner)) as f64);
     assert_states(&model, 2_768_345_600, 64 * (state + 3 * inner), 64 * state * 6, 0, 0);
 }
 

@@ -3,9 +3,10 @@
 
 use roofline::contracts::hardware::devices::H100_SXM;
 use roofline::model::{Dtype, Model, Role, Runs, Work};
-use roofline::predict::Target;
+use roofline::predict::{Numbers, Target};
 use roofline::profile::{Costs, Workload, profile, stack};
 
+use crate::predicted;
 use crate::scratch::files;
 use crate::writer::{Gguf, Value, sparse};
 
@@ -17,7 +18,9 @@ fn target() -> Target {
 
 fn profiled(model: &Model, context: u64, prompt: u64) -> Costs {
     let (context, prompt) = (context as f64, prompt as f64);
-    profile(model, &target(), &Workload { batch: 1.0, context, prompt, cache_size: 2.0 }, None).unwrap()
+    let workload = Workload { batch: 1.0, context, prompt, cache_size: 2.0, cache: Numbers::Half };
+    predicted::assert_is_profiled(model, &target(), &workload);
+    profile(model, &target(), &workload, None).unwrap()
 }
 
 #[track_caller]

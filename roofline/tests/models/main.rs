@@ -17,6 +17,7 @@ mod onnx;
 mod open;
 mod oracles;
 mod packed;
+mod predicted;
 mod safetensors;
 mod scratch;
 #[allow(dead_code, reason = "profiles need a whole model, the readers its parts")]

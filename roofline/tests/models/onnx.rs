@@ -82,7 +82,7 @@ fn the_nodes_of_a_network_for_images_worked_out_by_hand() {
     assert_eq!(costs.entries[0].parameters, 9408.0);
     let pass = costs.pass.unwrap();
     assert_eq!(pass.flops, costs.entries.iter().map(|entry| entry.pass.unwrap().flops).sum::<f64>());
-    assert!((pass.samples_per_s * pass.time_s - 1.0).abs() < 1e-12);
+    assert!((pass.ceiling_per_s * pass.least_s - 1.0).abs() < 1e-12);
 }
 
 #[test]

@@ -5,9 +5,10 @@ use std::io::{Seek, SeekFrom, Write};
 
 use roofline::contracts::hardware::devices::H100_SXM;
 use roofline::model::{Dtype, Model, Operation, Role, Work};
-use roofline::predict::Target;
+use roofline::predict::{Numbers, Target};
 use roofline::profile::{Workload, profile};
 
+use crate::predicted;
 use crate::writer::{safetensors_header, sparse};
 
 use Dtype::{Bf16, F8E4M3, F32, I8, I32, I64, U8, U32};
@@ -102,7 +103,8 @@ fn assert_mistral(
         assert_eq!(weights.max_by_key(|tensor| tensor.bytes).unwrap().dtype, dtype, "{test}");
     }
     let target = Target::of(&H100_SXM, None).unwrap();
-    let workload = Workload { batch: 1.0, context: 1.0, prompt: 1.0, cache_size: 2.0 };
+    let workload = Workload { batch: 1.0, context: 1.0, prompt: 1.0, cache_size: 2.0, cache: Numbers::Half };
+    predicted::assert_is_profiled(&model, &target, &workload);
     let costs = profile(&model, &target, &workload, None).unwrap();
     assert_eq!(costs.undefined().count(), 0, "{test}");
     let decode = costs.decode.unwrap();
@@ -354,7 +356,9 @@ fn gpt_oss_as_it_was_released() {
     let told: Vec<&String> = model.warnings.iter().filter(|line| line.contains("packed")).collect();
     assert_eq!(told, [&one_line("gpt-oss", Dtype::F4, 48)]);
     let target = Target::of(&H100_SXM, None).unwrap();
-    let workload = Workload { batch: 1.0, context: 1024.0, prompt: 1.0, cache_size: 2.0 };
+    let workload =
+        Workload { batch: 1.0, context: 1024.0, prompt: 1.0, cache_size: 2.0, cache: Numbers::Half };
+    predicted::assert_is_profiled(&model, &target, &workload);
     let decode = profile(&model, &target, &workload, None).unwrap().decode.unwrap();
     // An eighth of the experts, their blocks in 17 bytes of 32 weights and their biases, and the rest without the embedding.
     let experts = 24.0 * (423_014_400.0 + 2.0 * 276_480.0);

@@ -13,7 +13,7 @@ use roofline::isa::Isa;
 use roofline::kernels::{self, Streams, Team};
 use roofline::model::Model;
 use roofline::peaks::{Machine, Options};
-use roofline::predict::{Precision, Target};
+use roofline::predict::{Numbers, Target};
 use roofline::profile::measure::measure;
 use roofline::profile::{Workload, profile};
 
@@ -37,9 +37,9 @@ fn main() {
     let model = Model::open(&file).unwrap_or_else(|error| panic!("{error}"));
     let options = Options { threads: Some(threads), no_cache: true, quick: true, ..Options::default() };
     let machine = Machine::this(&options, |_| ()).unwrap_or_else(|error| panic!("{error}"));
-    // Q8_0 products are integer arithmetic, in llama.cpp and here.
-    let mut target = Target::measured(&machine, Some(Precision::Int8)).expect("it is measured");
-    let workload = Workload { batch: 1.0, context: (TOKENS / 2) as f64, prompt: 1.0, cache_size: 2.0 };
+    let mut target = Target::measured(&machine, None).expect("it is measured");
+    let workload =
+        Workload { batch: 1.0, context: (TOKENS / 2) as f64, prompt: 1.0, cache_size: 2.0, cache: Numbers::Half };
     let mut found = profile(&model, &target, &workload, None).expect("an ordinary model");
 
     let setting = machine.all.read.setting;
@@ -77,7 +77,7 @@ fn main() {
         if threads == 1 { "processor time" } else { "clock time" },
         target.bandwidth,
         ceiling.bytes / 1e6,
-        ceiling.tokens_per_s
+        ceiling.ceiling_per_s
     );
     println!("| threads | what | token/s, median | 10 % .. 90 % | GB/s | share of the ceiling, median | 10 % .. 90 % |");
     println!("|---|---|---|---|---|---|---|");

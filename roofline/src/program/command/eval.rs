@@ -11,6 +11,7 @@ use serde_json::{Map, Value as Json};
 
 use crate::chart::terminal::Canvas;
 use crate::device::{Chosen, figures_of};
+use crate::predict::Numbers;
 use crate::program::output;
 use crate::program::require;
 use crate::program::{Exit, Failure, cli, contract, device};
@@ -243,17 +244,19 @@ fn apply_device(
             return Err(Failure(format!("--on: {} devices; eval computes at one point", several.len())));
         }
     };
-    let mut figures: Vec<(&str, f64)> = match device {
-        Chosen::Device(device) => figures_of(device).collect(),
-        _ => Vec::new(),
-    };
     let target = device.target(None)?;
     let general = [
         ("bandwidth", Some(target.bandwidth)),
-        ("compute", Some(target.compute)),
+        ("compute", target.rate(Numbers::Half).gflop_s),
         ("capacity", target.capacity),
     ];
-    figures.extend(general.into_iter().filter_map(|(name, value)| Some((name, value?))));
+    let general = general.into_iter().filter_map(|(name, value)| Some((name, value?)));
+    // What the registry says of a device goes before what follows from it.
+    let own: Vec<(&str, f64)> = match device {
+        Chosen::Device(device) => figures_of(device).collect(),
+        _ => Vec::new(),
+    };
+    let figures = general.chain(own);
     let mut used = false;
     for (name, figure) in figures {
         if let Some(index) = contract.quantity(name) {

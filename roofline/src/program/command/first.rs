@@ -12,7 +12,7 @@ use crate::contracts::transformer::Inputs;
 use crate::model::{Hyper, Known};
 use crate::number::{figure, threads};
 use crate::peaks::{Machine, Options};
-use crate::predict::{self, Target};
+use crate::predict::{self, Stored, Target};
 use crate::program::command::predict::lengths;
 use crate::program::output::picture::Pictures;
 use crate::program::output::terminal::Progress;
@@ -125,9 +125,8 @@ fn place(model: &'static Known, weights: &'static Format, target: &Target) -> Re
     let hyper = Hyper::of_known(model).map_err(|fault| Failure(format!("{}: {fault}", model.name)))?;
     let longest = hyper.context_length.map(|tokens| tokens as f64);
     let (context, prompt) = lengths(None, None, longest, &mut Vec::new());
-    let bits_per_weight = predict::bits_per_weight(weights)?;
-    let inputs = Inputs { bits_per_weight, context, prompt, ..predict::inputs(&hyper)? };
-    let prediction = predict::predict(inputs, target)?;
+    let inputs = predict::with_bits(predict::inputs(&hyper)?, predict::bits_per_weight(weights)?);
+    let prediction = predict::predict(Inputs { context, prompt, ..inputs }, &Stored::of(weights), target)?;
     let outputs = prediction.outputs;
     Ok(Placed {
         model: model.name,
@@ -137,13 +136,13 @@ fn place(model: &'static Known, weights: &'static Format, target: &Target) -> Re
         footprint_gb: outputs.footprint / 1e9,
         fits: prediction.fits,
         decode: Phase {
-            tokens_per_s: outputs.decode_tokens_per_s,
+            tokens_per_s: outputs.decode_ceiling,
             intensity_flop_byte: outputs.decode_intensity,
             gflop_s: outputs.decode_performance,
             bound: outputs.decode_bound.into(),
         },
         prefill: Phase {
-            tokens_per_s: outputs.prefill_tokens_per_s,
+            tokens_per_s: outputs.prefill_ceiling,
             intensity_flop_byte: outputs.prefill_intensity,
             gflop_s: outputs.prefill_performance,
             bound: outputs.prefill_bound.into(),
@@ -236,8 +235,8 @@ impl First {
             format!(
                 "Memory gives {} GB/s and arithmetic {} GFLOP/s in {}, with {}.",
                 figure(self.target.bandwidth),
-                figure(self.target.compute),
-                self.target.precision,
+                figure(self.machine.best().f32_gflops.value),
+                "fp32",
                 threads(self.machine.threads)
             ),
         ];

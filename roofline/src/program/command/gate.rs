@@ -324,7 +324,8 @@ fn profile_arguments(profile: &Profile) -> Vec<String> {
     let Profile { model, device, workload, .. } = profile;
     let mut arguments = vec!["profile".to_owned(), format!("--on={}", device.name)];
     arguments.push(format!("--batch={}", workload.batch));
-    arguments.push(format!("--precision={}", device.precision));
+    arguments.extend(device.estimate_precision.map(|asked| format!("--precision={asked}")));
+    arguments.extend(workload.cache.iter().map(|cache| format!("--cache={cache}")));
     arguments.extend(workload.context.map(|tokens| format!("--context={tokens}")));
     arguments.extend(workload.prompt.map(|tokens| format!("--prompt={tokens}")));
     arguments.extend(workload.input.iter().map(|input| format!("--input={input}")));

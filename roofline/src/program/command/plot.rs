@@ -10,7 +10,7 @@ use crate::chart::terminal::{Canvas, draw};
 use crate::chart::{Chart, Roof};
 use crate::document;
 use crate::peaks::Machine;
-use crate::predict::{Predicted, Target};
+use crate::predict::{Numbers, Predicted, Target};
 use crate::profile::Profile;
 use crate::program::output::picture::Pictures;
 use crate::program::{Exit, Failure, cli, device};
@@ -91,13 +91,14 @@ pub fn run(args: &cli::Plot) -> Result<Exit, Failure> {
     Ok(Exit::Fine)
 }
 
-/// The roof of a device in the precision that models run in.
+/// The roof of a device for numbers of 16 bits.
 fn roof(target: &Target) -> Roof {
+    let rate = target.rate(Numbers::Half);
     Roof {
-        name: format!("{}, {}", target.name, target.precision),
+        name: format!("{}, {}", target.name, rate.precision),
         group: target.name.clone(),
         bandwidth_gb_s: Some(target.bandwidth),
-        compute_gflop_s: Some(target.compute),
+        compute_gflop_s: rate.gflop_s,
     }
 }
 

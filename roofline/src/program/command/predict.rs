@@ -8,13 +8,15 @@ use roofline_contracts::formula::Kind;
 use roofline_contracts::{check_in, library, suggest};
 
 use crate::chart::html::WhatIf;
-use crate::contracts::hardware::devices::Device;
 use crate::contracts::quantization::formats;
 use crate::contracts::transformer::{CONTRACT, Inputs};
 use crate::device::Chosen;
 use crate::model::{Hyper, Mix, Model, Operation, by_name};
 use crate::number::short;
-use crate::predict::{self, Entry, Line, MOST_POINTS, Precision, Predicted, Subject, Swept, Target};
+use crate::predict::{
+    self, Entry, Line, MOST_POINTS, Numbers, Precision, Predicted, Stored, Subject, Swept, Target,
+};
+use crate::profile;
 use crate::program::command::models;
 use crate::program::name::normal;
 use crate::program::output::picture::{Page, Pictures};
@@ -47,8 +49,8 @@ pub fn run(args: &cli::Predict) -> Result<Exit, Failure> {
 /// The predictions that the arguments ask for.
 fn predicted(args: &cli::Predict) -> Result<Predicted, Failure> {
     let mut warnings = Vec::new();
-    let (subject, inputs) = subject(args, &mut warnings)?;
-    let inputs = workload(args, inputs, &subject, &mut warnings)?;
+    let (subject, inputs, mut stored) = subject(args, &mut warnings)?;
+    let inputs = workload(args, inputs, &mut stored, &subject, &mut warnings)?;
     let targets = targets(args, &mut warnings)?;
     let sweep = args.sweep.as_deref().map(sweep).transpose()?;
     let points = targets.len() * sweep.as_ref().map_or(1, |(_, values)| values.len());
@@ -56,7 +58,7 @@ fn predicted(args: &cli::Predict) -> Result<Predicted, Failure> {
         return Err(Failure(format!("{points} predictions; at most {MOST_POINTS} are made at once")));
     }
     let sweep = sweep.as_ref().map(|(swept, values)| (*swept, values.as_slice()));
-    let mut predicted = Predicted::new(subject, inputs, &targets, sweep)?;
+    let mut predicted = Predicted::new(subject, (inputs, &stored), &normal(&args.cache), &targets, sweep)?;
     if let Some(first) = predicted.predictions.first().filter(|_| args.explain) {
         let contract = library::built_in(CONTRACT.id).and_then(|source| check_in(source, None).contract);
         let contract =
@@ -66,30 +68,31 @@ fn predicted(args: &cli::Predict) -> Result<Predicted, Failure> {
             warnings.push("the explanation is that of the first prediction".into());
         }
     }
+    for target in &targets {
+        warnings.extend(target.doubts.iter().cloned());
+    }
     predicted.warnings = warnings;
     Ok(predicted)
 }
 
-/// The model that was asked for, and its dimensions as the contract takes them.
-fn subject(args: &cli::Predict, warnings: &mut Vec<String>) -> Result<(Subject, Inputs), Failure> {
-    let named = |name: String,
-                 source: String,
-                 context_length,
-                 mut inputs: Inputs,
-                 operations: Option<&[Operation]>| {
-        if let Some(quant) = &args.quant {
-            inputs.bits_per_weight = bits(quant, operations)?;
+/// The model that was asked for, its dimensions as the contract takes them, and how its numbers are stored.
+fn subject(args: &cli::Predict, warnings: &mut Vec<String>) -> Result<(Subject, Inputs, Stored), Failure> {
+    let named = |name: String, source: String, context_length| Subject {
+        name,
+        source,
+        parameters: 0.0,
+        active_parameters: 0.0,
+        quant: args.quant.as_deref().map_or_else(|| "f16".into(), normal),
+        bits_per_weight: 0.0,
+        context_length,
+    };
+    // What is known by its dimensions alone has all its weights in one format.
+    let in_format = |subject: Subject, inputs: Inputs, operations: Option<&[Operation]>| match &args.quant {
+        Some(quant) => {
+            let (bits, numbers) = weights(quant, operations)?;
+            Ok((subject, predict::with_bits(inputs, bits), Stored::all(numbers)))
         }
-        let subject = Subject {
-            name,
-            source,
-            parameters: 0.0,
-            active_parameters: 0.0,
-            quant: args.quant.as_deref().map_or_else(|| "f16".into(), normal),
-            bits_per_weight: inputs.bits_per_weight,
-            context_length,
-        };
-        Ok((subject, inputs))
+        None => Ok((subject, inputs, Stored::all(Numbers::Half))),
     };
     match (&args.model, args.params) {
         (Some(_), Some(_)) => Err(Failure("give a model or --params, not both".into())),
@@ -100,16 +103,16 @@ fn subject(args: &cli::Predict, warnings: &mut Vec<String>) -> Result<(Subject, 
             warnings.push(
                 "only the number of parameters is known: no KV cache, no attention, no activations".into(),
             );
-            named(format!("{params} parameters"), "--params".into(), None, predict::dense(params), None)
+            let subject = named(format!("{params} parameters"), "--params".into(), None);
+            in_format(subject, predict::dense(params), None)
         }
         (Some(name), None) => {
             let known = by_name(&normal(name));
             if let Some(known) = known {
                 let hyper = Hyper::of_known(known).map_err(|fault| Failure(format!("{name}: {fault}")))?;
                 let source = format!("{}, as of {}", known.source, known.as_of);
-                let operations = hyper.operations();
-                let (length, inputs) = (hyper.context_length, predict::inputs(&hyper)?);
-                return named(known.name.into(), source, length, inputs, Some(&operations));
+                let subject = named(known.name.into(), source, hyper.context_length);
+                return in_format(subject, predict::inputs(&hyper)?, Some(&hyper.operations()));
             }
             let path = Path::new(name);
             if !path.exists() {
@@ -117,28 +120,26 @@ fn subject(args: &cli::Predict, warnings: &mut Vec<String>) -> Result<(Subject, 
             }
             let model = if args.headers_only { Model::open_headers(path) } else { Model::open(path) }?;
             warnings.extend(model.warnings.iter().cloned());
-            let inputs = predict::inputs_of(&model.architecture)?;
-            let stored = model.bytes().filter(|bytes| *bytes > 0 && args.quant.is_none());
-            let (length, operations) = (model.architecture.context_length, &model.architecture.operations);
-            let (mut subject, mut inputs) =
-                named(name.clone(), name.clone(), length, inputs, Some(operations))?;
-            if let Some(bytes) = stored {
-                inputs.bits_per_weight = predict::stored_bits(bytes as f64, model.parameters() as f64)?;
-                subject.quant = "as stored".into();
+            let mut subject = named(name.clone(), name.clone(), model.architecture.context_length);
+            // The tensors of a file are what `profile` sees of it; a format takes the place of all of them.
+            let (inputs, stored) = profile::inputs(&model, None)?;
+            if args.quant.is_some() || model.bytes().is_none_or(|bytes| bytes == 0) {
+                return in_format(subject, inputs, Some(&model.architecture.operations));
             }
-            Ok((subject, inputs))
+            subject.quant = "as stored".into();
+            Ok((subject, inputs, stored))
         }
     }
 }
 
 /// What numbers are stored in: one format for all, or a mix of llama.cpp.
-enum Stored {
+enum Written {
     Format(&'static formats::Format),
     Mix(&'static Mix),
 }
 
 /// What is called so, in any spelling; `fp16` and `half` are `f16`, `fp8` is `f8_e4m3`, `int8` is `i8`.
-fn stored(name: &str, flag: &str) -> Result<Stored, Failure> {
+fn written(name: &str, flag: &str) -> Result<Written, Failure> {
     let wanted = normal(name);
     let meant = match wanted.as_str() {
         "half" | "fp16" | "float16" => "f16",
@@ -149,9 +150,9 @@ fn stored(name: &str, flag: &str) -> Result<Stored, Failure> {
         other => other,
     };
     if let Some(mix) = Mix::by_name(meant) {
-        return Ok(Stored::Mix(mix));
+        return Ok(Written::Mix(mix));
     }
-    formats::by_name(meant).map(Stored::Format).ok_or_else(|| {
+    formats::by_name(meant).map(Written::Format).ok_or_else(|| {
         let known: Vec<&str> = formats::ALL.iter().map(|format| format.name).chain(Mix::names()).collect();
         let near = suggest::closest(&wanted, known.iter().copied());
         let near = near.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
@@ -159,15 +160,25 @@ fn stored(name: &str, flag: &str) -> Result<Stored, Failure> {
     })
 }
 
-/// Bits that a weight takes on average when the operations of a model are stored so.
-fn bits(quant: &str, operations: Option<&[Operation]>) -> Result<f64, Failure> {
-    match (stored(quant, "--quant")?, operations) {
-        (Stored::Format(format), _) => Ok(predict::bits_per_weight(format)?),
-        (Stored::Mix(mix), Some(operations)) => {
+/// The one format of this name.
+pub fn format(name: &str, flag: &str) -> Result<&'static formats::Format, Failure> {
+    match written(name, flag)? {
+        Written::Format(format) => Ok(format),
+        Written::Mix(_) => Err(Failure(format!("{flag} {name}: a cache has one format, and no mix"))),
+    }
+}
+
+/// Bits that a weight takes on average when the operations of a model are stored so, and the kind of its numbers.
+fn weights(quant: &str, operations: Option<&[Operation]>) -> Result<(f64, Numbers), Failure> {
+    match (written(quant, "--quant")?, operations) {
+        (Written::Format(format), _) => Ok((predict::bits_per_weight(format)?, format.numbers)),
+        (Written::Mix(mix), Some(operations)) => {
             let parameters: u64 = operations.iter().map(|operation| operation.parameters).sum();
-            Ok(predict::stored_bits(mix.bytes(operations) as f64, parameters as f64)?)
+            let bits = predict::stored_bits(mix.bytes(operations) as f64, parameters as f64)?;
+            // Mixes are made of whole numbers with few bits.
+            Ok((bits, Numbers::Narrow))
         }
-        (Stored::Mix(mix), None) => Err(Failure(format!(
+        (Written::Mix(mix), None) => Err(Failure(format!(
             "--quant {}: a mix gives each kind of matrix its own type, and of the model only the number of parameters is \
              known; name one format, such as q4_k",
             mix.name
@@ -179,13 +190,13 @@ fn bits(quant: &str, operations: Option<&[Operation]>) -> Result<f64, Failure> {
 fn workload(
     args: &cli::Predict,
     mut inputs: Inputs,
+    stored: &mut Stored,
     subject: &Subject,
     warnings: &mut Vec<String>,
 ) -> Result<Inputs, Failure> {
-    let Stored::Format(cache) = stored(&args.cache, "--cache")? else {
-        return Err(Failure(format!("--cache {}: a cache has one format, and no mix", args.cache)));
-    };
-    inputs.cache_size = predict::bytes_per_number(cache)?;
+    let cache = format(&args.cache, "--cache")?;
+    (inputs.cache_size, stored.cache) = (predict::bytes_per_number(cache)?, cache.numbers);
+    inputs.tokens_per_pass = args.draft.map_or(1.0, |draft| draft + 1.0);
     inputs.batch = args.batch;
     let longest = subject.context_length.map(|tokens| tokens as f64);
     (inputs.context, inputs.prompt) = lengths(args.context, args.prompt, longest, warnings);
@@ -223,14 +234,7 @@ fn targets(args: &cli::Predict, warnings: &mut Vec<String>) -> Result<Vec<Target
     let precision = args.precision.as_deref().map(precision).transpose()?;
     let catalog = args.devices.files.catalog()?;
     let chosen: Vec<Chosen> = if args.all_devices {
-        let has_peak = |device: &&&'static Device| precision.is_some() || device.compute.is_some();
-        let known = catalog.devices();
-        let all: Vec<Chosen> = known.iter().filter(has_peak).map(|device| Chosen::Device(device)).collect();
-        if all.len() < known.len() {
-            let count = known.len() - all.len();
-            warnings.push(format!("left out: {count} devices whose 16-bit peak nobody publishes"));
-        }
-        all
+        catalog.devices().iter().map(|device| Chosen::Device(device)).collect()
     } else {
         args.devices.chosen(&catalog, &[])?
     };
@@ -247,13 +251,13 @@ fn targets(args: &cli::Predict, warnings: &mut Vec<String>) -> Result<Vec<Target
             Ok(target) => found.push(target),
             Err(lacks) if args.allow_fallback => {
                 let target = device.target(None)?;
-                warnings.push(format!("{lacks}; its {} peak stands in", target.precision));
+                warnings.push(format!("{lacks}; its estimate takes the units of the ceiling"));
                 found.push(target);
             }
             // Among all devices those that lack the precision are simply not candidates.
             Err(lacks) if args.all_devices => warnings.push(format!("left out: {lacks}")),
             Err(lacks) => {
-                let hint = "--allow-fallback takes the peak that models usually run at";
+                let hint = "--allow-fallback takes the units of the ceiling";
                 return Err(Failure(format!("{lacks}; {hint}")));
             }
         }
@@ -301,14 +305,8 @@ fn explain(contract: &Contract, entry: &Entry) -> Vec<Line> {
     let results = entry.results.iter().filter_map(|(name, value)| Some((name.as_str(), (*value)?)));
     let inputs = entry.inputs.iter().map(|(name, value)| (name.as_str(), *value));
     let numbers: BTreeMap<&str, f64> = inputs.chain(results).collect();
-    // The widths of one layer are summed over all layers before they come here.
-    let of_layers =
-        |name: &str| matches!(name, "layer_width" | "latent_width" | "layer_mixing" | "latent_mixing");
     let line = |&index: &usize| {
         let equation = &contract.equations[index];
-        if of_layers(&equation.name) {
-            return None;
-        }
         // What a device does not publish has no number, nor has what follows from it.
         let value = numbers.get(equation.name.as_str()).copied()?;
         let home = contract.home(equation.origin.as_deref());

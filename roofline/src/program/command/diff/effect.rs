@@ -27,10 +27,8 @@ struct Family {
     classes: &'static [&'static str],
 }
 
-const TRANSFORMER: Family = Family {
-    numbers: &["decode_tokens_per_s", "time_to_first_token"],
-    classes: &["decode_bound", "prefill_bound"],
-};
+const TRANSFORMER: Family =
+    Family { numbers: &["decode_ceiling", "prefill_ceiling"], classes: &["decode_bound", "prefill_bound"] };
 const FAMILIES: [Family; 3] = [
     TRANSFORMER,
     Family { numbers: &["throughput_ceiling"], classes: &["bottleneck"] },
@@ -235,7 +233,8 @@ fn numbers(contract: &Contract, table: &str) -> Vec<(String, Named)> {
 /// The contract's inputs for each model; one that the formulas do not describe is left out.
 fn models(contract: &Contract, operations: &Contract) -> Vec<(String, Named)> {
     let Some(table) = contract.table("models") else { return Vec::new() };
-    let formulas = ["cache_width", "mixing", "activation_width"].map(|name| Formula::of(operations, name));
+    let formulas = ["cache_width", "mixing", "activation_width", "token_params"]
+        .map(|name| Formula::of(operations, name));
     let text = |entry: &Entry, name: &str| {
         let at = table.fields.iter().position(|field| field.name == name)?;
         match entry.values.get(at) {
@@ -272,7 +271,9 @@ fn formats(contract: &Contract) -> Vec<(String, Named)> {
         let compute = |equation: &str| Formula::of(contract, equation)?.at(&figures).ok();
         let bits = compute("bits_per_weight")?;
         let size = compute("row_bytes")?;
-        Some((name, BTreeMap::from([("bits_per_weight".into(), bits), ("param_size".into(), size)])))
+        let all = ["bits_per_weight", "dense_bits", "head_bits", "expert_bits", "lookup_bits"];
+        let bits = all.into_iter().map(|name| (name.to_owned(), bits));
+        Some((name, bits.chain([("param_size".to_owned(), size)]).collect()))
     };
     numbers(contract, "formats").into_iter().filter_map(format).collect()
 }
@@ -301,13 +302,13 @@ impl<'a> Formula<'a> {
 }
 
 /// What an operation brings along by the formulas of one version; those it lacks give NaN, which no domain takes.
-fn brought(formulas: &[Option<Formula<'_>>; 3], shape: operation::Inputs) -> Brought {
+fn brought(formulas: &[Option<Formula<'_>>; 4], shape: operation::Inputs) -> Brought {
     let names = operation::Inputs::NAMES.iter().map(|name| (*name).to_owned());
     let values: Named = names.zip(shape.to_array()).collect();
-    let [cache_width, mixing, activation_width] = formulas
+    let [cache_width, mixing, activation_width, token_params] = formulas
         .each_ref()
         .map(|formula| formula.as_ref().and_then(|formula| formula.at(&values).ok()).unwrap_or(f64::NAN));
-    Brought { cache_width, mixing, activation_width }
+    Brought { cache_width, mixing, activation_width, token_params }
 }
 
 /// Predicts with the formulas of one version.

@@ -21,7 +21,7 @@ use crate::isa::Isa;
 use crate::model::{Basis, Dtype, Format, Mix, Model, Operation, Role, Work};
 use crate::number::figure;
 use crate::peaks::Machine;
-use crate::predict::{Target, dense};
+use crate::predict::{Numbers, Target, bytes_per_number, dense};
 use crate::profile::llama_bench::{Compared, compare};
 use crate::profile::measure::{NO_PRODUCT, measure};
 use crate::profile::{
@@ -33,9 +33,6 @@ use crate::program::output::terminal::Progress;
 use crate::program::what_if::{self, Moving};
 use crate::program::{Exit, Failure, cli, device, require};
 use crate::report::{Report, Schema};
-
-/// Bytes of one number in the KV cache.
-const CACHE_SIZE: f64 = 2.0;
 
 /// Profiles the file, and exits with 1 when a requirement does not hold.
 pub fn run(args: &cli::Profile) -> Result<Exit, Failure> {
@@ -128,8 +125,8 @@ pub fn profiled(args: &cli::Profile, chosen: &Chosen) -> Result<Profile, Failure
         check_sizes(&sizes, &found, &model, &mut warnings)?;
         (Task::samples(batch, args.input.clone()), found)
     } else {
-        let workload = workload(args, &model, &mut warnings);
-        (Task::tokens(&workload), profile::profile(&model, &target, &workload, change)?)
+        let (workload, cache) = workload(args, &model, &mut warnings)?;
+        (Task::tokens(&workload, cache), profile::profile(&model, &target, &workload, change)?)
     };
     warn(&found, &model, change, &mut warnings);
     if let (Chosen::Saved { machine, .. }, true) = (&chosen, args.measure) {
@@ -147,9 +144,11 @@ pub fn profiled(args: &cli::Profile, chosen: &Chosen) -> Result<Profile, Failure
     } else {
         phase
     };
+    warnings.extend(target.doubts.iter().cloned());
+    let most = found.most(phase).unwrap_or_else(|| target.rate(Numbers::Half));
     let mut rows = found.rows(by, phase, &target)?;
     if let Some(top) = args.top {
-        rows.sort_by(|a, b| b.ideal_s().total_cmp(&a.ideal_s()));
+        rows.sort_by(|a, b| b.least_s().total_cmp(&a.least_s()));
         rows.truncate(top);
     }
     let advice = if args.no_advice { None } else { Some(found.advice(phase, &target)?) };
@@ -158,9 +157,11 @@ pub fn profiled(args: &cli::Profile, chosen: &Chosen) -> Result<Profile, Failure
         model: subject(args, &model, is_stack),
         device: Device {
             name: target.name,
-            precision: target.precision,
-            compute_gflop_s: target.compute,
+            precision: most.precision,
+            compute_gflop_s: most.gflop_s,
+            estimate_precision: target.asked.map(|(precision, _)| precision),
             bandwidth_gb_s: target.bandwidth,
+            cache_bytes: target.caches,
             overhead_us: target.overhead,
             source: target.source,
         },
@@ -205,11 +206,18 @@ fn dtype(name: &str) -> Result<Dtype, Failure> {
     })
 }
 
-fn workload(args: &cli::Profile, model: &Model, warnings: &mut Vec<String>) -> Workload {
+/// What the model is asked to do, and the format of its cache.
+fn workload(
+    args: &cli::Profile,
+    model: &Model,
+    warnings: &mut Vec<String>,
+) -> Result<(Workload, &'static str), Failure> {
+    let cache = predict::format(&args.cache, "--cache")?;
     let longest = model.architecture.context_length;
     let longest = longest.map(|tokens| tokens as f64);
     let (context, prompt) = predict::lengths(args.context, args.prompt, longest, warnings);
-    Workload { batch: args.batch, context, prompt, cache_size: CACHE_SIZE }
+    let cache_size = bytes_per_number(cache)?;
+    Ok((Workload { batch: args.batch, context, prompt, cache_size, cache: cache.numbers }, cache.name))
 }
 
 /// Refuses what means nothing for this kind of model.
@@ -392,8 +400,8 @@ fn moved(profile: &Profile) -> Result<Option<WhatIf>, Failure> {
     if profile.measured().next().is_some() {
         return Ok(None);
     }
-    let Device { bandwidth_gb_s: bandwidth, compute_gflop_s: compute, overhead_us, .. } = profile.device;
-    let (workload, overhead) = (profile.workload.workload(), overhead_us.unwrap_or(0.0));
+    let Device { bandwidth_gb_s: bandwidth, cache_bytes: resident, .. } = profile.device;
+    let workload = profile.workload.workload();
     let moving = |(point, entry): (usize, &Entry)| {
         let inputs = match &workload {
             Some(workload) => entry.in_phase(profile.phase, workload)?,
@@ -407,18 +415,9 @@ fn moved(profile: &Profile) -> Result<Option<WhatIf>, Failure> {
         Some(Moving { point, inputs, fixed })
     };
     let parts: Vec<Moving> = profile.operations.iter().enumerate().filter_map(moving).collect();
-    let Some(Workload { batch, context, prompt, cache_size }) = workload else {
-        return what_if::layers(profile.workload.batch, overhead, (bandwidth, compute), &parts).map(Some);
+    let Some(Workload { batch, context, prompt, cache_size, .. }) = workload else {
+        return what_if::layers(profile.workload.batch, resident, bandwidth, &parts).map(Some);
     };
-    let asked = transformer::Inputs {
-        batch,
-        context,
-        prompt,
-        cache_size,
-        overhead,
-        bandwidth,
-        compute,
-        ..dense(1.0)
-    };
+    let asked = transformer::Inputs { batch, context, prompt, cache_size, bandwidth, resident, ..dense(1.0) };
     what_if::operations(profile.phase, &asked, profile.model.context_length, &parts).map(Some)
 }

@@ -42,7 +42,7 @@ impl Report for Profiles {
     const SCHEMA: &'static str = "roofline.profiles/1";
 
     fn tables(&self) -> Vec<Table> {
-        let speed = |total: Option<&Total>| maybe(total.map(|total| total.tokens_per_s));
+        let speed = |total: Option<&Total>| maybe(total.map(|total| total.ceiling_per_s));
         let bound = |total: Option<&Total>| total.map_or("-".into(), |total| total.bound.to_string());
         let rows = self.profiles.iter().map(|profile| {
             let (decode, prefill) = (profile.decode.as_ref(), profile.prefill.as_ref());
@@ -53,17 +53,17 @@ impl Report for Profiles {
                 bound(decode),
                 speed(prefill),
                 bound(prefill),
-                maybe(profile.pass.map(|pass| pass.samples_per_s)),
+                maybe(profile.pass.map(|pass| pass.ceiling_per_s)),
             ]
         });
         let headings = [
             "device",
-            "precision",
-            "decode_tokens_per_s",
-            "decode_bound",
-            "prefill_tokens_per_s",
-            "prefill_bound",
-            "samples_per_s",
+            "units",
+            "decode_ceiling",
+            "decode_ceiling_from",
+            "prefill_ceiling",
+            "prefill_ceiling_from",
+            "pass_ceiling",
         ];
         let mut tables = vec![Table::new("Ceilings", &headings, rows)];
         for profile in &self.profiles {

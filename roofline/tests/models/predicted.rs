@@ -1,0 +1,42 @@
+//! A prediction for a file is the sum of its profile, tensor by tensor.
+
+use roofline::contracts::transformer::Inputs;
+use roofline::model::Model;
+use roofline::predict::{Target, predict};
+use roofline::profile::{Workload, inputs, profile};
+
+/// Compares the totals of a profile with what the contract of the whole model makes of the same file. What the contract has no
+/// words for is refused, and the refusal leads to the profile.
+#[track_caller]
+pub fn assert_is_profiled(model: &Model, target: &Target, workload: &Workload) {
+    let (told, stored) = match inputs(model, None) {
+        Ok(found) => found,
+        Err(refused) => {
+            let refused = refused.to_string();
+            let known = ["`roofline profile` has their ceiling", "makes no tokens", "is undefined"];
+            assert!(known.iter().any(|known| refused.contains(known)), "{refused}");
+            return;
+        }
+    };
+    let Workload { batch, context, prompt, cache_size, .. } = *workload;
+    let outputs =
+        predict(Inputs { batch, context, prompt, cache_size, ..told }, &stored, target).unwrap().outputs;
+    let costs = profile(model, target, workload, None).unwrap();
+    let (decode, prefill) = (costs.decode.unwrap(), costs.prefill.unwrap());
+    for (name, sum, total) in [
+        ("decode_flops", decode.flops, outputs.decode_flops),
+        ("decode weights", decode.weight_bytes, outputs.pass_weight_bytes),
+        ("decode_bytes", decode.bytes, outputs.decode_bytes),
+        ("decode_least_time", decode.least_s, outputs.decode_least_time),
+        ("decode_ceiling", decode.ceiling_per_s, outputs.decode_ceiling),
+        ("decode_estimated_bytes", decode.estimate_bytes, outputs.decode_estimated_bytes),
+        ("decode_estimate", decode.estimate_per_s, outputs.decode_estimate),
+        ("prefill_flops", prefill.flops, outputs.prefill_flops),
+        ("prefill_bytes", prefill.bytes, outputs.prefill_bytes),
+        ("prefill_ceiling", prefill.ceiling_per_s, outputs.prefill_ceiling),
+        ("prefill_estimate", prefill.estimate_per_s, outputs.prefill_estimate),
+    ] {
+        let apart = (sum / total - 1.0).abs();
+        assert!(apart < 1e-9, "{name} of {}: {sum} profiled and {total} predicted", model.architecture.name);
+    }
+}
