@@ -148,7 +148,7 @@ fn truth<'a>(rule: &'a Formula, units: &[Option<Unit>], named: impl Fn(&str) -> 
                 computed(&node.kind, &known, |id| known[id].clone())
             }
             // The type checker keeps these out of rules.
-            Kind::Is(..) | Kind::Substitute(..) | Kind::Monotone { .. } => Known::Absent,
+            Kind::Within(..) | Kind::Is(..) | Kind::Substitute(..) | Kind::Monotone { .. } => Known::Absent,
         };
         known.push(value);
     }
@@ -170,6 +170,7 @@ fn computed<'a>(kind: &Kind, known: &[Known<'a>], value: impl Fn(usize) -> Known
         Kind::Name(_)
         | Kind::Quote(_)
         | Kind::If(..)
+        | Kind::Within(..)
         | Kind::Is(..)
         | Kind::Substitute(..)
         | Kind::Monotone { .. } => return Known::Absent,

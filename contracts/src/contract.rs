@@ -348,7 +348,7 @@ impl ObligationKind {
 }
 
 /// What an obligation claims, over all values of the domains.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Claim {
     /// The condition is true at every point.
     Always(Id),
@@ -360,6 +360,8 @@ pub enum Claim {
         increasing: bool,
         /// The quantity, by position.
         quantity: usize,
+        /// How far it may move against it, relative to where it gets; 0 for not at all.
+        within: f64,
     },
 }
 

@@ -65,6 +65,11 @@ impl Domain {
         Domain { integer: true, low, high, set, text: format!("one of {}", names.join(", ")) }
     }
 
+    /// Every value is a whole number.
+    pub fn is_whole(&self) -> bool {
+        self.integer || !self.set.is_empty() && self.set.iter().all(|value| value % 1.0 == 0.0)
+    }
+
     /// Whether the value is allowed.
     pub fn contains(&self, value: f64) -> bool {
         self.low <= value

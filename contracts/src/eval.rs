@@ -83,6 +83,8 @@ impl<'a> Evaluator<'a> {
             Op::Max(a, b) => Value::Number(if number(a) > number(b) { number(a) } else { number(b) }),
             Op::Floor(a) => Value::Number(number(a).floor()),
             Op::Ceil(a) => Value::Number(number(a).ceil()),
+            Op::Sqrt(a) => Value::Number(number(a).sqrt()),
+            Op::Abs(a) => Value::Number(number(a).abs()),
             Op::Pow(a, b) => Value::Number(pow(number(a), number(b))),
             Op::If(c, a, b) => Value::Number(if truth(c) { number(a) } else { number(b) }),
             Op::Bool(value) => Value::Bool(value),

@@ -59,6 +59,8 @@ pub enum Kind {
     Not(NodeId),
     /// Two operands.
     Binary(Binary, NodeId, NodeId),
+    /// `a == b within 1e-12`: a comparison up to a relative tolerance.
+    Within(Binary, NodeId, NodeId, f64),
     /// `x ^ 3`
     Power(NodeId, i32),
     /// A built-in function.
@@ -77,6 +79,8 @@ pub enum Kind {
         increasing: bool,
         /// The quantity, and where it is.
         variable: (String, Span),
+        /// The relative tolerance; 0 for none.
+        within: f64,
     },
 }
 
@@ -86,7 +90,7 @@ impl Kind {
         match self {
             Kind::Number { .. } | Kind::Name(_) | Kind::Quote(_) | Kind::Is(..) => Vec::new(),
             Kind::Negate(a) | Kind::Not(a) | Kind::Power(a, _) | Kind::Monotone { of: a, .. } => vec![*a],
-            Kind::Binary(_, a, b) => vec![*a, *b],
+            Kind::Binary(_, a, b) | Kind::Within(_, a, b, _) => vec![*a, *b],
             Kind::Call(_, arguments) => arguments.clone(),
             Kind::If(c, a, b) => vec![*c, *a, *b],
             Kind::Substitute(_, replaced) => replaced.iter().map(|(_, _, by)| *by).collect(),
@@ -127,6 +131,12 @@ pub enum Function {
     Ceil,
     /// `pow(x, n)`: x multiplied n times, n a whole number.
     Pow,
+    /// The square root, correctly rounded.
+    Sqrt,
+    /// Without the sign.
+    Abs,
+    /// `mod(a, b)`: `a - b * floor(a / b)`.
+    Mod,
     /// Neither infinite nor NaN.
     Finite,
     /// Whether a profile entry has a value for an optional field; only in the rules of a profile table.
@@ -135,12 +145,15 @@ pub enum Function {
 
 impl Function {
     /// All functions, by name.
-    pub const ALL: [(&'static str, Function); 7] = [
+    pub const ALL: [(&'static str, Function); 10] = [
         ("min", Function::Min),
         ("max", Function::Max),
         ("floor", Function::Floor),
         ("ceil", Function::Ceil),
         ("pow", Function::Pow),
+        ("sqrt", Function::Sqrt),
+        ("abs", Function::Abs),
+        ("mod", Function::Mod),
         ("finite", Function::Finite),
         ("given", Function::Given),
     ];
@@ -158,6 +171,9 @@ impl Function {
             Function::Floor => "floor(x)",
             Function::Ceil => "ceil(x)",
             Function::Pow => "pow(x, n)",
+            Function::Sqrt => "sqrt(x)",
+            Function::Abs => "abs(x)",
+            Function::Mod => "mod(a, b)",
             Function::Finite => "finite(x)",
             Function::Given => "given(field)",
         }
@@ -166,14 +182,19 @@ impl Function {
     fn arity(self) -> Range<usize> {
         match self {
             Function::Min | Function::Max => 2..17,
-            Function::Pow => 2..3,
-            Function::Floor | Function::Ceil | Function::Finite | Function::Given => 1..2,
+            Function::Pow | Function::Mod => 2..3,
+            Function::Floor
+            | Function::Ceil
+            | Function::Sqrt
+            | Function::Abs
+            | Function::Finite
+            | Function::Given => 1..2,
         }
     }
 }
 
 /// Words that are not names.
-pub const RESERVED: [&str; 20] = [
+pub const RESERVED: [&str; 24] = [
     "if",
     "then",
     "else",
@@ -187,23 +208,36 @@ pub const RESERVED: [&str; 20] = [
     "increasing",
     "decreasing",
     "otherwise",
+    "within",
     "min",
     "max",
     "floor",
     "ceil",
     "pow",
+    "sqrt",
+    "abs",
+    "mod",
     "finite",
     "given",
 ];
 
 /// Functions of other languages, and how formulas say the same.
 const WRITTEN_OUT: [(&str, &str); 5] = [
-    ("abs", "max(x, -x)"),
     ("round", "floor(x + 0.5)"),
     ("clamp", "max(low, min(x, high))"),
-    ("mod", "a - b * floor(a / b)"),
     ("ceiling", "ceil(x)"),
+    ("remainder", "mod(a, b)"),
+    ("power", "pow(x, n)"),
 ];
+
+/// Functions that formulas can't have: no implementation of them gives the same bits everywhere.
+const TRANSCENDENTAL: [&str; 14] = [
+    "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "ln", "sin", "cos", "tan", "tanh", "erf",
+    "sigmoid",
+];
+
+/// The smallest and the largest tolerance: a rounding, and what is no longer one.
+pub const TOLERANCES: std::ops::RangeInclusive<f64> = 1e-15..=0.1;
 
 /// The word of the language that another spelling means: `and` for `AND`, `increasing` for `increases`.
 fn respelled(word: &str) -> Option<String> {
@@ -343,6 +377,7 @@ impl Formula {
                 | Kind::Negate(_)
                 | Kind::Not(_)
                 | Kind::Binary(..)
+                | Kind::Within(..)
                 | Kind::Power(..)
                 | Kind::Call(..)
                 | Kind::If(..) => {}
@@ -507,7 +542,7 @@ fn lex(text: &Text) -> Result<Vec<(Token, Range<usize>)>, FormulaError> {
                             Some((Token::Number(percent), _)) => {
                                 format!("write the share: `{}`", number(percent / 100.0))
                             }
-                            _ => "a remainder is written `a - b * floor(a / b)`".into(),
+                            _ => "a remainder is written `mod(a, b)`".into(),
                         };
                         return error(at..at + one, "unexpected `%` in a formula".into(), &note);
                     }
@@ -629,7 +664,7 @@ impl<'a> Parser<'a> {
         let below = match &kind {
             Kind::Number { .. } | Kind::Name(_) | Kind::Quote(_) | Kind::Is(..) => 0,
             Kind::Negate(a) | Kind::Not(a) | Kind::Power(a, _) | Kind::Monotone { of: a, .. } => depth(a),
-            Kind::Binary(_, a, b) => depth(a).max(depth(b)),
+            Kind::Binary(_, a, b) | Kind::Within(_, a, b, _) => depth(a).max(depth(b)),
             Kind::If(a, b, c) => depth(a).max(depth(b)).max(depth(c)),
             Kind::Call(_, args) => args.iter().map(depth).max().unwrap_or(0),
             Kind::Substitute(_, args) => args.iter().map(|(.., id)| depth(id)).max().unwrap_or(0),
@@ -680,7 +715,17 @@ impl<'a> Parser<'a> {
                     let tighter =
                         if operator == Binary::Implies { operator.power() } else { operator.power() + 1 };
                     let right = self.expression(tighter)?;
-                    left = self.push(Kind::Binary(operator, left, right), start..end(self))?;
+                    let kind = if self.word("within") && operator.is_comparison() {
+                        let place = self.range();
+                        if !matches!(operator, Binary::LessEqual | Binary::GreaterEqual | Binary::Equal) {
+                            let message = format!("`{}` has no tolerance", operator.symbol());
+                            return self.error(place, message, "write `<=`, `>=` or `==`");
+                        }
+                        Kind::Within(operator, left, right, self.tolerance()?)
+                    } else {
+                        Kind::Binary(operator, left, right)
+                    };
+                    left = self.push(kind, start..end(self))?;
                 }
                 // The direction is that of the whole expression, not of its last operand.
                 Token::Name(_) if least == 0 && (self.word("increasing") || self.word("decreasing")) => {
@@ -698,12 +743,30 @@ impl<'a> Parser<'a> {
                     }
                     self.next();
                     let (name, span) = self.name("a quantity")?;
-                    let kind = Kind::Monotone { of: left, increasing, variable: (name, span) };
+                    let within = if self.word("within") { self.tolerance()? } else { 0.0 };
+                    let kind = Kind::Monotone { of: left, increasing, variable: (name, span), within };
                     // Nothing can follow: a direction is the whole obligation.
                     return self.push(kind, start..end(self));
                 }
                 _ => return Ok(left),
             }
+        }
+    }
+
+    /// `within` and a number.
+    fn tolerance(&mut self) -> Result<f64, FormulaError> {
+        self.next();
+        match *self.peek() {
+            Token::Number(value) if TOLERANCES.contains(&value) => {
+                self.next();
+                Ok(value)
+            }
+            Token::Number(_) => {
+                let (least, most) = (TOLERANCES.start(), TOLERANCES.end());
+                let message = format!("a tolerance is a number from {least:e} to {most}");
+                self.error(self.range(), message, "it is relative to the larger side: `a == b within 1e-12`")
+            }
+            _ => self.unexpected("a relative tolerance, as in `within 1e-12`,"),
         }
     }
 
@@ -778,14 +841,15 @@ impl<'a> Parser<'a> {
             return self.error(
                 wrong,
                 "a power is a whole number",
-                "write `pow(x, n)` for a whole-number quantity n",
+                "write `pow(x, n)` for a whole number n, or `sqrt(x)`",
             );
         };
         if value % 1.0 != 0.0 || value > f64::from(MAX_POWER) {
+            let note = if value == 0.5 { "write `sqrt(x)`" } else { "" };
             return self.error(
                 wrong,
                 format!("a power is a whole number from -{MAX_POWER} to {MAX_POWER}"),
-                "",
+                note,
             );
         }
         if closed {
@@ -851,6 +915,14 @@ impl<'a> Parser<'a> {
         if !is_substitution {
             let name = shorten(&name);
             let known = Function::ALL.map(|(_, function)| format!("`{}`", function.form())).join(", ");
+            if TRANSCENDENTAL.contains(&name.as_str()) {
+                let message = format!("formulas have no `{name}`");
+                let note = format!(
+                    "no correctly rounded implementation of it agrees in constants, at run time and in JavaScript; \
+                     give its value as a quantity; the functions are {known}"
+                );
+                return self.error(range, message, &note);
+            }
             let note = match WRITTEN_OUT.iter().find(|(function, _)| *function == name) {
                 Some((_, form)) => format!("write `{form}`; the functions are {known}"),
                 None => format!(
@@ -897,7 +969,13 @@ impl<'a> Parser<'a> {
             let wanted = match function {
                 Function::Min | Function::Max => "two to sixteen values",
                 Function::Pow => "a value and a whole number",
-                Function::Floor | Function::Ceil | Function::Finite | Function::Given => "one value",
+                Function::Mod => "a value and a divisor",
+                Function::Floor
+                | Function::Ceil
+                | Function::Sqrt
+                | Function::Abs
+                | Function::Finite
+                | Function::Given => "one value",
             };
             return self.error(range.start..close, format!("`{}` takes {wanted}", function.name()), "");
         }
@@ -985,7 +1063,7 @@ impl Formula {
     fn write(&self, f: &mut fmt::Formatter<'_>, id: NodeId, least: u8) -> fmt::Result {
         let node = &self.nodes[id];
         let own = match &node.kind {
-            Kind::Binary(operator, ..) => operator.power(),
+            Kind::Binary(operator, ..) | Kind::Within(operator, ..) => operator.power(),
             Kind::Not(_) => NOT_POWER,
             Kind::Negate(_) => NEGATE_POWER,
             Kind::If(..) | Kind::Monotone { .. } => 0,
@@ -1025,6 +1103,12 @@ impl Formula {
                 write!(f, " {} ", operator.symbol())?;
                 self.write(f, *b, if right_first { own } else { tighter })?;
             }
+            Kind::Within(operator, a, b, within) => {
+                self.write(f, *a, own + 1)?;
+                write!(f, " {} ", operator.symbol())?;
+                self.write(f, *b, own + 1)?;
+                write!(f, " within {}", number(*within))?;
+            }
             Kind::Power(a, exponent) => {
                 self.write(f, *a, 11)?;
                 write!(f, "^{exponent}")?;
@@ -1059,10 +1143,13 @@ impl Formula {
                 }
                 write!(f, ")")?;
             }
-            Kind::Monotone { of, increasing, variable } => {
+            Kind::Monotone { of, increasing, variable, within } => {
                 self.write(f, *of, 1)?;
                 let word = if *increasing { "increasing" } else { "decreasing" };
                 write!(f, " {word} in {}", variable.0)?;
+                if *within > 0.0 {
+                    write!(f, " within {}", number(*within))?;
+                }
             }
         }
         if own < least {

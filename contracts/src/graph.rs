@@ -73,6 +73,10 @@ pub enum Op {
     Floor(Id),
     /// The smallest whole number that is not smaller.
     Ceil(Id),
+    /// The square root, correctly rounded; NaN of what is below 0.
+    Sqrt(Id),
+    /// Without the sign.
+    Abs(Id),
     /// `a` multiplied `b` times, from 1, `b` a whole number: `((1 * a) * a) * ...`
     Pow(Id, Id),
     /// `if c { a } else { b }`, numbers.
@@ -102,7 +106,13 @@ impl Op {
     pub fn operands(self) -> impl Iterator<Item = Id> {
         let [a, b, c] = match self {
             Op::Number(_) | Op::Quantity(_) | Op::Bool(_) => [None; 3],
-            Op::Neg(a) | Op::Floor(a) | Op::Ceil(a) | Op::Not(a) | Op::Finite(a) => [Some(a), None, None],
+            Op::Neg(a)
+            | Op::Floor(a)
+            | Op::Ceil(a)
+            | Op::Sqrt(a)
+            | Op::Abs(a)
+            | Op::Not(a)
+            | Op::Finite(a) => [Some(a), None, None],
             Op::Add(a, b)
             | Op::Sub(a, b)
             | Op::Mul(a, b)
@@ -128,6 +138,8 @@ impl Op {
             Op::Neg(a) => Op::Neg(to(a)),
             Op::Floor(a) => Op::Floor(to(a)),
             Op::Ceil(a) => Op::Ceil(to(a)),
+            Op::Sqrt(a) => Op::Sqrt(to(a)),
+            Op::Abs(a) => Op::Abs(to(a)),
             Op::Not(a) => Op::Not(to(a)),
             Op::Finite(a) => Op::Finite(to(a)),
             Op::Add(a, b) => Op::Add(to(a), to(b)),

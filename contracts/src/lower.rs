@@ -62,6 +62,7 @@ impl Lowering<'_> {
             Kind::Negate(a) => self.graph.add(Op::Neg(ids[*a])),
             Kind::Not(a) => self.graph.add(Op::Not(ids[*a])),
             Kind::Binary(operator, a, b) => self.binary(*operator, ids[*a], ids[*b]),
+            Kind::Within(operator, a, b, within) => self.within(*operator, ids[*a], ids[*b], *within),
             Kind::Power(a, exponent) => self.graph.power(ids[*a], *exponent),
             Kind::Call(function, arguments) => self.call(*function, arguments, ids),
             Kind::If(c, a, b) => self.graph.add(Op::If(ids[*c], ids[*a], ids[*b])),
@@ -108,6 +109,25 @@ impl Lowering<'_> {
         self.graph.add(op)
     }
 
+    /// `a <= b within t` is `a <= b + abs(b) * t`; `a == b within t` is that in both directions.
+    fn within(&mut self, operator: Binary, a: Id, b: Id, tolerance: f64) -> Id {
+        let mut at_most = |a: Id, b: Id| {
+            let (tolerance, size) = (self.graph.number(tolerance), self.graph.add(Op::Abs(b)));
+            let room = self.graph.add(Op::Mul(size, tolerance));
+            let limit = self.graph.add(Op::Add(b, room));
+            self.graph.add(Op::LessEqual(a, limit))
+        };
+        match operator {
+            Binary::LessEqual => at_most(a, b),
+            Binary::GreaterEqual => at_most(b, a),
+            // The parser lets only `==` in beside these.
+            _ => {
+                let (there, back) = (at_most(a, b), at_most(b, a));
+                self.graph.add(Op::And(there, back))
+            }
+        }
+    }
+
     fn call(&mut self, function: Function, arguments: &[usize], ids: &[Id]) -> Id {
         let fold = |graph: &mut Graph, op: fn(Id, Id) -> Op| {
             let rest = arguments[1..].iter();
@@ -119,6 +139,15 @@ impl Lowering<'_> {
             Function::Pow => fold(self.graph, Op::Pow),
             Function::Floor => self.graph.add(Op::Floor(ids[arguments[0]])),
             Function::Ceil => self.graph.add(Op::Ceil(ids[arguments[0]])),
+            Function::Sqrt => self.graph.add(Op::Sqrt(ids[arguments[0]])),
+            Function::Abs => self.graph.add(Op::Abs(ids[arguments[0]])),
+            Function::Mod => {
+                let (a, b) = (ids[arguments[0]], ids[arguments[1]]);
+                let quotient = self.graph.add(Op::Div(a, b));
+                let times = self.graph.add(Op::Floor(quotient));
+                let multiple = self.graph.add(Op::Mul(b, times));
+                self.graph.add(Op::Sub(a, multiple))
+            }
             Function::Finite => self.graph.add(Op::Finite(ids[arguments[0]])),
             // Rules of profile tables are the only place for `given`, and are not lowered.
             Function::Given => self.graph.add(Op::Bool(true)),

@@ -25,12 +25,18 @@ pub trait Number: Copy + PartialOrd + std::fmt::Debug {
     fn div(self, other: Self) -> Self;
     /// The largest whole number that is not greater.
     fn floor(self) -> Self;
+    /// The square root, rounded.
+    fn sqrt(self) -> Self;
     /// The next larger number.
     fn next_up(self) -> Self;
 
     /// `-self`
     fn neg(self) -> Self {
         Self::of(-self.to_f64())
+    }
+    /// Without the sign.
+    fn abs(self) -> Self {
+        Self::of(self.to_f64().abs())
     }
     /// The next smaller number.
     fn next_down(self) -> Self {
@@ -76,6 +82,9 @@ impl Number for f64 {
     }
     fn floor(self) -> f64 {
         f64::floor(self)
+    }
+    fn sqrt(self) -> f64 {
+        f64::sqrt(self)
     }
     fn next_up(self) -> f64 {
         f64::next_up(self)

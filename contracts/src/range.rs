@@ -99,6 +99,13 @@ impl<F: Number> Range<F> {
         Range { low: most(self.low, other.low), high: least(self.high, other.high), nan }
     }
 
+    /// What is known from two sources: the narrower limits.
+    pub fn within(self, other: Self) -> Self {
+        let both = self.meet(other);
+        // Limits that exclude each other are those of no point; what is known first stays.
+        if both.empty() { other } else { both }
+    }
+
     /// No value at all.
     pub fn empty(&self) -> bool {
         !self.nan && self.high < self.low
@@ -381,6 +388,20 @@ pub(super) fn step<F: Number>(
         }
         Op::Floor(a) => Range { low: at(a).low.floor(), high: at(a).high.floor(), nan: at(a).nan },
         Op::Ceil(a) => Range { low: at(a).low.ceil(), high: at(a).high.ceil(), nan: at(a).nan },
+        Op::Sqrt(a) => {
+            let x = at(a);
+            let zero = F::of(0.0);
+            Range {
+                low: most(x.low, zero).sqrt(),
+                high: most(x.high, zero).sqrt(),
+                nan: x.nan || x.low < zero,
+            }
+        }
+        Op::Abs(a) => {
+            let x = at(a);
+            let (p, q) = (x.low.abs(), x.high.abs());
+            Range { low: if x.has_zero() { F::of(0.0) } else { least(p, q) }, high: most(p, q), nan: x.nan }
+        }
         Op::Pow(a, b) => {
             let (x, y) = (at(a), at(b));
             // For a base of at least 0 the power is monotone in the base, and in the exponent on each side of 1.

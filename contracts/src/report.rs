@@ -145,6 +145,12 @@ impl Mistake {
         self
     }
 
+    /// Adds these, if there are any.
+    pub fn notes(mut self, notes: impl IntoIterator<Item = String>) -> Self {
+        self.notes.extend(notes);
+        self
+    }
+
     /// Adds another place.
     pub fn and(mut self, span: Span, label: impl Into<String>) -> Self {
         self.others.push((span, label.into()));

@@ -204,7 +204,7 @@ impl<'a> Mender<'a> {
         let of = |quantity: &Quantity, random: &mut Random, round: usize| match quantity.default {
             Some(value) if round == 0 => value,
             _ if round == 0 => quantity.domain.low,
-            _ if round % 2 == 0 => linear(&quantity.domain, random),
+            _ if round.is_multiple_of(2) => linear(&quantity.domain, random),
             _ => uniform(&quantity.domain, random),
         };
         (0..Self::WITNESSES).find_map(|round| {

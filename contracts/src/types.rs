@@ -1,7 +1,7 @@
 //! Names, types and units of formulas.
 
 use crate::contract::{Operand, Quantity};
-use crate::domain::Domain;
+use crate::domain::{Domain, MAX_INTEGER};
 use crate::formula::{Binary, Formula, Function, Kind, Node};
 use crate::graph::MAX_POW;
 use crate::report::{Mistake, Report, Rule};
@@ -223,6 +223,12 @@ impl Checker<'_> {
             Kind::Negate(a) => self.number(*a),
             Kind::Not(a) => self.truth(*a),
             Kind::Binary(operator, a, b) => self.binary(*operator, *a, *b, node.span),
+            Kind::Within(operator, a, b, _) => {
+                if self.place != Place::Obligation {
+                    return self.misplaced(node.span, "a tolerance", "an obligation");
+                }
+                self.binary(*operator, *a, *b, node.span)
+            }
             Kind::Power(a, exponent) => match self.number(*a) {
                 Type::Number(unit) => self.product(unit.power(*exponent), node.span),
                 other => other,
@@ -462,7 +468,27 @@ impl Checker<'_> {
                 }
                 found
             }
-            Function::Floor | Function::Ceil => self.number(first),
+            Function::Floor | Function::Ceil | Function::Abs => self.number(first),
+            Function::Sqrt => {
+                match self.number(first) {
+                    Type::Number(unit) => match unit.root() {
+                        Some(root) => Type::Number(root),
+                        None => {
+                            let message = format!("the root of a value in {unit} has no unit");
+                            self.report.add(wrong(self.span(first), message).rule(Rule::Unit).note(
+                                "every exponent of the unit must be even, and so must its powers of ten",
+                            ));
+                            Type::Unknown
+                        }
+                    },
+                    other => other,
+                }
+            }
+            Function::Mod => {
+                let (value, divisor) = (self.number(first), self.number(arguments[1]));
+                self.divisor(arguments[1]);
+                self.unify(value, divisor, first, arguments[1], "the values of `mod`")
+            }
             Function::Pow => self.pow(first, arguments[1]),
             Function::Finite if self.place == Place::Obligation => {
                 self.number(first);
@@ -489,24 +515,56 @@ impl Checker<'_> {
             );
         }
         self.number(exponent);
-        let domain = match &self.formula.nodes[exponent].kind {
-            Kind::Name(name) => match self.scope.get(name) {
-                Some(Meaning::Value(Operand::Quantity(_), _, Some(domain))) => Some(domain),
-                _ => None,
-            },
-            _ => None,
-        };
-        let fits = domain.is_some_and(|domain| domain.integer && domain.low >= 0.0 && domain.high <= MAX_POW);
+        let fits = self.whole(exponent).is_some_and(|(low, high)| low >= 0.0 && high <= MAX_POW);
         if !fits {
             self.report.add(
                 wrong(
                     self.span(exponent),
-                    "the exponent of `pow` must be a quantity with an integer domain from 0 to 65536",
+                    "the exponent of `pow` must be a whole number from 0 to 65536 over the domains",
                 )
-                .note("a fixed power is written `x ^ 2`"),
+                .note(
+                    "it is made of quantities with integer domains and whole numbers, with `+`, `-`, `*`, `min` and \
+                     `max`; a fixed power is written `x ^ 2`",
+                ),
             );
         }
         Type::Number(Unit::ONE)
+    }
+
+    /// The limits of an expression in whole numbers; none if it need not be whole.
+    fn whole(&self, id: usize) -> Option<(f64, f64)> {
+        let of = |id: &usize| self.whole(*id);
+        let limits = match &self.formula.nodes[id].kind {
+            Kind::Number { value, unit: None } if value % 1.0 == 0.0 => (*value, *value),
+            Kind::Name(name) => match self.scope.get(name) {
+                Some(Meaning::Value(Operand::Quantity(_), _, Some(domain))) if domain.is_whole() => {
+                    (domain.low, domain.high)
+                }
+                _ => return None,
+            },
+            Kind::Negate(a) => of(a).map(|(low, high)| (-high, -low))?,
+            Kind::Binary(operator, a, b) => {
+                let ((a, b), (c, d)) = (of(a)?, of(b)?);
+                let products = [a * c, a * d, b * c, b * d];
+                match operator {
+                    Binary::Add => (a + c, b + d),
+                    Binary::Subtract => (a - d, b - c),
+                    Binary::Multiply => (
+                        products.into_iter().fold(a * c, f64::min),
+                        products.into_iter().fold(a * c, f64::max),
+                    ),
+                    _ => return None,
+                }
+            }
+            Kind::Call(function @ (Function::Min | Function::Max), arguments) => {
+                let limits: Vec<(f64, f64)> = arguments.iter().map(of).collect::<Option<_>>()?;
+                let fold = if *function == Function::Min { f64::min } else { f64::max };
+                limits.into_iter().reduce(|(a, b), (c, d)| (fold(a, c), fold(b, d)))?
+            }
+            _ => return None,
+        };
+        // Beyond this a sum of whole numbers is rounded.
+        (limits.0.abs() < MAX_INTEGER && limits.1.abs() < MAX_INTEGER).then_some(limits)
     }
 
     fn is(&mut self, name: &str, variant: &str, variant_span: Span, span: Span) -> Type {

@@ -140,6 +140,14 @@ impl Unit {
         Unit::ONE.combine(self, exponent)
     }
 
+    /// The unit whose square it is, if there is one.
+    pub fn root(self) -> Option<Unit> {
+        let even = |parts: &[i16]| parts.iter().all(|part| part % 2 == 0);
+        let root =
+            Unit { exponents: self.exponents.map(|e| e / 2), scale: Scale(self.scale.0.map(|e| e / 2)) };
+        (even(&self.exponents) && even(&self.scale.0)).then_some(root)
+    }
+
     /// `self * other ^ exponent`
     fn combine(self, other: Unit, exponent: i32) -> Option<Unit> {
         let sum = |a: i16, b: i16| {

@@ -118,9 +118,17 @@ fn formula_edits(text: &str, name: &str, formula: &Formula, edits: &mut Vec<Edit
                 }
             }
             Kind::Call(
-                Function::Floor | Function::Ceil | Function::Pow | Function::Finite | Function::Given,
+                Function::Floor
+                | Function::Ceil
+                | Function::Pow
+                | Function::Sqrt
+                | Function::Abs
+                | Function::Mod
+                | Function::Finite
+                | Function::Given,
                 _,
             )
+            | Kind::Within(..)
             | Kind::Name(_)
             | Kind::Quote(_)
             | Kind::Negate(_)

@@ -1,15 +1,17 @@
 //! One rule for every division, wherever it stands: no divisor is zero, nor underflows to it, at a point where it counts.
 
 use crate::domain::Domain;
-use crate::formula::{self, Binary, Formula, Kind, NodeId};
+use crate::formula::{self, Binary, Formula, Function, Kind, NodeId};
 use crate::graph::{Graph, Id, Op};
 use crate::range::{self, Fact, Range};
 use crate::report::{Mistake, Report, Rule};
 use crate::source::Span;
 
-/// A division of a formula.
+/// A division of a formula, or a root in it.
 pub struct Division {
-    divisor: Id,
+    /// The divisor, or what the root is taken of.
+    of: Id,
+    root: bool,
     span: Span,
     /// The conditions under which it counts, and whether they are true or false there.
     conditions: Vec<(Id, bool)>,
@@ -24,11 +26,19 @@ pub fn divisions(graph: &Graph, formula: &Formula, ids: &[Id]) -> Vec<Division> 
         // What is named was looked at where it is defined; what stands in for a quantity stays in its domain.
         let part = match kind {
             Kind::Binary(_, _, part) | Kind::Power(part, _) => Some(*part),
+            Kind::Call(Function::Sqrt, arguments) => Some(arguments[0]),
+            Kind::Call(Function::Mod, arguments) => Some(arguments[1]),
             _ => None,
         };
-        if let (Some(part), Op::Div(_, divisor)) = (part, graph.op(ids[node])) {
+        let (of, root) = match (kind, graph.op(ids[node])) {
+            (_, Op::Div(_, divisor)) => (Some(divisor), false),
+            (_, Op::Sqrt(value)) => (Some(value), true),
+            (Kind::Call(Function::Mod, arguments), _) => (Some(ids[arguments[1]]), false),
+            _ => (None, false),
+        };
+        if let (Some(part), Some(of)) = (part, of) {
             let conditions = conditions.clone();
-            found.push(Division { divisor, span: formula.nodes[part].span, conditions });
+            found.push(Division { of, root, span: formula.nodes[part].span, conditions });
         }
         let with = |id: NodeId, truth: bool| {
             let mut conditions = conditions.clone();
@@ -66,16 +76,27 @@ pub fn check(
         quantities.iter().map(|(_, domain)| Range::new(domain.low, domain.high)).collect();
     let ranges = &range::all(graph, &domains, required);
     let always = range::all_facts(graph, ranges, required);
-    for Division { divisor, span, conditions } in divisions {
+    for Division { of, root, span, conditions } in divisions {
         let mut facts: Vec<Fact> = (conditions.iter())
             .flat_map(|&(condition, truth)| range::facts(graph, ranges, condition, truth))
             .collect();
         facts.extend(&always);
-        let range = range::divisor(graph, ranges, *divisor, &facts);
+        if *root {
+            let range = range::under(graph, ranges, *of, &facts);
+            if let Some(range) = range.filter(|range| !range.at_least(0.0)) {
+                let (low, high) = (formula::number(range.low), formula::number(range.high));
+                let mistake = Mistake::error(*span, "the root of a value that can be negative")
+                    .label(format!("from {low} to {high} over the domains"))
+                    .note("narrow the domains, or take the root where a condition excludes it");
+                report.add(mistake.rule(Rule::Domain));
+            }
+            continue;
+        }
+        let range = range::divisor(graph, ranges, *of, &facts);
         if !range.has_zero() {
             continue;
         }
-        let named = match graph.op(*divisor) {
+        let named = match graph.op(*of) {
             // A zero that is written out is a mistake that the types report.
             Op::Number(_) => continue,
             Op::Quantity(index) => quantities.get(index).filter(|(_, domain)| domain.contains(0.0)),

@@ -46,6 +46,7 @@ fn mentions(formula: &Formula) -> Vec<(&str, Span)> {
             | Kind::Negate(_)
             | Kind::Not(_)
             | Kind::Binary(..)
+            | Kind::Within(..)
             | Kind::Power(..)
             | Kind::Call(..)
             | Kind::If(..) => {}

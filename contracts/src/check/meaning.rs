@@ -129,9 +129,9 @@ impl Draft {
                     _ => Some(graph.add(Op::Bool(false))),
                 };
                 let claim = match &obligation.formula.top().kind {
-                    Kind::Monotone { increasing, variable, .. } => {
+                    Kind::Monotone { increasing, variable, within, .. } => {
                         let quantity = quantities.get(&variable.0).copied().unwrap_or_default();
-                        Claim::Monotone { of: id, increasing: *increasing, quantity }
+                        Claim::Monotone { of: id, increasing: *increasing, quantity, within: *within }
                     }
                     _ => Claim::Always(id),
                 };

@@ -74,7 +74,8 @@ pub fn informal(top: &Fields<'_>, report: &mut Report) -> Vec<Informal> {
 /// The kind of an obligation says what its formula looks like, so that a reader can rely on it.
 pub fn check_shape(obligation: &ObligationDraft, report: &mut Report) {
     let top = &obligation.formula.top().kind;
-    let comparison = matches!(top, Kind::Binary(operator, ..) if operator.is_comparison());
+    let comparison =
+        matches!(top, Kind::Binary(operator, ..) | Kind::Within(operator, ..) if operator.is_comparison());
     let substitutes = obligation.formula.nodes.iter().any(|node| matches!(node.kind, Kind::Substitute(..)));
     let (fits, shape) = match obligation.kind {
         ObligationKind::Bound => (comparison, "a comparison such as `x > 0` or `x <= y`"),
@@ -82,7 +83,11 @@ pub fn check_shape(obligation: &ObligationDraft, report: &mut Report) {
             (matches!(top, Kind::Monotone { .. }), "`x increasing in q` or `x decreasing in q`")
         }
         ObligationKind::Equivalence => {
-            (matches!(top, Kind::Binary(Binary::Equal | Binary::Iff, ..)), "`a == b` or `a iff b`")
+            let same = matches!(
+                top,
+                Kind::Binary(Binary::Equal | Binary::Iff, ..) | Kind::Within(Binary::Equal, ..)
+            );
+            (same, "`a == b` or `a iff b`")
         }
         ObligationKind::Finiteness => (matches!(top, Kind::Call(Function::Finite, _)), "`finite(x)`"),
         ObligationKind::Scaling => {

@@ -150,6 +150,7 @@ const RESERVED: &[&str] = &[
 const HELPERS: &str = "\
 const $min = (a, b) => (a < b ? a : b);
 const $max = (a, b) => (a > b ? a : b);
+const $mod = (a, b) => a - b * Math.floor(a / b);
 const $power = (base, times) => { let product = base; while (--times > 0) product *= base; return product; };
 const $pow = (base, exponent) => { let product = 1; for (let left = Math.min(Math.trunc(exponent), 65536); left > 0; left--) product *= base; return product; };
 ";
@@ -180,6 +181,7 @@ impl Translator<'_> {
             | Kind::Negate(_)
             | Kind::Not(_)
             | Kind::Binary(..)
+            | Kind::Within(..)
             | Kind::Power(..)
             | Kind::If(..)
             | Kind::Is(..)
@@ -226,10 +228,12 @@ impl Translator<'_> {
                 let mut values = arguments.iter().map(|id| self.bare(*id));
                 let first = values.next().unwrap_or_default();
                 match function {
-                    Function::Min | Function::Max | Function::Pow => {
+                    Function::Min | Function::Max | Function::Pow | Function::Mod => {
                         values.fold(first, |left, right| format!("${}({left}, {right})", function.name()))
                     }
-                    Function::Floor | Function::Ceil => format!("Math.{}({first})", function.name()),
+                    Function::Floor | Function::Ceil | Function::Sqrt | Function::Abs => {
+                        format!("Math.{}({first})", function.name())
+                    }
                     Function::Finite => format!("Number.isFinite({first})"),
                     // The type checker keeps it out of everything that becomes a function.
                     Function::Given => String::new(),
@@ -237,7 +241,7 @@ impl Translator<'_> {
             }
             Kind::If(c, a, b) => format!("{} ? {} : {}", self.node(*c), self.node(*a), self.node(*b)),
             Kind::Is(classifier, variant, _) => format!("{} === \"{variant}\"", name(classifier)),
-            Kind::Quote(_) | Kind::Substitute(..) | Kind::Monotone { .. } => String::new(),
+            Kind::Quote(_) | Kind::Within(..) | Kind::Substitute(..) | Kind::Monotone { .. } => String::new(),
         }
     }
 }

@@ -186,6 +186,8 @@ fn helpers(contract: &Contract) -> TokenStream {
                 .any(|node| matches!(node.kind, Kind::Call(function, _) if function == wanted))
         })
     };
+    let tolerances =
+        formulas.iter().any(|formula| formula.nodes.iter().any(|node| matches!(node.kind, Kind::Within(..))));
     let powers = formulas.iter().any(|formula| {
         formula.nodes.iter().any(|node| matches!(node.kind, Kind::Power(base, _) if !is_atom(formula, base)))
     });
@@ -206,7 +208,7 @@ fn helpers(contract: &Contract) -> TokenStream {
             }
         });
     }
-    if calls(Function::Floor) || calls(Function::Ceil) {
+    if calls(Function::Floor) || calls(Function::Ceil) || calls(Function::Mod) {
         // `f64::floor` is neither const nor in core at the oldest supported compiler.
         helpers.extend(quote! {
             #[inline]
@@ -216,7 +218,7 @@ fn helpers(contract: &Contract) -> TokenStream {
             }
         });
     }
-    if calls(Function::Floor) {
+    if calls(Function::Floor) || calls(Function::Mod) {
         helpers.extend(quote! {
             #[inline]
             const fn _floor(x: f64) -> f64 {
@@ -231,6 +233,60 @@ fn helpers(contract: &Contract) -> TokenStream {
             const fn _ceil(x: f64) -> f64 {
                 let whole = _truncate(x);
                 if whole < x { whole + 1.0 } else { whole }
+            }
+        });
+    }
+    if calls(Function::Mod) {
+        helpers.extend(quote! {
+            #[inline]
+            const fn _mod(a: f64, b: f64) -> f64 {
+                a - b * _floor(a / b)
+            }
+        });
+    }
+    if calls(Function::Sqrt) {
+        // `f64::sqrt` is neither const nor in core.
+        helpers.extend(quote! {
+            const fn _sqrt(x: f64) -> f64 {
+                if x < 0.0 {
+                    return f64::NAN;
+                }
+                if x == 0.0 || !x.is_finite() {
+                    return x;
+                }
+                let fraction = x.to_bits() & 0xf_ffff_ffff_ffff;
+                let exponent = (x.to_bits() >> 52) as i32;
+                // x = whole * 2^(power - 1075), and whole has 53 bits.
+                let (whole, power) = if exponent == 0 {
+                    let shift = fraction.leading_zeros() - 11;
+                    (fraction << shift, 1 - shift as i32)
+                } else {
+                    (fraction | 1 << 52, exponent)
+                };
+                // Of an even power of two, and with 54 bits in the root: one more than it keeps.
+                let shift = if power % 2 == 0 { 55 } else { 54 };
+                let square = (whole as u128) << shift;
+                let mut root = 0;
+                let mut bit = 1 << 53;
+                while bit > 0 {
+                    let larger: u128 = root | bit;
+                    if larger * larger <= square {
+                        root = larger;
+                    }
+                    bit >>= 1;
+                }
+                // The last bit is half of the one before; no root lies exactly there, so it alone decides.
+                let rounded = (root >> 1) as u64 + (root & 1) as u64;
+                let power = (power - 1075 - shift) / 2 + 1 + 1075;
+                f64::from_bits(((power as u64) << 52) + (rounded - (1 << 52)))
+            }
+        });
+    }
+    if tolerances {
+        helpers.extend(quote! {
+            #[inline]
+            const fn _at_most(a: f64, b: f64, tolerance: f64) -> bool {
+                a <= b + b.abs() * tolerance
             }
         });
     }
@@ -316,6 +372,15 @@ impl Translator<'_> {
                 (quote!(!#a), level::UNARY)
             }
             Kind::Binary(operator, a, b) => self.binary(*operator, *a, *b),
+            Kind::Within(operator, a, b, within) => {
+                let (a, b) = (self.node(*a, level::ANY), self.node(*b, level::ANY));
+                let within = number(*within);
+                match operator {
+                    Binary::LessEqual => (quote!(_at_most(#a, #b, #within)), level::ATOM),
+                    Binary::GreaterEqual => (quote!(_at_most(#b, #a, #within)), level::ATOM),
+                    _ => (quote!(_at_most(#a, #b, #within) && _at_most(#b, #a, #within)), level::AND),
+                }
+            }
             Kind::Power(a, exponent) => self.power(*a, *exponent),
             Kind::Call(function, arguments) => self.call(*function, arguments),
             Kind::If(c, a, b) => {
@@ -388,10 +453,11 @@ impl Translator<'_> {
         let mut values = arguments.iter().map(|id| self.node(*id, level::ANY));
         let first = values.next().unwrap_or_default();
         let tokens = match function {
-            Function::Min | Function::Max | Function::Pow => {
+            Function::Min | Function::Max | Function::Pow | Function::Mod => {
                 values.fold(first, |left, right| quote!(#name(#left, #right)))
             }
-            Function::Floor | Function::Ceil => quote!(#name(#first)),
+            Function::Floor | Function::Ceil | Function::Sqrt => quote!(#name(#first)),
+            Function::Abs => quote!(f64::abs(#first)),
             Function::Finite => quote!((#first).is_finite()),
             Function::Given => quote!(),
         };

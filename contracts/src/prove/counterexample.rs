@@ -15,6 +15,8 @@ pub struct Counterexample {
     pub other: Option<(usize, f64)>,
     /// What the claim compares there: text, value, and for monotonicity the value at the other point.
     pub values: Vec<(String, f64, Option<f64>)>,
+    /// What it compares differs by a rounding only.
+    pub by_rounding: bool,
 }
 
 /// One quantity of a counterexample.
@@ -62,6 +64,14 @@ impl fmt::Display for Counterexample {
     }
 }
 
+/// Whether two numbers differ, but by no more than roundings make them.
+pub(super) fn differ_by_rounding(a: f64, b: f64) -> bool {
+    a != b && (a - b).abs() <= SUGGESTED * a.abs().max(b.abs())
+}
+
+/// The tolerance that a claim wants which only a rounding breaks.
+pub(super) const SUGGESTED: f64 = 1e-12;
+
 impl Counterexample {
     /// A test of the generated module that fails because of these inputs; paste it where the module is in scope.
     pub fn test(&self, contract: &Contract, obligation: &Obligation) -> String {
@@ -84,7 +94,11 @@ impl Counterexample {
         let formula = &obligation.formula;
         let evaluate = |inputs: &str| format!("{inputs}.evaluate().unwrap()");
         match (obligation.claim, &formula.nodes[formula.root].kind, self.other) {
-            (Claim::Monotone { increasing, quantity, .. }, Kind::Monotone { of, .. }, Some((_, larger))) => {
+            (
+                Claim::Monotone { increasing, quantity, within, .. },
+                Kind::Monotone { of, .. },
+                Some((_, larger)),
+            ) => {
                 let name = &contract.quantities[quantity].name;
                 text += &format!(
                     "    let larger = Inputs {{ {name}: f64::from_bits(0x{:016x}), ..inputs }};",
@@ -101,8 +115,11 @@ impl Counterexample {
                         evaluate("larger")
                     );
                 }
-                let sign = if increasing { "<=" } else { ">=" };
-                text += &format!("    assert!({first} {sign} {second});\n");
+                let (first, second) = if increasing { (first, second) } else { (second, first) };
+                text += &match within {
+                    0.0 => format!("    assert!({first} <= {second});\n"),
+                    _ => format!("    assert!({});\n", at_most(&first, &second, within)),
+                };
             }
             _ => {
                 let claim =
@@ -120,6 +137,11 @@ impl Counterexample {
 /// A case of an enumeration or a classifier in the generated Rust.
 fn case_path(name: &str, case: &str) -> String {
     format!("{}::{}", names::camel(name), names::variant(case).unwrap_or_default())
+}
+
+/// `a <= b` up to a relative tolerance.
+fn at_most(a: &str, b: &str, tolerance: f64) -> String {
+    format!("{a} <= {b} + ({b}).abs() * {tolerance:?}")
 }
 
 /// A formula as an expression over the generated `Inputs` and `Outputs`.
@@ -153,6 +175,14 @@ impl Rust<'_> {
                     other => format!("{a} {} {b}", other.symbol()),
                 }
             }
+            Kind::Within(operator, a, b, within) => {
+                let (a, b) = (part(*a), part(*b));
+                match operator {
+                    Binary::LessEqual => at_most(&a, &b, *within),
+                    Binary::GreaterEqual => at_most(&b, &a, *within),
+                    _ => format!("{} && {}", at_most(&a, &b, *within), at_most(&b, &a, *within)),
+                }
+            }
             Kind::Power(a, exponent) => {
                 let product = vec![part(*a); exponent.unsigned_abs() as usize].join(" * ");
                 match exponent {
@@ -168,9 +198,10 @@ impl Rust<'_> {
                 let mut values = arguments.iter().map(|&a| self.text(a));
                 let first = values.next().unwrap_or_default();
                 match function {
-                    Function::Min | Function::Max | Function::Pow => {
+                    Function::Min | Function::Max | Function::Pow | Function::Mod => {
                         values.fold(first, |a, b| match function {
-                            Function::Pow => format!("(0..{b} as u32).fold(1.0, |x, _| x * {a})"),
+                            Function::Pow => format!("(0..({b}) as u32).fold(1.0, |x, _| x * ({a}))"),
+                            Function::Mod => format!("(({a}) - ({b}) * (({a}) / ({b})).floor())"),
                             other => format!("f64::{}({a}, {b})", other.name()),
                         })
                     }

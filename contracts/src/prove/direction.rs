@@ -3,6 +3,8 @@
 //! Every rounded operation is monotone in each operand, with the direction that the other operand's sign gives,
 //! so directions compose along the graph; rounding can make a value stand still but never turn it around.
 
+use std::collections::BTreeSet;
+
 use crate::graph::{Graph, Id, IdMap, Op};
 use crate::number::Number;
 use crate::range::{self, Range};
@@ -59,16 +61,20 @@ impl Direction {
 #[derive(Default)]
 pub(super) struct Directions {
     known: IdMap<(Id, usize), Direction>,
+    /// Those that only the slope of the exact value gives.
+    slopes: BTreeSet<(Id, usize)>,
 }
 
 impl Directions {
-    /// The direction of a node in a quantity.
+    /// The direction of a node in a quantity. `slope` is asked for a node that moves with operands that move apart; it is told
+    /// which nodes do not move.
     pub fn of<F: Number>(
         &mut self,
         graph: &Graph,
         ranges: &[Range<F>],
         root: Id,
         quantity: usize,
+        mut slope: impl FnMut(Id, &dyn Fn(Id) -> bool) -> Direction,
     ) -> Direction {
         let mut pending = vec![root];
         while let Some(&id) = pending.last() {
@@ -79,11 +85,23 @@ impl Directions {
             let before = pending.len();
             pending.extend(graph.op(id).operands().filter(|&id| !self.known.contains_key(&(id, quantity))));
             if pending.len() == before {
-                let direction = self.step(graph.op(id), id, ranges, quantity);
+                let mut direction = self.step(graph.op(id), id, ranges, quantity);
+                let rounded = matches!(graph.op(id), Op::Add(..) | Op::Sub(..) | Op::Mul(..) | Op::Div(..));
+                if direction == Unknown && rounded && !ranges[id.index()].nan {
+                    direction = slope(id, &|id| self.get(id, quantity) == Still);
+                    if direction != Unknown {
+                        self.slopes.insert((id, quantity));
+                    }
+                }
                 self.known.insert((id, quantity), direction);
             }
         }
         self.get(root, quantity)
+    }
+
+    /// Whether only the exact value told the direction.
+    pub fn is_by_slope(&self, id: Id, quantity: usize) -> bool {
+        self.slopes.contains(&(id, quantity))
     }
 
     /// The direction of a node that [`Directions::of`] has visited.
@@ -119,7 +137,8 @@ impl Directions {
                 }
             }
             Op::Div(a, b) => way(a).by_sign(range(b)).and(way(b).by_sign(range(a)).turned()),
-            Op::Floor(a) | Op::Ceil(a) => way(a),
+            Op::Floor(a) | Op::Ceil(a) | Op::Sqrt(a) => way(a),
+            Op::Abs(a) => way(a).by_sign(range(a)),
             Op::Pow(a, _) if !range(a).at_least(0.0) => Unknown,
             Op::Pow(a, b) => {
                 let by_exponent = match way(b) {

@@ -4,7 +4,7 @@
 //! points on the edge where a comparison of the claim turns, found by bisection over the bits. Steps are counted, not time: the
 //! same contract always sees the same points.
 
-use super::counterexample::{Counterexample, Input};
+use super::counterexample::{Counterexample, Input, differ_by_rounding};
 use crate::contract::{Claim, Contract, Obligation};
 use crate::domain::Domain;
 use crate::eval::Evaluator;
@@ -155,14 +155,15 @@ impl<'a> Hunt<'a> {
 
     /// The claim at a pair of points that differ in one quantity.
     fn moves(&mut self, point: &[f64], larger: f64) -> Option<bool> {
-        let Claim::Monotone { of, increasing, quantity } = self.claim else { return None };
+        let Claim::Monotone { of, increasing, quantity, within } = self.claim else { return None };
         self.holds(point)?;
         let first = self.evaluator.value(of).number();
         let mut moved = point.to_vec();
         moved[quantity] = larger;
         self.holds(&moved)?;
         let second = self.evaluator.value(of).number();
-        Some(if increasing { first <= second } else { first >= second })
+        let (less, more) = if increasing { (first, second) } else { (second, first) };
+        Some(less <= more || less <= more + more.abs() * within)
     }
 
     fn fails(&mut self, (point, larger): &Failure) -> bool {
@@ -386,6 +387,17 @@ impl<'a> Hunt<'a> {
         };
         shown.retain(|&id| !matches!(self.contract.graph.op(id), Op::Number(_) | Op::Quantity(_)));
         self.evaluator.run(point);
+        let graph = &self.contract.graph;
+        let mut by_rounding = match self.claim {
+            Claim::Monotone { .. } => false,
+            Claim::Always(id) => comparisons(self.contract, id).into_iter().any(|id| match graph.op(id) {
+                Op::LessEqual(a, b) | Op::Equal(a, b) => {
+                    let [a, b] = [a, b].map(|id| self.evaluator.value(id).number());
+                    !self.evaluator.value(id).truth() && differ_by_rounding(a, b)
+                }
+                _ => false,
+            }),
+        };
         let first: Vec<f64> = shown.iter().map(|&id| self.evaluator.value(id).number()).collect();
         let mut other = None;
         if let (Claim::Monotone { quantity, .. }, Some(larger)) = (self.claim, larger) {
@@ -393,27 +405,39 @@ impl<'a> Hunt<'a> {
             moved[quantity] = *larger;
             self.evaluator.run(&moved);
             other = Some((quantity, *larger));
+            let moved = |id: &Id| self.evaluator.value(*id).number();
+            by_rounding = shown.first().is_some_and(|id| differ_by_rounding(first[0], moved(id)));
         }
         let values = (shown.iter().zip(first))
             .map(|(&id, value)| (printer.show(id), value, other.map(|_| self.evaluator.value(id).number())))
             .collect();
-        Counterexample { inputs, other, values }
+        Counterexample { inputs, other, values, by_rounding }
     }
+}
+
+/// The comparisons, and tests of finiteness, that a condition is made of, in order.
+fn comparisons(contract: &Contract, claim: Id) -> Vec<Id> {
+    let mut found = Vec::new();
+    let mut pending = vec![claim];
+    while let Some(id) = pending.pop() {
+        match contract.graph.op(id) {
+            Op::Less(..) | Op::LessEqual(..) | Op::Equal(..) | Op::Finite(_) => found.push(id),
+            Op::And(a, b) | Op::Or(a, b) | Op::Iff(a, b) => pending.extend([b, a]),
+            Op::Not(a) => pending.push(a),
+            _ => {}
+        }
+    }
+    found
 }
 
 /// The numbers that a condition compares, in order, each once, without those inside numbers.
 fn compared(contract: &Contract, claim: Id) -> Vec<Id> {
     let mut found = Vec::new();
-    let mut pending = vec![claim];
-    while let Some(id) = pending.pop() {
-        match contract.graph.op(id) {
-            Op::Less(a, b) | Op::LessEqual(a, b) | Op::Equal(a, b) => {
-                found.extend([a, b].into_iter().filter(|id| !found.contains(id)).collect::<Vec<_>>());
+    for id in comparisons(contract, claim) {
+        for operand in contract.graph.op(id).operands() {
+            if !found.contains(&operand) {
+                found.push(operand);
             }
-            Op::Finite(a) if !found.contains(&a) => found.push(a),
-            Op::And(a, b) | Op::Or(a, b) | Op::Iff(a, b) => pending.extend([b, a]),
-            Op::Not(a) => pending.push(a),
-            _ => {}
         }
     }
     found

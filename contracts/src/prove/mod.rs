@@ -7,7 +7,10 @@
 mod claims;
 mod counterexample;
 mod direction;
+mod exact;
 mod falsify;
+#[cfg(test)]
+mod literature;
 mod order;
 pub mod property;
 mod roundoff;
@@ -29,7 +32,7 @@ use crate::domain::Domain;
 use crate::graph::Id;
 use crate::range::Range;
 use crate::report::{Mistake, Rule};
-use structure::{Leaf, Structure};
+use structure::{Effort, Leaf, Monotone, Structure};
 
 /// What ran, and what it came to.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,6 +49,8 @@ pub struct Proof {
     pub counterexample: Option<Counterexample>,
     /// The points that the falsifier evaluated.
     pub points: usize,
+    /// What could not be shown, where neither a proof nor a counterexample was found.
+    pub missing: Option<String>,
 }
 
 /// Proves or refutes every obligation, in the order of the contract.
@@ -74,51 +79,66 @@ pub fn fingerprint(contract: &Contract, obligation: &Obligation) -> String {
 pub fn first_failure(contract: &Contract) -> Option<String> {
     let mut structure = structure(contract);
     let failed = contract.obligations.iter().find(|obligation| {
-        structural(obligation, &mut structure).is_none()
-            && !(obligation.tested && falsify::falsify(contract, obligation).counterexample.is_none())
+        structural(obligation, &mut structure, Effort::Plain).is_none()
+            && (falsify::falsify(contract, obligation).counterexample.is_some()
+                || !obligation.tested && structural(obligation, &mut structure, Effort::Exact).is_none())
     });
     failed.map(|obligation| obligation.id.clone())
 }
 
-fn structural(obligation: &Obligation, structure: &mut Structure<'_, f64>) -> Option<Trace> {
+fn structural(obligation: &Obligation, structure: &mut Structure<'_, f64>, effort: Effort) -> Option<Trace> {
     match obligation.claim {
         Claim::Always(claim) => {
             let given: Vec<(Id, Range)> = (obligation.substituted.iter())
                 .map(|&(quantity, node)| (node, structure.domain(quantity)))
                 .collect();
-            structure.always(claim, &given, &obligation.assumed)
+            structure.always(claim, &given, &obligation.assumed, effort)
         }
-        Claim::Monotone { of, increasing, quantity } => structure.monotone(of, increasing, quantity),
+        Claim::Monotone { of, increasing, quantity, within } => {
+            structure.monotone(Monotone { of, increasing, quantity, within }, effort)
+        }
     }
 }
 
 fn prove_one(contract: &Contract, obligation: &Obligation, structure: &mut Structure<'_, f64>) -> Proof {
-    let id = obligation.id.clone();
-    let trace = structural(obligation, structure);
-    if let Some(trace) = trace {
+    let proven = |trace: Trace| {
         let about_nothing = !obligation.vacuous && !falsify::speaks(contract, obligation);
-        return Proof {
-            id,
+        Proof {
+            id: obligation.id.clone(),
             verdict: if about_nothing { Verdict::Vacuous } else { Verdict::Proven },
             method: "structural",
             trace,
             counterexample: None,
             points: 0,
-        };
+            missing: None,
+        }
+    };
+    if let Some(trace) = structural(obligation, structure, Effort::Plain) {
+        return proven(trace);
     }
+    // A search takes less time than exact values, and most of what is not proven so far is false.
     let search = falsify::falsify(contract, obligation);
+    if search.counterexample.is_none()
+        && let Some(trace) = structural(obligation, structure, Effort::Exact)
+    {
+        return proven(trace);
+    }
     let verdict = match &search.counterexample {
         Some(_) => Verdict::Refuted,
         None if obligation.tested && search.points > 0 => Verdict::Tested,
         None => Verdict::Unknown,
     };
     Proof {
-        id,
+        id: obligation.id.clone(),
         verdict,
         method: "falsifier",
         trace: Trace::default(),
         counterexample: search.counterexample,
         points: search.points,
+        missing: structure.stuck.take().filter(|_| verdict == Verdict::Unknown).map(|stuck| {
+            let printer = trace::Printer::new(contract);
+            printer.stuck(&stuck)
+        }),
     }
 }
 
@@ -126,12 +146,19 @@ fn prove_one(contract: &Contract, obligation: &Obligation, structure: &mut Struc
 pub fn mistake(contract: &Contract, obligation: &Obligation, proof: &Proof) -> Option<Mistake> {
     let (id, formal) = (&obligation.id, &obligation.formula);
     let mut mistake = match (proof.verdict, &proof.counterexample) {
-        (Verdict::Refuted, Some(counterexample)) => {
-            Mistake::error(obligation.span, format!("obligation `{id}` is false: {formal}"))
-                .label("false for the inputs below")
-                .note(counterexample.to_string())
-                .note(format!("to see it fail:\n{}", counterexample.test(contract, obligation)))
-        }
+        (Verdict::Refuted, Some(counterexample)) => Mistake::error(
+            obligation.span,
+            format!("obligation `{id}` is false: {formal}"),
+        )
+        .label("false for the inputs below")
+        .note(counterexample.to_string())
+        .note(format!("to see it fail:\n{}", counterexample.test(contract, obligation)))
+        .notes(counterexample.by_rounding.then(|| {
+            let tolerance = counterexample::SUGGESTED;
+            format!(
+                "a rounding breaks it: `within {tolerance:e}` at the end of the comparison allows for that"
+            )
+        })),
         (Verdict::Refuted | Verdict::Unknown, _) => {
             let tried = match proof.points {
                 0 => "no point satisfies what it assumes: it may say nothing".to_owned(),
@@ -139,6 +166,7 @@ pub fn mistake(contract: &Contract, obligation: &Obligation, proof: &Proof) -> O
             };
             Mistake::error(obligation.span, format!("obligation `{id}` is neither proven nor refuted: {formal}"))
                 .note(tried)
+                .notes(proof.missing.clone())
                 .note("narrow a domain, leave room for rounding, or say `assurance: tested` to be content with tests")
         }
         (Verdict::Vacuous, _) => {
@@ -163,8 +191,7 @@ fn structure(contract: &Contract) -> Structure<'_, f64> {
 }
 
 fn leaf(domain: &Domain) -> Leaf<f64> {
-    let set = !domain.set.is_empty() && domain.set.iter().all(|value| value % 1.0 == 0.0);
-    Leaf { range: Range::new(domain.low, domain.high), whole: domain.integer || set }
+    Leaf { range: Range::new(domain.low, domain.high), whole: domain.is_whole() }
 }
 
 fn leaves(contract: &Contract) -> Vec<Leaf<f64>> {

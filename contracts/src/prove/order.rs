@@ -6,7 +6,8 @@
 
 use std::collections::BTreeSet;
 
-use super::structure::Structure;
+use super::exact::{Choices, Tolerant};
+use super::structure::{Effort, Structure};
 use super::trace::{self, Limits, Step, Trace};
 use crate::graph::{Id, IdMap, Op};
 use crate::number::Number;
@@ -22,6 +23,19 @@ const MAX_DEPTH: usize = 48;
 const MAX_CONE: usize = 2000;
 /// The largest power whose range is: it takes as many steps as its exponent.
 const MAX_POWER: f64 = 256.0;
+
+/// The most comparisons of exact values for one claim, for one case of it, and how deep they are.
+const MAX_EXACT: usize = 400;
+const CASE_EXACT: usize = 24;
+const EXACT_DEPTH: usize = 4;
+pub(super) const EXACT: &str =
+    "their exact values are in this order, with room for every rounding that is between them";
+
+pub(super) const TOLERATES: &str =
+    "their exact values are in this order, and every rounding is within the tolerance";
+pub(super) const LEAVES: &str = "what is subtracted leaves at least as much";
+/// The most nodes that are looked at for choices.
+const MAX_CHOICES: usize = 200;
 
 const LESS: u8 = 1;
 const EQUAL: u8 = 2;
@@ -56,6 +70,12 @@ pub(super) struct Order<'p, 'g, F> {
     opaque: bool,
     steps: usize,
     cases: usize,
+    effort: Effort,
+    /// The first case that was neither true nor impossible.
+    stuck: Option<Vec<Fact>>,
+    /// How many comparisons of exact values this case, and those after it, have left.
+    exact: usize,
+    exact_left: usize,
     trace: Trace,
 }
 
@@ -65,6 +85,7 @@ impl<'p, 'g, F: Number> Order<'p, 'g, F> {
         claim: Id,
         given: &'p [(Id, Range<F>)],
         assumed: &[Id],
+        effort: Effort,
     ) -> Self {
         let required = [&structure.required, assumed].concat();
         let facts = structure.facts(&required);
@@ -82,29 +103,39 @@ impl<'p, 'g, F: Number> Order<'p, 'g, F> {
             opaque: true,
             steps: 0,
             cases: 0,
+            effort,
+            stuck: None,
+            exact: 0,
+            exact_left: MAX_EXACT,
             trace: Trace::default(),
         }
     }
 
     /// The trace of a proof that the condition is true at every point.
-    pub fn prove(mut self) -> Option<Trace> {
+    /// Otherwise the case that could not be excluded, if one was looked at.
+    pub fn prove(mut self) -> Result<Trace, Option<Vec<Fact>>> {
         // A claim about no point at all proves nothing.
-        if !(self.given.is_empty() && self.facts.is_empty()) && !self.refine() {
-            return None;
+        let bound = !self.given.is_empty() || !self.facts.is_empty();
+        if bound && !self.refine() {
+            return Err(None);
         }
         // Most claims hang on the order of the values they name alone; choices inside those only multiply the cases.
         for opaque in [true, false] {
+            if opaque && self.effort == Effort::Exact {
+                continue;
+            }
             self.opaque = opaque;
             (self.steps, self.cases) = (0, 0);
+            self.stuck = None;
             if self.holds(self.claim, 0) {
-                return Some(self.trace);
+                return Ok(self.trace);
             }
             self.trace.clear();
             self.known.clear();
             self.strict.clear();
             self.truths.clear();
         }
-        None
+        Err(self.stuck.filter(|facts| !facts.is_empty()))
     }
 
     fn range(&self, id: Id) -> Range<F> {
@@ -116,6 +147,9 @@ impl<'p, 'g, F: Number> Order<'p, 'g, F> {
         if self.cases > MAX_CASES || depth > MAX_DEPTH {
             return false;
         }
+        // Each case has its share of what the claim has left.
+        let share = self.exact_left.min(CASE_EXACT);
+        (self.exact, self.exact_left) = (share, self.exact_left - share);
         let mut undecided = None;
         for i in 0..self.required.len() {
             match self.truth(self.required[i], depth, 0) {
@@ -143,7 +177,12 @@ impl<'p, 'g, F: Number> Order<'p, 'g, F> {
                     return true;
                 }
                 // The claim hangs on no other order, but perhaps a requirement does.
-                let Some(pair) = undecided else { return false };
+                let Some(pair) = undecided else {
+                    if self.stuck.is_none() {
+                        self.stuck = Some(self.facts.clone());
+                    }
+                    return false;
+                };
                 pair
             }
         };
@@ -510,7 +549,10 @@ impl<'p, 'g, F: Number> Order<'p, 'g, F> {
         if self.steps_past(a, b) {
             return Some("the addend is at least the distance to the next number");
         }
-        self.structure.within(a, b, true).then_some("their exact ratio leaves room for every rounding")
+        if self.structure.within(a, b, true) {
+            return Some("their exact ratio leaves room for every rounding");
+        }
+        self.exactly(a, b, 0, true).then_some(EXACT)
     }
 
     /// `b = a + c` where c is at least the distance from any a to the next number.
@@ -562,6 +604,12 @@ impl<'p, 'g, F: Number> Order<'p, 'g, F> {
         if self.assumed(a, b) & GREATER == 0 {
             return Some(Reason { rule: Some("assumed"), premises: vec![] });
         }
+        // What the claim itself compares comes first, before its parts use up what there is of comparisons of exact values.
+        if depth == 1
+            && let Some(reason) = self.by_exact_values(a, b, depth)
+        {
+            return Some(reason);
+        }
         for (rule, premises) in self.candidates(a, b) {
             if self.all_at_most(&premises, depth) {
                 return Some(Reason { rule: Some(rule), premises });
@@ -583,7 +631,7 @@ impl<'p, 'g, F: Number> Order<'p, 'g, F> {
         }
         for i in 0..self.facts.len() {
             let Fact(c, d, _) = self.facts[i];
-            if self.structure.within_given(a, b, c, d) {
+            if self.structure.within_given(a, b, c, d, 0.0) {
                 let rule = "what is assumed, times the same factor, leaves room for every rounding";
                 return Some(Reason { rule: Some(rule), premises: vec![(c, d)] });
             }
@@ -592,7 +640,140 @@ impl<'p, 'g, F: Number> Order<'p, 'g, F> {
                 return Some(Reason { rule: Some("through what is assumed"), premises });
             }
         }
-        None
+        if depth == 1 { None } else { self.by_exact_values(a, b, depth) }
+    }
+
+    fn by_exact_values(&mut self, a: Id, b: Id, depth: usize) -> Option<Reason> {
+        if self.effort == Effort::Plain {
+            return None;
+        }
+        if self.exactly(a, b, depth, false) {
+            return Some(Reason { rule: Some(EXACT), premises: vec![] });
+        }
+        if let Op::Sub(p, q) = self.structure.graph.op(b)
+            && let Some(upper) = self.shrunk(q)
+            && self.leaves(a, p, upper)
+        {
+            return Some(Reason { rule: Some(LEAVES), premises: vec![(q, upper)] });
+        }
+        let claim = self.tolerant(a, b)?;
+        self.tolerates(claim, depth).then(|| Reason { rule: Some(TOLERATES), premises: vec![] })
+    }
+
+    /// The comparison that `a <= b` is, where b is something and a tolerance.
+    fn tolerant(&self, a: Id, b: Id) -> Option<Tolerant> {
+        let graph = self.structure.graph;
+        let Op::Add(to, room) = graph.op(b) else { return None };
+        let Op::Mul(size, share) = graph.op(room) else { return None };
+        let Op::Number(bits) = graph.op(share) else { return None };
+        let tolerance = F::of(f64::from_bits(bits)).to_f64();
+        let fits = graph.op(size) == Op::Abs(to) && tolerance > 0.0 && tolerance < 1.0;
+        (fits && self.range(to).finite() && self.range(b).finite()).then_some(Tolerant {
+            of: a,
+            to,
+            tolerance,
+        })
+    }
+
+    /// A comparison up to a tolerance, which grows with what it is relative to: so it is that of a choice's values.
+    fn tolerates(&mut self, claim: Tolerant, depth: usize) -> bool {
+        let Tolerant { of, to, tolerance } = claim;
+        if depth > MAX_DEPTH {
+            return false;
+        }
+        if self.exact > 0 {
+            self.exact -= 1;
+            let (facts, choices) = (self.facts.clone(), self.choices(&[of, to]));
+            if self.structure.exact(choices, |exacts, basis| exacts.tolerates(basis, claim, &facts)).is_some()
+            {
+                return true;
+            }
+        }
+        if self.range(of).finite() && self.range(to).finite() && self.at_most(of, to, depth) {
+            return true;
+        }
+        // A choice is one of its values at every point; the limit grows with what is not negative.
+        let graph = self.structure.graph;
+        let parts = [
+            match graph.op(to) {
+                Op::Min(p, q) => Some(([(of, p), (of, q)], true)),
+                Op::Max(p, q) if self.range(to).at_least(0.0) => Some(([(of, p), (of, q)], false)),
+                _ => None,
+            },
+            match graph.op(of) {
+                Op::Min(p, q) => Some(([(p, to), (q, to)], false)),
+                Op::Max(p, q) => Some(([(p, to), (q, to)], true)),
+                _ => None,
+            },
+        ];
+        for (pairs, all) in parts.into_iter().flatten() {
+            let mut one = |(of, to): (Id, Id)| self.tolerates(Tolerant { of, to, tolerance }, depth + 1);
+            let shown = if all { pairs.into_iter().all(&mut one) } else { pairs.into_iter().any(&mut one) };
+            if shown {
+                return true;
+            }
+        }
+        for i in 0..self.facts.len() {
+            let Fact(c, d, _) = self.facts[i];
+            if self.structure.within_given(of, to, c, d, tolerance) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// What a product or quotient cannot exceed.
+    fn shrunk(&self, id: Id) -> Option<Id> {
+        let range = |id: Id| self.range(id);
+        let share = |id: Id| range(id).at_least(0.0) && range(id).at_most(1.0);
+        match self.structure.graph.op(id) {
+            Op::Mul(p, q) if share(q) && range(p).at_least(0.0) => Some(p),
+            Op::Mul(p, q) if share(p) && range(q).at_least(0.0) => Some(q),
+            Op::Div(p, q) if range(q).at_least(1.0) && range(p).at_least(0.0) => Some(p),
+            _ => None,
+        }
+    }
+
+    fn leaves(&mut self, a: Id, p: Id, upper: Id) -> bool {
+        if self.exact == 0 || ![a, p, upper].iter().all(|&id| self.range(id).finite()) {
+            return false;
+        }
+        self.exact -= 1;
+        let facts = self.facts.clone();
+        let choices = Choices::default();
+        self.structure.exact(choices, |exacts, basis| exacts.leaves(basis, [a, p, upper], &facts)).is_some()
+    }
+
+    /// What the choices under these values are, as far as orders tell that need no exact values.
+    fn choices(&mut self, roots: &[Id]) -> Choices {
+        let graph = self.structure.graph;
+        let mut found = Choices::default();
+        let left = std::mem::take(&mut self.exact);
+        for id in graph.cone(roots, MAX_CHOICES).unwrap_or_default() {
+            let chosen = match graph.op(id) {
+                op @ (Op::Min(a, b) | Op::Max(a, b)) if !self.range(a).nan && !self.range(b).nan => {
+                    let order = self.relation(a, b);
+                    let (less, more) = (order & GREATER == 0, order & LESS == 0);
+                    let (first, second) = if matches!(op, Op::Min(..)) { (less, more) } else { (more, less) };
+                    if first { Some(a) } else { second.then_some(b) }
+                }
+                Op::If(c, a, b) => self.range(c).decided().map(|truth| if truth { a } else { b }),
+                _ => None,
+            };
+            found.extend(chosen.map(|chosen| (id, chosen)));
+        }
+        self.exact = left;
+        found
+    }
+
+    /// `a <= b` (or `a < b`) by exact values. They take time, so only the first comparisons of a claim are looked at so.
+    fn exactly(&mut self, a: Id, b: Id, depth: usize, strict: bool) -> bool {
+        if self.effort == Effort::Plain || depth > EXACT_DEPTH || self.exact == 0 {
+            return false;
+        }
+        self.exact -= 1;
+        let (facts, choices) = (self.facts.clone(), self.choices(&[a, b]));
+        self.structure.exact(choices, |exacts, basis| exacts.at_most(basis, [a, b], &facts, strict))
     }
 
     /// The ways in which `a <= b` follows from simpler comparisons; ranges decide which apply.
@@ -644,6 +825,7 @@ impl<'p, 'g, F: Number> Order<'p, 'g, F> {
             (Op::Floor(p), Op::Floor(q)) | (Op::Ceil(p), Op::Ceil(q)) => {
                 ways.push(("rounding to whole numbers is monotone", vec![(p, q)]));
             }
+            (Op::Sqrt(p), Op::Sqrt(q)) => ways.push(("roots are monotone", vec![(p, q)])),
             (Op::Pow(p, n), Op::Pow(q, m)) => {
                 if n == m && range(p).at_least(0.0) {
                     ways.push(("powers are monotone in the base", vec![(p, q)]));
@@ -706,6 +888,18 @@ impl<'p, 'g, F: Number> Order<'p, 'g, F> {
                 None => ways.push(("an if is one of its values", vec![(p, b), (q, b)])),
             },
             Op::Floor(p) => ways.push(("a floor is at most its value", vec![(p, b)])),
+            Op::Ceil(p) if self.structure.whole(b) => {
+                ways.push((
+                    "a whole number is at least a ceiling where it is at least its value",
+                    vec![(p, b)],
+                ));
+            }
+            Op::Pow(p, n) if range(p).at_least(0.0) && range(p).at_most(1.0) && range(n).at_least(1.0) => {
+                ways.push(("a power cannot enlarge what is at most 1", vec![(p, b)]));
+            }
+            Op::Abs(p) if range(p).at_least(0.0) => {
+                ways.push(("a size without a sign to lose", vec![(p, b)]))
+            }
             Op::Add(p, q) => {
                 for (p, c) in [(p, q), (q, p)] {
                     if range(c).at_most(0.0) {
@@ -763,6 +957,13 @@ impl<'p, 'g, F: Number> Order<'p, 'g, F> {
                 None => ways.push(("an if is one of its values", vec![(a, p), (a, q)])),
             },
             Op::Ceil(p) => ways.push(("a ceiling is at least its value", vec![(a, p)])),
+            Op::Floor(p) if self.structure.whole(a) => {
+                ways.push(("a whole number is at most a floor where it is at most its value", vec![(a, p)]));
+            }
+            Op::Pow(p, n) if range(p).at_least(1.0) && range(n).at_least(1.0) => {
+                ways.push(("a power cannot reduce what is at least 1", vec![(a, p)]));
+            }
+            Op::Abs(p) => ways.push(("a size is at least its value", vec![(a, p)])),
             Op::Add(p, q) => {
                 for (p, c) in [(p, q), (q, p)] {
                     if range(c).at_least(0.0) {

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::structure::Structure;
+use super::structure::{Effort, Structure};
 use crate::contract::{Claim, Contract, Obligation, Operand};
 use crate::domain::Domain;
 use crate::eval::Evaluator;
@@ -205,7 +205,7 @@ impl<'a> Planner<'a> {
             }));
         for formula in formulas {
             if formula.nodes.iter().any(|node| is_loop_or_cast(&node.kind)) {
-                return Err("floor, ceil and powers are loops or casts to a model checker");
+                return Err("floor, ceil, mod, roots and powers are loops or casts to a model checker");
             }
         }
         let known = |name: &str| values.iter().any(|(value, _)| value == name);
@@ -221,7 +221,7 @@ impl<'a> Planner<'a> {
         }
         let leaves = values.iter().map(|(_, domain)| super::leaf(domain)).collect();
         let mut structure = Structure::new(&graph, leaves, parts.required.clone());
-        if structure.always(claim, &[], &[]).is_none() {
+        if structure.always(claim, &[], &[], Effort::Plain).is_none() {
             return Err("the claim needs more equations than a model checker can take at once");
         }
         let cover = self.cover(&values, &equations, &graph, &parts)?;
@@ -367,7 +367,11 @@ struct Parts {
 }
 
 fn is_loop_or_cast(kind: &Kind) -> bool {
-    matches!(kind, Kind::Call(Function::Floor | Function::Ceil | Function::Pow, _) | Kind::Power(..))
+    matches!(
+        kind,
+        Kind::Call(Function::Floor | Function::Ceil | Function::Pow | Function::Sqrt | Function::Mod, _)
+            | Kind::Power(..)
+    )
 }
 
 fn products(graph: &Graph, nodes: &[Id]) -> usize {

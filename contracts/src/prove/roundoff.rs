@@ -26,10 +26,11 @@ pub(super) struct Form {
     terms: Vec<(Monomial, Interval)>,
 }
 
+/// Numbers from `low` to `high`, of which one is meant.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Interval {
-    low: f64,
-    high: f64,
+pub(super) struct Interval {
+    pub low: f64,
+    pub high: f64,
 }
 
 /// Widens a rounded result unless it is known to be exact.
@@ -59,9 +60,19 @@ impl Interval {
         ])
     }
 
-    fn add(self, other: Interval) -> Interval {
+    /// A single number.
+    pub fn point(value: f64) -> Interval {
+        Interval { low: value, high: value }
+    }
+
+    /// Zero and nothing else.
+    pub fn is_zero(self) -> bool {
+        self.low == 0.0 && self.high == 0.0
+    }
+
+    pub fn add(self, other: Interval) -> Interval {
         for (nothing, sum) in [(self, other), (other, self)] {
-            if nothing.low == 0.0 && nothing.high == 0.0 {
+            if nothing.is_zero() {
                 return sum;
             }
         }
@@ -73,14 +84,14 @@ impl Interval {
         Interval { low: add(self.low, other.low).low, high: add(self.high, other.high).high }
     }
 
-    fn mul(self, other: Interval) -> Interval {
+    pub fn mul(self, other: Interval) -> Interval {
         self.corners(other, |a, b| {
             let vanished = a * b == 0.0 && a != 0.0 && b != 0.0;
             outward(a * b, !vanished && a.mul_add(b, -(a * b)) == 0.0)
         })
     }
 
-    fn div(self, other: Interval) -> Interval {
+    pub fn div(self, other: Interval) -> Interval {
         self.corners(other, |a, b| {
             // What is left of a small dividend could itself vanish.
             let vanished = a != 0.0 && (a / b == 0.0 || a.abs() < 1e-250);
@@ -92,7 +103,7 @@ impl Interval {
         Interval { low: -self.high, high: -self.low }
     }
 
-    fn usable(self) -> bool {
+    pub fn usable(self) -> bool {
         self.low.is_finite() && self.high.is_finite()
     }
 }
@@ -160,18 +171,30 @@ pub(super) struct Basis<'a, F> {
 }
 
 impl<F: Number> Basis<'_, F> {
-    fn range(&self, id: Id) -> Range<F> {
+    pub fn range(&self, id: Id) -> Range<F> {
         self.ranges[id.index()]
     }
 
+    /// Its finite values are whole numbers.
+    pub fn is_whole(&self, id: Id) -> bool {
+        self.whole[id.index()]
+    }
+
+    /// The smallest and the largest size of a value.
+    pub fn size(&self, id: Id) -> (f64, f64) {
+        let range = self.range(id);
+        let (low, high) = (range.low.to_f64().abs(), range.high.to_f64().abs());
+        (if range.has_zero() { 0.0 } else { low.min(high) }, low.max(high))
+    }
+
     /// Whole operands and a result among the whole numbers that are all representable.
-    fn whole_step(&self, id: Id, a: Id, b: Id) -> bool {
+    pub fn whole_step(&self, id: Id, a: Id, b: Id) -> bool {
         let range = self.range(id);
         let small = range.low.to_f64() > -F::MAX_WHOLE && range.high.to_f64() < F::MAX_WHOLE;
         small && self.whole[a.index()] && self.whole[b.index()]
     }
 
-    fn power_of_two(&self, id: Id) -> Option<f64> {
+    pub fn power_of_two(&self, id: Id) -> Option<f64> {
         match self.graph.op(id) {
             Op::Number(bits) => {
                 let value = F::of(f64::from_bits(bits)).to_f64();
@@ -182,7 +205,7 @@ impl<F: Number> Basis<'_, F> {
     }
 
     /// A factor of a power of two loses nothing unless the result is below the normal numbers.
-    fn scaling(&self, id: Id, factor: Option<f64>) -> bool {
+    pub fn scaling(&self, id: Id, factor: Option<f64>) -> bool {
         factor.is_some_and(|f| self.range(id).normal() || f >= 1.0 && self.range(id).finite())
     }
 }
@@ -329,6 +352,7 @@ impl Forms {
                 let quotient = over.over(&under).or_else(|| over.over(&Form::opaque(b)))?;
                 settle(quotient, exact)
             }
+            Op::Abs(a) if basis.range(a).at_least(0.0) => Some((*self.of(basis, a, depth)?).clone()),
             _ => None,
         }
     }
@@ -347,7 +371,14 @@ impl Forms {
     }
 
     /// `x <= y` at every point where `c <= d`: x is to c as y is to d, with room for the roundings.
-    pub fn at_most_given<F: Number>(&mut self, basis: Basis<'_, F>, [x, y, c, d]: [Id; 4]) -> bool {
+    /// With a tolerance, `x <= y + y * tolerance`.
+    pub fn at_most_given<F: Number>(
+        &mut self,
+        basis: Basis<'_, F>,
+        [x, y, c, d]: [Id; 4],
+        tolerance: f64,
+    ) -> bool {
+        let whole_size = basis.size(y).0 * tolerance / 2.0;
         let mut single = |id: Id| {
             let form = self.of(basis, id, 0)?;
             let [(monomial, interval)] = form.terms.as_slice() else { return None };
@@ -357,7 +388,20 @@ impl Forms {
         let (Some(x), Some(y), Some(c), Some(d)) = (single(x), single(y), single(c), single(d)) else {
             return false;
         };
-        joined(&x.0, &c.0, -1) == joined(&y.0, &d.0, -1) && x.1.div(c.1).mul(d.1).high <= y.1.low
+        joined(&x.0, &c.0, -1) == joined(&y.0, &d.0, -1) && {
+            let limit = if tolerance == 0.0 {
+                y.1.low
+            } else {
+                // What computing the tolerance loses; a product with it that vanishes is worth nothing.
+                let kept = 1.0 - 4.0 * F::ROUNDOFF + tolerance * (1.0 - 8.0 * F::ROUNDOFF);
+                if whole_size > F::SMALLEST_NORMAL.to_f64() {
+                    y.1.low * kept * (1.0 - 1e-15)
+                } else {
+                    y.1.low
+                }
+            };
+            x.1.div(c.1).mul(d.1).high <= limit
+        }
     }
 }
 

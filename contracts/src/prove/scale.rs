@@ -101,6 +101,10 @@ impl<F: Number> Search<'_, F> {
                     .filter(|_| ordered)
                     .map(|(k, _)| k)
             }
+            (Op::Abs(a), Op::Abs(b)) => self.ratio(a, b, depth),
+            (Op::Sqrt(a), Op::Sqrt(b)) => (self.ratio(a, b, depth).filter(|k| k % 2 == 0))
+                .map(|k| k / 2)
+                .filter(|&k| self.rounds_alike(x, y, k)),
             (Op::Floor(a), Op::Floor(b)) | (Op::Ceil(a), Op::Ceil(b)) => {
                 self.ratio(a, b, depth).filter(|&k| k == 0)
             }

@@ -1,4 +1,4 @@
-//! Floats of eight or nine bits (E4M3, E5M2, E3M5), for which every claim can be checked at every value.
+//! Floats of eight to eleven bits (E4M3, E5M2, E3M5, E4M6), for which every claim can be checked at every value.
 
 use crate::number::Number;
 
@@ -43,7 +43,7 @@ impl<const E: i32, const M: i32> Small<E, M> {
     }
 }
 
-// A result in f64 is exact, or for a quotient precise enough that rounding it once more is innocuous: 53 >= 2 * 6 + 2.
+// A result in f64 is exact, or for a quotient precise enough that rounding it once more is innocuous: 53 >= 2 * 7 + 2.
 impl<const E: i32, const M: i32> Number for Small<E, M> {
     const INFINITY: Self = Small(f64::INFINITY);
     const SMALLEST_NORMAL: Self = Small(power(1 - Self::BIAS));
@@ -70,6 +70,9 @@ impl<const E: i32, const M: i32> Number for Small<E, M> {
     }
     fn floor(self) -> Self {
         Self::round(self.0.floor())
+    }
+    fn sqrt(self) -> Self {
+        Self::round(self.0.sqrt())
     }
     fn next_up(self) -> Self {
         let smallest = power(1 - Self::BIAS - M);

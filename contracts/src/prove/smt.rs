@@ -106,13 +106,18 @@ fn always(
 }
 
 fn monotone(contract: &Contract, ranges: &[Range], obligation: &Obligation) -> Result<Script, String> {
-    let Claim::Monotone { of, increasing, quantity } = obligation.claim else {
+    let Claim::Monotone { of, increasing, quantity, within } = obligation.claim else {
         return Err("it is no claim of monotonicity".into());
     };
     let mut writer = opened(contract, obligation);
     writer.monotone(&[&contract.required()[..], &[of]].concat(), ranges, quantity)?;
     let (a, b) = if increasing { ("a", "b") } else { ("b", "a") };
-    let _ = writeln!(writer.out, "(assert (not (fp.leq {a}{0} {b}{0})))\n(check-sat)", of.index());
+    let (first, second) = (format!("{a}{}", of.index()), format!("{b}{}", of.index()));
+    let limit = match within {
+        0.0 => second,
+        _ => format!("(fp.add RNE {second} (fp.mul RNE (fp.abs {second}) {}))", number(within)),
+    };
+    let _ = writeln!(writer.out, "(assert (not (fp.leq {first} {limit})))\n(check-sat)");
     Ok(Script { text: writer.out, weaker: true })
 }
 
@@ -257,6 +262,8 @@ fn term(graph: &Graph, op: Op, at: impl Fn(Id) -> String) -> Result<(&'static st
         Op::Max(a, b) => ("D", format!("(ite (fp.gt {0} {1}) {0} {1})", at(a), at(b))),
         Op::Floor(a) => ("D", format!("(fp.roundToIntegral RTN {})", at(a))),
         Op::Ceil(a) => ("D", format!("(fp.roundToIntegral RTP {})", at(a))),
+        Op::Sqrt(a) => ("D", format!("(fp.sqrt RNE {})", at(a))),
+        Op::Abs(a) => ("D", format!("(fp.abs {})", at(a))),
         Op::Pow(a, b) => {
             let exponent = match graph.op(b) {
                 Op::Number(bits) => f64::from_bits(bits),

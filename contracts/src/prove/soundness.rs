@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use super::order::{EXACT, LEAVES, TOLERATES};
 use super::small::Small;
-use super::structure::{Leaf, Structure};
-use super::trace::Printer;
+use super::structure::{Effort, Leaf, Monotone, Structure};
+use super::trace::{Printer, SLOPE, SLOPE_WITHIN};
 use crate::contract::Claim;
 use crate::graph::{Graph, Id, Op};
 use crate::number::{Number, pow};
@@ -39,6 +40,8 @@ fn step<F: Number>(op: Op, at: impl Fn(Id) -> F, point: &[F]) -> F {
         }
         Op::Floor(a) => at(a).floor(),
         Op::Ceil(a) => at(a).ceil(),
+        Op::Sqrt(a) => at(a).sqrt(),
+        Op::Abs(a) => at(a).abs(),
         Op::Pow(a, b) => pow(at(a), at(b)),
         Op::If(c, a, b) => {
             if is(c) {
@@ -131,9 +134,9 @@ impl<F: Number> World<F> {
             Claim::Always(id) => {
                 self.everywhere(|_, values| !self.speaks(values) || values[id.index()] == F::of(1.0))
             }
-            Claim::Monotone { of, increasing, quantity } => {
-                // Points come with the first quantity fastest; remember the last value for each setting of the others.
-                let mut last: BTreeMap<Vec<u64>, F> = BTreeMap::new();
+            Claim::Monotone { of, increasing, quantity, within } => {
+                // Points come with the first quantity fastest; remember the values for each setting of the others.
+                let mut last: BTreeMap<Vec<u64>, Vec<F>> = BTreeMap::new();
                 self.everywhere(|point, values| {
                     if !self.speaks(values) {
                         return true;
@@ -142,11 +145,14 @@ impl<F: Number> World<F> {
                         .map(|(i, value)| if i == quantity { 0 } else { value.to_f64().to_bits() })
                         .collect();
                     let value = values[of.index()];
-                    match last.insert(others, value) {
-                        None => !value.is_nan(),
-                        Some(before) if increasing => before <= value,
-                        Some(before) => before >= value,
-                    }
+                    let at_most = |a: F, b: F| a <= b || a <= b.add(b.abs().mul(F::of(within)));
+                    // The last value alone does not do where steps may go back a little.
+                    let before = last.entry(others).or_default();
+                    before.push(value);
+                    !value.is_nan()
+                        && (before.iter()).all(|&first| {
+                            if increasing { at_most(first, value) } else { at_most(value, first) }
+                        })
                 })
             }
         }
@@ -207,7 +213,9 @@ impl<'a, const E: i32, const M: i32> Maker<'a, Small<E, M>> {
 
     fn number(&mut self) -> Id {
         let (a, b) = (self.any(), self.any());
-        let op = match self.random.below(14) {
+        let op = match self.random.below(16) {
+            14 => Op::Sqrt(a),
+            15 => Op::Abs(a),
             0 => Op::Neg(a),
             1 | 2 => Op::Add(a, b),
             3 => Op::Sub(a, b),
@@ -246,6 +254,40 @@ impl<'a, const E: i32, const M: i32> Maker<'a, Small<E, M>> {
             4 => Op::Less(b, a),
             _ => Op::LessEqual(b, a),
         };
+        self.add(op)
+    }
+
+    /// A quotient of sums and products, as formulas of the literature are: some of the values come twice.
+    fn rational(&mut self) -> Id {
+        let quantities = self.world.members.len();
+        let one = self.world.graph.number(1.0);
+        let leaf = |maker: &mut Self| {
+            let quantity = maker.random.below(quantities);
+            maker.add(Op::Quantity(quantity))
+        };
+        let (x, y) = (leaf(self), leaf(self));
+        let rest = self.add(Op::Sub(one, x));
+        let parts = [x, y, rest, one];
+        let part = |maker: &mut Self| parts[maker.random.below(4)];
+        let sum = |maker: &mut Self| {
+            let (p, q, r) = (part(maker), part(maker), part(maker));
+            let op = match maker.random.below(4) {
+                0 => Op::Add(p, q),
+                1 => Op::Sub(p, q),
+                2 => {
+                    let product = maker.add(Op::Mul(p, q));
+                    Op::Add(product, r)
+                }
+                _ => {
+                    let quotient = maker.add(Op::Div(p, q));
+                    Op::Add(r, quotient)
+                }
+            };
+            maker.add(op)
+        };
+        let (over, under) = (sum(self), sum(self));
+        let pick = if self.random.below(2) == 0 { over } else { x };
+        let op = [Op::Div(pick, under), Op::Mul(over, under), Op::Add(over, under)][self.random.below(3)];
         self.add(op)
     }
 
@@ -349,9 +391,71 @@ impl<'a, const E: i32, const M: i32> Maker<'a, Small<E, M>> {
         let of = self.number();
         if self.random.below(5) == 0 {
             let quantity = self.random.below(self.world.members.len());
-            return Claim::Monotone { of, increasing: self.random.below(2) == 0, quantity };
+            let of = if self.random.below(2) == 0 { self.rational() } else { of };
+            let within = [0.0, 0.0, 0.0625, 0.125, 0.5][self.random.below(5)];
+            return Claim::Monotone { of, increasing: self.random.below(2) == 0, quantity, within };
         }
-        let relative = match self.random.below(11) {
+        let relative = match self.random.below(20) {
+            16 | 17 => {
+                // Part of one value and the rest of another, against both; and what a part of a value leaves of it.
+                let one = self.world.graph.number(1.0);
+                let quantities = self.world.members.len();
+                let [share, mut x, y] = [0, 1, 2].map(|i| self.add(Op::Quantity(i % quantities)));
+                // What is whole is subtracted from exactly.
+                if let Some(whole) = (1..quantities).find(|&i| self.world.whole[i]) {
+                    x = self.add(Op::Quantity(whole));
+                }
+                let share = if self.random.below(2) == 0 { self.add(Op::Min(share, one)) } else { share };
+                let rest = self.add(Op::Sub(one, share));
+                let (first, second) = (self.add(Op::Mul(share, x)), self.add(Op::Mul(rest, y)));
+                let mix = self.add(Op::Add(first, second));
+                let less = self.add(Op::Sub(x, one));
+                let part = self.add(Op::Mul(share, less));
+                let left = self.add(Op::Sub(x, part));
+                let (least, most) = (self.add(Op::Min(x, y)), self.add(Op::Max(y, x)));
+                let pairs = [(mix, x), (mix, most), (least, mix), (y, mix), (left, x), (one, left)];
+                let (a, b) = pairs[self.random.below(8).min(5)];
+                let tolerance = self.world.graph.number([0.25, 0.375, 0.5][self.random.below(3)]);
+                let size = self.add(Op::Abs(b));
+                let room = self.add(Op::Mul(size, tolerance));
+                let limit = self.add(Op::Add(b, room));
+                let b = if self.random.below(3) == 0 { b } else { limit };
+                let mut claim = self.add(Op::LessEqual(a, b));
+                if self.random.below(2) == 0 {
+                    let premise = self.add(Op::Less(y, x));
+                    claim = self.add(Op::Or(premise, claim));
+                }
+                return Claim::Always(claim);
+            }
+            15 => {
+                let (base, exponent) = (self.any(), self.any());
+                let power = self.add(Op::Pow(base, exponent));
+                return Claim::Always(self.compare(power, base));
+            }
+            11..=13 => {
+                // Two rational functions, or one and its limits, up to a tolerance.
+                let (a, mut b) = (self.rational(), self.rational());
+                if self.random.below(3) == 0 {
+                    b = self.world.graph.number([0.0, 1.0, 2.0][self.random.below(3)]);
+                }
+                if self.random.below(3) == 0 {
+                    let quantity = self.random.below(self.world.members.len());
+                    b = self.add(Op::Quantity(quantity));
+                }
+                if self.random.below(2) == 0 {
+                    let tolerance = self.world.graph.number([0.0625, 0.125, 0.5, 1.0][self.random.below(4)]);
+                    let size = self.add(Op::Abs(b));
+                    let room = self.add(Op::Mul(size, tolerance));
+                    b = self.add(Op::Add(b, room));
+                }
+                let mut claim = self.compare(a, b);
+                if self.random.below(3) == 0 {
+                    let premise = self.comparison();
+                    let not = self.add(Op::Not(premise));
+                    claim = self.add(Op::Or(not, claim));
+                }
+                return Claim::Always(claim);
+            }
             10 => {
                 // A multiple of a whole number, or a sum with a constant, against what it is made of.
                 let whole: Vec<usize> =
@@ -386,7 +490,7 @@ impl<'a, const E: i32, const M: i32> Maker<'a, Small<E, M>> {
                 self.world.substituted.push((quantity, new));
                 self.world.graph.substitute(of, &[(quantity, new)])
             }
-            6 | 7 => {
+            6 | 7 | 14 | 18 | 19 => {
                 // A difference against 0, a quotient against 1, under an assumption.
                 let (mut p, mut q) = (self.any(), self.any());
                 if self.random.below(3) == 0 {
@@ -486,16 +590,22 @@ fn campaign<const E: i32, const M: i32>(seed: u64, claims: usize) -> BTreeMap<St
         let world = maker.world;
         let mut structure = world.structure();
         let (trace, rule) = match claim {
-            Claim::Always(id) => (structure.always(id, &world.given(), &world.assumed), None),
-            Claim::Monotone { of, increasing, quantity } => {
-                (structure.monotone(of, increasing, quantity), Some("direction"))
+            Claim::Always(id) => {
+                let mut prove = |effort| structure.always(id, &world.given(), &world.assumed, effort);
+                (prove(Effort::Plain).or_else(|| prove(Effort::Exact)), None)
+            }
+            Claim::Monotone { of, increasing, quantity, within } => {
+                let claim = Monotone { of, increasing, quantity, within };
+                let mut prove = |effort| structure.monotone(claim, effort);
+                (prove(Effort::Plain).or_else(|| prove(Effort::Exact)), Some("direction"))
             }
         };
         let Some(trace) = trace.map(|trace| trace.text(&world.printer())) else { continue };
         for line in &trace {
             let step = line.rsplit_once(": ").map_or("", |(_, step)| step);
             let is_range = step.is_empty() || step.contains(", as ");
-            let rule = rule.unwrap_or(if is_range { "range" } else { step });
+            let slope = [SLOPE, SLOPE_WITHIN].contains(&step);
+            let rule = rule.filter(|_| !slope).unwrap_or(if is_range { "range" } else { step });
             *rules.entry(rule.to_owned()).or_insert(0) += 1;
         }
         assert!(
@@ -503,8 +613,8 @@ fn campaign<const E: i32, const M: i32>(seed: u64, claims: usize) -> BTreeMap<St
             "E{E}M{M}, claim {number}: proven but false: {}\n{}\n{:?}\n{:?}",
             match claim {
                 Claim::Always(id) => world.printer().show(id),
-                Claim::Monotone { of, increasing, quantity } =>
-                    format!("{} rises {increasing} in q{quantity}", world.printer().show(of)),
+                Claim::Monotone { of, increasing, quantity, within } =>
+                    format!("{} rises {increasing} in q{quantity} within {within}", world.printer().show(of)),
             },
             trace.join("\n"),
             world.members.iter().map(|m| (m[0], m[m.len() - 1])).collect::<Vec<_>>(),
@@ -531,6 +641,18 @@ const RULES: &[&str] = &[
     "rounded products are monotone",
     "rounded quotients are monotone",
     "rounding to whole numbers is monotone",
+    "roots are monotone",
+    "a size is at least its value",
+    "a size without a sign to lose",
+    "a whole number is at least a ceiling where it is at least its value",
+    "a whole number is at most a floor where it is at most its value",
+    "a power cannot enlarge what is at most 1",
+    "a power cannot reduce what is at least 1",
+    EXACT,
+    TOLERATES,
+    LEAVES,
+    SLOPE,
+    SLOPE_WITHIN,
     "powers are monotone in the base",
     "powers of a base of at least 1 are monotone",
     "a min is at most each of its values",
@@ -568,6 +690,7 @@ fn whatever_is_proven_on_tiny_floats_is_true_at_every_point() {
         campaign::<4, 3>(seed + 1, claims),
         campaign::<5, 2>(seed + 2, claims),
         campaign::<3, 5>(seed + 3, claims),
+        campaign::<4, 6>(seed + 4, claims),
     ];
     let used = |rule: &str| parts.iter().map(|rules| rules.get(rule).copied().unwrap_or(0)).sum::<usize>();
     let idle: Vec<&&str> = RULES.iter().filter(|rule| used(rule) == 0).collect();
@@ -617,10 +740,12 @@ fn zeros_of_different_sign_are_equal_until_something_is_divided_by_them() {
             assumed: vec![],
         };
         let mut structure = world.structure();
-        assert!(structure.always(same, &[], &[]).is_some(), "{other}");
+        assert!(structure.always(same, &[], &[], Effort::Plain).is_some(), "{other}");
         for claim in [differ, through_a_sum, alike] {
             let truth = world.holds(Claim::Always(claim));
-            assert!(truth || structure.always(claim, &[], &[]).is_none(), "{}", world.printer().show(claim));
+            let mut prove = |effort| structure.always(claim, &[], &[], effort);
+            let proven = prove(Effort::Plain).or_else(|| prove(Effort::Exact)).is_some();
+            assert!(truth || !proven, "{}", world.printer().show(claim));
         }
     }
 }

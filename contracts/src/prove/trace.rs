@@ -2,12 +2,17 @@
 
 use crate::contract::Contract;
 use crate::graph::{Graph, Id, IdMap, Op};
-use crate::range::Range;
+use crate::range::{Fact, Range};
 
 /// How deep an expression without a name is printed.
 const SHOWN_DEPTH: usize = 4;
 /// How many lines a trace has at most.
 const MAX_LINES: usize = 40;
+
+/// Why a number moves one way.
+pub(super) const SLOPE: &str = "it is one rounding of an exact value whose derivative has one sign";
+pub(super) const SLOPE_WITHIN: &str =
+    "the derivative of its exact value has one sign, and every rounding is within the tolerance";
 
 /// What is known of values: each with its limits.
 pub(super) type Limits = Vec<(Id, f64, f64)>;
@@ -29,10 +34,21 @@ pub(super) enum Step {
     Ranges(Limits),
     /// A number moves one way as a quantity grows, given the signs of its operands.
     Moves { id: Id, rises: bool, quantity: usize, signs: Vec<(Id, &'static str)> },
+    /// A number moves one way as a quantity grows, as the exact value does; perhaps up to roundings.
+    Slope { id: Id, rises: bool, quantity: usize, within: bool },
     /// A number does not depend on a quantity.
     Still(Id, usize),
     /// A number is a quantity.
     Is(Id, usize),
+}
+
+/// What could not be shown.
+#[derive(Clone, Debug)]
+pub(super) enum Stuck {
+    /// That this case cannot occur.
+    Case(Vec<Fact>),
+    /// Which way this node moves as a quantity grows; its operands move so.
+    Turn(Id, usize, Vec<(Id, &'static str)>),
 }
 
 /// The steps of a proof, as deep as the cases they belong to.
@@ -133,10 +149,48 @@ impl<'a> Printer<'a> {
                     if signs.is_empty() { String::new() } else { format!(", as {}", signs.join(" and ")) };
                 format!("{name}{meaning} {word} as {} grows{signs}", self.quantities[*quantity])
             }
+            Step::Slope { id, rises, quantity, within } => {
+                let (word, variable) = (if *rises { "falls" } else { "rises" }, self.quantities[*quantity]);
+                let rule = if *within { SLOPE_WITHIN } else { SLOPE };
+                format!("{} never {word} as {variable} grows: {rule}", show(id))
+            }
             Step::Still(id, quantity) => {
                 format!("{} does not depend on {}", show(id), self.quantities[*quantity])
             }
             Step::Is(id, quantity) => format!("{} is {}", show(id), self.quantities[*quantity]),
+        }
+    }
+
+    /// What could not be shown, in a sentence.
+    pub fn stuck(&self, stuck: &Stuck) -> String {
+        match stuck {
+            Stuck::Case(facts) => {
+                let mut orders: Vec<String> = Vec::new();
+                for &Fact(a, b, strict) in facts {
+                    let back = !strict && facts.contains(&Fact(b, a, false));
+                    let sign = if back { "==" } else { ["<=", "<"][usize::from(strict)] };
+                    let (a, b) = if back && b < a { (b, a) } else { (a, b) };
+                    let order = format!("{} {sign} {}", self.show(a), self.show(b));
+                    if !orders.contains(&order) {
+                        orders.push(order);
+                    }
+                }
+                format!("what could not be excluded: {}", orders.join(" and "))
+            }
+            Stuck::Turn(id, quantity, operands) => {
+                let variable = self.quantities[*quantity];
+                let ways: Vec<String> =
+                    operands.iter().map(|(id, way)| format!("{} {way}", self.show(*id))).collect();
+                let name = self.show(*id);
+                if ways.is_empty() {
+                    format!("what could not be shown: which way {name} moves as {variable} grows")
+                } else {
+                    let ways = ways.join(" and ");
+                    format!(
+                        "what could not be shown: which way {name} moves as {variable} grows, where {ways}"
+                    )
+                }
+            }
         }
     }
 
@@ -190,6 +244,8 @@ impl<'a> Printer<'a> {
             Op::Max(a, b) => format!("max({}, {})", plain(a), plain(b)),
             Op::Floor(a) => format!("floor({})", plain(a)),
             Op::Ceil(a) => format!("ceil({})", plain(a)),
+            Op::Sqrt(a) => format!("sqrt({})", plain(a)),
+            Op::Abs(a) => format!("abs({})", plain(a)),
             Op::Pow(a, b) => format!("pow({}, {})", plain(a), plain(b)),
             Op::If(c, a, b) => format!("if {} then {} else {}", plain(c), plain(a), plain(b)),
             Op::Bool(value) => value.to_string(),

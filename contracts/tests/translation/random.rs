@@ -83,7 +83,11 @@ impl Formulas {
             };
         }
         let depth = depth - 1;
-        match self.random.below(14) {
+        match self.random.below(18) {
+            14 => format!("abs({})", self.number(depth)),
+            15 => format!("sqrt({})", self.positive(depth)),
+            16 => format!("sqrt(abs({}))", self.number(depth)),
+            17 => format!("mod({}, {})", self.number(depth), self.positive(depth)),
             0 | 1 => format!("({} + {})", self.number(depth), self.number(depth)),
             2 | 3 => format!("({} - {})", self.number(depth), self.number(depth)),
             4 | 5 => format!("({} * {})", self.number(depth), self.number(depth)),
@@ -118,6 +122,7 @@ impl Formulas {
             1 => format!("({} * {})", self.positive(depth), self.positive(depth)),
             2 => format!("({} / {})", self.positive(depth), self.positive(depth)),
             3 => format!("max({}, {})", self.number(depth), self.literal()),
+            4 if depth == 0 => format!("pow({}, {} + 1)", self.positive(depth), self.names[1]),
             4 => format!("pow({}, {})", self.positive(depth), self.names[1]),
             _ => format!("({})^-{}", self.positive(depth), 1 + self.random.below(2)),
         }

@@ -578,8 +578,12 @@ impl Obligation {
         match statement::expression(&self.formal).map(|formula| formula.top().kind.clone()) {
             Some(Kind::Monotone { .. }) => "monotonicity",
             Some(Kind::Call(Function::Finite, _)) => "finiteness",
-            Some(Kind::Binary(Binary::Equal | Binary::Iff, ..)) => "equivalence",
-            Some(Kind::Binary(operator, ..)) if operator.is_comparison() => "bound",
+            Some(Kind::Binary(Binary::Equal | Binary::Iff, ..) | Kind::Within(Binary::Equal, ..)) => {
+                "equivalence"
+            }
+            Some(Kind::Binary(operator, ..) | Kind::Within(operator, ..)) if operator.is_comparison() => {
+                "bound"
+            }
             _ => "invariant",
         }
     }

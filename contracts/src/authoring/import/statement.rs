@@ -59,7 +59,7 @@ pub fn expression(text: &str) -> Option<Formula> {
 pub fn is_claim(formula: &Formula) -> bool {
     match &formula.top().kind {
         Kind::Binary(operator, ..) => !operator.is_arithmetic(),
-        Kind::Not(_) | Kind::Monotone { .. } | Kind::Is(..) => true,
+        Kind::Not(_) | Kind::Within(..) | Kind::Monotone { .. } | Kind::Is(..) => true,
         Kind::Call(function, _) => function.name() == "finite",
         _ => false,
     }

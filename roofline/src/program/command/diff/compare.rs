@@ -725,8 +725,13 @@ fn obligations(old: Proven<'_>, new: Proven<'_>, space: &Space<'_>) -> Vec<Chang
     };
     let same_claim = |old: &Obligation, new: &Obligation| match (old.claim, new.claim) {
         (Claim::Always(old), Claim::Always(new)) => space.same(old, new),
-        (Claim::Monotone { of: a, increasing: up, .. }, Claim::Monotone { of: b, increasing: down, .. }) => {
-            up == down && old.formula.names().last() == new.formula.names().last() && space.same(a, b)
+        (
+            Claim::Monotone { of: a, increasing: up, within: old_room, .. },
+            Claim::Monotone { of: b, increasing: down, within: new_room, .. },
+        ) => {
+            (up, old_room) == (down, new_room)
+                && old.formula.names().last() == new.formula.names().last()
+                && space.same(a, b)
         }
         _ => false,
     };
