@@ -137,7 +137,7 @@ fn a_file_that_comes_to_shadow_a_contract_rebuilds_a_crate_that_watches_its_dire
     std::fs::write(consumer.directory.join("contracts/roofline-model-v1.yaml"), wrong).expect("written");
     let output = consumer.cargo(&["build"]);
     assert!(!output.status.success(), "the file that is nearer is not seen");
-    assert!(text(&output.stderr).contains("is in token/s, not in token"), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("has the unit token/s, not token"), "{}", text(&output.stderr));
 }
 
 #[test]
