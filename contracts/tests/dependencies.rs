@@ -47,6 +47,12 @@ fn a_contract_takes_over_what_its_formulas_name_and_what_that_is_built_on() {
 }
 
 #[test]
+fn a_mistake_in_a_dependency_is_not_a_mistake_of_those_who_use_it() {
+    let error = only_error("on-broken-and-uses-it");
+    assert!(error.contains("`broken-v1` has 1 mistake(s)"), "{error}");
+}
+
+#[test]
 fn what_is_required_of_an_input_comes_along_with_it_and_with_what_it_is_bound_to() {
     let user = contract("queue-user-v1");
     let names: Vec<&str> = user.quantities.iter().map(|quantity| quantity.name.as_str()).collect();
