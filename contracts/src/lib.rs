@@ -2,6 +2,8 @@
 
 #[cfg(feature = "authoring")]
 pub mod authoring;
+#[cfg(feature = "certificates")]
+pub mod certify;
 pub mod check;
 mod compile;
 pub mod condition;

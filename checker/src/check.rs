@@ -1,0 +1,192 @@
+//! Walks through a certificate and stops at the first wrong step.
+
+use std::fmt;
+
+use crate::certificate::{Case, Certificate, Claim, Domain, Fact, Problem, Question, Step, VERSION};
+use crate::graph::{Op, twins};
+use crate::rule::{Rule, conclusion};
+
+/// How deep cases are nested at most.
+const MAX_DEPTH: usize = 64;
+
+/// Why a certificate is not accepted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Refusal {
+    /// The positions of the wrong step, from the outermost list of steps to the innermost; empty if it is no step's fault.
+    pub step: Vec<usize>,
+    /// What is wrong.
+    pub message: String,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let place: Vec<String> = self.step.iter().map(usize::to_string).collect();
+        let place = if place.is_empty() { String::new() } else { format!("step {}: ", place.join(".")) };
+        write!(f, "{place}{}", self.message)
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+impl Refusal {
+    fn new(message: impl Into<String>) -> Refusal {
+        Refusal { step: Vec::new(), message: message.into() }
+    }
+
+    fn at(mut self, position: usize) -> Refusal {
+        self.step.insert(0, position);
+        self
+    }
+}
+
+/// What one obligation's proof is about: nodes, quantities, what is assumed, and the fact to reach.
+pub struct Prepared {
+    /// Those of the contract; those of a second point come after them.
+    pub nodes: Vec<Op>,
+    /// Those of the contract; that of a second point comes after them.
+    pub quantities: Vec<Domain>,
+    /// What is assumed beside the domains.
+    pub assume: Vec<Fact>,
+    /// The copy of each node at the second point, if there is one.
+    pub twins: Vec<usize>,
+    /// What is to be shown.
+    pub goal: Fact,
+}
+
+/// The nodes and the goal of an obligation.
+///
+/// A direction is a claim about two points: where a quantity is at most its second value, so is what depends on it.
+pub fn prepared(problem: &Problem, question: &Question) -> Option<Prepared> {
+    let (mut nodes, mut quantities) = (problem.nodes.clone(), problem.quantities.clone());
+    match &question.claim {
+        Claim::Always { condition, given } => {
+            let mut assume = Vec::new();
+            for &(node, quantity) in given {
+                let domain = problem.quantities.get(quantity)?;
+                assume.push(Fact::Range(node, domain.low, domain.high));
+            }
+            let goal = Fact::Holds(*condition, true);
+            Some(Prepared { nodes, quantities, assume, twins: Vec::new(), goal })
+        }
+        &Claim::Monotone { of, increasing, quantity } => {
+            quantities.push(quantities.get(quantity)?.clone());
+            let twins = twins(&mut nodes, quantity, quantities.len() - 1);
+            let other = *twins.get(of)?;
+            let goal = if increasing { Fact::Le(of, other) } else { Fact::Le(other, of) };
+            let moved = nodes.iter().position(|&op| op == Op::Quantity(quantity));
+            let assume = moved.map(|node| Fact::Le(node, twins[node]));
+            Some(Prepared { nodes, quantities, assume: assume.into_iter().collect(), twins, goal })
+        }
+    }
+}
+
+/// Whether each obligation's proof is right, in the order of the contract; an error if the certificate as a whole is about
+/// something else, or if a step that it shares is wrong.
+pub fn check(problem: &Problem, certificate: &Certificate) -> Result<Vec<Result<(), Refusal>>, Refusal> {
+    if certificate.version != VERSION {
+        let message = format!("the certificate is of version {}, not of {VERSION}", certificate.version);
+        return Err(Refusal::new(message));
+    }
+    if certificate.about != *problem {
+        return Err(Refusal::new("the certificate is about something else than the contract"));
+    }
+    let mut shared = Vec::new();
+    let graph = Context { nodes: &problem.nodes, quantities: &problem.quantities };
+    graph.walk(&certificate.steps, &mut shared, 0)?;
+    let known = |id: &str| problem.obligations.iter().any(|question| question.id == id);
+    if let Some(stray) = certificate.proofs.iter().find(|proof| !known(&proof.id)) {
+        return Err(Refusal::new(format!("there is no obligation `{}`", stray.id)));
+    }
+    let verdict = |question: &Question| {
+        let mut proofs = certificate.proofs.iter().filter(|proof| proof.id == question.id);
+        let (Some(proof), None) = (proofs.next(), proofs.next()) else {
+            return Err(Refusal::new("there is no proof, or more than one"));
+        };
+        let prepared =
+            prepared(problem, question).ok_or_else(|| Refusal::new("the claim names what is not there"))?;
+        let mut facts = shared.clone();
+        facts.extend(&prepared.assume);
+        let graph = Context { nodes: &prepared.nodes, quantities: &prepared.quantities };
+        let last = graph.walk(&proof.steps, &mut facts, 0)?;
+        if last == Some(prepared.goal) { Ok(()) } else { Err(Refusal::new("the last step is not the claim")) }
+    };
+    Ok(problem.obligations.iter().map(verdict).collect())
+}
+
+/// The fact that a rule gives, if it applies to the facts and to the nodes that `wanted` names.
+pub fn conclude(
+    nodes: &[Op],
+    quantities: &[Domain],
+    rule: Rule,
+    from: &[Fact],
+    wanted: Fact,
+) -> Option<Fact> {
+    conclusion(nodes, quantities, rule, from, wanted).filter(|fact| match *fact {
+        Fact::Range(_, low, high) => low.is_finite() && high.is_finite(),
+        _ => true,
+    })
+}
+
+struct Context<'a> {
+    nodes: &'a [Op],
+    quantities: &'a [Domain],
+}
+
+impl Context<'_> {
+    /// Checks the steps in order and adds their facts; the last of them.
+    fn walk(&self, steps: &[Step], facts: &mut Vec<Fact>, depth: usize) -> Result<Option<Fact>, Refusal> {
+        for (position, step) in steps.iter().enumerate() {
+            self.step(step, facts, depth).map_err(|refusal| refusal.at(position))?;
+            facts.push(step.gives);
+        }
+        Ok(steps.last().map(|step| step.gives))
+    }
+
+    fn step(&self, step: &Step, facts: &mut Vec<Fact>, depth: usize) -> Result<(), Refusal> {
+        let from: Option<Vec<Fact>> = step.from.iter().map(|&number| facts.get(number).copied()).collect();
+        let from = from.ok_or_else(|| Refusal::new("it starts from a fact that is not there"))?;
+        if step.rule == Rule::Cases {
+            return self.cases(step, &from, facts, depth);
+        }
+        if !step.cases.is_empty() {
+            return Err(Refusal::new("it has cases, but its rule has none"));
+        }
+        match conclude(self.nodes, self.quantities, step.rule, &from, step.gives) {
+            Some(fact) if fact == step.gives => Ok(()),
+            Some(fact) => Err(Refusal::new(format!("the rule gives {fact:?}, not {:?}", step.gives))),
+            None => {
+                Err(Refusal::new(format!("the rule {:?} does not give {:?} here", step.rule, step.gives)))
+            }
+        }
+    }
+
+    fn cases(&self, step: &Step, from: &[Fact], facts: &mut Vec<Fact>, depth: usize) -> Result<(), Refusal> {
+        if depth > MAX_DEPTH {
+            return Err(Refusal::new("cases are nested too deep"));
+        }
+        let assumed: Vec<&[Fact]> = step.cases.iter().map(|case| case.assume.as_slice()).collect();
+        let complete = match (from, assumed.as_slice()) {
+            // Two finite numbers are in one of three orders.
+            (&[Fact::Range(a, ..), Fact::Range(b, ..)], [less, equal, greater]) => {
+                **less == [Fact::Lt(a, b)]
+                    && **equal == [Fact::Le(a, b), Fact::Le(b, a)]
+                    && **greater == [Fact::Lt(b, a)]
+            }
+            ([], &[&[Fact::Holds(c, true)], &[Fact::Holds(d, false)]]) => c == d && c < self.nodes.len(),
+            _ => false,
+        };
+        if !complete {
+            return Err(Refusal::new("the cases do not cover every point"));
+        }
+        let before = facts.len();
+        for (position, Case { assume, steps }) in step.cases.iter().enumerate() {
+            facts.extend(assume);
+            let last = self.walk(steps, facts, depth + 1).map_err(|refusal| refusal.at(position));
+            facts.truncate(before);
+            if last.clone()? != Some(step.gives) && last? != Some(Fact::Absurd) {
+                return Err(Refusal::new("the case does not end in what the step gives").at(position));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,716 @@
+//! Certificates as theorems for Coq: a definition for each equation, the facts that proofs share, and for each obligation
+//! its full statement and a proof that applies the rules of `Rules.v` along the certificate.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+use roofline_checker::{
+    Certificate, Claim, Domain, Fact, Op, Prepared, Proof, Question, RULES, Rule, Step, prepared,
+};
+
+use crate::contract::Contract;
+use crate::formula::Kind;
+use crate::graph::Id;
+
+/// Words of Coq that no name may be.
+const KEYWORDS: &[&str] = &[
+    "Prop", "Set", "SProp", "Type", "as", "at", "cofix", "else", "end", "exists", "fix", "for", "forall",
+    "fun", "if", "in", "let", "match", "return", "then", "where", "with", "by", "using", "true", "false",
+];
+
+/// A file that `coqc` checks where `Rules.v` is compiled beside it.
+pub fn theorems(contract: &Contract, certificate: &Certificate) -> String {
+    Writer::new(contract, certificate).file()
+}
+
+struct Writer<'a> {
+    contract: &'a Contract,
+    certificate: &'a Certificate,
+    reserved: BTreeSet<&'static str>,
+    /// The quantities that each node depends on.
+    under: Vec<BTreeSet<usize>>,
+    /// The equations whose value a node is, the first of them.
+    roots: BTreeMap<usize, usize>,
+}
+
+/// The nodes of one proof and how they are written.
+struct Scope {
+    nodes: Vec<Op>,
+    quantities: Vec<Domain>,
+    /// Nodes that are an equation applied to something.
+    applied: BTreeMap<usize, String>,
+    /// The number of shared facts.
+    shared: usize,
+}
+
+impl<'a> Writer<'a> {
+    fn new(contract: &'a Contract, certificate: &'a Certificate) -> Self {
+        let mut reserved: BTreeSet<&str> = KEYWORDS.iter().copied().collect();
+        for line in RULES.lines() {
+            let mut words = line.split_whitespace().filter(|word| *word != "#[global]");
+            if matches!(words.next(), Some("Definition" | "Lemma" | "Notation" | "Instance" | "Ltac")) {
+                reserved.extend(words.next());
+            }
+        }
+        let nodes = &certificate.about.nodes;
+        let mut under: Vec<BTreeSet<usize>> = Vec::with_capacity(nodes.len());
+        for &op in nodes {
+            let mut found: BTreeSet<usize> = BTreeSet::new();
+            if let Op::Quantity(index) = op {
+                found.insert(index);
+            }
+            for operand in op.operands() {
+                found.extend(&under[operand]);
+            }
+            under.push(found);
+        }
+        let mut roots = BTreeMap::new();
+        for &equation in &contract.order {
+            roots.entry(contract.equations[equation].expression.id.index()).or_insert(equation);
+        }
+        roots.retain(|&node, _| !matches!(nodes[node], Op::Quantity(_) | Op::Number(_)));
+        Writer { contract, certificate, reserved, under, roots }
+    }
+
+    /// A name of the contract, changed where it means something else already.
+    fn name(&self, name: &str) -> String {
+        let numbered = name.len() > 1
+            && name.starts_with(['n', 'F', 'D', 'H', 'G'])
+            && name[1..].chars().all(|c| c.is_ascii_digit());
+        if numbered || self.reserved.contains(name) { format!("{name}_") } else { name.to_owned() }
+    }
+
+    fn quantity(&self, index: usize) -> String {
+        self.name(&self.contract.quantities[index].name)
+    }
+
+    fn file(&self) -> String {
+        let about = &self.certificate.about;
+        let mut out = format!(
+            "(* Theorems of {}, SHA-256 {}.\n   Every f64 is rounded to nearest even after every operation; see Rules.v. *)\n\n",
+            about.contract, about.sha256
+        );
+        out += "From Coq Require Import ZArith Bool.\nRequire Import Rules.\n\n";
+        let whole = self.scope(None);
+        for &equation in &self.contract.order {
+            out += &self.definition(equation, &whole);
+        }
+        out += "\nSection Contract.\n\n";
+        for (index, domain) in about.quantities.iter().enumerate() {
+            let _ = writeln!(out, "Variable {} : f64.", self.quantity(index));
+            let _ = writeln!(out, "Hypothesis D{index} : {}.", membership(domain, &self.quantity(index)));
+        }
+        out += "\n";
+        for position in 0..about.nodes.len() {
+            let (kind, value) = (kind(about.nodes[position]), whole.defined(position, self));
+            let _ = writeln!(out, "Definition n{position} : {kind} := {value}.");
+        }
+        out += "\n";
+        for (number, step) in self.certificate.steps.iter().enumerate() {
+            let _ = writeln!(out, "Lemma F{number} : {}.", whole.fact(step.gives, self));
+            let facts: Vec<Fact> = self.certificate.steps[..number].iter().map(|step| step.gives).collect();
+            let _ = writeln!(out, "Proof. {} Qed.", whole.proof(step, &facts, self));
+        }
+        let mut theorems = String::new();
+        for proof in &self.certificate.proofs {
+            let question =
+                about.obligations.iter().zip(&self.contract.obligations).find(|(q, _)| q.id == proof.id);
+            let Some((question, obligation)) = question else { continue };
+            let Some(prepared) = prepared(about, question) else { continue };
+            let (lemma, theorem) = self.theorem(question, &obligation.formula.to_string(), proof, prepared);
+            out += &lemma;
+            theorems += &theorem;
+        }
+        format!("{out}\nEnd Contract.\n{theorems}")
+    }
+
+    /// The nodes of the contract, or of one obligation.
+    fn scope(&self, question: Option<(&Question, Prepared)>) -> Scope {
+        let about = &self.certificate.about;
+        let mut applied: BTreeMap<usize, String> = BTreeMap::new();
+        let plain = |index: usize| self.quantity(index);
+        for (&node, &equation) in &self.roots {
+            applied.insert(node, self.application(equation, &plain));
+        }
+        let shared = self.certificate.steps.len();
+        let Some((question, prepared)) = question else {
+            let (nodes, quantities) = (about.nodes.clone(), about.quantities.clone());
+            return Scope { nodes, quantities, applied, shared };
+        };
+        let mut scope = Scope { nodes: prepared.nodes, quantities: prepared.quantities, applied, shared };
+        if let Claim::Monotone { quantity, .. } = question.claim {
+            let second = self.second(quantity);
+            let moved = |index: usize| if index == quantity { second.clone() } else { self.quantity(index) };
+            for (&node, &equation) in &self.roots {
+                if prepared.twins[node] != node {
+                    scope.applied.insert(prepared.twins[node], self.application(equation, &moved));
+                }
+            }
+        }
+        for by in self.substitutions(&question.id) {
+            let mut graph = self.contract.graph.clone();
+            let argument = |index: usize| match by.iter().find(|(quantity, _)| *quantity == index) {
+                Some((_, node)) => scope.shown(node.index(), self),
+                None => self.quantity(index),
+            };
+            let mut images = Vec::new();
+            for (&node, &equation) in &self.roots {
+                let root = self.contract.equations[equation].expression.id;
+                let image = graph.substitute(root, &by).index();
+                if image < about.nodes.len() && image != node {
+                    images.push((image, self.application(equation, &argument)));
+                }
+            }
+            for (image, text) in images {
+                scope.applied.entry(image).or_insert(text);
+            }
+        }
+        scope
+    }
+
+    /// What is substituted for quantities in an obligation, each substitution by itself.
+    fn substitutions(&self, id: &str) -> Vec<Vec<(usize, Id)>> {
+        let Some(obligation) = self.contract.obligations.iter().find(|obligation| obligation.id == id) else {
+            return Vec::new();
+        };
+        let mut left = obligation.substituted.as_slice();
+        let mut found = Vec::new();
+        for node in &obligation.formula.nodes {
+            if let Kind::Substitute(_, replaced) = &node.kind {
+                let (these, rest) = left.split_at(replaced.len().min(left.len()));
+                found.push(these.to_vec());
+                left = rest;
+            }
+        }
+        found
+    }
+
+    fn second(&self, quantity: usize) -> String {
+        format!("{}'", self.quantity(quantity))
+    }
+
+    fn application(&self, equation: usize, argument: &dyn Fn(usize) -> String) -> String {
+        let equation = &self.contract.equations[equation];
+        let node = equation.expression.id.index();
+        let mut text = self.name(&equation.name);
+        for &quantity in &self.under[node] {
+            let argument = argument(quantity);
+            let _ = if argument.contains(' ') {
+                write!(text, " ({argument})")
+            } else {
+                write!(text, " {argument}")
+            };
+        }
+        text
+    }
+
+    fn definition(&self, equation: usize, scope: &Scope) -> String {
+        let node = self.contract.equations[equation].expression.id.index();
+        let quantities: Vec<String> = self.under[node].iter().map(|&index| self.quantity(index)).collect();
+        let arguments =
+            if quantities.is_empty() { String::new() } else { format!(" ({} : f64)", quantities.join(" ")) };
+        let body = match self.roots.get(&node) {
+            Some(&first) if first != equation => scope.shown(node, self),
+            _ => scope.operation(node, &|operand| scope.atom(operand, self), self),
+        };
+        format!(
+            "Definition {}{arguments} : f64 :=\n  {body}.\n",
+            self.name(&self.contract.equations[equation].name)
+        )
+    }
+
+    /// The lemma inside the section, and the theorem with its full statement.
+    fn theorem(
+        &self,
+        question: &Question,
+        formal: &str,
+        proof: &Proof,
+        prepared: Prepared,
+    ) -> (String, String) {
+        let about = &self.certificate.about;
+        let (assume, goal) = (prepared.assume.clone(), prepared.goal);
+        let scope = self.scope(Some((question, prepared)));
+        let id = self.name(&question.id.replace('-', "_"));
+        let mut premises = Vec::new();
+        let (mut opened, mut variable) = (String::new(), String::new());
+        let first = scope.shared;
+        let claim = match (&question.claim, goal) {
+            (Claim::Monotone { quantity, .. }, Fact::Le(a, b)) => {
+                let (domain, second) = (&about.quantities[*quantity], self.second(*quantity));
+                variable = second.clone();
+                premises.push(membership(domain, &second));
+                opened += &format!("intros {second} D{}", about.quantities.len());
+                if let Some(&Fact::Le(x, y)) = assume.first() {
+                    premises.push(format!("le {} {second} = true", self.quantity(*quantity)));
+                    let order = scope.fact(Fact::Le(x, y), self);
+                    let ranges =
+                        format!("(domain D{quantity} eq_refl) (domain D{} eq_refl)", about.quantities.len());
+                    opened += &format!(
+                        " G0.\n{}  assert (H{first} : {order}) by exact (order_less_equal_true G0 {ranges}).\n",
+                        scope.poses(&[goal], about.nodes.len(), self)
+                    );
+                } else {
+                    opened += ".\n";
+                }
+                format!("le {} {} = true", scope.atom(a, self), scope.atom(b, self))
+            }
+            (Claim::Always { condition, given }, _) => {
+                let mut number = first;
+                for (i, &(node, quantity)) in given.iter().enumerate() {
+                    let domain = &about.quantities[quantity];
+                    premises.push(membership(domain, &scope.atom(node, self)));
+                    let fact = scope.fact(assume[number - first], self);
+                    opened += &format!(
+                        "intros G{i}. assert (H{number} : {fact}) by (refine (domain G{i} _); side).\n  "
+                    );
+                    number += 1;
+                }
+                format!("{} = true", scope.shown(*condition, self))
+            }
+            _ => return (String::new(), String::new()),
+        };
+        let mut facts: Vec<Fact> = self.certificate.steps.iter().map(|step| step.gives).collect();
+        facts.extend(&assume);
+        let mut script = scope.script(&proof.steps, &mut facts, "  ", self);
+        let last = facts.len() - 1;
+        script += &match goal {
+            Fact::Le(..) => format!("  exact (less_equal_true {}).\n", scope.reference(last)),
+            _ => format!("  exact {}.\n", scope.reference(last)),
+        };
+        let variables =
+            if variable.is_empty() { String::new() } else { format!("forall {variable} : f64, ") };
+        let statement: Vec<String> = premises.iter().cloned().chain([claim.clone()]).collect();
+        let lemma = format!(
+            "\nLemma proof_of_{id} : {variables}{}.\nProof.\n  {opened}{script}Qed.\n",
+            statement.join(" -> ")
+        );
+        let used: BTreeSet<usize> = match &question.claim {
+            Claim::Monotone { of, quantity, .. } => {
+                self.under[*of].iter().copied().chain([*quantity]).collect()
+            }
+            Claim::Always { condition, given } => {
+                let nodes = given.iter().map(|(node, _)| *node).chain([*condition]);
+                nodes.flat_map(|node| self.under[node].iter().copied()).collect()
+            }
+        };
+        let mut theorem = format!("\n(* {formal} *)\nTheorem {id} :");
+        let mut names: Vec<String> = used.iter().map(|&index| self.quantity(index)).collect();
+        names.extend((!variable.is_empty()).then_some(variable));
+        if !names.is_empty() {
+            let _ = write!(theorem, " forall {} : f64,", names.join(" "));
+        }
+        for &index in &used {
+            let domain = &about.quantities[index];
+            let _ = write!(theorem, "\n  {} ->", membership(domain, &self.quantity(index)));
+        }
+        for premise in premises {
+            let _ = write!(theorem, "\n  {premise} ->");
+        }
+        let _ = write!(theorem, "\n  {claim}.\nProof. intros. eapply proof_of_{id}; eassumption. Qed.\n");
+        (lemma, theorem)
+    }
+}
+
+impl Scope {
+    /// A node by its name in the section.
+    fn node(&self, position: usize) -> String {
+        format!("n{position}")
+    }
+
+    fn reference(&self, number: usize) -> String {
+        if number < self.shared { format!("F{number}") } else { format!("H{number}") }
+    }
+
+    /// A node as people read it: an equation with its arguments, or an operation.
+    fn shown(&self, position: usize, writer: &Writer<'_>) -> String {
+        match self.applied.get(&position) {
+            Some(text) => text.clone(),
+            None => self.operation(position, &|operand| self.atom(operand, writer), writer),
+        }
+    }
+
+    fn atom(&self, position: usize, writer: &Writer<'_>) -> String {
+        let text = self.shown(position, writer);
+        if text.contains(' ') { format!("({text})") } else { text }
+    }
+
+    /// What a node is defined as: an equation, or an operation on other nodes.
+    fn defined(&self, position: usize, writer: &Writer<'_>) -> String {
+        match self.applied.get(&position) {
+            Some(text) => text.clone(),
+            None => self.operation(position, &|operand| self.node(operand), writer),
+        }
+    }
+
+    fn operation(&self, position: usize, to: &dyn Fn(usize) -> String, writer: &Writer<'_>) -> String {
+        let call = |name: &str, operands: &[usize]| {
+            operands.iter().fold(name.to_owned(), |text, &operand| format!("{text} {}", to(operand)))
+        };
+        match self.nodes[position] {
+            Op::Number(value) => format!("{} (* {value:?} *)", number(value)),
+            Op::Quantity(index) if index < writer.contract.quantities.len() => writer.quantity(index),
+            Op::Quantity(index) => {
+                let moved =
+                    writer.contract.quantities.iter().position(|q| q.name == self.quantities[index].name);
+                writer.second(moved.unwrap_or(0))
+            }
+            Op::Neg(a) => call("neg", &[a]),
+            Op::Add(a, b) => call("add", &[a, b]),
+            Op::Sub(a, b) => call("sub", &[a, b]),
+            Op::Mul(a, b) => call("mul", &[a, b]),
+            Op::Div(a, b) => call("div", &[a, b]),
+            Op::Min(a, b) => call("min", &[a, b]),
+            Op::Max(a, b) => call("max", &[a, b]),
+            Op::Floor(a) => call("floor", &[a]),
+            Op::Ceil(a) => call("ceil", &[a]),
+            Op::Pow(a, b) => call("pow", &[a, b]),
+            Op::If(c, a, b) => format!("if {} then {} else {}", to(c), to(a), to(b)),
+            Op::Bool(value) => value.to_string(),
+            Op::Less(a, b) => call("lt", &[a, b]),
+            Op::LessEqual(a, b) => call("le", &[a, b]),
+            Op::Equal(a, b) => call("eq", &[a, b]),
+            Op::And(a, b) => call("andb", &[a, b]),
+            Op::Or(a, b) => call("orb", &[a, b]),
+            Op::Not(a) => call("negb", &[a]),
+            Op::Iff(a, b) => call("Bool.eqb", &[a, b]),
+            Op::Finite(a) => call("finite", &[a]),
+        }
+    }
+
+    /// The nodes of a second point, as far as the facts need them.
+    fn poses(&self, facts: &[Fact], first: usize, writer: &Writer<'_>) -> String {
+        let mut pending: Vec<usize> = facts
+            .iter()
+            .flat_map(|fact| match *fact {
+                Fact::Le(a, b) => [a, b],
+                _ => [0, 0],
+            })
+            .collect();
+        let mut seen = BTreeSet::new();
+        while let Some(node) = pending.pop() {
+            if node >= first && seen.insert(node) {
+                pending.extend(self.nodes[node].operands());
+            }
+        }
+        seen.iter().fold(String::new(), |mut text, &node| {
+            let _ = writeln!(
+                text,
+                "  pose (n{node} := {} : {}).",
+                self.defined(node, writer),
+                kind(self.nodes[node])
+            );
+            text
+        })
+    }
+
+    fn fact(&self, fact: Fact, _: &Writer<'_>) -> String {
+        match fact {
+            Fact::Range(a, low, high) => {
+                format!("Range {} ({}) ({})", self.node(a), number(low), number(high))
+            }
+            Fact::Le(a, b) => format!("Le {} {}", self.node(a), self.node(b)),
+            Fact::Lt(a, b) => format!("Lt {} {}", self.node(a), self.node(b)),
+            Fact::Holds(a, value) => format!("{} = {value}", self.node(a)),
+            Fact::Ratio(a, b, k) => format!("Ratio {} {} ({k})", self.node(a), self.node(b)),
+            Fact::Absurd => "False".into(),
+        }
+    }
+
+    /// The steps as assertions, whose facts are added.
+    fn script(&self, steps: &[Step], facts: &mut Vec<Fact>, indent: &str, writer: &Writer<'_>) -> String {
+        let mut out = String::new();
+        for step in steps {
+            let (number, fact) = (facts.len(), self.fact(step.gives, writer));
+            let proof = self.proof_at(step, facts, indent, writer);
+            let _ = writeln!(out, "{indent}assert (H{number} : {fact}). {{ {proof} }}");
+            facts.push(step.gives);
+        }
+        out
+    }
+
+    fn proof(&self, step: &Step, facts: &[Fact], writer: &Writer<'_>) -> String {
+        self.proof_at(step, &mut facts.to_vec(), "  ", writer)
+    }
+
+    fn proof_at(&self, step: &Step, facts: &mut Vec<Fact>, indent: &str, writer: &Writer<'_>) -> String {
+        if step.rule != Rule::Cases {
+            return self.by_rule(step, facts);
+        }
+        let number = facts.len();
+        // In a lemma of its own a fact is `F`, inside it is `H` as anywhere.
+        let inner = Scope {
+            nodes: self.nodes.clone(),
+            quantities: self.quantities.clone(),
+            applied: self.applied.clone(),
+            shared: self.shared.min(number),
+        };
+        let from: Vec<String> = step.from.iter().map(|&number| self.reference(number)).collect();
+        let mut out = match step.cases.first().and_then(|case| case.assume.first()) {
+            Some(&Fact::Holds(condition, _)) => {
+                format!("destruct (two_truths {}) as [H{number}|H{number}].", self.node(condition))
+            }
+            _ => format!(
+                "destruct (three_orders {}) as [H{number}|[[H{number} H{}]|H{number}]].",
+                from.join(" "),
+                number + 1
+            ),
+        };
+        for case in &step.cases {
+            facts.extend(&case.assume);
+            let deeper = format!("{indent}  ");
+            let script = inner.script(&case.steps, facts, &deeper, writer);
+            let last = inner.reference(facts.len() - 1);
+            let end = match case.steps.last().map(|step| step.gives) {
+                Some(Fact::Absurd) => format!("destruct {last}."),
+                _ => format!("exact {last}."),
+            };
+            let _ = write!(out, "\n{indent}{{\n{script}{deeper}{end} }}");
+            facts.truncate(number);
+        }
+        out
+    }
+
+    /// The lemma of a rule, applied to the facts.
+    fn by_rule(&self, step: &Step, facts: &[Fact]) -> String {
+        let from: Vec<Fact> = step.from.iter().map(|&number| facts[number]).collect();
+        let names: Vec<String> = step.from.iter().map(|&number| self.reference(number)).collect();
+        let names = names.join(" ");
+        let op = |node: usize| self.nodes[node];
+        let (n, m) = match step.gives {
+            Fact::Range(n, ..) | Fact::Holds(n, _) => (n, n),
+            Fact::Le(n, m) | Fact::Lt(n, m) | Fact::Ratio(n, m, _) => (n, m),
+            Fact::Absurd => (0, 0),
+        };
+        let strict = matches!(step.gives, Fact::Lt(..));
+        let first = |fact: Fact| match fact {
+            Fact::Range(a, ..) | Fact::Holds(a, _) => a,
+            Fact::Le(a, _) | Fact::Lt(a, _) | Fact::Ratio(a, ..) => a,
+            Fact::Absurd => 0,
+        };
+        let side = |lemma: &str| format!("refine ({lemma} {names} _); side.");
+        let plain = |lemma: &str| format!("exact ({lemma} {names}).");
+        // Which way round a sum or product is written.
+        let turned = |node: usize, left: usize| match op(node) {
+            Op::Add(a, _) | Op::Mul(a, _) if a == left => "(or_introl eq_refl)",
+            _ => "(or_intror eq_refl)",
+        };
+        let ordered = |lemma: &str, pairs: &[(usize, usize)]| {
+            let ways: Vec<&str> = pairs.iter().map(|&(node, left)| turned(node, left)).collect();
+            format!("refine ({lemma} {names} {} _); side.", ways.join(" "))
+        };
+        let premise = |i: usize| match from[i] {
+            Fact::Le(a, b) | Fact::Lt(a, b) | Fact::Ratio(a, b, _) => (a, b),
+            other => (first(other), first(other)),
+        };
+        let below = |base: &str, down: bool| format!("{base}_{}", if down { "below" } else { "above" });
+        match step.rule {
+            Rule::Domain => match op(n) {
+                Op::Quantity(index) => format!("refine (domain D{index} _); side."),
+                _ => String::new(),
+            },
+            Rule::Constant => match step.gives {
+                Fact::Range(..) => "refine (constant_range _); side.".into(),
+                _ => "reflexivity.".into(),
+            },
+            Rule::Neg => side("neg_range"),
+            Rule::Add => side("add_range"),
+            Rule::Sub => side("sub_range"),
+            Rule::Mul => side("mul_range"),
+            Rule::Square => side("square_range"),
+            Rule::Div => side("div_range"),
+            Rule::Min => side("min_range"),
+            Rule::Max => side("max_range"),
+            Rule::Floor => side("floor_range"),
+            Rule::Ceil => side("ceil_range"),
+            Rule::Pow => match from[0] {
+                Fact::Range(_, _, high) if high <= 1.0 => side("pow_range_small"),
+                _ => side("pow_range"),
+            },
+            Rule::If => side("if_range"),
+            // The other value does not appear in the facts.
+            Rule::IfKnown => match (op(n), from[0]) {
+                (Op::If(_, _, b), Fact::Holds(_, true)) => {
+                    plain(&format!("if_known_true (y := {})", self.node(b)))
+                }
+                (Op::If(_, a, _), _) => plain(&format!("if_known_false (x := {})", self.node(a))),
+                _ => String::new(),
+            },
+            Rule::Meet => side("meet"),
+            Rule::Widen => side("widen"),
+            Rule::Narrow => {
+                let which = if premise(0).0 == n { "narrow_first" } else { "narrow_second" };
+                side(&if matches!(from[0], Fact::Lt(..)) { format!("{which}_strict") } else { which.into() })
+            }
+            Rule::Difference => {
+                let (a, _) = premise(0);
+                let down = matches!(op(n), Op::Sub(p, _) if p == a);
+                let lemma = below("difference", down);
+                side(&if matches!(from[0], Fact::Lt(..)) { format!("{lemma}_strict") } else { lemma })
+            }
+            Rule::Quotient => match (op(n), premise(0)) {
+                (Op::Div(p, q), _) if p == q => side("quotient_itself"),
+                (Op::Div(p, _), (a, _)) => side(&below("quotient", p == a)),
+                _ => String::new(),
+            },
+            Rule::Refl => plain("refl"),
+            Rule::Apart => side(if strict { "apart_lt" } else { "apart_le" }),
+            Rule::Trans => {
+                let word = |fact: Fact| if matches!(fact, Fact::Lt(..)) { "lt" } else { "le" };
+                let exact = plain(&format!("trans_{}_{}", word(from[0]), word(from[1])));
+                let loose = !strict && from.iter().any(|fact| matches!(fact, Fact::Lt(..)));
+                if loose { format!("apply weak. {exact}") } else { exact }
+            }
+            Rule::Weak => plain("weak"),
+            Rule::NegLe => plain("neg_le"),
+            Rule::AddLe => plain(match op(m) {
+                Op::Add(r, s) if (r, s) == (premise(0).1, premise(1).1) => "add_le",
+                _ => "add_le_swapped",
+            }),
+            Rule::SubLe => plain("sub_le"),
+            Rule::MulLe => ordered("mul_le", &[(n, premise(0).0), (m, premise(0).1)]),
+            Rule::MulTurn => ordered("mul_turn", &[(n, premise(0).1), (m, premise(0).0)]),
+            Rule::DivLe => side("div_le"),
+            Rule::DivBy => side("div_by"),
+            Rule::DivTurn => side("div_turn"),
+            Rule::DivNeg => side("div_neg"),
+            Rule::FloorLe => plain("floor_le"),
+            Rule::CeilLe => plain("ceil_le"),
+            Rule::PowLe => side("pow_le"),
+            Rule::MinLe => plain(if m == first(from[0]) { "min_le_first" } else { "min_le_second" }),
+            Rule::MaxGe => plain(if n == first(from[0]) { "max_ge_first" } else { "max_ge_second" }),
+            Rule::LeMin => plain("le_min"),
+            Rule::MaxLe => plain("max_le"),
+            Rule::IfLe => plain("if_le"),
+            Rule::LeIf => plain("le_if"),
+            Rule::IfIf => plain("if_if"),
+            Rule::Chosen => {
+                let (down, value) = (m == first(from[1]), matches!(from[0], Fact::Holds(_, true)));
+                let other = match op(if down { n } else { m }) {
+                    Op::If(_, _, b) if value => format!("(y := {})", self.node(b)),
+                    Op::If(_, a, _) => format!("(x := {})", self.node(a)),
+                    _ => String::new(),
+                };
+                plain(&format!("{} {other}", below(&format!("chosen_{value}"), down)))
+            }
+            Rule::FloorBelow => plain("floor_below"),
+            Rule::CeilAbove => plain("ceil_above"),
+            Rule::AddSign => {
+                ordered(&below("add_sign", m == first(from[0])), &[(first(from[2]), first(from[0]))])
+            }
+            Rule::SubSign => side(&below("sub_sign", m == first(from[0]))),
+            Rule::MulOne => {
+                ordered(&below("mul_one", m == first(from[0])), &[(first(from[2]), first(from[0]))])
+            }
+            Rule::DivOne => side(&below("div_one", m == first(from[0]))),
+            Rule::Compare => plain(match (op(n), step.gives, from[0]) {
+                (Op::Less(..), Fact::Holds(_, true), _) => "less_true",
+                (Op::Less(..), ..) => "less_false",
+                (Op::LessEqual(..), Fact::Holds(_, true), _) => "less_equal_true",
+                (Op::LessEqual(..), ..) => "less_equal_false",
+                (_, Fact::Holds(_, true), _) => "equal_true",
+                (Op::Equal(a, _), _, Fact::Lt(x, _)) if a == x => "equal_false_below",
+                _ => "equal_false_above",
+            }),
+            Rule::Order => plain(match (op(first(from[0])), from[0]) {
+                (Op::Less(..), Fact::Holds(_, true)) => "order_less_true",
+                (Op::Less(..), _) => "order_less_false",
+                (Op::LessEqual(..), Fact::Holds(_, true)) => "order_less_equal_true",
+                (Op::LessEqual(..), _) => "order_less_equal_false",
+                (Op::Equal(a, _), _) if a == n => "order_equal_below",
+                _ => "order_equal_above",
+            }),
+            Rule::Connective => plain(match (op(n), step.gives, from.as_slice()) {
+                (Op::And(..), Fact::Holds(_, true), _) => "and_true",
+                (Op::And(a, _), _, &[x]) if first(x) == a => "and_false_first",
+                (Op::And(..), ..) => "and_false_second",
+                (Op::Or(..), Fact::Holds(_, false), _) => "or_false",
+                (Op::Or(a, _), _, &[x]) if first(x) == a => "or_true_first",
+                (Op::Or(..), ..) => "or_true_second",
+                (Op::Not(_), Fact::Holds(_, true), _) => "not_false",
+                (Op::Not(_), ..) => "not_true",
+                (_, _, []) => "iff_same",
+                _ => "iff_known",
+            }),
+            Rule::Part => plain(match (op(first(from[0])), from[0]) {
+                (Op::And(a, _), _) if a == n => "part_and_first",
+                (Op::And(..), _) => "part_and_second",
+                (Op::Or(a, _), _) if a == n => "part_or_first",
+                (Op::Or(..), _) => "part_or_second",
+                (_, Fact::Holds(_, true)) => "part_not_true",
+                _ => "part_not_false",
+            }),
+            Rule::Finite => plain("finite_true"),
+            Rule::RatioRefl => plain("ratio_refl"),
+            Rule::RatioConstant => match step.gives {
+                Fact::Ratio(_, _, k) => format!("refine (ratio_constant (k := ({k})) {names} _); side."),
+                _ => String::new(),
+            },
+            Rule::RatioScale => match (op(n), step.gives) {
+                (Op::Mul(..), Fact::Ratio(..)) => ordered("ratio_scale_mul", &[(n, m)]),
+                (_, Fact::Ratio(_, _, k)) => {
+                    format!("refine (ratio_scale_div (k := ({})) {names} _); side.", k.wrapping_neg())
+                }
+                _ => String::new(),
+            },
+            Rule::RatioTrans => side("ratio_trans"),
+            Rule::RatioFlip => side("ratio_flip"),
+            Rule::RatioEqual => plain("ratio_equal"),
+            Rule::RatioNeg => plain("ratio_neg"),
+            Rule::RatioAdd => plain(match op(m) {
+                Op::Add(r, s) if (r, s) == (premise(0).1, premise(1).1) => "ratio_add",
+                _ => "ratio_add_swapped",
+            }),
+            Rule::RatioSub => plain("ratio_sub"),
+            Rule::RatioMul => ordered("ratio_mul", &[(n, premise(0).0), (m, premise(0).1)]),
+            Rule::RatioDiv => side("ratio_div"),
+            Rule::RatioMin => plain("ratio_min"),
+            Rule::RatioMax => plain("ratio_max"),
+            Rule::RatioLe => side(if strict { "ratio_lt" } else { "ratio_le" }),
+            Rule::Contradiction => match from.as_slice() {
+                [Fact::Range(..)] => side("empty"),
+                [Fact::Holds(..), _] => plain("clash_truth"),
+                [_, Fact::Lt(..)] => plain("clash_lt"),
+                _ => plain("clash_le"),
+            },
+            Rule::Cases => String::new(),
+        }
+    }
+}
+
+fn kind(op: Op) -> &'static str {
+    match op {
+        Op::Bool(_)
+        | Op::Less(..)
+        | Op::LessEqual(..)
+        | Op::Equal(..)
+        | Op::And(..)
+        | Op::Or(..)
+        | Op::Not(_)
+        | Op::Iff(..)
+        | Op::Finite(_) => "bool",
+        _ => "f64",
+    }
+}
+
+fn membership(domain: &Domain, value: &str) -> String {
+    let (low, high) = (domain.low, domain.high);
+    format!("between ({} (* {low:?} *)) ({} (* {high:?} *)) {value}", number(low), number(high))
+}
+
+/// A finite number as `num m e`, which is m * 2^e exactly.
+fn number(value: f64) -> String {
+    if value == 0.0 {
+        return "num 0 0".into();
+    }
+    let bits = value.abs().to_bits();
+    let (exponent, fraction) = ((bits >> 52) as i64, bits & ((1 << 52) - 1));
+    let (mut mantissa, mut power) =
+        if exponent == 0 { (fraction, -1074) } else { (fraction | 1 << 52, exponent - 1075) };
+    while mantissa % 2 == 0 {
+        mantissa /= 2;
+        power += 1;
+    }
+    let mantissa = if value < 0.0 { format!("(-{mantissa})") } else { mantissa.to_string() };
+    let power = if power < 0 { format!("({power})") } else { power.to_string() };
+    format!("num {mantissa} {power}")
+}

@@ -1,0 +1,108 @@
+//! Facts as they are found, and the steps of those that a proof needs in the end.
+
+use std::collections::HashMap;
+
+use roofline_checker::{Case, Fact, Rule, Step};
+
+/// The number of a fact among all that were found.
+pub(super) type Known = usize;
+
+struct Found {
+    fact: Fact,
+    /// Nothing for an assumption.
+    rule: Option<Rule>,
+    from: Vec<Known>,
+    cases: Vec<Branch>,
+}
+
+/// A case: what it assumes, the steps in it, and the one that ends it.
+pub(super) struct Branch {
+    pub assume: Vec<Known>,
+    pub steps: Vec<Known>,
+    pub end: Known,
+}
+
+/// All facts, and the steps of each list of steps that is still open, the outermost first.
+#[derive(Default)]
+pub(super) struct Draft {
+    found: Vec<Found>,
+    open: Vec<Vec<Known>>,
+}
+
+impl Draft {
+    pub fn fact(&self, known: Known) -> Fact {
+        self.found[known].fact
+    }
+
+    pub fn assume(&mut self, fact: Fact) -> Known {
+        self.found.push(Found { fact, rule: None, from: Vec::new(), cases: Vec::new() });
+        self.found.len() - 1
+    }
+
+    pub fn step(&mut self, rule: Rule, from: Vec<Known>, fact: Fact, cases: Vec<Branch>) -> Known {
+        self.found.push(Found { fact, rule: Some(rule), from, cases });
+        let known = self.found.len() - 1;
+        if let Some(steps) = self.open.last_mut() {
+            steps.push(known);
+        }
+        known
+    }
+
+    pub fn open(&mut self) {
+        self.open.push(Vec::new());
+    }
+
+    pub fn close(&mut self) -> Vec<Known> {
+        self.open.pop().unwrap_or_default()
+    }
+
+    pub fn len(&self) -> usize {
+        self.found.len()
+    }
+
+    /// Forgets the facts from this one on.
+    pub fn forget(&mut self, from: Known) {
+        self.found.truncate(from);
+    }
+
+    /// Marks the facts that these rest on.
+    pub fn needed(&self, roots: &[Known], needed: &mut Vec<bool>) {
+        needed.resize(self.found.len().max(needed.len()), false);
+        let mut pending = roots.to_vec();
+        while let Some(known) = pending.pop() {
+            if !std::mem::replace(&mut needed[known], true) {
+                let found = &self.found[known];
+                pending.extend(&found.from);
+                pending.extend(found.cases.iter().map(|case| case.end));
+            }
+        }
+    }
+
+    /// The needed steps of a list whose first gets the number `next`; `place` has the numbers of facts before it.
+    pub fn written(
+        &self,
+        steps: &[Known],
+        needed: &[bool],
+        place: &mut HashMap<Known, usize>,
+        mut next: usize,
+    ) -> Vec<Step> {
+        let mut written = Vec::new();
+        for &known in steps.iter().filter(|&&known| needed[known]) {
+            let found = &self.found[known];
+            let Some(rule) = found.rule else { continue };
+            let mut cases = Vec::new();
+            for case in &found.cases {
+                place.extend(case.assume.iter().enumerate().map(|(i, &fact)| (fact, next + i)));
+                let steps = self.written(&case.steps, needed, place, next + case.assume.len());
+                cases.push(Case { assume: case.assume.iter().map(|&fact| self.fact(fact)).collect(), steps });
+            }
+            // A fact without a number would be one of another case; the checker refuses its number.
+            let from =
+                found.from.iter().map(|known| place.get(known).copied().unwrap_or(usize::MAX)).collect();
+            written.push(Step { rule, from, gives: found.fact, cases });
+            place.insert(known, next);
+            next += 1;
+        }
+        written
+    }
+}

@@ -1,0 +1,89 @@
+//! Certificates: a contract's obligations with proofs in the rules of `roofline-checker`.
+//!
+//! Nothing here is trusted. The search may miss a proof; one that is wrong is refused by the checker, which sees the
+//! contract only as the [`problem`] that is made of it.
+
+pub mod coq;
+mod draft;
+mod points;
+mod ratio;
+mod search;
+
+use roofline_checker::{Certificate, Claim, Domain, Op, Problem, Proof, Question, Refusal, VERSION, check};
+
+use crate::contract::{self, Contract};
+use crate::graph;
+use crate::prove::fingerprint;
+use search::Search;
+
+/// What a certificate of the contract must be about.
+pub fn problem(contract: &Contract) -> Problem {
+    let quantities = contract.quantities.iter().map(|quantity| {
+        let domain = &quantity.domain;
+        Domain { name: quantity.name.clone(), low: domain.low, high: domain.high }
+    });
+    let obligations = contract.obligations.iter().map(|obligation| {
+        let claim = match obligation.claim {
+            contract::Claim::Always(condition) => Claim::Always {
+                condition: condition.index(),
+                given: obligation.substituted.iter().map(|&(q, node)| (node.index(), q)).collect(),
+            },
+            contract::Claim::Monotone { of, increasing, quantity } => {
+                Claim::Monotone { of: of.index(), increasing, quantity }
+            }
+        };
+        Question { id: obligation.id.clone(), sha256: fingerprint(contract, obligation), claim }
+    });
+    Problem {
+        contract: contract.metadata.id.clone(),
+        sha256: contract.source.sha256.clone(),
+        quantities: quantities.collect(),
+        nodes: contract.graph.ops().iter().map(|&op| operation(op)).collect(),
+        obligations: obligations.collect(),
+    }
+}
+
+fn operation(op: graph::Op) -> Op {
+    match op {
+        graph::Op::Number(bits) => Op::Number(f64::from_bits(bits)),
+        graph::Op::Quantity(index) => Op::Quantity(index),
+        graph::Op::Bool(value) => Op::Bool(value),
+        graph::Op::Neg(a) => Op::Neg(a.index()),
+        graph::Op::Floor(a) => Op::Floor(a.index()),
+        graph::Op::Ceil(a) => Op::Ceil(a.index()),
+        graph::Op::Not(a) => Op::Not(a.index()),
+        graph::Op::Finite(a) => Op::Finite(a.index()),
+        graph::Op::Add(a, b) => Op::Add(a.index(), b.index()),
+        graph::Op::Sub(a, b) => Op::Sub(a.index(), b.index()),
+        graph::Op::Mul(a, b) => Op::Mul(a.index(), b.index()),
+        graph::Op::Div(a, b) => Op::Div(a.index(), b.index()),
+        graph::Op::Min(a, b) => Op::Min(a.index(), b.index()),
+        graph::Op::Max(a, b) => Op::Max(a.index(), b.index()),
+        graph::Op::Pow(a, b) => Op::Pow(a.index(), b.index()),
+        graph::Op::Less(a, b) => Op::Less(a.index(), b.index()),
+        graph::Op::LessEqual(a, b) => Op::LessEqual(a.index(), b.index()),
+        graph::Op::Equal(a, b) => Op::Equal(a.index(), b.index()),
+        graph::Op::And(a, b) => Op::And(a.index(), b.index()),
+        graph::Op::Or(a, b) => Op::Or(a.index(), b.index()),
+        graph::Op::Iff(a, b) => Op::Iff(a.index(), b.index()),
+        graph::Op::If(c, a, b) => Op::If(c.index(), a.index(), b.index()),
+    }
+}
+
+/// The certificate of a contract: a proof for each obligation for which one is found.
+pub fn certify(contract: &Contract) -> Certificate {
+    let about = problem(contract);
+    let mut search = Search::new(&about);
+    let proofs: Vec<_> = (about.obligations.iter())
+        .filter_map(|question| Some((question.id.clone(), search.prove(question)?)))
+        .collect();
+    let (steps, proofs) = search.finish(proofs);
+    let proofs = proofs.into_iter().map(|(id, steps)| Proof { id, steps }).collect();
+    Certificate { version: VERSION, about, steps, proofs }
+}
+
+/// What the checker says of each obligation of the contract, in its order.
+pub fn verdicts(contract: &Contract) -> Vec<Result<(), Refusal>> {
+    let refused = |refusal: Refusal| contract.obligations.iter().map(|_| Err(refusal.clone())).collect();
+    check(&problem(contract), &certify(contract)).unwrap_or_else(refused)
+}

@@ -1,0 +1,950 @@
+//! The search for proofs: ranges from the quantities up, orders from the claim down, cases where an order is open.
+
+use std::collections::{BTreeSet, HashMap};
+
+use roofline_checker::{Claim, Domain, Fact, Op, Problem, Question, Rule, Step, conclude, prepared};
+
+use super::draft::{Branch, Draft, Known};
+use super::points::Points;
+
+/// The most orders that are looked for in one proof.
+const MAX_STEPS: usize = 6_000;
+/// The most cases of one proof.
+const MAX_CASES: usize = 400;
+/// How deep orders are followed, and cases nested.
+const MAX_DEPTH: usize = 40;
+/// How many conditions are assumed one inside the other to show one order.
+const MAX_CONDITIONS: usize = 2;
+
+/// Undecided: the order of these two values would help, if any would.
+type Undecided = Option<(usize, usize)>;
+
+/// What is known at every point of the case that is being looked at.
+#[derive(Clone, Default)]
+struct State {
+    ranges: HashMap<usize, (f64, f64, Known)>,
+    orders: HashMap<(usize, usize, bool), Option<Known>>,
+    truths: HashMap<usize, (bool, Known)>,
+    /// `0 <= 1`, or `0 < 1` if the third says so, as assumed.
+    assumed: Vec<(usize, usize, bool, Known)>,
+    /// The points of the case.
+    points: Vec<usize>,
+}
+
+/// How `a <= b` could follow.
+enum Way {
+    /// By a rule, from orders and ranges.
+    Rule(Rule, Vec<(usize, usize)>, Vec<usize>),
+    /// As `a <= p <= b`, the first by a rule.
+    Left(Rule, Vec<usize>, usize),
+    /// As `a <= p <= b`, the second by a rule.
+    Right(Rule, Vec<usize>, usize),
+}
+
+pub(super) struct Search<'a> {
+    problem: &'a Problem,
+    pub(super) nodes: Vec<Op>,
+    quantities: Vec<Domain>,
+    draft: Draft,
+    state: State,
+    points: Points,
+    pub(super) ratios: HashMap<(usize, usize), Option<(i32, Known)>>,
+    shared: Vec<Known>,
+    /// How many facts are shared.
+    base: usize,
+    needed: Vec<bool>,
+    steps: usize,
+    cases: usize,
+    /// How many conditions are assumed for one order.
+    conditions: usize,
+    /// Orders are those of ranges and of what is assumed; nothing else is tried.
+    shallow: bool,
+}
+
+impl<'a> Search<'a> {
+    /// Bounds every node of the contract.
+    pub fn new(problem: &'a Problem) -> Self {
+        let mut search = Search {
+            problem,
+            nodes: problem.nodes.clone(),
+            quantities: problem.quantities.clone(),
+            draft: Draft::default(),
+            state: State::default(),
+            points: Points::default(),
+            ratios: HashMap::new(),
+            shared: Vec::new(),
+            base: 0,
+            needed: Vec::new(),
+            steps: 0,
+            cases: 0,
+            conditions: 0,
+            shallow: false,
+        };
+        search.draft.open();
+        for node in 0..search.nodes.len() {
+            search.bound(node);
+        }
+        search.shared = search.draft.close();
+        search.base = search.draft.len();
+        search
+    }
+
+    /// The steps of a proof; numbers below that of the shared facts are theirs.
+    pub fn prove(&mut self, question: &Question) -> Option<Vec<Step>> {
+        let prepared = prepared(self.problem, question)?;
+        let shared = self.state.clone();
+        (self.nodes, self.quantities) = (prepared.nodes, prepared.quantities);
+        let moved = match question.claim {
+            Claim::Monotone { quantity, .. } => Some((quantity, self.quantities.len() - 1)),
+            Claim::Always { .. } => None,
+        };
+        let facts: Vec<Fact> = prepared.assume.iter().copied().chain([prepared.goal]).collect();
+        self.points = Points::new(&self.nodes, &self.cone(&facts), &self.quantities, moved);
+        let assumed: Vec<Known> = prepared.assume.iter().map(|&fact| self.draft.assume(fact)).collect();
+        let mut place: HashMap<Known, usize> = (0..self.base).map(|known| (known, known)).collect();
+        place.extend(assumed.iter().enumerate().map(|(i, &known)| (known, self.base + i)));
+        let mut proof = None;
+        // Most claims hang on the order of the values they name alone; choices inside those only multiply the cases.
+        for inside in [false, true] {
+            (self.steps, self.cases) = (0, 0);
+            (self.state, self.ratios) = (shared.clone(), HashMap::new());
+            self.state.points = self.points.all();
+            self.draft.open();
+            for &known in &assumed {
+                self.suppose(known);
+            }
+            let cone = self.cone(&[prepared.goal]);
+            let end =
+                if self.refine(&cone).is_some() { None } else { self.reach(prepared.goal, &cone, inside, 0) };
+            let steps = self.draft.close();
+            if let Some(end) = end {
+                self.draft.needed(&[end], &mut self.needed);
+                proof = Some(self.draft.written(
+                    &steps,
+                    &self.needed,
+                    &mut place,
+                    self.base + prepared.assume.len(),
+                ));
+                break;
+            }
+        }
+        self.draft.forget(self.base);
+        self.needed.truncate(self.base);
+        (self.state, self.ratios) = (shared, HashMap::new());
+        (self.nodes, self.quantities) = (self.problem.nodes.clone(), self.problem.quantities.clone());
+        proof
+    }
+
+    /// The shared steps that are needed, and the proofs with the numbers that follow from it.
+    pub fn finish(mut self, mut proofs: Vec<(String, Vec<Step>)>) -> (Vec<Step>, Vec<(String, Vec<Step>)>) {
+        self.needed.resize(self.base, false);
+        let mut place = HashMap::new();
+        let steps = self.draft.written(&self.shared, &self.needed, &mut place, 0);
+        let renumber = |number: usize| {
+            if number < self.base {
+                place.get(&number).copied().unwrap_or(usize::MAX)
+            } else {
+                number - self.base + steps.len()
+            }
+        };
+        for (_, proof) in &mut proofs {
+            renumbered(proof, &renumber);
+        }
+        (steps, proofs)
+    }
+
+    pub(super) fn op(&self, node: usize) -> Op {
+        self.nodes[node]
+    }
+
+    /// Applies a rule; none if it does not give a fact about what `wanted` names.
+    pub(super) fn apply(&mut self, rule: Rule, from: &[Known], wanted: Fact) -> Option<Known> {
+        let facts: Vec<Fact> = from.iter().map(|&known| self.draft.fact(known)).collect();
+        let fact = conclude(&self.nodes, &self.quantities, rule, &facts, wanted)?;
+        Some(self.draft.step(rule, from.to_vec(), fact, Vec::new()))
+    }
+
+    pub(super) fn fact(&self, known: Known) -> Fact {
+        self.draft.fact(known)
+    }
+
+    pub(super) fn range(&self, node: usize) -> Option<(f64, f64, Known)> {
+        self.state.ranges.get(&node).copied()
+    }
+
+    fn at_least(&self, node: usize, limit: f64) -> bool {
+        self.range(node).is_some_and(|(low, ..)| low >= limit)
+    }
+
+    fn at_most(&self, node: usize, limit: f64) -> bool {
+        self.range(node).is_some_and(|(_, high, _)| high <= limit)
+    }
+
+    fn positive(&self, node: usize) -> bool {
+        self.range(node).is_some_and(|(low, ..)| low > 0.0)
+    }
+
+    pub(super) fn ranges(&self, nodes: &[usize]) -> Option<Vec<Known>> {
+        nodes.iter().map(|&node| Some(self.range(node)?.2)).collect()
+    }
+
+    /// The nodes under those that facts speak of, operands first.
+    fn cone(&self, facts: &[Fact]) -> Vec<usize> {
+        let mut pending: Vec<usize> = Vec::new();
+        for &fact in facts {
+            match fact {
+                Fact::Range(a, ..) | Fact::Holds(a, _) => pending.push(a),
+                Fact::Le(a, b) | Fact::Lt(a, b) | Fact::Ratio(a, b, _) => pending.extend([a, b]),
+                Fact::Absurd => {}
+            }
+        }
+        let mut seen = BTreeSet::new();
+        while let Some(node) = pending.pop() {
+            if seen.insert(node) {
+                pending.extend(self.op(node).operands());
+            }
+        }
+        // The copies of a second point have operands before them too.
+        seen.into_iter().collect()
+    }
+
+    /// Takes a fact as known.
+    fn suppose(&mut self, known: Known) {
+        let fact = self.draft.fact(known);
+        self.state.points.retain(|&point| self.points.holds(point, fact));
+        match self.draft.fact(known) {
+            Fact::Range(node, low, high) => {
+                self.keep_range(node, (low, high, known));
+            }
+            Fact::Le(a, b) => self.state.assumed.push((a, b, false, known)),
+            Fact::Lt(a, b) => self.state.assumed.push((a, b, true, known)),
+            Fact::Holds(node, value) => {
+                self.state.truths.insert(node, (value, known));
+                self.read(node, value, known);
+            }
+            Fact::Ratio(..) | Fact::Absurd => {}
+        }
+    }
+
+    /// Whether no point speaks against a fact.
+    fn plausible(&self, fact: Fact) -> bool {
+        self.state.points.iter().all(|&point| self.points.holds(point, fact))
+    }
+
+    /// Whether the quotient of two nodes is the same power of two at every point.
+    pub(super) fn in_one_ratio(&self, x: usize, y: usize) -> bool {
+        let mut ratios = self.state.points.iter().filter_map(|&point| self.points.ratio(point, x, y));
+        let Some(first) = ratios.next() else { return true };
+        first > 0.0 && first.to_bits() << 12 == 0 && ratios.all(|ratio| ratio == first)
+    }
+
+    /// What a decided condition says of orders and of other conditions.
+    fn read(&mut self, node: usize, value: bool, known: Known) {
+        let parts: Vec<usize> = match self.op(node) {
+            Op::Less(a, b) | Op::LessEqual(a, b) | Op::Equal(a, b) => {
+                let Some(ranges) = self.ranges(&[a, b]) else { return };
+                let from = [known, ranges[0], ranges[1]];
+                for (x, y) in [(a, b), (b, a)] {
+                    for wanted in [Fact::Lt(x, y), Fact::Le(x, y)] {
+                        if let Some(order) = self.apply(Rule::Order, &from, wanted) {
+                            self.suppose(order);
+                            break;
+                        }
+                    }
+                }
+                return;
+            }
+            Op::And(a, b) if value => vec![a, b],
+            Op::Or(a, b) if !value => vec![a, b],
+            Op::Not(a) => vec![a],
+            _ => return,
+        };
+        for part in parts {
+            if let Some(part) = self.apply(Rule::Part, &[known], Fact::Holds(part, value)) {
+                self.suppose(part);
+            }
+        }
+    }
+
+    /// Keeps what a range adds to the one that is known; whether it adds anything.
+    fn keep_range(&mut self, node: usize, new: (f64, f64, Known)) -> bool {
+        let Some(old) = self.range(node) else {
+            self.state.ranges.insert(node, new);
+            return true;
+        };
+        if old.0 >= new.0 && old.1 <= new.1 {
+            return false;
+        }
+        let kept = if new.0 >= old.0 && new.1 <= old.1 {
+            Some(new)
+        } else {
+            let known = self.apply(Rule::Meet, &[old.2, new.2], Fact::Range(node, 0.0, 0.0));
+            known.and_then(|known| self.as_range(known))
+        };
+        kept.is_some_and(|kept| self.state.ranges.insert(node, kept).is_some())
+    }
+
+    fn as_range(&self, known: Known) -> Option<(f64, f64, Known)> {
+        match self.draft.fact(known) {
+            Fact::Range(_, low, high) => Some((low, high, known)),
+            _ => None,
+        }
+    }
+
+    /// Bounds a node by its operands; whether that tells more than was known.
+    fn bound(&mut self, node: usize) -> bool {
+        let wanted = Fact::Range(node, 0.0, 0.0);
+        let known = match self.op(node) {
+            Op::Number(_) => self.apply(Rule::Constant, &[], wanted),
+            Op::Quantity(_) => self.apply(Rule::Domain, &[], wanted),
+            Op::Neg(a) => self.by_ranges(Rule::Neg, &[a], wanted),
+            Op::Floor(a) => self.by_ranges(Rule::Floor, &[a], wanted),
+            Op::Ceil(a) => self.by_ranges(Rule::Ceil, &[a], wanted),
+            Op::Add(a, b) => self.by_ranges(Rule::Add, &[a, b], wanted),
+            Op::Sub(a, b) => self.by_ranges(Rule::Sub, &[a, b], wanted),
+            Op::Mul(a, b) if a == b => self.by_ranges(Rule::Square, &[a], wanted),
+            Op::Mul(a, b) => self.by_ranges(Rule::Mul, &[a, b], wanted),
+            Op::Div(a, b) if a == b && self.positive(a) => self.quotient_of_itself(node, a),
+            Op::Div(a, b) => self.by_ranges(Rule::Div, &[a, b], wanted),
+            Op::Min(a, b) => self.by_ranges(Rule::Min, &[a, b], wanted),
+            Op::Max(a, b) => self.by_ranges(Rule::Max, &[a, b], wanted),
+            Op::Pow(a, b) => self.by_ranges(Rule::Pow, &[a, b], wanted),
+            Op::If(c, a, b) => self.bound_choice(node, c, a, b),
+            _ => None,
+        };
+        match known.and_then(|known| self.as_range(known)) {
+            Some(range) => self.keep_range(node, range),
+            None => false,
+        }
+    }
+
+    fn quotient_of_itself(&mut self, node: usize, a: usize) -> Option<Known> {
+        let wanted = Fact::Range(node, 0.0, 0.0);
+        let (quotient, range) = (self.by_ranges(Rule::Div, &[a, a], wanted)?, self.range(a)?.2);
+        let order = self.order(a, a, 0)?;
+        self.apply(Rule::Quotient, &[order, range, quotient], wanted)
+    }
+
+    fn by_ranges(&mut self, rule: Rule, nodes: &[usize], wanted: Fact) -> Option<Known> {
+        let from = self.ranges(nodes)?;
+        self.apply(rule, &from, wanted)
+    }
+
+    fn bound_choice(&mut self, node: usize, c: usize, a: usize, b: usize) -> Option<Known> {
+        let wanted = Fact::Range(node, 0.0, 0.0);
+        if let Some(value) = self.plainly(c)
+            && let Some(&(_, known)) = self.state.truths.get(&c)
+        {
+            let range = self.range(if value { a } else { b })?;
+            return self.apply(Rule::IfKnown, &[known, range.2], wanted);
+        }
+        if let Some(known) = self.by_ranges(Rule::If, &[a, b], wanted) {
+            return Some(known);
+        }
+        // A branch that need not be finite everywhere is, perhaps, where it is taken.
+        let mut ends = Vec::new();
+        for (value, branch) in [(true, a), (false, b)] {
+            let (end, case) = self.case(&[Fact::Holds(c, value)], |search| {
+                let cone = search.cone(&[Fact::Holds(c, value), Fact::Range(branch, 0.0, 0.0)]);
+                if let Some(absurd) = search.refine(&cone) {
+                    return Some(absurd);
+                }
+                let (_, known) = search.state.truths.get(&c).copied()?;
+                let range = search.range(branch)?;
+                search.apply(Rule::IfKnown, &[known, range.2], wanted)
+            })?;
+            ends.push((end, case));
+        }
+        let bounds = ends.iter().filter_map(|&(end, _)| self.as_range(end));
+        let (low, high) =
+            bounds.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x.0), high.max(x.1)));
+        let gives = Fact::Range(node, low, high);
+        let mut cases = Vec::new();
+        for (end, mut case) in ends {
+            if self.draft.fact(end) != Fact::Absurd {
+                // The last step of a case gives what the whole gives.
+                self.draft.open();
+                case.end = self.apply(Rule::Widen, &[end], gives)?;
+                case.steps.extend(self.draft.close());
+            }
+            cases.push(case);
+        }
+        (low <= high).then(|| self.draft.step(Rule::Cases, Vec::new(), gives, cases))
+    }
+
+    /// Looks for a fact where others are assumed.
+    fn case(
+        &mut self,
+        assume: &[Fact],
+        find: impl FnOnce(&mut Self) -> Option<Known>,
+    ) -> Option<(Known, Branch)> {
+        let saved = (self.state.clone(), self.ratios.clone());
+        self.draft.open();
+        let assume: Vec<Known> = assume.iter().map(|&fact| self.draft.assume(fact)).collect();
+        // What did not follow before may follow now.
+        self.state.orders.retain(|_, known| known.is_some());
+        self.ratios.retain(|_, known| known.is_some());
+        for &known in &assume {
+            self.suppose(known);
+        }
+        let end = find(self);
+        let steps = self.draft.close();
+        (self.state, self.ratios) = saved;
+        end.map(|end| (end, Branch { assume, steps, end }))
+    }
+
+    /// Bounds the nodes anew under what is assumed; the fact that there is no such point, if so.
+    fn refine(&mut self, cone: &[usize]) -> Option<Known> {
+        let mut changed: BTreeSet<usize> = BTreeSet::new();
+        for &node in cone {
+            let op = self.op(node);
+            let unknown = self.range(node).is_none();
+            let mut new = (unknown || op.operands().iter().any(|operand| changed.contains(operand)))
+                && self.bound(node);
+            for i in 0..self.state.assumed.len() {
+                let (a, b, _, order) = self.state.assumed[i];
+                if node == a || node == b {
+                    new |= self.narrow(node, Rule::Narrow, order, &[a, b]);
+                }
+                match op {
+                    Op::Sub(p, q) if (p, q) == (a, b) || (p, q) == (b, a) => {
+                        new |= self.narrow(node, Rule::Difference, order, &[node]);
+                    }
+                    Op::Div(p, q) if (p, q) == (a, b) || (p, q) == (b, a) => {
+                        if let Some(order) = self.order(a, b, 0) {
+                            new |= self.narrow(node, Rule::Quotient, order, &[q, node]);
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            if let Some((.., known)) = self.range(node).filter(|range| range.0 > range.1) {
+                return self.apply(Rule::Contradiction, &[known], Fact::Absurd);
+            }
+            if new {
+                changed.insert(node);
+            }
+        }
+        None
+    }
+
+    fn narrow(&mut self, node: usize, rule: Rule, order: Known, ranges: &[usize]) -> bool {
+        let Some(ranges) = self.ranges(ranges) else { return false };
+        let from: Vec<Known> = [order].into_iter().chain(ranges).collect();
+        let facts: Vec<Fact> = from.iter().map(|&known| self.draft.fact(known)).collect();
+        let wanted = Fact::Range(node, 0.0, 0.0);
+        let Some(fact @ Fact::Range(_, low, high)) =
+            conclude(&self.nodes, &self.quantities, rule, &facts, wanted)
+        else {
+            return false;
+        };
+        let tells = self.range(node).is_none_or(|(l, h, _)| low > l || high < h);
+        tells && {
+            let known = self.draft.step(rule, from, fact, Vec::new());
+            self.keep_range(node, (low, high, known))
+        }
+    }
+
+    /// Proves a claim, case by case where it must.
+    fn reach(&mut self, goal: Fact, cone: &[usize], inside: bool, depth: usize) -> Option<Known> {
+        self.cases += 1;
+        if self.cases > MAX_CASES || depth > MAX_DEPTH {
+            return None;
+        }
+        let undecided = match goal {
+            Fact::Holds(condition, _) => match self.truth(condition, 0) {
+                Ok((true, known)) => return Some(known),
+                Ok((false, _)) => return self.contradiction(),
+                Err(undecided) => undecided,
+            },
+            Fact::Le(a, b) => match self.order(a, b, 0) {
+                Some(known) => return Some(known),
+                None => Some((a, b)),
+            },
+            _ => None,
+        };
+        let Some((mut a, mut b)) = undecided else { return self.contradiction() };
+        if inside {
+            (a, b) = self.choice_under(a, b).unwrap_or((a, b));
+        }
+        if goal == Fact::Le(a, b) {
+            return self.contradiction();
+        }
+        let ranges = self.ranges(&[a, b])?;
+        let orders = [vec![Fact::Lt(a, b)], vec![Fact::Le(a, b), Fact::Le(b, a)], vec![Fact::Lt(b, a)]];
+        let excluded = [self.order(b, a, 0), None, self.order(a, b, 0)];
+        let mut cases = Vec::new();
+        for (assume, excluded) in orders.iter().zip(excluded) {
+            let (_, case) = self.case(assume, |search| {
+                if let Some(opposite) = excluded {
+                    let assumed = search.state.assumed.last().map(|assumed| assumed.3)?;
+                    return search.apply(Rule::Contradiction, &[assumed, opposite], Fact::Absurd);
+                }
+                search.refine(cone).or_else(|| search.reach(goal, cone, inside, depth + 1))
+            })?;
+            cases.push(case);
+        }
+        Some(self.draft.step(Rule::Cases, ranges, goal, cases))
+    }
+
+    /// What is assumed cannot be.
+    fn contradiction(&mut self) -> Option<Known> {
+        for i in 0..self.state.assumed.len() {
+            let (a, b, strict, known) = self.state.assumed[i];
+            let opposite = if strict { self.order(b, a, 0) } else { self.strictly(b, a, 0) };
+            if let Some(opposite) = opposite {
+                let from = if strict { [known, opposite] } else { [opposite, known] };
+                return self.apply(Rule::Contradiction, &from, Fact::Absurd);
+            }
+        }
+        None
+    }
+
+    /// A choice inside the arithmetic of two values that is not settled.
+    fn choice_under(&mut self, x: usize, y: usize) -> Option<(usize, usize)> {
+        let mut pairs = Vec::new();
+        // The nearest first: what is further inside matters less.
+        for node in [x, y].into_iter().chain(self.cone(&[Fact::Le(x, y)]).into_iter().rev()) {
+            if let Op::Min(a, b) | Op::Max(a, b) | Op::Less(a, b) | Op::LessEqual(a, b) | Op::Equal(a, b) =
+                self.op(node)
+            {
+                pairs.push((a, b));
+            }
+        }
+        pairs.into_iter().find(|&(a, b)| {
+            self.ranges(&[a, b]).is_some()
+                && self.strictly(a, b, 0).is_none()
+                && self.strictly(b, a, 0).is_none()
+                && !(self.order(a, b, 0).is_some() && self.order(b, a, 0).is_some())
+        })
+    }
+
+    /// The value of a condition.
+    pub(super) fn truth(&mut self, node: usize, depth: usize) -> Result<(bool, Known), Undecided> {
+        if let Some(&known) = self.state.truths.get(&node) {
+            return Ok(known);
+        }
+        if depth > MAX_DEPTH {
+            return Err(None);
+        }
+        let found = self.weigh(node, depth + 1)?;
+        let Fact::Holds(_, value) = self.draft.fact(found) else { return Err(None) };
+        self.state.truths.insert(node, (value, found));
+        Ok((value, found))
+    }
+
+    /// The value of a condition that ranges and assumptions decide.
+    fn plainly(&mut self, node: usize) -> Option<bool> {
+        let before = std::mem::replace(&mut self.shallow, true);
+        let truth = self.truth(node, 0);
+        self.shallow = before;
+        truth.ok().map(|(value, _)| value)
+    }
+
+    fn weigh(&mut self, node: usize, depth: usize) -> Result<Known, Undecided> {
+        let wanted = Fact::Holds(node, true);
+        let compare =
+            |search: &mut Self, from: &[Known]| search.apply(Rule::Compare, from, wanted).ok_or(None);
+        match self.op(node) {
+            Op::Bool(_) => self.apply(Rule::Constant, &[], wanted).ok_or(None),
+            Op::Finite(a) => self.by_ranges(Rule::Finite, &[a], wanted).ok_or(None),
+            Op::Less(a, b) | Op::LessEqual(a, b) | Op::Equal(a, b) if self.ranges(&[a, b]).is_none() => {
+                Err(None)
+            }
+            Op::Less(a, b) => match self.strictly(a, b, 0).or_else(|| self.order(b, a, 0)) {
+                Some(order) => compare(self, &[order]),
+                None => Err(Some((a, b))),
+            },
+            Op::LessEqual(a, b) => match self.order(a, b, 0).or_else(|| self.strictly(b, a, 0)) {
+                Some(order) => compare(self, &[order]),
+                None => Err(Some((a, b))),
+            },
+            Op::Equal(a, b) => {
+                if let Some(order) = self.strictly(a, b, 0).or_else(|| self.strictly(b, a, 0)) {
+                    return compare(self, &[order]);
+                }
+                match (self.order(a, b, 0), self.order(b, a, 0)) {
+                    (Some(order), Some(back)) => compare(self, &[order, back]),
+                    _ => Err(Some((a, b))),
+                }
+            }
+            Op::Not(a) => {
+                let (_, known) = self.truth(a, depth)?;
+                self.apply(Rule::Connective, &[known], wanted).ok_or(None)
+            }
+            Op::And(a, b) => self.both(a, b, false, wanted, depth),
+            Op::Or(a, b) => self.both(a, b, true, wanted, depth),
+            Op::Iff(a, b) if a == b => self.apply(Rule::Connective, &[], wanted).ok_or(None),
+            Op::Iff(a, b) => {
+                let (x, y) = (self.truth(a, depth), self.truth(b, depth));
+                match (x, y) {
+                    (Ok((_, x)), Ok((_, y))) => self.apply(Rule::Connective, &[x, y], wanted).ok_or(None),
+                    (Err(Some(pair)), _) | (_, Err(Some(pair))) => Err(Some(pair)),
+                    _ => Err(None),
+                }
+            }
+            _ => Err(None),
+        }
+    }
+
+    /// `a and b` (or `a or b`), which one operand alone decides if it has the value `decides`.
+    fn both(
+        &mut self,
+        a: usize,
+        b: usize,
+        decides: bool,
+        wanted: Fact,
+        depth: usize,
+    ) -> Result<Known, Undecided> {
+        let (x, y) = (self.truth(a, depth), self.truth(b, depth));
+        let from = match (x, y) {
+            (Ok((value, x)), _) if value == decides => vec![x],
+            (_, Ok((value, y))) if value == decides => vec![y],
+            (Ok((_, x)), Ok((_, y))) => vec![x, y],
+            (Err(Some(pair)), _) | (_, Err(Some(pair))) => return Err(Some(pair)),
+            _ => return Err(None),
+        };
+        self.apply(Rule::Connective, &from, wanted).ok_or(None)
+    }
+
+    /// `a <= b`
+    pub(super) fn order(&mut self, a: usize, b: usize, depth: usize) -> Option<Known> {
+        let (x, y) = (self.range(a)?, self.range(b)?);
+        if let Some(&known) = self.state.orders.get(&(a, b, false)) {
+            return known;
+        }
+        let wanted = Fact::Le(a, b);
+        let quick = if a == b {
+            self.apply(Rule::Refl, &[x.2], wanted)
+        } else if x.1 <= y.0 {
+            self.apply(Rule::Apart, &[x.2, y.2], wanted)
+        } else if !self.plausible(wanted) {
+            None
+        } else if let Some(known) = self.assumed(a, b) {
+            Some(known)
+        } else if self.shallow {
+            return self.through_assumed(a, b, depth + 1);
+        } else {
+            self.steps += 1;
+            if depth > MAX_DEPTH || self.steps > MAX_STEPS {
+                return None;
+            }
+            // While it is being proven, a claim is no reason for itself.
+            self.state.orders.insert((a, b, false), None);
+            self.ordered(a, b, depth + 1)
+        };
+        self.state.orders.insert((a, b, false), quick);
+        quick
+    }
+
+    fn assumed(&mut self, a: usize, b: usize) -> Option<Known> {
+        let found = self.state.assumed.iter().find(|&&(c, d, ..)| (a, b) == (c, d));
+        let &(.., strict, known) = found?;
+        if strict { self.apply(Rule::Weak, &[known], Fact::Le(a, b)) } else { Some(known) }
+    }
+
+    /// `a <= c <= d <= b` where `c <= d` is assumed.
+    fn through_assumed(&mut self, a: usize, b: usize, depth: usize) -> Option<Known> {
+        if depth > MAX_DEPTH {
+            return None;
+        }
+        for i in 0..self.state.assumed.len() {
+            let (c, d, _, known) = self.state.assumed[i];
+            // In shallow steps only ranges and assumptions lead on, the nearest of them first.
+            if self.shallow && c != a && d != b {
+                continue;
+            }
+            let Some(before) = self.order(a, c, depth + self.assumed_depth()) else { continue };
+            let Some(after) = self.order(d, b, depth + self.assumed_depth()) else { continue };
+            let middle = self.apply(Rule::Trans, &[before, known], Fact::Le(a, d))?;
+            return self.apply(Rule::Trans, &[middle, after], Fact::Le(a, b));
+        }
+        None
+    }
+
+    fn assumed_depth(&self) -> usize {
+        if self.shallow { MAX_DEPTH / 3 } else { 0 }
+    }
+
+    fn ordered(&mut self, a: usize, b: usize, depth: usize) -> Option<Known> {
+        let wanted = Fact::Le(a, b);
+        for way in self.ways(a, b) {
+            if let Some(known) = self.take(a, b, way, depth) {
+                return Some(known);
+            }
+        }
+        if let Some(known) = self.around_one(a, b, depth) {
+            return Some(known);
+        }
+        if let Some((_, ratio)) = self.ratio(a, b, 0) {
+            let from = [ratio, self.range(b)?.2];
+            if let Some(known) = self.apply(Rule::RatioLe, &from, wanted) {
+                return Some(known);
+            }
+        }
+        if let Some(known) = self.through_assumed(a, b, depth) {
+            return Some(known);
+        }
+        self.by_condition(a, b, depth)
+    }
+
+    /// `p / q <= 1 <= b` or `p - q <= 0 <= b` where `p <= q`, and the other way round.
+    fn around_one(&mut self, a: usize, b: usize, depth: usize) -> Option<Known> {
+        let ((.., x), (low, .., y)) = (self.range(a)?, self.range(b)?);
+        let high = self.range(a)?.1;
+        let below = match self.op(a) {
+            Op::Div(p, q) if low >= 1.0 && self.positive(q) => {
+                let order = self.order(p, q, depth)?;
+                let from = [order, self.range(q)?.2, x];
+                self.apply(Rule::Quotient, &from, Fact::Range(a, 0.0, 0.0))
+            }
+            Op::Sub(p, q) if low >= 0.0 => {
+                let order = self.order(p, q, depth)?;
+                self.apply(Rule::Difference, &[order, x], Fact::Range(a, 0.0, 0.0))
+            }
+            _ => None,
+        };
+        if let Some(below) = below {
+            return self.apply(Rule::Apart, &[below, y], Fact::Le(a, b));
+        }
+        let above = match self.op(b) {
+            Op::Div(p, q) if high <= 1.0 && self.positive(q) => {
+                let order = self.order(q, p, depth)?;
+                let from = [order, self.range(q)?.2, y];
+                self.apply(Rule::Quotient, &from, Fact::Range(b, 0.0, 0.0))?
+            }
+            Op::Sub(p, q) if high <= 0.0 => {
+                let order = self.order(q, p, depth)?;
+                self.apply(Rule::Difference, &[order, y], Fact::Range(b, 0.0, 0.0))?
+            }
+            _ => return None,
+        };
+        self.apply(Rule::Apart, &[x, above], Fact::Le(a, b))
+    }
+
+    /// `a <= b` where one of them is an if whose condition is not known: for each of its values.
+    fn by_condition(&mut self, a: usize, b: usize, depth: usize) -> Option<Known> {
+        let condition = [a, b].into_iter().find_map(|node| match self.op(node) {
+            Op::If(c, ..) if !self.state.truths.contains_key(&c) => Some(c),
+            _ => None,
+        })?;
+        if self.conditions == MAX_CONDITIONS {
+            return None;
+        }
+        let mut cases = Vec::new();
+        self.conditions += 1;
+        for value in [true, false] {
+            let found = self.case(&[Fact::Holds(condition, value)], |search| {
+                let cone = search.cone(&[Fact::Le(a, b), Fact::Holds(condition, value)]);
+                search.refine(&cone).or_else(|| search.order(a, b, depth + 1))
+            });
+            cases.extend(found.map(|(_, case)| case));
+        }
+        self.conditions -= 1;
+        (cases.len() == 2).then(|| self.draft.step(Rule::Cases, Vec::new(), Fact::Le(a, b), cases))
+    }
+
+    fn take(&mut self, a: usize, b: usize, way: Way, depth: usize) -> Option<Known> {
+        let wanted = Fact::Le(a, b);
+        match way {
+            Way::Rule(rule, orders, ranges) => {
+                let ranges = self.ranges(&ranges)?;
+                let mut from = Vec::new();
+                for (x, y) in orders {
+                    from.push(self.order(x, y, depth)?);
+                }
+                from.extend(ranges);
+                self.apply(rule, &from, wanted)
+            }
+            Way::Left(rule, ranges, p) => {
+                let after = self.order(p, b, depth)?;
+                let before = self.one_sided(rule, &ranges, Fact::Le(a, p))?;
+                self.apply(Rule::Trans, &[before, after], wanted)
+            }
+            Way::Right(rule, ranges, p) => {
+                let before = self.order(a, p, depth)?;
+                let after = self.one_sided(rule, &ranges, Fact::Le(p, b))?;
+                self.apply(Rule::Trans, &[before, after], wanted)
+            }
+        }
+    }
+
+    fn one_sided(&mut self, rule: Rule, nodes: &[usize], wanted: Fact) -> Option<Known> {
+        let mut from = self.ranges(if rule == Rule::Chosen { &nodes[1..] } else { nodes })?;
+        if rule == Rule::Chosen {
+            from.insert(0, self.state.truths.get(&nodes[0])?.1);
+        }
+        self.apply(rule, &from, wanted)
+    }
+
+    /// The ways in which `a <= b` follows from simpler comparisons; ranges decide which apply.
+    fn ways(&mut self, a: usize, b: usize) -> Vec<Way> {
+        use Way::{Left, Right, Rule as By};
+        let mut ways = Vec::new();
+        match (self.op(a), self.op(b)) {
+            (Op::Neg(p), Op::Neg(q)) => ways.push(By(Rule::NegLe, vec![(q, p)], vec![])),
+            (Op::Add(p, q), Op::Add(r, s)) => {
+                ways.push(By(Rule::AddLe, vec![(p, r), (q, s)], vec![a, b]));
+                ways.push(By(Rule::AddLe, vec![(p, s), (q, r)], vec![a, b]));
+            }
+            (Op::Sub(p, q), Op::Sub(r, s)) => ways.push(By(Rule::SubLe, vec![(p, r), (s, q)], vec![a, b])),
+            (Op::Mul(p, q), Op::Mul(r, s)) => {
+                for (p, q) in [(p, q), (q, p)] {
+                    // p * q <= r * q <= r * s
+                    for (r, s) in [(r, s), (s, r)] {
+                        if self.at_least(q, 0.0) && self.at_least(r, 0.0) {
+                            ways.push(By(Rule::MulLe, vec![(p, r), (q, s)], vec![q, r, a, b]));
+                        }
+                        if q == s && self.at_most(q, 0.0) {
+                            ways.push(By(Rule::MulTurn, vec![(r, p)], vec![q, a, b]));
+                        }
+                    }
+                }
+            }
+            (Op::Div(p, q), Op::Div(r, s)) => {
+                if q == s && self.positive(q) {
+                    ways.push(By(Rule::DivBy, vec![(p, r)], vec![q, a, b]));
+                }
+                // p / q <= r / q <= r / s
+                if self.positive(s) && self.at_least(r, 0.0) {
+                    ways.push(By(Rule::DivLe, vec![(p, r), (s, q)], vec![r, s, a, b]));
+                }
+                if q == s && self.range(q).is_some_and(|range| range.1 < 0.0) {
+                    ways.push(By(Rule::DivTurn, vec![(r, p)], vec![q, a, b]));
+                }
+                if p == r && self.at_most(p, 0.0) && self.positive(q) {
+                    ways.push(By(Rule::DivNeg, vec![(q, s)], vec![p, q, a, b]));
+                }
+            }
+            (Op::Floor(p), Op::Floor(q)) => ways.push(By(Rule::FloorLe, vec![(p, q)], vec![])),
+            (Op::Ceil(p), Op::Ceil(q)) => ways.push(By(Rule::CeilLe, vec![(p, q)], vec![])),
+            (Op::Pow(p, n), Op::Pow(q, m)) if n == m => {
+                ways.push(By(Rule::PowLe, vec![(p, q)], vec![p, a, b]));
+            }
+            (Op::If(c, p, q), Op::If(d, r, s)) if c == d => {
+                ways.push(By(Rule::IfIf, vec![(p, r), (q, s)], vec![]));
+            }
+            _ => {}
+        }
+        match self.op(a) {
+            Op::Min(p, q) => {
+                ways.extend([Left(Rule::MinLe, vec![p, q], q), Left(Rule::MinLe, vec![p, q], p)]);
+            }
+            Op::Max(p, q) => ways.push(By(Rule::MaxLe, vec![(p, b), (q, b)], vec![])),
+            Op::If(c, p, q) => match self.plainly(c) {
+                Some(value) => {
+                    let chosen = if value { p } else { q };
+                    ways.push(Left(Rule::Chosen, vec![c, chosen], chosen));
+                }
+                None => ways.push(By(Rule::IfLe, vec![(p, b), (q, b)], vec![])),
+            },
+            Op::Floor(p) => ways.push(Left(Rule::FloorBelow, vec![p], p)),
+            Op::Add(p, q) => {
+                for (p, c) in [(p, q), (q, p)] {
+                    if self.at_most(c, 0.0) {
+                        ways.push(Left(Rule::AddSign, vec![p, c, a], p));
+                    }
+                }
+            }
+            Op::Sub(p, c) if self.at_least(c, 0.0) => ways.push(Left(Rule::SubSign, vec![p, c, a], p)),
+            Op::Mul(p, q) => {
+                ways.push(Left(Rule::MulOne, vec![p, q, a], p));
+                ways.push(Left(Rule::MulOne, vec![q, p, a], q));
+            }
+            Op::Div(p, q) => ways.push(Left(Rule::DivOne, vec![p, q, a], p)),
+            _ => {}
+        }
+        match self.op(b) {
+            Op::Max(p, q) => {
+                ways.extend([Right(Rule::MaxGe, vec![p, q], q), Right(Rule::MaxGe, vec![p, q], p)]);
+            }
+            Op::Min(p, q) => ways.push(By(Rule::LeMin, vec![(a, p), (a, q)], vec![])),
+            Op::If(c, p, q) => match self.plainly(c) {
+                Some(value) => {
+                    let chosen = if value { p } else { q };
+                    ways.push(Right(Rule::Chosen, vec![c, chosen], chosen));
+                }
+                None => ways.push(By(Rule::LeIf, vec![(a, p), (a, q)], vec![])),
+            },
+            Op::Ceil(p) => ways.push(Right(Rule::CeilAbove, vec![p], p)),
+            Op::Add(p, q) => {
+                for (p, c) in [(p, q), (q, p)] {
+                    if self.at_least(c, 0.0) {
+                        ways.push(Right(Rule::AddSign, vec![p, c, b], p));
+                    }
+                }
+            }
+            Op::Sub(p, c) if self.at_most(c, 0.0) => ways.push(Right(Rule::SubSign, vec![p, c, b], p)),
+            Op::Mul(p, q) => {
+                ways.push(Right(Rule::MulOne, vec![p, q, b], p));
+                ways.push(Right(Rule::MulOne, vec![q, p, b], q));
+            }
+            Op::Div(p, q) => ways.push(Right(Rule::DivOne, vec![p, q, b], p)),
+            _ => {}
+        }
+        ways
+    }
+
+    /// `a < b`
+    fn strictly(&mut self, a: usize, b: usize, depth: usize) -> Option<Known> {
+        let (x, y) = (self.range(a)?, self.range(b)?);
+        if let Some(&known) = self.state.orders.get(&(a, b, true)) {
+            return known;
+        }
+        self.state.orders.insert((a, b, true), None);
+        let wanted = Fact::Lt(a, b);
+        let found = if x.1 < y.0 {
+            self.apply(Rule::Apart, &[x.2, y.2], wanted)
+        } else if !self.plausible(wanted) {
+            None
+        } else if self.shallow {
+            let found = self.strictly_assumed(a, b, depth + 1);
+            self.state.orders.remove(&(a, b, true));
+            return found;
+        } else {
+            self.strictly_ordered(a, b, depth + 1)
+        };
+        self.state.orders.insert((a, b, true), found);
+        found
+    }
+
+    /// `a <= c < d <= b` where `c < d` is assumed.
+    fn strictly_assumed(&mut self, a: usize, b: usize, depth: usize) -> Option<Known> {
+        for i in 0..self.state.assumed.len() {
+            let (c, d, strict, known) = self.state.assumed[i];
+            if !strict {
+                continue;
+            }
+            let Some(before) = self.order(a, c, depth) else { continue };
+            let Some(after) = self.order(d, b, depth) else { continue };
+            let middle = self.apply(Rule::Trans, &[before, known], Fact::Lt(a, d))?;
+            return self.apply(Rule::Trans, &[middle, after], Fact::Lt(a, b));
+        }
+        None
+    }
+
+    fn strictly_ordered(&mut self, a: usize, b: usize, depth: usize) -> Option<Known> {
+        let wanted = Fact::Lt(a, b);
+        if let Some(known) = self.strictly_assumed(a, b, depth) {
+            return Some(known);
+        }
+        if let Some((_, ratio)) = self.ratio(a, b, 0) {
+            let from = [ratio, self.range(b)?.2];
+            if let Some(known) = self.apply(Rule::RatioLe, &from, wanted) {
+                return Some(known);
+            }
+        }
+        None
+    }
+}
+
+fn renumbered(steps: &mut [Step], renumber: &impl Fn(usize) -> usize) {
+    for step in steps {
+        for number in &mut step.from {
+            *number = renumber(*number);
+        }
+        for case in &mut step.cases {
+            renumbered(&mut case.steps, renumber);
+        }
+    }
+}
