@@ -1,6 +1,10 @@
 //! How fast can this model go on this machine, what holds it back, and how far is the code from
 //! that ceiling?
 
+// Contracts are proven for IEEE-754 double precision; on the x87 numbers are rounded twice.
+#[cfg(all(target_arch = "x86", not(target_feature = "sse2")))]
+compile_error!("f64 is not IEEE-754 double precision on this target: build for one with SSE2");
+
 #[cfg(feature = "models")]
 pub mod bench;
 #[cfg(feature = "models")]

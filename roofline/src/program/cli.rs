@@ -151,6 +151,15 @@ pub struct Prove {
     /// Write each obligation as SMT-LIB, and run z3, cvc5 or bitwuzla on it if one is on the PATH.
     #[arg(long, value_name = "DIR")]
     pub smt: Option<PathBuf>,
+    /// Write each contract's proofs as a certificate.
+    #[arg(long, value_name = "DIR")]
+    pub certificates: Option<PathBuf>,
+    /// Check the certificates in this directory instead of making them.
+    #[arg(long, value_name = "DIR")]
+    pub check_certificates: Option<PathBuf>,
+    /// Write each obligation as a theorem for Coq, and run coqc on them if it is on the PATH.
+    #[arg(long, value_name = "DIR")]
+    pub coq: Option<PathBuf>,
     /// Keep verdicts, each with the hash of what it is about; one whose text has changed counts as not run.
     #[arg(long, value_name = "FILE")]
     pub ledger: Option<PathBuf>,

@@ -134,3 +134,62 @@ fn bad_input_is_named_and_ends_with_2() {
         assert!(!output.stderr.is_empty(), "{arguments:?}");
     }
 }
+
+#[test]
+fn a_certificate_is_accepted_as_written_and_refused_when_changed() {
+    let directory = directory("prove-certificates");
+    let place = directory.to_str().expect("a plain path");
+    let written = run(&["prove", "hardware-v1", "--certificates", place]);
+    assert_eq!(written.status.code(), Some(0));
+    let file = directory.join("hardware-v1.certificate.json");
+    let text = std::fs::read_to_string(&file).expect("a certificate");
+    let check = || run(&["prove", "hardware-v1", "--check-certificates", place, "--format", "json"]);
+    let checker = |output: &Output| {
+        let result: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let obligations = result["contracts"][0]["obligations"].as_array().expect("a list").clone();
+        obligations
+            .iter()
+            .map(|one| one["layers"]["checker"].as_str().expect("a word").to_owned())
+            .collect::<Vec<_>>()
+    };
+    let as_written = check();
+    assert_eq!(as_written.status.code(), Some(0));
+    assert!(checker(&as_written).iter().all(|word| word == "proven"));
+    // A proof of one claim for another, another contract, and no certificate at all.
+    std::fs::write(
+        &file,
+        text.replace("\"ridge-point-finite\",\"steps\"", "\"ridge-point-positive\",\"steps\""),
+    )
+    .expect("written");
+    assert_eq!(check().status.code(), Some(1));
+    std::fs::write(&file, text.replacen("\"version\":1", "\"version\":2", 1)).expect("written");
+    let other = check();
+    assert_eq!(other.status.code(), Some(1));
+    assert!(checker(&other).iter().all(|word| word == "refused"), "{:?}", checker(&other));
+    std::fs::write(&file, "{}").expect("written");
+    let none = check();
+    assert_eq!(none.status.code(), Some(2));
+    assert!(err(&none).contains("hardware-v1.certificate.json"), "{}", err(&none));
+}
+
+#[test]
+fn a_theorem_for_coq_has_the_full_statement() {
+    let directory = directory("prove-coq");
+    let output = command()
+        .args(["prove", "hardware-v1", "--coq", directory.to_str().expect("plain")])
+        .env("PATH", &directory)
+        .output()
+        .expect("the program runs");
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    assert!(err(&output).contains("Coq: not run"), "{}", err(&output));
+    let theorems = std::fs::read_to_string(directory.join("hardware_v1.v")).expect("theorems");
+    for part in [
+        "Definition ridge_point (bandwidth compute : f64) : f64 :=\n  div compute bandwidth.",
+        "Theorem ridge_point_grows_with_compute : forall bandwidth compute compute' : f64,",
+        "le (ridge_point bandwidth compute) (ridge_point bandwidth compute') = true.",
+    ] {
+        assert!(theorems.contains(part), "{part}");
+    }
+    let rules = std::fs::read_to_string(directory.join("Rules.v")).expect("rules");
+    assert!(!rules.contains("Admitted") && !rules.contains("Axiom"));
+}

@@ -1,5 +1,6 @@
 //! `roofline prove`: what is known of every obligation, by which layer, and what lets it down.
 
+mod certificate;
 mod kani_result;
 mod ledger;
 mod solver;
@@ -15,6 +16,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::chart::terminal::Canvas;
+use crate::program::command::prove::certificate::Certified;
 use crate::program::command::prove::kani_result::KaniRun;
 use crate::program::command::prove::ledger::{Known, Ledger, Recorded};
 use crate::program::command::prove::solver::{Answer, Solver};
@@ -103,6 +105,10 @@ struct ObligationResult {
 struct Layers {
     /// The structural prover.
     structural: &'static str,
+    /// The independent checker of certificates.
+    checker: &'static str,
+    /// Coq, on the theorem made from the certificate.
+    coq: &'static str,
     /// The search for a counterexample.
     falsifier: String,
     /// The SMT solver.
@@ -174,11 +180,31 @@ pub fn run(args: &cli::Prove) -> Result<Exit, Failure> {
             eprintln!("SMT-LIB: not run: none of {} is on the PATH", Solver::NAMES.join(", "));
         }
     }
+    for directory in [&args.certificates, &args.coq].into_iter().flatten() {
+        std::fs::create_dir_all(directory)
+            .map_err(|error| Failure(format!("{}: can't be made: {error}", directory.display())))?;
+    }
     let mut failed = false;
     let mut contracts = Vec::new();
     for name in &args.contracts {
         let (contract, directory) = contract::checked(name)?;
+        let certified = Certified::new(&contract, args.check_certificates.as_deref())?;
+        for refusal in certified.refusals() {
+            eprintln!("{refusal}");
+        }
+        if let Some(directory) = &args.certificates {
+            certified.write(directory)?;
+        }
+        let theorems = match &args.coq {
+            Some(directory) => certified.theorems(&contract, directory)?,
+            None => None,
+        };
+        if args.coq.is_some() && theorems.is_none() {
+            eprintln!("Coq: not run: there is no coqc on the PATH");
+        }
         let session = Session {
+            certified: &certified,
+            theorems,
             contract: &contract,
             ranges: ranges(&contract),
             smt: args.smt.as_deref(),
@@ -186,8 +212,10 @@ pub fn run(args: &cli::Prove) -> Result<Exit, Failure> {
             kani: kani.as_ref(),
         };
         let mut obligations = Vec::new();
-        for (obligation, proof) in contract.obligations.iter().zip(prove::prove(&contract)) {
-            let (result, fine) = session.obligation(obligation, &proof, &mut ledger)?;
+        for (position, (obligation, proof)) in
+            contract.obligations.iter().zip(prove::prove(&contract)).enumerate()
+        {
+            let (result, fine) = session.obligation(position, obligation, &proof, &mut ledger)?;
             failed |= !fine;
             obligations.push(result);
         }
@@ -211,6 +239,9 @@ pub fn run(args: &cli::Prove) -> Result<Exit, Failure> {
 }
 
 struct Session<'a> {
+    certified: &'a Certified,
+    /// Whether Coq accepts the theorems, if it ran.
+    theorems: Option<bool>,
     contract: &'a Contract,
     ranges: Vec<Range>,
     smt: Option<&'a Path>,
@@ -222,6 +253,7 @@ impl Session<'_> {
     /// The result, and whether it is good enough.
     fn obligation(
         &self,
+        position: usize,
         obligation: &Obligation,
         proof: &Proof,
         ledger: &mut Option<Ledger>,
@@ -260,6 +292,13 @@ impl Session<'_> {
             ("falsifier", _) => format!("{} points", proof.points),
             _ => "not needed".into(),
         };
+        let (checker, accepted) = self.certified.verdict(position, &obligation.id);
+        let coq = match (self.theorems, checker) {
+            (Some(true), "proven") => "proven",
+            (Some(false), "proven") => "refused",
+            (Some(_), _) => "no theorem",
+            (None, _) => "not run",
+        };
         let structural = if proof.method == "structural" { "proven" } else { "unknown" };
         let kani = kani.unwrap_or_else(|| match property(self.contract, &self.ranges, obligation) {
             Ok(_) => "not run".into(),
@@ -274,9 +313,10 @@ impl Session<'_> {
             trace: proof.trace.lines(self.contract),
             counterexample: proof.counterexample.as_ref().map(|found| self.inputs(obligation, found)),
             if_fails: obligation.if_fails.clone(),
-            layers: Layers { structural, falsifier, smt, kani },
+            layers: Layers { structural, checker, coq, falsifier, smt, kani },
         };
-        Ok((result, proof.verdict.acceptable() && smt_fine && kani_fine))
+        let coq_fine = coq != "refused";
+        Ok((result, proof.verdict.acceptable() && accepted && coq_fine && smt_fine && kani_fine))
     }
 
     fn inputs(&self, obligation: &Obligation, found: &Counterexample) -> Inputs {
@@ -383,6 +423,13 @@ impl Report for Proven {
                 1 => format!("\n{}: 1 obligation: {}\n", contract.id, counts.join(", ")),
                 _ => format!("\n{}: {total} obligations: {}\n", contract.id, counts.join(", ")),
             };
+            let checked = contract.obligations.iter().filter(|o| o.layers.checker == "proven").count();
+            let missing = count(Verdict::Proven.word()).saturating_sub(checked);
+            if missing > 0 {
+                out += &format!(
+                    "{missing} of the proven have no certificate: only the prover vouches for them\n"
+                );
+            }
             if !contract.informal.is_empty() {
                 out += &format!("{} informal statements, which nothing checks\n", contract.informal.len());
             }
@@ -405,7 +452,8 @@ impl Report for Proven {
     }
 
     fn tables(&self) -> Vec<Table> {
-        let headings = ["contract", "obligation", "verdict", "structural", "falsifier", "smt", "kani"];
+        let headings =
+            ["contract", "obligation", "verdict", "structural", "checker", "coq", "falsifier", "smt", "kani"];
         (self.contracts.iter())
             .map(|contract| Table {
                 title: String::new(),
@@ -413,13 +461,20 @@ impl Report for Proven {
                 rows: (contract.obligations.iter())
                     .map(|obligation| {
                         let layers = &obligation.layers;
-                        let cells = [&contract.id, &obligation.id, obligation.verdict, layers.structural];
+                        let cells = [
+                            &contract.id,
+                            &obligation.id,
+                            obligation.verdict,
+                            layers.structural,
+                            layers.checker,
+                            layers.coq,
+                        ];
                         let more = [&layers.falsifier, &layers.smt, &layers.kani];
                         cells.iter().map(|cell| (*cell).to_owned()).chain(more.map(Clone::clone)).collect()
                     })
                     .chain(contract.informal.iter().map(|said| {
                         let cells = [contract.id.as_str(), &said.about, said.verdict];
-                        cells.into_iter().map(str::to_owned).chain(["-"; 4].map(str::to_owned)).collect()
+                        cells.into_iter().map(str::to_owned).chain(["-"; 6].map(str::to_owned)).collect()
                     }))
                     .collect(),
             })

@@ -43,7 +43,7 @@ const fn document<T: Report + JsonSchema>(by: &'static str) -> Document {
     Document { id: T::SCHEMA, by, make: |generator| generator.root_schema_for::<T>() }
 }
 
-const ALL: [Document; 20] = [
+const ALL: &[Document] = &[
     document::<Bench>("roofline bench"),
     document::<plot::Drawing>("roofline plot"),
     document::<check::Checked>("roofline check"),
@@ -63,6 +63,11 @@ const ALL: [Document; 20] = [
     document::<Profile>("roofline profile"),
     document::<profile::Profiles>("roofline profile"),
     document::<prove::Proven>("roofline prove"),
+    Document {
+        id: "roofline.certificate/1",
+        by: "roofline prove --certificates",
+        make: |generator| generator.root_schema_for::<roofline_checker::Certificate>(),
+    },
     document::<Schemas>("roofline schema"),
 ];
 

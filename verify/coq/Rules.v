@@ -1,0 +1,1 @@
+../../checker/coq/Rules.v
