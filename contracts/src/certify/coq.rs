@@ -255,15 +255,14 @@ impl<'a> Writer<'a> {
                 format!("le {} {} = true", scope.atom(a, self), scope.atom(b, self))
             }
             (Claim::Always { condition, given }, _) => {
-                let mut number = first;
                 for (i, &(node, quantity)) in given.iter().enumerate() {
+                    let number = first + i;
                     let domain = &about.quantities[quantity];
                     premises.push(membership(domain, &scope.atom(node, self)));
-                    let fact = scope.fact(assume[number - first], self);
+                    let fact = scope.fact(assume[i], self);
                     opened += &format!(
                         "intros G{i}. assert (H{number} : {fact}) by (refine (domain G{i} _); side).\n  "
                     );
-                    number += 1;
                 }
                 format!("{} = true", scope.shown(*condition, self))
             }
