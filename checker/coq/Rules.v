@@ -33,6 +33,8 @@ Definition min (x y : f64) : f64 := if lt x y then x else y.
 Definition max (x y : f64) : f64 := if lt y x then x else y.
 Definition floor (x : f64) : f64 := Bnearbyint mode_DN x.
 Definition ceil (x : f64) : f64 := Bnearbyint mode_UP x.
+Definition sqrt (x : f64) : f64 := Bsqrt mode_NE x.
+Definition abs (x : f64) : f64 := Babs x.
 Definition finite (x : f64) : bool := is_finite x.
 (* x multiplied from 1, as often as n says, at most 65536 times. *)
 Definition times (n : f64) : nat :=

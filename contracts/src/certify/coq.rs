@@ -362,6 +362,8 @@ impl Scope {
             Op::Max(a, b) => call("max", &[a, b]),
             Op::Floor(a) => call("floor", &[a]),
             Op::Ceil(a) => call("ceil", &[a]),
+            Op::Sqrt(a) => call("sqrt", &[a]),
+            Op::Abs(a) => call("abs", &[a]),
             Op::Pow(a, b) => call("pow", &[a, b]),
             Op::If(c, a, b) => format!("if {} then {} else {}", to(c), to(a), to(b)),
             Op::Bool(value) => value.to_string(),

@@ -28,7 +28,8 @@ pub fn problem(contract: &Contract) -> Problem {
                 condition: condition.index(),
                 given: obligation.substituted.iter().map(|&(q, node)| (node.index(), q)).collect(),
             },
-            contract::Claim::Monotone { of, increasing, quantity } => {
+            // A tolerance only weakens the claim.
+            contract::Claim::Monotone { of, increasing, quantity, .. } => {
                 Claim::Monotone { of: of.index(), increasing, quantity }
             }
         };
@@ -51,6 +52,8 @@ fn operation(op: graph::Op) -> Op {
         graph::Op::Neg(a) => Op::Neg(a.index()),
         graph::Op::Floor(a) => Op::Floor(a.index()),
         graph::Op::Ceil(a) => Op::Ceil(a.index()),
+        graph::Op::Sqrt(a) => Op::Sqrt(a.index()),
+        graph::Op::Abs(a) => Op::Abs(a.index()),
         graph::Op::Not(a) => Op::Not(a.index()),
         graph::Op::Finite(a) => Op::Finite(a.index()),
         graph::Op::Add(a, b) => Op::Add(a.index(), b.index()),

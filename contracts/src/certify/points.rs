@@ -95,6 +95,8 @@ fn evaluate(nodes: &[Op], some: &[usize], point: &[f64]) -> Vec<f64> {
             }
             Op::Floor(a) => at(a).floor(),
             Op::Ceil(a) => at(a).ceil(),
+            Op::Sqrt(a) => at(a).sqrt(),
+            Op::Abs(a) => at(a).abs(),
             Op::Pow(a, b) => pow(at(a), at(b)),
             Op::If(c, a, b) => {
                 if at(c) != 0.0 {
