@@ -674,6 +674,39 @@ mod tests {
         assert!(slow.estimate.prefill_estimate < plain.estimate.prefill_estimate / 10.0);
     }
 
+    /// Published speeds that older ceilings were refuted by: each is possible now.
+    #[test]
+    fn published_speeds_are_below_their_ceilings() {
+        let q4 = |name: &str| with_bits(model(name), bits_per_weight(&formats::Q4_0).unwrap());
+        let q8 = |name: &str| with_bits(model(name), bits_per_weight(&formats::Q8_0).unwrap());
+        let on = |inputs: Inputs, kind: Numbers, device: &Device| {
+            predict(inputs, &Stored::all(kind), &Target::of(device, None).unwrap()).unwrap().outputs
+        };
+        let prompt = Inputs { prompt: 512.0, ..q4("llama_2_7b") };
+        // Prompts of Llama 2 7B in Q4_0: llama.cpp discussion 15013.
+        assert!(on(prompt, Numbers::Narrow, &devices::RTX_4090).prefill_ceiling > 14_770.0);
+        assert!(on(prompt, Numbers::Narrow, &devices::RTX_3090).prefill_ceiling > 5560.0);
+        // Sixteen and 32 sequences of Qwen3 30B A3B in Q8_0 may all use the same experts.
+        let step = |batch| Inputs { batch, context: 528.0, ..q8("qwen3_30b_a3b") };
+        for batch in [16.0, 32.0] {
+            let outputs = on(step(batch), Numbers::Bytes, &devices::DGX_SPARK_GB10);
+            assert_eq!(
+                outputs.pass_weight_bytes,
+                on(step(1.0), Numbers::Bytes, &devices::DGX_SPARK_GB10).pass_weight_bytes
+            );
+            assert!(outputs.decode_ceiling > 1.2 * outputs.decode_estimate);
+        }
+        // A prompt of one token moves what a step without cached tokens does.
+        let one = Inputs { context: 1.0, prompt: 1.0, ..q8("qwen3_30b_a3b") };
+        let outputs = on(one, Numbers::Bytes, &devices::DGX_SPARK_GB10);
+        assert_eq!(outputs.prefill_bytes, outputs.decode_bytes);
+        // A cache of 8 bits is half of one of 16.
+        let cached = |cache_size| Inputs { batch: 256.0, context: 2048.0, cache_size, ..q8("llama_3_1_8b") };
+        let [half, whole] =
+            [1.0, 2.0].map(|size| on(cached(size), Numbers::Fp8, &devices::H100_SXM).cache_bytes);
+        assert_eq!(2.0 * half, whole);
+    }
+
     #[test]
     fn a_draft_that_is_accepted_makes_several_tokens_of_one_pass() {
         let inputs = model("llama_3_1_8b");

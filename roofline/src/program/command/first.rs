@@ -223,6 +223,7 @@ impl First {
             words.join(" or ")
         };
         let (context, prompt) = self.models.first().map_or((0.0, 0.0), |first| (first.context, first.prompt));
+        let best = self.machine.best();
         let mut lines = vec![
             format!(
                 "decode writes one token after the other and reads every weight and {context} cached tokens for each: {}.",
@@ -233,11 +234,11 @@ impl First {
                 words(|placed| &placed.prefill)
             ),
             format!(
-                "Memory gives {} GB/s and arithmetic {} GFLOP/s in {}, with {}.",
-                figure(self.target.bandwidth),
-                figure(self.machine.best().f32_gflops.value),
-                "fp32",
-                threads(self.machine.threads)
+                "Memory gives {} GB/s with {}, and arithmetic {} Gop/s in int8, which multiplies these weights, with {}.",
+                figure(best.read_gb_s.value),
+                threads(best.read_gb_s.threads),
+                figure(best.int8_gops.value),
+                threads(best.int8_gops.threads)
             ),
         ];
         if let Some(capacity) = self.target.capacity {

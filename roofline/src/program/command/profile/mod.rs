@@ -151,6 +151,7 @@ pub fn profiled(args: &cli::Profile, chosen: &Chosen) -> Result<Profile, Failure
         rows.sort_by(|a, b| b.least_s().total_cmp(&a.least_s()));
         rows.truncate(top);
     }
+    warnings.extend(impossible(&found.entries, &llama_bench, &target.name));
     let advice = if args.no_advice { None } else { Some(found.advice(phase, &target)?) };
     let mut report = Profile {
         schema: Schema::new(),
@@ -330,6 +331,27 @@ fn run_kernels(
         );
     }
     Ok(())
+}
+
+/// What was measured above its ceiling, with the likely cause and what to run.
+fn impossible(entries: &[Entry], tests: &[Compared], device: &str) -> Vec<String> {
+    let operation = |entry: &Entry| {
+        let measured = entry.measured.as_ref().filter(|measured| measured.best_s < measured.least_s)?;
+        let (best, least) = (figure(measured.best_s * 1e6), figure(measured.least_s * 1e6));
+        Some(format!("{}: {best} us, where its weights take at least {least} us from memory", entry.name))
+    };
+    let test = |test: &Compared| {
+        let ceiling = test.ceiling_tokens_per_s.filter(|ceiling| test.tokens_per_s > *ceiling)?;
+        let (speed, ceiling) = (figure(test.tokens_per_s), figure(ceiling));
+        Some(format!("llama-bench {}: {speed} token/s, where the ceiling is {ceiling}", test.test))
+    };
+    let cause = if device == "this" {
+        "the roofs were measured on a busy machine, or the weights stayed in caches; measure again with --refresh"
+    } else {
+        "it ran on another device, in another format, or with a draft; say which with --on, --as and --cache"
+    };
+    let found = entries.iter().filter_map(operation).chain(tests.iter().filter_map(test));
+    found.map(|what| format!("impossible: {what}: {cause}")).collect()
 }
 
 fn beside(
