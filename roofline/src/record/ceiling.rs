@@ -39,8 +39,6 @@ pub(super) struct Traits {
     pub bits: f64,
     /// How the model mixes.
     pub family: model::Family,
-    /// Numbers of recurrent state.
-    pub state: f64,
     /// The contract's inputs, for what a step is likely to read.
     pub step: Inputs,
 }
@@ -128,7 +126,7 @@ impl Row {
             outputs = evaluated(&inputs)?;
             inputs.compute = compute * self.devices;
         }
-        let traits = Traits { bits: step.dense_bits, family: shape.family(), state: shape.state, step };
+        let traits = Traits { bits: step.dense_bits, family: shape.family(), step };
         Ok(Beside { device, model: &shape.name, inputs, outputs, arithmetic: peak.is_some(), traits })
     }
 
@@ -141,6 +139,7 @@ impl Row {
             None => least_bits,
         };
         Ok(Inputs {
+            tokens_per_pass: 1.0 + self.drafts,
             batch: self.batch.unwrap_or(1.0),
             context: self.context.unwrap_or(1.0).max(1.0),
             prompt: self.prompt.unwrap_or(1.0),
@@ -152,34 +151,22 @@ impl Row {
 
     fn work(&self, step: &Inputs) -> Result<Work, Uncovered> {
         let all: Outputs = step.evaluate()?;
-        let alone = Inputs { batch: 1.0, ..*step }.evaluate()?;
-        let weights = all.pass_weight_bytes;
         Ok(match self.phase {
             Phase::Decode | Phase::Speculative => {
-                let tokens = 1.0 + self.drafts;
-                Work {
-                    tokens: step.batch * tokens,
-                    bytes: weights + all.cache_bytes,
-                    flops: all.decode_flops * tokens,
-                }
+                Work { tokens: all.step_tokens, bytes: all.decode_bytes, flops: all.decode_flops }
             }
             // So many sequences that the weights count for nothing.
-            Phase::Serving => {
-                Work { tokens: 1.0, bytes: alone.cache_bytes.max(1.0), flops: alone.decode_flops }
-            }
+            Phase::Serving => Work { tokens: 1.0, bytes: all.cache_bytes.max(1.0), flops: all.decode_flops },
             Phase::Prefill => {
                 let prompt = self.prompt.ok_or(Uncovered::Prompt)?;
-                let mut work = Work {
-                    tokens: all.prompt_tokens,
-                    bytes: weights + all.prefill_cache_bytes,
-                    flops: all.prefill_flops,
-                };
+                let mut work =
+                    Work { tokens: all.prompt_tokens, bytes: all.prefill_bytes, flops: all.prefill_flops };
                 if self.depth > 0.0 {
                     // What the prompt sees of the tokens before it: that of both together without that of the first.
                     let before = Inputs { prompt: self.depth, ..*step }.evaluate()?;
                     let both = Inputs { prompt: self.depth + prompt, ..*step }.evaluate()?;
                     let seen = both.prefill_attention_flops - before.prefill_attention_flops;
-                    work.bytes = weights + both.prefill_cache_bytes;
+                    work.bytes = both.prefill_bytes;
                     work.flops = all.prefill_matrix_flops + all.prefill_head_flops + seen;
                 }
                 work

@@ -144,21 +144,20 @@ fn sample(row: &Row, beside: &Beside) -> Option<(Like, Inputs)> {
         None if prefill => return None,
         None => {}
     }
+    // Weights that so many tokens read at once, each choosing its experts evenly.
     let read = |tokens: f64| {
-        let step = transformer::Inputs { batch: tokens, ..traits.step };
-        step.evaluate().map(|outputs| {
-            let kept = outputs.cache_bytes + outputs.state_bytes + outputs.activation_bytes;
-            outputs.decode_estimated_bytes - kept
-        })
+        let step = transformer::Inputs { batch: tokens, context: 1.0, ..traits.step };
+        let all = step.evaluate().ok()?;
+        Some(all.decode_estimated_bytes - all.cache_bytes - all.state_bytes - all.activation_bytes)
     };
-    let least = read(1.0).ok()?;
-    inputs.more_bytes = if prefill {
+    let least = read(1.0)?;
+    let more = if prefill {
         let at_once = if engine.name == Engine::DEFAULT { inputs.tokens.min(AT_ONCE) } else { inputs.tokens };
-        read(at_once.min(65536.0)).ok()? * (inputs.tokens / at_once).max(1.0) - least
+        read(at_once.min(65536.0))? * (inputs.tokens / at_once).max(1.0) - least
     } else {
-        // Recurrent state is read and written, in 32 bits.
-        read(batch).ok()? - least + batch * traits.state * 8.0
+        read(batch)? - least
     };
+    inputs.more_bytes = more.max(0.0);
     inputs.serial = 1.0;
     let like = Like {
         engine,

@@ -1,23 +1,8 @@
 //! What the name of a format says: how many bits a weight takes at least, and which units multiply it.
 
-use crate::contracts::hardware::devices::{Architecture, Device};
+use crate::contracts::hardware::devices::Device;
 use crate::contracts::quantization::formats;
-use crate::predict::{Precision, bits_per_weight};
-
-/// The numbers that weights are stored as.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Numbers {
-    /// Whole numbers of at most 8 bits times a scale.
-    Whole,
-    /// Floats of 4 bits times a scale.
-    Fp4,
-    /// Floats of 8 bits.
-    Fp8,
-    /// FP16 and BF16.
-    Half,
-    /// FP32.
-    Single,
-}
+use crate::predict::{Numbers, Precision, Units, bits_per_weight};
 
 /// Formats that are no ggml types, with their least bits.
 const OTHERS: [(&str, f64, Numbers); 17] = [
@@ -25,21 +10,21 @@ const OTHERS: [(&str, f64, Numbers); 17] = [
     ("FP16", 16.0, Numbers::Half),
     ("FP8", 8.0, Numbers::Fp8),
     ("FP4", 4.0, Numbers::Fp4),
-    ("INT8", 8.0, Numbers::Whole),
-    ("W8", 8.0, Numbers::Whole),
-    ("INT4", 4.0, Numbers::Whole),
-    ("W4", 4.0, Numbers::Whole),
-    ("4-BIT", 4.0, Numbers::Whole),
-    ("GPTQ", 4.0, Numbers::Whole),
-    ("AWQ", 4.0, Numbers::Whole),
-    ("W2", 2.0, Numbers::Whole),
+    ("INT8", 8.0, Numbers::Bytes),
+    ("W8", 8.0, Numbers::Bytes),
+    ("INT4", 4.0, Numbers::Narrow),
+    ("W4", 4.0, Numbers::Narrow),
+    ("4-BIT", 4.0, Numbers::Narrow),
+    ("GPTQ", 4.0, Numbers::Narrow),
+    ("AWQ", 4.0, Numbers::Narrow),
+    ("W2", 2.0, Numbers::Narrow),
     // No file stores Q8_K: labels with it are recipes around Q8_0.
-    ("Q8_K", 8.5, Numbers::Whole),
+    ("Q8_K", 8.5, Numbers::Bytes),
     // Recipes around IQ2_S and IQ3_S.
-    ("IQ2_M", 2.5625, Numbers::Whole),
-    ("IQ3_M", 3.4375, Numbers::Whole),
-    ("IQ3_KT", 3.125, Numbers::Whole),
-    ("IQ3_K", 3.4375, Numbers::Whole),
+    ("IQ2_M", 2.5625, Numbers::Narrow),
+    ("IQ3_M", 3.4375, Numbers::Narrow),
+    ("IQ3_KT", 3.125, Numbers::Narrow),
+    ("IQ3_K", 3.4375, Numbers::Narrow),
 ];
 
 /// The least bits of a weight and the kind of its numbers; none for a name that is not known. A label such as `Q4_K_M`
@@ -50,20 +35,14 @@ pub(super) fn of(label: &str) -> Option<(f64, Numbers)> {
     // `EXL2 4.0bpw` says it outright.
     if name.starts_with("EXL") {
         let bits = name.split_whitespace().find_map(|word| word.strip_suffix("BPW")?.parse::<f64>().ok())?;
-        return (1.0..=16.0).contains(&bits).then_some((bits, Numbers::Whole));
+        return (1.0..=16.0).contains(&bits).then_some((bits, Numbers::Narrow));
     }
     if let Some(&(_, bits, numbers)) = OTHERS.iter().find(|(other, ..)| name.starts_with(other)) {
         return Some((bits, numbers));
     }
     let types = formats::ALL.iter().filter(|format| name.starts_with(&format.name.to_ascii_uppercase()));
     let format = types.max_by_key(|format| format.name.len())?;
-    let numbers = match format.name {
-        "f64" | "f32" => Numbers::Single,
-        "f16" | "bf16" => Numbers::Half,
-        "mxfp4" | "nvfp4" => Numbers::Fp4,
-        _ => Numbers::Whole,
-    };
-    Some((bits_per_weight(format).ok()?, numbers))
+    Some((bits_per_weight(format).ok()?, format.numbers))
 }
 
 /// A name such as `llama 8B Q4_K - Medium` in two: the model, and the format from its first word on.
@@ -74,33 +53,9 @@ pub(super) fn split(name: &str) -> (&str, &str) {
     format.map_or((name, ""), |at| (name[..at].trim_end(), &name[at..]))
 }
 
-/// The fastest published peak among the units that multiply these numbers exactly, in GFLOP/s; none where the device has
-/// faster units whose rate nobody publishes.
+/// The fastest peak among the units that multiply these numbers exactly, in GFLOP/s; none where nobody publishes it.
 pub(super) fn peak(device: &Device, numbers: Numbers) -> Option<f64> {
-    use Precision::{Bf16, Fp4, Fp8, Fp16, Fp32, Int8, Tf32};
-    let units: &[Precision] = match numbers {
-        Numbers::Whole => &[Int8, Fp16, Bf16, Tf32, Fp32],
-        Numbers::Fp4 => &[Fp4, Fp8, Int8, Fp16, Bf16, Tf32, Fp32],
-        Numbers::Fp8 => &[Fp8, Fp16, Bf16, Tf32, Fp32],
-        Numbers::Half | Numbers::Single => &[Fp16, Bf16, Tf32, Fp32],
-    };
-    let wide = [Architecture::Maxwell, Architecture::Volta, Architecture::Apple]
-        .contains(&device.architecture)
-        && !device.name.starts_with("apple_m5");
-    let natural = units.first().and_then(|unit| unit.peak(device)).is_some();
-    let pascal = device.architecture == Architecture::Pascal && numbers != Numbers::Whole;
-    let half = device.fp16.or(device.bf16).is_some();
-    // Units for narrower numbers than 16 bits are no faster than those where the architecture has none.
-    let narrow = match numbers {
-        Numbers::Whole => device.int8.is_some(),
-        Numbers::Fp4 | Numbers::Fp8 => device.int8.is_some() || device.fp8.is_some(),
-        Numbers::Half | Numbers::Single => half,
-    };
-    if !(natural || wide || pascal || narrow) {
-        return None;
-    }
-    let fast = device.fp16_fast.filter(|_| numbers != Numbers::Single || half);
-    units.iter().filter_map(|unit| unit.peak(device)).chain(fast).reduce(f64::max)
+    Units::of(device).rate(numbers).gflop_s
 }
 
 /// The fastest published peak of any units, in GFLOP/s: what an expectation is a share of where the right one is not
@@ -117,14 +72,14 @@ mod tests {
     #[test]
     fn a_label_says_the_smallest_type_of_its_recipe() {
         for (label, bits, numbers) in [
-            ("Q4_K_M", 4.5, Numbers::Whole),
-            ("UD-Q8_K_XL", 8.5, Numbers::Whole),
-            ("IQ4_XS - 4.25 bpw", 4.25, Numbers::Whole),
+            ("Q4_K_M", 4.5, Numbers::Narrow),
+            ("UD-Q8_K_XL", 8.5, Numbers::Bytes),
+            ("IQ4_XS - 4.25 bpw", 4.25, Numbers::Narrow),
             ("bf16", 16.0, Numbers::Half),
             ("MXFP4", 4.25, Numbers::Fp4),
-            ("EXL2 2.5bpw", 2.5, Numbers::Whole),
-            ("int4-g32", 4.0, Numbers::Whole),
-            ("smol-IQ3_K", 3.4375, Numbers::Whole),
+            ("EXL2 2.5bpw", 2.5, Numbers::Narrow),
+            ("int4-g32", 4.0, Numbers::Narrow),
+            ("smol-IQ3_K", 3.4375, Numbers::Narrow),
         ] {
             assert_eq!(of(label), Some((bits, numbers)), "{label}");
         }
@@ -135,9 +90,9 @@ mod tests {
 
     #[test]
     fn quantized_weights_run_on_the_fastest_units_that_multiply_them() {
-        assert_eq!(peak(&RTX_4090, Numbers::Whole), RTX_4090.int8);
+        assert_eq!(peak(&RTX_4090, Numbers::Narrow), RTX_4090.int8);
         assert_eq!(peak(&RTX_4090, Numbers::Half), RTX_4090.fp16_fast);
-        assert_eq!(peak(&APPLE_M2_ULTRA, Numbers::Whole), APPLE_M2_ULTRA.fp32);
+        assert_eq!(peak(&APPLE_M2_ULTRA, Numbers::Narrow), APPLE_M2_ULTRA.fp32);
         assert_eq!(peak(&DGX_SPARK_GB10, Numbers::Half), None);
         assert_eq!(peak(&DGX_SPARK_GB10, Numbers::Fp4), DGX_SPARK_GB10.fp4);
         assert_eq!(fastest(&DGX_SPARK_GB10), DGX_SPARK_GB10.fp4);

@@ -20,8 +20,6 @@ pub(super) struct Shape {
     pub layers: f64,
     /// Parameters that the file holds and no token uses, such as a block that predicts further tokens.
     pub unused: f64,
-    /// Numbers of recurrent state that a step reads and writes for each sequence, in 32 bits.
-    pub state: f64,
 }
 
 /// How a model mixes its tokens and weights, as far as speeds differ.
@@ -37,7 +35,7 @@ pub(super) enum Family {
 
 impl Shape {
     pub fn family(&self) -> Family {
-        match (self.state > 0.0, self.inputs.experts > 1.0) {
+        match (self.inputs.state_width > 0.0, self.inputs.experts > 1.0) {
             (true, _) => Family::Hybrid,
             (false, true) => Family::Experts,
             (false, false) => Family::Dense,
@@ -109,7 +107,7 @@ static SHAPES: LazyLock<Vec<Shape>> = LazyLock::new(|| {
         let hyper = Hyper::of_known(by_name(known.name)?).ok()?;
         let inputs = predict::inputs(&hyper).ok()?;
         let layers = hyper.layers.len() as f64;
-        Some(Shape { name: known.name.to_owned(), inputs, layers, unused: 0.0, state: 0.0 })
+        Some(Shape { name: known.name.to_owned(), inputs, layers, unused: 0.0 })
     });
     known.chain(table()).collect()
 });
@@ -139,11 +137,11 @@ fn table() -> Vec<Shape> {
                 window: number("window").unwrap_or(blank.window),
                 window_width: number("window_width")?,
                 window_mixing: number("window_mixing")?,
+                state_width: number("state")?,
                 ..blank
             },
             layers: number("layers")?,
             unused: number("unused_params")?,
-            state: number("state")?,
         })
     };
     records.filter_map(shape).collect()
