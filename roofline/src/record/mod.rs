@@ -26,5 +26,5 @@ pub use ceiling::{Beside, Uncovered, Verdict, judge};
 pub use evaluation::{Evaluated, LeftOut, evaluate};
 pub use expectation::{Band, Engine, Expected, Like, expect};
 pub use page::{page, picture};
-pub use report::{Evaluation, EvaluationEntry, Evidence, EvidenceRow, Finding};
+pub use report::{Evaluation, EvaluationEntry, Evidence, EvidenceRow, ExpectedSpeed, Finding};
 pub use table::{Mistake, Phase, Row, read, read_llama_bench, rows};

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::ceiling::{Verdict, judge};
 use super::device::words;
 use super::evaluation::{LeftOut, evaluate};
+use super::expectation::{Expected, expect};
 use super::table::{Phase, Row};
 use crate::chart::terminal::Canvas;
 use crate::chart::{Chart, Point, Roof};
@@ -35,6 +36,38 @@ impl Finding {
             Finding::Impossible => "impossible",
             Finding::Doubtful => "doubtful",
             Finding::Uncovered => "uncovered",
+        }
+    }
+}
+
+/// The speed to expect of a row's work: what rows alike of the record reached.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "program", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct ExpectedSpeed {
+    /// The engine that it is expected of, llama.cpp unless the row names another, and what it runs on.
+    pub engine: String,
+    /// Nine of ten rows alike are faster, in tokens per second.
+    pub low_tokens_per_s: f64,
+    /// As many are faster as slower.
+    pub middle_tokens_per_s: f64,
+    /// One of ten is faster.
+    pub high_tokens_per_s: f64,
+    /// How many rows count, as if all counted the same.
+    pub rows: f64,
+    /// How near the nearest of them is: 1 for the same setting, 0 for nothing alike.
+    pub nearness: f64,
+}
+
+impl From<Expected> for ExpectedSpeed {
+    fn from(expected: Expected) -> Self {
+        ExpectedSpeed {
+            engine: expected.engine.to_string(),
+            low_tokens_per_s: expected.band.low,
+            middle_tokens_per_s: expected.band.middle,
+            high_tokens_per_s: expected.band.high,
+            rows: expected.rows,
+            nearness: expected.nearness,
         }
     }
 }
@@ -92,6 +125,9 @@ pub struct EvidenceRow {
     pub intensity_flop_byte: Option<f64>,
     /// Operations per second at the published speed, in GFLOP/s; null without a ceiling.
     pub gflop_s: Option<f64>,
+    /// The speed to expect of the same work, for rows of a user; absent where the record says nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected: Option<ExpectedSpeed>,
 }
 
 impl EvidenceRow {
@@ -139,6 +175,7 @@ impl EvidenceRow {
             primary: row.primary,
             intensity_flop_byte: beside.map(|beside| beside.outputs.intensity),
             gflop_s: beside.map(|beside| beside.outputs.measured_performance),
+            expected: None,
         }
     }
 
@@ -198,8 +235,11 @@ impl Evidence {
 
     fn all(rows: &[Row], of: &str, checked: bool) -> Evidence {
         let verdicts = judge(rows);
-        let mut rows: Vec<EvidenceRow> =
-            rows.iter().zip(&verdicts).map(|(row, verdict)| EvidenceRow::of(row, verdict)).collect();
+        let judged = rows.iter().zip(&verdicts).map(|(row, verdict)| EvidenceRow {
+            expected: checked.then(|| expect(row)).flatten().map(ExpectedSpeed::from),
+            ..EvidenceRow::of(row, verdict)
+        });
+        let mut rows: Vec<EvidenceRow> = judged.collect();
         let order = |row: &EvidenceRow| row.share.unwrap_or(-1.0);
         rows.sort_by(|a, b| order(b).total_cmp(&order(a)).then(a.line.cmp(&b.line)));
         Evidence { schema: Schema::new(), of: of.to_owned(), checked, rows }
@@ -280,11 +320,20 @@ impl Report for Evidence {
                 row.source.clone(),
             ]
         };
-        vec![Table::new(
-            "Tokens per second, measured beside the ceiling",
-            &headings,
-            self.rows.iter().map(row),
-        )]
+        let title = "Tokens per second, measured beside the ceiling";
+        let mut table = Table::new(title, &headings, self.rows.iter().map(row));
+        if self.checked {
+            let at = headings.len() - 1;
+            let expected = ["expected low", "expected middle", "expected high"];
+            table.headings.splice(at..at, expected.map(str::to_owned));
+            for (cells, row) in table.rows.iter_mut().zip(&self.rows) {
+                let of = |speed: fn(&ExpectedSpeed) -> f64| maybe(row.expected.as_ref().map(speed));
+                let band =
+                    [of(|e| e.low_tokens_per_s), of(|e| e.middle_tokens_per_s), of(|e| e.high_tokens_per_s)];
+                cells.splice(at..at, band);
+            }
+        }
+        vec![table]
     }
 
     fn text(&self, _: &Canvas) -> String {
@@ -318,6 +367,21 @@ impl Report for Evidence {
                 maybe(row.ceiling_tokens_per_s),
                 row.bound.name()
             );
+        }
+        for row in &self.rows {
+            if let Some(expected) = &row.expected {
+                out += &format!(
+                    "\nline {}: {} is expected to reach {} tokens/s, {} to {} in eight of ten; from {} rows of the record, \
+                     the nearest at {}\n",
+                    row.line,
+                    expected.engine,
+                    figure(expected.middle_tokens_per_s),
+                    figure(expected.low_tokens_per_s),
+                    figure(expected.high_tokens_per_s),
+                    figure(expected.rows),
+                    percent(Some(expected.nearness))
+                );
+            }
         }
         out
     }

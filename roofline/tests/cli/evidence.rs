@@ -59,6 +59,14 @@ fn claims_of_a_user_are_checked() {
     assert!(shown.contains("device \"Abacus\" is not in the registry"), "{shown}");
     let fine = file("fine.csv", format!("{HEAD}RTX 4090,Llama-2-7B,Q4_0,tg,tg128,64,1,150\n"));
     assert!(printed(&["evidence", "--check", &fine]).contains("1 within the ceiling"));
+    let found = json(&["evidence", "--check", &fine]);
+    let expected = &found["rows"][0]["expected"];
+    let of = |name: &str| expected[name].as_f64().expect("the record knows this device and model");
+    assert_eq!(expected["engine"], "llama.cpp (cuda)");
+    assert!(100.0 < of("low_tokens_per_s") && of("low_tokens_per_s") < of("middle_tokens_per_s"));
+    assert!(of("middle_tokens_per_s") < of("high_tokens_per_s") && of("high_tokens_per_s") < 289.0);
+    assert!(shown.contains("llama.cpp (cuda) is expected to reach"), "{shown}");
+    assert!(!shown.contains("line 4: llama.cpp"), "nothing is known of an abacus: {shown}");
     let bench = r#"[{"model_type": "llama 8B Q4_K - Medium", "model_size": 4912898304, "n_prompt": 512, "n_gen": 0,
         "avg_ts": 90000, "gpu_info": "NVIDIA GeForce RTX 4090", "n_gpu_layers": 99, "backends": "CUDA"}]"#;
     let bench = file("bench.json", bench);
