@@ -352,7 +352,7 @@ fn layer_cost(pool: &[&Sample]) -> f64 {
             let middle = shares.get(shares.len() / 2).copied().unwrap_or_default();
             sum += shares.iter().map(|share| (share - middle).abs()).sum::<f64>();
             // A cost that leaves no time for the work makes all shares whole, and alike for nothing.
-            sum += shares.iter().filter(|share| **share > FULL.ln()).count() as f64;
+            sum += 10.0 * shares.iter().filter(|share| **share > FULL.ln()).count() as f64;
         }
         sum
     };
