@@ -7,6 +7,7 @@ use crate::suggest;
 
 /// The contracts inside the crate: file name and text.
 pub const BUILT_IN: &[(&str, &str)] = &[
+    ("choice-v1.yaml", include_str!("../choice-v1.yaml")),
     ("expectation-v1.yaml", include_str!("../expectation-v1.yaml")),
     ("hardware-v1.yaml", include_str!("../hardware-v1.yaml")),
     ("inference-latency-v1.yaml", include_str!("../inference-latency-v1.yaml")),

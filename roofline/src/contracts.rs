@@ -3,6 +3,7 @@
 
 use roofline_macros::roofline_contract;
 
+roofline_contract!(pub mod choice = "choice-v1.yaml");
 roofline_contract!(pub mod expectation = "expectation-v1.yaml", hardware_v1 = self::hardware);
 roofline_contract!(pub mod hardware = "hardware-v1.yaml");
 roofline_contract!(pub mod inference_latency = "inference-latency-v1.yaml", hardware_v1 = self::hardware);
@@ -221,8 +222,9 @@ mod tests {
         bandwidth: f64,
         compute: f64,
     ) -> inference_latency::Inputs {
-        let inputs = inference_latency::Inputs::new(params, flops, bandwidth, compute);
-        inference_latency::Inputs { param_size: size, ..inputs }
+        // A power and a memory that are nobody's: what follows from them is not looked at, or a device sets them.
+        let blank = inference_latency::Inputs::new(params, flops, 1.0, 1.0, bandwidth, compute);
+        inference_latency::Inputs { param_size: size, ..blank }
     }
 
     #[test]

@@ -9,6 +9,8 @@ compile_error!("f64 is not IEEE-754 double precision on this target: build for o
 pub mod bench;
 #[cfg(feature = "models")]
 pub mod chart;
+#[cfg(feature = "models")]
+pub mod choose;
 pub mod contracts;
 #[cfg(feature = "models")]
 pub mod device;

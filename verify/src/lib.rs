@@ -42,6 +42,7 @@ drive! {
     bytes_of_huge_tensors_never_wrap unwind 60;
 }
 
+roofline::roofline_contract!(pub mod choice = "choice-v1.yaml");
 roofline::roofline_contract!(pub mod expectation = "expectation-v1.yaml");
 roofline::roofline_contract!(pub mod roofline_model = "roofline-model-v1.yaml");
 roofline::roofline_contract!(pub mod operation = "operation-v1.yaml");

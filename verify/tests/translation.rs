@@ -53,6 +53,7 @@ macro_rules! agree {
 
 agree! {
     the_roofline_model_agrees: roofline_model = "roofline-model-v1.yaml", |outputs| vec![outputs.bottleneck.name()];
+    choices_agree: choice = "choice-v1.yaml", |outputs| vec![outputs.choice.name()];
     expectations_agree: expectation = "expectation-v1.yaml", |_| vec![];
     hardware_agrees: hardware = "hardware-v1.yaml", |_| vec![];
     models_agree: models = "models-v1.yaml", |_| vec![];

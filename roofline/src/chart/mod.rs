@@ -1,6 +1,7 @@
 //! One chart of roofs and points, and what draws it: [`terminal`], [`svg`], [`html`].
 //! The model knows nothing of where its figures come from; every renderer reads only it.
 
+pub mod bars;
 pub mod html;
 pub mod svg;
 pub mod terminal;

@@ -116,63 +116,74 @@ pub fn parse(text: &str) -> Result<&'static Device, DeviceError> {
     Ok(Box::leak(Box::new(device)))
 }
 
+/// Every number of the registry: its name, its unit, and where it is in a device.
+const NUMBERS: [(&str, &str, fn(&Device) -> Option<f64>); 24] = [
+    ("launch_year", "1", |device| device.launch_year),
+    ("launch_price_usd", "1", |device| device.launch_price_usd),
+    ("fp32", "Gflop/s", |device| device.fp32),
+    ("tf32", "Gflop/s", |device| device.tf32),
+    ("fp16", "Gflop/s", |device| device.fp16),
+    ("fp16_fast", "Gflop/s", |device| device.fp16_fast),
+    ("fp16_sparse", "Gflop/s", |device| device.fp16_sparse),
+    ("bf16", "Gflop/s", |device| device.bf16),
+    ("fp8", "Gflop/s", |device| device.fp8),
+    ("fp4", "Gflop/s", |device| device.fp4),
+    ("int8", "Gflop/s", |device| device.int8),
+    ("int4", "Gflop/s", |device| device.int4),
+    ("compute", "Gflop/s", |device| device.compute),
+    ("bandwidth", "GB/s", |device| Some(device.bandwidth)),
+    ("bus_width", "bit", |device| device.bus_width),
+    ("data_rate", "GHz", |device| device.data_rate),
+    ("capacity", "GB", |device| device.capacity),
+    ("interconnect_bandwidth", "GB/s", |device| device.interconnect_bandwidth),
+    ("tdp", "W", |device| device.tdp),
+    ("overhead", "us", |device| device.overhead),
+    ("cores", "core", |device| device.cores),
+    ("base_clock", "Gcycle/s", |device| device.base_clock),
+    ("boost_clock", "Gcycle/s", |device| device.boost_clock),
+    ("fp32_per_cycle", "flop/cycle/core", |device| device.fp32_per_cycle),
+];
+
+/// The numbers of the registry, each with its unit.
+pub fn numbers() -> impl Iterator<Item = (&'static str, &'static str)> {
+    NUMBERS.iter().map(|(name, unit, _)| (*name, *unit))
+}
+
 /// Every number that is known of a device, under the name and in the unit of the registry.
 pub fn of(device: &Device) -> impl Iterator<Item = (&'static str, f64)> {
-    let Device {
-        launch_year,
-        launch_price_usd,
-        fp32,
-        tf32,
-        fp16,
-        fp16_fast,
-        fp16_sparse,
-        bf16,
-        fp8,
-        fp4,
-        int8,
-        int4,
-        compute,
-        bandwidth,
-        bus_width,
-        data_rate,
-        capacity,
-        interconnect_bandwidth,
-        tdp,
-        overhead,
-        cores,
-        base_clock,
-        boost_clock,
-        fp32_per_cycle,
-        ..
-    } = *device;
-    let figures = [
-        ("launch_year", launch_year),
-        ("launch_price_usd", launch_price_usd),
-        ("fp32", fp32),
-        ("tf32", tf32),
-        ("fp16", fp16),
-        ("fp16_fast", fp16_fast),
-        ("fp16_sparse", fp16_sparse),
-        ("bf16", bf16),
-        ("fp8", fp8),
-        ("fp4", fp4),
-        ("int8", int8),
-        ("int4", int4),
-        ("compute", compute),
-        ("bandwidth", Some(bandwidth)),
-        ("bus_width", bus_width),
-        ("data_rate", data_rate),
-        ("capacity", capacity),
-        ("interconnect_bandwidth", interconnect_bandwidth),
-        ("tdp", tdp),
-        ("overhead", overhead),
-        ("cores", cores),
-        ("base_clock", base_clock),
-        ("boost_clock", boost_clock),
-        ("fp32_per_cycle", fp32_per_cycle),
-    ];
-    figures.into_iter().filter_map(|(name, value)| Some((name, value?)))
+    NUMBERS.iter().filter_map(|(name, _, of)| Some((*name, of(device)?)))
 }
+
+/// Every text that is known of a device, under the name of the registry.
+pub fn texts_of(device: &Device) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let texts = [
+        ("name", Some(device.name)),
+        ("vendor", Some(device.vendor.name())),
+        ("kind", Some(device.kind.name())),
+        ("market", Some(device.market.name())),
+        ("architecture", Some(device.architecture.name())),
+        ("aliases", device.aliases),
+        ("interconnect", device.interconnect.map(|link| link.name())),
+        ("derived", device.derived),
+        ("source", Some(device.source)),
+        ("as_of", Some(device.as_of)),
+    ];
+    texts.into_iter().filter_map(|(name, text)| Some((name, text?)))
+}
+
+/// The texts of the registry.
+pub const TEXTS: [&str; 10] = [
+    "name",
+    "vendor",
+    "kind",
+    "market",
+    "architecture",
+    "aliases",
+    "interconnect",
+    "derived",
+    "source",
+    "as_of",
+];
 
 #[cfg(test)]
 mod tests {

@@ -111,7 +111,8 @@ fn device(table: &Table, entry: &Entry) -> &'static Device {
 mod tests {
     use super::*;
     use crate::contracts::hardware::devices::ALL;
-    use crate::device::figures_of;
+    use crate::device::{figures_of, numbers};
+    use roofline_contracts::contract::FieldKind;
     use roofline_contracts::library;
 
     #[test]
@@ -122,6 +123,11 @@ mod tests {
         assert!(is_devices(table));
         let read: Vec<Device> = table.entries.iter().map(|entry| *device(table, entry)).collect();
         assert_eq!(read, ALL);
+        let units = table.fields.iter().filter_map(|field| match &field.kind {
+            FieldKind::Number { unit_text, .. } => Some((field.name.as_str(), unit_text.as_str())),
+            FieldKind::Text { .. } => None,
+        });
+        assert_eq!(units.collect::<Vec<_>>(), numbers().collect::<Vec<_>>());
         // Every number of the table is among the figures that conditions may name.
         for (entry, known) in table.entries.iter().zip(ALL) {
             let numbers = table.fields.iter().zip(&entry.values).filter_map(|(field, value)| match value {

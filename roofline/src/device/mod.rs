@@ -26,7 +26,7 @@ use crate::peaks::Machine;
 use crate::predict::{NoPeak, Precision, Target};
 use crate::report::{Report, Saved};
 
-pub use figures::of as figures_of;
+pub use figures::{TEXTS, numbers, of as figures_of, texts_of};
 pub use file::configuration;
 
 /// Devices that are known by name: those of the registry, and those of files.

@@ -96,6 +96,9 @@ pub struct Predicted {
     pub units: BTreeMap<String, String>,
     /// What one should know about these figures.
     pub warnings: Vec<String>,
+    /// The columns that were asked for, in place of the usual ones.
+    #[serde(skip)]
+    pub shown: Option<Table>,
 }
 
 /// The model.
@@ -322,6 +325,7 @@ impl Predicted {
             requirements: Vec::new(),
             units: NAMES.iter().map(|name| ((*name).to_owned(), Self::unit(name).to_owned())).collect(),
             warnings: Vec::new(),
+            shown: None,
         })
     }
 
@@ -568,8 +572,10 @@ impl Report for Predicted {
         let mut out =
             format!("{}: {} parameters{active}, {}\n", model.name, figure(model.parameters), model.quant);
         out += &match self.predictions.as_slice() {
-            [entry] => format!("on {} ({})\n\n{}", entry.device, entry.source, self.single(entry)),
-            _ => format!("\n{}", self.narrow().text()),
+            [entry] if self.shown.is_none() => {
+                format!("on {} ({})\n\n{}", entry.device, entry.source, self.single(entry))
+            }
+            _ => format!("\n{}", self.shown.clone().unwrap_or_else(|| self.narrow()).text()),
         };
         for Change { device, from, before, after } in &self.changes {
             let name = self.swept.map(Swept::name).unwrap_or_default();
@@ -587,7 +593,7 @@ impl Report for Predicted {
     }
 
     fn tables(&self) -> Vec<Table> {
-        let mut tables = vec![self.main()];
+        let mut tables = vec![self.shown.clone().unwrap_or_else(|| self.main())];
         if !self.explanation.is_empty() {
             tables.push(self.explained());
         }

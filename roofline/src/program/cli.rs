@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand};
 use crate::program::device::{Files, Measuring, On, size};
 use crate::program::output::picture::Wanted;
 use crate::program::output::{Choice, Format};
+use crate::program::select::Select;
 use crate::written;
 
 /// How fast can this model go on this machine, what holds it back, and how far is the code from that
@@ -65,6 +66,8 @@ pub enum Command {
     Bench(Bench),
     /// Predict what a model reaches on devices: memory, tokens per second, energy.
     Predict(Predict),
+    /// Choose a device for a model: those that hold it and are fast enough, and what the others are short of.
+    Choose(Choose),
     /// List the known devices with their figures and sources.
     Devices(Devices),
     /// List the models that are known by name.
@@ -363,6 +366,9 @@ pub struct Predict {
     /// Show every equation with its numbers filled in.
     #[arg(long)]
     pub explain: bool,
+    /// Which predictions, and what of each.
+    #[command(flatten)]
+    pub select: Select,
     /// Exit with 1 unless this holds, such as 'fits and decode_ceiling >= 30 [token/s]'; `help` lists the names.
     #[arg(long, value_name = "CONDITION")]
     pub require: Vec<String>,
@@ -375,6 +381,25 @@ pub struct Predict {
     /// Where else to draw.
     #[command(flatten)]
     pub pictures: Wanted,
+}
+
+/// Arguments of `choose`: those of `predict`, but for what makes no sense here.
+#[derive(Debug, Args)]
+#[command(mut_arg("sweep", |arg| arg.hide(true)), mut_arg("explain", |arg| arg.hide(true)), mut_arg("require", |arg| arg.hide(true)))]
+#[command(mut_arg("columns", |arg| arg.hide(true)), mut_arg("chart", |arg| arg.hide(true)), mut_arg("ascii", |arg| arg.hide(true)))]
+pub struct Choose {
+    /// The speed that decoding must be able to reach, such as '20 token/s'.
+    #[arg(long, value_name = "SPEED", default_value = "0 token/s", allow_negative_numbers = true, value_parser = token_rate)]
+    pub at_least: f64,
+    /// The model and what it is asked to do; all known devices unless --on names some.
+    #[command(flatten)]
+    pub predict: Predict,
+}
+
+/// Reads `20 token/s` and `20`.
+fn token_rate(text: &str) -> Result<f64, String> {
+    let rate = written::in_unit(text, "token/s")?;
+    if rate >= 0.0 { Ok(rate) } else { Err(format!("`{text}` is below zero")) }
 }
 
 /// Arguments of `evidence`.
@@ -410,6 +435,9 @@ pub struct Devices {
     /// Where else devices are known from.
     #[command(flatten)]
     pub files: Files,
+    /// Which of them, and what of each.
+    #[command(flatten)]
+    pub select: Select,
     /// How to print the result.
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,

@@ -7,6 +7,7 @@ mod device;
 mod name;
 mod output;
 mod require;
+mod select;
 mod what_if;
 
 pub use command::schema::contract as contract_schema;
@@ -71,6 +72,7 @@ fn dispatch(cli: cli::Cli) -> Result<Exit, Failure> {
         cli::Command::Bench(args) => command::bench::run(&args),
         cli::Command::Machine(args) => command::machine::run(&args),
         cli::Command::Predict(args) => command::predict::run(&args),
+        cli::Command::Choose(args) => command::choose::run(&args),
         cli::Command::Devices(args) => command::devices::run(&args),
         cli::Command::Models(args) => command::models::run(&args),
         cli::Command::Evidence(args) => command::evidence::run(&args),

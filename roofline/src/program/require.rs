@@ -63,6 +63,16 @@ impl Names {
         }
     }
 
+    /// Whether there is such a name.
+    pub fn has(&self, name: &str) -> bool {
+        self.scope.get(name).is_some()
+    }
+
+    /// All of them.
+    pub fn all(&self) -> impl Iterator<Item = &str> {
+        self.listed.iter().map(|[name, _]| name.as_str())
+    }
+
     /// Reads the conditions of a flag, before any work is done.
     pub fn parse(&self, flag: &str, conditions: &[String]) -> Result<Vec<Gate>, Failure> {
         let gate = |text: &String| {

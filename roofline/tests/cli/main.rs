@@ -4,6 +4,7 @@
 
 mod bench;
 mod check;
+mod choose;
 mod contract_schema;
 mod devices;
 mod diff;

@@ -63,7 +63,7 @@ fn directory(name: &str) -> PathBuf {
 }
 
 /// The commands, so that each schema has a document at least once.
-const COMMANDS: [&[&str]; 28] = [
+const COMMANDS: [&[&str]; 29] = [
     &[],
     &["machine"],
     &["bench", "--replay", BENCH],
@@ -91,6 +91,7 @@ const COMMANDS: [&[&str]; 28] = [
         "h100_sxm",
     ],
     &["expand", "right-v1.yaml"],
+    &["choose", "llama-3.1-8b", "--quant", "q4_k_m", "--at-least", "20 token/s"],
     &["devices"],
     &["evidence", "rtx-4090"],
     &["evidence", "--evaluate"],

@@ -1,13 +1,18 @@
 //! `roofline devices`: the devices that predictions know, their figures and where these come from.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::chart::terminal::Canvas;
 use crate::contracts::hardware::devices::Device;
+use crate::device::{figures_of, numbers};
 use crate::number::{GB_PER_S, GFLOP_PER_S, figure, maybe};
 use crate::predict::Precision;
 use crate::program::output;
+use crate::program::require::Names;
+use crate::program::select::{self, Row};
 use crate::program::{Exit, Failure, cli};
 use crate::report::{Report, Schema, Table};
 
@@ -20,6 +25,12 @@ pub struct DeviceList {
     devices: Vec<ListedDevice>,
     #[serde(skip)]
     full: bool,
+    /// The columns asked for.
+    #[serde(skip)]
+    shown: Option<Table>,
+    /// Where each figure of a single device comes from.
+    #[serde(skip)]
+    origins: Table,
 }
 
 /// A device.
@@ -74,10 +85,39 @@ pub fn run(args: &cli::Devices) -> Result<Exit, Failure> {
     if let (true, Some(text)) = (found.is_empty(), &args.filter) {
         found = vec![catalog.find(text)?];
     }
-    let full = found.len() == 1;
-    let devices = found.into_iter().map(listing).collect();
-    output::print(&DeviceList { schema: Schema::new(), devices, full }, args.format)?;
+    let full = found.len() == 1 && !args.select.is_asked();
+    let mut names = Names::default();
+    select::device_names(&mut names);
+    if names.help(&args.select.conditions)? {
+        return Ok(Exit::Fine);
+    }
+    let rows: Vec<Row> = found.iter().map(|device| select::device_row(device)).collect();
+    let order = args.select.rows(&names, &rows)?;
+    let kept: Vec<&Row> = order.iter().map(|&index| &rows[index]).collect();
+    let shown = args.select.table(&names, "name", &kept)?;
+    let devices: Vec<ListedDevice> = order.iter().map(|&index| listing(found[index])).collect();
+    if devices.is_empty() {
+        eprintln!("no device meets --where");
+        return Ok(Exit::Failed);
+    }
+    let origins = if full { origins(found[0]) } else { Table::default() };
+    output::print(&DeviceList { schema: Schema::new(), devices, full, shown, origins }, args.format)?;
     Ok(Exit::Fine)
+}
+
+/// Every figure of a device with where it comes from: printed by the source, or derived by a ratio.
+fn origins(device: &Device) -> Table {
+    let units: BTreeMap<&str, &str> = numbers().collect();
+    let clauses = || device.derived.into_iter().flat_map(|text| text.split([';', ',']));
+    let rows = figures_of(device).map(|(name, value)| {
+        let derived =
+            clauses().find(|clause| clause.split('=').next().is_some_and(|field| field.trim() == name));
+        let from =
+            derived.map_or_else(|| device.source.to_owned(), |ratio| format!("derived: {}", ratio.trim()));
+        let unit = units.get(name).filter(|unit| **unit != "1").copied().unwrap_or_default();
+        vec![name.to_owned(), value.to_string(), unit.to_owned(), from]
+    });
+    Table::new("", &["figure", "value", "unit", "from"], rows)
 }
 
 fn listing(device: &Device) -> ListedDevice {
@@ -123,7 +163,8 @@ impl Report for DeviceList {
                     format!("{} ({}, {}{year})", device.description, device.vendor, device.architecture);
                 let derived = device.derived.map(|ratios| format!("derived: {ratios}\n"));
                 format!(
-                    "{about}\n{tables}source: {}, as of {}\n{}",
+                    "{about}\n{tables}\n{}\nsource: {}, as of {}\n{}",
+                    self.origins.text(),
                     device.source,
                     device.as_of,
                     derived.unwrap_or_default()
@@ -134,6 +175,9 @@ impl Report for DeviceList {
     }
 
     fn tables(&self) -> Vec<Table> {
+        if let Some(shown) = &self.shown {
+            return vec![shown.clone()];
+        }
         let precisions = Precision::ALL;
         let headings = ["device", "kind"]
             .into_iter()

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use roofline_contracts::condition::Known;
-use roofline_contracts::contract::{Contract, Priority, Value};
+use roofline_contracts::contract::{Contract, Operand, Priority, Value};
+use roofline_contracts::domain::Domain;
 use roofline_contracts::{eval, formula, suggest};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -114,6 +115,14 @@ pub fn run(args: &cli::Eval) -> Result<Exit, Failure> {
     if let Some(unknown) = set.keys().find(|name| measurable(name).is_none()) {
         return Err(unknown_name(&contract, unknown));
     }
+    // What nobody may have published stays unknown, and with it all that follows from it.
+    let mut unknown = vec![false; contract.quantities.len()];
+    for (index, value) in values.iter_mut().enumerate().filter(|(_, value)| value.is_none()) {
+        if is_optional(&contract, index) {
+            *value = somewhere(&contract.quantities[index].domain);
+            unknown[index] = value.is_some();
+        }
+    }
     let missing: Vec<&str> = (contract.quantities.iter().zip(&values))
         .filter(|(_, value)| value.is_none())
         .map(|(quantity, _)| quantity.name.as_str())
@@ -134,8 +143,11 @@ pub fn run(args: &cli::Eval) -> Result<Exit, Failure> {
     }
     let point: Vec<f64> = values.into_iter().flatten().collect();
     let outputs = eval::evaluate(&contract, &point)?;
+    let unknown = Unknown::new(&contract, unknown);
     let measured: Vec<Measured> = (contract.equations.iter().zip(&outputs.equations))
-        .filter_map(|(equation, &ceiling)| {
+        .enumerate()
+        .filter(|(index, _)| !unknown.equations[*index])
+        .filter_map(|(_, (equation, &ceiling))| {
             let name = equation.bounds.clone()?;
             let value = set.get(&name).copied()?;
             let bound = format!("{name} <= {}", equation.expression.formula);
@@ -143,20 +155,27 @@ pub fn run(args: &cli::Eval) -> Result<Exit, Failure> {
         })
         .collect();
     let possible = measured.iter().all(|measured| measured.within);
-    let inputs = contract.quantities.iter().zip(&point).map(|(quantity, &value)| {
-        let known = match quantity.cases.is_empty() {
-            true => Known::Number(value),
-            false => Known::Text(quantity.show(value).into()),
-        };
-        (quantity.name.as_str(), known)
+    let inputs =
+        contract.quantities.iter().zip(&point).zip(&unknown.quantities).map(|((quantity, &value), &open)| {
+            let known = match (open, quantity.cases.is_empty()) {
+                (true, _) => Known::Absent,
+                (false, true) => Known::Number(value),
+                (false, false) => Known::Text(quantity.show(value).into()),
+            };
+            (quantity.name.as_str(), known)
+        });
+    let results = contract.equations.iter().zip(&outputs.equations).zip(&unknown.equations);
+    let results = results.map(|((equation, &value), &open)| {
+        (equation.name.as_str(), if open { Known::Absent } else { Known::Number(value) })
     });
-    let results = contract.equations.iter().zip(&outputs.equations);
-    let results = results.map(|(equation, &value)| (equation.name.as_str(), Known::Number(value)));
-    let classes = contract.classifiers.iter().zip(&outputs.classes).map(|(classifier, &chosen)| {
-        (classifier.name.as_str(), Known::Text(classifier.cases[chosen].variant.clone().into()))
+    let classes = contract.classifiers.iter().zip(&outputs.classes).zip(&unknown.classes);
+    let classes = classes.map(|((classifier, &chosen), &open)| {
+        let variant = || Known::Text(classifier.cases[chosen].variant.clone().into());
+        (classifier.name.as_str(), if open { Known::Absent } else { variant() })
     });
     let requirements = require::check(&gates, "", &inputs.chain(results).chain(classes).collect());
-    let mut report = report(&contract, on.or_else(|| args.profile.clone()), &point, &outputs, measured);
+    let mut report =
+        report(&contract, on.or_else(|| args.profile.clone()), &point, &outputs, measured, &unknown);
     report.requirements = requirements;
     output::print(&report, args.format)?;
     let exit = require::exit(&report.requirements);
@@ -183,6 +202,44 @@ fn settings(texts: &[String], contract: &Contract) -> Result<BTreeMap<String, f6
         }
     }
     Ok(found)
+}
+
+/// Which values are not known, because a quantity is not that they follow from.
+struct Unknown {
+    quantities: Vec<bool>,
+    equations: Vec<bool>,
+    classes: Vec<bool>,
+}
+
+impl Unknown {
+    fn new(contract: &Contract, quantities: Vec<bool>) -> Unknown {
+        let equations = vec![false; contract.equations.len()];
+        let mut unknown = Unknown { quantities, equations, classes: Vec::new() };
+        for &index in &contract.order {
+            unknown.equations[index] = unknown.any(&contract.equations[index].expression.operands);
+        }
+        unknown.classes =
+            contract.classifiers.iter().map(|classifier| unknown.any(&classifier.operands)).collect();
+        unknown
+    }
+
+    fn any(&self, operands: &[(String, Operand)]) -> bool {
+        operands.iter().any(|(_, operand)| match operand {
+            Operand::Quantity(index) => self.quantities[*index],
+            Operand::Equation(index) => self.equations[*index],
+        })
+    }
+}
+
+/// Whether a table has the quantity as a figure that an entry may leave out.
+fn is_optional(contract: &Contract, quantity: usize) -> bool {
+    let fields = || contract.profiles.iter().flat_map(|table| &table.fields);
+    fields().any(|field| field.optional && field.quantity == Some(quantity))
+}
+
+/// A value of the domain, to compute with what does not depend on it.
+fn somewhere(domain: &Domain) -> Option<f64> {
+    [1.0, domain.low, domain.high].into_iter().find(|value| domain.contains(*value))
 }
 
 fn unknown_name(contract: &Contract, name: &str) -> Failure {
@@ -280,32 +337,41 @@ fn report(
     point: &[f64],
     outputs: &eval::Outputs,
     measured: Vec<Measured>,
+    unknown: &Unknown,
 ) -> Evaluated {
     let mut rows = Vec::new();
     let mut row = |kind: &str, name: &str, value: String, unit: &str| {
         rows.push(vec![kind.to_owned(), name.to_owned(), value, unit.to_owned()]);
     };
     let (mut inputs, mut results, mut classes, mut units) = (Map::new(), Map::new(), Map::new(), Map::new());
-    for (quantity, &value) in contract.quantities.iter().zip(point) {
+    let known = |value: f64, open: bool| if open { Json::Null } else { value.into() };
+    let shown = |value: f64, open: bool| if open { "not known".to_owned() } else { formula::number(value) };
+    for ((quantity, &value), &open) in contract.quantities.iter().zip(point).zip(&unknown.quantities) {
         if quantity.cases.is_empty() {
-            inputs.insert(quantity.name.clone(), value.into());
+            inputs.insert(quantity.name.clone(), known(value, open));
             units.insert(quantity.name.clone(), quantity.unit_text.clone().into());
+            row("input", &quantity.name, shown(value, open), &quantity.unit_text);
         } else {
-            inputs.insert(quantity.name.clone(), quantity.show(value).into());
+            let word = if open { "not known".to_owned() } else { quantity.show(value) };
+            inputs.insert(quantity.name.clone(), if open { Json::Null } else { word.clone().into() });
+            row("input", &quantity.name, word, &quantity.unit_text);
         }
-        row("input", &quantity.name, quantity.show(value), &quantity.unit_text);
     }
-    for (equation, &value) in contract.equations.iter().zip(&outputs.equations) {
-        results.insert(equation.name.clone(), value.into());
+    let equations = contract.equations.iter().zip(&outputs.equations).zip(&unknown.equations);
+    for ((equation, &value), &open) in equations {
+        results.insert(equation.name.clone(), known(value, open));
         units.insert(equation.name.clone(), equation.unit_text.clone().into());
-        row("output", &equation.name, formula::number(value), &equation.unit_text);
+        row("output", &equation.name, shown(value, open), &equation.unit_text);
     }
-    for (classifier, &chosen) in contract.classifiers.iter().zip(&outputs.classes) {
+    for ((classifier, &chosen), &open) in
+        contract.classifiers.iter().zip(&outputs.classes).zip(&unknown.classes)
+    {
         let variant = &classifier.cases[chosen].variant;
-        classes.insert(classifier.name.clone(), variant.clone().into());
-        row("class", &classifier.name, variant.clone(), "");
+        classes.insert(classifier.name.clone(), if open { Json::Null } else { variant.clone().into() });
+        row("class", &classifier.name, if open { "not known".into() } else { variant.clone() }, "");
     }
-    let recommendations = outputs.recommendations.iter().map(|&index| {
+    let certain = |index: &&usize| !unknown.any(&contract.recommendations[**index].when.operands);
+    let recommendations = outputs.recommendations.iter().filter(certain).map(|&index| {
         let advice = &contract.recommendations[index];
         let priority = match advice.priority {
             Priority::High => "high",

@@ -2,6 +2,7 @@
 
 pub mod bench;
 pub mod check;
+pub mod choose;
 pub mod completions;
 pub mod contracts;
 pub mod devices;

@@ -3,25 +3,34 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use roofline_contracts::condition::Known;
 use roofline_contracts::contract::Contract;
 use roofline_contracts::formula::Kind;
 use roofline_contracts::{check_in, library, suggest};
 
+use crate::chart::bars::{self, Bar, Bars};
 use crate::chart::html::WhatIf;
+use crate::contracts::choice;
+use crate::contracts::hardware::devices::Device;
 use crate::contracts::quantization::formats;
 use crate::contracts::transformer::{CONTRACT, Inputs};
 use crate::device::Chosen;
 use crate::model::{Hyper, Mix, Model, Operation, by_name};
 use crate::number::short;
 use crate::predict::{
-    self, Entry, Line, MOST_POINTS, Numbers, Precision, Predicted, Stored, Subject, Swept, Target,
+    self, Entry, Line, MOST_POINTS, Numbers, Precision, Predicted, Stored, Subject, Swept, Target, Workload,
 };
 use crate::profile;
 use crate::program::command::models;
 use crate::program::name::normal;
 use crate::program::output::picture::{Page, Pictures};
-use crate::program::{Exit, Failure, cli, device, require, what_if};
+use crate::program::select::Row;
+use crate::program::{Exit, Failure, cli, device, require, select, what_if};
 use crate::report::Report;
+use crate::text::file_name;
+
+/// Dollars for each token per second, which the contract `choice-v1` computes.
+const PRICE_PER_SPEED: &str = "price_per_speed";
 
 /// Tokens in the cache and in the prompt when nobody says how many.
 const CONTEXT: f64 = 4096.0;
@@ -34,11 +43,42 @@ pub fn run(args: &cli::Predict) -> Result<Exit, Failure> {
         return Ok(Exit::Fine);
     }
     let gates = names.parse("--require", &args.require)?;
+    let mut names = names;
+    select::device_names(&mut names);
+    names.number(PRICE_PER_SPEED, "s/token");
+    names.number("decode_tokens_per_s", "token/s");
+    if names.help(&args.select.conditions)? {
+        return Ok(Exit::Fine);
+    }
+    names.parse("--where", &args.select.conditions)?;
     let pictures = Pictures::open(&args.pictures)?;
-    let mut predicted = predicted(args)?;
+    let (mut predicted, devices) = predicted(args)?;
+    if args.select.is_asked() {
+        let rows: Result<Vec<Row>, Failure> =
+            predicted.predictions.iter().map(|entry| row(entry, &devices)).collect();
+        let rows = rows?;
+        let order = args.select.rows(&names, &rows)?;
+        if order.is_empty() {
+            eprintln!("no prediction meets --where");
+            return Ok(Exit::Failed);
+        }
+        let kept: Vec<&Row> = order.iter().map(|&index| &rows[index]).collect();
+        predicted.shown = args.select.table(&names, "device", &kept)?;
+        predicted.predictions = order.iter().map(|&index| predicted.predictions[index].clone()).collect();
+    }
     predicted.requirements = require::check_report(&gates, &predicted);
     for warning in &predicted.warnings {
         eprintln!("warning: {warning}");
+    }
+    if let Some(chart) = bars(&predicted) {
+        let table = predicted.tables().remove(0);
+        pictures.show_bars(
+            &predicted,
+            || bars::svg(&chart),
+            || bars::html(&chart, &table.headings, &table.rows),
+            args.format,
+        )?;
+        return Ok(require::exit(&predicted.requirements));
     }
     let chart = predicted.chart().unwrap_or_default();
     let page = || Ok(Page { chart: chart.clone(), what_if: what_if(&predicted)? });
@@ -46,12 +86,85 @@ pub fn run(args: &cli::Predict) -> Result<Exit, Failure> {
     Ok(require::exit(&predicted.requirements))
 }
 
-/// The predictions that the arguments ask for.
-fn predicted(args: &cli::Predict) -> Result<Predicted, Failure> {
+/// What a condition or a column may say of a prediction: what the contract computes, and what the registry knows.
+fn row(entry: &Entry, devices: &[&'static Device]) -> Result<Row, Failure> {
+    let device = devices.iter().find(|device| device.name == entry.device);
+    let mut row = device.map(|device| select::device_row(device)).unwrap_or_default();
+    let value = |name: &str| entry.inputs.get(name).copied().or_else(|| entry.result(name));
+    for name in Predicted::FIGURES {
+        row.insert(name, value(name).map_or(Known::Absent, Known::Number));
+    }
+    let text = |text: &dyn ToString| Known::Text(text.to_string().into());
+    row.insert("decode_tokens_per_s", value("decode_ceiling").map_or(Known::Absent, Known::Number));
+    row.insert("device", text(&entry.device));
+    row.insert("decode_bound", text(&entry.decode_bound));
+    row.insert("prefill_bound", text(&entry.prefill_bound));
+    row.insert("fits", entry.fits.map_or(Known::Absent, Known::Truth));
+    let price = device.and_then(|device| device.launch_price_usd);
+    if let (Some(price), Some(speed)) = (price, entry.result("decode_ceiling")) {
+        let cost = choice::Inputs::new(price, speed, 0.0, 0.0).evaluate()?;
+        row.insert(PRICE_PER_SPEED, Known::Number(cost.price_per_speed));
+    }
+    Ok(row)
+}
+
+/// More roofs than these are a tangle in one picture, and tokens per second by device say more.
+const ROOFS: usize = 8;
+
+/// The picture of many devices.
+fn bars(predicted: &Predicted) -> Option<Bars> {
+    if predicted.predictions.len() <= ROOFS || predicted.swept.is_some() {
+        return None;
+    }
+    let mut bars: Vec<Bar> = predicted
+        .predictions
+        .iter()
+        .map(|entry| Bar {
+            name: entry.device.clone(),
+            value: entry.result("decode_ceiling").unwrap_or(0.0),
+            stressed: entry.fits != Some(false),
+            note: if entry.fits == Some(false) { "does not fit".into() } else { String::new() },
+        })
+        .collect();
+    bars.sort_by(|a, b| b.value.total_cmp(&a.value));
+    let Workload { batch, context, .. } = predicted.workload;
+    Some(Bars {
+        title: format!(
+            "{}, {}: tokens per second by device",
+            file_name(&predicted.model.name),
+            predicted.model.quant
+        ),
+        subtitle: format!("ceilings of decoding: batch {batch}, {context} tokens in the cache"),
+        unit: "token/s".into(),
+        line: None,
+        bars,
+    })
+}
+
+/// What is asked: a model and the work.
+pub struct Asked {
+    /// The model.
+    pub subject: Subject,
+    /// Its dimensions and the work, as the contract takes them.
+    pub inputs: Inputs,
+    /// How its numbers are stored.
+    pub stored: Stored,
+}
+
+/// What the arguments ask.
+pub fn asked(args: &cli::Predict, warnings: &mut Vec<String>) -> Result<Asked, Failure> {
+    let (subject, inputs, mut stored) = subject(args, warnings)?;
+    let inputs = workload(args, inputs, &mut stored, &subject, warnings)?;
+    Ok(Asked { subject, inputs, stored })
+}
+
+/// The predictions that the arguments ask for, and the devices of the registry among those they are for.
+fn predicted(args: &cli::Predict) -> Result<(Predicted, Vec<&'static Device>), Failure> {
     let mut warnings = Vec::new();
-    let (subject, inputs, mut stored) = subject(args, &mut warnings)?;
-    let inputs = workload(args, inputs, &mut stored, &subject, &mut warnings)?;
-    let targets = targets(args, &mut warnings)?;
+    let Asked { subject, inputs, stored } = asked(args, &mut warnings)?;
+    let found = targets(args, args.all_devices, &mut warnings)?;
+    let devices = found.iter().filter_map(|(_, device)| *device).collect();
+    let targets: Vec<Target> = found.into_iter().map(|(target, _)| target).collect();
     let sweep = args.sweep.as_deref().map(sweep).transpose()?;
     let points = targets.len() * sweep.as_ref().map_or(1, |(_, values)| values.len());
     if points > MOST_POINTS {
@@ -72,7 +185,7 @@ fn predicted(args: &cli::Predict) -> Result<Predicted, Failure> {
         warnings.extend(target.doubts.iter().cloned());
     }
     predicted.warnings = warnings;
-    Ok(predicted)
+    Ok((predicted, devices))
 }
 
 /// The model that was asked for, its dimensions as the contract takes them, and how its numbers are stored.
@@ -230,10 +343,15 @@ pub fn precision(name: &str) -> Result<Precision, Failure> {
     })
 }
 
-fn targets(args: &cli::Predict, warnings: &mut Vec<String>) -> Result<Vec<Target>, Failure> {
+/// The devices, each with its entry in the registry where it has one.
+pub fn targets(
+    args: &cli::Predict,
+    all: bool,
+    warnings: &mut Vec<String>,
+) -> Result<Vec<(Target, Option<&'static Device>)>, Failure> {
     let precision = args.precision.as_deref().map(precision).transpose()?;
     let catalog = args.devices.files.catalog()?;
-    let chosen: Vec<Chosen> = if args.all_devices {
+    let chosen: Vec<Chosen> = if all {
         catalog.devices().iter().map(|device| Chosen::Device(device)).collect()
     } else {
         args.devices.chosen(&catalog, &[])?
@@ -247,15 +365,16 @@ fn targets(args: &cli::Predict, warnings: &mut Vec<String>) -> Result<Vec<Target
     let mut found = Vec::new();
     for device in chosen {
         let device = device.measured(|| device::this(&args.measuring))?;
+        let entry = if let Chosen::Device(device) = &device { Some(*device) } else { None };
         match device.target(precision) {
-            Ok(target) => found.push(target),
+            Ok(target) => found.push((target, entry)),
             Err(lacks) if args.allow_fallback => {
                 let target = device.target(None)?;
                 warnings.push(format!("{lacks}; its estimate takes the units of the ceiling"));
-                found.push(target);
+                found.push((target, entry));
             }
             // Among all devices those that lack the precision are simply not candidates.
-            Err(lacks) if args.all_devices => warnings.push(format!("left out: {lacks}")),
+            Err(lacks) if all => warnings.push(format!("left out: {lacks}")),
             Err(lacks) => {
                 let hint = "--allow-fallback takes the units of the ceiling";
                 return Err(Failure(format!("{lacks}; {hint}")));

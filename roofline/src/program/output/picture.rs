@@ -70,6 +70,23 @@ impl Pictures {
         self.show_with(report, &chart, format, own, || Ok(Page { chart: chart.clone(), what_if: None }))
     }
 
+    /// Bars in place of a roofline; each is drawn only when it is wanted.
+    pub fn show_bars(
+        self,
+        report: &impl Report,
+        svg: impl FnOnce() -> String,
+        html: impl FnOnce() -> String,
+        format: Format,
+    ) -> Result<(), Failure> {
+        if let Some(file) = self.svg {
+            file.finish(&svg())?;
+        }
+        if let Some(file) = self.html {
+            file.finish(&html())?;
+        }
+        output::print_on(report, format, &self.canvas)
+    }
+
     /// The same with a page that shows more than the picture; it is made only when it is wanted.
     pub fn show_with(
         self,

@@ -10,6 +10,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::bench::Bench;
+use crate::choose::Choice;
 use crate::peaks::Machine;
 use crate::predict::Predicted;
 use crate::profile::Profile;
@@ -47,6 +48,7 @@ const ALL: &[Document] = &[
     document::<Bench>("roofline bench"),
     document::<plot::Drawing>("roofline plot"),
     document::<check::Checked>("roofline check"),
+    document::<Choice>("roofline choose"),
     document::<contracts::Contracts>("roofline contracts"),
     document::<devices::DeviceList>("roofline devices"),
     document::<diff::Diffed>("roofline diff"),

@@ -1,0 +1,153 @@
+//! Bars by name, the longest first: what a buyer wants to see, where many roofs in one picture would be a tangle.
+
+use std::fmt::Write;
+
+use super::svg::STYLE;
+use crate::number::figure;
+use crate::text::{cut, escape};
+
+/// A chart of bars.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bars {
+    /// What it shows.
+    pub title: String,
+    /// Under which conditions.
+    pub subtitle: String,
+    /// The unit of the values.
+    pub unit: String,
+    /// A value that all are compared with.
+    pub line: Option<f64>,
+    /// The bars, from top to bottom.
+    pub bars: Vec<Bar>,
+}
+
+/// A bar.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bar {
+    /// Whose it is.
+    pub name: String,
+    /// How long it is.
+    pub value: f64,
+    /// Whether it stands out.
+    pub stressed: bool,
+    /// What else there is to say.
+    pub note: String,
+}
+
+/// Pixels: a bar with its air, the names, the figures behind the bars, and the head.
+const ROW: f64 = 22.0;
+const NAMES: f64 = 250.0;
+const FIGURES: f64 = 210.0;
+const HEAD: f64 = 64.0;
+const WIDTH: f64 = 960.0;
+/// Names and notes longer than this are cut.
+const LONGEST: usize = 34;
+
+/// The bars as an SVG picture as high as it needs to be.
+pub fn svg(chart: &Bars) -> String {
+    let height = HEAD + ROW * chart.bars.len() as f64 + 24.0;
+    let longest = chart.bars.iter().map(|bar| bar.value).chain(chart.line).fold(f64::MIN_POSITIVE, f64::max);
+    let room = WIDTH - NAMES - FIGURES;
+    let length = |value: f64| (value / longest * room).clamp(1.0, room);
+    let (title, subtitle) = (escape(&cut(&chart.title, 100, true)), escape(&cut(&chart.subtitle, 120, true)));
+    let mut out = String::new();
+    // Writing to a string can't fail.
+    let _ = write!(
+        out,
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" height=\"{height}\" \
+         role=\"img\" aria-label=\"{title}\" class=\"roofline\">\n<title>{title}</title>\n\
+         <style>{STYLE}</style>\n<rect width=\"100%\" height=\"100%\" class=\"paper\"/>\n\
+         <text x=\"16\" y=\"26\" class=\"title\">{title}</text>\n\
+         <text x=\"16\" y=\"46\" class=\"subtitle\">{subtitle}</text>\n"
+    );
+    for (index, bar) in chart.bars.iter().enumerate() {
+        let y = HEAD + ROW * index as f64;
+        let (width, class) = (length(bar.value), if bar.stressed { "k0" } else { "kx" });
+        let name = escape(&cut(&bar.name, LONGEST, true));
+        let text = format!("{} {}", figure(bar.value), chart.unit);
+        let note = if bar.note.is_empty() { String::new() } else { format!(", {}", bar.note) };
+        let told = escape(&cut(&format!("{text}{note}"), LONGEST, true));
+        let _ = writeln!(
+            out,
+            "<g><title>{name}: {told}</title><text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\" class=\"entry\">{name}</text>\
+             <rect x=\"{NAMES}\" y=\"{:.1}\" width=\"{width:.1}\" height=\"{:.1}\" class=\"{class}\"/>\
+             <text x=\"{:.1}\" y=\"{:.1}\" class=\"entry\">{told}</text></g>",
+            NAMES - 8.0,
+            y + 14.0,
+            y + 3.0,
+            ROW - 7.0,
+            NAMES + width + 8.0,
+            y + 14.0,
+        );
+    }
+    if let Some(line) = chart.line {
+        let x = NAMES + length(line);
+        let bottom = HEAD + ROW * chart.bars.len() as f64;
+        let _ = writeln!(
+            out,
+            "<line x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{:.1}\" y2=\"{bottom:.1}\" class=\"border\"/>\
+             <text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\" class=\"entry\">{} {}</text>",
+            HEAD - 4.0,
+            bottom + 16.0,
+            figure(line),
+            escape(&chart.unit),
+        );
+    }
+    out + "</svg>\n"
+}
+
+/// The bars as one HTML page that needs nothing else, with what was found as a table below.
+pub fn html(chart: &Bars, headings: &[String], rows: &[Vec<String>]) -> String {
+    let cell = |kind: &str, text: &String| format!("<{kind}>{}</{kind}>", escape(text));
+    let row = |kind: &str, cells: &[String]| {
+        format!("<tr>{}</tr>\n", cells.iter().map(|text| cell(kind, text)).collect::<String>())
+    };
+    let rows: String = rows.iter().map(|cells| row("td", cells)).collect();
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<title>{title}</title>\n\
+         <meta name=\"viewport\" content=\"width=device-width\">\n\
+         <style>:root {{ color-scheme: light dark; }} body {{ font-family: sans-serif; margin: 1em auto; max-width: 75em; }} \
+         svg {{ max-width: 100%; height: auto; }} table {{ border-collapse: collapse; font-size: 0.85em; }} \
+         td, th {{ padding: 0.2em 0.6em; text-align: left; border-bottom: 1px solid #8884; }}</style>\n\
+         {picture}<table>\n<thead>{head}</thead>\n<tbody>{rows}</tbody>\n</table>\n</html>\n",
+        title = escape(&chart.title),
+        picture = svg(chart),
+        head = row("th", headings),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bars() -> Bars {
+        let bar =
+            |name: &str, value, stressed| Bar { name: name.into(), value, stressed, note: String::new() };
+        Bars {
+            title: "a <model>".into(),
+            subtitle: "ceilings".into(),
+            unit: "token/s".into(),
+            line: Some(20.0),
+            bars: vec![bar("fast", 200.0, true), bar("slow & \"old\"", 10.0, false), bar("none", 0.0, false)],
+        }
+    }
+
+    #[test]
+    fn a_bar_is_as_long_as_its_share_of_the_longest() {
+        let picture = svg(&bars());
+        let widths: Vec<f64> = picture
+            .split("<rect x=")
+            .skip(1)
+            .map(|rest| rest.split("width=\"").nth(1).unwrap().split('"').next().unwrap().parse().unwrap())
+            .collect();
+        assert_eq!(widths, [500.0, 25.0, 1.0]);
+        assert!(picture.contains("20.0 token/s") && picture.contains("x1=\"300.0\""), "{picture}");
+    }
+
+    #[test]
+    fn what_others_wrote_stays_text() {
+        let page = html(&bars(), &["device".to_owned()], &[vec!["<script>".to_owned()]]);
+        assert!(!page.contains("<script>") && page.contains("a &lt;model&gt;"), "{page}");
+        assert!(page.contains("slow &amp; "), "{page}");
+    }
+}

@@ -1,0 +1,69 @@
+//! `roofline choose`: the devices that hold a model and are fast enough, and what the others are short of.
+
+use crate::chart::bars;
+use crate::choose::{By, Choice};
+use crate::predict::predict as reached;
+use crate::program::command::predict;
+use crate::program::output::picture::Pictures;
+use crate::program::require::Names;
+use crate::program::{Exit, Failure, cli, select};
+use crate::report::Report;
+
+/// Chooses, and exits with 1 when no device does.
+pub fn run(args: &cli::Choose) -> Result<Exit, Failure> {
+    let (at_least, args) = (args.at_least, &args.predict);
+    let refused = [
+        (args.sweep.is_some(), "--sweep"),
+        (args.explain, "--explain"),
+        (!args.require.is_empty(), "--require"),
+        (!args.select.columns.is_empty(), "--columns"),
+    ];
+    if let Some((_, flag)) = refused.iter().find(|(given, _)| *given) {
+        return Err(Failure(format!(
+            "{flag} belongs to `predict`; `choose` has --at-least, --where and --sort"
+        )));
+    }
+    let by = args.select.sort.as_deref().map_or(Ok(By::Price), by)?;
+    let mut names = Names::default();
+    select::device_names(&mut names);
+    if names.help(&args.select.conditions)? {
+        return Ok(Exit::Fine);
+    }
+    let gates = names.parse("--where", &args.select.conditions)?;
+    let pictures = Pictures::open(&args.pictures)?;
+    let mut warnings = Vec::new();
+    let asked = predict::asked(args, &mut warnings)?;
+    let mut targets = predict::targets(args, args.all_devices || args.devices.on.is_empty(), &mut warnings)?;
+    targets.retain(|(_, device)| {
+        let row = device.map(select::device_row).unwrap_or_default();
+        gates.iter().all(|gate| gate.holds(&row) == Some(true))
+    });
+    if targets.is_empty() {
+        eprintln!("no device meets --where");
+        return Ok(Exit::Failed);
+    }
+    let predict::Asked { subject, inputs, stored } = asked;
+    let mut choice = Choice::new(subject, inputs, &targets, at_least, by, |inputs, target| {
+        reached(inputs, &stored, target)
+    })?;
+    for warning in &warnings {
+        eprintln!("warning: {warning}");
+    }
+    choice.warnings = warnings;
+    let table = choice.tables().remove(0);
+    let chart = choice.bars();
+    pictures.show_bars(
+        &choice,
+        || bars::svg(&chart),
+        || bars::html(&chart, &table.headings, &table.rows),
+        args.format,
+    )?;
+    Ok(if choice.enough().next().is_some() { Exit::Fine } else { Exit::Failed })
+}
+
+fn by(name: &str) -> Result<By, Failure> {
+    By::ALL.iter().copied().find(|by| by.name() == name).ok_or_else(|| {
+        let known: Vec<&str> = By::ALL.iter().map(|by| by.name()).collect();
+        Failure(format!("--sort {name}: no such order; there are {}", known.join(", ")))
+    })
+}

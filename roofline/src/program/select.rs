@@ -1,0 +1,151 @@
+//! `--where`, `--sort` and `--columns`: which rows of a list are shown, in which order, and what of each.
+
+use std::collections::BTreeMap;
+
+use clap::Args;
+use roofline_contracts::condition::Known;
+use roofline_contracts::suggest;
+
+use crate::contracts::hardware::devices::Device;
+use crate::device::{TEXTS, figures_of, numbers, texts_of};
+use crate::number::figure;
+use crate::program::Failure;
+use crate::program::require::Names;
+use crate::report::Table;
+
+/// Which rows, and what of them.
+#[derive(Debug, Default, Args)]
+pub struct Select {
+    /// Only those for which this holds, such as 'capacity >= 24 [GB] and kind == "gpu"'; `help` lists the names; may be repeated.
+    #[arg(long = "where", value_name = "CONDITION")]
+    pub conditions: Vec<String>,
+    /// In the order of this name: prices, watts, energies, times and sizes with the least first, other numbers with the most first;
+    /// NAME:asc and NAME:desc say otherwise.
+    #[arg(long, value_name = "NAME")]
+    pub sort: Option<String>,
+    /// Show these, separated by commas, in place of the usual columns.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub columns: Vec<String>,
+}
+
+/// What a row is known by.
+pub type Row = BTreeMap<&'static str, Known<'static>>;
+
+/// Shorter words for some names.
+const SHORT: [(&str, &str); 8] = [
+    ("decode", "decode_ceiling"),
+    ("prefill", "prefill_ceiling"),
+    ("watts", "tdp"),
+    ("price", "launch_price_usd"),
+    ("price_per_token", "price_per_speed"),
+    ("memory", "capacity"),
+    ("energy", "token_energy"),
+    ("year", "launch_year"),
+];
+
+/// Of these the least is the best.
+const LEAST: [&str; 8] = [
+    "launch_price_usd",
+    "price_per_speed",
+    "tdp",
+    "token_energy",
+    "footprint",
+    "time_to_first_token",
+    "decode_time",
+    "overhead",
+];
+
+/// The names of the registry.
+pub fn device_names(names: &mut Names) {
+    for (name, unit) in numbers() {
+        names.number(name, unit);
+    }
+    for name in TEXTS {
+        names.text(name, &[]);
+    }
+}
+
+/// What the registry knows of a device.
+pub fn device_row(device: &Device) -> Row {
+    let figures = figures_of(device).map(|(name, value)| (name, Known::Number(value)));
+    let texts = texts_of(device).map(|(name, text)| (name, Known::Text(text.into())));
+    figures.chain(texts).collect()
+}
+
+impl Select {
+    /// Whether anything is asked for.
+    pub fn is_asked(&self) -> bool {
+        !(self.conditions.is_empty() && self.sort.is_none() && self.columns.is_empty())
+    }
+
+    /// The rows that are kept, in order.
+    pub fn rows(&self, names: &Names, rows: &[Row]) -> Result<Vec<usize>, Failure> {
+        let gates = names.parse("--where", &self.conditions)?;
+        let kept = |row: &Row| gates.iter().all(|gate| gate.holds(row) == Some(true));
+        let mut order: Vec<usize> = (0..rows.len()).filter(|&index| kept(&rows[index])).collect();
+        let Some(sort) = &self.sort else { return Ok(order) };
+        let (name, direction) =
+            sort.split_once(':').map_or((sort.as_str(), None), |(name, way)| (name, Some(way)));
+        let name = known(names, "--sort", name)?;
+        let least_first = match direction {
+            Some("asc") => true,
+            Some("desc") => false,
+            Some(other) => {
+                return Err(Failure(format!("--sort {sort}: `{other}` is no order; write asc or desc")));
+            }
+            None => LEAST.contains(&name.as_str()),
+        };
+        order.sort_by(|&a, &b| {
+            use std::cmp::Ordering::{Equal, Greater, Less};
+            let turned = |order: std::cmp::Ordering| if least_first { order } else { order.reverse() };
+            match (rows[a].get(name.as_str()), rows[b].get(name.as_str())) {
+                (Some(Known::Number(a)), Some(Known::Number(b))) => turned(a.total_cmp(b)),
+                (Some(Known::Text(a)), Some(Known::Text(b))) if direction.is_none() => a.cmp(b),
+                (Some(Known::Text(a)), Some(Known::Text(b))) => turned(a.cmp(b)),
+                (Some(Known::Truth(a)), Some(Known::Truth(b))) => turned(a.cmp(b)),
+                // What is not known comes last.
+                (Some(Known::Number(_) | Known::Text(_) | Known::Truth(_)), None | Some(Known::Absent)) => {
+                    Less
+                }
+                (None | Some(Known::Absent), Some(Known::Number(_) | Known::Text(_) | Known::Truth(_))) => {
+                    Greater
+                }
+                _ => Equal,
+            }
+        });
+        Ok(order)
+    }
+
+    /// A table of the columns asked for; none if none is.
+    pub fn table(&self, names: &Names, key: &'static str, rows: &[&Row]) -> Result<Option<Table>, Failure> {
+        if self.columns.is_empty() {
+            return Ok(None);
+        }
+        let mut columns = vec![key.to_owned()];
+        for column in &self.columns {
+            let name = known(names, "--columns", column.trim())?;
+            if !columns.contains(&name) {
+                columns.push(name);
+            }
+        }
+        let cell = |row: &Row, name: &str| match row.get(name) {
+            Some(Known::Number(value)) => figure(*value),
+            Some(Known::Text(text)) => text.to_string(),
+            Some(Known::Truth(truth)) => if *truth { "yes" } else { "no" }.to_owned(),
+            Some(Known::Absent) | None => "-".to_owned(),
+        };
+        let rows = rows.iter().map(|row| columns.iter().map(|name| cell(row, name)).collect()).collect();
+        Ok(Some(Table { title: String::new(), headings: columns.clone(), rows }))
+    }
+}
+
+/// A name that there is, under its short word too.
+fn known(names: &Names, flag: &str, name: &str) -> Result<String, Failure> {
+    let long = SHORT.iter().find(|(short, _)| *short == name).map(|(_, long)| *long);
+    let found = [Some(name), long].into_iter().flatten().find(|name| names.has(name));
+    found.map(str::to_owned).ok_or_else(|| {
+        let all = || names.all().chain(SHORT.iter().map(|(short, _)| *short));
+        let near = suggest::closest(name, all()).map(|near| format!("did you mean `{near}`? "));
+        Failure(format!("{flag} {name}: no such name; {}`--where help` lists them", near.unwrap_or_default()))
+    })
+}

@@ -1,0 +1,198 @@
+//! `roofline choose`, and `--where`, `--sort` and `--columns` of the lists.
+
+use serde_json::Value;
+
+use crate::program::{err, json, out, printed, refused, run};
+use crate::scratch;
+
+fn names(list: &Value, key: &str) -> Vec<String> {
+    let items = list.as_array().expect("a list").iter();
+    items.map(|item| item[key].as_str().expect("a name").to_owned()).collect()
+}
+
+#[test]
+fn one_command_says_which_of_five_devices_runs_a_model_fast_enough() {
+    let args = [
+        "choose",
+        "qwen3-30b-a3b",
+        "--quant",
+        "q4_k_m",
+        "--context",
+        "32k",
+        "--at-least",
+        "20 token/s",
+        "--on",
+        "rtx-3060,rtx-4090,m4-max-40c,raspberry-pi-5,h100-sxm",
+    ];
+    let choice = json(&args);
+    assert_eq!((&choice["context"], &choice["at_least_tokens_per_s"]), (&32_768.0.into(), &20.0.into()));
+    let devices = choice["devices"].as_array().expect("a list");
+    assert_eq!(devices.len(), 5);
+    let of =
+        |name: &str| devices.iter().find(|one| one["device"] == name).unwrap_or_else(|| panic!("{choice}"));
+    assert_eq!(of("rtx_4090")["verdict"], "enough");
+    assert_eq!(of("apple_m4_max_40c")["verdict"], "enough");
+    assert_eq!(of("raspberry_pi_5")["verdict"], "too small");
+    assert!(of("raspberry_pi_5")["missing_gb"].as_f64().unwrap() > 2.0);
+    let (context, batch) = (&of("rtx_4090")["largest_context"], &of("rtx_4090")["largest_batch"]);
+    assert!(context.as_f64().unwrap() >= 32_768.0 && batch.as_f64().unwrap() >= 1.0, "{context} {batch}");
+    let shown = printed(&args);
+    for part in ["These do", "These do not", "cheapest", "smallest", "most frugal", "speeds are ceilings"] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    assert_eq!(printed(&[&args[..], &["--format", "csv"]].concat()).lines().count(), 6);
+    assert!(printed(&[&args[..], &["--format", "md"]].concat()).contains("| rtx_4090 |"));
+}
+
+#[test]
+fn all_devices_are_tried_unless_some_are_named_and_a_condition_narrows_them() {
+    let args = [
+        "choose",
+        "llama-3.1-8b",
+        "--quant",
+        "Q4_K_M",
+        "--at-least",
+        "20",
+        "--where",
+        "kind == \"gpu\" and capacity <= 16 [GB]",
+    ];
+    let choice = json(&args);
+    let devices = choice["devices"].as_array().expect("a list");
+    assert!(devices.len() > 40);
+    assert!(devices.iter().all(|one| one["kind"] == "gpu" && one["capacity_gb"].as_f64().unwrap() <= 16.0));
+    let prices: Vec<f64> = devices
+        .iter()
+        .filter(|one| one["verdict"] == "enough")
+        .map_while(|one| one["launch_price_usd"].as_f64())
+        .collect();
+    assert!(prices.len() > 5 && prices.is_sorted(), "{prices:?}");
+    assert_eq!(choice["best"]["cheapest"], devices[0]["device"]);
+    let fastest = json(&[&args[..], &["--sort", "decode"]].concat());
+    let speeds: Vec<f64> = fastest["devices"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|one| one["verdict"] == "enough")
+        .map(|one| one["decode_tokens_per_s"].as_f64().unwrap())
+        .collect();
+    assert!(speeds.is_sorted_by(|a, b| a >= b), "{speeds:?}");
+}
+
+#[test]
+fn a_choice_that_no_device_meets_ends_with_one_and_bad_input_with_two() {
+    let none = run(&["choose", "llama-3.1-8b", "--on", "t4", "--at-least", "1e6 token/s"]);
+    assert_eq!(none.status.code(), Some(1));
+    assert!(out(&none).contains("0 of 1 devices hold it and may reach 1000000 token/s"), "{}", out(&none));
+    let unknown = json(&["choose", "llama-3.1-8b", "--on", "graviton3"]);
+    assert_eq!(unknown["devices"][0]["verdict"], "memory not known");
+    assert_eq!(unknown["devices"][0]["largest_context"], Value::Null);
+    let nothing = run(&["choose", "llama-3.1-8b", "--where", "capacity > 1e5"]);
+    assert_eq!((nothing.status.code(), err(&nothing).contains("no device meets --where")), (Some(1), true));
+    refused(&["choose", "llama-3.1-8b", "--at-least", "20 GB"], "is in GB, not in token/s");
+    refused(&["choose", "llama-3.1-8b", "--at-least", "-1"], "below zero");
+    refused(&["choose", "llama-3.1-8b", "--sweep", "batch=1,2"], "--sweep belongs to `predict`");
+    refused(
+        &["choose", "llama-3.1-8b", "--sort", "colour"],
+        "there are price, memory, energy, watts, decode, price_per_token",
+    );
+    refused(&["choose", "llama-9"], "no such model");
+}
+
+#[test]
+fn bars_show_tokens_per_second_by_device_as_a_picture_and_on_a_page() {
+    let directory = scratch::directory("bars");
+    let (svg, html) = (directory.join("bars.svg"), directory.join("bars.html"));
+    let files = ["--svg", svg.to_str().unwrap(), "--html", html.to_str().unwrap()];
+    let args = ["choose", "llama-3.1-8b", "--on", "t4,h100-sxm,rtx-4090", "--at-least", "30"];
+    printed(&[&args[..], &files].concat());
+    let picture = std::fs::read_to_string(&svg).expect("the picture");
+    assert!(picture.starts_with("<svg") && picture.contains(">h100_sxm<"), "{picture}");
+    let page = std::fs::read_to_string(&html).expect("the page");
+    assert!(page.contains("<svg") && page.contains("<td>rtx_4090</td>"), "{page}");
+    // The same for many predictions, where roofs would be a tangle.
+    printed(&[&["predict", "llama-3.1-8b", "--all-devices"][..], &files].concat());
+    let picture = std::fs::read_to_string(&svg).expect("the picture");
+    assert!(picture.matches("<rect x=").count() > 150, "a bar for each device");
+}
+
+#[test]
+fn devices_are_filtered_sorted_and_shown_by_the_columns_asked_for() {
+    let args = [
+        "devices",
+        "--where",
+        "capacity >= 24 [GB] and kind == \"gpu\" and market == \"consumer\"",
+        "--sort",
+        "bandwidth",
+    ];
+    let listed = json(&args);
+    let found = names(&listed["devices"], "name");
+    assert_eq!(found.first().map(String::as_str), Some("rtx_5090"));
+    assert!(found.contains(&"rtx_4090".to_owned()) && !found.contains(&"rtx_4080".to_owned()));
+    let table = printed(&[
+        "devices",
+        "rtx-40",
+        "--columns",
+        "memory,bandwidth,price,source",
+        "--sort",
+        "price",
+        "--format",
+        "csv",
+    ]);
+    let mut lines = table.lines();
+    assert_eq!(lines.next(), Some("name,capacity,bandwidth,launch_price_usd,source"));
+    assert!(lines.next().is_some_and(|line| line.starts_with("rtx_4060")), "{table}");
+    let told = printed(&["devices", "rtx-3060-ti"]);
+    assert!(told.contains("derived: fp16 = 2 x fp32") && told.contains("bus_width"), "{told}");
+    assert!(printed(&["devices", "--where", "help"]).contains("interconnect_bandwidth"));
+    refused(&["devices", "--sort", "bandwith"], "did you mean `bandwidth`?");
+    refused(&["devices", "--where", "bandwidth >= 5 [W]"], "different units");
+    assert_eq!(run(&["devices", "--where", "capacity > 1e5"]).status.code(), Some(1));
+}
+
+#[test]
+fn predictions_are_filtered_and_sorted_by_what_a_buyer_asks() {
+    let args = [
+        "predict",
+        "llama-3.1-8b",
+        "--quant",
+        "q4_k_m",
+        "--all-devices",
+        "--where",
+        "fits and decode_tokens_per_s >= 20",
+        "--columns",
+        "decode,price,price_per_token,watts,kind",
+        "--format",
+        "csv",
+    ];
+    for (sort, column) in [("price_per_token", 3), ("watts", 4), ("decode", 1)] {
+        let table = printed(&[&args[..], &["--sort", sort]].concat());
+        let mut lines = table.lines();
+        assert_eq!(lines.next(), Some("device,decode_ceiling,launch_price_usd,price_per_speed,tdp,kind"));
+        let values: Vec<f64> =
+            lines.map_while(|line| line.split(',').nth(column).and_then(|cell| cell.parse().ok())).collect();
+        assert!(values.len() > 20, "{sort}: {table}");
+        let sorted = if sort == "decode" { values.is_sorted_by(|a, b| a >= b) } else { values.is_sorted() };
+        assert!(sorted, "{sort}: {values:?}");
+    }
+    let none = run(&["predict", "llama-3.1-8b", "--on", "t4", "--where", "decode_tokens_per_s > 1e9"]);
+    assert_eq!((none.status.code(), err(&none).contains("no prediction meets --where")), (Some(1), true));
+}
+
+#[test]
+fn what_nobody_published_stays_unknown_in_a_contract_too() {
+    let args = ["eval", "inference-latency-v1", "--set", "total_params=7e9", "--set", "sample_flops=14e9"];
+    let known = [&args[..], &["--on", "bandwidth=2039,compute=312000"]].concat();
+    let result = json(&known);
+    assert_eq!(result["inputs"]["tdp"], Value::Null);
+    assert_eq!(result["outputs"]["energy"], Value::Null);
+    assert_eq!(result["outputs"]["sample_energy"], Value::Null);
+    assert_eq!(result["classes"]["feasibility"], Value::Null);
+    assert!(result["outputs"]["latency"].as_f64().unwrap() > 0.0);
+    assert_eq!(result["classes"]["bottleneck"], "Memory");
+    let open = run(&[&known[..], &["--require", "energy <= 1"]].concat());
+    assert_eq!(open.status.code(), Some(1), "what is not known does not pass");
+    assert!(err(&open).contains("energy = not known"), "{}", err(&open));
+    let power = json(&[&known[..], &["--set", "tdp=400"]].concat());
+    assert!(power["outputs"]["energy"].as_f64().unwrap() > 2.0);
+    refused(&args, "no value for");
+}
