@@ -503,6 +503,11 @@ impl Scope {
             Fact::Le(a, b) | Fact::Lt(a, b) | Fact::Ratio(a, b, _) => (a, b),
             other => (first(other), first(other)),
         };
+        // A condition that no fact is about must be named.
+        let conditional = |lemma: &str, node: usize| match op(node) {
+            Op::If(c, ..) => format!("{lemma} (c := {})", self.node(c)),
+            _ => lemma.to_owned(),
+        };
         let below = |base: &str, down: bool| format!("{base}_{}", if down { "below" } else { "above" });
         match step.rule {
             Rule::Domain => match op(n) {
@@ -527,7 +532,7 @@ impl Scope {
                 Fact::Range(_, _, high) if high <= 1.0 => side("pow_range_small"),
                 _ => side("pow_range"),
             },
-            Rule::If => side("if_range"),
+            Rule::If => side(&conditional("if_range", n)),
             // The other value does not appear in the facts.
             Rule::IfKnown => match (op(n), from[0]) {
                 (Op::If(_, _, b), Fact::Holds(_, true)) => {
@@ -581,9 +586,9 @@ impl Scope {
             Rule::MaxGe => plain(if n == first(from[0]) { "max_ge_first" } else { "max_ge_second" }),
             Rule::LeMin => plain("le_min"),
             Rule::MaxLe => plain("max_le"),
-            Rule::IfLe => plain("if_le"),
-            Rule::LeIf => plain("le_if"),
-            Rule::IfIf => plain("if_if"),
+            Rule::IfLe => plain(&conditional("if_le", n)),
+            Rule::LeIf => plain(&conditional("le_if", m)),
+            Rule::IfIf => plain(&conditional("if_if", n)),
             Rule::Chosen => {
                 let (down, value) = (m == first(from[1]), matches!(from[0], Fact::Holds(_, true)));
                 let other = match op(if down { n } else { m }) {
