@@ -615,7 +615,7 @@ mod tests {
             expected(&devices::APPLE_M2_ULTRA, kind, Precision::Fp32);
         }
         expected(&devices::B200_HGX, Numbers::Fp4, Precision::Fp4);
-        expected(&devices::RTX_4090, Numbers::Fp4, Precision::Fp8);
+        expected(&devices::RTX_4090, Numbers::Fp4, Precision::Int8);
         expected(&devices::RTX_3090, Numbers::Fp4, Precision::Int8);
         expected(&devices::H200_SXM, Numbers::Fp8, Precision::Fp8);
         expected(&devices::A100_SXM_80GB, Numbers::Fp8, Precision::Fp16);

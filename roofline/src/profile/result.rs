@@ -521,7 +521,8 @@ impl Report for Profile {
 
     fn unit(name: &str) -> &'static str {
         match name {
-            "throughput" => "1/s",
+            "pass_ceiling" | "pass_estimate" => "1/s",
+            "decode_weight_bytes" | "prefill_weight_bytes" => "B",
             "time" | "least_time" => SECONDS,
             "achieved_bandwidth" => GB_PER_S,
             "achieved_compute" => GFLOP_PER_S,

@@ -239,14 +239,14 @@ mod tests {
         let values = |fits| {
             BTreeMap::from([
                 ("fits", Known::Truth(fits)),
-                ("decode_tokens_per_s", Known::Number(40.0)),
+                ("decode_ceiling", Known::Number(40.0)),
                 ("footprint", Known::Number(20e9)),
                 ("capacity", Known::Number(16.0)),
             ])
         };
-        let fast = gate("decode_tokens_per_s >= 5 [token/s]");
+        let fast = gate("decode_ceiling >= 5 [token/s]");
         assert_eq!((fast.holds(&values(true)), fast.holds(&values(false))), (Some(true), Some(false)));
-        assert_eq!(gate("not fits and decode_tokens_per_s >= 5").holds(&values(false)), Some(true));
+        assert_eq!(gate("not fits and decode_ceiling >= 5").holds(&values(false)), Some(true));
         assert_eq!(gate("footprint <= 2 * capacity").holds(&values(false)), Some(true));
         assert_eq!(check(&[fast], "", &values(false))[0].values["fits"], "false");
     }
