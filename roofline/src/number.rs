@@ -114,6 +114,10 @@ mod tests {
                     folders.push(path);
                 } else if path.extension().is_some_and(|extension| extension == "rs") {
                     read += 1;
+                    // These two read what people and contracts write.
+                    if ["src/written.rs", "device/figures.rs"].iter().any(|reader| path.ends_with(reader)) {
+                        continue;
+                    }
                     let text = std::fs::read_to_string(&path).unwrap();
                     let code = |line: &&str| !line.trim_start().starts_with("//");
                     let found = text.lines().filter(code).find(|line| line.contains(&symbol));

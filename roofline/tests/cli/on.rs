@@ -31,14 +31,8 @@ fn figures_stand_for_a_device_with_and_without_units() {
     let plain = figures("bandwidth=256,compute=59000,memory=128");
     assert_eq!(plain, ("given".to_owned(), 256.0, 59_000.0, 128.0.into()));
     assert_eq!(figures("bandwidth=256GB/s,compute=59TFLOP/s,memory=128GB"), plain);
-    let args = [
-        "predict",
-        "llama-3.1-8b",
-        "--on",
-        "name=box,bandwidth=256,fp16=59e3,int8=118e3",
-        "--precision",
-        "int8",
-    ];
+    let args =
+        ["predict", "llama-3.1-8b", "--on", "name=box,bandwidth=256,fp16=59e3,int8=118e3", "--quant", "q8_0"];
     let entry = &json(&args)["predictions"][0];
     assert_eq!((&entry["device"], &entry["compute_gflop_s"]), (&"box".into(), &118_000.0.into()));
     refused(&["predict", "llama-3.1-8b", "--on", "compute=5"], "the bandwidth is missing");
@@ -133,7 +127,7 @@ fn several_devices_come_from_commas_and_from_repeated_flags_in_every_command() {
 #[test]
 fn a_requirement_is_asked_on_each_of_several_devices() {
     let config = file("require-config.json", crate::program::CONFIG);
-    let args = ["profile", &config, "--on", "t4,h100-sxm", "--require", "decode_tokens_per_s >= 1e9"];
+    let args = ["profile", &config, "--on", "t4,h100-sxm", "--require", "decode_ceiling >= 1e9"];
     let output = run(&args);
     assert_eq!(output.status.code(), Some(1));
     assert!(err(&output).contains("h100_sxm: not met"), "{}", err(&output));
@@ -171,7 +165,7 @@ fn the_examples_of_other_systems_run_with_their_own_hardware_by_flag_alone() {
     .collect();
     let args = [&["eval", "operation-v1", "--on", "bandwidth=50,compute=100"][..], &layer].concat();
     near(evaluated(&args, "flops"), 32_768.0);
-    near(evaluated(&args, "bytes"), 11_264.0);
+    near(evaluated(&args, "estimated_bytes"), 11_264.0);
     near(evaluated(&args, "ridge_point"), 2.0);
     // A solver of trade-offs: its A100 with overhead, power and memory.
     let solver = ["eval", "inference-latency-v1", "--set", "total_params=7e9", "--set", "sample_flops=14e9"];
@@ -199,7 +193,7 @@ fn the_examples_of_other_systems_run_with_their_own_hardware_by_flag_alone() {
     .collect();
     let args = [&["eval", "operation-v1", "--on", MACHINE][..], &convolution].concat();
     near(evaluated(&args, "flops"), 36_864.0);
-    near(evaluated(&args, "bytes"), 4_224.0);
+    near(evaluated(&args, "estimated_bytes"), 4_224.0);
     refused(&["eval", "quantization-v1", "--on", "t4"], "has no quantity that is a figure of a device");
 }
 
@@ -257,16 +251,13 @@ fn conditions_have_units_and_what_does_not_fit_fails() {
         let args = ["predict", "llama-2-13b", "--on", on, "--require", condition];
         run(&args).status.code()
     };
-    assert_eq!(
-        predict("a100", "footprint <= capacity and decode_tokens_per_s >= 5 [token/s] and fits"),
-        Some(0)
-    );
+    assert_eq!(predict("a100", "footprint <= capacity and decode_ceiling >= 5 [token/s] and fits"), Some(0));
     assert_eq!(predict("a100", "footprint <= 10 [GB]"), Some(1));
-    assert_eq!(predict("t4", "decode_tokens_per_s >= 5"), Some(1), "26 GB do not fit in 16");
-    assert_eq!(predict("t4", "not fits and decode_tokens_per_s >= 5"), Some(0));
-    assert_eq!(predict("a100", "decode_tokens_per_s >= 5 [GB]"), Some(2));
+    assert_eq!(predict("t4", "decode_ceiling >= 5"), Some(1), "26 GB do not fit in 16");
+    assert_eq!(predict("t4", "not fits and decode_ceiling >= 5"), Some(0));
+    assert_eq!(predict("a100", "decode_ceiling >= 5 [GB]"), Some(2));
     let listed = printed(&["predict", "llama-2-13b", "--on", "t4", "--require", "help"]);
-    for row in ["decode_tokens_per_s", "token/s", "fits", "true or false", "capacity", "GB"] {
+    for row in ["decode_ceiling", "token/s", "fits", "true or false", "capacity", "GB"] {
         assert!(listed.contains(row), "{listed}");
     }
     assert!(
