@@ -4,31 +4,54 @@
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "json", serde(rename_all = "kebab-case"))]
-#[expect(missing_docs, reason = "the names say it")]
 pub enum Op {
+    /// This number.
     Number(f64),
+    /// The value of the quantity at this position.
     Quantity(usize),
+    /// The negative.
     Neg(usize),
+    /// The sum.
     Add(usize, usize),
+    /// The difference.
     Sub(usize, usize),
+    /// The product.
     Mul(usize, usize),
+    /// The quotient.
     Div(usize, usize),
+    /// The smaller.
     Min(usize, usize),
+    /// The larger.
     Max(usize, usize),
+    /// The largest whole number that is not greater.
     Floor(usize),
+    /// The smallest whole number that is not smaller.
     Ceil(usize),
+    /// The square root.
     Sqrt(usize),
+    /// The magnitude.
     Abs(usize),
+    /// The first to the power of the second, a whole number.
     Pow(usize, usize),
+    /// The second where the first holds, the third elsewhere.
     If(usize, usize, usize),
+    /// This truth value.
     Bool(bool),
+    /// Whether the first is less.
     Less(usize, usize),
+    /// Whether the first is not greater.
     LessEqual(usize, usize),
+    /// Whether both are equal.
     Equal(usize, usize),
+    /// Whether both hold.
     And(usize, usize),
+    /// Whether one of them holds.
     Or(usize, usize),
+    /// Whether it does not hold.
     Not(usize),
+    /// Whether both hold or neither does.
     Iff(usize, usize),
+    /// Whether it is neither infinite nor NaN.
     Finite(usize),
 }
 

@@ -34,7 +34,7 @@ fn a_prediction_is_the_one_of_the_program() {
     let shown = printed(env!("CARGO_BIN_EXE_predict"), &[]);
     assert_eq!(
         shown,
-        "raspberry_pi_5: 2.00 tokens/s, held back by Memory\nh100_sxm: 393.29 tokens/s, held back by Memory\n"
+        "raspberry_pi_5: 2.01 tokens/s, held back by Memory\nh100_sxm: 393.62 tokens/s, held back by Memory\n"
     );
 }
 

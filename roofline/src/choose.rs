@@ -432,7 +432,8 @@ impl Report for Choice {
             let name = name.as_ref()?;
             self.devices.iter().find(|one| one.device == *name)
         };
-        let best: [(&str, Option<&Candidate>, fn(&Candidate) -> String); 3] = [
+        type Reason = fn(&Candidate) -> String;
+        let best: [(&str, Option<&Candidate>, Reason); 3] = [
             ("cheapest", find(&self.best.cheapest), |one: &Candidate| {
                 one.launch_price_usd.map_or(String::new(), |price| format!("USD {price} at launch"))
             }),

@@ -223,10 +223,13 @@ fn a_swapped_argument_and_one_of_another_scale_do_not_compile() {
     let swapped = ceiling("typed-swapped", "B(4e9), GbPerS(200.0)").expect_err("it must not compile");
     assert!(swapped.contains("expected `model::units::GbPerS`, found `model::units::B`"), "{swapped}");
     assert!(swapped.contains("expected `model::units::B`, found `model::units::GbPerS`"), "{swapped}");
-    let scaled =
-        typed("typed-scaled", "transformer-v1.yaml", "model::decode_memory_time(B(4e9), GbPerS(200.0))");
+    let scaled = typed(
+        "typed-scaled",
+        "transformer-v1.yaml",
+        "model::decode_memory_time(B(0.0), GbPerS(200.0), Gb(4.0))",
+    );
     let scaled = scaled.expect_err("it must not compile");
-    assert!(scaled.contains("expected `BPerS`, found `GbPerS`"), "{scaled}");
+    assert!(scaled.contains("expected `B`, found `Gb`"), "{scaled}");
 }
 
 #[test]

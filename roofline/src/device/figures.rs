@@ -116,8 +116,11 @@ pub fn parse(text: &str) -> Result<&'static Device, DeviceError> {
     Ok(Box::leak(Box::new(device)))
 }
 
+/// Reads a number of a device.
+type Read = fn(&Device) -> Option<f64>;
+
 /// Every number of the registry: its name, its unit, and where it is in a device.
-const NUMBERS: [(&str, &str, fn(&Device) -> Option<f64>); 24] = [
+const NUMBERS: [(&str, &str, Read); 24] = [
     ("launch_year", "1", |device| device.launch_year),
     ("launch_price_usd", "1", |device| device.launch_price_usd),
     ("fp32", "Gflop/s", |device| device.fp32),

@@ -14,6 +14,10 @@ use crate::report::{Checked, Report, Table};
 const FITS: &str = "fits";
 const ABOUT_FITTING: [&str; 4] = [FITS, "feasibility", "footprint", "capacity"];
 
+/// Names that stand for others: a speed in tokens per second is its ceiling.
+const SPEEDS: [(&str, &str); 2] =
+    [("decode_tokens_per_s", "decode_ceiling"), ("prefill_tokens_per_s", "prefill_ceiling")];
+
 /// The names that conditions may use.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
@@ -76,13 +80,25 @@ impl Names {
     /// Reads the conditions of a flag, before any work is done.
     pub fn parse(&self, flag: &str, conditions: &[String]) -> Result<Vec<Gate>, Failure> {
         let gate = |text: &String| {
-            let condition = Condition::parse(text, &self.scope).map_err(|error| {
+            let condition = Condition::parse(&self.meant(text), &self.scope).map_err(|error| {
                 let hint = if error.contains("unknown name") { "; `help` lists the names" } else { "" };
                 Failure(format!("{flag}: {error}{hint}"))
             })?;
             Ok(Gate { text: text.clone(), condition })
         };
         conditions.iter().map(gate).collect()
+    }
+
+    /// A condition with the names that its own stand for.
+    fn meant(&self, text: &str) -> String {
+        let words = text.split_inclusive(|c: char| !(c.is_alphanumeric() || c == '_'));
+        let known = |word: &str| {
+            let name = word.trim_end_matches(|c: char| !(c.is_alphanumeric() || c == '_'));
+            let speed =
+                SPEEDS.iter().find(|(speed, meant)| *speed == name && !self.has(speed) && self.has(meant));
+            speed.map_or_else(|| word.to_owned(), |(speed, meant)| word.replacen(speed, meant, 1))
+        };
+        words.map(known).collect()
     }
 
     /// Prints every name with its unit, if that is what is asked for in place of a condition.

@@ -117,7 +117,7 @@ fn a_profile_is_compared_by_its_ceilings_and_its_measured_times() {
     let [fast, slow] = [("fast.json", 1.0e-6), ("slow.json", 2.0e-6)].map(|(name, median)| {
         saved["operations"][0]["measured"] = json!({
             "median_s": median, "best_s": 0.99 * median, "worst_s": median, "runs": 3, "first_s": median, "first_from_disk": null,
-            "gb_s": 1.0, "gflop_s": 1.0, "utilization": 0.5, "band": "good", "ideal_s": 1e-7, "residual_s": 0.0, "copied": false
+            "gb_s": 1.0, "gflop_s": 1.0, "utilization": 0.5, "band": "good", "least_s": 1e-7, "residual_s": 0.0, "copied": false
         });
         file(name, &saved)
     });
@@ -234,7 +234,10 @@ fn predictions_are_compared_where_one_way_is_better() {
     let (code, shown) = gate(&[&small, &large, "--across"]);
     assert_eq!(code, Some(1), "{shown}");
     let line = |name: &str| shown.lines().find(|line| line.starts_with(name)).expect("it is listed");
-    assert!(line(" decode, t4").contains("token/s") && line(" decode, t4").ends_with("worse"), "{shown}");
+    assert!(
+        line(" decode, ceiling, t4").contains("token/s") && line(" decode, ceiling, t4").ends_with("worse"),
+        "{shown}"
+    );
     assert!(line(" footprint, h100_sxm").ends_with("worse"), "{shown}");
     let (code, shown) = gate(&[&small]);
     assert_eq!(code, Some(2), "{shown}");

@@ -24,13 +24,13 @@ fn a_known_model_on_a_known_device_shows_what_it_needs_and_reaches() {
 #[test]
 fn json_has_every_result_of_the_contract_with_its_unit() {
     let result = json(&["predict", "llama_3_1_8b", "--on", "h100_sxm", "--context", "8192"]);
-    assert_eq!(result["schema"], "roofline.predict/1");
-    assert_eq!(result["contract"], "transformer-v1 2.0.0");
+    assert_eq!(result["schema"], "roofline.predict/2");
+    assert_eq!(result["contract"], "transformer-v1 3.0.0");
     let prediction = &result["predictions"][0];
     assert_eq!(prediction["results"]["cache_bytes"], 1_073_741_824.0);
     assert_eq!(prediction["fits"], true);
     assert_eq!(prediction["decode_bound"], "memory");
-    assert_eq!(result["units"]["decode_tokens_per_s"], "token/s");
+    assert_eq!(result["units"]["decode_ceiling"], "token/s");
     let names = prediction["results"].as_object().expect("an object").keys();
     assert!(names.clone().all(|name| result["units"].get(name).is_some()));
 }
@@ -48,7 +48,7 @@ fn several_devices_make_a_table_and_all_devices_make_one_row_each() {
     let csv = printed(&["predict", "llama_2_13b", "--on", "t4,a100_sxm_40gb", "--format", "csv"]);
     let lines: Vec<&str> = csv.lines().collect();
     assert_eq!(lines.len(), 3);
-    assert!(lines[0].starts_with("device,precision,fits,weights_gb,"), "{csv}");
+    assert!(lines[0].starts_with("device,units,fits,weights_gb,"), "{csv}");
     assert!(lines[1].starts_with("t4,fp16,no,") && lines[2].starts_with("a100_sxm_40gb,fp16,yes,"), "{csv}");
     let result = json(&["predict", "llama_2_7b", "--all-devices"]);
     assert!(result["predictions"].as_array().expect("a list").len() >= 30);
@@ -58,11 +58,11 @@ fn several_devices_make_a_table_and_all_devices_make_one_row_each() {
 fn this_machine_is_a_device_with_its_measured_roofs() {
     let result = json(&["predict", "tinyllama_1_1b", "--on", "this,t4", "--quant", "q8_0"]);
     let this = &result["predictions"][0];
-    assert_eq!((&this["device"], &this["precision"]), (&"this".into(), &"fp32".into()));
-    assert_eq!((&this["bandwidth_gb_s"], &this["compute_gflop_s"]), (&45.0.into(), &200.0.into()));
+    assert_eq!((&this["device"], &this["precision"]), (&"this".into(), &"int8".into()));
+    assert_eq!((&this["bandwidth_gb_s"], &this["compute_gflop_s"]), (&45.0.into(), &380.0.into()));
     assert_eq!(this["fits"], Value::Null, "the memory of a measured machine is not known");
-    let int8 = json(&["predict", "tinyllama_1_1b", "--on", "this", "--precision", "int8"]);
-    assert_eq!(int8["predictions"][0]["compute_gflop_s"], 380.0);
+    let whole = json(&["predict", "tinyllama_1_1b", "--on", "this"]);
+    assert_eq!(whole["predictions"][0]["compute_gflop_s"], 200.0, "what is not quantized needs floats");
     refused(&["predict", "tinyllama_1_1b", "--on", "this", "--precision", "fp16"], "it has fp32, int8");
 }
 
@@ -88,8 +88,8 @@ fn a_sweep_says_where_the_bound_changes() {
 fn an_explanation_puts_the_numbers_into_the_formulas_and_names_their_lines() {
     let shown =
         printed(&["predict", "tinyllama-1.1b", "--on", "raspberry-pi-5", "--quant", "q4_0", "--explain"]);
-    assert!(shown.contains("decode_weight_bytes = decode_params * bits_per_weight / 8 [bit/B]"), "{shown}");
-    assert!(shown.contains("    = 1.03451e9 * 4.5 / 8 [bit/B]"), "{shown}");
+    assert!(shown.contains("decode_bytes = pass_weight_bytes + cache_bytes + state_bytes"), "{shown}");
+    assert!(shown.contains("    = (968976384 * 4.5 + 65536000 * 4.5 + 0 * 1"), "{shown}");
     assert!(shown.contains("transformer-v1.yaml:"), "{shown}");
     let result = json(&["predict", "tinyllama-1.1b", "--on", "raspberry-pi-5", "--explain"]);
     let lines = result["explanation"].as_array().expect("a list");
@@ -163,7 +163,9 @@ fn a_precision_that_is_not_there_can_be_stood_in_for() {
     let result =
         json(&["predict", "llama_2_7b", "--on", "a100_sxm_80gb", "--precision", "fp8", "--allow-fallback"]);
     assert_eq!(result["predictions"][0]["precision"], "fp16");
-    assert!(result["warnings"][0].as_str().expect("text").contains("its fp16 peak stands in"));
+    assert!(
+        result["warnings"][0].as_str().expect("text").contains("its estimate takes the units of the ceiling")
+    );
 }
 
 #[test]
@@ -220,7 +222,7 @@ fn a_saved_prediction_is_read_with_its_old_words_and_refused_with_the_reason() {
     assert!(shown.contains(",memory") && !shown.contains("Memory"), "{shown}");
     let old = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/saved/corpus/predict");
     for command in ["plot", "gate"] {
-        refused(&[command, old], "has no `body_params`: it was made with transformer-v1 1.0.0");
+        refused(&[command, old], "schema \"roofline.predict/1\" can't be");
     }
     saved["predictions"] = serde_json::json!([]);
     refused(&["plot", &file("predict-empty.json", saved.to_string())], "there must be 1 to 10000");

@@ -29,7 +29,7 @@ fn profiled(model: &Model, inputs: &[Given], batch: u64) -> Costs {
 /// Name, operations and bytes of every node that is defined, and why the others are not.
 fn lines(costs: &Costs) -> Vec<String> {
     let line = |entry: &roofline::profile::Entry| match (&entry.pass, &entry.undefined) {
-        (Some(cost), _) => format!("{} {} {}", entry.name, cost.flops, cost.bytes),
+        (Some(cost), _) => format!("{} {} {}", entry.name, cost.flops, cost.estimate_bytes),
         (None, reason) => format!("{} {}", entry.name, reason.as_deref().unwrap_or_default()),
     };
     costs.entries.iter().map(line).collect()

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::chart::terminal::{Canvas, draw};
-use crate::chart::{Bound, Chart, Point};
+use crate::chart::{Bound, Chart, Point, Roof};
 use crate::contracts::models::models::{LLAMA_3_1_8B, LLAMA_3_2_1B};
 use crate::contracts::quantization::formats::{Format, Q4_K, Q8_0};
 use crate::contracts::transformer::Inputs;
@@ -174,6 +174,15 @@ impl First {
         let mut chart = self.machine.chart().unwrap_or_default();
         // No model fits in a cache.
         chart.roofs.retain(|roof| roof.compute_gflop_s.is_some());
+        // The weights are quantized: what multiplies them are whole numbers.
+        let best = self.machine.best();
+        let whole_numbers = Roof {
+            name: "memory, read; int8".to_owned(),
+            group: threads(best.int8_gops.threads),
+            bandwidth_gb_s: Some(best.read_gb_s.value),
+            compute_gflop_s: Some(best.int8_gops.value),
+        };
+        chart.roofs.insert(0, whole_numbers);
         chart.points = (self.models.iter())
             .flat_map(|placed| [(placed, "decode", &placed.decode), (placed, "prefill", &placed.prefill)])
             .map(|(placed, kind, phase)| Point {
@@ -204,11 +213,7 @@ impl First {
                 placed.prefill.bound.to_string(),
             ]
         };
-        Table::new(
-            "Tokens per second that no program can exceed here",
-            &headings,
-            self.models.iter().map(row),
-        )
+        Table::new("Ceilings on this machine, in tokens per second", &headings, self.models.iter().map(row))
     }
 
     /// What the table means, in words.

@@ -40,7 +40,8 @@ fn main() {
         let _: &dyn std::error::Error = &error;
     }
     let error = Inputs::new(0.0, 4.0, 200.0, 5000.0).evaluate().expect_err("outside the domain");
-    assert_eq!((error.quantity, error.value), ("total_params", 0.0));
+    let outside: Vec<_> = error.outside().map(|(quantity, value)| (quantity.name, value)).collect();
+    assert_eq!(outside, [("total_params", Some(0.0))]);
 
     let device = devices::by_name("h100_sxm").expect("a profile");
     let there = Inputs::new(8e9, 8.5, 1.0, 1.0).with_device(device);
