@@ -123,7 +123,7 @@ pub fn rows() -> &'static [Row] {
 /// Columns that a row can't do without.
 const NEEDED: [&str; 5] = ["device", "model", "quant", "phase", "tokens_per_s"];
 
-/// The rows of a CSV file. Columns may come in any order; those of [`NEEDED`] must be there, `n_devices`, `engine`,
+/// The rows of a CSV file. Columns may come in any order; those of `NEEDED` must be there, `n_devices`, `engine`,
 /// `backend`, `model_bytes`, `test`, `context`, `batch`, `source`, `source_kind` and `notes` are read where they are.
 pub fn read(text: &str) -> Result<Vec<Row>, Mistake> {
     let mut records = csv::records(text)?.into_iter();
