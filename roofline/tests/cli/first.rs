@@ -51,7 +51,11 @@ fn the_figures_are_those_of_predict() {
         let predicted: Value = serde_json::from_str(&first(&[], &args)).expect("JSON");
         let entry = &predicted["predictions"][0];
         assert_eq!(placed["decode"]["tokens_per_s"], entry["results"]["decode_ceiling"]);
-        assert_eq!(placed["prefill"]["tokens_per_s"], entry["results"]["prefill_ceiling"]);
+        if weights == "q8_0" {
+            assert_eq!(placed["prefill"]["tokens_per_s"], entry["results"]["prefill_ceiling"]);
+        } else {
+            assert_eq!(placed["prefill"], Value::Null, "the roof of bytes is no ceiling for {weights}");
+        }
         assert_eq!(placed["decode"]["bound"], entry["decode_bound"]);
         assert_eq!(placed["fits"], entry["fits"]);
     }

@@ -56,8 +56,8 @@ struct Placed {
     fits: Option<bool>,
     /// One token after the other.
     decode: Phase,
-    /// The whole prompt at once.
-    prefill: Phase,
+    /// The whole prompt at once; null where nobody measured how fast its numbers are multiplied.
+    prefill: Option<Phase>,
 }
 
 /// One token after the other, or the whole prompt.
@@ -141,12 +141,12 @@ fn place(model: &'static Known, weights: &'static Format, target: &Target) -> Re
             gflop_s: outputs.decode_performance,
             bound: outputs.decode_bound.into(),
         },
-        prefill: Phase {
+        prefill: target.rate(weights.numbers).gflop_s.map(|_| Phase {
             tokens_per_s: outputs.prefill_ceiling,
             intensity_flop_byte: outputs.prefill_intensity,
             gflop_s: outputs.prefill_performance,
             bound: outputs.prefill_bound.into(),
-        },
+        }),
     })
 }
 
@@ -163,7 +163,7 @@ impl Placed {
             self.model,
             self.weights,
             phase(&self.decode),
-            phase(&self.prefill),
+            self.prefill.as_ref().map_or("not known".to_owned(), phase),
             figure(self.footprint_gb)
         )
     }
@@ -184,7 +184,10 @@ impl First {
         };
         chart.roofs.insert(0, whole_numbers);
         chart.points = (self.models.iter())
-            .flat_map(|placed| [(placed, "decode", &placed.decode), (placed, "prefill", &placed.prefill)])
+            .flat_map(|placed| {
+                let prefill = placed.prefill.as_ref().map(|prefill| (placed, "prefill", prefill));
+                [Some((placed, "decode", &placed.decode)), prefill].into_iter().flatten()
+            })
             .map(|(placed, kind, phase)| Point {
                 name: format!("{} {}", placed.model, placed.weights),
                 group: kind.to_owned(),
@@ -209,8 +212,11 @@ impl First {
                 placed.fits.map_or("-", |fits| if fits { "yes" } else { "no" }).to_owned(),
                 figure(placed.decode.tokens_per_s),
                 placed.decode.bound.to_string(),
-                figure(placed.prefill.tokens_per_s),
-                placed.prefill.bound.to_string(),
+                placed
+                    .prefill
+                    .as_ref()
+                    .map_or("not known".to_owned(), |prefill| figure(prefill.tokens_per_s)),
+                placed.prefill.as_ref().map_or("-".to_owned(), |prefill| prefill.bound.to_string()),
             ]
         };
         Table::new("Ceilings on this machine, in tokens per second", &headings, self.models.iter().map(row))
@@ -218,9 +224,9 @@ impl First {
 
     /// What the table means, in words.
     fn meaning(&self) -> Vec<String> {
-        let words = |phase: fn(&Placed) -> &Phase| {
+        let words = |phase: fn(&Placed) -> Option<&Phase>| {
             let mut words: Vec<&str> = Vec::new();
-            for word in self.models.iter().map(|placed| phase(placed).bound.held_back()) {
+            for word in self.models.iter().filter_map(phase).map(|phase| phase.bound.held_back()) {
                 if !words.contains(&word) {
                     words.push(word);
                 }
@@ -232,14 +238,14 @@ impl First {
         let mut lines = vec![
             format!(
                 "decode writes one token after the other and reads every weight and {context} cached tokens for each: {}.",
-                words(|placed| &placed.decode)
+                words(|placed| Some(&placed.decode))
             ),
             format!(
                 "prefill reads a prompt of {prompt} tokens at once: {}.",
-                words(|placed| &placed.prefill)
+                words(|placed| placed.prefill.as_ref())
             ),
             format!(
-                "Memory gives {} GB/s with {}, and arithmetic {} Gop/s in int8, which multiplies these weights, with {}.",
+                "Memory gives {} GB/s with {}, and arithmetic {} Gop/s in int8, with {}; what 4-bit weights can reach is not measured.",
                 figure(best.read_gb_s.value),
                 threads(best.read_gb_s.threads),
                 figure(best.int8_gops.value),
