@@ -148,7 +148,9 @@ fn truth<'a>(rule: &'a Formula, units: &[Option<Unit>], named: impl Fn(&str) -> 
                 computed(&node.kind, &known, |id| known[id].clone())
             }
             // The type checker keeps these out of rules.
-            Kind::Within(..) | Kind::Is(..) | Kind::Substitute(..) | Kind::Monotone { .. } => Known::Absent,
+            Kind::Within(..) | Kind::Is(..) | Kind::Substitute(..) | Kind::Monotone { .. } | Kind::Sum(_) => {
+                Known::Absent
+            }
         };
         known.push(value);
     }
@@ -173,6 +175,7 @@ fn computed<'a>(kind: &Kind, known: &[Known<'a>], value: impl Fn(usize) -> Known
         | Kind::Within(..)
         | Kind::Is(..)
         | Kind::Substitute(..)
+        | Kind::Sum(_)
         | Kind::Monotone { .. } => return Known::Absent,
     };
     let (mut graph, none) = (Graph::default(), BTreeMap::new());

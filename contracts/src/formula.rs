@@ -3,6 +3,7 @@
 //! Nodes live in one vector, children before parents, so that every later pass is a loop and no formula,
 //! however long, can exhaust the stack.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 
@@ -14,6 +15,8 @@ use crate::unit::Unit;
 pub const MAX_DEPTH: usize = 200;
 /// The longest formula, in bytes.
 const MAX_LENGTH: usize = 64 << 10;
+/// The most nodes of a formula whose sums are written out: as many as the longest formula can have.
+const MAX_TERMS: usize = 32 << 10;
 /// The largest exponent of `^`.
 pub const MAX_POWER: i32 = 64;
 
@@ -82,6 +85,31 @@ pub enum Kind {
         /// The relative tolerance; 0 for none.
         within: f64,
     },
+    /// `sum(x * y for row in table)`
+    Sum(Box<Sum>),
+}
+
+/// A sum over the rows of a profile table. A column's name stands for the value of the row, any other name for what it
+/// means elsewhere.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sum {
+    /// What is added, as it is written.
+    pub body: Formula,
+    /// The table, and where it is named.
+    pub table: (String, Span),
+    /// What is added for each row, once the table is known.
+    pub rows: Option<Rows>,
+}
+
+/// The terms of a sum: the body with the values of each row in place of the columns, in the order of the table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rows {
+    /// One node a row.
+    pub terms: Vec<NodeId>,
+    /// The nodes of all terms; no formula was written for them.
+    pub nodes: Range<NodeId>,
+    /// The unit of the body.
+    pub unit: Unit,
 }
 
 impl Kind {
@@ -94,6 +122,20 @@ impl Kind {
             Kind::Call(_, arguments) => arguments.clone(),
             Kind::If(c, a, b) => vec![*c, *a, *b],
             Kind::Substitute(_, replaced) => replaced.iter().map(|(_, _, by)| *by).collect(),
+            Kind::Sum(sum) => sum.rows.iter().flat_map(|rows| rows.terms.iter().copied()).collect(),
+        }
+    }
+
+    /// Moves the nodes that it is made of to other places.
+    fn renumber(&mut self, to: impl Fn(NodeId) -> NodeId) {
+        let moved = |id: &mut NodeId| *id = to(*id);
+        match self {
+            Kind::Number { .. } | Kind::Name(_) | Kind::Quote(_) | Kind::Is(..) | Kind::Sum(_) => {}
+            Kind::Negate(a) | Kind::Not(a) | Kind::Power(a, _) | Kind::Monotone { of: a, .. } => moved(a),
+            Kind::Binary(_, a, b) | Kind::Within(_, a, b, _) => [a, b].into_iter().for_each(moved),
+            Kind::If(c, a, b) => [c, a, b].into_iter().for_each(moved),
+            Kind::Call(_, arguments) => arguments.iter_mut().for_each(moved),
+            Kind::Substitute(_, replaced) => replaced.iter_mut().for_each(|(_, _, by)| moved(by)),
         }
     }
 }
@@ -193,8 +235,11 @@ impl Function {
     }
 }
 
+/// How a sum is written.
+const SUM_FORM: &str = "sum(x * y for row in table)";
+
 /// Words that are not names.
-pub const RESERVED: [&str; 24] = [
+pub const RESERVED: [&str; 25] = [
     "if",
     "then",
     "else",
@@ -209,6 +254,7 @@ pub const RESERVED: [&str; 24] = [
     "decreasing",
     "otherwise",
     "within",
+    "for",
     "min",
     "max",
     "floor",
@@ -363,15 +409,17 @@ impl Formula {
         &self.nodes[self.root]
     }
 
-    /// Every name in the order in which the formula mentions them, each once.
-    pub fn names(&self) -> Vec<&str> {
-        let mut found: Vec<(Span, &str)> = Vec::new();
+    /// Every mention of a name and its place, in the order of the text; of a sum those in its terms.
+    pub fn mentions(&self) -> Vec<(&str, Span)> {
+        let mut found: Vec<(&str, Span)> = Vec::new();
         for node in &self.nodes {
             match &node.kind {
-                Kind::Name(name) | Kind::Substitute(name, _) | Kind::Is(name, ..) => {
-                    found.push((node.span, name));
+                Kind::Name(name) | Kind::Is(name, ..) => found.push((name, node.span)),
+                Kind::Substitute(name, replaced) => {
+                    found.push((name, node.span));
+                    found.extend(replaced.iter().map(|(quantity, span, _)| (quantity.as_str(), *span)));
                 }
-                Kind::Monotone { variable: (name, span), .. } => found.push((*span, name)),
+                Kind::Monotone { variable: (name, span), .. } => found.push((name, *span)),
                 Kind::Number { .. }
                 | Kind::Quote(_)
                 | Kind::Negate(_)
@@ -380,18 +428,88 @@ impl Formula {
                 | Kind::Within(..)
                 | Kind::Power(..)
                 | Kind::Call(..)
-                | Kind::If(..) => {}
+                | Kind::If(..)
+                | Kind::Sum(_) => {}
             }
         }
-        found.sort_by_key(|(span, _)| span.start);
-        let mut names: Vec<&str> = Vec::new();
+        found.sort_by_key(|(_, span)| span.start);
+        found
+    }
+
+    /// Every name in the order in which the formula mentions them, each once.
+    pub fn names(&self) -> Vec<&str> {
         let mut seen = std::collections::BTreeSet::new();
-        for (_, name) in found {
-            if seen.insert(name) {
-                names.push(name);
-            }
+        self.mentions().into_iter().map(|(name, _)| name).filter(|name| seen.insert(*name)).collect()
+    }
+
+    /// The sums over tables in it.
+    pub fn sums(&self) -> impl Iterator<Item = &Sum> {
+        self.nodes.iter().filter_map(|node| match &node.kind {
+            Kind::Sum(sum) => Some(&**sum),
+            _ => None,
+        })
+    }
+
+    /// For each node whether it belongs to the terms of a sum, which stand in no text.
+    pub fn unwritten(&self) -> Vec<bool> {
+        let mut unwritten = vec![false; self.nodes.len()];
+        for rows in self.sums().filter_map(|sum| sum.rows.as_ref()) {
+            unwritten[rows.nodes.clone()].fill(true);
         }
-        names
+        unwritten
+    }
+
+    /// The formula with the terms of its sums. `values` has for a sum its unit and, for each row, the columns' values; none
+    /// if the sum is wrong.
+    pub fn with_rows(
+        &self,
+        mut values: impl FnMut(&Sum) -> Option<(Unit, Vec<BTreeMap<String, f64>>)>,
+    ) -> Result<Formula, FormulaError> {
+        let mut nodes: Vec<Node> = Vec::with_capacity(self.nodes.len());
+        let mut places: Vec<NodeId> = Vec::with_capacity(self.nodes.len());
+        for node in &self.nodes {
+            let mut node = node.clone();
+            node.kind.renumber(|id| places[id]);
+            if let Kind::Sum(sum) = &mut node.kind
+                && sum.rows.is_none()
+                && let Some((unit, rows)) = values(sum)
+            {
+                if rows.len().saturating_mul(sum.body.nodes.len()) + nodes.len() > MAX_TERMS {
+                    return Err(FormulaError {
+                        span: node.span,
+                        message: format!("written out, the formula has more than {MAX_TERMS} parts"),
+                        note: format!("`{}` has {} rows; split the sum", sum.table.0, rows.len()),
+                    });
+                }
+                let first = nodes.len();
+                let terms = rows.iter().map(|row| sum.body.of_row(row, &mut nodes)).collect();
+                sum.rows = Some(Rows { terms, nodes: first..nodes.len(), unit });
+            }
+            nodes.push(node);
+            places.push(nodes.len() - 1);
+        }
+        Ok(Formula { root: places[self.root], nodes })
+    }
+
+    /// Adds the formula to `nodes` with these values in place of names.
+    fn of_row(&self, row: &BTreeMap<String, f64>, nodes: &mut Vec<Node>) -> NodeId {
+        let mut places: Vec<NodeId> = Vec::with_capacity(self.nodes.len());
+        for part in &self.nodes {
+            let mut part = part.clone();
+            part.kind.renumber(|id| places[id]);
+            if let Kind::Name(name) = &part.kind
+                && let Some(value) = row.get(name)
+            {
+                part.kind = Kind::Number { value: value.abs(), unit: None };
+                if value.is_sign_negative() {
+                    nodes.push(part.clone());
+                    part.kind = Kind::Negate(nodes.len() - 1);
+                }
+            }
+            nodes.push(part);
+            places.push(nodes.len() - 1);
+        }
+        places[self.root]
     }
 }
 
@@ -465,7 +583,17 @@ fn lex(text: &Text) -> Result<Vec<(Token, Range<usize>)>, FormulaError> {
                         );
                     }
                     Err(_) => {
-                        return error(at..at + length, format!("`{}` is not a number", &rest[..length]), "");
+                        let note = match tokens.last() {
+                            Some((Token::Name(_), _)) => {
+                                "names have no dot; a column of a table is named alone"
+                            }
+                            _ => "",
+                        };
+                        return error(
+                            at..at + length,
+                            format!("`{}` is not a number", &rest[..length]),
+                            note,
+                        );
                     }
                 }
             }
@@ -586,11 +714,13 @@ struct Parser<'a> {
     at: usize,
     nodes: Vec<Node>,
     nesting: usize,
+    /// Within the body of a sum.
+    summing: bool,
 }
 
 impl<'a> Parser<'a> {
     fn new(text: &'a Text) -> Result<Self, FormulaError> {
-        Ok(Parser { text, tokens: lex(text)?, at: 0, nodes: Vec::new(), nesting: 0 })
+        Ok(Parser { text, tokens: lex(text)?, at: 0, nodes: Vec::new(), nesting: 0, summing: false })
     }
 
     fn peek(&self) -> &Token {
@@ -662,12 +792,8 @@ impl<'a> Parser<'a> {
     fn push(&mut self, kind: Kind, range: Range<usize>) -> Result<NodeId, FormulaError> {
         let depth = |id: &NodeId| self.nodes[*id].depth;
         let below = match &kind {
-            Kind::Number { .. } | Kind::Name(_) | Kind::Quote(_) | Kind::Is(..) => 0,
-            Kind::Negate(a) | Kind::Not(a) | Kind::Power(a, _) | Kind::Monotone { of: a, .. } => depth(a),
-            Kind::Binary(_, a, b) | Kind::Within(_, a, b, _) => depth(a).max(depth(b)),
-            Kind::If(a, b, c) => depth(a).max(depth(b)).max(depth(c)),
-            Kind::Call(_, args) => args.iter().map(depth).max().unwrap_or(0),
-            Kind::Substitute(_, args) => args.iter().map(|(.., id)| depth(id)).max().unwrap_or(0),
+            Kind::Sum(sum) => sum.body.top().depth,
+            _ => kind.parts().iter().map(depth).max().unwrap_or(0),
         };
         if below >= MAX_DEPTH {
             return self.too_deep(range);
@@ -912,9 +1038,13 @@ impl<'a> Parser<'a> {
             self.tokens.get(self.at + 1..self.at + 3),
             Some([(Token::Name(_), _), (Token::Colon, _)])
         );
+        if !is_substitution && name == "sum" {
+            return self.sum(range);
+        }
         if !is_substitution {
             let name = shorten(&name);
             let known = Function::ALL.map(|(_, function)| format!("`{}`", function.form())).join(", ");
+            let known = format!("{known}, `{SUM_FORM}`");
             if TRANSCENDENTAL.contains(&name.as_str()) {
                 let message = format!("formulas have no `{name}`");
                 let note = format!(
@@ -948,6 +1078,38 @@ impl<'a> Parser<'a> {
                 }
             }
         }
+    }
+
+    /// What follows `sum`, from the parenthesis on; without one, `sum` is a name like any other.
+    fn sum(&mut self, range: Range<usize>) -> Result<NodeId, FormulaError> {
+        let form = format!("a sum over a profile table is written `{SUM_FORM}`");
+        if std::mem::replace(&mut self.summing, true) {
+            return self.error(range, "a sum has no sum in it", "make the inner one an equation");
+        }
+        self.next();
+        let outer = std::mem::take(&mut self.nodes);
+        let root = self.expression(0)?;
+        let body = Formula { nodes: std::mem::replace(&mut self.nodes, outer), root };
+        if !self.word("for") {
+            return self.error(self.range(), "expected `for row in` and a profile table here", &form);
+        }
+        self.next();
+        if !self.word("row") {
+            return self.error(
+                self.range(),
+                "expected `row` here",
+                &format!("{form}; columns are named alone"),
+            );
+        }
+        self.next();
+        if !self.word("in") {
+            return self.error(self.range(), "expected `in` and a profile table here", &form);
+        }
+        self.next();
+        let table = self.name("a profile table")?;
+        let close = self.expect(Token::Close, "`)`")?;
+        self.summing = false;
+        self.push(Kind::Sum(Box::new(Sum { body, table, rows: None })), range.start..close.end)
     }
 
     fn call(&mut self, function: Function, range: Range<usize>) -> Result<NodeId, FormulaError> {
@@ -1073,7 +1235,8 @@ impl Formula {
             | Kind::Quote(_)
             | Kind::Call(..)
             | Kind::Is(..)
-            | Kind::Substitute(..) => 11,
+            | Kind::Substitute(..)
+            | Kind::Sum(_) => 11,
         };
         if own < least {
             write!(f, "(")?;
@@ -1143,6 +1306,7 @@ impl Formula {
                 }
                 write!(f, ")")?;
             }
+            Kind::Sum(sum) => write!(f, "sum({} for row in {})", sum.body, sum.table.0)?,
             Kind::Monotone { of, increasing, variable, within } => {
                 self.write(f, *of, 1)?;
                 let word = if *increasing { "increasing" } else { "decreasing" };

@@ -86,6 +86,11 @@ impl Lowering<'_> {
                 substituted
             }
             Kind::Monotone { of, .. } => ids[*of],
+            Kind::Sum(_) => {
+                let terms = kind.parts().into_iter().map(|term| ids[term]);
+                let sum = terms.reduce(|sum, term| self.graph.add(Op::Add(sum, term)));
+                sum.unwrap_or_else(|| self.graph.number(f64::NAN))
+            }
         }
     }
 

@@ -30,7 +30,8 @@ pub enum Type {
 }
 
 impl Type {
-    fn what(self) -> &'static str {
+    /// What a message calls it.
+    pub fn what(self) -> &'static str {
         match self {
             Type::Number(_) | Type::Zero => "a number",
             Type::Truth => "a condition",
@@ -137,8 +138,9 @@ pub fn check_nodes(formula: &Formula, place: Place, scope: &Scope, report: &mut 
     let mut checker =
         Checker { formula, place, scope, report, types: Vec::with_capacity(formula.nodes.len()) };
     let cases = checker.cases();
-    for (id, node) in formula.nodes.iter().enumerate() {
-        let found = if cases.contains(&id) { Type::Unknown } else { checker.node(node) };
+    // The terms of a sum were checked as they are written, once for all rows.
+    for (id, (node, unwritten)) in formula.nodes.iter().zip(formula.unwritten()).enumerate() {
+        let found = if unwritten || cases.contains(&id) { Type::Unknown } else { checker.node(node) };
         checker.types.push(found);
     }
     checker.types
@@ -249,6 +251,10 @@ impl Checker<'_> {
                 self.quantity(&variable.0, variable.1);
                 Type::Truth
             }
+            Kind::Sum(_) if matches!(self.place, Place::Rule | Place::Gate) => {
+                self.misplaced(node.span, "a sum over a table", "the formulas of a contract")
+            }
+            Kind::Sum(sum) => sum.rows.as_ref().map_or(Type::Unknown, |rows| Type::Number(rows.unit)),
         }
     }
 

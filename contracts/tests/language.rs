@@ -152,3 +152,47 @@ fn a_table_sets_an_enumeration_in_its_own_type() {
     );
     assert!(rust.contains("let precision = Precision :: ALL"), "{rust}");
 }
+
+#[test]
+fn a_sum_adds_the_rows_of_its_table_from_the_first_to_the_last() {
+    let layers = checked(&text("layers-v1.yaml"));
+    let (bandwidth, bits) = (100.0, 4.0);
+    let outputs = eval::evaluate(&layers, &[bandwidth, bits]).expect("within the domains");
+    let value = |name: &str| {
+        let place = layers.equations.iter().position(|equation| equation.name == name).expect("it is there");
+        outputs.equations[place]
+    };
+    let rows =
+        [(32.0, 41943040.0, 0.1, 1e-6), (31.0, 1409286144.0, 0.25, 2e-6), (1.0, 525336576.0, 0.0, 0.0)];
+    let [mut read, mut time] = [0.0; 2];
+    for (count, weights, share, start) in rows {
+        read += count * weights * share;
+        time += count * weights * bits / 8.0 / 1e9 / bandwidth + start;
+    }
+    assert_eq!(value("params"), 32.0 * 41943040.0 + 31.0 * 1409286144.0 + 525336576.0);
+    assert_eq!(value("model_bytes"), read * bits / 8.0);
+    assert_eq!(value("time"), time);
+    // A row whose condition is false divides by nothing.
+    assert_eq!(value("sparse_params"), 32.0 * 41943040.0 / 0.1 + 31.0 * 1409286144.0 / 0.25);
+    let offsets = -0.3 + 0.1 + 0.7;
+    assert_eq!(value("correction"), 3.0 - offsets * offsets * 2.0);
+    assert!(prove(&layers).iter().all(|proof| proof.verdict == Verdict::Proven));
+}
+
+#[test]
+fn a_sum_follows_the_table_of_a_dependency_and_is_taken_with_its_equation() {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/language");
+    let user = "metadata: {version: 1.0.0, description: A fixture, depends_on: [layers-v1 ^1.0]}
+quantities:
+  copies: {unit: '1', domain: '[1, 8]'}
+equations:
+  all_params: {unit: param, formula: copies * params}
+  layer_count: {unit: '1', formula: sum(count * copies for row in layers)}
+";
+    let source = Source::from_bytes("user-v1.yaml", user.into()).expect("text");
+    let contract = check_in(source, Some(&directory)).contract.expect("it has no mistakes");
+    // A column's name takes nothing from the other contract.
+    assert_eq!(contract.quantities.iter().map(|q| q.name.as_str()).collect::<Vec<_>>(), ["copies"]);
+    let outputs = eval::evaluate(&contract, &[2.0]).expect("within the domain");
+    assert_eq!(outputs.equations[..2], [91_110_768_640.0, 128.0]);
+}

@@ -76,8 +76,10 @@ pub fn mutants(contract: &Contract) -> Vec<Mutant> {
 fn formula_edits(text: &str, name: &str, formula: &Formula, edits: &mut Vec<Edit>) {
     let span = |id: NodeId| formula.nodes[id].span;
     let slice = |span: Span| text.get(span.start..span.end);
-    for node in &formula.nodes {
+    let written = formula.nodes.iter().zip(formula.unwritten()).filter(|(_, unwritten)| !unwritten);
+    for (node, _) in written {
         match &node.kind {
+            Kind::Sum(sum) => formula_edits(text, name, &sum.body, edits),
             Kind::Binary(operator, a, b) => {
                 let gap = Span { start: span(*a).end, end: span(*b).start };
                 let Some(between) = slice(gap) else { continue };

@@ -1,5 +1,7 @@
 //! One rule for every division, wherever it stands: no divisor is zero, nor underflows to it, at a point where it counts.
 
+use std::collections::BTreeSet;
+
 use crate::domain::Domain;
 use crate::formula::{self, Binary, Formula, Function, Kind, NodeId};
 use crate::graph::{Graph, Id, Op};
@@ -12,6 +14,8 @@ pub struct Division {
     /// The divisor, or what the root is taken of.
     of: Id,
     root: bool,
+    /// It belongs to a row of a sum.
+    row: bool,
     span: Span,
     /// The conditions under which it counts, and whether they are true or false there.
     conditions: Vec<(Id, bool)>,
@@ -20,6 +24,7 @@ pub struct Division {
 /// The divisions of a formula; `ids` are the nodes of its parts.
 pub fn divisions(graph: &Graph, formula: &Formula, ids: &[Id]) -> Vec<Division> {
     let mut found = Vec::new();
+    let unwritten = formula.unwritten();
     let mut pending: Vec<(NodeId, Vec<(Id, bool)>)> = vec![(formula.root, Vec::new())];
     while let Some((node, conditions)) = pending.pop() {
         let kind = &formula.nodes[node].kind;
@@ -30,6 +35,9 @@ pub fn divisions(graph: &Graph, formula: &Formula, ids: &[Id]) -> Vec<Division> 
             Kind::Call(Function::Mod, arguments) => Some(arguments[1]),
             _ => None,
         };
+        // A zero that is written out is a mistake that the types report.
+        let part =
+            part.filter(|&part| unwritten[part] || !matches!(formula.nodes[part].kind, Kind::Number { .. }));
         let (of, root) = match (kind, graph.op(ids[node])) {
             (_, Op::Div(_, divisor)) => (Some(divisor), false),
             (_, Op::Sqrt(value)) => (Some(value), true),
@@ -38,7 +46,13 @@ pub fn divisions(graph: &Graph, formula: &Formula, ids: &[Id]) -> Vec<Division> 
         };
         if let (Some(part), Some(of)) = (part, of) {
             let conditions = conditions.clone();
-            found.push(Division { of, root, span: formula.nodes[part].span, conditions });
+            found.push(Division {
+                of,
+                root,
+                row: unwritten[part],
+                span: formula.nodes[part].span,
+                conditions,
+            });
         }
         let with = |id: NodeId, truth: bool| {
             let mut conditions = conditions.clone();
@@ -76,7 +90,16 @@ pub fn check(
         quantities.iter().map(|(_, domain)| Range::new(domain.low, domain.high)).collect();
     let ranges = &range::all(graph, &domains, required);
     let always = range::all_facts(graph, ranges, required);
-    for Division { of, root, span, conditions } in divisions {
+    let mut wrong: BTreeSet<usize> = BTreeSet::new();
+    for Division { of, root, row, span, conditions } in divisions {
+        // A sum has one division for each row.
+        if wrong.contains(&span.start) {
+            continue;
+        }
+        let never = |&(condition, truth): &(Id, bool)| ranges[condition.index()].decided() == Some(!truth);
+        if conditions.iter().any(never) {
+            continue;
+        }
         let mut facts: Vec<Fact> = (conditions.iter())
             .flat_map(|&(condition, truth)| range::facts(graph, ranges, condition, truth))
             .collect();
@@ -89,6 +112,7 @@ pub fn check(
                     .label(format!("from {low} to {high} over the domains"))
                     .note("narrow the domains, or take the root where a condition excludes it");
                 report.add(mistake.rule(Rule::Domain));
+                wrong.insert(span.start);
             }
             continue;
         }
@@ -97,8 +121,6 @@ pub fn check(
             continue;
         }
         let named = match graph.op(*of) {
-            // A zero that is written out is a mistake that the types report.
-            Op::Number(_) => continue,
             Op::Quantity(index) => quantities.get(index).filter(|(_, domain)| domain.contains(0.0)),
             _ => None,
         };
@@ -109,6 +131,8 @@ pub fn check(
                         "narrow the domain, for example to `> 0`, or divide where a condition excludes zero",
                     )
             }
+            None if *row => Mistake::error(*span, "the divisor of a sum can be zero in a row of the table")
+                .note("divide where a condition excludes it: `if x > 0 then 1 / x else 0`"),
             None => {
                 let (low, high) = (formula::number(range.low), formula::number(range.high));
                 Mistake::error(*span, "the divisor can be zero")
@@ -117,5 +141,6 @@ pub fn check(
             }
         };
         report.add(mistake.rule(Rule::Domain));
+        wrong.insert(span.start);
     }
 }

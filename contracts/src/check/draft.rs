@@ -21,7 +21,7 @@ use super::obligation::{self, ObligationDraft};
 use super::reader::{self, Fields};
 use super::recommendation::{self, RecommendationDraft};
 use super::requirement::{self, RequirementDraft};
-use super::{Load, quantity, table};
+use super::{Load, quantity, sum, table};
 
 /// Where an equation or a classifier was taken from.
 pub struct Origin {
@@ -132,7 +132,8 @@ impl Draft {
                 obligations.extend(obligation::read(id, &keys, report));
             }
         }
-        for (key, _) in section(&top, "profiles", report) {
+        let tables = section(&top, "profiles", report);
+        for (key, _) in tables {
             scope.insert(&key.value, Meaning::Table);
         }
         let mut draft = Draft {
@@ -148,10 +149,11 @@ impl Draft {
             informal: obligation::informal(&top, report),
             scope,
         };
-        draft.import(&mut names, report);
+        let columns = sum::columns(tables, &draft.dependencies);
+        draft.import(&columns, &mut names, report);
         let mut methods = Names::default();
         // The fields of a table may be named after quantities of a dependency too.
-        for (key, node) in section(&top, "profiles", report) {
+        for (key, node) in tables {
             if names::check(key, Style::Snake, "a profile table", report) {
                 names.claim_module(key, "this profile table", report);
                 let method = format!("with_{}", names::singular(&key.value));

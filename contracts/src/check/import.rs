@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::contract::{Case, Classifier, Contract, Equation, Expression, Operand};
-use crate::formula::{Formula, Kind, Statement};
+use crate::formula::{Formula, Statement};
 use crate::names::{Names, singular};
 use crate::report::{Mistake, Report, Rule};
 use crate::source::Span;
@@ -14,6 +14,7 @@ use super::classifier::ClassifierDraft;
 use super::draft::{Draft, Origin};
 use super::equation::EquationDraft;
 use super::requirement::RequirementDraft;
+use super::sum::Columns;
 use super::table::taken_fields;
 
 /// The contract that an item of `contract` was taken from.
@@ -30,29 +31,14 @@ fn items(contract: &Contract) -> BTreeMap<&str, String> {
     items.map(|(name, origin)| (name, origin_of(contract, origin))).collect()
 }
 
-/// Every name of a formula and its place, classifiers too.
-fn mentions(formula: &Formula) -> Vec<(&str, Span)> {
-    let mut found = Vec::new();
-    for node in &formula.nodes {
-        match &node.kind {
-            Kind::Name(name) | Kind::Is(name, ..) => found.push((name.as_str(), node.span)),
-            Kind::Substitute(name, replaced) => {
-                found.push((name, node.span));
-                found.extend(replaced.iter().map(|(quantity, span, _)| (quantity.as_str(), *span)));
-            }
-            Kind::Monotone { variable: (name, span), .. } => found.push((name, *span)),
-            Kind::Number { .. }
-            | Kind::Quote(_)
-            | Kind::Negate(_)
-            | Kind::Not(_)
-            | Kind::Binary(..)
-            | Kind::Within(..)
-            | Kind::Power(..)
-            | Kind::Call(..)
-            | Kind::If(..) => {}
-        }
+/// Every mention of a name and its place; in a sum those that are no column of its table.
+fn mentions<'f>(formula: &'f Formula, columns: &Columns) -> Vec<(&'f str, Span)> {
+    let mut found = formula.mentions();
+    for sum in formula.sums().filter(|sum| sum.rows.is_none()) {
+        let known = columns.get(&sum.table.0).map(Vec::as_slice).unwrap_or_default();
+        let mentions = sum.body.mentions().into_iter();
+        found.extend(mentions.filter(|(name, _)| !known.iter().any(|column| column == name)));
     }
-    found.sort_by_key(|(_, span)| span.start);
     found
 }
 
@@ -64,7 +50,7 @@ impl Origin {
 
 impl Draft {
     /// Takes over everything that a formula names and this contract does not define.
-    pub fn import(&mut self, names: &mut Names, report: &mut Report) {
+    pub fn import(&mut self, columns: &Columns, names: &mut Names, report: &mut Report) {
         if self.dependencies.is_empty() {
             return;
         }
@@ -75,8 +61,8 @@ impl Draft {
             )
             .chain(self.recommendations.iter().map(|advice| &advice.when))
             .chain(self.obligations.iter().map(|obligation| &obligation.formula));
-        let wanted: Vec<(String, Span)> =
-            formulas.flat_map(mentions).map(|(name, span)| (name.to_owned(), span)).collect();
+        let wanted = formulas.flat_map(|formula| mentions(formula, columns));
+        let wanted: Vec<(String, Span)> = wanted.map(|(name, span)| (name.to_owned(), span)).collect();
         let dependencies = self.dependencies.clone();
         let known: Vec<BTreeMap<&str, String>> =
             dependencies.iter().map(|contract| items(contract)).collect();

@@ -16,6 +16,7 @@ mod quantity;
 mod reader;
 mod recommendation;
 mod requirement;
+mod sum;
 mod table;
 
 use std::collections::BTreeSet;
@@ -40,7 +41,8 @@ pub fn check(source: Source, load: Load<'_>, report: &mut Report) -> Option<Cont
         report.add(mistake);
         return None;
     }
-    let draft = Draft::read(&source, &tree, load, report)?;
+    let mut draft = Draft::read(&source, &tree, load, report)?;
+    draft.write_out_sums(report);
     draft.check_types(report);
     let order = draft.order(report);
     if report.has_errors() {

@@ -187,6 +187,7 @@ impl Translator<'_> {
             | Kind::Is(..)
             | Kind::Quote(_)
             | Kind::Substitute(..)
+            | Kind::Sum(_)
             | Kind::Monotone { .. } => format!("({text})"),
         }
     }
@@ -241,6 +242,9 @@ impl Translator<'_> {
             }
             Kind::If(c, a, b) => format!("{} ? {} : {}", self.node(*c), self.node(*a), self.node(*b)),
             Kind::Is(classifier, variant, _) => format!("{} === \"{variant}\"", name(classifier)),
+            kind @ Kind::Sum(_) => {
+                kind.parts().into_iter().map(|term| self.node(term)).collect::<Vec<_>>().join(" + ")
+            }
             Kind::Quote(_) | Kind::Within(..) | Kind::Substitute(..) | Kind::Monotone { .. } => String::new(),
         }
     }

@@ -393,6 +393,12 @@ impl Translator<'_> {
                 let (value, case) = ((self.class)(name), case_path(name, variant));
                 (quote!(::core::matches!(#value, #case)), level::ATOM)
             }
+            kind @ Kind::Sum(_) => {
+                let level = |index| if index == 0 { level::ADD } else { level::MULTIPLY };
+                let terms = kind.parts().into_iter().enumerate();
+                let terms = terms.map(|(index, term)| self.node(term, level(index)));
+                (quote!(#(#terms)+*), level::ADD)
+            }
             // The type checker keeps these out of everything that becomes a function.
             Kind::Quote(_) | Kind::Substitute(..) | Kind::Monotone { .. } => (quote!(), level::ATOM),
         }

@@ -232,6 +232,7 @@ impl Rust<'_> {
                 format!("Inputs {{ {}, ..{} }}.evaluate().unwrap().{name}", fields.join(", "), self.inputs)
             }
             Kind::Monotone { of, .. } => self.text(*of),
+            kind @ Kind::Sum(_) => kind.parts().into_iter().map(part).collect::<Vec<_>>().join(" + "),
         }
     }
 }
