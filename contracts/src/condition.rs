@@ -44,6 +44,19 @@ impl Condition {
         }
     }
 
+    /// The same condition with other names for some.
+    #[must_use]
+    pub fn renamed<'n>(mut self, other: impl Fn(&str) -> Option<&'n str>) -> Condition {
+        for node in &mut self.formula.nodes {
+            if let Kind::Name(name) = &mut node.kind
+                && let Some(other) = other(name)
+            {
+                other.clone_into(name);
+            }
+        }
+        self
+    }
+
     /// The names that it mentions.
     pub fn names(&self) -> Vec<&str> {
         self.formula.names()

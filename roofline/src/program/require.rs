@@ -14,9 +14,21 @@ use crate::report::{Checked, Report, Table};
 const FITS: &str = "fits";
 const ABOUT_FITTING: [&str; 4] = [FITS, "feasibility", "footprint", "capacity"];
 
-/// Names that stand for others: a speed in tokens per second is its ceiling.
-const SPEEDS: [(&str, &str); 2] =
-    [("decode_tokens_per_s", "decode_ceiling"), ("prefill_tokens_per_s", "prefill_ceiling")];
+/// Words that people say for names. A speed in tokens per second is its ceiling.
+const SAID: [(&str, &str); 12] = [
+    ("decode", "decode_ceiling"),
+    ("decode_tokens_per_s", "decode_ceiling"),
+    ("prefill", "prefill_ceiling"),
+    ("prefill_tokens_per_s", "prefill_ceiling"),
+    ("watts", "tdp"),
+    ("power", "tdp"),
+    ("price", "launch_price_usd"),
+    ("price_per_token", "price_per_speed"),
+    ("memory", "capacity"),
+    ("energy", "token_energy"),
+    ("year", "launch_year"),
+    ("link", "interconnect_bandwidth"),
+];
 
 /// The names that conditions may use.
 #[derive(Clone, Debug, Default)]
@@ -67,46 +79,52 @@ impl Names {
         }
     }
 
-    /// Whether there is such a name.
-    pub fn has(&self, name: &str) -> bool {
-        self.scope.get(name).is_some()
+    /// The name that is meant, if there is one.
+    pub fn meant<'n>(&self, name: &'n str) -> Option<&'n str> {
+        if self.scope.get(name).is_some() { Some(name) } else { self.said(name) }
     }
 
-    /// All of them.
+    /// The name that a word is said for.
+    fn said(&self, word: &str) -> Option<&'static str> {
+        let name = SAID.iter().find(|(said, _)| *said == word).map(|(_, name)| *name);
+        name.filter(|name| self.scope.get(word).is_none() && self.scope.get(name).is_some())
+    }
+
+    /// All of them, and the words that are said for some.
     pub fn all(&self) -> impl Iterator<Item = &str> {
-        self.listed.iter().map(|[name, _]| name.as_str())
+        let said = SAID.iter().map(|(said, _)| *said).filter(|said| self.said(said).is_some());
+        self.listed.iter().map(|[name, _]| name.as_str()).chain(said)
     }
 
     /// Reads the conditions of a flag, before any work is done.
     pub fn parse(&self, flag: &str, conditions: &[String]) -> Result<Vec<Gate>, Failure> {
+        let mut scope = self.scope.clone();
+        for (said, name) in SAID {
+            if let Some(meaning) = self.scope.get(name) {
+                scope.insert_new(said, meaning.clone());
+            }
+        }
         let gate = |text: &String| {
-            let condition = Condition::parse(&self.meant(text), &self.scope).map_err(|error| {
+            let condition = Condition::parse(text, &scope).map_err(|error| {
                 let hint = if error.contains("unknown name") { "; `help` lists the names" } else { "" };
                 Failure(format!("{flag}: {error}{hint}"))
             })?;
-            Ok(Gate { text: text.clone(), condition })
+            Ok(Gate { text: text.clone(), condition: condition.renamed(|name| self.said(name)) })
         };
         conditions.iter().map(gate).collect()
-    }
-
-    /// A condition with the names that its own stand for.
-    fn meant(&self, text: &str) -> String {
-        let words = text.split_inclusive(|c: char| !(c.is_alphanumeric() || c == '_'));
-        let known = |word: &str| {
-            let name = word.trim_end_matches(|c: char| !(c.is_alphanumeric() || c == '_'));
-            let speed =
-                SPEEDS.iter().find(|(speed, meant)| *speed == name && !self.has(speed) && self.has(meant));
-            speed.map_or_else(|| word.to_owned(), |(speed, meant)| word.replacen(speed, meant, 1))
-        };
-        words.map(known).collect()
     }
 
     /// Prints every name with its unit, if that is what is asked for in place of a condition.
     pub fn help(&self, conditions: &[String]) -> Result<bool, Failure> {
         let asked = conditions.iter().any(|condition| condition.trim() == "help");
         if asked {
-            let rows = self.listed.iter().map(|[name, what]| vec![name.clone(), what.clone()]);
-            output::write(Table::new("", &["name", "unit"], rows).text().as_bytes())?;
+            let said = |name: &str| {
+                let said =
+                    SAID.iter().filter(|(word, meant)| *meant == name && self.scope.get(word).is_none());
+                said.map(|(word, _)| *word).collect::<Vec<_>>().join(", ")
+            };
+            let rows = self.listed.iter().map(|[name, what]| vec![name.clone(), what.clone(), said(name)]);
+            output::write(Table::new("", &["name", "unit", "also"], rows).text().as_bytes())?;
         }
         Ok(asked)
     }

@@ -16,10 +16,10 @@ use crate::report::Table;
 /// Which rows, and what of them.
 #[derive(Debug, Default, Args)]
 pub struct Select {
-    /// Only those for which this holds, such as 'capacity >= 24 [GB] and kind == "gpu"'; `help` lists the names; may be repeated.
+    /// Only those for which this holds, such as 'memory >= 24 [GB] and kind == "gpu"'; `help` lists the names; may be repeated.
     #[arg(long = "where", value_name = "CONDITION")]
     pub conditions: Vec<String>,
-    /// In the order of this name: prices, watts, energies, times and sizes with the least first, other numbers with the most first;
+    /// In the order of this name (`help` lists them): prices, watts, energies, times and sizes with the least first, other numbers with the most first;
     /// NAME:asc and NAME:desc say otherwise.
     #[arg(long, value_name = "NAME")]
     pub sort: Option<String>,
@@ -30,18 +30,6 @@ pub struct Select {
 
 /// What a row is known by.
 pub type Row = BTreeMap<&'static str, Known<'static>>;
-
-/// Shorter words for some names.
-const SHORT: [(&str, &str); 8] = [
-    ("decode", "decode_ceiling"),
-    ("prefill", "prefill_ceiling"),
-    ("watts", "tdp"),
-    ("price", "launch_price_usd"),
-    ("price_per_token", "price_per_speed"),
-    ("memory", "capacity"),
-    ("energy", "token_energy"),
-    ("year", "launch_year"),
-];
 
 /// Of these the least is the best.
 const LEAST: [&str; 8] = [
@@ -73,6 +61,12 @@ pub fn device_row(device: &Device) -> Row {
 }
 
 impl Select {
+    /// Prints the names if that is what one of the flags asks for.
+    pub fn help(&self, names: &Names) -> Result<bool, Failure> {
+        let asked = self.conditions.iter().chain(&self.sort).chain(&self.columns);
+        names.help(&asked.cloned().collect::<Vec<_>>())
+    }
+
     /// Whether anything is asked for.
     pub fn is_asked(&self) -> bool {
         !(self.conditions.is_empty() && self.sort.is_none() && self.columns.is_empty())
@@ -93,12 +87,12 @@ impl Select {
             Some(other) => {
                 return Err(Failure(format!("--sort {sort}: `{other}` is no order; write asc or desc")));
             }
-            None => LEAST.contains(&name.as_str()),
+            None => LEAST.contains(&name),
         };
         order.sort_by(|&a, &b| {
             use std::cmp::Ordering::{Equal, Greater, Less};
             let turned = |order: std::cmp::Ordering| if least_first { order } else { order.reverse() };
-            match (rows[a].get(name.as_str()), rows[b].get(name.as_str())) {
+            match (rows[a].get(name), rows[b].get(name)) {
                 (Some(Known::Number(a)), Some(Known::Number(b))) => turned(a.total_cmp(b)),
                 (Some(Known::Text(a)), Some(Known::Text(b))) if direction.is_none() => a.cmp(b),
                 (Some(Known::Text(a)), Some(Known::Text(b))) => turned(a.cmp(b)),
@@ -121,7 +115,7 @@ impl Select {
         if self.columns.is_empty() {
             return Ok(None);
         }
-        let mut columns = vec![key.to_owned()];
+        let mut columns = vec![key];
         for column in &self.columns {
             let name = known(names, "--columns", column.trim())?;
             if !columns.contains(&name) {
@@ -135,17 +129,18 @@ impl Select {
             Some(Known::Absent) | None => "-".to_owned(),
         };
         let rows = rows.iter().map(|row| columns.iter().map(|name| cell(row, name)).collect()).collect();
-        Ok(Some(Table { title: String::new(), headings: columns.clone(), rows }))
+        Ok(Some(Table {
+            title: String::new(),
+            headings: columns.iter().map(|&name| name.to_owned()).collect(),
+            rows,
+        }))
     }
 }
 
-/// A name that there is, under its short word too.
-fn known(names: &Names, flag: &str, name: &str) -> Result<String, Failure> {
-    let long = SHORT.iter().find(|(short, _)| *short == name).map(|(_, long)| *long);
-    let found = [Some(name), long].into_iter().flatten().find(|name| names.has(name));
-    found.map(str::to_owned).ok_or_else(|| {
-        let all = || names.all().chain(SHORT.iter().map(|(short, _)| *short));
-        let near = suggest::closest(name, all()).map(|near| format!("did you mean `{near}`? "));
+/// A name that there is, under a word that is said for it too.
+fn known<'n>(names: &Names, flag: &str, name: &'n str) -> Result<&'n str, Failure> {
+    names.meant(name).ok_or_else(|| {
+        let near = suggest::closest(name, names.all()).map(|near| format!("did you mean `{near}`? "));
         Failure(format!("{flag} {name}: no such name; {}`--where help` lists them", near.unwrap_or_default()))
     })
 }

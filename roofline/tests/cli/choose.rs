@@ -144,6 +144,16 @@ fn devices_are_filtered_sorted_and_shown_by_the_columns_asked_for() {
     let told = printed(&["devices", "rtx-3060-ti"]);
     assert!(told.contains("derived: fp16 = 2 x fp32") && told.contains("bus_width"), "{told}");
     assert!(printed(&["devices", "--where", "help"]).contains("interconnect_bandwidth"));
+    for flag in ["--sort", "--columns"] {
+        assert_eq!(printed(&["devices", flag, "help"]), printed(&["devices", "--where", "help"]));
+    }
+    // What people say for a name is the name, but not inside a text.
+    let said = |condition: &str| printed(&["devices", "--where", condition]);
+    assert_eq!(
+        said(r#"memory >= 24 [GB] and kind == "gpu""#),
+        said(r#"capacity >= 24 [GB] and kind == "gpu""#)
+    );
+    assert_eq!(run(&["devices", "--where", r#"kind == "memory""#]).status.code(), Some(1));
     refused(&["devices", "--sort", "bandwith"], "did you mean `bandwidth`?");
     refused(&["devices", "--where", "bandwidth >= 5 [W]"], "different units");
     assert_eq!(run(&["devices", "--where", "capacity > 1e5"]).status.code(), Some(1));

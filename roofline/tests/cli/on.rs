@@ -122,6 +122,16 @@ fn several_devices_come_from_commas_and_from_repeated_flags_in_every_command() {
     assert_eq!(table.lines().count(), 5, "{table}");
     let drawn = json(&[&["plot"][..], &many].concat());
     assert_eq!(drawn["chart"]["roofs"].as_array().unwrap().len(), 4);
+    let point = ["eval", "roofline-model-v1", "--set", "total_params=8e9", "--set", "bits_per_weight=4.5"];
+    let all = json(&[&point[..], &many].concat());
+    assert_eq!(all["schema"], "roofline.evals/1");
+    let alone = json(&[&point[..], &["--on", "h100-sxm"]].concat());
+    assert_eq!(all["evaluations"][3]["outputs"], alone["outputs"]);
+    let table = printed(&[&point[..], &many, &["--format", "csv"]].concat());
+    assert!(table.starts_with(",name,unit,t4,given,rtx_4090,h100_sxm"), "{table}");
+    let slow = run(&[&point[..], &many, &["--require", "throughput_ceiling >= 100"]].concat());
+    assert_eq!(slow.status.code(), Some(1));
+    assert!(err(&slow).contains("t4: not met") && !err(&slow).contains("h100_sxm"), "{}", err(&slow));
 }
 
 #[test]

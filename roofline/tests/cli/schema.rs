@@ -63,7 +63,7 @@ fn directory(name: &str) -> PathBuf {
 }
 
 /// The commands, so that each schema has a document at least once.
-const COMMANDS: [&[&str]; 29] = [
+const COMMANDS: [&[&str]; 30] = [
     &[],
     &["machine"],
     &["bench", "--replay", BENCH],
@@ -101,6 +101,16 @@ const COMMANDS: [&[&str]; 29] = [
     &["diff", "transformer-v1", "transformer-v1.yaml"],
     &["gate", MACHINE, MACHINE],
     &["import", PUBLISHED],
+    &[
+        "eval",
+        "roofline-model-v1",
+        "--set",
+        "total_params=7e9",
+        "--set",
+        "bits_per_weight=4",
+        "--on",
+        "t4,l4",
+    ],
     &["schema"],
 ];
 

@@ -26,7 +26,7 @@ pub fn run(args: &cli::Choose) -> Result<Exit, Failure> {
     let by = args.select.sort.as_deref().map_or(Ok(By::Price), by)?;
     let mut names = Names::default();
     select::device_names(&mut names);
-    if names.help(&args.select.conditions)? {
+    if args.select.help(&names)? {
         return Ok(Exit::Fine);
     }
     let gates = names.parse("--where", &args.select.conditions)?;

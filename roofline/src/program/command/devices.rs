@@ -88,7 +88,7 @@ pub fn run(args: &cli::Devices) -> Result<Exit, Failure> {
     let full = found.len() == 1 && !args.select.is_asked();
     let mut names = Names::default();
     select::device_names(&mut names);
-    if names.help(&args.select.conditions)? {
+    if args.select.help(&names)? {
         return Ok(Exit::Fine);
     }
     let rows: Vec<Row> = found.iter().map(|device| select::device_row(device)).collect();

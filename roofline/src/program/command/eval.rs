@@ -1,4 +1,5 @@
-//! `roofline eval`: everything a contract computes at one point, by the interpreter.
+//! `roofline eval`: everything a contract computes at one point, or with the figures of several devices, by the
+//! interpreter.
 
 use std::collections::BTreeMap;
 
@@ -76,7 +77,7 @@ struct Measured {
     bound: String,
 }
 
-/// Evaluates the contract; a measurement above its ceiling ends with exit code 1.
+/// Evaluates the contract.
 pub fn run(args: &cli::Eval) -> Result<Exit, Failure> {
     let contract = contract::open_to_compute(&args.contract)?;
     let mut names = require::Names::default();
@@ -97,12 +98,31 @@ pub fn run(args: &cli::Eval) -> Result<Exit, Failure> {
         return Ok(Exit::Fine);
     }
     let gates = names.parse("--require", &args.require)?;
-    let mut set = settings(&args.set, &contract)?;
+    let chosen = args.devices.chosen(&args.devices.files.catalog()?, &[])?;
+    if let [] | [_] = chosen.as_slice() {
+        let report = evaluated(args, &contract, &gates, chosen.into_iter().next())?;
+        output::print(&report, args.format)?;
+        return Ok(report.exit());
+    }
+    let each = chosen.into_iter().map(|device| evaluated(args, &contract, &gates, Some(device)));
+    let report = Several { schema: Schema::new(), evaluations: each.collect::<Result<_, _>>()? };
+    output::print(&report, args.format)?;
+    Ok(report.evaluations.iter().map(Evaluated::exit).max().unwrap_or(Exit::Fine))
+}
+
+/// What the contract says at one point, with the figures of a device if there is one.
+fn evaluated(
+    args: &cli::Eval,
+    contract: &Contract,
+    gates: &[require::Gate],
+    on: Option<Chosen>,
+) -> Result<Evaluated, Failure> {
+    let mut set = settings(&args.set, contract)?;
     let mut values: Vec<Option<f64>> = contract.quantities.iter().map(|quantity| quantity.default).collect();
     if let Some(profile) = &args.profile {
-        apply_profile(&contract, profile, &mut values)?;
+        apply_profile(contract, profile, &mut values)?;
     }
-    let on = apply_device(&contract, args, &mut values)?;
+    let on = on.map(|device| apply_device(contract, args, device, &mut values)).transpose()?;
     let mut given: Vec<(usize, f64)> = Vec::new();
     for (index, quantity) in contract.quantities.iter().enumerate() {
         given.extend(set.remove(&quantity.name).map(|value| (index, value)));
@@ -113,12 +133,12 @@ pub fn run(args: &cli::Eval) -> Result<Exit, Failure> {
     let measurable =
         |name: &str| contract.equations.iter().find(|equation| equation.bounds.as_deref() == Some(name));
     if let Some(unknown) = set.keys().find(|name| measurable(name).is_none()) {
-        return Err(unknown_name(&contract, unknown));
+        return Err(unknown_name(contract, unknown));
     }
     // What nobody may have published stays unknown, and with it all that follows from it.
     let mut unknown = vec![false; contract.quantities.len()];
     for (index, value) in values.iter_mut().enumerate().filter(|(_, value)| value.is_none()) {
-        if is_optional(&contract, index) {
+        if is_optional(contract, index) {
             *value = somewhere(&contract.quantities[index].domain);
             unknown[index] = value.is_some();
         }
@@ -142,8 +162,8 @@ pub fn run(args: &cli::Eval) -> Result<Exit, Failure> {
         )));
     }
     let point: Vec<f64> = values.into_iter().flatten().collect();
-    let outputs = eval::evaluate(&contract, &point)?;
-    let unknown = Unknown::new(&contract, unknown);
+    let outputs = eval::evaluate(contract, &point)?;
+    let unknown = Unknown::new(contract, unknown);
     let measured: Vec<Measured> = (contract.equations.iter().zip(&outputs.equations))
         .enumerate()
         .filter(|(index, _)| !unknown.equations[*index])
@@ -154,7 +174,6 @@ pub fn run(args: &cli::Eval) -> Result<Exit, Failure> {
             Some(Measured { name, value, ceiling, within: value <= ceiling, bound })
         })
         .collect();
-    let possible = measured.iter().all(|measured| measured.within);
     let inputs =
         contract.quantities.iter().zip(&point).zip(&unknown.quantities).map(|((quantity, &value), &open)| {
             let known = match (open, quantity.cases.is_empty()) {
@@ -173,13 +192,11 @@ pub fn run(args: &cli::Eval) -> Result<Exit, Failure> {
         let variant = || Known::Text(classifier.cases[chosen].variant.clone().into());
         (classifier.name.as_str(), if open { Known::Absent } else { variant() })
     });
-    let requirements = require::check(&gates, "", &inputs.chain(results).chain(classes).collect());
-    let mut report =
-        report(&contract, on.or_else(|| args.profile.clone()), &point, &outputs, measured, &unknown);
-    report.requirements = requirements;
-    output::print(&report, args.format)?;
-    let exit = require::exit(&report.requirements);
-    Ok(if possible { exit } else { Exit::Failed })
+    let of = on.clone().unwrap_or_default();
+    let requirements = require::check(gates, &of, &inputs.chain(results).chain(classes).collect());
+    let profile = on.or_else(|| args.profile.clone());
+    let report = report(contract, profile, &point, &outputs, measured, &unknown);
+    Ok(Evaluated { requirements, ..report })
 }
 
 /// What `--set` says; the name of a case is its number.
@@ -291,16 +308,10 @@ fn apply_profile(contract: &Contract, profile: &str, values: &mut [Option<f64>])
 fn apply_device(
     contract: &Contract,
     args: &cli::Eval,
+    device: Chosen,
     values: &mut [Option<f64>],
-) -> Result<Option<String>, Failure> {
-    let chosen = args.devices.chosen(&args.devices.files.catalog()?, &[])?;
-    let device = match chosen.as_slice() {
-        [] => return Ok(None),
-        [device] => device.clone().measured(|| device::this(&args.measuring))?,
-        several => {
-            return Err(Failure(format!("--on: {} devices; eval computes at one point", several.len())));
-        }
-    };
+) -> Result<String, Failure> {
+    let device = device.measured(|| device::this(&args.measuring))?;
     let target = device.target(None)?;
     let general = [
         ("bandwidth", Some(target.bandwidth)),
@@ -328,7 +339,7 @@ fn apply_device(
             target.name
         )));
     }
-    Ok(Some(target.name))
+    Ok(target.name)
 }
 
 fn report(
@@ -397,6 +408,69 @@ fn report(
     }
 }
 
+impl Evaluated {
+    /// What the contract recommends, and how measurements stand against their ceilings.
+    fn notes(&self) -> impl Iterator<Item = String> {
+        let advice =
+            self.recommendations.iter().map(|advice| format!("{}: {}", advice.priority, advice.text));
+        let measured = self.measured.iter().map(|m| {
+            let (value, ceiling) = (formula::number(m.value), formula::number(m.ceiling));
+            if m.within {
+                let share = 100.0 * m.value / m.ceiling;
+                format!("{} = {value} is {share:.1} % of its ceiling {ceiling}", m.name)
+            } else {
+                format!(
+                    "{} = {value} is above its ceiling {ceiling} ({}): the measurement or an input is wrong",
+                    m.name, m.bound
+                )
+            }
+        });
+        advice.chain(measured)
+    }
+
+    /// A requirement that does not hold, or a measurement above its ceiling, ends with exit code 1.
+    fn exit(&self) -> Exit {
+        let possible = self.measured.iter().all(|measured| measured.within);
+        require::exit(&self.requirements).max(if possible { Exit::Fine } else { Exit::Failed })
+    }
+}
+
+/// One contract with the figures of several devices.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Several {
+    /// Which schema this document follows.
+    schema: Schema<Self>,
+    /// One for each device, as `roofline eval` has it.
+    evaluations: Vec<Evaluated>,
+}
+
+impl Report for Several {
+    const SCHEMA: &'static str = "roofline.evals/1";
+
+    fn text(&self, _: &Canvas) -> String {
+        let head = self.evaluations.first().map(|first| format!("{} {}\n", first.contract, first.version));
+        let tables = self.tables().into_iter().map(|table| table.text());
+        let notes = self.evaluations.iter().map(|each| {
+            let on = each.profile.as_deref().unwrap_or_default();
+            each.notes().map(|note| format!("{on}: {note}\n")).collect::<String>()
+        });
+        head.into_iter().chain(tables).chain(notes).collect()
+    }
+
+    fn tables(&self) -> Vec<Table> {
+        let mut headings = ["", "name", "unit"].map(str::to_owned).to_vec();
+        headings.extend(self.evaluations.iter().map(|each| each.profile.clone().unwrap_or_default()));
+        let Some(first) = self.evaluations.first() else { return Vec::new() };
+        let row = |(index, row): (usize, &Vec<String>)| {
+            let mut cells = vec![row[0].clone(), row[1].clone(), row[3].clone()];
+            cells.extend(self.evaluations.iter().map(|each| each.rows[index][2].clone()));
+            cells
+        };
+        let rows = first.rows.iter().enumerate().map(row).collect();
+        vec![Table { title: String::new(), headings, rows }]
+    }
+}
+
 impl Report for Evaluated {
     const SCHEMA: &'static str = "roofline.eval/1";
 
@@ -408,24 +482,7 @@ impl Report for Evaluated {
         for table in self.tables() {
             out += &table.text();
         }
-        for advice in &self.recommendations {
-            out += &format!("{}: {}\n", advice.priority, advice.text);
-        }
-        for m in &self.measured {
-            let (value, ceiling) = (formula::number(m.value), formula::number(m.ceiling));
-            out += &if m.within {
-                format!(
-                    "{} = {value} is {:.1} % of its ceiling {ceiling}\n",
-                    m.name,
-                    100.0 * m.value / m.ceiling
-                )
-            } else {
-                format!(
-                    "{} = {value} is above its ceiling {ceiling} ({}): the measurement or an input is wrong\n",
-                    m.name, m.bound
-                )
-            };
-        }
+        out.extend(self.notes().map(|note| note + "\n"));
         out
     }
 

@@ -46,8 +46,7 @@ pub fn run(args: &cli::Predict) -> Result<Exit, Failure> {
     let mut names = names;
     select::device_names(&mut names);
     names.number(PRICE_PER_SPEED, "s/token");
-    names.number("decode_tokens_per_s", "token/s");
-    if names.help(&args.select.conditions)? {
+    if args.select.help(&names)? {
         return Ok(Exit::Fine);
     }
     names.parse("--where", &args.select.conditions)?;
@@ -95,7 +94,6 @@ fn row(entry: &Entry, devices: &[&'static Device]) -> Result<Row, Failure> {
         row.insert(name, value(name).map_or(Known::Absent, Known::Number));
     }
     let text = |text: &dyn ToString| Known::Text(text.to_string().into());
-    row.insert("decode_tokens_per_s", value("decode_ceiling").map_or(Known::Absent, Known::Number));
     row.insert("device", text(&entry.device));
     row.insert("decode_bound", text(&entry.decode_bound));
     row.insert("prefill_bound", text(&entry.prefill_bound));

@@ -53,6 +53,7 @@ const ALL: &[Document] = &[
     document::<devices::DeviceList>("roofline devices"),
     document::<diff::Diffed>("roofline diff"),
     document::<eval::Evaluated>("roofline eval"),
+    document::<eval::Several>("roofline eval"),
     document::<Evaluation>("roofline evidence --evaluate"),
     document::<Evidence>("roofline evidence"),
     document::<expand::Expansion>("roofline expand"),
