@@ -8,14 +8,20 @@ use crate::suggest;
 /// The contracts inside the crate: file name and text.
 pub const BUILT_IN: &[(&str, &str)] = &[
     ("choice-v1.yaml", include_str!("../choice-v1.yaml")),
+    ("collective-v1.yaml", include_str!("../collective-v1.yaml")),
+    ("cost-v1.yaml", include_str!("../cost-v1.yaml")),
     ("expectation-v1.yaml", include_str!("../expectation-v1.yaml")),
     ("hardware-v1.yaml", include_str!("../hardware-v1.yaml")),
     ("inference-latency-v1.yaml", include_str!("../inference-latency-v1.yaml")),
     ("layer-roofline-v1.yaml", include_str!("../layer-roofline-v1.yaml")),
     ("models-v1.yaml", include_str!("../models-v1.yaml")),
+    ("offload-v1.yaml", include_str!("../offload-v1.yaml")),
     ("operation-v1.yaml", include_str!("../operation-v1.yaml")),
+    ("parallel-v1.yaml", include_str!("../parallel-v1.yaml")),
     ("quantization-v1.yaml", include_str!("../quantization-v1.yaml")),
     ("roofline-model-v1.yaml", include_str!("../roofline-model-v1.yaml")),
+    ("serving-v1.yaml", include_str!("../serving-v1.yaml")),
+    ("speculation-v1.yaml", include_str!("../speculation-v1.yaml")),
     ("transformer-v1.yaml", include_str!("../transformer-v1.yaml")),
 ];
 

@@ -4,6 +4,8 @@
 use roofline_macros::roofline_contract;
 
 roofline_contract!(pub mod choice = "choice-v1.yaml");
+roofline_contract!(pub mod collective = "collective-v1.yaml", types = self::hardware);
+roofline_contract!(pub mod cost = "cost-v1.yaml", types = self::hardware);
 roofline_contract!(pub mod expectation = "expectation-v1.yaml", hardware_v1 = self::hardware);
 roofline_contract!(pub mod hardware = "hardware-v1.yaml");
 roofline_contract!(pub mod inference_latency = "inference-latency-v1.yaml", hardware_v1 = self::hardware);
@@ -13,9 +15,13 @@ roofline_contract!(
     operation_v1 = self::operation
 );
 roofline_contract!(pub mod models = "models-v1.yaml", types = self::hardware);
+roofline_contract!(pub mod offload = "offload-v1.yaml", hardware_v1 = self::hardware);
 roofline_contract!(pub mod operation = "operation-v1.yaml", hardware_v1 = self::hardware);
+roofline_contract!(pub mod parallel = "parallel-v1.yaml", hardware_v1 = self::hardware);
 roofline_contract!(pub mod quantization = "quantization-v1.yaml", types = self::hardware);
 roofline_contract!(pub mod roofline_model = "roofline-model-v1.yaml", hardware_v1 = self::hardware);
+roofline_contract!(pub mod serving = "serving-v1.yaml", types = self::hardware);
+roofline_contract!(pub mod speculation = "speculation-v1.yaml", types = self::hardware);
 roofline_contract!(
     pub mod transformer = "transformer-v1.yaml",
     hardware_v1 = self::hardware,

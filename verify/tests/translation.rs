@@ -54,6 +54,12 @@ macro_rules! agree {
 agree! {
     the_roofline_model_agrees: roofline_model = "roofline-model-v1.yaml", |outputs| vec![outputs.bottleneck.name()];
     choices_agree: choice = "choice-v1.yaml", |outputs| vec![outputs.choice.name()];
+    collectives_agree: collective = "collective-v1.yaml", |_| vec![];
+    costs_agree: cost = "cost-v1.yaml", |_| vec![];
+    parallel_layouts_agree: parallel = "parallel-v1.yaml", |_| vec![];
+    offloading_agrees: offload = "offload-v1.yaml", |outputs| vec![outputs.way.name()];
+    serving_agrees: serving = "serving-v1.yaml", |outputs| vec![outputs.room.name()];
+    speculation_agrees: speculation = "speculation-v1.yaml", |outputs| vec![outputs.gain.name()];
     expectations_agree: expectation = "expectation-v1.yaml", |_| vec![];
     hardware_agrees: hardware = "hardware-v1.yaml", |_| vec![];
     models_agree: models = "models-v1.yaml", |_| vec![];
