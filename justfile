@@ -8,14 +8,13 @@ ci:
 prove:
     cargo run --release -q -- prove --mutants contracts/*.yaml
 
-# Proves the generated harnesses and those of the kernels; needs `cargo install --locked kani-verifier && cargo kani setup`.
+# Proves what the kernels, the readers and the contracts state; needs `cargo install --locked kani-verifier && cargo kani setup`.
 kani:
-    cargo kani -p roofline-verify
+    .ci/kani all
 
-# The same, with the result in the ledger.
-kani-ledger FILE:
-    cargo kani -p roofline-verify --export-json target/kani.json
-    cargo run --release -q -- prove contracts/*.yaml --kani-json target/kani.json --ledger {{FILE}}
+# The same, with the result in the ledger of the shipped contracts and in docs/PROOFS.md.
+kani-ledger:
+    .ci/kani ledger
 
 # How long the structural prover takes, on the shipped contracts and on large ones.
 bench-prove:

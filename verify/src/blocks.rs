@@ -5,7 +5,7 @@
 
 use roofline::kernels::BlockQ8_0;
 use roofline::kernels::scalar;
-use roofline::model::{Dtype, GgmlType};
+use roofline::model::readers::in_blocks;
 
 use crate::values::Values;
 
@@ -14,7 +14,7 @@ const LARGEST_F16: f32 = 65504.0;
 
 /// Runs a check with one of the numbers below `count`, a constant on each path: a model checker folds what depends on
 /// it, where a variable would leave loops of unknown length, divisions and products to it.
-fn each<V: Values>(values: &mut V, count: u64, check: impl Fn(&mut V, u64)) {
+pub(crate) fn each<V: Values>(values: &mut V, count: u64, check: impl Fn(&mut V, u64)) {
     let chosen = values.below(count);
     for number in 0..count {
         if number == chosen {
@@ -37,24 +37,35 @@ fn f16(bits: u16) -> Option<half::f16> {
     finite.then(|| half::f16::from_bits(bits))
 }
 
-/// Dequantizing writes every value of a whole block, each within the format, and nothing after it.
+/// Dequantizing writes every value of a whole block and nothing after it, whatever the length.
 pub fn dequantize_writes_whole_blocks_only<V: Values>(values: &mut V) {
+    let block = BlockQ8_0::new(half::f16::ONE, [1; 32]);
+    each(values, 2, |values, case| {
+        let length = [31, 40][case as usize];
+        let mut out = [0f32; 40];
+        scalar::dequantize_q8_0(&mut out[..length], &[block]);
+        values.cover(length > 32);
+        for (index, value) in out.iter().enumerate() {
+            let written = length >= 32 && index < 32;
+            assert!((*value == 1.0) == written, "a part of a block, or something after it, was written");
+        }
+    });
+}
+
+/// A weight is its quant times the scale of its block, in any place of the block, and within the format.
+pub fn a_weight_is_its_quant_times_the_scale<V: Values>(values: &mut V) {
     let Some(scale) = f16(values.bits() as u16) else { return };
     let block = BlockQ8_0::new(scale, quants(values));
-    each(values, 4, |values, case| {
-        let length = [0, 31, 32, 40][case as usize];
-        let mut out = [f32::MAX; 40];
-        scalar::dequantize_q8_0(&mut out[..length], &[block]);
-        values.cover(length > 32 && block.quants[31] == 127);
-        let weight = out[values.below(32) as usize];
-        if length < 32 {
-            assert!(weight == f32::MAX, "a part of a block was written");
-        } else {
-            assert!(weight.abs() <= LARGEST_F16 * 128.0, "a weight is outside the format");
-        }
-        let after = 32 + values.below(8) as usize;
-        assert!(out[after] == f32::MAX, "something after the block was written");
-    });
+    let mut out = [0f32; 32];
+    scalar::dequantize_q8_0(&mut out, &[block]);
+    values.cover(block.quants[31] == 127 && scale.is_sign_negative());
+    for place in [0, 31] {
+        let (weight, quant) = (out[place], block.quants[place]);
+        assert!(weight.abs() <= LARGEST_F16 * 128.0, "a weight is outside the format");
+        let negative = (quant < 0) != scale.is_sign_negative();
+        assert!(weight == 0.0 || (weight < 0.0) == negative, "a weight has the wrong sign");
+        assert!((weight == 0.0) == (quant == 0 || scale == half::f16::ZERO), "a weight vanished");
+    }
 }
 
 /// The integer product of two blocks fits.
@@ -80,47 +91,85 @@ pub fn quantized_values_stay_within_127<V: Values>(values: &mut V) {
     });
 }
 
-/// A matrix of any length and any number of rows reads and writes within its slices.
+/// The walk over rows that every matrix product has, with single numbers: rows that are filled, too few numbers for them or
+/// none, columns that are none. Reads and writes stay within the slices.
 pub fn a_matrix_product_stays_within_its_slices<V: Values>(values: &mut V) {
-    each(values, 5 * 3 * 4, |values, case| {
-        let (blocks, columns, rows) = (case as usize % 5, case as usize / 5 % 3, case as usize / 15);
-        let weights = [BlockQ8_0::ZERO; 4];
-        let x = [BlockQ8_0::ZERO; 2];
-        let mut out = [1f32; 3];
-        scalar::matvec_q8_0_q8_0(&weights[..blocks], &x[..columns], &mut out[..rows]);
-        values.cover(blocks == 4 && rows == 2);
-        for (row, value) in out.iter().enumerate() {
-            assert!(*value == if row < rows.min(blocks) { 0.0 } else { 1.0 });
+    /// What is not written.
+    const LEFT: f32 = -1.0;
+    // Weights, columns and rows, and what becomes of ones.
+    const SHAPES: [(usize, usize, usize, [f32; 3]); 5] = [
+        (6, 2, 3, [2.0, 2.0, 2.0]),
+        (5, 2, 2, [2.0, 2.0, LEFT]),
+        (2, 1, 3, [1.0, 1.0, LEFT]),
+        (0, 1, 2, [LEFT; 3]),
+        (4, 0, 2, [0.0, 0.0, LEFT]),
+    ];
+    each(values, SHAPES.len() as u64, |values, case| {
+        let (weights, columns, rows, expected) = SHAPES[case as usize];
+        let mut out = [LEFT; 3];
+        scalar::matvec_f32(&[1.0; 6][..weights], &[1.0; 2][..columns], &mut out[..rows]);
+        values.cover(rows == 3);
+        for (value, expected) in out.iter().zip(expected) {
+            assert!(*value == expected, "a row too many or too few was read or written");
         }
     });
 }
 
-/// Runs a check with each type that a ggml file may use.
-fn each_type<V: Values>(values: &mut V, check: impl Fn(&mut V, Dtype)) {
-    each(values, 43, |values, id| {
-        if let GgmlType::Known(dtype) = Dtype::from_ggml(id as u32) {
-            check(values, dtype);
-        }
-    });
-}
+/// Blocks of each kind, in elements and bytes: single numbers, and blocks whose bytes are a power of two or not. A test has
+/// those of every type.
+const BLOCKS: [(u64, u64); 3] = [(1, 4), (32, 34), (256, 210)];
 
-/// Whole blocks of every ggml type take the bytes of that many blocks.
+/// Elements that fill whole blocks take the bytes of that many blocks, or none where those do not fit; nothing wraps.
 pub fn whole_blocks_take_whole_bytes<V: Values>(values: &mut V) {
-    let blocks = values.below(1 << 16);
-    each_type(values, |values, dtype| {
-        let Some((block, bytes)) = dtype.block() else { return };
+    let blocks = values.bits();
+    each(values, BLOCKS.len() as u64, |values, index| {
+        let (block, bytes) = BLOCKS[index as usize];
+        // Random numbers are mostly too large.
+        let blocks = if cfg!(kani) { blocks } else { blocks >> (blocks % 16) };
+        let Some(elements) = blocks.checked_mul(block) else { return };
         values.cover(block == 256 && blocks > 1);
-        assert!(dtype.bytes(blocks * block) == Some(blocks * bytes));
+        assert!(in_blocks(elements, (block, bytes)) == blocks.checked_mul(bytes), "bytes wrapped");
     });
 }
 
-/// The bytes of tensors near the largest count are right or refused, for every ggml type; they never wrap.
-pub fn bytes_of_huge_tensors_never_wrap<V: Values>(values: &mut V) {
-    let elements = u64::MAX - values.below(1 << 9);
-    each_type(values, |values, dtype| {
-        let bytes = dtype.bytes(elements);
-        values.cover(bytes.is_some());
-        // No type is below an eighth of a byte for each element.
-        assert!(bytes.is_none_or(|bytes| bytes >= elements / 8));
+/// Elements that leave a block unfilled have no size.
+pub fn a_part_of_a_block_has_no_bytes<V: Values>(values: &mut V) {
+    let elements = values.bits();
+    each(values, BLOCKS.len() as u64, |values, index| {
+        let (block, bytes) = BLOCKS[index as usize];
+        let part = elements & (block - 1) != 0;
+        values.cover(part);
+        assert!(!part || in_blocks(elements, (block, bytes)).is_none(), "a part of a block has bytes");
     });
+}
+
+drive! {
+    dequantize_writes_whole_blocks_only unwind 42;
+    a_weight_is_its_quant_times_the_scale unwind 34;
+    a_block_product_never_overflows unwind 34;
+    quantized_values_stay_within_127 unwind 8;
+    a_matrix_product_stays_within_its_slices unwind 8;
+    whole_blocks_take_whole_bytes unwind 4;
+    a_part_of_a_block_has_no_bytes unwind 4;
+}
+
+#[cfg(test)]
+mod table {
+    use roofline::model::Dtype;
+
+    /// What the properties above say of a few kinds of blocks, at both ends of the counts, for those of all types.
+    #[test]
+    fn every_type_takes_whole_bytes_and_never_wraps() {
+        for dtype in Dtype::all() {
+            let Some((block, bytes)) = dtype.block() else { panic!("{dtype} has no size") };
+            assert!(bytes * 8 >= block && block <= 256, "{dtype}");
+            for blocks in (0..200).chain([1 << 16, 1 << 32]) {
+                assert_eq!(dtype.bytes(blocks * block), Some(blocks * bytes), "{dtype}");
+            }
+            for elements in (u64::MAX - 600..=u64::MAX).filter(|elements| elements % block == 0) {
+                let exact = u128::from(elements / block) * u128::from(bytes);
+                assert_eq!(dtype.bytes(elements), u64::try_from(exact).ok(), "{dtype}");
+            }
+        }
+    }
 }

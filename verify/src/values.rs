@@ -9,6 +9,15 @@ pub trait Values {
 
     /// Any number below `bound`, which is not 0.
     fn below(&mut self, bound: u64) -> u64;
+
+    /// Any number from `low` to `high`; to a model checker one of four significant bits, so that it can tell that what is
+    /// computed twice is the same.
+    fn short(&mut self, low: f64, high: f64) -> f64;
+
+    /// Any bytes.
+    fn bytes<const N: usize>(&mut self) -> [u8; N] {
+        std::array::from_fn(|_| self.bits() as u8)
+    }
 }
 
 /// Corners first, then random bits; always the same ones.
@@ -41,6 +50,11 @@ impl Values for Samples {
 
     fn below(&mut self, bound: u64) -> u64 {
         self.bits() % bound
+    }
+
+    fn short(&mut self, low: f64, high: f64) -> f64 {
+        let part = (self.bits() >> 11) as f64 / (1u64 << 53) as f64;
+        (low + (high - low) * part).clamp(low, high)
     }
 }
 
@@ -77,5 +91,16 @@ impl Values for Symbolic {
         }
         kani::assume(value < bound);
         value
+    }
+
+    fn short(&mut self, low: f64, high: f64) -> f64 {
+        let bits: u32 = kani::any();
+        let value = f64::from_bits(u64::from(bits >> 17) << 49);
+        kani::assume(low <= value && value <= high);
+        value
+    }
+
+    fn bytes<const N: usize>(&mut self) -> [u8; N] {
+        kani::any()
     }
 }

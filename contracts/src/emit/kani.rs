@@ -10,58 +10,39 @@ use quote::quote;
 
 use super::rust::{Translator, docs, ident, number, operand_value};
 use super::units::Units;
-use crate::contract::{Contract, Obligation, Operand};
-use crate::domain::Domain;
+use crate::contract::{Classifier, Contract, Obligation, Operand};
+use crate::formula::Formula;
 use crate::names::camel;
-use crate::prove::property::{Cover, Property, property};
+use crate::prove::property::{Cover, Property, Value, choice, property};
 use crate::range::ranges;
 
 /// How many points a test tries for each property.
 const TEST_POINTS: usize = 1000;
 
+/// A function that says whether something holds, and the attributes of its harness.
+struct Stated {
+    name: String,
+    /// What a run says of it when it does not hold.
+    message: String,
+    function: TokenStream,
+    attributes: TokenStream,
+    /// Whether it passes over values that do not meet a requirement.
+    assumes: bool,
+}
+
 /// `mod properties` and `mod proofs`; nothing if the contract has no property.
 pub(super) fn modules(contract: &Contract, units: &Units) -> TokenStream {
-    let ranges = ranges(contract);
-    let mut taken = BTreeSet::new();
-    let mut properties: Vec<(String, &Obligation, Property)> = Vec::new();
-    for obligation in &contract.obligations {
-        if let Ok(property) = property(contract, &ranges, obligation) {
-            let mut name = function_name(&obligation.id);
-            while !taken.insert(name.clone()) {
-                name.push('_');
-            }
-            properties.push((name, obligation, property));
-        }
-    }
-    if properties.is_empty() {
+    let stated = stated(contract, units);
+    if stated.is_empty() {
         return TokenStream::new();
     }
-    let functions = properties
-        .iter()
-        .map(|(name, obligation, property)| function(contract, units, name, obligation, property));
-    let names: Vec<_> = properties.iter().map(|(name, ..)| ident(name)).collect();
-    let harnesses = properties.iter().map(|(name, obligation, _)| {
-        let name = ident(name);
-        let solver = obligation.kani_solver.as_ref().map(|solver| {
-            let solver = ident(solver);
-            quote!(#[kani::solver(#solver)])
-        });
-        let unwind = obligation.kani_unwind.map(|unwind| {
-            let unwind = Literal::u32_unsuffixed(unwind);
-            quote!(#[kani::unwind(#unwind)])
-        });
-        quote! {
-            #[kani::proof]
-            #solver
-            #unwind
-            fn #name() {
-                super::properties::#name(&mut Symbolic);
-            }
-        }
-    });
+    let functions = stated.iter().map(|stated| &stated.function);
+    let names: Vec<_> = stated.iter().map(|stated| ident(&stated.name)).collect();
+    let messages: Vec<_> = stated.iter().map(|stated| &stated.message).collect();
+    let attributes = stated.iter().map(|stated| &stated.attributes);
     let points = Literal::usize_unsuffixed(TEST_POINTS);
     // Only a property of quantities that are bound to each other assumes something.
-    let assumes = properties.iter().any(|(.., property)| !property.requires.is_empty());
+    let assumes = stated.iter().any(|stated| stated.assumes);
     let [declared, sampled, symbolic] = [
         quote! {
             /// Whether values that do not meet this are passed over; false for those.
@@ -81,7 +62,7 @@ pub(super) fn modules(contract: &Contract, units: &Units) -> TokenStream {
     ]
     .map(|method| assumes.then_some(method));
     quote! {
-        /// Obligations as functions that panic where they do not hold; what drives them chooses the values.
+        /// What must hold, as functions that say whether it does; what drives them chooses the values.
         #[doc(hidden)]
         pub mod properties {
             #[allow(unused_imports)]
@@ -94,6 +75,12 @@ pub(super) fn modules(contract: &Contract, units: &Units) -> TokenStream {
                 fn whole(&mut self, low: i64, high: i64) -> f64;
                 /// Any of these.
                 fn member(&mut self, set: &[f64]) -> f64;
+                /// Any number from `low` to `high`; to a model checker one of eight significant bits.
+                fn short_real(&mut self, low: f64, high: f64) -> f64;
+                /// Any whole number from `low` to `high`; to a model checker one of eight significant bits.
+                fn short_whole(&mut self, low: i64, high: i64) -> f64;
+                /// Any number at all, also one that is none; `inside` is what a test should often try.
+                fn anything(&mut self, inside: impl Fn(&mut Self) -> f64) -> f64;
                 /// This must be true for some values.
                 fn cover(&mut self, condition: bool);
                 #declared
@@ -152,25 +139,41 @@ pub(super) fn modules(contract: &Contract, units: &Units) -> TokenStream {
                     fn member(&mut self, set: &[f64]) -> f64 {
                         set[(self.next() % set.len() as u64) as usize]
                     }
+                    fn short_real(&mut self, low: f64, high: f64) -> f64 {
+                        self.real(low, high)
+                    }
+                    fn short_whole(&mut self, low: i64, high: i64) -> f64 {
+                        self.whole(low, high)
+                    }
+                    fn anything(&mut self, inside: impl Fn(&mut Self) -> f64) -> f64 {
+                        let inside = inside(self);
+                        match self.next() % 128 {
+                            0 => f64::from_bits(self.next()),
+                            1 => f64::from_bits(inside.to_bits().wrapping_add(1)),
+                            2 => f64::from_bits(inside.to_bits().wrapping_sub(1)),
+                            3 => f64::NAN,
+                            _ => inside,
+                        }
+                    }
                     fn cover(&mut self, condition: bool) {
                         self.covered |= condition;
                     }
                     #sampled
                 }
-                fn run(property: fn(&mut Samples)) {
+                fn run(property: fn(&mut Samples) -> bool, message: &str) {
                     let mut samples = Samples { state: 0, round: 0, covered: false };
                     while samples.round < #points {
-                        property(&mut samples);
+                        assert!(property(&mut samples), "{}", message);
                         samples.round += 1;
                     }
                     assert!(samples.covered, "no point reached what the property is about");
                 }
-                #(#[test] fn #names() { run(super::#names::<Samples>); })*
+                #(#[test] fn #names() { run(super::#names::<Samples>, #messages); })*
             }
         }
         #[cfg(kani)]
-        mod proofs {
-            /// Any value at all.
+        pub(crate) mod proofs {
+            /// Any value at all; `playback` of the compiler reads back what these draw.
             struct Symbolic;
             impl super::properties::Values for Symbolic {
                 fn real(&mut self, low: f64, high: f64) -> f64 {
@@ -188,12 +191,84 @@ pub(super) fn modules(contract: &Contract, units: &Units) -> TokenStream {
                     kani::assume(index < set.len());
                     set[index]
                 }
+                fn short_real(&mut self, low: f64, high: f64) -> f64 {
+                    let bits: u32 = kani::any();
+                    let value = f64::from_bits(((bits >> 12) as u64) << 44);
+                    kani::assume(low <= value && value <= high);
+                    value
+                }
+                fn short_whole(&mut self, low: i64, high: i64) -> f64 {
+                    let (digits, places): (i8, u8) = (kani::any(), kani::any());
+                    kani::assume(places <= 45);
+                    let value = (digits as i64) << places;
+                    kani::assume(low <= value && value <= high);
+                    value as f64
+                }
+                fn anything(&mut self, _: impl Fn(&mut Self) -> f64) -> f64 {
+                    kani::any()
+                }
                 fn cover(&mut self, condition: bool) {
                     kani::cover!(condition, "what the property is about can happen");
                 }
                 #symbolic
             }
-            #(#harnesses)*
+            #(
+                #[kani::proof]
+                #attributes
+                pub(crate) fn #names() {
+                    kani::assert(super::properties::#names(&mut Symbolic), #messages);
+                }
+            )*
+        }
+    }
+}
+
+/// The values of a property that Kani's concrete playback gives, one number for each of the property's values: the bytes
+/// are those of each `kani::any()` of the harness, in order. None if they are not of this property.
+pub fn playback(property: &Property, bytes: &[Vec<u8>]) -> Option<Vec<f64>> {
+    /// The next value, as a number of `width` bytes.
+    fn next<'a>(bytes: &mut impl Iterator<Item = &'a Vec<u8>>, width: usize) -> Option<u64> {
+        let bytes = bytes.next().filter(|bytes| bytes.len() == width)?;
+        Some(bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))
+    }
+    let mut bytes = bytes.iter();
+    let mut values = Vec::new();
+    for Value { domain, short, .. } in &property.values {
+        values.push(match (domain.set.as_slice(), domain.integer, *short) {
+            ([], false, false) => f64::from_bits(next(&mut bytes, 8)?),
+            ([], false, true) => f64::from_bits(next(&mut bytes, 4)? >> 12 << 44),
+            ([], true, false) => next(&mut bytes, 8)?.cast_signed() as f64,
+            ([], true, true) => {
+                let (digits, places) = (next(&mut bytes, 1)? as u8, next(&mut bytes, 1)?);
+                i64::from(digits.cast_signed()).checked_shl(places as u32)? as f64
+            }
+            (set, ..) => *set.get(usize::try_from(next(&mut bytes, 8)?).ok()?)?,
+        });
+    }
+    Some(values)
+}
+
+/// A test of the generated module with these values, which fails where the property does not hold; paste it where the
+/// module is in scope.
+pub fn playback_test(
+    contract: &Contract,
+    obligation: &Obligation,
+    property: &Property,
+    values: &[f64],
+) -> TokenStream {
+    let name = ident(&function_name(&obligation.id));
+    let given = property.values.iter().zip(values).map(|(value, at)| {
+        let bits = Literal::u64_unsuffixed(at.to_bits());
+        bound(contract, &value.name, &quote!(f64::from_bits(#bits)))
+    });
+    let calls = calls(contract, &Units::Plain, property, &TokenStream::new());
+    let claim = translator(&obligation.formula).whole();
+    quote! {
+        #[test]
+        fn #name() {
+            #(#given)*
+            #calls
+            assert!(#claim);
         }
     }
 }
@@ -204,7 +279,64 @@ pub fn function_name(id: &str) -> String {
     if crate::names::is_keyword(&name) { format!("{name}_") } else { name }
 }
 
-fn function(
+/// The obligations that a model checker decides, then the classifiers, then the domains.
+fn stated(contract: &Contract, units: &Units) -> Vec<Stated> {
+    let ranges = ranges(contract);
+    let id = &contract.metadata.id;
+    let mut taken = BTreeSet::new();
+    let mut free = |mut name: String| {
+        while !taken.insert(name.clone()) {
+            name.push('_');
+        }
+        name
+    };
+    let mut found = Vec::new();
+    for obligation in &contract.obligations {
+        let Ok(property) = property(contract, &ranges, obligation) else { continue };
+        let name = free(function_name(&obligation.id));
+        let solver = obligation.kani_solver.as_ref().map(|solver| {
+            let solver = ident(solver);
+            quote!(#[kani::solver(#solver)])
+        });
+        let unwind = obligation.kani_unwind.map(|unwind| {
+            let unwind = Literal::u32_unsuffixed(unwind);
+            quote!(#[kani::unwind(#unwind)])
+        });
+        found.push(Stated {
+            message: format!("obligation `{}` of {id}: {}", obligation.id, obligation.formula),
+            function: obligation_function(contract, units, &name, obligation, &property),
+            attributes: quote!(#solver #unwind),
+            assumes: !property.requires.is_empty(),
+            name,
+        });
+    }
+    for (index, classifier) in contract.classifiers.iter().enumerate() {
+        let Ok(property) = choice(contract, &ranges, index) else { continue };
+        let name = free(format!("{}_is_the_first_case_that_holds", classifier.name));
+        found.push(Stated {
+            message: format!("classifier `{}` of {id} chooses the first case that holds", classifier.name),
+            function: choice_function(contract, units, &name, classifier, &property),
+            attributes: TokenStream::new(),
+            assumes: false,
+            name,
+        });
+    }
+    // The case of an enumeration is inside by its type.
+    let enumerated = contract.quantities.iter().any(|quantity| !quantity.cases.is_empty());
+    if !contract.quantities.is_empty() && !enumerated {
+        let name = free("inputs_are_accepted_inside_their_domains_only".to_owned());
+        found.push(Stated {
+            message: format!("`evaluate` of {id} accepts exactly the inputs inside their domains"),
+            function: domains_function(contract, &name),
+            attributes: TokenStream::new(),
+            assumes: false,
+            name,
+        });
+    }
+    found
+}
+
+fn obligation_function(
     contract: &Contract,
     units: &Units,
     name: &str,
@@ -212,39 +344,17 @@ fn function(
     property: &Property,
 ) -> TokenStream {
     let name = ident(name);
-    let values = property.values.iter().map(|(name, domain)| {
-        let value = value(domain);
-        let named = contract.quantity(name).is_some_and(|index| !contract.quantities[index].cases.is_empty());
-        let (kind, name) = (ident(&camel(name)), ident(name));
-        if named { quote!(let #name = #kind::ALL[#value as usize];) } else { quote!(let #name = #value;) }
-    });
-    let local = |name: &str| {
-        let name = ident(name);
-        quote!(#name)
-    };
+    let (given, claim, translator) =
+        (given(contract, property), &obligation.formula, translator(&obligation.formula));
     let requires = property.requires.iter().map(|&index| {
-        let formula = &contract.requires[index].expression.formula;
-        let condition = Translator { formula, name: &local, class: &local }.whole();
+        let condition = self::translator(&contract.requires[index].expression.formula).whole();
         quote! {
             if !_values.assume(#condition) {
-                return;
+                return true;
             }
         }
     });
-    let equations = property.equations.iter().map(|&index| {
-        let equation = &contract.equations[index];
-        let (name, arguments) =
-            (ident(&equation.name), arguments(contract, units, &equation.expression.operands));
-        let value = units.bare(quote!(super::#name(#arguments)));
-        quote!(let #name = #value;)
-    });
-    let classifiers = property.classifiers.iter().map(|&index| {
-        let classifier = &contract.classifiers[index];
-        let (name, arguments) = (ident(&classifier.name), arguments(contract, units, &classifier.operands));
-        quote!(let #name = super::#name(#arguments);)
-    });
-    let translator = Translator { formula: &obligation.formula, name: &local, class: &local };
-    let claim = translator.whole();
+    let calls = calls(contract, units, property, &quote!(super::));
     let cover = match &property.cover {
         Cover::Part(part) => translator.part(*part),
         Cover::Takes(equation, value) => {
@@ -257,19 +367,128 @@ fn function(
         }
         Cover::Reached => quote!(true),
     };
-    let formal = obligation.formula.to_string();
-    let doc = docs(&[obligation.doc.clone(), format!("`{formal}`")]);
+    let doc = docs(&[obligation.doc.clone(), format!("`{claim}`")]);
+    let claim = translator.whole();
     quote! {
         #doc
-        pub fn #name<V: Values>(_values: &mut V) {
-            #(#values)*
+        pub fn #name<V: Values>(_values: &mut V) -> bool {
+            #given
             #(#requires)*
-            #(#equations)*
-            #(#classifiers)*
+            #calls
             _values.cover(#cover);
-            ::core::assert!(#claim, #formal);
+            #claim
         }
     }
+}
+
+/// A classifier answers with the first case whose condition holds: no value is left out, and none has two.
+fn choice_function(
+    contract: &Contract,
+    units: &Units,
+    name: &str,
+    classifier: &Classifier,
+    property: &Property,
+) -> TokenStream {
+    let (given, calls) = (given(contract, property), calls(contract, units, property, &quote!(super::)));
+    let (name, class, kind) = (ident(name), ident(&classifier.name), ident(&camel(&classifier.name)));
+    let mut before: Vec<TokenStream> = Vec::new();
+    let mut arms = TokenStream::new();
+    for case in &classifier.cases {
+        let variant = ident(&case.variant);
+        let holds = case.condition.as_ref().map(|condition| {
+            let condition = translator(&condition.formula).whole();
+            quote!((#condition))
+        });
+        let all = before.iter().map(|condition| quote!(!#condition)).chain(holds.clone());
+        let all: Vec<TokenStream> = all.collect();
+        let all = if all.is_empty() { quote!(true) } else { quote!(#(#all)&&*) };
+        arms.extend(quote!(#kind::#variant => #all,));
+        before.extend(holds);
+    }
+    let doc = docs(&[format!("The first case of `{}` that holds is the one chosen.", classifier.name)]);
+    quote! {
+        #doc
+        pub fn #name<V: Values>(_values: &mut V) -> bool {
+            #given
+            #calls
+            _values.cover(true);
+            match #class { #arms }
+        }
+    }
+}
+
+/// The domains and requirements as the contract gives them. Whole numbers are told as `accepted` tells them: that this is
+/// right is a property of the conversion, which is proven once for all contracts.
+fn domains_function(contract: &Contract, name: &str) -> TokenStream {
+    let name = ident(name);
+    let names: Vec<_> = contract.quantities.iter().map(|quantity| ident(&quantity.name)).collect();
+    let draws = contract.quantities.iter().map(|quantity| {
+        let inside = drawn(&Value { domain: quantity.domain.clone(), ..Value::default() });
+        let name = ident(&quantity.name);
+        quote!(let #name = _values.anything(|_values| #inside);)
+    });
+    let inside = contract.quantities.iter().zip(&names).map(|(quantity, name)| {
+        let domain = &quantity.domain;
+        if !domain.set.is_empty() {
+            let members = domain.set.iter().map(|member| number(*member));
+            return quote!([#(#members),*].contains(&#name));
+        }
+        let (low, high) = (number(domain.low), number(domain.high));
+        let whole = domain.integer.then(|| quote!(&& #name as i64 as f64 == #name));
+        quote!((#low..=#high).contains(&#name) #whole)
+    });
+    let met = contract.requires.iter().map(|requirement| {
+        let condition = translator(&requirement.expression.formula).whole();
+        quote!(&& (#condition))
+    });
+    quote! {
+        /// Inputs are accepted exactly where each lies in its domain and every requirement is met.
+        pub fn #name<V: Values>(_values: &mut V) -> bool {
+            #(#draws)*
+            let inside = #(#inside)&&*;
+            _values.cover(inside);
+            super::Inputs::from_array([#(#names),*]).accepted() == (inside #(#met)*)
+        }
+    }
+}
+
+/// `let name = ...;` for each value that may be anything.
+fn given(contract: &Contract, property: &Property) -> TokenStream {
+    let values = property.values.iter().map(|value| bound(contract, &value.name, &drawn(value)));
+    values.collect()
+}
+
+/// `let name = ...;` with the case of an enumeration where the quantity is one.
+fn bound(contract: &Contract, name: &str, value: &TokenStream) -> TokenStream {
+    let named = contract.quantity(name).is_some_and(|index| !contract.quantities[index].cases.is_empty());
+    let (kind, name) = (ident(&camel(name)), ident(name));
+    if named { quote!(let #name = #kind::ALL[#value as usize];) } else { quote!(let #name = #value;) }
+}
+
+/// `let name = name(...);` for each equation and classifier to call, which are in `module`.
+fn calls(contract: &Contract, units: &Units, property: &Property, module: &TokenStream) -> TokenStream {
+    let equations = property.equations.iter().map(|&index| {
+        let equation = &contract.equations[index];
+        let (name, arguments) =
+            (ident(&equation.name), arguments(contract, units, &equation.expression.operands));
+        let value = units.bare(quote!(#module #name(#arguments)));
+        quote!(let #name = #value;)
+    });
+    let classifiers = property.classifiers.iter().map(|&index| {
+        let classifier = &contract.classifiers[index];
+        let (name, arguments) = (ident(&classifier.name), arguments(contract, units, &classifier.operands));
+        quote!(let #name = #module #name(#arguments);)
+    });
+    equations.chain(classifiers).collect()
+}
+
+/// A formula over local variables of the names that it uses.
+fn translator(formula: &Formula) -> Translator<'_> {
+    fn local(name: &str) -> TokenStream {
+        let name = ident(name);
+        quote!(#name)
+    }
+    Translator { formula, name: &local, class: &local }
 }
 
 /// The arguments of a call: the values have the names of the operands.
@@ -281,8 +500,9 @@ fn arguments(contract: &Contract, units: &Units, operands: &[(String, Operand)])
     quote!(#(#values),*)
 }
 
-/// How a value of a domain is asked for.
-fn value(domain: &Domain) -> TokenStream {
+/// How a value is asked for.
+fn drawn(value: &Value) -> TokenStream {
+    let domain = &value.domain;
     if !domain.set.is_empty() {
         let members = domain.set.iter().map(|member| number(*member));
         quote!(_values.member(&[#(#members),*]))
@@ -291,9 +511,52 @@ fn value(domain: &Domain) -> TokenStream {
         let (low, high) = (Literal::i64_unsuffixed(low.abs()), Literal::i64_unsuffixed(high.abs()));
         let sign = |negative: bool| negative.then(|| quote!(-));
         let (minus_low, minus_high) = (sign(domain.low < 0.0), sign(domain.high < 0.0));
-        quote!(_values.whole(#minus_low #low, #minus_high #high))
+        let method = ident(if value.short { "short_whole" } else { "whole" });
+        quote!(_values.#method(#minus_low #low, #minus_high #high))
     } else {
         let (low, high) = (number(domain.low), number(domain.high));
-        quote!(_values.real(#low, #high))
+        let method = ident(if value.short { "short_real" } else { "real" });
+        quote!(_values.#method(#low, #high))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(integer: bool, set: Vec<f64>, short: bool) -> Value {
+        let mut value = Value { name: "x".to_owned(), short, ..Value::default() };
+        (value.domain.integer, value.domain.set) = (integer, set);
+        value
+    }
+
+    #[test]
+    fn what_kani_plays_back_is_what_the_harness_drew() {
+        let values = vec![
+            value(false, Vec::new(), false),
+            value(true, Vec::new(), false),
+            value(false, vec![16.0, 32.0], false),
+            value(false, Vec::new(), true),
+            value(true, Vec::new(), true),
+        ];
+        let property = Property {
+            values,
+            requires: vec![],
+            equations: vec![],
+            classifiers: vec![],
+            cover: Cover::Reached,
+        };
+        let mut bytes = vec![
+            1.5f64.to_le_bytes().to_vec(),
+            (-7i64).to_le_bytes().to_vec(),
+            1u64.to_le_bytes().to_vec(),
+            // 1.25, whose low bits a short value leaves out.
+            (0x3ff4_0fffu32).to_le_bytes().to_vec(),
+            vec![(-3i8).cast_unsigned()],
+            vec![4],
+        ];
+        assert_eq!(playback(&property, &bytes), Some(vec![1.5, -7.0, 32.0, 1.25, -48.0]));
+        bytes.pop();
+        assert_eq!(playback(&property, &bytes), None, "a value is missing");
     }
 }

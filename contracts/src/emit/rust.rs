@@ -716,7 +716,8 @@ fn within(domain: &Domain, value: &TokenStream) -> TokenStream {
     }
     let (low, high) = (number(domain.low), number(domain.high));
     let range = quote!(#value >= #low && #value <= #high);
-    if domain.integer { quote!((#range && #value % 1.0 == 0.0)) } else { quote!((#range)) }
+    // Whole numbers of a domain fit in an i64; Kani has no exact remainder.
+    if domain.integer { quote!((#range && #value as i64 as f64 == #value)) } else { quote!((#range)) }
 }
 
 fn inputs(contract: &Contract, units: &Units) -> TokenStream {
@@ -753,11 +754,12 @@ fn inputs(contract: &Contract, units: &Units) -> TokenStream {
     let accepted: Vec<TokenStream> = inside.chain(met.iter().map(|met| quote!((#met)))).collect();
     let check = (!accepted.is_empty()).then(|| {
         quote! {
-            if !(#(#accepted)&&*) {
+            if !self.accepted() {
                 return ::core::result::Result::Err(self.refused());
             }
         }
     });
+    let accepted = if accepted.is_empty() { quote!(true) } else { quote!(#(#accepted)&&*) };
     let requirements = Literal::usize_unsuffixed(met.len());
     let requires = contract.requires.iter().map(|requirement| requirement.expression.formula.to_string());
     let described = contract.quantities.iter().map(description);
@@ -862,6 +864,10 @@ fn inputs(contract: &Contract, units: &Units) -> TokenStream {
                 [#(#bare),*]
             }
             #(#profiles)*
+            /// Whether every value lies in its domain and every requirement is met.
+            pub const fn accepted(&self) -> bool {
+                #accepted
+            }
             /// Checks every domain and every requirement, then computes every equation and class.
             pub const fn evaluate(self) -> ::core::result::Result<Outputs, OutOfDomain> {
                 #check

@@ -28,8 +28,8 @@ const COVERED: usize = 20;
 /// What to compute, from what, and what to claim of it.
 #[derive(Clone, Debug)]
 pub struct Property {
-    /// The values that may be anything: name and domain.
-    pub values: Vec<(String, Domain)>,
+    /// The values that may be anything.
+    pub values: Vec<Value>,
     /// The requirements of the contract that are about these values, by position.
     pub requires: Vec<usize>,
     /// The equations to call, in order, by position.
@@ -38,6 +38,18 @@ pub struct Property {
     pub classifiers: Vec<usize>,
     /// What must be reachable.
     pub cover: Cover,
+}
+
+/// A value that may be anything in its domain.
+#[derive(Clone, Debug, Default)]
+pub struct Value {
+    /// The quantity or equation that has it.
+    pub name: String,
+    /// What it may be.
+    pub domain: Domain,
+    /// Whether a model checker takes only values of few significant bits: it can't tell that a rounded product which is
+    /// computed twice is the same, nor bound a quotient by how its operands compare, unless the operands are small.
+    pub short: bool,
 }
 
 /// A condition that shows that a property is not about nothing.
@@ -82,6 +94,44 @@ pub fn property(
         called.extend(below);
     }
     Err(reason)
+}
+
+/// The property that a classifier chooses the first case that holds, or why a model checker does not decide it.
+///
+/// `ranges` are those of the contract's graph.
+pub fn choice(contract: &Contract, ranges: &[Range], classifier: usize) -> Result<Property, &'static str> {
+    let chosen = &contract.classifiers[classifier];
+    if chosen.origin.is_some() {
+        return Err("it is another contract's");
+    }
+    let conditions = || chosen.cases.iter().filter_map(|case| Some(&case.condition.as_ref()?.formula));
+    if conditions().any(|formula| formula.nodes.iter().any(|node| is_loop_or_cast(&node.kind))) {
+        return Err("floor, ceil and powers are loops or casts to a model checker");
+    }
+    // Each condition is computed by the classifier and once more by the property.
+    let short = conditions().any(|formula| formula.nodes.iter().any(|node| is_product(&node.kind)));
+    let value = |(name, operand): &(String, Operand)| {
+        let domain = domain(contract, ranges, *operand)?;
+        Ok(Value { name: name.clone(), short: short && has_short_values(&domain), domain })
+    };
+    let values = chosen.operands.iter().map(value).collect::<Result<_, &'static str>>()?;
+    let (equations, classifiers) = (Vec::new(), vec![classifier]);
+    Ok(Property { values, requires: Vec::new(), equations, classifiers, cover: Cover::Reached })
+}
+
+/// What an operand may be: its domain, or the range that is proven for it.
+fn domain(contract: &Contract, ranges: &[Range], operand: Operand) -> Result<Domain, &'static str> {
+    let index = match operand {
+        Operand::Quantity(index) => return Ok(contract.quantities[index].domain.clone()),
+        Operand::Equation(index) => index,
+    };
+    let range = ranges[contract.equations[index].expression.id.index()];
+    if !range.finite() {
+        return Err("an equation under it is not finite");
+    }
+    let mut domain = Domain::default();
+    (domain.low, domain.high) = (range.low, range.high);
+    Ok(domain)
 }
 
 struct Planner<'a> {
@@ -168,23 +218,14 @@ impl<'a> Planner<'a> {
 
     fn plan(&self, called: &BTreeSet<usize>) -> Result<Property, &'static str> {
         let contract = self.contract;
-        let mut values: Vec<(String, Domain)> = Vec::new();
+        let mut values: Vec<Value> = Vec::new();
         for (name, operand) in self.used(called) {
-            let domain = match operand {
-                Operand::Quantity(index) => contract.quantities[index].domain.clone(),
-                Operand::Equation(index) if called.contains(&index) => continue,
-                Operand::Equation(index) => {
-                    let range = self.ranges[contract.equations[index].expression.id.index()];
-                    if !range.finite() {
-                        return Err("an equation under it is not finite");
-                    }
-                    let mut domain = Domain::default();
-                    (domain.low, domain.high) = (range.low, range.high);
-                    domain
-                }
-            };
-            if !values.iter().any(|(known, _)| *known == name) {
-                values.push((name, domain));
+            if matches!(operand, Operand::Equation(index) if called.contains(&index)) {
+                continue;
+            }
+            let domain = domain(contract, self.ranges, operand)?;
+            if !values.iter().any(|known| known.name == name) {
+                values.push(Value { name, domain, short: false });
             }
         }
         if values.is_empty() {
@@ -203,23 +244,33 @@ impl<'a> Planner<'a> {
                     .iter()
                     .filter_map(|case| Some(&case.condition.as_ref()?.formula))
             }));
+        // How many products the functions and the claim write; the graph has each different one once.
+        let mut written = 0;
         for formula in formulas {
             if formula.nodes.iter().any(|node| is_loop_or_cast(&node.kind)) {
                 return Err("floor, ceil, mod, roots and powers are loops or casts to a model checker");
             }
+            written += formula.nodes.iter().filter(|node| is_product(&node.kind)).count();
         }
-        let known = |name: &str| values.iter().any(|(value, _)| value == name);
+        let known = |name: &str| values.iter().any(|value| value.name == name);
         let requires: Vec<usize> = (0..contract.requires.len())
             .filter(|&i| contract.requires[i].expression.operands.iter().all(|(name, _)| known(name)))
             .collect();
         let (graph, claim, parts) = self.lower(&values, &requires, &equations);
-        if graph.cone(&[claim], usize::MAX).is_some_and(|nodes| products(&graph, &nodes) > MAX_PRODUCTS) {
+        let cone = graph.cone(&[claim], usize::MAX).unwrap_or_default();
+        let different = products(&graph, &cone);
+        if different > MAX_PRODUCTS {
             return Err("it has more rounded products than a model checker can take at once");
         }
-        if compares_products(&graph, claim) {
+        if compares_products(&graph, &cone) {
             return Err("it compares two rounded results, which no model checker decides");
         }
-        let leaves = values.iter().map(|(_, domain)| super::leaf(domain)).collect();
+        if written > different || bounds_a_quotient(&graph, &cone) {
+            for (index, value) in values.iter_mut().enumerate() {
+                value.short = has_short_values(&value.domain) && feeds_a_product(&graph, &cone, index);
+            }
+        }
+        let leaves = values.iter().map(|value| super::leaf(&value.domain)).collect();
         let mut structure = Structure::new(&graph, leaves, parts.required.clone());
         if structure.always(claim, &[], &[], Effort::Plain).is_none() {
             return Err("the claim needs more equations than a model checker can take at once");
@@ -229,17 +280,12 @@ impl<'a> Planner<'a> {
     }
 
     /// The claim over `values`, and the node of each part of its formula and of each name.
-    fn lower(
-        &self,
-        values: &[(String, Domain)],
-        requires: &[usize],
-        equations: &[usize],
-    ) -> (Graph, Id, Parts) {
+    fn lower(&self, values: &[Value], requires: &[usize], equations: &[usize]) -> (Graph, Id, Parts) {
         let contract = self.contract;
         let mut graph = Graph::default();
         let mut names: BTreeMap<String, Id> = BTreeMap::new();
-        for (index, (name, _)) in values.iter().enumerate() {
-            names.insert(name.clone(), graph.add(Op::Quantity(index)));
+        for (index, value) in values.iter().enumerate() {
+            names.insert(value.name.clone(), graph.add(Op::Quantity(index)));
         }
         let quantities = BTreeMap::new();
         let mut classes: BTreeMap<String, Vec<(String, Id)>> = BTreeMap::new();
@@ -294,7 +340,7 @@ impl<'a> Planner<'a> {
     /// The first interesting condition that is true at some point.
     fn cover(
         &self,
-        values: &[(String, Domain)],
+        values: &[Value],
         equations: &[usize],
         graph: &Graph,
         parts: &Parts,
@@ -328,7 +374,7 @@ impl<'a> Planner<'a> {
         let mut met = 0;
         for round in 0..COVER_POINTS {
             let point: Vec<f64> =
-                values.iter().map(|(_, domain)| sample(domain, round, &mut random)).collect();
+                values.iter().map(|value| sample(&value.domain, round, &mut random)).collect();
             evaluator.run(&point);
             if !parts.required.iter().all(|&id| evaluator.value(id).truth()) {
                 continue;
@@ -374,18 +420,124 @@ fn is_loop_or_cast(kind: &Kind) -> bool {
     )
 }
 
+/// Whether a domain is wide enough to hold numbers of few significant bits.
+fn has_short_values(domain: &Domain) -> bool {
+    let (low, high) = (domain.low, domain.high);
+    (low <= 0.0 && high >= 0.0) || (low > 0.0 && high >= 2.0 * low) || (high < 0.0 && low <= 2.0 * high)
+}
+
+fn is_product(kind: &Kind) -> bool {
+    matches!(kind, Kind::Binary(Binary::Multiply | Binary::Divide, ..))
+}
+
 fn products(graph: &Graph, nodes: &[Id]) -> usize {
     nodes.iter().filter(|&&id| matches!(graph.op(id), Op::Mul(..) | Op::Div(..))).count()
 }
 
-/// Whether some comparison has a rounded product or quotient on both sides.
-fn compares_products(graph: &Graph, claim: Id) -> bool {
-    let has_product = |id: Id| graph.cone(&[id], usize::MAX).is_some_and(|nodes| products(graph, &nodes) > 0);
-    let nodes = graph.cone(&[claim], usize::MAX).unwrap_or_default();
-    nodes.iter().any(|&id| match graph.op(id) {
+/// The two sides of a comparison or a choice.
+fn compared(op: Op) -> Option<(Id, Id)> {
+    match op {
         Op::Less(a, b) | Op::LessEqual(a, b) | Op::Equal(a, b) | Op::Min(a, b) | Op::Max(a, b) => {
-            has_product(a) && has_product(b)
+            Some((a, b))
         }
-        _ => false,
+        _ => None,
+    }
+}
+
+/// Whether some comparison has a rounded product or quotient on one side, and another or a rounded sum on the other.
+fn compares_products(graph: &Graph, claim: &[Id]) -> bool {
+    let has = |id: Id, wanted: fn(Op) -> bool| {
+        graph.cone(&[id], usize::MAX).is_some_and(|nodes| nodes.iter().any(|&id| wanted(graph.op(id))))
+    };
+    let product = |op| matches!(op, Op::Mul(..) | Op::Div(..));
+    let rounded = |op| matches!(op, Op::Mul(..) | Op::Div(..) | Op::Add(..) | Op::Sub(..));
+    claim
+        .iter()
+        .filter_map(|&id| compared(graph.op(id)))
+        .any(|(a, b)| (has(a, product) && has(b, rounded)) || (has(a, rounded) && has(b, product)))
+}
+
+/// Whether both operands of a quotient are compared with each other.
+fn bounds_a_quotient(graph: &Graph, claim: &[Id]) -> bool {
+    let mut pairs = claim.iter().filter_map(|&id| compared(graph.op(id)));
+    let quotient = |a: Id, b: Id| {
+        let is = |id: &Id| matches!(graph.op(*id), Op::Div(x, y) if (x, y) == (a, b) || (y, x) == (a, b));
+        claim.iter().any(is)
+    };
+    pairs.any(|(a, b)| quotient(a, b))
+}
+
+/// Whether a product or quotient is computed from this value.
+fn feeds_a_product(graph: &Graph, claim: &[Id], value: usize) -> bool {
+    claim.iter().filter(|&&id| matches!(graph.op(id), Op::Mul(..) | Op::Div(..))).any(|&id| {
+        let nodes = graph.cone(&[id], usize::MAX).unwrap_or_default();
+        nodes.iter().any(|&id| graph.op(id) == Op::Quantity(value))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::range::ranges;
+    use crate::source::Source;
+
+    const HEAD: &str = "\
+metadata: {version: 1.0.0, description: x}
+quantities:
+  size: {unit: B, domain: '[1, 1e20]'}
+  capacity: {unit: GB, domain: '[0.001, 1e6]'}
+  narrow: {unit: GB, domain: '[3, 3.001]'}
+  share: {unit: '1', domain: '[0, 1]'}
+equations:
+  part: {formula: 'size / (capacity * 1e9 [B/GB])', unit: '1'}
+  rest: {formula: size + size * share, unit: B}
+classifiers:
+  feasibility: {cases: [{Fits: 'size <= capacity * 1e9 [B/GB]'}, {TooLarge: otherwise}]}
+  tight: {cases: [{Fits: 'size <= narrow * 1e9 [B/GB]'}, {TooLarge: otherwise}]}
+obligations:
+";
+
+    /// The property of a claim, with the names of its short values.
+    fn short(formal: &str) -> Result<Vec<String>, &'static str> {
+        let text = format!("{HEAD}  - {{id: claim, type: invariant, formal: '{formal}'}}\n");
+        let source = Source::from_bytes("x.yaml", text.into()).expect("text");
+        let checked = crate::check_in(source, None);
+        let contract = checked.contract.expect("a valid contract");
+        let property = property(&contract, &ranges(&contract), &contract.obligations[0])?;
+        Ok(property.values.into_iter().filter(|value| value.short).map(|value| value.name).collect())
+    }
+
+    #[test]
+    fn a_product_that_is_computed_twice_has_short_operands() {
+        assert_eq!(
+            short("feasibility is Fits iff size <= capacity * 1e9 [B/GB]"),
+            Ok(vec!["capacity".into()])
+        );
+        assert_eq!(short("part > 0"), Ok(vec![]));
+    }
+
+    #[test]
+    fn a_domain_without_short_numbers_keeps_them_all() {
+        assert_eq!(short("tight is Fits iff size <= narrow * 1e9 [B/GB]"), Ok(vec![]));
+    }
+
+    #[test]
+    fn a_product_is_not_compared_with_a_sum() {
+        let reason = "it compares two rounded results, which no model checker decides";
+        assert_eq!(short("rest <= size + size"), Err(reason));
+        assert_eq!(short("rest >= size"), Ok(vec![]));
+    }
+
+    #[test]
+    fn every_classifier_has_a_property_and_one_with_a_product_has_short_operands() {
+        let source = Source::from_bytes("x.yaml", format!("{HEAD}  []\n").into()).expect("text");
+        let contract = crate::check_in(source, None).contract.expect("a valid contract");
+        let ranges = ranges(&contract);
+        let short = |classifier| {
+            let property = choice(&contract, &ranges, classifier).expect("it has one");
+            property.values.into_iter().map(|value| (value.name, value.short)).collect::<Vec<_>>()
+        };
+        assert_eq!(short(0), [("size".to_owned(), true), ("capacity".to_owned(), true)]);
+        assert_eq!(short(1), [("size".to_owned(), true), ("narrow".to_owned(), false)]);
+    }
 }

@@ -273,9 +273,9 @@ fn by_rows<T: Weight>(
     let (mut data, mut out) = (weights.data(), out);
     let mut shares = Vec::with_capacity(threads);
     for index in 0..threads {
-        let rows = out.len() / (threads - index);
-        let (share, rest) = data.split_at(rows * length);
-        let (share_out, rest_out) = out.split_at_mut(rows);
+        let rows = Team::share(weights.rows(), threads, index);
+        let (share, rest) = data.split_at(rows.len() * length);
+        let (share_out, rest_out) = out.split_at_mut(rows.len());
         shares.push(Mutex::new((share, share_out)));
         (data, out) = (rest, rest_out);
     }

@@ -1,5 +1,6 @@
 //! Threads that stay: a matrix-vector product takes microseconds, starting a thread tens of them.
 
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -82,6 +83,14 @@ impl Team {
     /// How many threads it has, the caller included.
     pub fn threads(&self) -> usize {
         self.workers.len() + 1
+    }
+
+    /// The rows that thread `index` of `threads` takes: shares follow each other, and the last ones are a row longer where
+    /// the rows don't divide evenly.
+    pub fn share(rows: usize, threads: usize, index: usize) -> Range<usize> {
+        let (length, left) = (rows / threads, rows % threads);
+        let start = |index: usize| length * index + index.saturating_sub(threads - left);
+        start(index)..start(index + 1)
     }
 
     /// Runs `work` once on each thread, with the thread's index, and waits for all.

@@ -39,49 +39,79 @@ pub struct Header {
     pub warnings: Vec<String>,
 }
 
+/// The numbers of the fixed header, as the file says them.
+#[derive(Debug)]
+pub struct Fields {
+    version: (u8, u8),
+    flags: u16,
+    tensor_count: u32,
+    metadata_offset: u64,
+    metadata_size: u32,
+    index_offset: u64,
+    data_start: u64,
+    checksum: u32,
+}
+
+impl Fields {
+    /// Reads the first 64 bytes.
+    pub fn read(cursor: &mut Cursor) -> Result<Fields, Fault> {
+        let magic = cursor.take(4, "the magic")?;
+        if !MAGICS.iter().any(|known| magic == known) {
+            return Err(Fault::byte(
+                0,
+                "not an APR file of version 2: it begins with neither \"APR\\0\" nor \"APR2\"",
+            ));
+        }
+        let version = (cursor.u8("the major version")?, cursor.u8("the minor version")?);
+        if version.0 != 2 {
+            let what = format!("APR version {}.{} is not supported (2.x is)", version.0, version.1);
+            return Err(Fault::byte(4, what));
+        }
+        let fields = Fields {
+            version,
+            flags: cursor.u16("the flags")?,
+            tensor_count: cursor.u32("the tensor count")?,
+            metadata_offset: cursor.u64("the metadata's offset")?,
+            metadata_size: cursor.u32("the metadata's size")?,
+            index_offset: cursor.u64("the index's offset")?,
+            data_start: cursor.u64("the data's offset")?,
+            checksum: cursor.u32("the checksum")?,
+        };
+        cursor.take(20, "the reserved bytes")?;
+        check_flags(fields.flags)?;
+        Ok(fields)
+    }
+
+    /// The metadata's text; the cursor moves to the index.
+    pub fn metadata<'a>(&self, cursor: &mut Cursor<'a>) -> Result<&'a [u8], Fault> {
+        let size = self.metadata_size;
+        if size > MOST_METADATA {
+            let what = format!("metadata of {size} bytes, but at most {MOST_METADATA} are allowed");
+            return Err(Fault::byte(20, what));
+        }
+        cursor.seek(self.metadata_offset, "the metadata")?;
+        let metadata = cursor.take(size.into(), "the metadata")?;
+        cursor.seek(self.index_offset, "the index")?;
+        Ok(metadata)
+    }
+}
+
 /// Reads the header at the front of `bytes`, which may end anywhere behind it.
 pub fn read(bytes: &[u8]) -> Result<Header, Fault> {
     let mut cursor = Cursor::new(bytes);
-    let magic = cursor.take(4, "the magic")?;
-    if !MAGICS.iter().any(|known| magic == known) {
-        return Err(Fault::byte(
-            0,
-            "not an APR file of version 2: it begins with neither \"APR\\0\" nor \"APR2\"",
-        ));
-    }
-    let version = (cursor.u8("the major version")?, cursor.u8("the minor version")?);
-    if version.0 != 2 {
-        let what = format!("APR version {}.{} is not supported (2.x is)", version.0, version.1);
-        return Err(Fault::byte(4, what));
-    }
-    let flags = cursor.u16("the flags")?;
-    let tensor_count = cursor.u32("the tensor count")?;
-    let metadata_offset = cursor.u64("the metadata's offset")?;
-    let metadata_size = cursor.u32("the metadata's size")?;
-    let index_offset = cursor.u64("the index's offset")?;
-    let data_start = cursor.u64("the data's offset")?;
-    let checksum = cursor.u32("the checksum")?;
-    cursor.take(20, "the reserved bytes")?;
-    check_flags(flags)?;
-    let found = header_checksum(bytes);
+    let fields = Fields::read(&mut cursor)?;
+    let (found, checksum) = (header_checksum(bytes), fields.checksum);
     if found != checksum {
         let what = format!("the header's checksum is {found:08x}, but the file says {checksum:08x}");
         return Err(Fault::byte(CHECKSUM.start, what));
     }
-
-    if metadata_size > MOST_METADATA {
-        let what = format!("metadata of {metadata_size} bytes, but at most {MOST_METADATA} are allowed");
-        return Err(Fault::byte(20, what));
-    }
-    cursor.seek(metadata_offset, "the metadata")?;
-    let text = cursor.take(metadata_size.into(), "the metadata")?;
+    let text = fields.metadata(&mut cursor)?;
+    let Fields { version, flags, tensor_count, data_start, .. } = fields;
     let metadata = match text {
         [] => Map::new(),
         text => config::object(text)
             .map_err(|fault| Fault { what: format!("the metadata: {}", fault.what), ..fault })?,
     };
-
-    cursor.seek(index_offset, "the index")?;
     let tensors = read_index(&mut cursor, tensor_count, data_start, flags)?;
     if cursor.position() as u64 > data_start && tensor_count > 0 {
         let what = format!("the data begins at byte {data_start}, inside the index");

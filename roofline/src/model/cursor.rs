@@ -5,17 +5,20 @@ use super::fault::Fault;
 
 /// A position in a file's bytes.
 #[derive(Clone, Debug)]
-pub(super) struct Cursor<'a> {
+pub struct Cursor<'a> {
     bytes: &'a [u8],
     position: usize,
+    /// Whether numbers have their highest byte first.
     pub big_endian: bool,
 }
 
 impl<'a> Cursor<'a> {
+    /// The front of these bytes.
     pub fn new(bytes: &'a [u8]) -> Cursor<'a> {
         Cursor { bytes, position: 0, big_endian: false }
     }
 
+    /// How many bytes are before it.
     pub fn position(&self) -> usize {
         self.position
     }
@@ -39,6 +42,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
+    /// The next `length` bytes, `what` saying what they should be.
     pub fn take(&mut self, length: u64, what: &str) -> Result<&'a [u8], Fault> {
         let taken = usize::try_from(length)
             .ok()
@@ -64,18 +68,22 @@ impl<'a> Cursor<'a> {
         Ok(out)
     }
 
+    /// The next number.
     pub fn u8(&mut self, what: &str) -> Result<u8, Fault> {
         Ok(u8::from_le_bytes(self.array(what)?))
     }
 
+    /// The next number.
     pub fn u16(&mut self, what: &str) -> Result<u16, Fault> {
         Ok(u16::from_le_bytes(self.array(what)?))
     }
 
+    /// The next number.
     pub fn u32(&mut self, what: &str) -> Result<u32, Fault> {
         Ok(u32::from_le_bytes(self.array(what)?))
     }
 
+    /// The next number.
     pub fn u64(&mut self, what: &str) -> Result<u64, Fault> {
         Ok(u64::from_le_bytes(self.array(what)?))
     }

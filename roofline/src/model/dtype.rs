@@ -163,13 +163,18 @@ impl Dtype {
     /// Bytes of `elements` elements that fill whole blocks; none when they don't, when the type's size
     /// is unknown, or when the result does not fit.
     pub fn bytes(self, elements: u64) -> Option<u64> {
-        let (block, bytes) = self.block()?;
-        if elements.is_multiple_of(block) { (elements / block).checked_mul(bytes) } else { None }
+        in_blocks(elements, self.block()?)
     }
 
     fn row(self) -> Option<&'static Row> {
         TABLE.iter().find(|row| row.dtype == self)
     }
+}
+
+/// Bytes of `elements` elements in blocks of so many elements and bytes; none when they don't fill whole blocks, or when the
+/// result does not fit.
+pub fn in_blocks(elements: u64, (block, bytes): (u64, u64)) -> Option<u64> {
+    if elements.is_multiple_of(block) { (elements / block).checked_mul(bytes) } else { None }
 }
 
 impl fmt::Display for Dtype {

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use super::cursor::Cursor;
-use super::dtype::{Dtype, GgmlType};
+use super::dtype::{Dtype, GgmlType, in_blocks};
 use super::fault::{Fault, quoted};
 use super::hyper::MOST_LAYERS;
 use super::{Tensor, layout};
@@ -133,7 +133,8 @@ pub fn read(bytes: &[u8]) -> Result<Header, Fault> {
     Ok(Header { version, big_endian: cursor.big_endian, metadata, tensors, warnings })
 }
 
-fn read_version(cursor: &mut Cursor) -> Result<u32, Fault> {
+/// Format version, and with it the byte order.
+pub fn read_version(cursor: &mut Cursor) -> Result<u32, Fault> {
     let version = cursor.u32("the version")?;
     cursor.big_endian = version != 0 && version & 0xffff == 0;
     let version = if cursor.big_endian { version.swap_bytes() } else { version };
@@ -282,7 +283,8 @@ fn alignment(metadata: &Metadata) -> Result<u64, Fault> {
 }
 
 /// A tensor's entry, before its place in the file is known.
-struct Info {
+#[derive(Debug)]
+pub struct Info {
     start: usize,
     name: String,
     dtype: Dtype,
@@ -312,7 +314,8 @@ fn read_infos(cursor: &mut Cursor, count: u64) -> Result<Vec<Info>, Fault> {
     Ok(infos)
 }
 
-fn read_info(cursor: &mut Cursor, start: usize, name: &str) -> Result<Info, Fault> {
+/// A tensor's entry behind its name.
+pub fn read_info(cursor: &mut Cursor, start: usize, name: &str) -> Result<Info, Fault> {
     let at = cursor.position();
     let rank = cursor.u32("the number of dimensions")?;
     if rank > MOST_DIMS {
@@ -341,27 +344,61 @@ fn read_info(cursor: &mut Cursor, start: usize, name: &str) -> Result<Info, Faul
     Ok(Info { start, name: name.to_owned(), dtype, dims, offset })
 }
 
-fn place(info: Info, data_start: u64, alignment: u64) -> Result<Tensor, Fault> {
-    let fault = |what: String| Fault::byte(info.start, format!("tensor {}: {what}", quoted(&info.name)));
-    let elements = super::elements(&info.dims).ok_or_else(|| fault("dimensions overflow".to_owned()))?;
-    let bytes = match info.dtype.block() {
+/// What is wrong with the numbers of a tensor's entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Misplaced {
+    /// The product of the dimensions does not fit.
+    Dimensions,
+    /// A row of so many elements does not fill blocks of so many.
+    Row(u64, u64),
+    /// The number of bytes does not fit.
+    Size,
+    /// The offset is not a multiple of the alignment.
+    Unaligned,
+    /// The place in the file does not fit.
+    Offset,
+}
+
+/// Where a tensor begins in a file whose data begins at `data_start`, and how many bytes it has if its blocks are known.
+pub fn extent(
+    dims: &[u64],
+    block: Option<(u64, u64)>,
+    offset: u64,
+    data_start: u64,
+    alignment: u64,
+) -> Result<(u64, Option<u64>), Misplaced> {
+    let elements = super::elements(dims).ok_or(Misplaced::Dimensions)?;
+    let bytes = match block {
         None => None,
         Some((block, bytes)) => {
-            let row = info.dims.last().copied().unwrap_or(1);
+            let row = dims.last().copied().unwrap_or(1);
             if !row.is_multiple_of(block) {
-                return Err(fault(format!(
-                    "a row of {row} elements does not fill blocks of {block} ({})",
-                    info.dtype
-                )));
+                return Err(Misplaced::Row(row, block));
             }
-            let size = (elements / block).checked_mul(bytes);
-            Some(size.ok_or_else(|| fault("its size overflows".to_owned()))?)
+            Some(in_blocks(elements, (block, bytes)).ok_or(Misplaced::Size)?)
         }
     };
-    if !info.offset.is_multiple_of(alignment) {
-        return Err(fault(format!("offset {} is not a multiple of the alignment {alignment}", info.offset)));
+    if !offset.is_multiple_of(alignment) {
+        return Err(Misplaced::Unaligned);
     }
-    let offset =
-        data_start.checked_add(info.offset).ok_or_else(|| fault("its offset overflows".to_owned()))?;
+    Ok((data_start.checked_add(offset).ok_or(Misplaced::Offset)?, bytes))
+}
+
+fn place(info: Info, data_start: u64, alignment: u64) -> Result<Tensor, Fault> {
+    let extent = extent(&info.dims, info.dtype.block(), info.offset, data_start, alignment);
+    let (offset, bytes) = extent.map_err(|misplaced| {
+        let what = match misplaced {
+            Misplaced::Dimensions => "dimensions overflow".to_owned(),
+            Misplaced::Row(row, block) => {
+                format!("a row of {row} elements does not fill blocks of {block} ({})", info.dtype)
+            }
+            Misplaced::Size => "its size overflows".to_owned(),
+            Misplaced::Unaligned => {
+                format!("offset {} is not a multiple of the alignment {alignment}", info.offset)
+            }
+            Misplaced::Offset => "its offset overflows".to_owned(),
+        };
+        Fault::byte(info.start, format!("tensor {}: {what}", quoted(&info.name)))
+    })?;
     Ok(Tensor { name: info.name, dtype: info.dtype, dims: info.dims, offset, bytes, file: 0, beside: None })
 }

@@ -163,12 +163,14 @@ fn total(numbers: impl Iterator<Item = u64>) -> u64 {
     numbers.fold(0, u64::saturating_add)
 }
 
-/// The readers themselves, over bytes: for tests of hostile input, which need no file.
+/// The readers themselves, over bytes, and their steps: for tests and proofs about hostile input, which need no file.
 #[doc(hidden)]
 pub mod readers {
-    pub use super::apr::read as apr;
+    pub use super::apr::{Fields, read as apr};
     pub use super::config::read as config;
-    pub use super::gguf::read as gguf;
+    pub use super::cursor::Cursor;
+    pub use super::dtype::in_blocks;
+    pub use super::gguf::{extent, read as gguf, read_info, read_version};
     pub use super::open::{apr_architecture, gguf_architecture};
     pub use super::packed::unpack;
     pub use super::safetensors::{read as safetensors, read_index};

@@ -169,6 +169,9 @@ pub struct Prove {
     /// Import the result of `cargo kani --export-json FILE`.
     #[arg(long, value_name = "FILE")]
     pub kani_json: Option<PathBuf>,
+    /// What the same run printed with `-Z concrete-playback --concrete-playback=print`: the values at which it failed.
+    #[arg(long, value_name = "FILE", requires = "kani_json")]
+    pub kani_log: Option<PathBuf>,
     /// How to print the result.
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,

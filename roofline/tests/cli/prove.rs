@@ -91,12 +91,62 @@ fn a_changed_contract_makes_a_verdict_stale() {
         result["contracts"][0]["obligations"][0]["layers"]["kani"].as_str().expect("a word").to_owned()
     };
     let first = run(&["prove", &path, "--ledger", ledger, "--kani-json", kani_path, "--format", "json"]);
-    assert_eq!((first.status.code(), kani_layer(&first).as_str()), (Some(0), "proven"));
+    assert_eq!((first.status.code(), kani_layer(&first).as_str()), (Some(0), "verified"));
     let again = run(&["prove", &path, "--ledger", ledger, "--format", "json"]);
-    assert_eq!((again.status.code(), kani_layer(&again).as_str()), (Some(0), "proven"));
+    assert_eq!((again.status.code(), kani_layer(&again).as_str()), (Some(0), "verified"));
     contract(&directory.join("small.yaml"), "half > 0.25");
     let changed = run(&["prove", &path, "--ledger", ledger, "--format", "json"]);
     assert_eq!((changed.status.code(), kani_layer(&changed).as_str()), (Some(1), "not run (stale)"));
+}
+
+#[test]
+fn what_kani_refutes_is_shown_with_its_values_and_a_test() {
+    let directory = directory("prove-kani");
+    let file = |name: &str, text: &str| {
+        let path = directory.join(name);
+        std::fs::write(&path, text).expect("written");
+        path.to_str().expect("plain").to_owned()
+    };
+    let path = contract(&directory.join("small.yaml"), "half <= x");
+    let refuted = json!({"metadata": {"kani_version": "0.67.0"}, "results": [{
+        "harness_id": "small::proofs::claim", "status": "Failure",
+        "checks": [{"category": "assertion", "status": "Failure", "description": "obligation `claim` of small: half <= x"}],
+    }]});
+    let kani = file("kani.json", &refuted.to_string());
+    let output = run(&["prove", &path, "--kani-json", &kani]);
+    assert_eq!(output.status.code(), Some(1));
+    let shown = out(&output);
+    assert!(
+        shown.contains("claim: refuted by Kani, in small::proofs::claim\n    obligation `claim` of small"),
+        "{shown}"
+    );
+    assert!(
+        shown.contains("cargo kani --harness small::proofs::claim --exact -Z concrete-playback"),
+        "{shown}"
+    );
+
+    // 1.5, as `cargo kani` prints it.
+    let log = "```\n/// Test generated for harness `small::proofs::claim` \n///\n/// Check for `assertion`: \"x\"\n\n\
+               #[test]\nfn kani_concrete_playback_claim_1() {\n    let concrete_vals: Vec<Vec<u8>> = vec![\n        // 1.5\n\
+               \x20       vec![0, 0, 0, 0, 0, 0, 248, 63],\n    ];\n    kani::concrete_playback_run(concrete_vals, claim);\n}\n```\n";
+    let log = file("kani.log", log);
+    let output = run(&["prove", &path, "--kani-json", &kani, "--kani-log", &log]);
+    assert_eq!(output.status.code(), Some(1));
+    let shown = out(&output);
+    assert!(shown.contains("    x = 1.5 (0x3ff8000000000000)\n"), "{shown}");
+    let test = "    #[test]\n    fn claim() {\n        let x = f64::from_bits(0x3ff8000000000000); // 1.5\n        \
+                let half = half(x);\n        assert!(half <= x);\n    }\n";
+    assert!(shown.contains(test), "{shown}");
+    let output = run(&["prove", &path, "--kani-json", &kani, "--kani-log", &log, "--format", "json"]);
+    let result: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let claim = &result["contracts"][0]["obligations"][0];
+    assert_eq!(claim["layers"]["kani"], "refuted");
+    assert_eq!(claim["counterexample"]["inputs"][0]["bits"], "0x3ff8000000000000");
+
+    let empty = file("empty.log", "nothing");
+    let output = run(&["prove", &path, "--kani-json", &kani, "--kani-log", &empty]);
+    assert_eq!(output.status.code(), Some(2), "{}", err(&output));
+    assert!(err(&output).contains("empty.log: has no values of a failed check"), "{}", err(&output));
 }
 
 #[test]

@@ -1,5 +1,7 @@
-//! The result of a Kani run, as `cargo kani --export-json` writes it.
+//! The result of a Kani run: what `cargo kani --export-json` writes, and the values that it prints with
+//! `--concrete-playback=print`, which are not in that file.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use roofline_contracts::contract::Verdict;
@@ -18,21 +20,46 @@ const LONGEST_MIB: u64 = 1024;
 pub struct KaniRun {
     /// Kani and its version.
     pub tool: String,
-    harnesses: Vec<(Vec<String>, Verdict)>,
+    harnesses: Vec<Harness>,
+    /// By harness, the bytes of each value at which a check failed.
+    playback: BTreeMap<String, Vec<Vec<u8>>>,
+}
+
+/// What became of a harness.
+#[derive(Debug)]
+pub struct Harness {
+    /// Its path in the crate.
+    pub path: String,
+    /// What it came to.
+    pub verdict: Verdict,
+    /// What failed, as the checks describe it.
+    pub failed: Vec<String>,
+}
+
+/// What a verdict is called where Kani reached it.
+pub fn word(verdict: Verdict) -> &'static str {
+    if verdict == Verdict::Proven { "verified" } else { verdict.word() }
 }
 
 impl KaniRun {
-    /// Reads the file.
-    pub fn read(path: &Path) -> Result<KaniRun, Failure> {
-        let text = document::read_up_to(LONGEST_MIB, path)
-            .map_err(|error| Failure(format!("{}: can't be read: {error}", path.display())))?;
+    /// Reads the file, and what the run printed if that was kept.
+    pub fn read(path: &Path, log: Option<&Path>) -> Result<KaniRun, Failure> {
+        let text = read(path)?;
         let document: Value = serde_json::from_str(&text)
             .map_err(|error| Failure(format!("{}: is not JSON: {error}", path.display())))?;
-        let mut run = KaniRun { tool: "kani".into(), harnesses: Vec::new() };
+        let mut run = KaniRun { tool: "kani".into(), harnesses: Vec::new(), playback: BTreeMap::new() };
         run.collect(&document);
         if run.harnesses.is_empty() {
             let message = "has no harness results; write it with `cargo kani --export-json FILE`";
             return Err(Failure(format!("{}: {message}", path.display())));
+        }
+        if let Some(path) = log {
+            run.playback = playback(&read(path)?);
+            if run.playback.is_empty() && run.harnesses.iter().any(|harness| !harness.failed.is_empty()) {
+                let message = "has no values of a failed check; `cargo kani -Z concrete-playback \
+                               --concrete-playback=print` prints them";
+                return Err(Failure(format!("{}: {message}", path.display())));
+            }
         }
         Ok(run)
     }
@@ -51,8 +78,10 @@ impl KaniRun {
                     let status = fields.get("status").and_then(Value::as_str);
                     let checks = fields.get("checks").and_then(Value::as_array);
                     if let (Some(id), Some(status), Some(checks)) = (id, status, checks) {
-                        let path = id.split("::").map(str::to_owned).collect();
-                        self.harnesses.push((path, verdict(status, checks)));
+                        let failed = checks.iter().filter(|check| text(check, "status") == "failure");
+                        let failed = failed.map(|check| text(check, "description")).collect();
+                        let verdict = verdict(status, checks);
+                        self.harnesses.push(Harness { path: id.to_owned(), verdict, failed });
                     }
                     pending.extend(fields.values());
                 }
@@ -62,26 +91,36 @@ impl KaniRun {
     }
 
     /// What became of an obligation's harness; none if it did not run.
-    pub fn result(&self, contract: &str, obligation: &str) -> Option<Verdict> {
+    pub fn result(&self, contract: &str, obligation: &str) -> Option<&Harness> {
         let (function, module) = (function_name(obligation), module_name(contract));
-        let found = self.harnesses.iter().find(|(path, _)| match path.as_slice() {
-            [.., of, proofs, name] => {
+        self.harnesses.iter().find(|harness| match *harness.path.split("::").collect::<Vec<_>>() {
+            [.., of, "proofs", name] => {
                 // A module may be called after the contract with or without its version.
-                let same =
-                    *of == module || module.strip_prefix(of.as_str()).is_some_and(|v| v.starts_with("_v"));
-                same && proofs == "proofs" && *name == function
+                let same = of == module || module.strip_prefix(of).is_some_and(|rest| rest.starts_with("_v"));
+                same && name == function
             }
             _ => false,
-        });
-        found.map(|(_, verdict)| *verdict)
+        })
     }
+
+    /// The bytes of each value at which a check of this harness failed, if the run's output has them.
+    pub fn playback(&self, harness: &Harness) -> Option<&[Vec<u8>]> {
+        self.playback.get(&harness.path).map(Vec::as_slice)
+    }
+}
+
+fn read(path: &Path) -> Result<String, Failure> {
+    document::read_up_to(LONGEST_MIB, path)
+        .map_err(|error| Failure(format!("{}: can't be read: {error}", path.display())))
+}
+
+fn text(check: &Value, key: &str) -> String {
+    let text = check.get(key).and_then(Value::as_str).unwrap_or_default();
+    if key == "description" { text.trim_matches('"').to_owned() } else { text.to_ascii_lowercase() }
 }
 
 /// A success counts only if what must be reachable was reached.
 fn verdict(status: &str, checks: &[Value]) -> Verdict {
-    let text = |check: &Value, key: &str| {
-        check.get(key).and_then(Value::as_str).unwrap_or_default().to_ascii_lowercase()
-    };
     let mut covers = checks.iter().filter(|check| text(check, "category") == "cover");
     let covered = covers.all(|check| text(check, "status") == "satisfied");
     if !status.eq_ignore_ascii_case("success") {
@@ -89,6 +128,23 @@ fn verdict(status: &str, checks: &[Value]) -> Verdict {
         return if failed { Verdict::Refuted } else { Verdict::Unknown };
     }
     if covered { Verdict::Proven } else { Verdict::Unknown }
+}
+
+/// The values of each generated test that is not about a cover: of each harness those of the first failed check.
+fn playback(log: &str) -> BTreeMap<String, Vec<Vec<u8>>> {
+    let mut found: BTreeMap<String, Vec<Vec<u8>>> = BTreeMap::new();
+    for part in log.split("/// Test generated for harness `").skip(1) {
+        let Some((harness, rest)) = part.split_once('`') else { continue };
+        let Some((head, rest)) = rest.split_once("= vec![") else { continue };
+        if head.contains("Check for `cover`") || found.contains_key(harness) {
+            continue;
+        }
+        let Some((values, _)) = rest.split_once("];") else { continue };
+        let lines = values.lines().filter_map(|line| line.trim().strip_prefix("vec![")?.strip_suffix("],"));
+        let bytes = lines.map(|line| line.split(',').filter_map(|byte| byte.trim().parse().ok()).collect());
+        found.insert(harness.to_owned(), bytes.collect());
+    }
+    found
 }
 
 #[cfg(test)]
@@ -101,17 +157,21 @@ mod tests {
             "verification_results": { "results": [{
                 "harness_id": "roofline_model::proofs::bw_ceiling_positive",
                 "status": status,
-                "checks": [{ "category": "cover", "status": cover }, { "category": "assertion", "status": status }],
+                "checks": [
+                    { "category": "cover", "status": cover },
+                    { "category": "assertion", "status": status, "description": "\"said\"" },
+                ],
             }] },
         });
-        let mut run = KaniRun { tool: String::new(), harnesses: Vec::new() };
+        let mut run = KaniRun { tool: String::new(), harnesses: Vec::new(), playback: BTreeMap::new() };
         run.collect(&document);
         run
     }
 
     #[test]
     fn a_success_counts_only_with_its_cover() {
-        let result = |run: KaniRun| run.result("roofline-model-v1", "bw-ceiling-positive");
+        let result =
+            |run: KaniRun| run.result("roofline-model-v1", "bw-ceiling-positive").map(|found| found.verdict);
         assert_eq!(run("Success", "Satisfied").tool, "kani 0.67.0");
         assert_eq!(result(run("Success", "Satisfied")), Some(Verdict::Proven));
         assert_eq!(result(run("Success", "Unsatisfiable")), Some(Verdict::Unknown));
@@ -121,7 +181,27 @@ mod tests {
     #[test]
     fn a_harness_of_another_contract_or_obligation_says_nothing() {
         let run = run("Success", "Satisfied");
-        assert_eq!(run.result("layer-roofline-v1", "bw-ceiling-positive"), None);
-        assert_eq!(run.result("roofline-model-v1", "bw-ceiling-finite"), None);
+        assert!(run.result("layer-roofline-v1", "bw-ceiling-positive").is_none());
+        assert!(run.result("roofline-model-v1", "bw-ceiling-finite").is_none());
+    }
+
+    #[test]
+    fn a_failed_check_is_named_as_it_describes_itself() {
+        let run = run("Failure", "Satisfied");
+        let found = run.result("roofline-model-v1", "bw-ceiling-positive").expect("it ran");
+        assert_eq!(found.failed, ["said"]);
+    }
+
+    #[test]
+    fn values_are_those_of_the_first_check_that_is_no_cover() {
+        let block = |check: &str, first: u8| {
+            format!(
+                "```\n/// Test generated for harness `a::proofs::b` \n///\n/// Check for `{check}`: \"x\"\n\n#[test]\n\
+                 fn f() {{\n    let concrete_vals: Vec<Vec<u8>> = vec![\n        // 1\n        vec![{first}, 2],\n    \
+                     // 2\n        vec![7],\n    ];\n}}\n```\n"
+            )
+        };
+        let log = block("cover", 1) + &block("assertion", 3) + &block("assertion", 4);
+        assert_eq!(playback(&log), BTreeMap::from([("a::proofs::b".to_owned(), vec![vec![3, 2], vec![7]])]));
     }
 }

@@ -1,5 +1,7 @@
-//! The ledger: which verdict was reached, by what, and for which text. A verdict for another text counts as none.
+//! The ledger: which verdict another tool reached, and for which text. A verdict for another text counts as none.
+//! What the structural prover says is not in it, since it is found anew in every run.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -11,6 +13,9 @@ use crate::program::output::file::Unfinished;
 
 const SCHEMA: &str = "roofline.ledger/1";
 
+/// What was verified of the contracts that ship.
+const SHIPPED: &str = include_str!("shipped.json");
+
 /// Verdicts that were reached.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -20,14 +25,14 @@ pub struct Ledger {
 }
 
 /// One verdict.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Recorded {
     contract: String,
     obligation: String,
     /// SHA-256 of the contract, those it depends on, and the claim.
     fingerprint: String,
-    /// `structural`, `falsifier`, `smt` or `kani`.
+    /// `smt` or `kani`.
     layer: String,
     /// What it came to.
     pub verdict: String,
@@ -65,6 +70,11 @@ impl Recorded {
 }
 
 impl Ledger {
+    /// The ledger of the contracts that ship.
+    pub fn shipped() -> Ledger {
+        serde_json::from_str(SHIPPED).expect("a test reads the same text")
+    }
+
     /// The ledger in this file; an empty one if there is no such file.
     pub fn read(path: &Path) -> Result<Ledger, Failure> {
         let text = match document::read(path) {
@@ -83,21 +93,30 @@ impl Ledger {
         Ok(ledger)
     }
 
-    /// Writes the ledger, whole or not at all.
+    /// Writes the ledger, whole or not at all, a line for each entry.
     pub fn write(&self, path: &Path) -> Result<(), Failure> {
-        Unfinished::open(path)?.finish(&(serde_json::to_string_pretty(self)? + "\n"))
+        let mut text = format!("{{\n\"schema\": {},\n\"entries\": [", serde_json::to_string(&self.schema)?);
+        for (index, entry) in self.entries.iter().enumerate() {
+            text += if index == 0 { "\n" } else { ",\n" };
+            text += &serde_json::to_string(entry)?;
+        }
+        Unfinished::open(path)?.finish(&(text + "\n]\n}\n"))
     }
 
-    /// Adds an entry in place of an older one for the same obligation and layer.
+    /// Adds an entry in place of an older one for the same obligation and layer; one that says the same stays.
     pub fn record(&mut self, entry: Recorded) {
-        // The structural prover and the falsifier are one method: the last one to speak counts.
-        let pass =
-            |layer: &str| if layer == "falsifier" { "structural".to_owned() } else { layer.to_owned() };
+        if self.entries.iter().any(|old| Recorded { time: old.time, ..entry.clone() } == *old) {
+            return;
+        }
         self.entries.retain(|old| {
-            (&old.contract, &old.obligation, pass(&old.layer))
-                != (&entry.contract, &entry.obligation, pass(&entry.layer))
+            (&old.contract, &old.obligation, &old.layer) != (&entry.contract, &entry.obligation, &entry.layer)
         });
         self.entries.push(entry);
+    }
+
+    /// Forgets what was said of another text: `current` has the fingerprints of the obligations of a contract.
+    pub fn forget_stale(&mut self, contract: &str, current: &BTreeSet<String>) {
+        self.entries.retain(|entry| entry.contract != contract || current.contains(&entry.fingerprint));
     }
 
     /// What a layer has said of an obligation.
@@ -110,6 +129,52 @@ impl Ledger {
             Some(entry) if entry.fingerprint == fingerprint => Known::Current(entry),
             Some(_) => Known::Stale,
             None => Known::Absent,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use roofline_contracts::library::{BUILT_IN, built_in};
+    use roofline_contracts::prove::fingerprint;
+
+    use super::*;
+
+    /// With `UPDATE_LEDGER=1` what is stale is forgotten; a run of Kani fills it again.
+    #[test]
+    fn the_shipped_ledger_claims_nothing_of_a_text_that_is_no_longer_there() {
+        let mut ledger = Ledger::shipped();
+        assert_eq!(ledger.schema, SCHEMA);
+        let all = ledger.entries.clone();
+        ledger
+            .entries
+            .retain(|entry| BUILT_IN.iter().any(|(file, _)| *file == format!("{}.yaml", entry.contract)));
+        for (file, _) in BUILT_IN {
+            let source = built_in(file).expect("it is built in");
+            let contract = roofline_contracts::compile(source).contract.expect("it compiles");
+            let current =
+                contract.obligations.iter().map(|obligation| fingerprint(&contract, obligation)).collect();
+            ledger.forget_stale(&contract.metadata.id, &current);
+        }
+        if std::env::var_os("UPDATE_LEDGER").is_some() {
+            let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/program/command/prove/shipped.json");
+            return ledger.write(&path).expect("it can be written");
+        }
+        let stale: BTreeSet<String> = (all.iter().filter(|entry| !ledger.entries.contains(entry)))
+            .map(|entry| entry.contract.clone())
+            .collect();
+        assert!(
+            stale.is_empty(),
+            "verdicts of Kani for texts that have changed since, of {stale:?}\n`.ci/kani ledger MODULE` runs Kani again, \
+             `UPDATE_LEDGER=1 cargo test -p roofline --lib ledger` forgets them"
+        );
+    }
+
+    #[test]
+    fn the_shipped_ledger_is_a_run_of_kani() {
+        for entry in Ledger::shipped().entries {
+            assert_eq!((entry.layer.as_str(), entry.verdict.as_str()), ("kani", "verified"), "{entry:?}");
+            assert!(entry.tool.starts_with("kani ") && entry.time > 0, "{entry:?}");
         }
     }
 }

@@ -9,7 +9,8 @@ use std::path::Path;
 
 use roofline_contracts::authoring::mutant::{Fate, mutants};
 use roofline_contracts::contract::{Contract, Informal, Obligation, Verdict};
-use roofline_contracts::prove::property::property;
+use roofline_contracts::emit;
+use roofline_contracts::prove::property::{Property, property};
 use roofline_contracts::prove::{self, Counterexample, Proof};
 use roofline_contracts::range::{Range, ranges};
 use schemars::JsonSchema;
@@ -17,7 +18,7 @@ use serde::Serialize;
 
 use crate::chart::terminal::Canvas;
 use crate::program::command::prove::certificate::Certified;
-use crate::program::command::prove::kani_result::KaniRun;
+use crate::program::command::prove::kani_result::{Harness, KaniRun};
 use crate::program::command::prove::ledger::{Known, Ledger, Recorded};
 use crate::program::command::prove::solver::{Answer, Solver};
 use crate::program::output;
@@ -93,11 +94,23 @@ struct ObligationResult {
     /// Inputs that refute it.
     #[serde(skip_serializing_if = "Option::is_none")]
     counterexample: Option<Inputs>,
+    /// What Kani found false of the compiled Rust.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kani_failure: Option<KaniFailure>,
     /// What a failure would mean.
     #[serde(skip_serializing_if = "String::is_empty")]
     if_fails: String,
     /// What each layer says of it.
     layers: Layers,
+}
+
+/// A harness that failed.
+#[derive(Debug, Serialize, JsonSchema)]
+struct KaniFailure {
+    /// The harness.
+    harness: String,
+    /// What failed in it.
+    checks: Vec<String>,
 }
 
 /// What each layer says of an obligation.
@@ -144,6 +157,13 @@ struct Input {
     bits: String,
 }
 
+impl Input {
+    fn of(name: &str, value: f64) -> Input {
+        let bits = format!("0x{:016x}", value.to_bits());
+        Input { name: name.to_owned(), value: format!("{value:?}"), bits }
+    }
+}
+
 /// What became of small changes.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 struct Mutants {
@@ -170,7 +190,9 @@ struct Survivor {
 
 /// Proves the contracts. A contract with mistakes is bad input; one that is not proven, a failed check.
 pub fn run(args: &cli::Prove) -> Result<Exit, Failure> {
-    let kani = args.kani_json.as_deref().map(KaniRun::read).transpose()?;
+    let kani = args.kani_json.as_deref();
+    let kani = kani.map(|path| KaniRun::read(path, args.kani_log.as_deref())).transpose()?;
+    let shipped = Ledger::shipped();
     let mut ledger = args.ledger.as_deref().map(Ledger::read).transpose()?;
     let solver = Solver::find();
     if let Some(directory) = &args.smt {
@@ -210,7 +232,14 @@ pub fn run(args: &cli::Prove) -> Result<Exit, Failure> {
             smt: args.smt.as_deref(),
             solver: solver.as_ref(),
             kani: kani.as_ref(),
+            shipped: &shipped,
         };
+        if let (Some(ledger), Some(_)) = (&mut ledger, &kani) {
+            // A new run takes the place of what was said of another text.
+            let current =
+                contract.obligations.iter().map(|obligation| prove::fingerprint(&contract, obligation));
+            ledger.forget_stale(&contract.metadata.id, &current.collect());
+        }
         let mut obligations = Vec::new();
         for (position, (obligation, proof)) in
             contract.obligations.iter().zip(prove::prove(&contract)).enumerate()
@@ -247,6 +276,7 @@ struct Session<'a> {
     smt: Option<&'a Path>,
     solver: Option<&'a Solver>,
     kani: Option<&'a KaniRun>,
+    shipped: &'a Ledger,
 }
 
 impl Session<'_> {
@@ -263,10 +293,11 @@ impl Session<'_> {
             Recorded::now(&self.contract.metadata.id, &obligation.id, &fingerprint, layer, verdict, tool)
         };
         let (smt, smt_fine) = self.smt(obligation)?;
-        let (mut kani, mut kani_fine) = self.kani(obligation);
+        let harness = self.kani.and_then(|run| run.result(&self.contract.metadata.id, &obligation.id));
+        let mut kani = harness.map(|harness| kani_result::word(harness.verdict).to_owned());
+        let mut kani_fine = harness.is_none_or(|harness| harness.verdict == Verdict::Proven);
+        let property = property(self.contract, &self.ranges, obligation);
         if let Some(ledger) = ledger {
-            let tool = concat!("roofline ", env!("CARGO_PKG_VERSION"));
-            ledger.record(entry(proof.method, proof.verdict.word(), tool));
             if let (Some(solver), Some(Answer::Agrees | Answer::Disagrees)) = (self.solver, smt) {
                 ledger.record(entry("smt", smt.map_or("", Answer::name), &solver.version));
             }
@@ -276,7 +307,7 @@ impl Session<'_> {
                 // An earlier run counts as long as nothing it depends on has changed.
                 match ledger.known(&self.contract.metadata.id, &obligation.id, "kani", &fingerprint) {
                     Known::Current(entry) => {
-                        kani_fine = entry.verdict == Verdict::Proven.word();
+                        kani_fine = entry.verdict == kani_result::word(Verdict::Proven);
                         kani = Some(entry.verdict.clone());
                     }
                     Known::Stale => {
@@ -286,6 +317,11 @@ impl Session<'_> {
                     Known::Absent => {}
                 }
             }
+        } else if kani.is_none()
+            && let Known::Current(entry) =
+                self.shipped.known(&self.contract.metadata.id, &obligation.id, "kani", &fingerprint)
+        {
+            kani = Some(entry.verdict.clone());
         }
         let falsifier = match (proof.method, proof.verdict) {
             ("falsifier", Verdict::Refuted) => "refuted".into(),
@@ -300,10 +336,17 @@ impl Session<'_> {
             (None, _) => "not run",
         };
         let structural = if proof.method == "structural" { "proven" } else { "unknown" };
-        let kani = kani.unwrap_or_else(|| match property(self.contract, &self.ranges, obligation) {
-            Ok(_) => "not run".into(),
-            Err(_) => "no harness".into(),
-        });
+        let counterexample = match (&proof.counterexample, harness, &property) {
+            (Some(found), ..) => Some(self.inputs(obligation, found)),
+            (None, Some(harness), Ok(property)) if harness.verdict == Verdict::Refuted => {
+                self.played_back(obligation, property, harness)
+            }
+            _ => None,
+        };
+        let kani_failure = harness
+            .filter(|harness| harness.verdict == Verdict::Refuted)
+            .map(|harness| KaniFailure { harness: harness.path.clone(), checks: harness.failed.clone() });
+        let kani = kani.unwrap_or_else(|| if property.is_ok() { "not run" } else { "no harness" }.to_owned());
         let smt = smt.map_or("not run", Answer::name).to_owned();
         let result = ObligationResult {
             id: obligation.id.clone(),
@@ -311,7 +354,8 @@ impl Session<'_> {
             verdict: proof.verdict.word(),
             method: proof.method,
             trace: proof.trace.lines(self.contract),
-            counterexample: proof.counterexample.as_ref().map(|found| self.inputs(obligation, found)),
+            counterexample,
+            kani_failure,
             if_fails: obligation.if_fails.clone(),
             layers: Layers { structural, checker, coq, falsifier, smt, kani },
         };
@@ -319,21 +363,34 @@ impl Session<'_> {
         Ok((result, proof.verdict.acceptable() && accepted && coq_fine && smt_fine && kani_fine))
     }
 
+    /// The values at which Kani found the compiled property false; none if the run's output was not kept.
+    fn played_back(&self, obligation: &Obligation, property: &Property, harness: &Harness) -> Option<Inputs> {
+        let bytes = self.kani?.playback(harness)?;
+        let values = emit::kani::playback(property, bytes)?;
+        let test = emit::kani::playback_test(self.contract, obligation, property, &values);
+        let mut test = syn::parse2(test).map(|file| prettyplease::unparse(&file)).unwrap_or_default();
+        let inputs: Vec<Input> =
+            property.values.iter().zip(&values).map(|(value, at)| Input::of(&value.name, *at)).collect();
+        for (input, value) in inputs.iter().zip(&values) {
+            let line = format!("let {} = f64::from_bits({});", input.name, value.to_bits());
+            let shown = format!("let {} = f64::from_bits({}); // {}", input.name, input.bits, input.value);
+            test = test.replace(&line, &shown);
+        }
+        let lines = inputs.iter().map(|input| format!("{} = {} ({})", input.name, input.value, input.bits));
+        let text = lines.collect::<Vec<_>>().join("\n");
+        Some(Inputs { inputs, then: None, values: Vec::new(), test, text })
+    }
+
     fn inputs(&self, obligation: &Obligation, found: &Counterexample) -> Inputs {
-        let input = |name: &str, value: f64| Input {
-            name: name.to_owned(),
-            value: format!("{value:?}"),
-            bits: format!("0x{:016x}", value.to_bits()),
-        };
         let then =
-            found.other.map(|(quantity, value)| input(&self.contract.quantities[quantity].name, value));
+            found.other.map(|(quantity, value)| Input::of(&self.contract.quantities[quantity].name, value));
         let mut values: Vec<Input> =
-            found.values.iter().map(|(text, value, _)| input(text, *value)).collect();
+            found.values.iter().map(|(text, value, _)| Input::of(text, *value)).collect();
         for (text, _, later) in &found.values {
-            values.extend(later.map(|value| input(&format!("{text}, then"), value)));
+            values.extend(later.map(|value| Input::of(&format!("{text}, then"), value)));
         }
         Inputs {
-            inputs: found.inputs.iter().map(|given| input(&given.name, given.value)).collect(),
+            inputs: found.inputs.iter().map(|given| Input::of(&given.name, given.value)).collect(),
             then,
             values,
             test: found.test(self.contract, obligation),
@@ -359,14 +416,6 @@ impl Session<'_> {
             }
         }
         Ok((answer, answer != Some(Answer::Disagrees)))
-    }
-
-    fn kani(&self, obligation: &Obligation) -> (Option<String>, bool) {
-        let found = self.kani.and_then(|run| run.result(&self.contract.metadata.id, &obligation.id));
-        match found {
-            Some(verdict) => (Some(verdict.word().to_owned()), verdict == Verdict::Proven),
-            None => (None, true),
-        }
     }
 }
 
@@ -396,6 +445,17 @@ impl Report for Proven {
                 out += &table.text();
             }
             for obligation in &contract.obligations {
+                if let Some(failure) = &obligation.kani_failure {
+                    out += &format!("\n{}: refuted by Kani, in {}\n", obligation.id, failure.harness);
+                    out += &indented(&failure.checks.join("\n"));
+                    if obligation.counterexample.is_none() {
+                        out += &format!(
+                            "    for the values, keep in a file what this prints, and give it with --kani-log:\n    \
+                             cargo kani --harness {} --exact -Z concrete-playback --concrete-playback=print\n",
+                            failure.harness
+                        );
+                    }
+                }
                 if let Some(found) = &obligation.counterexample {
                     out += &format!("\n{}: false: {}\n", obligation.id, obligation.formal);
                     out += &indented(&found.text);
