@@ -126,7 +126,7 @@ impl Row {
             outputs = evaluated(&inputs)?;
             inputs.compute = compute * self.devices;
         }
-        let traits = Traits { bits: step.dense_bits, family: shape.family(), step };
+        let traits = Traits { bits: step.dense_bits, family: model::Family::of(&shape.inputs), step };
         Ok(Beside { device, model: &shape.name, inputs, outputs, arithmetic: peak.is_some(), traits })
     }
 
@@ -176,7 +176,7 @@ impl Row {
 }
 
 /// More arithmetic than any device has, in GFLOP/s.
-const HIGHEST: f64 = 1e12;
+pub(super) const HIGHEST: f64 = 1e12;
 
 pub(super) fn evaluated(inputs: &expectation::Inputs) -> Result<expectation::Outputs, Uncovered> {
     inputs.evaluate().map_err(|error| Uncovered::OutOfDomain(error.to_string()))

@@ -6,225 +6,53 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::LazyLock;
 
-use super::ceiling::{Beside, Verdict, evaluated, judge};
-use super::model::Family;
-use super::table::{Phase, Row, rows};
+use super::ceiling::{Verdict, judge};
+use super::engine::Engine;
+use super::question::{Question, Setting};
+use super::table::{Row, rows};
 use crate::contracts::expectation::Inputs;
-use crate::contracts::hardware::devices::{Device, Kind, Vendor};
-use crate::contracts::transformer;
-
-/// A program and what it runs on, as far as speeds differ.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Engine {
-    /// The program: `llama.cpp`, `vllm`.
-    pub name: String,
-    /// What it runs on: `cuda`, `metal`, `rocm`, `vulkan`, `cpu`.
-    pub backend: &'static str,
-}
-
-impl fmt::Display for Engine {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({})", self.name, self.backend)
-    }
-}
-
-impl Engine {
-    /// The engine that is meant unless another is asked for.
-    pub const DEFAULT: &'static str = "llama.cpp";
-
-    /// The engine of a row.
-    fn of(row: &Row, device: &Device) -> Engine {
-        let backend = row.backend.to_lowercase();
-        let named = [
-            ("cpu", "cpu"),
-            ("metal", "metal"),
-            ("vulkan", "vulkan"),
-            ("rocm", "rocm"),
-            ("hip", "rocm"),
-            ("rocwmma", "rocm"),
-            ("cuda", "cuda"),
-        ];
-        let backend = named.iter().find(|(word, _)| backend.contains(word)).map(|(_, backend)| *backend);
-        Engine { name: program(&row.engine), backend: backend.unwrap_or_else(|| usual(device)) }
-    }
-
-    /// A program on the backend that is usual for a device.
-    pub fn on(name: &str, device: &Device) -> Engine {
-        Engine { name: program(name), backend: usual(device) }
-    }
-
-    /// The programs of the record.
-    pub fn names() -> Vec<&'static str> {
-        let mut names: Vec<&str> = SAMPLES.iter().map(|sample| sample.like.engine.name.as_str()).collect();
-        names.sort_unstable();
-        names.dedup();
-        names
-    }
-}
-
-/// The program of a published name: what wraps llama.cpp runs llama.cpp, and versions are left out.
-fn program(name: &str) -> String {
-    let name = name.to_lowercase();
-    match name.split_whitespace().next() {
-        Some("ollama") => "llama.cpp".into(),
-        Some(first) => first.to_owned(),
-        None => Engine::DEFAULT.into(),
-    }
-}
-
-fn usual(device: &Device) -> &'static str {
-    match (device.kind, device.vendor) {
-        (Kind::Cpu | Kind::Board | Kind::Phone, _) => "cpu",
-        (_, Vendor::Nvidia) => "cuda",
-        (_, Vendor::Apple) => "metal",
-        (_, Vendor::Amd) => "rocm",
-        _ => "vulkan",
-    }
-}
-
-/// What a speed is asked for, beside the work itself: rows alike are near in these.
-#[derive(Clone, Debug)]
-pub struct Like {
-    /// The program and what it runs on.
-    pub engine: Engine,
-    /// Whether a prompt is read.
-    pub prefill: bool,
-    device: &'static Device,
-    /// The CPU of a chip whose figures are those of its GPU.
-    on_cpu: bool,
-    model: String,
-    format: String,
-    bits: f64,
-    family: Family,
-    devices: f64,
-    batch: f64,
-    context: f64,
-    threads: Option<f64>,
-    /// The peak of the format in GFLOP/s, of all devices that run together; the fastest of all where it is not published.
-    peak: f64,
-    /// Least time of a step for one token of each sequence, in s.
-    step_time: f64,
-}
+use crate::contracts::hardware::devices::Device;
 
 /// One row as the fit sees it.
-struct Sample {
-    row: &'static Row,
-    like: Like,
-    inputs: Inputs,
+pub(super) struct Sample {
+    /// The row.
+    pub row: &'static Row,
+    /// Its device.
+    pub device: &'static Device,
+    /// What it answers.
+    pub question: Question,
 }
 
-/// The peak that shares of arithmetic are of, in GFLOP/s: that of 16 bits for all formats, because engines reach much the
-/// same rate with all of them.
-fn reference(device: &Device) -> Option<f64> {
-    [device.fp16, device.fp16_fast, device.bf16, device.fp32].into_iter().flatten().reduce(f64::max)
-}
-
-/// Tokens that llama.cpp reads at once.
-const AT_ONCE: f64 = 512.0;
-
-/// A row's traits, and its work with what it is likely to move; none where it is not decoding or reading a prompt.
-fn sample(row: &Row, beside: &Beside) -> Option<(Like, Inputs)> {
-    let prefill = match row.phase {
-        Phase::Decode => false,
-        Phase::Prefill => true,
-        Phase::Serving | Phase::Speculative => return None,
-    };
-    let engine = Engine::of(row, beside.device);
-    let traits = &beside.traits;
-    let batch = row.batch?;
-    let threads = row.backend.strip_prefix("CPU ").and_then(|rest| rest.split(' ').next()?.parse().ok());
-    let mut inputs = beside.inputs;
-    // Layers that are split over devices run one device at a time.
-    let split = engine.name == Engine::DEFAULT && row.devices > 1.0;
-    let together = if split { 1.0 } else { row.devices };
-    inputs.bandwidth = beside.device.bandwidth * together;
-    match reference(beside.device) {
-        Some(peak) => inputs.compute = peak * together,
-        // There is nothing that the time of a prompt could be a share of.
-        None if prefill => return None,
-        None => {}
-    }
-    // Weights that so many tokens read at once, each choosing its experts evenly.
-    let read = |tokens: f64| {
-        let step = transformer::Inputs { batch: tokens, context: 1.0, ..traits.step };
-        let all = step.evaluate().ok()?;
-        Some(all.decode_estimated_bytes - all.cache_bytes - all.state_bytes - all.activation_bytes)
-    };
-    let least = read(1.0)?;
-    let more = if prefill {
-        let at_once = if engine.name == Engine::DEFAULT { inputs.tokens.min(AT_ONCE) } else { inputs.tokens };
-        read(at_once.min(65536.0))? * (inputs.tokens / at_once).max(1.0) - least
-    } else {
-        read(batch)? - least
-    };
-    inputs.more_bytes = more.max(0.0);
-    inputs.serial = 1.0;
-    let like = Like {
-        engine,
-        prefill,
-        device: beside.device,
-        on_cpu: row.backend.starts_with("CPU"),
-        model: beside.model.to_owned(),
-        format: row.format.clone(),
-        bits: traits.bits,
-        family: traits.family,
-        devices: row.devices,
-        batch,
-        context: row.context.unwrap_or(0.0),
-        threads,
-        peak: beside.inputs.compute / row.devices * together,
-        step_time: beside.outputs.least_time / inputs.tokens * batch,
-    };
-    Some((like, inputs))
-}
-
-static SAMPLES: LazyLock<Vec<Sample>> = LazyLock::new(|| {
-    let judged = rows().iter().zip(judge(rows()));
-    let sampled = judged.filter_map(|(row, verdict)| match verdict {
-        Verdict::Possible(beside) => {
-            let (like, inputs) = sample(row, &beside)?;
-            Some(Sample { row, like, inputs })
-        }
-        _ => None,
+/// The rows of the record that speeds are expected from.
+pub(super) fn samples() -> &'static [Sample] {
+    static SAMPLES: LazyLock<Vec<Sample>> = LazyLock::new(|| {
+        let judged = rows().iter().zip(judge(rows()));
+        let sampled = judged.filter_map(|(row, verdict)| match verdict {
+            Verdict::Possible(beside) => {
+                let question = Question::of_row(row, &beside)?;
+                Some(Sample { row, device: beside.device, question })
+            }
+            _ => None,
+        });
+        sampled.collect()
     });
-    sampled.collect()
-});
-
-/// How far two lie apart. The weights were chosen on the record for the least error on models that were left out.
-fn distance(a: &Like, b: &Like) -> f64 {
-    let ratio = |a: f64, b: f64| (a / b).ln().abs();
-    let other_device = a.device.name != b.device.name || a.on_cpu != b.on_cpu;
-    let mut far = 0.0;
-    if other_device {
-        far += 0.5 + ratio(a.device.bandwidth, b.device.bandwidth).min(1.0);
-        far += if a.device.architecture == b.device.architecture { 0.0 } else { 0.5 };
-    }
-    if a.format != b.format {
-        far += 0.8 * (0.3 + ratio(a.bits, b.bits)).min(1.0);
-    }
-    let other_family = if a.prefill { 1.2 } else { 0.7 };
-    far += if a.family == b.family { 0.0 } else { other_family };
-    far += if a.model == b.model { 0.0 } else { 0.3 };
-    far += 0.35 * ratio(a.step_time, b.step_time);
-    far += 0.5 * ratio(a.batch, b.batch);
-    far += 0.36 * ratio(a.context + 256.0, b.context + 256.0);
-    far += 1.4 * ratio(a.devices, b.devices);
-    far + 1.4 * ratio(a.threads.unwrap_or(16.0), b.threads.unwrap_or(16.0))
+    &SAMPLES
 }
 
 /// A row farther than this says nothing.
-const TOO_FAR: f64 = 3.0;
+const TOO_FAR: f64 = 6.0;
 /// Fewer rows than this make no band.
 const FEWEST: usize = 3;
-/// How fast the weight of a row falls with its distance.
-const REACH: f64 = 0.5;
-/// How much wider than the rows the band is, in parts of the speed: for rows alike, and for each unit of distance.
-const MARGIN: (f64, f64) = (0.1, 0.12);
 /// Costs of a layer that are tried, in µs.
 const COSTS: [f64; 10] = [0.0, 5.0, 10.0, 20.0, 30.0, 40.0, 60.0, 80.0, 120.0, 160.0];
-
 /// A share of both peaks that nobody reaches.
 const FULL: f64 = 0.95;
+/// The part of rows that lie in their bands when they are kept back: somewhat more than the four fifths between p10 and p90,
+/// so that as many are left of rows that no band was chosen on.
+const INSIDE: f64 = 0.85;
+/// How much wider than the rows a band of decoding and of prompts is, as a power of e, at no distance and again for each
+/// unit of it; a test finds them anew.
+const MARGINS: [f64; 2] = [0.035, 0.115];
 
 /// What rows alike make of a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -256,60 +84,197 @@ pub struct Expected {
     pub layer_cost: f64,
 }
 
+/// Why nothing is expected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Silence {
+    /// The record has no device of this kind, and nobody named an engine.
+    Device,
+    /// The record has too few rows of the engine.
+    Engine(Engine),
+    /// No row of the engine is near.
+    Far(Engine),
+    /// There is nothing that the time could be a share of.
+    Arithmetic,
+    /// A figure is outside of what the contract takes.
+    OutOfDomain(String),
+}
+
+impl fmt::Display for Silence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Silence::Device => write!(f, "the record has no rows of devices of this kind"),
+            Silence::Engine(engine) => write!(f, "the record has fewer than {FEWEST} such rows of {engine}"),
+            Silence::Far(engine) => write!(f, "no row of {engine} is near"),
+            Silence::Arithmetic => write!(f, "nobody publishes an arithmetic peak of the device"),
+            Silence::OutOfDomain(what) => write!(f, "{what}"),
+        }
+    }
+}
+
+impl std::error::Error for Silence {}
+
 /// The speed to expect of a row, whatever speed it claims; none where the record has nothing like it.
 pub fn expect(row: &Row) -> Option<Expected> {
-    let (like, inputs) = sample(row, &row.beside().ok()?)?;
-    let pool: Vec<&Sample> = SAMPLES.iter().collect();
-    let pool = alike(&like, &pool);
-    answer(&like, inputs, &pool, layer_cost(&pool))
+    let question = Question::of_row(row, &row.beside().ok()?)?;
+    Fit::of_the_record(&question).ok()?.answer(&question).ok()
 }
 
-/// The samples that count for a question.
-fn alike<'a>(like: &Like, pool: &[&'a Sample]) -> Vec<&'a Sample> {
-    let same = |sample: &&&Sample| sample.like.engine == like.engine && sample.like.prefill == like.prefill;
-    pool.iter().filter(same).copied().collect()
+/// The speed to expect of a prediction: of reading its prompt, or of decoding.
+pub fn expect_of(setting: &Setting<'_>, engine: Engine, prefill: bool) -> Result<Expected, Silence> {
+    let question = Question::of_setting(setting, engine, prefill).ok_or(Silence::Arithmetic)?;
+    Fit::of_the_record(&question)?.answer(&question)
 }
 
-/// What the samples that count for a question say, with the cost of a layer that they have in common.
-fn answer(like: &Like, inputs: Inputs, pool: &[&'static Sample], layer_cost: f64) -> Option<Expected> {
-    if pool.len() < FEWEST {
-        return None;
+/// What rows of one engine and phase have in common.
+pub(super) struct Fit {
+    /// The rows, each with the share of both peaks that it reached.
+    rows: Vec<(&'static Sample, f64)>,
+    /// Fixed cost of a layer, in µs.
+    layer_cost: f64,
+    /// See [`MARGINS`].
+    margin: f64,
+}
+
+/// The weight of rows around a question.
+struct Around {
+    /// How far the nearest is.
+    closest: f64,
+    nearest: &'static Sample,
+    /// Shares in order, each with its weight.
+    shares: Vec<(f64, f64)>,
+}
+
+impl Fit {
+    /// What the whole record says of the engine and phase of a question.
+    fn of_the_record(question: &Question) -> Result<&'static Fit, Silence> {
+        static FITS: LazyLock<BTreeMap<(Engine, bool), Fit>> = LazyLock::new(|| {
+            let mut pools: BTreeMap<(Engine, bool), Vec<&Sample>> = BTreeMap::new();
+            for sample in samples() {
+                let Question { engine, prefill, .. } = &sample.question;
+                pools.entry((engine.clone(), *prefill)).or_default().push(sample);
+            }
+            let fit = |(key, pool): ((Engine, bool), Vec<&'static Sample>)| {
+                let margin = MARGINS[usize::from(key.1)];
+                (key, Fit::new(&pool, margin))
+            };
+            pools.into_iter().map(fit).collect()
+        });
+        let key = (question.engine.clone(), question.prefill);
+        FITS.get(&key).ok_or(Silence::Engine(key.0))
     }
-    let mut near: Vec<(f64, &Sample)> =
-        pool.iter().map(|sample| (distance(like, &sample.like), *sample)).collect();
-    near.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let &(closest, nearest) = near.first().filter(|(distance, _)| *distance <= TOO_FAR)?;
-    let mut shares: Vec<(f64, f64)> = near
-        .iter()
-        .filter_map(|(distance, sample)| {
-            let observed = Inputs { layer_cost, ..sample.inputs }.evaluate().ok()?.observed_share;
-            Some((observed, (-(distance - closest) / REACH).exp()))
+
+    /// The fit of these rows, all of one engine and phase.
+    pub fn new(pool: &[&'static Sample], margin: f64) -> Fit {
+        let layer_cost = layer_cost(pool);
+        let share = |sample: &&'static Sample| Some((*sample, observed(sample, layer_cost)?));
+        Fit { rows: pool.iter().filter_map(share).collect(), layer_cost, margin }
+    }
+
+    /// Whether a row of this device is among them.
+    pub fn knows(&self, place: &super::question::Place) -> bool {
+        let same = |sample: &Sample| {
+            let known = &sample.question.place;
+            known.name == place.name && known.on_cpu == place.on_cpu
+        };
+        self.rows.iter().any(|(sample, _)| same(sample))
+    }
+
+    /// The rows around a question, but for those that are kept back.
+    fn around(&self, question: &Question, kept: impl Fn(&'static Sample) -> bool) -> Result<Around, Silence> {
+        let rows = self.rows.iter().filter(|(sample, _)| kept(sample));
+        let near: Vec<(f64, &Sample, f64)> =
+            rows.map(|(sample, share)| (question.distance(&sample.question), *sample, *share)).collect();
+        if near.len() < FEWEST {
+            return Err(Silence::Engine(question.engine.clone()));
+        }
+        let nearest = near.iter().min_by(|a, b| a.0.total_cmp(&b.0));
+        let &(closest, nearest, _) = nearest
+            .filter(|(distance, ..)| *distance <= TOO_FAR)
+            .ok_or_else(|| Silence::Far(question.engine.clone()))?;
+        let mut shares: Vec<(f64, f64)> =
+            near.iter().map(|(distance, _, share)| (*share, (closest - distance).exp())).collect();
+        shares.sort_by(|a, b| a.0.total_cmp(&b.0));
+        Ok(Around { closest, nearest, shares })
+    }
+
+    /// What the rows say.
+    pub fn answer(&self, question: &Question) -> Result<Expected, Silence> {
+        let Around { closest, nearest, shares } = self.around(question, |_| true)?;
+        let layer_cost = self.layer_cost;
+        let (sum, squares) =
+            shares.iter().fold((0.0, 0.0), |(sum, squares), (_, w)| (sum + w, squares + w * w));
+        let margin = (self.margin * (1.0 + closest)).exp();
+        let speed = |share: f64| {
+            question.speed(share, layer_cost).map_err(|error| Silence::OutOfDomain(error.to_string()))
+        };
+        let share = quantile(&shares, 0.5);
+        let band = Band {
+            low: speed(quantile(&shares, LOW) / margin)?,
+            middle: speed(share)?,
+            high: speed(quantile(&shares, HIGH) * margin)?,
+        };
+        Ok(Expected {
+            engine: question.engine.clone(),
+            band,
+            rows: sum * sum / squares,
+            nearness: (-closest).exp(),
+            nearest: nearest.row,
+            share,
+            layer_cost,
         })
-        .collect();
-    shares.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let (sum, squares) = shares.iter().fold((0.0, 0.0), |(sum, squares), (_, w)| (sum + w, squares + w * w));
-    let margin = (MARGIN.0 + MARGIN.1 * closest).exp();
-    let speed = |share: f64| {
-        let bandwidth_share = share.clamp(1e-6, 1.0);
-        let compute_share = (share * inputs.compute / like.peak).clamp(1e-6, 1.0);
-        let asked = Inputs { bandwidth_share, compute: like.peak, compute_share, layer_cost, ..inputs };
-        evaluated(&asked).ok().map(|outputs| outputs.expected)
-    };
-    let share = quantile(&shares, 0.5);
-    let band = Band {
-        low: speed(quantile(&shares, 0.1) / margin)?,
-        middle: speed(share)?,
-        high: speed(quantile(&shares, 0.9) * margin)?,
-    };
-    Some(Expected {
-        engine: like.engine.clone(),
-        band,
-        rows: sum * sum / squares,
-        nearness: (-closest).exp(),
-        nearest: nearest.row,
-        share,
-        layer_cost,
-    })
+    }
+
+    /// The margin that each row would have needed, of those that others than its own model on its device answer.
+    fn needed(&self) -> impl Iterator<Item = f64> {
+        self.rows.iter().filter_map(|(sample, share)| {
+            let own = Group::of(sample);
+            let around = self.around(&sample.question, |other| Group::of(other) != own).ok()?;
+            let (low, high) = (quantile(&around.shares, LOW), quantile(&around.shares, HIGH));
+            // No share is above the whole: a row may need more than the ratio of its share to that of the band's end.
+            let speed = |share: f64| sample.question.speed(share, self.layer_cost).unwrap_or(0.0);
+            let holds = |wider: f64| {
+                let within = speed(low * (-wider).exp())..=speed(high * wider.exp());
+                within.contains(&sample.row.tokens_per_s)
+            };
+            let least = (low / share).max(share / high).ln().max(0.0);
+            let tried = (0..100).map(|step| least + 0.01 * f64::from(step));
+            let wider = tried.into_iter().find(|wider| holds(wider + 1e-9)).unwrap_or(f64::INFINITY);
+            Some(wider / (1.0 + around.closest))
+        })
+    }
+}
+
+/// The ends of a band.
+const LOW: f64 = 0.1;
+const HIGH: f64 = 0.9;
+
+/// The margin with which as many rows as wanted lie in their bands; rows of one phase, of any engines.
+pub(super) fn margin(pool: &[&'static Sample]) -> f64 {
+    let mut engines: BTreeMap<&Engine, Vec<&'static Sample>> = BTreeMap::new();
+    for sample in pool {
+        engines.entry(&sample.question.engine).or_default().push(sample);
+    }
+    let mut needed: Vec<f64> =
+        engines.values().flat_map(|pool| Fit::new(pool, 0.0).needed().collect::<Vec<_>>()).collect();
+    needed.sort_by(f64::total_cmp);
+    let place = (needed.len() as f64 * INSIDE).ceil() as usize;
+    needed.get(place.saturating_sub(1)).copied().unwrap_or_default()
+}
+
+/// What rows are kept back by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Group {
+    /// The device, and whether its CPU.
+    pub device: (&'static str, bool),
+    /// The model.
+    pub model: &'static str,
+}
+
+impl Group {
+    /// The group of a row.
+    pub fn of(sample: &'static Sample) -> Group {
+        Group { device: (sample.device.name, sample.question.place.on_cpu), model: &sample.question.model }
+    }
 }
 
 /// The value that this part of the weight lies below; the values are in order.
@@ -331,76 +296,38 @@ fn quantile(values: &[(f64, f64)], part: f64) -> f64 {
     values.last().map_or(0.0, |(value, _)| *value)
 }
 
+/// The share of both peaks that a row reached beside a fixed cost of each layer.
+fn observed(sample: &Sample, layer_cost: f64) -> Option<f64> {
+    Some(Inputs { layer_cost, ..sample.question.inputs }.evaluate().ok()?.observed_share)
+}
+
 /// The fixed cost of a layer that makes the shares of one device and format the most alike; of a prompt, none.
-fn layer_cost(pool: &[&Sample]) -> f64 {
-    let single =
-        |sample: &&&Sample| sample.like.batch == 1.0 && sample.like.devices == 1.0 && !sample.like.prefill;
+fn layer_cost(pool: &[&'static Sample]) -> f64 {
+    let single = |sample: &&&'static Sample| {
+        let Question { batch, devices, prefill, .. } = sample.question;
+        batch == 1.0 && devices == 1.0 && !prefill
+    };
+    let single: Vec<&Sample> = pool.iter().filter(single).copied().collect();
     let mut groups: BTreeMap<(&str, bool, &str), Vec<&Sample>> = BTreeMap::new();
-    for sample in pool.iter().filter(single) {
-        let Like { device, on_cpu, format, .. } = &sample.like;
-        groups.entry((device.name, *on_cpu, format)).or_default().push(sample);
+    for sample in &single {
+        let Question { place, format, .. } = &sample.question;
+        groups.entry((&place.name, place.on_cpu, format)).or_default().push(sample);
     }
     groups.retain(|_, samples| samples.len() >= FEWEST);
     let spread = |cost: f64| {
         let mut sum = 0.0;
         for samples in groups.values() {
-            let shares = samples.iter().filter_map(|sample| {
-                Some(Inputs { layer_cost: cost, ..sample.inputs }.evaluate().ok()?.observed_share.ln())
-            });
-            let mut shares: Vec<f64> = shares.collect();
+            let mut shares: Vec<f64> =
+                samples.iter().filter_map(|sample| Some(observed(sample, cost)?.ln())).collect();
             shares.sort_by(f64::total_cmp);
             let middle = shares.get(shares.len() / 2).copied().unwrap_or_default();
             sum += shares.iter().map(|share| (share - middle).abs()).sum::<f64>();
-            // A cost that leaves no time for the work makes all shares whole, and alike for nothing.
-            sum += 10.0 * shares.iter().filter(|share| **share > FULL.ln()).count() as f64;
         }
-        sum
+        // A cost that leaves a row no time for its work makes its share whole, and alike for nothing.
+        let full = single.iter().filter(|sample| observed(sample, cost).is_some_and(|share| share > FULL));
+        sum + 10.0 * full.count() as f64
     };
     COSTS.into_iter().min_by(|a, b| spread(*a).total_cmp(&spread(*b))).unwrap_or_default()
-}
-
-/// What was expected of a row of the record by others, and what it is.
-pub(super) struct LeftOutRow {
-    pub prefill: bool,
-    pub expected: Option<Expected>,
-    pub measured: f64,
-}
-
-/// Asks the record for each of its rows, without those that `apart` keeps back for it; only rows whose device stays known
-/// where that is wanted.
-pub(super) fn left_out(apart: impl Fn(&Key, &Key) -> bool, device_known: bool) -> Vec<LeftOutRow> {
-    let keys: Vec<Key> = SAMPLES.iter().map(Key::of).collect();
-    // Rows that keep the same rows back and ask for the same engine share what is found.
-    let mut pools: BTreeMap<(&Key, &Engine, bool), (Vec<&'static Sample>, f64)> = BTreeMap::new();
-    let mut out = Vec::new();
-    for (sample, key) in SAMPLES.iter().zip(&keys) {
-        let Like { engine, prefill, device, on_cpu, .. } = &sample.like;
-        let (pool, layer_cost) = pools.entry((key, engine, *prefill)).or_insert_with(|| {
-            let kept = SAMPLES.iter().zip(&keys).filter(|(_, other)| !apart(key, other));
-            let kept: Vec<&Sample> = kept.map(|(sample, _)| sample).collect();
-            let pool = alike(&sample.like, &kept);
-            let cost = layer_cost(&pool);
-            (pool, cost)
-        });
-        let same = |other: &&Sample| other.like.device.name == device.name && other.like.on_cpu == *on_cpu;
-        let known = !device_known || pool.iter().any(same);
-        let expected = known.then(|| answer(&sample.like, sample.inputs, pool, *layer_cost)).flatten();
-        out.push(LeftOutRow { prefill: *prefill, expected, measured: sample.row.tokens_per_s });
-    }
-    out
-}
-
-/// What rows are kept back by.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Key {
-    pub device: (&'static str, bool),
-    pub model: String,
-}
-
-impl Key {
-    fn of(sample: &Sample) -> Key {
-        Key { device: (sample.like.device.name, sample.like.on_cpu), model: sample.like.model.clone() }
-    }
 }
 
 #[cfg(test)]
@@ -446,13 +373,27 @@ mod tests {
     }
 
     #[test]
-    fn engines_are_told_by_program_and_backend() {
-        let engine = |text: &str| {
-            let row = asked(text);
-            Engine::of(&row, row.beside().unwrap().device).to_string()
-        };
-        assert_eq!(engine("RTX 4090,Ollama,,Llama-2-7B,Q4_0,tg,x,1,1,1"), "llama.cpp (cuda)");
-        assert_eq!(engine("RX 7900 XTX,MLC LLM,HIP,Llama-2-7B,Q4_0,tg,x,1,1,1"), "mlc (rocm)");
-        assert!(Engine::names().contains(&"vllm"));
+    fn the_margins_are_those_that_the_record_asks_for() {
+        let found = [false, true].map(|prefill| {
+            let pool: Vec<&Sample> =
+                samples().iter().filter(|sample| sample.question.prefill == prefill).collect();
+            (margin(&pool) * 1000.0).ceil() / 1000.0
+        });
+        assert_eq!(found, MARGINS);
+    }
+
+    #[test]
+    fn a_layer_leaves_time_for_the_work_of_every_row() {
+        let decoding = |sample: &&Sample| sample.question.engine.to_string() == "llama.cpp-cuda";
+        let single = |question: &Question| question.batch == 1.0 && question.devices == 1.0;
+        let decoding =
+            |sample: &&Sample| decoding(sample) && !sample.question.prefill && single(&sample.question);
+        let pool: Vec<&Sample> = samples().iter().filter(decoding).collect();
+        let cost = layer_cost(&pool);
+        assert!(cost > 0.0);
+        for sample in pool {
+            let share = observed(sample, cost).unwrap();
+            assert!(share < 1.0, "{} {}: {share}", sample.row.line, sample.row.device);
+        }
     }
 }

@@ -14,17 +14,21 @@
 mod ceiling;
 mod csv;
 mod device;
+mod engine;
 mod evaluation;
 mod expectation;
 mod format;
 mod model;
 mod page;
+mod question;
 mod report;
 mod table;
 
 pub use ceiling::{Beside, Uncovered, Verdict, judge};
+pub use engine::{Engine, EngineChoice};
 pub use evaluation::{Evaluated, LeftOut, evaluate};
-pub use expectation::{Band, Engine, Expected, Like, expect};
+pub use expectation::{Band, Expected, Silence, expect, expect_of};
 pub use page::{page, picture};
+pub use question::Setting;
 pub use report::{Evaluation, EvaluationEntry, Evidence, EvidenceRow, ExpectedSpeed, Finding};
 pub use table::{Mistake, Phase, Row, read, read_llama_bench, rows};

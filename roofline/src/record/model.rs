@@ -33,9 +33,10 @@ pub(super) enum Family {
     Hybrid,
 }
 
-impl Shape {
-    pub fn family(&self) -> Family {
-        match (self.inputs.state_width > 0.0, self.inputs.experts > 1.0) {
+impl Family {
+    /// The family of a model with these dimensions.
+    pub fn of(inputs: &Inputs) -> Family {
+        match (inputs.state_width > 0.0, inputs.experts > 1.0) {
             (true, _) => Family::Hybrid,
             (false, true) => Family::Experts,
             (false, false) => Family::Dense,
@@ -112,7 +113,9 @@ static SHAPES: LazyLock<Vec<Shape>> = LazyLock::new(|| {
     known.chain(table()).collect()
 });
 
-/// The families that `models-v1` does not describe.
+/// The families that `models-v1` does not describe: the matrices of their published dimensions. Norms, biases and
+/// convolutions, less than a thousandth, are left out, and keys that are values too are cached once, so that no ceiling is
+/// too low.
 fn table() -> Vec<Shape> {
     let mut records =
         csv::records(include_str!("../../data/record-models.csv")).unwrap_or_default().into_iter();

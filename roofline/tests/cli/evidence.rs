@@ -62,10 +62,10 @@ fn claims_of_a_user_are_checked() {
     let found = json(&["evidence", "--check", &fine]);
     let expected = &found["rows"][0]["expected"];
     let of = |name: &str| expected[name].as_f64().expect("the record knows this device and model");
-    assert_eq!(expected["engine"], "llama.cpp (cuda)");
+    assert_eq!(expected["engine"], "llama.cpp-cuda");
     assert!(100.0 < of("low_tokens_per_s") && of("low_tokens_per_s") < of("middle_tokens_per_s"));
     assert!(of("middle_tokens_per_s") < of("high_tokens_per_s") && of("high_tokens_per_s") < 289.0);
-    assert!(shown.contains("llama.cpp (cuda) is expected to reach"), "{shown}");
+    assert!(shown.contains("llama.cpp-cuda is expected to reach"), "{shown}");
     assert!(!shown.contains("line 4: llama.cpp"), "nothing is known of an abacus: {shown}");
     let bench = r#"[{"model_type": "llama 8B Q4_K - Medium", "model_size": 4912898304, "n_prompt": 512, "n_gen": 0,
         "avg_ts": 90000, "gpu_info": "NVIDIA GeForce RTX 4090", "n_gpu_layers": 99, "backends": "CUDA"}]"#;
