@@ -9,7 +9,7 @@ use crate::contracts::choice;
 use crate::contracts::hardware::devices::Device;
 use crate::contracts::transformer::{self, Inputs};
 use crate::number::{figure, maybe};
-use crate::predict::{Prediction, Subject, Target};
+use crate::predict::{Expectation, Prediction, Subject, Target};
 use crate::report::{Better, Figure, Report, Saved, Schema, Table};
 use crate::text::file_name;
 use crate::word::{Bound, spelled};
@@ -44,6 +44,9 @@ pub struct Choice {
     pub devices: Vec<Candidate>,
     /// The cheapest, the one with the least memory and the one with the least energy a token, of those that do.
     pub best: Best,
+    /// Where the expected speeds come from, and why some are missing; empty where none was asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub expectations: Vec<String>,
     /// What one should know about these figures.
     pub warnings: Vec<String>,
 }
@@ -99,6 +102,9 @@ pub struct Candidate {
     pub tdp_w: Option<f64>,
     /// Energy of a token at the ceiling, in J; null if the power is not known.
     pub token_energy_j: Option<f64>,
+    /// The speed to expect, with an engine; absent where nobody asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected: Option<Expectation>,
     /// Where its figures come from.
     pub source: String,
 }
@@ -140,6 +146,8 @@ pub enum By {
     Speed,
     /// The fewest dollars for each token per second first.
     PricePerSpeed,
+    /// The fastest to expect first.
+    Expected,
 }
 
 spelled! {
@@ -150,6 +158,7 @@ spelled! {
         Power = "watts",
         Speed = "decode",
         PricePerSpeed = "price_per_token",
+        Expected = "expected_decode",
     }
 }
 
@@ -163,6 +172,7 @@ impl By {
             By::Power => candidate.tdp_w,
             By::Speed => Some(-candidate.decode_tokens_per_s),
             By::PricePerSpeed => candidate.price_per_speed,
+            By::Expected => candidate.expected_decode().map(|speed| -speed),
         };
         key.unwrap_or(f64::INFINITY)
     }
@@ -205,10 +215,11 @@ impl Choice {
     pub fn new(
         model: Subject,
         inputs: Inputs,
-        targets: &[(Target, Option<&Device>)],
+        targets: &[(Target, Option<&'static Device>)],
         at_least: f64,
         by: By,
         predict: impl Fn(Inputs, &Target) -> Result<Prediction, transformer::OutOfDomain>,
+        expect: impl Fn(&Target, Option<&'static Device>, &Prediction) -> Option<Expectation>,
     ) -> Result<Choice, ChoiceError> {
         let mut devices = Vec::new();
         let mut parameters = (0.0, 0.0);
@@ -222,7 +233,9 @@ impl Choice {
             let longest = model.context_length.map_or(LONGEST, |tokens| tokens as f64);
             let context = largest(longest, |context| fits(Inputs { context, ..inputs }));
             let batch = largest(LARGEST, |batch| fits(Inputs { batch, ..inputs }));
-            devices.push(Candidate::new(target, *device, &prediction, (context, batch), at_least)?);
+            let expected = expect(target, *device, &prediction);
+            let candidate = Candidate::new(target, *device, &prediction, (context, batch), at_least)?;
+            devices.push(Candidate { expected, ..candidate });
         }
         let order = |a: &Candidate, b: &Candidate| {
             let short = |one: &Candidate| match one.verdict {
@@ -259,6 +272,7 @@ impl Choice {
             at_least_tokens_per_s: at_least,
             devices,
             best,
+            expectations: Vec::new(),
             warnings: Vec::new(),
         })
     }
@@ -282,6 +296,7 @@ impl Choice {
             "j_per_token",
             "largest_context",
             "largest_batch",
+            "expected_decode",
             "short_of",
         ];
         let rows = rows.iter().map(|one| {
@@ -298,6 +313,7 @@ impl Choice {
                 maybe(one.token_energy_j),
                 one.largest_context.map_or("-".into(), |tokens| tokens.to_string()),
                 one.largest_batch.map_or("-".into(), |batch| batch.to_string()),
+                maybe(one.expected_decode()),
                 one.short_of(),
             ]
         });
@@ -312,6 +328,7 @@ impl Choice {
                 name: one.device.clone(),
                 value: one.decode_tokens_per_s,
                 stressed: one.verdict == Verdict::Enough,
+                band: one.expected.as_ref().and_then(Expectation::decode_band),
                 note: one.launch_price_usd.map(|price| format!("USD {price} at launch")).unwrap_or_default(),
             })
             .collect();
@@ -323,7 +340,9 @@ impl Choice {
                 file_name(&self.model.name),
                 self.model.quant
             ),
-            subtitle: format!("ceilings of decoding: batch {batch}, {context} tokens in the cache"),
+            subtitle: format!(
+                "ceilings of decoding, and what to expect as lines: batch {batch}, {context} tokens in the cache"
+            ),
             unit: "token/s".into(),
             line: Some(self.at_least_tokens_per_s).filter(|wanted| *wanted > 0.0),
             bars,
@@ -375,8 +394,14 @@ impl Candidate {
             price_per_speed: price.map(|_| found.price_per_speed),
             tdp_w: target.tdp,
             token_energy_j: *token_energy,
+            expected: None,
             source: target.source.clone(),
         })
+    }
+
+    /// The middle of the speed to expect while decoding.
+    fn expected_decode(&self) -> Option<f64> {
+        Some(self.expected.as_ref()?.decode.as_ref()?.middle_tokens_per_s)
     }
 
     /// What it lacks, in words.
@@ -450,6 +475,7 @@ impl Report for Choice {
                 out += &format!("{what:<12} {}, {}, {speed} token/s\n", one.device, why(one));
             }
         }
+        out.extend(self.expectations.iter().map(|line| format!("{line}\n")));
         let others: Vec<&Candidate> =
             self.devices.iter().filter(|one| one.verdict != Verdict::Enough).collect();
         for (title, rows) in [("These do", enough), ("These do not", others)] {
@@ -502,10 +528,8 @@ mod tests {
         let devices = [&T4, &H100_SXM, &RTX_4090, &RASPBERRY_PI_5];
         let targets: Vec<_> =
             devices.iter().map(|device| (Target::of(device, None).unwrap(), Some(*device))).collect();
-        Choice::new(subject, inputs, &targets, at_least, by, |inputs, target| {
-            predict(inputs, &Stored::all(Numbers::Half), target)
-        })
-        .unwrap()
+        let predict = |inputs, target: &Target| predict(inputs, &Stored::all(Numbers::Half), target);
+        Choice::new(subject, inputs, &targets, at_least, by, predict, |_, _, _| None).unwrap()
     }
 
     #[test]

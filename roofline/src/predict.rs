@@ -15,6 +15,7 @@
 //! assert!(prediction.outputs.decode_ceiling > 150.0);
 //! ```
 
+mod expected;
 pub mod rate;
 mod report;
 
@@ -28,6 +29,7 @@ use crate::model::{Attention, Head, Hyper, Operation, Role, Runs, Work};
 use crate::peaks::Machine;
 
 pub use crate::word::Precision;
+pub use expected::{Expectation, ExpectedFrom, ExpectedSpeed};
 pub use rate::{Numbers, Rate, Units};
 pub use report::{Change, Entry, Line, MOST_POINTS, Predicted, Subject, Swept, Workload};
 
@@ -67,6 +69,8 @@ pub struct Target {
     pub capacity: Option<f64>,
     /// Bytes of the caches, in which weights may stay from one pass to the next; 0 where nobody says.
     pub caches: f64,
+    /// Threads that run, where somebody measured with so many.
+    pub threads: Option<f64>,
     /// Power, in W.
     pub tdp: Option<f64>,
     /// Time to dispatch one step, in µs.
@@ -116,6 +120,7 @@ impl Target {
             bandwidth: device.bandwidth,
             capacity: device.capacity,
             caches: 0.0,
+            threads: None,
             tdp: device.tdp,
             overhead: device.overhead,
             source: format!("{}, as of {}", device.source, device.as_of),
@@ -142,6 +147,7 @@ impl Target {
             bandwidth: roofs.read_gb_s.value,
             capacity: machine.memory_bytes.map(|bytes| bytes as f64 / 1e9),
             caches: machine.cache_bytes(),
+            threads: Some(machine.threads as f64),
             tdp: None,
             overhead: None,
             source: format!("measured, {}, {} thread(s)", machine.cpu, machine.threads),

@@ -30,6 +30,8 @@ pub struct Bar {
     pub value: f64,
     /// Whether it stands out.
     pub stressed: bool,
+    /// The ends of what is expected, drawn as a line within the bar.
+    pub band: Option<(f64, f64)>,
     /// What else there is to say.
     pub note: String,
 }
@@ -42,6 +44,8 @@ const HEAD: f64 = 64.0;
 const WIDTH: f64 = 960.0;
 /// Names and notes longer than this are cut.
 const LONGEST: usize = 34;
+/// How what is expected is drawn, on light and dark paper.
+const BAND: &str = "fill=\"none\" stroke=\"#d1560c\" stroke-width=\"3\"";
 
 /// The bars as an SVG picture as high as it needs to be.
 pub fn svg(chart: &Bars) -> String {
@@ -67,10 +71,18 @@ pub fn svg(chart: &Bars) -> String {
         let text = format!("{} {}", figure(bar.value), chart.unit);
         let note = if bar.note.is_empty() { String::new() } else { format!(", {}", bar.note) };
         let told = escape(&cut(&format!("{text}{note}"), LONGEST, true));
+        let middle = y + 3.0 + (ROW - 7.0) / 2.0;
+        let line = |(low, high): (f64, f64)| {
+            let (from, to) = (NAMES + length(low), NAMES + length(high));
+            format!("<path d=\"M{from:.1} {middle:.1}H{to:.1}\" {BAND}/>")
+        };
+        let band = bar.band.map(line).unwrap_or_default();
+        let expected = |(low, high): (f64, f64)| format!(", expected {} to {}", figure(low), figure(high));
+        let expected = bar.band.map(expected).unwrap_or_default();
         let _ = writeln!(
             out,
-            "<g><title>{name}: {told}</title><text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\" class=\"entry\">{name}</text>\
-             <rect x=\"{NAMES}\" y=\"{:.1}\" width=\"{width:.1}\" height=\"{:.1}\" class=\"{class}\"/>\
+            "<g><title>{name}: {told}{expected}</title><text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\" class=\"entry\">{name}</text>\
+             <rect x=\"{NAMES}\" y=\"{:.1}\" width=\"{width:.1}\" height=\"{:.1}\" class=\"{class}\"/>{band}\
              <text x=\"{:.1}\" y=\"{:.1}\" class=\"entry\">{told}</text></g>",
             NAMES - 8.0,
             y + 14.0,
@@ -121,8 +133,13 @@ mod tests {
     use super::*;
 
     fn bars() -> Bars {
-        let bar =
-            |name: &str, value, stressed| Bar { name: name.into(), value, stressed, note: String::new() };
+        let bar = |name: &str, value, stressed| Bar {
+            name: name.into(),
+            value,
+            stressed,
+            band: None,
+            note: String::new(),
+        };
         Bars {
             title: "a <model>".into(),
             subtitle: "ceilings".into(),
@@ -142,6 +159,16 @@ mod tests {
             .collect();
         assert_eq!(widths, [500.0, 25.0, 1.0]);
         assert!(picture.contains("20.0 token/s") && picture.contains("x1=\"300.0\""), "{picture}");
+    }
+
+    #[test]
+    fn what_is_expected_is_a_line_from_one_end_of_its_band_to_the_other() {
+        let mut chart = bars();
+        assert!(!svg(&chart).contains(BAND));
+        chart.bars[0].band = Some((50.0, 100.0));
+        let picture = svg(&chart);
+        assert!(picture.contains(&format!("<path d=\"M375.0 74.5H500.0\" {BAND}/>")), "{picture}");
+        assert!(picture.contains("expected 50.0 to 100</title>"), "{picture}");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Prediction, Stored, Target, crossing, predict, with_bits};
+use super::{Expectation, ExpectedSpeed, Prediction, Stored, Target, crossing, predict, with_bits};
 use crate::chart::terminal::Canvas;
 use crate::chart::{Chart, Point, Roof};
 use crate::contracts::transformer::{CONTRACT, Inputs, OutOfDomain, Outputs};
@@ -79,6 +79,9 @@ pub struct Predicted {
     pub ceilings: String,
     /// What the estimates assume.
     pub estimates: String,
+    /// Where the expected speeds come from, and why some are missing; empty where none was asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub expectations: Vec<String>,
     /// The input that a sweep varies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub swept: Option<Swept>,
@@ -198,6 +201,9 @@ pub struct Entry {
     pub inputs: BTreeMap<String, f64>,
     /// Every result of the contract under its name there; null where the device has no figure for it.
     pub results: BTreeMap<String, Option<f64>>,
+    /// The speed to expect, with an engine; absent where nobody asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected: Option<Expectation>,
     /// Where the device's figures come from.
     pub source: String,
 }
@@ -318,6 +324,7 @@ impl Predicted {
             },
             ceilings: ceilings(&quant, cache, &inputs, targets),
             estimates: estimates(&inputs, targets),
+            expectations: Vec::new(),
             swept: sweep.map(|(swept, _)| swept),
             predictions,
             changes,
@@ -351,6 +358,11 @@ impl Predicted {
             "first_token_estimate_s",
             "j_per_token_estimate",
         ]);
+        let expected = self.predictions.iter().any(|entry| entry.expected().is_some());
+        if expected {
+            headings.extend(Expectation::NAMES);
+            headings.push("engine");
+        }
         let rows = self.predictions.iter().map(|entry| {
             let units = entry.compute_gflop_s.map_or("not known".to_owned(), |_| entry.precision.to_string());
             let mut row = vec![entry.device.clone(), units];
@@ -369,14 +381,28 @@ impl Predicted {
                 maybe(entry.result("time_to_first_token")),
                 maybe(entry.result(ENERGY)),
             ]);
+            if expected {
+                row.extend(Expectation::NAMES.map(|name| maybe(entry.figure(name))));
+                let engine = entry.expected().and_then(Expectation::engine);
+                row.push(engine.unwrap_or("-").to_owned());
+            }
             row
         });
         Table::new("", &headings, rows)
     }
 
-    /// The main table with headings that fit on a terminal.
+    /// The main table with headings that fit on a terminal, and each band in one column.
     fn narrow(&self) -> Table {
         let mut table = self.main();
+        if let Some(first) = table.headings.iter().position(|heading| *heading == Expectation::NAMES[0]) {
+            table.headings.splice(first.., ["expected decode", "expected prefill"].map(str::to_owned));
+            for (row, entry) in table.rows.iter_mut().zip(&self.predictions) {
+                let band = |of: fn(&Expectation) -> Option<&ExpectedSpeed>| {
+                    entry.expected().and_then(of).map_or("-".to_owned(), ExpectedSpeed::band)
+                };
+                row.splice(first.., [band(|one| one.decode.as_ref()), band(|one| one.prefill.as_ref())]);
+            }
+        }
         for heading in &mut table.headings {
             let short = match heading.as_str() {
                 "weights_gb" => "weights",
@@ -418,7 +444,7 @@ impl Predicted {
         let first = |name: &str| format!("{} s", maybe(entry.result(name)));
         let energy = entry.result(ENERGY).map_or("-".into(), |joule| format!("{} J/token", figure(joule)));
         let power = entry.tdp_w.map(|watt| format!("estimate at {} W", figure(watt)));
-        let rows = [
+        let mut rows = vec![
             ("weights", gb("weight_bytes"), bits),
             ("KV cache", gb("cache_bytes"), format!("{batch} x {context} tokens in {}", self.workload.cache)),
             ("footprint", gb("footprint"), fits),
@@ -436,6 +462,16 @@ impl Predicted {
             ("first token", first("time_to_first_token"), estimate),
             ("energy", energy, power.unwrap_or_else(|| "the device's power is not published".into())),
         ];
+        let expected = entry.expected();
+        for (before, name, speed) in [
+            ("first token, at least", "prefill, expected", expected.and_then(|one| one.prefill.as_ref())),
+            ("prefill, ceiling", "decode, expected", expected.and_then(|one| one.decode.as_ref())),
+        ] {
+            let place = rows.iter().position(|(row, ..)| *row == before).unwrap_or(rows.len());
+            let row = speed
+                .map(|speed| (name, format!("{} tok/s", figure(speed.middle_tokens_per_s)), speed.origin()));
+            rows.splice(place..place, row);
+        }
         let width = |column: fn(&(&str, String, String)) -> usize| rows.iter().map(column).max().unwrap_or(0);
         let (first, second) = (width(|row| row.0.len()), width(|row| row.1.len()));
         rows.iter().map(|(name, value, note)| format!("{name:<first$}  {value:>second$}  {note}\n")).collect()
@@ -496,6 +532,7 @@ impl Entry {
                 .map(|(name, value)| (name.to_owned(), value))
                 .collect(),
             results,
+            expected: None,
             source: target.source.clone(),
         }
     }
@@ -503,6 +540,18 @@ impl Entry {
     /// The result of this name, where the device has what it takes.
     pub fn result(&self, name: &str) -> Option<f64> {
         self.results.get(name).copied().flatten()
+    }
+
+    /// What is expected, where anything is.
+    pub fn expected(&self) -> Option<&Expectation> {
+        self.expected.as_ref().filter(|expected| expected.is_known())
+    }
+
+    /// The input, result or expected speed of this name, where there is one.
+    pub fn figure(&self, name: &str) -> Option<f64> {
+        let input = || self.inputs.get(name).copied();
+        let expected = || self.expected.as_ref()?.figure(name);
+        input().or_else(|| self.result(name)).or_else(expected)
     }
 
     fn gigabytes(&self, name: &str) -> String {
@@ -520,6 +569,11 @@ impl Entry {
     fn points(&self, several: bool, roof: Option<usize>) -> [Point; 2] {
         let at = self.at.map(|at| format!(" at {at}")).unwrap_or_default();
         let device = if several { format!(" on {}", self.device) } else { String::new() };
+        let expected = |group: &str| {
+            let expected = self.expected.as_ref()?;
+            let speed = if group == "decode" { &expected.decode } else { &expected.prefill };
+            speed.as_ref().map(|speed| ("expected, token/s".to_owned(), speed.band()))
+        };
         let point = |group: &str, bound| Point {
             name: format!("{group}{at}{device}"),
             group: group.to_owned(),
@@ -531,7 +585,10 @@ impl Entry {
             details: vec![
                 ("ceiling, token/s".into(), maybe(self.result(&format!("{group}_ceiling")))),
                 ("estimate, token/s".into(), maybe(self.result(&format!("{group}_estimate")))),
-            ],
+            ]
+            .into_iter()
+            .chain(expected(group))
+            .collect(),
         };
         [point("decode", self.decode_bound), point("prefill", self.prefill_bound)]
     }
@@ -551,14 +608,31 @@ const NAMES: [&str; Inputs::NAMES.len() + Outputs::NAMES.len()] = {
     names
 };
 
+/// The names of all figures: inputs, results, and speeds to expect.
+const FIGURES: [&str; NAMES.len() + Expectation::NAMES.len()] = {
+    let mut names = [""; NAMES.len() + Expectation::NAMES.len()];
+    let mut at = 0;
+    while at < names.len() {
+        names[at] = match at.checked_sub(NAMES.len()) {
+            None => NAMES[at],
+            Some(at) => Expectation::NAMES[at],
+        };
+        at += 1;
+    }
+    names
+};
+
 impl Report for Predicted {
     const SCHEMA: &'static str = "roofline.predict/2";
-    const FIGURES: &'static [&'static str] = &NAMES;
+    const FIGURES: &'static [&'static str] = &FIGURES;
     const TEXTS: &'static [&'static str] =
         &["device", "precision", "decode_bound", "prefill_bound", "feasibility"];
     const TRUTHS: &'static [&'static str] = &["fits"];
 
     fn unit(name: &str) -> &'static str {
+        if Expectation::NAMES.contains(&name) {
+            return "token/s";
+        }
         transformer_unit(name).unwrap_or("1")
     }
 
@@ -589,6 +663,7 @@ impl Report for Predicted {
                 &format!("\n{name} = {formula}\n    = {numbers}\n    = {}{unit}    {place}\n", short(*value));
         }
         out += &format!("\n{}\n{}\n", self.ceilings, self.estimates);
+        out.extend(self.expectations.iter().map(|line| format!("{line}\n")));
         out
     }
 
@@ -619,6 +694,13 @@ impl Report for Predicted {
                 let unit = self.units.get(name).cloned().unwrap_or_default();
                 let label = format!("{label}, {place}");
                 let figure = value.map(|value| Figure::new(name.clone(), label, unit, better, value));
+                figures.extend(figure.map(|figure| if parts { figure.of(&place) } else { figure }));
+            }
+            for name in Expectation::NAMES {
+                let label = format!("{name}, {place}");
+                let value = entry.expected.as_ref().and_then(|expected| expected.figure(name));
+                let figure =
+                    value.map(|value| Figure::new(name, label, Self::unit(name), Better::Neither, value));
                 figures.extend(figure.map(|figure| if parts { figure.of(&place) } else { figure }));
             }
         }

@@ -14,7 +14,7 @@ use crate::chart::{Chart, Point, Roof};
 use crate::contracts::quantization::formats;
 use crate::contracts::transformer_unit;
 use crate::number::{GB_PER_S, GFLOP_PER_S, SECONDS, figure, maybe, percent};
-use crate::predict::Numbers;
+use crate::predict::{Expectation, ExpectedSpeed, Numbers};
 use crate::report::{Better, Checked, Figure, Report, Saved, Schema, Table, Text};
 use crate::text::file_name;
 use crate::word::{Bound, By, Phase, Precision};
@@ -45,6 +45,12 @@ pub struct Profile {
     /// All samples through all layers, for a stack of layers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pass: Option<Total>,
+    /// The speed to expect, with an engine; absent for a stack of layers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected: Option<Expectation>,
+    /// Where the expected speeds come from, and why some are missing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub expectations: Vec<String>,
     /// Every operation.
     pub operations: Vec<Entry>,
     /// How `rows` puts them together.
@@ -179,9 +185,9 @@ impl Task {
 
 impl Profile {
     /// The figures that every operation has a part in.
-    pub const TOTALS: &'static [&'static str] = Self::FIGURES.split_at(3).1.split_at(16).0;
+    pub const TOTALS: &'static [&'static str] = Self::FIGURES.split_at(9).1.split_at(16).0;
     /// The figures of each measured operation.
-    pub const MEASURED: &'static [&'static str] = Self::FIGURES.split_at(19).1;
+    pub const MEASURED: &'static [&'static str] = Self::FIGURES.split_at(25).1;
     /// The texts of each measured operation.
     pub const MEASURED_TEXTS: &'static [&'static str] = Self::TEXTS.split_at(4).1;
 
@@ -227,7 +233,11 @@ impl Profile {
             subtitle: match (measured.is_empty(), self.phase) {
                 (false, _) => format!("measured on one {}, {source}", self.unit()),
                 (true, Phase::Pass) => format!("ceilings of a pass, {source}"),
-                (true, phase) => format!("ceilings of {phase}, {source}"),
+                (true, phase) => {
+                    let expected = self.speeds().find(|(of, _)| *of == phase);
+                    let expected = expected.map(|(_, speed)| format!("; expected {} token/s", speed.band()));
+                    format!("ceilings of {phase}, {source}{}", expected.unwrap_or_default())
+                }
             },
             roofs: self.roofs(),
             points: if measured.is_empty() { ceilings() } else { measured },
@@ -355,6 +365,22 @@ impl Profile {
         let headings =
             ["phase", &ceiling, "ceiling_from", &estimate, "least_s", "gflop", "gb", "flop_per_byte"];
         Table::new(if gap { "Bounds" } else { "Ceilings and estimates" }, &headings, rows)
+    }
+
+    /// What is expected, where it comes from, and why some is missing.
+    fn told(&self) -> String {
+        let speeds = self.speeds().map(|(phase, speed)| {
+            let middle = figure(speed.middle_tokens_per_s);
+            format!("{phase}, expected: {middle} token/s, {}\n", speed.origin())
+        });
+        speeds.chain(self.expectations.iter().map(|line| format!("{line}\n"))).collect()
+    }
+
+    fn speeds(&self) -> impl Iterator<Item = (Phase, &ExpectedSpeed)> {
+        let expected = self.expected.iter();
+        expected
+            .flat_map(|one| [(Phase::Decode, one.decode.as_ref()), (Phase::Prefill, one.prefill.as_ref())])
+            .filter_map(|(phase, speed)| Some((phase, speed?)))
     }
 
     /// What was measured, the longest first.
@@ -489,11 +515,17 @@ impl Profile {
 
 impl Report for Profile {
     const SCHEMA: &'static str = "roofline.profile/2";
-    // With the contract's words: three that were given, sixteen totals, five of each measured operation.
+    // With the contract's words: three that were given, six that are expected, sixteen totals, five of each measured operation.
     const FIGURES: &'static [&'static str] = &[
         "batch",
         "context",
         "prompt",
+        "expected_decode",
+        "expected_decode_low",
+        "expected_decode_high",
+        "expected_prefill",
+        "expected_prefill_low",
+        "expected_prefill_high",
         "decode_flops",
         "decode_weight_bytes",
         "activation_bytes",
@@ -522,6 +554,7 @@ impl Report for Profile {
     fn unit(name: &str) -> &'static str {
         match name {
             "pass_ceiling" | "pass_estimate" => "1/s",
+            name if Expectation::NAMES.contains(&name) => "token/s",
             "decode_weight_bytes" | "prefill_weight_bytes" => "B",
             "time" | "least_time" => SECONDS,
             "achieved_bandwidth" => GB_PER_S,
@@ -568,6 +601,10 @@ impl Report for Profile {
             told("prefill_bytes", "prefill, bytes", "B", prefill(|total| total.bytes)),
             told("prefill_least_time", "prefill, least time", SECONDS, prefill(|total| total.least_s)),
         ];
+        let expected = Expectation::NAMES.iter().filter_map(|name| {
+            let value = self.expected.as_ref()?.figure(name)?;
+            Some(Figure::new(*name, *name, "token/s", Better::Neither, value))
+        });
         // What another program measured is compared, and not a name for conditions.
         let tests = self.llama_bench.iter().map(|test| {
             let threads = test.threads.map(|threads| format!(", threads: {threads}")).unwrap_or_default();
@@ -576,7 +613,7 @@ impl Report for Profile {
             let figure = Figure::new("tokens_per_s", &label, "token/s", Better::Higher, speed).of(&label);
             Figure { noise: Some(test.deviation / speed).filter(|noise| noise.is_finite()), ..figure }
         });
-        whole.into_iter().flatten().chain(self.of_operations().0).chain(tests).collect()
+        whole.into_iter().flatten().chain(expected).chain(self.of_operations().0).chain(tests).collect()
     }
 
     fn texts(&self) -> Vec<Text> {
@@ -625,7 +662,9 @@ impl Report for Profile {
             shown.sort_by(|a, b| b.least_s().total_cmp(&a.least_s()));
             shown.truncate(ROWS);
         }
-        let mut parts = vec![self.head(), self.totals().text(), self.table(&shown).text()];
+        let mut parts = vec![self.head(), self.totals().text()];
+        parts.extend(Some(self.told()).filter(|told| !told.is_empty()));
+        parts.push(self.table(&shown).text());
         if shown.len() < self.rows.len() {
             let all = self.rows.len();
             parts.push(format!("the {} largest of {all}; --top shows more\n", shown.len()));
@@ -642,7 +681,17 @@ impl Report for Profile {
 
     fn tables(&self) -> Vec<Table> {
         let rows: Vec<&Row> = self.rows.iter().collect();
-        let more = [self.times(), self.compared(), self.advised()];
+        let expected = self.speeds().next().map(|_| {
+            let headings = ["phase", "low", "expected_tokens_per_s", "high", "engine", "rows", "nearness"];
+            let rows = self.speeds().map(|(phase, speed)| {
+                let [low, middle, high] =
+                    [speed.low_tokens_per_s, speed.middle_tokens_per_s, speed.high_tokens_per_s].map(figure);
+                let nearness = percent(Some(speed.nearness));
+                vec![phase.to_string(), low, middle, high, speed.engine.clone(), figure(speed.rows), nearness]
+            });
+            Table::new("Expected", &headings, rows)
+        });
+        let more = [expected, self.times(), self.compared(), self.advised()];
         [self.table(&rows), self.totals()].into_iter().chain(more.into_iter().flatten()).collect()
     }
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 use crate::program::device::{Files, Measuring, On, size};
+use crate::program::expected::Expecting;
 use crate::program::output::picture::Wanted;
 use crate::program::output::{Choice, Format};
 use crate::program::select::Select;
@@ -369,6 +370,9 @@ pub struct Predict {
     /// Show every equation with its numbers filled in.
     #[arg(long)]
     pub explain: bool,
+    /// What speeds are expected of.
+    #[command(flatten)]
+    pub expecting: Expecting,
     /// Which predictions, and what of each.
     #[command(flatten)]
     pub select: Select,
@@ -511,6 +515,9 @@ pub struct Profile {
     /// Accept results of `llama-bench` even if they are for another model.
     #[arg(long, requires = "llama_bench")]
     pub any_model: bool,
+    /// What speeds are expected of.
+    #[command(flatten)]
+    pub expecting: Expecting,
     /// Print figures only, no advice.
     #[arg(long)]
     pub no_advice: bool,

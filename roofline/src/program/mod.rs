@@ -4,6 +4,7 @@ mod cli;
 mod command;
 mod contract;
 mod device;
+mod expected;
 mod name;
 mod output;
 mod require;

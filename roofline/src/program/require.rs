@@ -15,7 +15,7 @@ const FITS: &str = "fits";
 const ABOUT_FITTING: [&str; 4] = [FITS, "feasibility", "footprint", "capacity"];
 
 /// Words that people say for names. A speed in tokens per second is its ceiling.
-const SAID: [(&str, &str); 12] = [
+const SAID: [(&str, &str); 13] = [
     ("decode", "decode_ceiling"),
     ("decode_tokens_per_s", "decode_ceiling"),
     ("prefill", "prefill_ceiling"),
@@ -26,6 +26,7 @@ const SAID: [(&str, &str); 12] = [
     ("price_per_token", "price_per_speed"),
     ("memory", "capacity"),
     ("energy", "token_energy"),
+    ("expected", "expected_decode"),
     ("year", "launch_year"),
     ("link", "interconnect_bandwidth"),
 ];

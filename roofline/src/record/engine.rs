@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use super::expectation::samples;
+use super::expectation::{Sample, samples};
 use super::table::Row;
 use crate::contracts::hardware::devices::{Device, Kind, Vendor};
 
@@ -53,13 +53,12 @@ impl Engine {
         all
     }
 
-    /// What most such devices were measured with, those of the same kind and vendor, or else of the same kind; of as many, the
-    /// one with more rows. A machine that was measured is a CPU.
+    /// What most such devices were measured with: any on their CPU, or else those of the same kind and vendor, or of the same
+    /// kind; of as many, the one with more rows.
     fn most_used(device: Option<&Device>) -> Option<Engine> {
-        let (kind, vendor) = device.map_or((Kind::Cpu, None), |device| (device.kind, Some(device.vendor)));
-        let most = |alike: &dyn Fn(&Device) -> bool| {
+        let most = |alike: &dyn Fn(&Sample) -> bool| {
             let mut used: BTreeMap<&Engine, (BTreeSet<&str>, usize)> = BTreeMap::new();
-            for sample in samples().iter().filter(|sample| alike(sample.device)) {
+            for sample in samples().iter().filter(|sample| alike(sample)) {
                 let (devices, rows) = used.entry(&sample.question.engine).or_default();
                 devices.insert(sample.device.name);
                 *rows += 1;
@@ -67,8 +66,13 @@ impl Engine {
             let most = used.into_iter().max_by_key(|(_, (devices, rows))| (devices.len(), *rows));
             most.map(|(engine, _)| engine.clone())
         };
-        most(&|other| other.kind == kind && Some(other.vendor) == vendor)
-            .or_else(|| most(&|other| other.kind == kind))
+        match device.filter(|device| usual(Some(device)) != "cpu") {
+            None => most(&|sample| sample.question.engine.backend == "cpu"),
+            Some(Device { kind, vendor, .. }) => {
+                most(&|sample| (sample.device.kind, sample.device.vendor) == (*kind, *vendor))
+                    .or_else(|| most(&|sample| sample.device.kind == *kind))
+            }
+        }
     }
 }
 

@@ -74,7 +74,7 @@ pub struct Expected {
     pub band: Band,
     /// How many rows count, as if all counted the same.
     pub rows: f64,
-    /// How near the nearest is: 1 for the same setting, 0 for none.
+    /// How near the nearest is: 1 for the same setting, a half where one trait differs, 0 for none.
     pub nearness: f64,
     /// The nearest row.
     pub nearest: &'static Row,
@@ -217,7 +217,7 @@ impl Fit {
             engine: question.engine.clone(),
             band,
             rows: sum * sum / squares,
-            nearness: (-closest).exp(),
+            nearness: 1.0 / (1.0 + closest),
             nearest: nearest.row,
             share,
             layer_cost,

@@ -30,5 +30,5 @@ pub use evaluation::{Evaluated, LeftOut, evaluate};
 pub use expectation::{Band, Expected, Silence, expect, expect_of};
 pub use page::{page, picture};
 pub use question::Setting;
-pub use report::{Evaluation, EvaluationEntry, Evidence, EvidenceRow, ExpectedSpeed, Finding};
+pub use report::{Evaluation, EvaluationEntry, Evidence, EvidenceRow, Finding};
 pub use table::{Mistake, Phase, Row, read, read_llama_bench, rows};

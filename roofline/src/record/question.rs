@@ -46,7 +46,7 @@ pub(super) struct Question {
 pub(super) struct Place {
     /// The device's name.
     pub name: String,
-    /// The CPU of a chip whose figures are those of its GPU.
+    /// Whether on a CPU, which may be that of a chip whose figures are those of its GPU.
     pub on_cpu: bool,
     bandwidth: f64,
     architecture: Option<Architecture>,
@@ -76,8 +76,6 @@ pub struct Setting<'a> {
     pub target: &'a Target,
     /// Its entry in the registry; none for a machine that was measured.
     pub device: Option<&'static Device>,
-    /// Threads that run, where it is known.
-    pub threads: Option<f64>,
     /// The model's name.
     pub model: &'a str,
     /// The model's layers.
@@ -107,13 +105,14 @@ impl Question {
             None => beside.inputs.compute,
         };
         let batch = row.batch?;
+        let on_cpu = engine.backend == "cpu";
         let inputs = Inputs { bandwidth: beside.device.bandwidth * together, compute, ..beside.inputs };
         let question = Question {
             engine,
             prefill,
             place: Place {
                 name: beside.device.name.to_owned(),
-                on_cpu: row.backend.starts_with("CPU"),
+                on_cpu,
                 bandwidth: beside.device.bandwidth,
                 architecture: Some(beside.device.architecture),
             },
@@ -150,12 +149,13 @@ impl Question {
             None if prefill => return None,
             None => peak,
         };
+        let on_cpu = engine.backend == "cpu";
         let question = Question {
             engine,
             prefill,
             place: Place {
                 name: target.name.clone(),
-                on_cpu: device.is_none(),
+                on_cpu,
                 bandwidth: target.bandwidth,
                 architecture: device.map(|device| device.architecture),
             },
@@ -166,7 +166,7 @@ impl Question {
             devices: 1.0,
             batch: step.batch,
             context: if prefill { step.prompt } else { step.context },
-            threads: setting.threads,
+            threads: target.threads,
             peak,
             step_time: least_time / tokens * step.batch,
             inputs: Inputs {

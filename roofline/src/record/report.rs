@@ -10,6 +10,7 @@ use super::table::{Phase, Row};
 use crate::chart::terminal::Canvas;
 use crate::chart::{Chart, Point, Roof};
 use crate::number::{figure, maybe, percent};
+use crate::predict::{ExpectedFrom, ExpectedSpeed};
 use crate::report::{Report, Schema, Table};
 use crate::word::Bound;
 
@@ -40,29 +41,11 @@ impl Finding {
     }
 }
 
-/// The speed to expect of a row's work: what rows alike of the record reached.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "program", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct ExpectedSpeed {
-    /// The engine that it is expected of, llama.cpp unless the row names another, and what it runs on.
-    pub engine: String,
-    /// Nine of ten rows alike are faster, in tokens per second.
-    pub low_tokens_per_s: f64,
-    /// As many are faster as slower.
-    pub middle_tokens_per_s: f64,
-    /// One of ten is faster.
-    pub high_tokens_per_s: f64,
-    /// How many rows count, as if all counted the same.
-    pub rows: f64,
-    /// How near the nearest of them is: 1 for the same setting, 0 for nothing alike.
-    pub nearness: f64,
-}
-
 impl From<Expected> for ExpectedSpeed {
     fn from(expected: Expected) -> Self {
         ExpectedSpeed {
             engine: expected.engine.to_string(),
+            from: ExpectedFrom::Record,
             low_tokens_per_s: expected.band.low,
             middle_tokens_per_s: expected.band.middle,
             high_tokens_per_s: expected.band.high,

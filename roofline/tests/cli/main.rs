@@ -14,6 +14,7 @@ mod eval;
 mod evaluate;
 mod evidence;
 mod expand;
+mod expected;
 mod first;
 mod fmt;
 mod gate;

@@ -2,8 +2,9 @@
 
 use crate::chart::bars;
 use crate::choose::{By, Choice};
-use crate::predict::predict as reached;
+use crate::predict::{Prediction, Target, predict as reached};
 use crate::program::command::predict;
+use crate::program::expected::ModelTraits;
 use crate::program::output::picture::Pictures;
 use crate::program::require::Names;
 use crate::program::{Exit, Failure, cli, select};
@@ -26,7 +27,7 @@ pub fn run(args: &cli::Choose) -> Result<Exit, Failure> {
     let by = args.select.sort.as_deref().map_or(Ok(By::Price), by)?;
     let mut names = Names::default();
     select::device_names(&mut names);
-    if args.select.help(&names)? {
+    if args.select.help(&names)? || args.expecting.help()? {
         return Ok(Exit::Fine);
     }
     let gates = names.parse("--where", &args.select.conditions)?;
@@ -42,10 +43,18 @@ pub fn run(args: &cli::Choose) -> Result<Exit, Failure> {
         eprintln!("no device meets --where");
         return Ok(Exit::Failed);
     }
-    let predict::Asked { subject, inputs, stored } = asked;
-    let mut choice = Choice::new(subject, inputs, &targets, at_least, by, |inputs, target| {
-        reached(inputs, &stored, target)
-    })?;
+    let expecter = args.expecting.read()?;
+    let predict::Asked { subject, inputs, stored, layers } = asked;
+    let (model, format) = (subject.name.clone(), subject.quant.clone());
+    let expect = |target: &Target, device, prediction: &Prediction| {
+        let work = ModelTraits { name: &model, format: &format, layers };
+        Some(expecter.expect(&work, target, device, prediction))
+    };
+    let predict = |inputs, target: &Target| reached(inputs, &stored, target);
+    let mut choice = Choice::new(subject, inputs, &targets, at_least, by, predict, expect)?;
+    let expected =
+        choice.devices.iter().filter_map(|one| Some((one.device.as_str(), one.expected.as_ref()?)));
+    choice.expectations = expecter.sentences(expected);
     for warning in &warnings {
         eprintln!("warning: {warning}");
     }

@@ -12,8 +12,9 @@ use crate::contracts::transformer::Inputs;
 use crate::model::{Hyper, Known};
 use crate::number::{figure, threads};
 use crate::peaks::{Machine, Options};
-use crate::predict::{self, Stored, Target};
+use crate::predict::{self, Expectation, ExpectedSpeed, Stored, Target};
 use crate::program::command::predict::lengths;
+use crate::program::expected::{Expecter, ModelTraits};
 use crate::program::output::picture::Pictures;
 use crate::program::output::terminal::Progress;
 use crate::program::output::wrap;
@@ -33,6 +34,8 @@ pub struct First {
     machine: Machine,
     /// The models on it.
     models: Vec<Placed>,
+    /// Where the expected speeds come from, and why some are missing.
+    expectations: Vec<String>,
     /// Commands that lead on.
     next: Vec<Next>,
     #[serde(skip)]
@@ -58,6 +61,8 @@ struct Placed {
     decode: Phase,
     /// The whole prompt at once; null where nobody measured how fast its numbers are multiplied.
     prefill: Option<Phase>,
+    /// The speed to expect, with an engine.
+    expected: Expectation,
 }
 
 /// One token after the other, or the whole prompt.
@@ -115,7 +120,9 @@ pub fn run(args: &cli::First) -> Result<Exit, Failure> {
             models.push(place(model, weights, &target)?);
         }
     }
-    let first = First { schema: Schema::new(), machine, models, next: NEXT.into(), target };
+    let expected = models.iter().map(|placed| (target.name.as_str(), &placed.expected));
+    let expectations = Expecter::default().sentences(expected);
+    let first = First { schema: Schema::new(), machine, models, expectations, next: NEXT.into(), target };
     pictures.show(&first, args.format, true)?;
     Ok(Exit::Fine)
 }
@@ -128,7 +135,10 @@ fn place(model: &'static Known, weights: &'static Format, target: &Target) -> Re
     let inputs = predict::with_bits(predict::inputs(&hyper)?, predict::bits_per_weight(weights)?);
     let prediction = predict::predict(Inputs { context, prompt, ..inputs }, &Stored::of(weights), target)?;
     let outputs = prediction.outputs;
+    let layers = Some(hyper.layers.len() as f64);
+    let work = ModelTraits { name: model.name, format: weights.name, layers };
     Ok(Placed {
+        expected: Expecter::default().expect(&work, target, None, &prediction),
         model: model.name,
         weights: weights.name,
         context,
@@ -158,8 +168,11 @@ impl Placed {
             None => "",
         };
         let phase = |phase: &Phase| format!("{} ({})", figure(phase.tokens_per_s), phase.bound);
+        let expected =
+            self.expected.decode.as_ref().map(|speed| format!(", expected decode {}", speed.band()));
+        let expected = expected.unwrap_or_default();
         format!(
-            "{} {}: decode {}, prefill {}, {} GB{fits}",
+            "{} {}: decode {}, prefill {}, {} GB{fits}{expected}",
             self.model,
             self.weights,
             phase(&self.decode),
@@ -196,16 +209,28 @@ impl First {
                 share: None,
                 bound: phase.bound,
                 roof: Some(0),
-                details: vec![("ceiling".into(), format!("{} tokens/s", figure(phase.tokens_per_s)))],
+                details: {
+                    let expected = &placed.expected;
+                    let speed = if kind == "decode" { &expected.decode } else { &expected.prefill };
+                    let expected =
+                        speed.iter().map(|one| ("expected".into(), format!("{} tokens/s", one.band())));
+                    let ceiling = ("ceiling".into(), format!("{} tokens/s", figure(phase.tokens_per_s)));
+                    [ceiling].into_iter().chain(expected).collect()
+                },
             })
             .collect();
         chart
     }
 
     fn table(&self) -> Table {
-        let headings = ["model", "weights", "GB", "fits", "decode", "bound", "prefill", "bound"];
+        let mut headings = vec!["model", "weights", "GB", "fits", "decode", "bound", "prefill", "bound"];
+        let expected = self.models.iter().any(|placed| placed.expected.is_known());
+        headings.extend(["expected decode", "prefill"].iter().filter(|_| expected));
         let row = |placed: &Placed| {
-            vec![
+            let band =
+                |speed: &Option<ExpectedSpeed>| speed.as_ref().map_or("-".to_owned(), ExpectedSpeed::band);
+            let bands = [band(&placed.expected.decode), band(&placed.expected.prefill)];
+            let mut row = vec![
                 placed.model.to_owned(),
                 placed.weights.to_owned(),
                 figure(placed.footprint_gb),
@@ -217,7 +242,9 @@ impl First {
                     .as_ref()
                     .map_or("not known".to_owned(), |prefill| figure(prefill.tokens_per_s)),
                 placed.prefill.as_ref().map_or("-".to_owned(), |prefill| prefill.bound.to_string()),
-            ]
+            ];
+            row.extend(bands.into_iter().filter(|_| expected));
+            row
         };
         Table::new("Ceilings on this machine, in tokens per second", &headings, self.models.iter().map(row))
     }
@@ -252,6 +279,7 @@ impl First {
                 threads(best.int8_gops.threads)
             ),
         ];
+        lines.extend(self.expectations.iter().cloned());
         if let Some(capacity) = self.target.capacity {
             lines.push(format!("The machine has {} GB of memory.", figure(capacity)));
         }

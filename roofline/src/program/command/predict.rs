@@ -1,6 +1,6 @@
 //! `roofline predict`: what a model can reach on devices, with the formulas on demand.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use roofline_contracts::condition::Known;
@@ -18,10 +18,12 @@ use crate::device::Chosen;
 use crate::model::{Hyper, Mix, Model, Operation, by_name};
 use crate::number::short;
 use crate::predict::{
-    self, Entry, Line, MOST_POINTS, Numbers, Precision, Predicted, Stored, Subject, Swept, Target, Workload,
+    self, Entry, Expectation, Line, MOST_POINTS, Numbers, Precision, Predicted, Stored, Subject, Swept,
+    Target, Workload,
 };
 use crate::profile;
 use crate::program::command::models;
+use crate::program::expected::ModelTraits;
 use crate::program::name::normal;
 use crate::program::output::picture::{Page, Pictures};
 use crate::program::select::Row;
@@ -39,7 +41,7 @@ const PROMPT: f64 = 512.0;
 /// Predicts, and exits with 1 when a requirement does not hold.
 pub fn run(args: &cli::Predict) -> Result<Exit, Failure> {
     let names = require::Names::of::<Predicted>();
-    if names.help(&args.require)? {
+    if names.help(&args.require)? || args.expecting.help()? {
         return Ok(Exit::Fine);
     }
     let gates = names.parse("--require", &args.require)?;
@@ -89,7 +91,7 @@ pub fn run(args: &cli::Predict) -> Result<Exit, Failure> {
 fn row(entry: &Entry, devices: &[&'static Device]) -> Result<Row, Failure> {
     let device = devices.iter().find(|device| device.name == entry.device);
     let mut row = device.map(|device| select::device_row(device)).unwrap_or_default();
-    let value = |name: &str| entry.inputs.get(name).copied().or_else(|| entry.result(name));
+    let value = |name: &str| entry.figure(name);
     for name in Predicted::FIGURES {
         row.insert(name, value(name).map_or(Known::Absent, Known::Number));
     }
@@ -121,6 +123,7 @@ fn bars(predicted: &Predicted) -> Option<Bars> {
             name: entry.device.clone(),
             value: entry.result("decode_ceiling").unwrap_or(0.0),
             stressed: entry.fits != Some(false),
+            band: entry.expected().and_then(Expectation::decode_band),
             note: if entry.fits == Some(false) { "does not fit".into() } else { String::new() },
         })
         .collect();
@@ -132,7 +135,9 @@ fn bars(predicted: &Predicted) -> Option<Bars> {
             file_name(&predicted.model.name),
             predicted.model.quant
         ),
-        subtitle: format!("ceilings of decoding: batch {batch}, {context} tokens in the cache"),
+        subtitle: format!(
+            "ceilings of decoding, and what to expect as lines: batch {batch}, {context} tokens in the cache"
+        ),
         unit: "token/s".into(),
         line: None,
         bars,
@@ -147,21 +152,24 @@ pub struct Asked {
     pub inputs: Inputs,
     /// How its numbers are stored.
     pub stored: Stored,
+    /// Its layers; none where only the number of parameters is known.
+    pub layers: Option<f64>,
 }
 
 /// What the arguments ask.
 pub fn asked(args: &cli::Predict, warnings: &mut Vec<String>) -> Result<Asked, Failure> {
-    let (subject, inputs, mut stored) = subject(args, warnings)?;
+    let (subject, inputs, mut stored, layers) = subject(args, warnings)?;
     let inputs = workload(args, inputs, &mut stored, &subject, warnings)?;
-    Ok(Asked { subject, inputs, stored })
+    Ok(Asked { subject, inputs, stored, layers })
 }
 
 /// The predictions that the arguments ask for, and the devices of the registry among those they are for.
 fn predicted(args: &cli::Predict) -> Result<(Predicted, Vec<&'static Device>), Failure> {
     let mut warnings = Vec::new();
-    let Asked { subject, inputs, stored } = asked(args, &mut warnings)?;
+    let expecter = args.expecting.read()?;
+    let Asked { subject, inputs, stored, layers } = asked(args, &mut warnings)?;
     let found = targets(args, args.all_devices, &mut warnings)?;
-    let devices = found.iter().filter_map(|(_, device)| *device).collect();
+    let entries: Vec<Option<&'static Device>> = found.iter().map(|(_, device)| *device).collect();
     let targets: Vec<Target> = found.into_iter().map(|(target, _)| target).collect();
     let sweep = args.sweep.as_deref().map(sweep).transpose()?;
     let points = targets.len() * sweep.as_ref().map_or(1, |(_, values)| values.len());
@@ -170,6 +178,20 @@ fn predicted(args: &cli::Predict) -> Result<(Predicted, Vec<&'static Device>), F
     }
     let sweep = sweep.as_ref().map(|(swept, values)| (*swept, values.as_slice()));
     let mut predicted = Predicted::new(subject, (inputs, &stored), &normal(&args.cache), &targets, sweep)?;
+    let (model, format) = (predicted.model.name.clone(), predicted.model.quant.clone());
+    let work = ModelTraits { name: &model, format: &format, layers };
+    let points = sweep.map_or(1, |(_, values)| values.len());
+    let each = predicted.predictions.chunks_mut(points).zip(targets.iter().zip(&entries));
+    for (chunk, (target, device)) in each {
+        for entry in chunk {
+            let at = sweep.zip(entry.at).map_or(inputs, |((swept, _), value)| swept.set(inputs, value));
+            let prediction = predict::predict(at, &stored, target)?;
+            entry.expected = Some(expecter.expect(&work, target, *device, &prediction));
+        }
+    }
+    let expected = predicted.predictions.iter();
+    let expected = expected.filter_map(|entry| Some((entry.device.as_str(), entry.expected.as_ref()?)));
+    predicted.expectations = expecter.sentences(expected);
     if let Some(first) = predicted.predictions.first().filter(|_| args.explain) {
         let contract = library::built_in(CONTRACT.id).and_then(|source| check_in(source, None).contract);
         let contract =
@@ -183,11 +205,14 @@ fn predicted(args: &cli::Predict) -> Result<(Predicted, Vec<&'static Device>), F
         warnings.extend(target.doubts.iter().cloned());
     }
     predicted.warnings = warnings;
-    Ok((predicted, devices))
+    Ok((predicted, entries.into_iter().flatten().collect()))
 }
 
-/// The model that was asked for, its dimensions as the contract takes them, and how its numbers are stored.
-fn subject(args: &cli::Predict, warnings: &mut Vec<String>) -> Result<(Subject, Inputs, Stored), Failure> {
+/// The model that was asked for, its dimensions as the contract takes them, how its numbers are stored, and its layers.
+fn subject(
+    args: &cli::Predict,
+    warnings: &mut Vec<String>,
+) -> Result<(Subject, Inputs, Stored, Option<f64>), Failure> {
     let named = |name: String, source: String, context_length| Subject {
         name,
         source,
@@ -198,12 +223,15 @@ fn subject(args: &cli::Predict, warnings: &mut Vec<String>) -> Result<(Subject, 
         context_length,
     };
     // What is known by its dimensions alone has all its weights in one format.
-    let in_format = |subject: Subject, inputs: Inputs, operations: Option<&[Operation]>| match &args.quant {
-        Some(quant) => {
-            let (bits, numbers) = weights(quant, operations)?;
-            Ok((subject, predict::with_bits(inputs, bits), Stored::all(numbers)))
+    let in_format = |subject: Subject, inputs: Inputs, operations: Option<&[Operation]>| {
+        let layers = operations.map(layers);
+        match &args.quant {
+            Some(quant) => {
+                let (bits, numbers) = weights(quant, operations)?;
+                Ok((subject, predict::with_bits(inputs, bits), Stored::all(numbers), layers))
+            }
+            None => Ok((subject, inputs, Stored::all(Numbers::Half), layers)),
         }
-        None => Ok((subject, inputs, Stored::all(Numbers::Half))),
     };
     match (&args.model, args.params) {
         (Some(_), Some(_)) => Err(Failure("give a model or --params, not both".into())),
@@ -238,9 +266,15 @@ fn subject(args: &cli::Predict, warnings: &mut Vec<String>) -> Result<(Subject, 
                 return in_format(subject, inputs, Some(&model.architecture.operations));
             }
             subject.quant = "as stored".into();
-            Ok((subject, inputs, stored))
+            Ok((subject, inputs, stored, Some(layers(&model.architecture.operations))))
         }
     }
+}
+
+/// How many layers the operations of a token belong to.
+pub fn layers(operations: &[Operation]) -> f64 {
+    let layers: BTreeSet<u64> = operations.iter().filter_map(|operation| operation.layer).collect();
+    layers.len() as f64
 }
 
 /// What numbers are stored in: one format for all, or a mix of llama.cpp.

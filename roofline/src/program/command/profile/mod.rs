@@ -21,13 +21,14 @@ use crate::isa::Isa;
 use crate::model::{Basis, Dtype, Format, Mix, Model, Operation, Role, Work};
 use crate::number::figure;
 use crate::peaks::Machine;
-use crate::predict::{Numbers, Target, bytes_per_number, dense};
+use crate::predict::{Expectation, Numbers, Prediction, Target, bytes_per_number, dense, predict as reached};
 use crate::profile::llama_bench::{Compared, compare};
 use crate::profile::measure::{NO_PRODUCT, measure};
 use crate::profile::{
     self, By, Costs, Device, Entry, ModelFile, Phase, Profile, SOURCES, Task, Workload, stack,
 };
 use crate::program::command::predict;
+use crate::program::expected::ModelTraits;
 use crate::program::output::picture::{Page, Pictures};
 use crate::program::output::terminal::Progress;
 use crate::program::what_if::{self, Moving};
@@ -36,7 +37,7 @@ use crate::report::{Report, Schema};
 
 /// Profiles the file, and exits with 1 when a requirement does not hold.
 pub fn run(args: &cli::Profile) -> Result<Exit, Failure> {
-    if require::Names::of::<Profile>().help(&args.require)? {
+    if require::Names::of::<Profile>().help(&args.require)? || args.expecting.help()? {
         return Ok(Exit::Fine);
     }
     let pictures = Pictures::open(&args.pictures)?;
@@ -66,6 +67,7 @@ pub fn profiled(args: &cli::Profile, chosen: &Chosen) -> Result<Profile, Failure
         let names = measured.join(", ");
         return Err(Failure(format!("--require: {names} are known only with --measure")));
     }
+    let expecter = args.expecting.read()?;
     let precision = args.precision.as_deref().map(predict::precision).transpose()?;
     let ops = args.ops.as_deref().map(|text| pattern::parse("--ops", text)).transpose()?;
     let mix = args.change.as_deref().and_then(Mix::by_name);
@@ -153,9 +155,21 @@ pub fn profiled(args: &cli::Profile, chosen: &Chosen) -> Result<Profile, Failure
     }
     warnings.extend(impossible(&found.entries, &llama_bench, &target.name));
     let advice = if args.no_advice { None } else { Some(found.advice(phase, &target)?) };
+    let subject = subject(args, &model, is_stack);
+    let expected = task.workload().map(|workload| {
+        let device = if let Chosen::Device(device) = &chosen { Some(*device) } else { None };
+        let format = subject.change.as_ref().or(subject.types.first()).map_or("", String::as_str);
+        let layers = Some(predict::layers(&model.architecture.operations));
+        let work = ModelTraits { name: &model.architecture.name, format, layers };
+        match predicted(&model, change, &workload, &target) {
+            Ok(prediction) => expecter.expect(&work, &target, device, &prediction),
+            Err(why) => Expectation { missing: vec![why.0], ..Expectation::default() },
+        }
+    });
+    let expectations = expecter.sentences(expected.iter().map(|expected| (target.name.as_str(), expected)));
     let mut report = Profile {
         schema: Schema::new(),
-        model: subject(args, &model, is_stack),
+        model: subject,
         device: Device {
             name: target.name,
             precision: most.precision,
@@ -171,6 +185,8 @@ pub fn profiled(args: &cli::Profile, chosen: &Chosen) -> Result<Profile, Failure
         decode: found.decode,
         prefill: found.prefill,
         pass: found.pass,
+        expected,
+        expectations,
         operations: found.entries,
         by,
         rows,
@@ -194,6 +210,20 @@ pub fn profiled(args: &cli::Profile, chosen: &Chosen) -> Result<Profile, Failure
         eprintln!("warning: {warning}");
     }
     Ok(report)
+}
+
+/// The model as `roofline predict` sees it, whose rows of the record an expectation comes from.
+fn predicted(
+    model: &Model,
+    change: Option<Dtype>,
+    workload: &Workload,
+    target: &Target,
+) -> Result<Prediction, Failure> {
+    let (inputs, mut stored) = profile::inputs(model, change)?;
+    let Workload { batch, context, prompt, cache_size, cache } = *workload;
+    stored.cache = cache;
+    let inputs = transformer::Inputs { batch, context, prompt, cache_size, ..inputs };
+    Ok(reached(inputs, &stored, target)?)
 }
 
 fn dtype(name: &str) -> Result<Dtype, Failure> {
