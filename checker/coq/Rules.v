@@ -4,7 +4,7 @@
    are computed, rounded to nearest even; finiteness is part of each, so nothing overflows where a fact holds. *)
 
 From Coq Require Import ZArith Reals Lra Lia Bool.
-From Flocq Require Import Core BinarySingleNaN Plus_error Mult_error.
+From Flocq Require Import Core BinarySingleNaN Plus_error Mult_error Relative.
 
 Open Scope R_scope.
 
@@ -1416,7 +1416,243 @@ Proof.
   assert (val tiny <= - val (sub x y)) by (apply T; [assumption | lra]). lra.
 Qed.
 
+(* Square roots and magnitudes. *)
+
+Lemma sqrt_val : forall x, val (sqrt x) = rnd (R_sqrt.sqrt (val x)).
+Proof. intros x. unfold sqrt. destruct (Bsqrt_correct _ _ _ _ mode_NE x) as [V _]. exact V. Qed.
+
+Lemma sqrt_fin : forall x, fin x = true -> 0 <= val x -> fin (sqrt x) = true.
+Proof.
+  intros x F P. unfold sqrt. destruct (Bsqrt_correct _ _ _ _ mode_NE x) as [_ [V _]]. rewrite V.
+  destruct x as [s|s| |s m e B]; try discriminate; auto.
+  destruct s; auto. exfalso. apply (Rlt_irrefl 0). apply Rle_lt_trans with (1 := P).
+  unfold B2R. apply F2R_lt_0. reflexivity.
+Qed.
+
+Lemma sqrt_range {x l h low high} : Range x l h ->
+  le zero l && fin l && fin h && within low high (sqrt l) && within low high (sqrt h) = true -> Range (sqrt x) low high.
+Proof.
+  intros R H. open_facts. values. rewrite sqrt_val in *.
+  split; [apply sqrt_fin; [assumption | lra]|]. rewrite sqrt_val.
+  assert (rnd (R_sqrt.sqrt (val l)) <= rnd (R_sqrt.sqrt (val x))) by (apply rnd_le, sqrt_le_1_alt; lra).
+  assert (rnd (R_sqrt.sqrt (val x)) <= rnd (R_sqrt.sqrt (val h))) by (apply rnd_le, sqrt_le_1_alt; lra). lra.
+Qed.
+
+Lemma sqrt_le {p q l h} : Le p q -> Range p l h -> fin l && le zero l = true -> Le (sqrt p) (sqrt q).
+Proof.
+  intros. open_facts. values.
+  repeat split; try (apply sqrt_fin; [assumption | lra]). rewrite !sqrt_val. apply rnd_le, sqrt_le_1_alt. lra.
+Qed.
+
+Lemma abs_val : forall x, val (abs x) = Rabs (val x).
+Proof. intros. unfold abs. apply B2R_Babs. Qed.
+
+Lemma abs_fin : forall x, fin (abs x) = fin x.
+Proof. intros. unfold abs. apply is_finite_Babs. Qed.
+
+Lemma abs_range {x l h low high} : Range x l h ->
+  fin l && fin h && fin low && fin high && le (neg l) high && le h high
+    && (le low zero || lt zero l && le low l || lt h zero && le low (neg h)) = true -> Range (abs x) low high.
+Proof.
+  intros R H. open_facts.
+  assert (fin (neg l) = true) by (rewrite neg_fin; assumption).
+  assert (fin (neg h) = true) by (rewrite neg_fin; assumption).
+  split; [rewrite abs_fin; assumption|]. rewrite abs_val.
+  assert (D : val low <= Rabs (val x)).
+  { either; [either|]; open_facts; values; try rewrite neg_val in *.
+    - apply Rle_trans with 0; [assumption | apply Rabs_pos].
+    - rewrite Rabs_pos_eq; lra.
+    - rewrite Rabs_left; lra. }
+  values. rewrite neg_val in *. split; [exact D|]. apply Rabs_le. lra.
+Qed.
+
+Lemma abs_above {x l h} : Range x l h -> Le x (abs x).
+Proof. intros. open_facts. facts; [rewrite abs_fin; assumption|]. rewrite abs_val. apply Rle_abs. Qed.
+
+Lemma abs_below {x l h} : Range x l h -> fin l && le zero l = true -> Le (abs x) x.
+Proof.
+  intros. open_facts. values. facts; [rewrite abs_fin; assumption|]. rewrite abs_val, Rabs_pos_eq; lra.
+Qed.
+
+(* What is divided and multiplied again, but for the roundings. *)
+
+Definition above_one : f64 := num 1125899906842625 (-50).
+Definition below_one : f64 := num 1125899906842623 (-50).
+
+Lemma above_one_val : val above_one = 1 + / 1125899906842624.
+Proof. unfold above_one. vm_compute. lra. Qed.
+Lemma below_one_val : val below_one = 1 - / 1125899906842624.
+Proof. unfold below_one. vm_compute. lra. Qed.
+
+Definition unit_roundoff : R := / 9007199254740992.
+
+(* A positive normal result is the exact one, but for one rounding. *)
+Lemma one_rounding : forall r, 0 < r -> smallest < rnd r ->
+  r * (1 - unit_roundoff) <= rnd r <= r * (1 + unit_roundoff).
+Proof.
+  intros r P H.
+  assert (S : smallest <= Rabs r).
+  { apply normal_before. apply Rlt_le_trans with (1 := H). apply Rle_abs. }
+  assert (E : Rabs (rnd r - r) <= / 2 * bpow radix2 (- precision + 1) * Rabs r).
+  { apply (relative_error_N_FLT radix2 (-1074) precision); [reflexivity|].
+    exact S. }
+  rewrite (Rabs_pos_eq r) in E by lra.
+  assert (U : / 2 * bpow radix2 (- precision + 1) = unit_roundoff) by (unfold unit_roundoff; simpl; lra).
+  rewrite U in E. apply Rabs_le_inv in E. unfold unit_roundoff in *. lra.
+Qed.
+
+Lemma undone : forall a t, 0 < a -> 0 < t -> smallest < rnd (a / t) -> smallest < rnd (rnd (a / t) * t) ->
+  a * ((1 - unit_roundoff) * (1 - unit_roundoff)) <= rnd (rnd (a / t) * t) <= a * ((1 + unit_roundoff) * (1 + unit_roundoff)).
+Proof.
+  intros a t A T Q N.
+  assert (D : 0 < a / t) by (apply Rdiv_lt_0_compat; assumption).
+  assert (Z : 0 < smallest) by apply bpow_gt_0.
+  destruct (one_rounding _ D Q) as [L H].
+  assert (P : 0 < rnd (a / t) * t) by (apply Rmult_lt_0_compat; lra).
+  destruct (one_rounding _ P N) as [L2 H2].
+  assert (E : a = a / t * t) by (field; lra).
+  assert (M1 : a / t * (1 - unit_roundoff) * t <= rnd (a / t) * t) by (apply Rmult_le_compat_r; lra).
+  assert (M2 : rnd (a / t) * t <= a / t * (1 + unit_roundoff) * t) by (apply Rmult_le_compat_r; lra).
+  assert (U : 0 <= unit_roundoff <= 1) by (unfold unit_roundoff; lra).
+  split.
+  - apply Rle_trans with (2 := L2). rewrite E at 1.
+    replace (a / t * t * ((1 - unit_roundoff) * (1 - unit_roundoff)))
+      with (a / t * (1 - unit_roundoff) * t * (1 - unit_roundoff)) by ring.
+    apply Rmult_le_compat_r; lra.
+  - apply Rle_trans with (1 := H2). rewrite E at 2.
+    replace (a / t * t * ((1 + unit_roundoff) * (1 + unit_roundoff)))
+      with (a / t * (1 + unit_roundoff) * t * (1 + unit_roundoff)) by ring.
+    apply Rmult_le_compat_r; lra.
+Qed.
+
+Lemma undo_below {a t n m c l h k g r s u v w i j} : Range a l h -> Range t k g -> Range (div a t) r s -> Range n u v ->
+  Range c w w -> Range m i j -> product n (div a t) t -> product m a c ->
+  fin l && lt zero l && fin k && lt zero k && fin r && lt least r && fin u && lt least u && fin i && lt least i
+    && fin w && le above_one w = true -> Le n m.
+Proof.
+  intros A T Q N C M Pn Pm H. open_facts.
+  assert (fin least = true) by reflexivity. assert (fin above_one = true) by reflexivity. values.
+  rewrite least_val in *. rewrite above_one_val in *. facts.
+  assert (Z : 0 < smallest) by apply bpow_gt_0.
+  assert (Vm := product_val m a c Pm). assert (Vn := product_val n (div a t) t Pn).
+  rewrite div_val in * by (assumption || lra).
+  rewrite Vn in * by assumption. rewrite Vm in * by assumption.
+  destruct (undone (val a) (val t)) as [_ B]; try lra.
+  assert (P : 0 < val a * val c) by (apply Rmult_lt_0_compat; lra).
+  destruct (one_rounding _ P) as [L _]; [lra|].
+  apply Rle_trans with (1 := B). apply Rle_trans with (2 := L).
+  replace (val a * val c * (1 - unit_roundoff)) with (val a * (val c * (1 - unit_roundoff))) by ring.
+  apply Rmult_le_compat_l; [lra|]. unfold unit_roundoff. nra.
+Qed.
+
+Lemma undo_above {a t n m c l h k g r s u v w i j} : Range a l h -> Range t k g -> Range (div a t) r s -> Range m u v ->
+  Range c w w -> Range n i j -> product m (div a t) t -> product n a c ->
+  fin l && lt zero l && fin k && lt zero k && fin r && lt least r && fin u && lt least u && fin i && lt least i
+    && fin w && le w below_one = true -> Le n m.
+Proof.
+  intros A T Q M C N Pm Pn H. open_facts.
+  assert (fin least = true) by reflexivity. assert (fin below_one = true) by reflexivity. values.
+  rewrite least_val in *. rewrite below_one_val in *. facts.
+  assert (Z : 0 < smallest) by apply bpow_gt_0.
+  assert (Vn := product_val n a c Pn). assert (Vm := product_val m (div a t) t Pm).
+  rewrite div_val in * by (assumption || lra).
+  rewrite Vn in * by assumption. rewrite Vm in * by assumption.
+  destruct (undone (val a) (val t)) as [B _]; try lra.
+  assert (P : 0 < val a * val c).
+  { destruct (Rle_or_lt (val a * val c) 0) as [L|]; [|assumption].
+    assert (rnd (val a * val c) <= rnd 0) by (apply rnd_le; assumption). rewrite rnd_0 in *. lra. }
+  destruct (one_rounding _ P) as [_ L]; [lra|].
+  apply Rle_trans with (1 := L). apply Rle_trans with (2 := B).
+  replace (val a * val c * (1 + unit_roundoff)) with (val a * (val c * (1 + unit_roundoff))) by ring.
+  apply Rmult_le_compat_l; [lra|]. unfold unit_roundoff. nra.
+Qed.
+
+(* Values that differ are as far apart as neighbours. *)
+
+Notation below y := (pred radix2 exponents y).
+Notation last_place y := (ulp radix2 exponents y).
+
+Lemma format : forall x : f64, generic_format radix2 exponents (val x).
+Proof. intros x. apply generic_format_B2R. Qed.
+
+Lemma exponents_monotone : Monotone_exp exponents.
+Proof. apply fexp_monotone. Qed.
+
+Lemma neighbour : forall y : f64, 0 < val y -> 0 <= below (val y) /\ val y = below (val y) + last_place (below (val y)).
+Proof.
+  intros y P.
+  assert (B : 0 <= below (val y)) by (apply pred_ge_0; auto using format with typeclass_instances).
+  split; [exact B|].
+  rewrite <- (succ_pred radix2 exponents (val y)) at 1 by apply format. apply succ_eq_pos. exact B.
+Qed.
+
+Lemma apart : forall x y k : f64, val x < val y -> 0 < val k -> val k <= val y ->
+  val k - below (val k) <= val y - val x.
+Proof.
+  intros x y k L P K.
+  destruct (neighbour k P) as [Bk Ek]. destruct (neighbour y) as [By Ey]; [lra|].
+  assert (N : val x <= below (val y)) by (apply pred_ge_gt; auto using format with typeclass_instances).
+  assert (below (val k) <= below (val y)) by (apply pred_le; auto using format with typeclass_instances).
+  assert (last_place (below (val k)) <= last_place (below (val y))) by (apply ulp_le_pos; [apply exponents_valid | apply exponents_monotone | lra | lra]).
+  lra.
+Qed.
+
+Lemma gap {x y k g l h low high} : Lt x y -> Range y k g -> Range (sub y x) l h ->
+  fin k && lt zero k && fin (Bpred k) && fin (sub k (Bpred k)) && fin l && fin h && fin low && fin high && le h high
+    && (le low l || le low (sub k (Bpred k))) = true -> Range (sub y x) low high.
+Proof.
+  intros O Ry R H. open_facts. values.
+  split; [assumption|]. split; [|lra].
+  either; values; [lra|]. apply Rle_trans with (val (sub k (Bpred k))); [assumption|].
+  rewrite !sub_val by assumption. apply rnd_le.
+  assert (V : val (Bpred k) = below (val k)).
+  { assert (F : fin k = true) by assumption. generalize (Bpred_correct _ _ _ _ k F).
+    case Rlt_bool_spec; intros P Q; [apply Q|].
+    exfalso. assert (fin (Bpred k) = true) by assumption. destruct (Bpred k); try discriminate; simpl in Q; discriminate. }
+  rewrite V. apply apart; lra.
+Qed.
+
+Definition under_one : f64 := num 9007199254740991 (-53).
+Lemma under_one_val : val under_one = 1 - / 9007199254740992.
+Proof. unfold under_one. vm_compute. lra. Qed.
+
+Lemma below_share : forall x y : f64, val x < val y -> 0 < val y -> val x / val y <= 1 - / 9007199254740992.
+Proof.
+  intros x y L P. destruct (neighbour y P) as [B E].
+  assert (N : val x <= below (val y)) by (apply pred_ge_gt; auto using format with typeclass_instances).
+  set (p := below (val y)) in *.
+  assert (U : val y <= 9007199254740992 * last_place p).
+  { destruct (Req_dec p 0) as [Z|Z].
+    - rewrite E. rewrite Z. generalize (ulp_ge_0 radix2 exponents 0). lra.
+    - assert (M := bpow_mag_gt radix2 p).
+      assert (V : val y <= bpow radix2 (mag radix2 p)).
+      { rewrite E. apply id_p_ulp_le_bpow; auto.
+        - lra.
+        - apply generic_format_pred; auto using format with typeclass_instances.
+        - rewrite Rabs_pos_eq in M by lra. exact M. }
+      assert (W : last_place p = bpow radix2 (exponents (mag radix2 p))) by (apply ulp_neq_0; exact Z).
+      assert (X : bpow radix2 (mag radix2 p - 53) <= last_place p).
+      { rewrite W. apply bpow_le. unfold SpecFloat.fexp. unfold precision. lia. }
+      assert (S : bpow radix2 (-53) = / 9007199254740992) by (simpl; lra).
+      replace (mag radix2 p - 53)%Z with (mag radix2 p + -53)%Z in X by lia.
+      rewrite (bpow_plus radix2 (mag radix2 p) (-53)), S in X. lra. }
+  apply Rmult_le_reg_r with (val y); [lra|]. unfold Rdiv. rewrite Rmult_assoc, Rinv_l by lra. lra.
+Qed.
+
+Lemma quotient_below_strict {x y k g l h low high} : Lt x y -> Range y k g -> Range (div x y) l h ->
+  fin k && fin l && fin h && fin low && fin high && lt zero k && le low l && (le h high || le under_one high) = true ->
+  Range (div x y) low high.
+Proof.
+  intros O Ry R H. open_facts.
+  assert (fin under_one = true) by reflexivity. values.
+  split; [assumption|]. split; [lra|].
+  assert (val (div x y) <= val under_one).
+  { rewrite div_val by (auto; lra). rewrite <- (rnd_val under_one). apply rnd_le. rewrite under_one_val.
+    apply below_share; lra. }
+  either; values; lra.
+Qed.
+
 (* How the conditions of a rule are checked: by computing. *)
 Ltac side := vm_compute; reflexivity.
 
-Strategy 1000 [add sub mul div floor ceil pow].
+Strategy 1000 [add sub mul div floor ceil sqrt abs pow].

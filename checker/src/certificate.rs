@@ -4,7 +4,7 @@ use crate::graph::Op;
 use crate::rule::Rule;
 
 /// The version of the format that this crate reads.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// The values a quantity may take.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,12 +24,15 @@ pub struct Domain {
 #[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "json", serde(rename_all = "kebab-case", deny_unknown_fields))]
 pub enum Claim {
-    /// The condition is true wherever each of the given nodes has a value of a quantity's domain.
+    /// The condition is true wherever each of the given nodes has a value of a quantity's domain and what is required of the
+    /// values in place of quantities holds.
     Always {
         /// The condition.
         condition: usize,
         /// Nodes and quantities.
         given: Vec<(usize, usize)>,
+        /// Conditions on the given nodes.
+        required: Vec<usize>,
     },
     /// The number never falls (or never rises) when the quantity grows and all others stay.
     Monotone {
@@ -68,6 +71,8 @@ pub struct Problem {
     pub quantities: Vec<Domain>,
     /// What is computed, operands first.
     pub nodes: Vec<Op>,
+    /// The conditions that every point meets.
+    pub requires: Vec<usize>,
     /// What is claimed of it.
     pub obligations: Vec<Question>,
 }

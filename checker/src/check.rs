@@ -58,13 +58,14 @@ pub struct Prepared {
 /// A direction is a claim about two points: where a quantity is at most its second value, so is what depends on it.
 pub fn prepared(problem: &Problem, question: &Question) -> Option<Prepared> {
     let (mut nodes, mut quantities) = (problem.nodes.clone(), problem.quantities.clone());
+    let mut assume = Vec::new();
     match &question.claim {
-        Claim::Always { condition, given } => {
-            let mut assume = Vec::new();
+        Claim::Always { condition, given, required } => {
             for &(node, quantity) in given {
                 let domain = problem.quantities.get(quantity)?;
                 assume.push(Fact::Range(node, domain.low, domain.high));
             }
+            assume.extend(problem.requires.iter().chain(required).map(|&node| Fact::Holds(node, true)));
             let goal = Fact::Holds(*condition, true);
             Some(Prepared { nodes, quantities, assume, twins: Vec::new(), goal })
         }
@@ -74,8 +75,13 @@ pub fn prepared(problem: &Problem, question: &Question) -> Option<Prepared> {
             let other = *twins.get(of)?;
             let goal = if increasing { Fact::Le(of, other) } else { Fact::Le(other, of) };
             let moved = nodes.iter().position(|&op| op == Op::Quantity(quantity));
-            let assume = moved.map(|node| Fact::Le(node, twins[node]));
-            Some(Prepared { nodes, quantities, assume: assume.into_iter().collect(), twins, goal })
+            assume.extend(moved.map(|node| Fact::Le(node, twins[node])));
+            for &node in &problem.requires {
+                assume.push(Fact::Holds(node, true));
+                let second = *twins.get(node)?;
+                assume.extend((second != node).then_some(Fact::Holds(second, true)));
+            }
+            Some(Prepared { nodes, quantities, assume, twins, goal })
         }
     }
 }

@@ -45,6 +45,10 @@ rules! {
     Floor,
     /// The range of `ceil(a)`.
     Ceil,
+    /// The range of `sqrt(a)`, a not negative.
+    Sqrt,
+    /// The range of `abs(a)`.
+    Abs,
     /// The range of `pow(a, b)`, a not negative: its corners.
     Pow,
     /// The range of `if c then a else b`: that of both.
@@ -59,6 +63,8 @@ rules! {
     Narrow,
     /// The sign of a difference of ordered values.
     Difference,
+    /// Values that differ are as far apart as neighbours.
+    Gap,
     /// A quotient of ordered values is on one side of 1.
     Quotient,
     /// `a <= a`
@@ -91,6 +97,8 @@ rules! {
     FloorLe,
     /// Ceilings are monotone.
     CeilLe,
+    /// Square roots are monotone.
+    SqrtLe,
     /// Powers of bases that are not negative are monotone in the base.
     PowLe,
     /// A min is at most each of its values.
@@ -113,6 +121,12 @@ rules! {
     FloorBelow,
     /// A ceiling is at least its value.
     CeilAbove,
+    /// A magnitude is at least its value.
+    AbsAbove,
+    /// A magnitude is at most its value, where that is not negative.
+    AbsBelow,
+    /// `a / b * b` and `a` times a number that leaves room for the roundings.
+    Undo,
     /// Adding nothing negative, or nothing positive.
     AddSign,
     /// Subtracting nothing negative, or nothing positive.
@@ -181,6 +195,9 @@ fn power(base: f64, exponent: f64) -> f64 {
     (0..exponent.clamp(0.0, 65536.0) as u32).fold(1.0, |product, _| product * base)
 }
 
+/// More than three roundings come to, relative to a value: 2^-50.
+const ROUNDINGS: f64 = 4.0 * f64::EPSILON;
+
 /// `k` where the value is `2^k`.
 fn power_of_two(value: f64) -> Option<i32> {
     let bits = value.to_bits();
@@ -229,6 +246,12 @@ pub(crate) fn conclusion(
         (Rule::Neg, &[Range(a, l, h)]) if op(n)? == Op::Neg(a) => range(Some((-h, -l))),
         (Rule::Floor, &[Range(a, l, h)]) if op(n)? == Op::Floor(a) => range(Some((l.floor(), h.floor()))),
         (Rule::Ceil, &[Range(a, l, h)]) if op(n)? == Op::Ceil(a) => range(Some((l.ceil(), h.ceil()))),
+        (Rule::Sqrt, &[Range(a, l, h)]) if op(n)? == Op::Sqrt(a) && l >= 0.0 => {
+            range(Some((l.sqrt(), h.sqrt())))
+        }
+        (Rule::Abs, &[Range(a, l, h)]) if op(n)? == Op::Abs(a) => {
+            range(Some((l.max(-h).max(0.0), h.max(-l))))
+        }
         (Rule::Square, &[Range(a, l, h)]) if op(n)? == Op::Mul(a, a) => {
             let (p, q) = (l * l, h * h);
             let low = if l <= 0.0 && 0.0 <= h { 0.0 } else { p.min(q) };
@@ -281,12 +304,18 @@ pub(crate) fn conclusion(
                 _ => None,
             }
         }
-        (Rule::Quotient, &[Le(a, b), Range(x, k, _), Range(d, l, h)]) if d == n && k > 0.0 => match op(n)? {
-            Op::Div(p, q) if p == q && (a, b, x) == (p, p, p) => range(Some((1.0, 1.0))),
-            Op::Div(p, q) if (p, q) == (a, b) && x == b => range(Some((l, h.min(1.0)))),
-            Op::Div(p, q) if (p, q) == (b, a) && x == a => range(Some((l.max(1.0), h))),
-            _ => None,
-        },
+        (Rule::Gap, &[Lt(a, b), Range(x, k, _), Range(d, l, h)]) if x == b && d == n && k > 0.0 => {
+            range((op(n)? == Op::Sub(b, a)).then(|| (l.max(k - k.next_down()), h)))
+        }
+        (Rule::Quotient, &[Le(a, b) | Lt(a, b), Range(x, k, _), Range(d, l, h)]) if d == n && k > 0.0 => {
+            let most = if matches!(from[0], Lt(..)) { 1.0_f64.next_down() } else { 1.0 };
+            match op(n)? {
+                Op::Div(p, q) if p == q && (a, b, x) == (p, p, p) => range(Some((1.0, 1.0))),
+                Op::Div(p, q) if (p, q) == (a, b) && x == b => range(Some((l, h.min(most)))),
+                Op::Div(p, q) if (p, q) == (b, a) && x == a && most == 1.0 => range(Some((l.max(1.0), h))),
+                _ => None,
+            }
+        }
         (Rule::Refl, &[Range(a, ..)]) => le(n == a && m == a),
         (Rule::Apart, &[Range(a, _, h), Range(b, k, _)]) if (n, m) == (a, b) => order(h <= k, h < k),
         (Rule::Trans, &[Le(a, b) | Lt(a, b), Le(c, d) | Lt(c, d)]) if b == c && (n, m) == (a, d) => {
@@ -334,6 +363,9 @@ pub(crate) fn conclusion(
         }
         (Rule::FloorLe, &[Le(p, q)]) => le(op(n)? == Op::Floor(p) && op(m)? == Op::Floor(q)),
         (Rule::CeilLe, &[Le(p, q)]) => le(op(n)? == Op::Ceil(p) && op(m)? == Op::Ceil(q)),
+        (Rule::SqrtLe, &[Le(p, q), Range(t, k, _)]) if t == p && k >= 0.0 => {
+            le(op(n)? == Op::Sqrt(p) && op(m)? == Op::Sqrt(q))
+        }
         (Rule::PowLe, &[Le(p, q), Range(t, k, _), Range(x, ..), Range(y, ..)])
             if (t, x, y) == (p, n, m) && k >= 0.0 =>
         {
@@ -367,6 +399,17 @@ pub(crate) fn conclusion(
         }
         (Rule::FloorBelow, &[Range(p, ..)]) => le(op(n)? == Op::Floor(p) && m == p),
         (Rule::CeilAbove, &[Range(p, ..)]) => le(op(m)? == Op::Ceil(p) && n == p),
+        (Rule::AbsAbove, &[Range(p, ..)]) => le(op(m)? == Op::Abs(p) && n == p),
+        (Rule::AbsBelow, &[Range(p, l, _)]) => le(op(n)? == Op::Abs(p) && m == p && l >= 0.0),
+        (
+            Rule::Undo,
+            &[Range(a, l, _), Range(b, k, _), Range(q, r, _), Range(x, u, _), Range(c, v, w), Range(y, t, _)],
+        ) if l > 0.0 && k > 0.0 && v == w && [r, u, t].iter().all(|&low| low > f64::MIN_POSITIVE) => {
+            let again = op(x)? == Op::Mul(q, b) || op(x)? == Op::Mul(b, q);
+            let scaled = op(y)? == Op::Mul(a, c) || op(y)? == Op::Mul(c, a);
+            let room = (n, m) == (x, y) && v >= 1.0 + ROUNDINGS || (n, m) == (y, x) && v <= 1.0 - ROUNDINGS;
+            le(op(q)? == Op::Div(a, b) && again && scaled && room)
+        }
         (Rule::AddSign, &[Range(p, ..), Range(c, l, h), Range(x, ..)]) => {
             let sum = op(x)? == Op::Add(p, c) || op(x)? == Op::Add(c, p);
             le(sum && ((n, m) == (p, x) && l >= 0.0 || (n, m) == (x, p) && h <= 0.0))

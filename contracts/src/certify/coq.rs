@@ -240,21 +240,22 @@ impl<'a> Writer<'a> {
                 variable = second.clone();
                 premises.push(membership(domain, &second));
                 opened += &format!("intros {second} D{}", about.quantities.len());
+                let named: Vec<Fact> = assume.iter().copied().chain([goal]).collect();
+                let poses = scope.poses(&named, about.nodes.len(), self);
                 if let Some(&Fact::Le(x, y)) = assume.first() {
                     premises.push(format!("le {} {second} = true", self.quantity(*quantity)));
                     let order = scope.fact(Fact::Le(x, y), self);
                     let ranges =
                         format!("(domain D{quantity} eq_refl) (domain D{} eq_refl)", about.quantities.len());
                     opened += &format!(
-                        " G0.\n{}  assert (H{first} : {order}) by exact (order_less_equal_true G0 {ranges}).\n",
-                        scope.poses(&[goal], about.nodes.len(), self)
+                        " G0.\n{poses}  assert (H{first} : {order}) by exact (order_less_equal_true G0 {ranges}).\n"
                     );
                 } else {
-                    opened += ".\n";
+                    opened += &format!(".\n{poses}");
                 }
                 format!("le {} {} = true", scope.atom(a, self), scope.atom(b, self))
             }
-            (Claim::Always { condition, given }, _) => {
+            (Claim::Always { condition, given, .. }, _) => {
                 for (i, &(node, quantity)) in given.iter().enumerate() {
                     let number = first + i;
                     let domain = &about.quantities[quantity];
@@ -268,6 +269,12 @@ impl<'a> Writer<'a> {
             }
             _ => return (String::new(), String::new()),
         };
+        for (i, &fact) in assume.iter().enumerate() {
+            let Fact::Holds(node, true) = fact else { continue };
+            premises.push(format!("{} = true", scope.shown(node, self)));
+            let (number, fact) = (first + i, scope.fact(fact, self));
+            opened += &format!("  intros G{i}. assert (H{number} : {fact}) by exact G{i}.\n");
+        }
         let mut facts: Vec<Fact> = self.certificate.steps.iter().map(|step| step.gives).collect();
         facts.extend(&assume);
         let mut script = scope.script(&proof.steps, &mut facts, "  ", self);
@@ -283,15 +290,18 @@ impl<'a> Writer<'a> {
             "\nLemma proof_of_{id} : {variables}{}.\nProof.\n  {opened}{script}Qed.\n",
             statement.join(" -> ")
         );
-        let used: BTreeSet<usize> = match &question.claim {
+        let mut named = about.requires.clone();
+        let mut used: BTreeSet<usize> = BTreeSet::new();
+        match &question.claim {
             Claim::Monotone { of, quantity, .. } => {
-                self.under[*of].iter().copied().chain([*quantity]).collect()
+                named.push(*of);
+                used.insert(*quantity);
             }
-            Claim::Always { condition, given } => {
-                let nodes = given.iter().map(|(node, _)| *node).chain([*condition]);
-                nodes.flat_map(|node| self.under[node].iter().copied()).collect()
+            Claim::Always { condition, given, required } => {
+                named.extend(given.iter().map(|(node, _)| *node).chain([*condition]).chain(required.clone()));
             }
-        };
+        }
+        used.extend(named.iter().flat_map(|&node| self.under[node].iter().copied()));
         let mut theorem = format!("\n(* {formal} *)\nTheorem {id} :");
         let mut names: Vec<String> = used.iter().map(|&index| self.quantity(index)).collect();
         names.extend((!variable.is_empty()).then_some(variable));
@@ -384,6 +394,7 @@ impl Scope {
             .iter()
             .flat_map(|fact| match *fact {
                 Fact::Le(a, b) => [a, b],
+                Fact::Holds(a, _) => [a, a],
                 _ => [0, 0],
             })
             .collect();
@@ -528,6 +539,8 @@ impl Scope {
             Rule::Max => side("max_range"),
             Rule::Floor => side("floor_range"),
             Rule::Ceil => side("ceil_range"),
+            Rule::Sqrt => side("sqrt_range"),
+            Rule::Abs => side("abs_range"),
             Rule::Pow => match from[0] {
                 Fact::Range(_, _, high) if high <= 1.0 => side("pow_range_small"),
                 _ => side("pow_range"),
@@ -553,8 +566,10 @@ impl Scope {
                 let lemma = below("difference", down);
                 side(&if matches!(from[0], Fact::Lt(..)) { format!("{lemma}_strict") } else { lemma })
             }
+            Rule::Gap => side("gap"),
             Rule::Quotient => match (op(n), premise(0)) {
                 (Op::Div(p, q), _) if p == q => side("quotient_itself"),
+                (Op::Div(..), _) if matches!(from[0], Fact::Lt(..)) => side("quotient_below_strict"),
                 (Op::Div(p, _), (a, _)) => side(&below("quotient", p == a)),
                 _ => String::new(),
             },
@@ -581,6 +596,7 @@ impl Scope {
             Rule::DivNeg => side("div_neg"),
             Rule::FloorLe => plain("floor_le"),
             Rule::CeilLe => plain("ceil_le"),
+            Rule::SqrtLe => side("sqrt_le"),
             Rule::PowLe => side("pow_le"),
             Rule::MinLe => plain(if m == first(from[0]) { "min_le_first" } else { "min_le_second" }),
             Rule::MaxGe => plain(if n == first(from[0]) { "max_ge_first" } else { "max_ge_second" }),
@@ -600,6 +616,12 @@ impl Scope {
             }
             Rule::FloorBelow => plain("floor_below"),
             Rule::CeilAbove => plain("ceil_above"),
+            Rule::AbsAbove => plain("abs_above"),
+            Rule::AbsBelow => side("abs_below"),
+            Rule::Undo => {
+                let (x, y) = (first(from[3]), first(from[5]));
+                ordered(&below("undo", x == n), &[(x, first(from[2])), (y, first(from[0]))])
+            }
             Rule::AddSign => {
                 ordered(&below("add_sign", m == first(from[0])), &[(first(from[2]), first(from[0]))])
             }

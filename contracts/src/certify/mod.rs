@@ -27,6 +27,7 @@ pub fn problem(contract: &Contract) -> Problem {
             contract::Claim::Always(condition) => Claim::Always {
                 condition: condition.index(),
                 given: obligation.substituted.iter().map(|&(q, node)| (node.index(), q)).collect(),
+                required: obligation.assumed.iter().map(|node| node.index()).collect(),
             },
             // A tolerance only weakens the claim.
             contract::Claim::Monotone { of, increasing, quantity, .. } => {
@@ -40,6 +41,7 @@ pub fn problem(contract: &Contract) -> Problem {
         sha256: contract.source.sha256.clone(),
         quantities: quantities.collect(),
         nodes: contract.graph.ops().iter().map(|&op| operation(op)).collect(),
+        requires: contract.required().iter().map(|node| node.index()).collect(),
         obligations: obligations.collect(),
     }
 }

@@ -7,8 +7,9 @@ use roofline_checker::{Claim, Domain, Fact, Op, Problem, Question, Rule, Step, c
 use super::draft::{Branch, Draft, Known};
 use super::points::Points;
 
-/// The most orders that are looked for in one proof.
-const MAX_STEPS: usize = 6_000;
+/// The most orders that are looked for in one proof, and in one of its cases.
+const MAX_STEPS: usize = 20_000;
+const MAX_CASE_STEPS: usize = 6_000;
 /// The most cases of one proof.
 const MAX_CASES: usize = 400;
 /// How deep orders are followed, and cases nested.
@@ -54,6 +55,8 @@ pub(super) struct Search<'a> {
     base: usize,
     needed: Vec<bool>,
     steps: usize,
+    /// How many steps there may be at the end of the case.
+    limit: usize,
     cases: usize,
     /// How many conditions are assumed for one order.
     conditions: usize,
@@ -76,6 +79,7 @@ impl<'a> Search<'a> {
             base: 0,
             needed: Vec::new(),
             steps: 0,
+            limit: MAX_STEPS,
             cases: 0,
             conditions: 0,
             shallow: false,
@@ -106,10 +110,16 @@ impl<'a> Search<'a> {
         let mut proof = None;
         // Most claims hang on the order of the values they name alone; choices inside those only multiply the cases.
         for inside in [false, true] {
-            (self.steps, self.cases) = (0, 0);
+            (self.steps, self.limit, self.cases) = (0, MAX_CASE_STEPS, 0);
             (self.state, self.ratios) = (shared.clone(), HashMap::new());
             self.state.points = self.points.all();
             self.draft.open();
+            // A condition says something of the order of values only where they are bounded.
+            for node in self.cone(&prepared.assume) {
+                if self.range(node).is_none() {
+                    self.bound(node);
+                }
+            }
             for &known in &assumed {
                 self.suppose(known);
             }
@@ -300,11 +310,13 @@ impl<'a> Search<'a> {
             Op::Neg(a) => self.by_ranges(Rule::Neg, &[a], wanted),
             Op::Floor(a) => self.by_ranges(Rule::Floor, &[a], wanted),
             Op::Ceil(a) => self.by_ranges(Rule::Ceil, &[a], wanted),
+            Op::Sqrt(a) => self.by_ranges(Rule::Sqrt, &[a], wanted),
+            Op::Abs(a) => self.by_ranges(Rule::Abs, &[a], wanted),
             Op::Add(a, b) => self.by_ranges(Rule::Add, &[a, b], wanted),
             Op::Sub(a, b) => self.by_ranges(Rule::Sub, &[a, b], wanted),
             Op::Mul(a, b) if a == b => self.by_ranges(Rule::Square, &[a], wanted),
             Op::Mul(a, b) => self.by_ranges(Rule::Mul, &[a, b], wanted),
-            Op::Div(a, b) if a == b && self.positive(a) => self.quotient_of_itself(node, a),
+            Op::Div(a, b) if self.is_part(a, b) && self.positive(b) => self.quotient(node, a, b),
             Op::Div(a, b) => self.by_ranges(Rule::Div, &[a, b], wanted),
             Op::Min(a, b) => self.by_ranges(Rule::Min, &[a, b], wanted),
             Op::Max(a, b) => self.by_ranges(Rule::Max, &[a, b], wanted),
@@ -318,11 +330,24 @@ impl<'a> Search<'a> {
         }
     }
 
-    fn quotient_of_itself(&mut self, node: usize, a: usize) -> Option<Known> {
+    /// Whether `a <= b` may follow from what they are made of.
+    fn is_part(&self, a: usize, b: usize) -> bool {
+        let made_of = |node: usize, part: usize| match self.op(node) {
+            Op::Add(p, q) | Op::Min(p, q) | Op::Max(p, q) => p == part || q == part,
+            Op::Sub(p, _) => p == part,
+            _ => false,
+        };
+        a == b || made_of(a, b) || made_of(b, a)
+    }
+
+    /// The range of a quotient whose dividend is not above its divisor, if that is so.
+    fn quotient(&mut self, node: usize, a: usize, b: usize) -> Option<Known> {
         let wanted = Fact::Range(node, 0.0, 0.0);
-        let (quotient, range) = (self.by_ranges(Rule::Div, &[a, a], wanted)?, self.range(a)?.2);
-        let order = self.order(a, a, 0)?;
-        self.apply(Rule::Quotient, &[order, range, quotient], wanted)
+        let (quotient, range) = (self.by_ranges(Rule::Div, &[a, b], wanted)?, self.range(b)?.2);
+        match self.order(a, b, 0) {
+            Some(order) => self.apply(Rule::Quotient, &[order, range, quotient], wanted),
+            None => Some(quotient),
+        }
     }
 
     fn by_ranges(&mut self, rule: Rule, nodes: &[usize], wanted: Fact) -> Option<Known> {
@@ -402,13 +427,17 @@ impl<'a> Search<'a> {
             let mut new = (unknown || op.operands().iter().any(|operand| changed.contains(operand)))
                 && self.bound(node);
             for i in 0..self.state.assumed.len() {
-                let (a, b, _, order) = self.state.assumed[i];
+                let (a, b, strict, order) = self.state.assumed[i];
                 if node == a || node == b {
                     new |= self.narrow(node, Rule::Narrow, order, &[a, b]);
                 }
                 match op {
                     Op::Sub(p, q) if (p, q) == (a, b) || (p, q) == (b, a) => {
                         new |= self.narrow(node, Rule::Difference, order, &[node]);
+                        new |= strict && self.narrow(node, Rule::Gap, order, &[b, node]);
+                    }
+                    Op::Div(p, q) if strict && (p, q) == (a, b) => {
+                        new |= self.narrow(node, Rule::Quotient, order, &[q, node]);
                     }
                     Op::Div(p, q) if (p, q) == (a, b) || (p, q) == (b, a) => {
                         if let Some(order) = self.order(a, b, 0) {
@@ -448,6 +477,7 @@ impl<'a> Search<'a> {
     /// Proves a claim, case by case where it must.
     fn reach(&mut self, goal: Fact, cone: &[usize], inside: bool, depth: usize) -> Option<Known> {
         self.cases += 1;
+        self.limit = MAX_STEPS.min(self.steps + MAX_CASE_STEPS);
         if self.cases > MAX_CASES || depth > MAX_DEPTH {
             return None;
         }
@@ -623,10 +653,11 @@ impl<'a> Search<'a> {
         } else if let Some(known) = self.assumed(a, b) {
             Some(known)
         } else if self.shallow {
-            return self.through_assumed(a, b, depth + 1);
+            // Only ranges and assumptions lead on, the nearest of them first.
+            return self.through_assumed(a, b, true, depth + 1);
         } else {
             self.steps += 1;
-            if depth > MAX_DEPTH || self.steps > MAX_STEPS {
+            if depth > MAX_DEPTH || self.steps > self.limit {
                 return None;
             }
             // While it is being proven, a claim is no reason for itself.
@@ -643,15 +674,14 @@ impl<'a> Search<'a> {
         if strict { self.apply(Rule::Weak, &[known], Fact::Le(a, b)) } else { Some(known) }
     }
 
-    /// `a <= c <= d <= b` where `c <= d` is assumed.
-    fn through_assumed(&mut self, a: usize, b: usize, depth: usize) -> Option<Known> {
+    /// `a <= c <= d <= b` where `c <= d` is assumed; `near` if one of them is `a` or `b`.
+    fn through_assumed(&mut self, a: usize, b: usize, near: bool, depth: usize) -> Option<Known> {
         if depth > MAX_DEPTH {
             return None;
         }
         for i in 0..self.state.assumed.len() {
             let (c, d, _, known) = self.state.assumed[i];
-            // In shallow steps only ranges and assumptions lead on, the nearest of them first.
-            if self.shallow && c != a && d != b {
+            if near && c != a && d != b {
                 continue;
             }
             let Some(before) = self.order(a, c, depth + self.assumed_depth()) else { continue };
@@ -668,13 +698,16 @@ impl<'a> Search<'a> {
 
     fn ordered(&mut self, a: usize, b: usize, depth: usize) -> Option<Known> {
         let wanted = Fact::Le(a, b);
+        if let Some(known) = self.through_assumed(a, b, true, depth) {
+            return Some(known);
+        }
+        if let Some(known) = self.around_one(a, b, depth) {
+            return Some(known);
+        }
         for way in self.ways(a, b) {
             if let Some(known) = self.take(a, b, way, depth) {
                 return Some(known);
             }
-        }
-        if let Some(known) = self.around_one(a, b, depth) {
-            return Some(known);
         }
         if let Some((_, ratio)) = self.ratio(a, b, 0) {
             let from = [ratio, self.range(b)?.2];
@@ -682,7 +715,7 @@ impl<'a> Search<'a> {
                 return Some(known);
             }
         }
-        if let Some(known) = self.through_assumed(a, b, depth) {
+        if let Some(known) = self.through_assumed(a, b, false, depth) {
             return Some(known);
         }
         self.by_condition(a, b, depth)
@@ -789,6 +822,8 @@ impl<'a> Search<'a> {
             }
             (Op::Sub(p, q), Op::Sub(r, s)) => ways.push(By(Rule::SubLe, vec![(p, r), (s, q)], vec![a, b])),
             (Op::Mul(p, q), Op::Mul(r, s)) => {
+                ways.extend(self.undone([p, q], [r, s], a, b));
+                ways.extend(self.undone([r, s], [p, q], b, a));
                 for (p, q) in [(p, q), (q, p)] {
                     // p * q <= r * q <= r * s
                     for (r, s) in [(r, s), (s, r)] {
@@ -817,6 +852,7 @@ impl<'a> Search<'a> {
                 }
             }
             (Op::Floor(p), Op::Floor(q)) => ways.push(By(Rule::FloorLe, vec![(p, q)], vec![])),
+            (Op::Sqrt(p), Op::Sqrt(q)) => ways.push(By(Rule::SqrtLe, vec![(p, q)], vec![p])),
             (Op::Ceil(p), Op::Ceil(q)) => ways.push(By(Rule::CeilLe, vec![(p, q)], vec![])),
             (Op::Pow(p, n), Op::Pow(q, m)) if n == m => {
                 ways.push(By(Rule::PowLe, vec![(p, q)], vec![p, a, b]));
@@ -839,6 +875,7 @@ impl<'a> Search<'a> {
                 None => ways.push(By(Rule::IfLe, vec![(p, b), (q, b)], vec![])),
             },
             Op::Floor(p) => ways.push(Left(Rule::FloorBelow, vec![p], p)),
+            Op::Abs(p) if self.at_least(p, 0.0) => ways.push(Left(Rule::AbsBelow, vec![p], p)),
             Op::Add(p, q) => {
                 for (p, c) in [(p, q), (q, p)] {
                     if self.at_most(c, 0.0) {
@@ -867,6 +904,7 @@ impl<'a> Search<'a> {
                 None => ways.push(By(Rule::LeIf, vec![(a, p), (a, q)], vec![])),
             },
             Op::Ceil(p) => ways.push(Right(Rule::CeilAbove, vec![p], p)),
+            Op::Abs(p) => ways.push(Right(Rule::AbsAbove, vec![p], p)),
             Op::Add(p, q) => {
                 for (p, c) in [(p, q), (q, p)] {
                     if self.at_least(c, 0.0) {
@@ -883,6 +921,17 @@ impl<'a> Search<'a> {
             _ => {}
         }
         ways
+    }
+
+    /// `p / t * t` beside `p * c`, where the factors of each are given, and the nodes they are.
+    fn undone(&self, again: [usize; 2], scaled: [usize; 2], x: usize, y: usize) -> Option<Way> {
+        let turned = |[a, b]: [usize; 2]| [(a, b), (b, a)];
+        let (q, t, p) = turned(again).into_iter().find_map(|(q, t)| match self.op(q) {
+            Op::Div(p, by) if by == t => Some((q, t, p)),
+            _ => None,
+        })?;
+        let (_, c) = turned(scaled).into_iter().find(|&(a, _)| a == p)?;
+        Some(Way::Rule(Rule::Undo, vec![], vec![p, t, q, x, c, y]))
     }
 
     /// `a < b`
