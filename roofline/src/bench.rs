@@ -369,18 +369,23 @@ impl Bench {
             quick: options.quick,
             only: options.only.clone(),
             rows: Vec::new(),
-            notes: Vec::new(),
+            notes: machine.doubts(),
         }
     }
 
     fn explain(&mut self) {
+        self.notes.extend(self.impossible());
+    }
+
+    /// What was measured above its ceiling, with the likely cause and what to run.
+    pub fn impossible(&self) -> Option<String> {
         let above = self.rows.iter().filter(|row| row.utilization > 1.0).count();
-        if above > 0 {
-            self.notes.push(format!(
-                "{above} product(s) above 100 %: faster than reading the same bytes, before and beside them: the runs of a \
-                 busy machine differ; `roofline machine --refresh` measures the roofs again"
-            ));
-        }
+        (above > 0).then(|| {
+            format!(
+                "impossible: {above} product(s) above 100 %, faster than reading the same bytes, before and beside them: the \
+                 roofs were measured on a busy machine; measure again with `roofline machine --refresh`"
+            )
+        })
     }
 
     /// What its weights were stored in.

@@ -25,7 +25,8 @@ use crate::contracts::hardware::devices::Device;
 use crate::contracts::operation;
 use crate::contracts::quantization::{self, formats::Format};
 use crate::contracts::transformer::{self, Feasibility, Inputs, OutOfDomain, Outputs};
-use crate::model::{Attention, Head, Hyper, Operation, Role, Runs, Work};
+use crate::model::{Attention, Head, Hyper, Mix, Operation, Role, Runs, Work};
+use crate::number::threads;
 use crate::peaks::Machine;
 
 pub use crate::word::Precision;
@@ -135,10 +136,14 @@ impl Target {
             None => None,
             Some(Precision::Fp32) => Some((Precision::Fp32, roofs.f32_gflops.value)),
             Some(Precision::Int8) => Some((Precision::Int8, roofs.int8_gops.value)),
-            Some(precision) => {
-                let has = vec![Precision::Fp32, Precision::Int8];
-                return Err(NoPeak { device: "this", precision, has });
-            }
+            Some(precision) => match roofs.int4_gops.filter(|_| precision == Precision::Int4) {
+                Some(roof) => Some((Precision::Int4, roof.value)),
+                None => {
+                    let mut has = vec![Precision::Fp32, Precision::Int8];
+                    has.extend(roofs.int4_gops.map(|_| Precision::Int4));
+                    return Err(NoPeak { device: "this", precision, has });
+                }
+            },
         };
         Ok(Target {
             name: "this".to_owned(),
@@ -150,7 +155,12 @@ impl Target {
             threads: Some(machine.threads as f64),
             tdp: None,
             overhead: None,
-            source: format!("measured, {}, {} thread(s)", machine.cpu, machine.threads),
+            source: format!(
+                "measured{}, {}, memory with {}",
+                machine.date.as_ref().map(|date| format!(" on {date}")).unwrap_or_default(),
+                machine.cpu,
+                threads(roofs.read_gb_s.threads)
+            ),
             doubts: machine.doubts(),
         })
     }
@@ -163,7 +173,7 @@ impl Target {
     /// The same for an estimate.
     pub(crate) fn estimated_rate(&self, kind: Numbers) -> Rate {
         let asked = self.asked.map(|(precision, peak)| Rate { precision, gflop_s: Some(peak) });
-        asked.unwrap_or_else(|| self.rate(kind))
+        asked.unwrap_or_else(|| self.units.estimated_rate(kind))
     }
 }
 
@@ -216,9 +226,19 @@ impl Stored {
 
 /// The rate of operations in numbers of several kinds, one after the other, in GFLOP/s.
 fn together(parts: &[(Numbers, f64)], rate: impl Fn(Numbers) -> Rate) -> f64 {
-    let flops: f64 = parts.iter().map(|(_, flops)| flops).sum();
-    let time: f64 = parts.iter().map(|(kind, flops)| flops / rate(*kind).compute()).sum();
-    mean_rate(flops, time, parts.first().map_or(rate::UNLIMITED, |(kind, _)| rate(*kind).compute()))
+    let parts: Vec<(f64, f64)> = parts.iter().map(|(kind, flops)| (*flops, rate(*kind).compute())).collect();
+    one_after_the_other(&parts).unwrap_or(rate::UNLIMITED)
+}
+
+/// The rate of operations that follow each other, each with its amount and its rate; none of nothing. Where all have the same
+/// rate it is that one, without a rounding.
+pub(crate) fn one_after_the_other(parts: &[(f64, f64)]) -> Option<f64> {
+    let (_, first) = *parts.first()?;
+    if parts.iter().all(|(_, rate)| *rate == first) {
+        return Some(first);
+    }
+    let flops: f64 = parts.iter().map(|(flops, _)| flops).sum();
+    Some(mean_rate(flops, parts.iter().map(|(flops, rate)| flops / rate).sum(), first))
 }
 
 /// So many operations in so much time, as a rate that the contracts take; `otherwise` where there are none.
@@ -275,6 +295,20 @@ pub(crate) fn inputs_by(
     let tied = hyper.head == Head::Tied;
     let parts = operations.iter().map(|operation| Ok((operation, operation.inputs(tied), Numbers::Half)));
     Ok(summed(parts, brought)?.0)
+}
+
+/// The same for a model whose operations are stored in a mix, each in its own type, and how its numbers are stored.
+pub fn inputs_in(mix: &Mix, operations: &[Operation]) -> Result<(Inputs, Stored), Unsupported> {
+    let tied = operations.iter().any(|one| one.role == Role::Head && one.parameters == 0);
+    let parts = operations.iter().zip(mix.of_operations(operations)).map(|(operation, written)| {
+        let mut shape = operation.inputs(tied);
+        if written.parameters > 0 {
+            let bits = stored_bits(written.bytes as f64, written.parameters as f64);
+            shape.bits_per_weight = bits.map_err(|error| Unsupported(error.to_string()))?;
+        }
+        Ok((operation, shape, rate::numbers_of(written.dtype)))
+    });
+    summed(parts, brought)
 }
 
 pub(crate) fn makes_no_tokens(architecture: &str) -> Unsupported {
@@ -448,10 +482,7 @@ pub fn predict(inputs: Inputs, stored: &Stored, target: &Target) -> Result<Predi
     };
     let inputs = with(&|kind| target.rate(kind));
     let outputs = inputs.evaluate()?;
-    let estimate = match target.asked {
-        Some(_) => with(&|kind| target.estimated_rate(kind)).evaluate()?,
-        None => outputs,
-    };
+    let estimate = with(&|kind| target.estimated_rate(kind)).evaluate()?;
     let most = stored.most();
     let mut rates: Vec<(Numbers, Rate)> =
         stored.kinds().into_iter().map(|kind| (kind, target.rate(kind))).collect();
@@ -650,7 +681,7 @@ mod tests {
         assert!(!prediction.knows_arithmetic());
         let memory = prediction.outputs.bandwidth_ceiling;
         assert_eq!(prediction.outputs.decode_ceiling, memory, "the memory is left");
-        assert_eq!(prediction.rates[0].1.to_string(), "not known: no published int8 peak");
+        assert_eq!(prediction.rates[0].1.to_string(), "not known: no published or measured int8 peak");
     }
 
     #[test]

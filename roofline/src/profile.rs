@@ -147,6 +147,12 @@ impl Entry {
         Some(in_phase(self.shape?, phase, self.role, workload))
     }
 
+    /// Operations in this phase and the rate of its numbers in GFLOP/s; none where it multiplies nothing.
+    pub(crate) fn rate(&self, phase: Phase) -> Option<(f64, f64)> {
+        let flops = self.cost(phase)?.flops;
+        (flops > 0.0).then(|| (flops, self.compute_gflop_s.unwrap_or(UNLIMITED)))
+    }
+
     /// The cost of one step, or of a pass where there are no steps.
     pub fn step(&self) -> Option<&Cost> {
         self.decode.as_ref().or(self.pass.as_ref())

@@ -167,16 +167,73 @@ fn copies_and_triads_write_exactly_the_right_elements() {
 fn the_peak_kernels_do_the_work_they_count() {
     for &isa in Isa::available() {
         for rounds in [1, 10, 1000] {
-            let ((value, flops), (_, ops)) =
-                (kernels::fma_peak(isa, rounds, 0.5), kernels::int8_peak(isa, rounds, 3));
+            let (value, flops) = kernels::fma_peak(isa, rounds, 0.5);
             assert!(value.is_finite() && value > 0.0, "{isa}: {value}");
             assert!(flops > 0 && flops.is_multiple_of(2 * rounds as u64), "{isa}: {flops}");
-            assert!(ops > 0 && ops.is_multiple_of(2 * rounds as u64), "{isa}: {ops}");
+            let ((_, bytes), (_, narrow)) =
+                (kernels::int8_peak(isa, rounds, 3), kernels::int4_peak(isa, rounds, 3));
+            for ops in [bytes, narrow] {
+                assert!(ops > 0 && ops.is_multiple_of(2 * rounds as u64), "{isa}: {ops}");
+            }
         }
         // Every chain starts at 1 and becomes `x * 0.999999 + 1`: the sum shows how many chains there are.
         let (value, flops) = kernels::fma_peak(isa, 1, 1.0);
         assert_close(value, flops as f32 / 2.0 * 1.999_999, f64::from(value), 64, isa.name());
     }
+}
+
+#[test]
+fn sixteen_bits_hold_as_many_products_as_are_added_up_in_them_and_no_pair_more() {
+    for bits in 1..=7 {
+        let pair = 2 * ((1i64 << bits) - 1) * i64::from(i8::MIN).abs();
+        let pairs = kernels::pairs_in_16_bits(bits) as i64;
+        assert!(
+            pairs >= 1 && pairs * pair <= i64::from(i16::MAX) && (pairs + 1) * pair > i64::from(i16::MAX)
+        );
+    }
+    assert_eq!([1, 2, 4, 5, 6].map(kernels::pairs_in_16_bits), [127, 42, 8, 4, 2]);
+}
+
+#[test]
+fn products_of_few_bits_that_add_up_in_16_are_exact_for_every_value() {
+    let mut noise = Noise(11);
+    for &isa in Isa::available() {
+        for bits in 1..=7 {
+            let most = (1u8 << bits) - 1;
+            for length in LENGTHS.into_iter().chain([32 * 127 * 3 + 5]) {
+                let any: Vec<u8> = (0..length).map(|_| noise.bits() as u8 & most).collect();
+                let bytes: Vec<i8> = (0..length).map(|_| noise.bits() as i8).collect();
+                let signs: Vec<i8> =
+                    (0..length).map(|at| if at % 2 == 0 { i8::MIN } else { i8::MAX }).collect();
+                for (weights, x) in [
+                    (vec![most; length], vec![i8::MIN; length]),
+                    (vec![most; length], vec![i8::MAX; length]),
+                    (vec![most; length], signs),
+                    (any, bytes),
+                ] {
+                    let exact: i64 = weights.iter().zip(&x).map(|(w, x)| i64::from(*w) * i64::from(*x)).sum();
+                    let found = kernels::narrow_dot(isa, bits, &weights, &x);
+                    assert_eq!(found.map(i64::from), Ok(exact), "{isa}, {bits} bits, {length} weights");
+                }
+            }
+        }
+    }
+    // Numbers with a sign, as Q4_0 has them: the sum of the bytes takes their offset away.
+    let (weights, x): (Vec<u8>, Vec<i8>) =
+        (0..4096).map(|at| ((at % 16) as u8, (at / 16) as u8 as i8)).unzip();
+    let signed: i32 = weights.iter().zip(&x).map(|(w, x)| (i32::from(*w) - 8) * i32::from(*x)).sum();
+    let offset = 8 * x.iter().map(|x| i32::from(*x)).sum::<i32>();
+    assert_eq!(kernels::narrow_dot(Isa::detect(), 4, &weights, &x), Ok(signed + offset));
+}
+
+#[test]
+fn weights_of_more_bits_than_they_should_have_are_refused() {
+    let dot = |bits, weights: &[u8], x: &[i8]| kernels::narrow_dot(Isa::SCALAR, bits, weights, x);
+    assert_eq!(dot(4, &[15, 16], &[1, 1]), Err(KernelError::Wide { bits: 4, found: 16 }));
+    for bits in [0, 8, 99] {
+        assert_eq!(dot(bits, &[1], &[1]), Err(KernelError::Bits { found: bits }));
+    }
+    assert!(matches!(dot(4, &[1], &[1, 2]), Err(KernelError::Length { .. })));
 }
 
 #[test]

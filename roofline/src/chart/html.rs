@@ -71,6 +71,9 @@ pub struct Recipe {
     /// The result that names the bound: `Memory` or `Compute`, in any case.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound: Option<String>,
+    /// Sums of the [`Summary`] that only operations of this recipe go into, as in [`Summary::sums`].
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub sums: BTreeMap<String, String>,
 }
 
 /// One call of an equation.
@@ -268,6 +271,7 @@ mod tests {
             performance: "attainable".into(),
             time: Some("least_time".into()),
             bound: Some("bound".into()),
+            sums: BTreeMap::new(),
         };
         let sizes = [(4096.0, 4096.0), (4096.0, 14336.0), (4096.0, 128_256.0)];
         let inputs = |(from, to): (f64, f64)| {

@@ -686,7 +686,8 @@ window.addEventListener("error", (event) => {
       const common = { ...whatIf.inputs, ...limits };
       let total = 0;
       const times = [];
-      const sums = Object.fromEntries(Object.keys(whatIf.summary?.sums ?? {}).map((name) => [name, 0]));
+      const summed = (recipe) => Object.entries({ ...whatIf.summary?.sums, ...recipe.sums });
+      const sums = Object.fromEntries(whatIf.recipes.flatMap(summed).map(([name]) => [name, 0]));
       for (const operation of whatIf.operations) {
         const recipe = whatIf.recipes[operation.recipe];
         const known = run(recipe.steps, { ...common, ...operation.inputs, ...placed(recipe.moves) });
@@ -704,7 +705,7 @@ window.addEventListener("error", (event) => {
           if (recipe.time) times.push([point, known[recipe.time]]);
           if (recipe.time) total += known[recipe.time];
         }
-        for (const name of Object.keys(sums)) sums[name] += known[whatIf.summary.sums[name]];
+        for (const [name, result] of summed(recipe)) sums[name] += known[result];
       }
       for (const [point, time] of times) point.share = total > 0 ? time / total : null;
       if (whatIf.summary) {

@@ -50,7 +50,7 @@ fn is_devices(table: &Table) -> bool {
 }
 
 /// The entry as a device of the registry; it lives as long as they do.
-fn device(table: &Table, entry: &Entry) -> &'static Device {
+pub fn device(table: &Table, entry: &Entry) -> &'static Device {
     let value = |name: &str| {
         let index = table.fields.iter().position(|field| field.name == name)?;
         entry.values.get(index)

@@ -28,6 +28,7 @@ use crate::report::{Report, Saved};
 
 pub use figures::{TEXTS, numbers, of as figures_of, texts_of};
 pub use file::configuration;
+pub(crate) use file::device as of_entry;
 
 /// Devices that are known by name: those of the registry, and those of files.
 #[derive(Clone, Debug)]

@@ -64,6 +64,20 @@ pub enum KernelError {
         /// Its columns.
         columns: usize,
     },
+    /// Numbers of so many bits don't add up in 16.
+    #[error("numbers of {found} bits; 1 to 7 add up in 16 bits")]
+    Bits {
+        /// How many bits.
+        found: u32,
+    },
+    /// A number of more bits than it should have.
+    #[error("the weight {found} has more than {bits} bits")]
+    Wide {
+        /// How many bits it may have.
+        bits: u32,
+        /// The weight.
+        found: u8,
+    },
     /// Bytes at an address that does not suit the type.
     #[error("the bytes of {what} weights must start at a multiple of {alignment}; copy them first")]
     Misaligned {
@@ -160,6 +174,30 @@ pub fn fma_peak(isa: Isa, rounds: usize, seed: f32) -> (f32, u64) {
 /// and how many operations they were.
 pub fn int8_peak(isa: Isa, rounds: usize, seed: i8) -> (i32, u64) {
     dispatch!(isa, int8_peak(rounds, seed))
+}
+
+/// Rounds of multiply-adds of bytes and numbers of fewer than 8 bits in registers, which add up in 16 bits for as long as they
+/// fit where that is faster: a value that depends on all of them, and how many operations they were.
+pub fn int4_peak(isa: Isa, rounds: usize, seed: i8) -> (i32, u64) {
+    dispatch!(isa, int4_peak(rounds, seed))
+}
+
+/// Pairs of products of a byte and a number without sign, of so many bits, that add up in 16 bits whatever their values: 8 for
+/// 4 bits, 4 for 5, 2 for 6. Numbers with a sign get one by subtracting the sum of the bytes.
+pub const fn pairs_in_16_bits(bits: u32) -> usize {
+    i16::MAX as usize / (2 * ((1 << bits) - 1) * 128)
+}
+
+/// The exact product of numbers below `2^bits`, of 1 to 7 bits, with bytes; a sum beyond 32 bits wraps around.
+pub fn narrow_dot(isa: Isa, bits: u32, weights: &[u8], x: &[i8]) -> Result<i32, KernelError> {
+    same_length("activations", weights.len(), x.len())?;
+    if !(1..=7).contains(&bits) {
+        return Err(KernelError::Bits { found: bits });
+    }
+    if let Some(&found) = weights.iter().find(|weight| **weight >> bits != 0) {
+        return Err(KernelError::Wide { bits, found });
+    }
+    Ok(dispatch!(isa, narrow_dot(weights, x, pairs_in_16_bits(bits))))
 }
 
 /// Quantizes 32 values for each block, byte for byte as ggml's reference does.

@@ -7,6 +7,7 @@ use std::arch::asm;
 
 use half::{bf16, f16};
 
+use super::pairs_in_16_bits;
 use super::q8_0::BlockQ8_0;
 use super::scalar;
 use super::stream::{Streams, distance, rows};
@@ -151,11 +152,72 @@ pub fn int8_peak<const DOTPROD: bool>(rounds: usize, seed: i8) -> (i32, u64) {
     for _ in 0..rounds {
         for sum in &mut sums {
             // The sum's own bytes as operand, so that the compiler cannot multiply once and add many times.
-            *sum = multiply_add::<DOTPROD>(*sum, vreinterpretq_s8_s32(*sum), factor);
+            let bytes = vreinterpretq_s8_s32(*sum);
+            *sum = if DOTPROD {
+                multiply_add::<DOTPROD>(*sum, bytes, factor)
+            } else {
+                // Two products fit in 16 bits where one of the sides has no -128, as quantized activations have none.
+                vpadalq_s16(*sum, add_products(vdupq_n_s16(0), bytes, factor))
+            };
         }
     }
     let total = sums.into_iter().fold(vdupq_n_s32(0), |total, sum| vaddq_s32(total, sum));
     (vaddvq_s32(total), 2 * (16 * CHAINS * rounds) as u64)
+}
+
+/// Multiply-adds of bytes and numbers of one bit in registers, and how many integer operations those were. The dot product
+/// instructions add up in 32 bits, sixteen products at once, and nothing is shorter; without them products add up in 16 bits
+/// for as long as they fit.
+#[target_feature(enable = "neon")]
+pub fn int4_peak<const DOTPROD: bool>(rounds: usize, seed: i8) -> (i32, u64) {
+    const CHAINS: usize = 12;
+    const STEPS: usize = pairs_in_16_bits(1);
+    if DOTPROD {
+        return int8_peak::<DOTPROD>(rounds.saturating_mul(STEPS), seed & 1);
+    }
+    let factor = vdupq_n_s8(seed & 1);
+    let mut words: [int16x8_t; CHAINS] = std::array::from_fn(|chain| vdupq_n_s16(chain as i16));
+    let mut sums = [vdupq_n_s32(0); CHAINS];
+    for _ in 0..rounds {
+        for _ in 0..STEPS {
+            for word in &mut words {
+                *word = add_products(*word, factor, vreinterpretq_s8_s16(*word));
+            }
+        }
+        for (sum, word) in sums.iter_mut().zip(&words) {
+            *sum = vpadalq_s16(*sum, *word);
+        }
+    }
+    let total = sums.into_iter().fold(vdupq_n_s32(0), |total, sum| vaddq_s32(total, sum));
+    (vaddvq_s32(total), 2 * (16 * CHAINS * STEPS * rounds) as u64)
+}
+
+/// The exact product of small numbers with bytes, of which so many pairs of products add up in 16 bits.
+#[target_feature(enable = "neon")]
+pub fn narrow_dot<const DOTPROD: bool>(weights: &[u8], x: &[i8], pairs: usize) -> i32 {
+    let ((weights, weights_left), (x, x_left)) = (weights.as_chunks::<16>(), x.as_chunks::<16>());
+    let mut sum = vdupq_n_s32(0);
+    for (weights, x) in weights.chunks(pairs).zip(x.chunks(pairs)) {
+        let mut word = vdupq_n_s16(0);
+        for (weights, x) in weights.iter().zip(x) {
+            // No more than 7 bits: the same number with a sign.
+            let weights = load_i8(&weights.map(|weight| weight as i8));
+            if DOTPROD {
+                sum = multiply_add::<DOTPROD>(sum, weights, load_i8(x));
+            } else {
+                word = add_products(word, weights, load_i8(x));
+            }
+        }
+        sum = vpadalq_s16(sum, word);
+    }
+    vaddvq_s32(sum).wrapping_add(scalar::narrow_dot(weights_left, x_left, pairs))
+}
+
+/// Adds the sixteen products, two to each 16-bit word.
+#[target_feature(enable = "neon")]
+#[inline]
+fn add_products(word: int16x8_t, a: int8x16_t, b: int8x16_t) -> int16x8_t {
+    vmlal_high_s8(vmlal_s8(word, vget_low_s8(a), vget_low_s8(b)), a, b)
 }
 
 /// Quantizes 32 values for each block, byte for byte as [`scalar::quantize_q8_0`].

@@ -3,6 +3,7 @@
 
 use half::{bf16, f16};
 
+use super::pairs_in_16_bits;
 use super::q8_0::BlockQ8_0;
 use super::stream::Streams;
 
@@ -67,6 +68,32 @@ pub fn int8_peak(rounds: usize, seed: i8) -> (i32, u64) {
         }
     }
     (sums.iter().fold(0, |total: i32, sum| total.wrapping_add(*sum)), 2 * (LANES * rounds) as u64)
+}
+
+/// Multiply-adds of bytes and numbers of 4 bits in registers, and how many integer operations those were.
+pub fn int4_peak(rounds: usize, seed: i8) -> (i32, u64) {
+    const STEPS: usize = 2 * pairs_in_16_bits(4);
+    let (mut sums, mut factors) = ([0i32; LANES], [seed; LANES]);
+    let weight = i16::from(seed & 15);
+    for _ in 0..rounds {
+        let mut words = [0i16; LANES];
+        for _ in 0..STEPS {
+            for (word, factor) in words.iter_mut().zip(&mut factors) {
+                *word = word.wrapping_add(weight * i16::from(*factor));
+                *factor = factor.wrapping_add(1);
+            }
+        }
+        for (sum, word) in sums.iter_mut().zip(words) {
+            *sum = sum.wrapping_add(i32::from(word));
+        }
+    }
+    (sums.iter().fold(0, |total: i32, sum| total.wrapping_add(*sum)), 2 * (LANES * STEPS * rounds) as u64)
+}
+
+/// The exact product of small numbers with bytes; plain Rust adds up in 32 bits.
+pub fn narrow_dot(weights: &[u8], x: &[i8], _: usize) -> i32 {
+    let products = weights.iter().zip(x).map(|(weight, x)| i32::from(*weight) * i32::from(*x));
+    products.fold(0, i32::wrapping_add)
 }
 
 /// The block that ggml's reference quantizer writes for these values: scale `max|x| / 127`, quants

@@ -81,6 +81,17 @@ const MIXES: &[Mix] = &[
     },
 ];
 
+/// How an operation is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StoredAs {
+    /// Its parameters.
+    pub parameters: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// The type of its matrix.
+    pub dtype: Dtype,
+}
+
 /// What the rules ask of a model.
 struct Facts {
     layers: u64,
@@ -121,25 +132,27 @@ impl Mix {
         self.dtype(place.map(|place| place.role), layer, row, facts)
     }
 
-    /// Bytes of a model of which only the operations are known: matrices as the mix has them, everything else in F32.
-    pub fn bytes(&self, operations: &[Operation]) -> u64 {
+    /// How each operation would be stored where only the operations of a model are known: matrices as the mix has them,
+    /// everything else in F32. A tied head has the weights of the embedding.
+    pub fn of_operations(&self, operations: &[Operation]) -> Vec<StoredAs> {
         let head = operations.iter().find(|one| one.role == Role::Head);
         let layers = operations.iter().filter_map(|one| one.layer).max().map_or(0, |last| last + 1);
         let facts = Facts::new(layers, head.is_none_or(|head| head.parameters == 0), operations);
-        let bytes = |one: &Operation| {
-            let (weights, row) = match one.work {
+        let written = |one: &Operation| {
+            let (matrix, row) = match one.work {
                 Work::Lookup { rows, cols } | Work::Product { rows, cols } => (rows * cols, cols),
                 Work::Experts { rows, cols, count, .. } => (rows * cols * count, cols),
                 _ => (0, 0),
             };
-            // A tied head has the weights of the embedding.
-            let weights = weights.min(one.parameters);
-            let dtype = Some(one.role).filter(|_| weights > 0);
+            let parameters = if one.role == Role::Head { matrix.max(one.parameters) } else { one.parameters };
+            let matrix = matrix.min(parameters);
+            let dtype = Some(one.role).filter(|_| matrix > 0);
             let dtype = dtype.and_then(|role| self.dtype(Some(role), one.layer, row, &facts));
-            let stored = dtype.and_then(|dtype| dtype.bytes(weights)).unwrap_or(4 * weights);
-            stored + 4 * (one.parameters - weights)
+            let bytes = dtype.and_then(|dtype| dtype.bytes(matrix)).unwrap_or(4 * matrix);
+            let bytes = bytes + 4 * (parameters - matrix);
+            StoredAs { parameters, bytes, dtype: dtype.unwrap_or(Dtype::F32) }
         };
-        operations.iter().map(bytes).sum()
+        operations.iter().map(written).collect()
     }
 
     fn dtype(&self, role: Option<Role>, layer: Option<u64>, row: u64, facts: &Facts) -> Option<Dtype> {

@@ -32,7 +32,7 @@ pub use fault::{Error, Fault, Place};
 pub use hyper::{
     Attention, Experts, FeedForward, Head, Hyper, Latent, Layer, MOST_LAYERS, Recurrence, Width,
 };
-pub use mix::Mix;
+pub use mix::{Mix, StoredAs};
 pub use names::{Kind, Role};
 pub use operation::{Operation, Runs, State, Work};
 pub use registry::{KNOWN, Known, by_name};

@@ -118,6 +118,8 @@ pub(super) fn roofs(plan: &Plan, mut progress: impl FnMut(&str) + Send) -> Resul
             .arithmetic(plan.budget / 8, |isa| kernels::fma_peak(isa, black_box(200_000), black_box(0.5)).1);
         let int8 = field
             .arithmetic(plan.budget / 8, |isa| kernels::int8_peak(isa, black_box(200_000), black_box(3)).1);
+        let int4 = field
+            .arithmetic(plan.budget / 8, |isa| kernels::int4_peak(isa, black_box(1_600), black_box(3)).1);
         drop(field);
         say("placement");
         let read = other_placements(plan, Movement::Read, read)?;
@@ -131,13 +133,13 @@ pub(super) fn roofs(plan: &Plan, mut progress: impl FnMut(&str) + Send) -> Resul
             triad_gb_s: triad.spread.best,
             f32_gflops: f32_peak.spread.best,
             int8_gops: int8.spread.best,
-            int4_gops: None,
+            int4_gops: Some(int4.spread.best),
             read,
             copy,
             triad,
             f32: f32_peak.spread,
             int8: int8.spread,
-            int4: None,
+            int4: Some(int4.spread),
             levels,
         })
     })?

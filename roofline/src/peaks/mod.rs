@@ -3,6 +3,7 @@
 
 mod arena;
 mod buffer;
+mod date;
 mod measure;
 mod report;
 mod store;
@@ -16,11 +17,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::document;
 use crate::isa::{Isa, IsaError};
+use crate::number::threads;
 use crate::report::{Saved, Schema};
 
 pub use arena::Arena;
 pub use store::{clear, directory};
-pub use system::{Cache, parse_size};
+pub use system::{Beyond, Cache, parse_size};
 
 /// Names a file with a saved machine to take instead of measuring, so that whatever builds on a machine
 /// can be run again with the same figures.
@@ -28,6 +30,12 @@ pub const SAVED: &str = "ROOFLINE_MACHINE";
 
 /// Best and median this far apart make a warning: something else was running.
 const UNSTEADY: f64 = 1.25;
+
+/// A measurement older than this, in days, is doubted.
+const OLD: i64 = 30;
+
+/// A larger share of the processors at work before a measurement makes it doubtful.
+const BUSY: f64 = 0.125;
 
 /// A machine and its roofs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -50,6 +58,16 @@ pub struct Machine {
     /// Bytes of memory that the machine has, or its container may take; none when the system does not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<usize>,
+    /// The day of the measurement in UTC, as `2026-11-17`; absent in those of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub date: Option<String>,
+    /// Share of all processors' time that went to other work right before the measurement, 0 to 1; absent where the system
+    /// does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load: Option<f64>,
+    /// Instructions of the processor that the kernels don't use: with some, roofs of arithmetic are lower bounds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub beyond: Vec<Beyond>,
     /// Measured in a hurry.
     pub quick: bool,
     /// Bytes of the buffers beyond the caches.
@@ -102,6 +120,25 @@ pub struct Roofs {
     pub int4: Option<Spread>,
     /// The same within the caches.
     pub levels: Vec<Level>,
+}
+
+impl Roofs {
+    /// The runs behind each roof.
+    fn spreads(&self) -> impl Iterator<Item = (&'static str, Spread)> {
+        let always = [
+            ("read", self.read.spread),
+            ("copy", self.copy.spread),
+            ("triad", self.triad.spread),
+            ("f32", self.f32),
+            ("int8", self.int8),
+        ];
+        always.into_iter().chain(self.int4.map(|spread| ("int4", spread)))
+    }
+
+    /// Those whose runs are far apart.
+    fn unsteady(&self) -> impl Iterator<Item = (&'static str, Spread)> {
+        self.spreads().filter(|(_, spread)| spread.is_unsteady())
+    }
 }
 
 /// The highest that any number of threads reached, each with that number.
@@ -355,10 +392,46 @@ impl Machine {
         self.caches.iter().map(all).sum()
     }
 
-    /// What to know before one builds on these roofs: what was noticed while they were measured.
+    /// What to know before one builds on these roofs: a line where they may be too low, and one where arithmetic surely is.
     pub fn doubts(&self) -> Vec<String> {
-        let noticed = self.notes.iter().filter_map(|note| note.strip_prefix("warning: "));
-        noticed.map(str::to_owned).collect()
+        self.doubts_on(date::today())
+    }
+
+    /// The same on a day.
+    fn doubts_on(&self, today: i64) -> Vec<String> {
+        let mut reasons = Vec::new();
+        let age = self.date.as_deref().and_then(date::read).map(|day| today.saturating_sub(day));
+        if let Some(days) = age.filter(|days| *days > OLD) {
+            reasons.push(format!("they are {days} days old"));
+        }
+        if let Some(load) = self.load.filter(|load| *load > BUSY) {
+            reasons.push(format!("{:.0} % of the processors were busy before", 100.0 * load));
+        }
+        for roofs in sets(&self.single, &self.all) {
+            // Nothing is built on copying.
+            let used = |name: &&str| !["copy", "triad"].contains(name);
+            let unsteady: Vec<&str> = roofs.unsteady().map(|(name, _)| name).filter(used).collect();
+            if !unsteady.is_empty() {
+                let (names, threads) = (unsteady.join(", "), threads(roofs.threads));
+                reasons.push(format!("the runs of {names} with {threads} differ a lot"));
+            }
+        }
+        let mut doubts = Vec::new();
+        if !reasons.is_empty() {
+            let reasons = reasons.join("; ");
+            doubts.push(format!(
+                "the measured roofs may be too low, and are no ceilings then: {reasons}; measure again with \
+                 `roofline machine --refresh`"
+            ));
+        }
+        if !self.beyond.is_empty() {
+            let names: Vec<&str> = self.beyond.iter().map(|beyond| beyond.name()).collect();
+            doubts.push(format!(
+                "the arithmetic roof is a lower bound, and no ceiling: this processor has {}, which the kernels don't use",
+                names.join(", ")
+            ));
+        }
+        doubts
     }
 
     /// This machine: the saved measurement if there is one, else a new one. `progress` is told what is
@@ -374,6 +447,9 @@ impl Machine {
         if let Some(path) = path.as_ref().filter(|_| !options.refresh) {
             match store::load(path, &key) {
                 // Memory is asked for, not measured: it may have changed since.
+                store::Lookup::Found(machine) if machine.all.int4_gops.is_none() => {
+                    notes.push("the saved measurement was replaced: an older version made it".to_owned());
+                }
                 store::Lookup::Found(machine) => {
                     return Ok(Machine { memory_bytes: system.memory, ..*machine });
                 }
@@ -484,6 +560,7 @@ fn measure(
     mut progress: impl FnMut(&str) + Send,
 ) -> Result<Machine, PeaksError> {
     let isa = options.isa.unwrap_or_else(Isa::detect);
+    let load = system::load();
     let budget = Duration::from_millis(if options.quick { 320 } else { 2000 });
     let mut roofs = |threads| {
         measure::roofs(&measure::Plan { isa, system, threads, size: key.size, budget }, &mut progress)
@@ -500,6 +577,9 @@ fn measure(
         threads: key.threads,
         caches: system.caches.clone(),
         memory_bytes: system.memory,
+        date: Some(date::written(date::today())),
+        load,
+        beyond: Beyond::all(isa, &system.features),
         quick: key.quick,
         size: key.size,
         single,
@@ -526,22 +606,19 @@ fn theory(system: &system::System, isa: Isa, threads: usize) -> Theory {
     }
 }
 
+/// The two measurements, once when there is only one.
+fn sets<'a>(single: &'a Roofs, all: &'a Roofs) -> Vec<&'a Roofs> {
+    if single.threads == all.threads { vec![all] } else { vec![single, all] }
+}
+
 /// What a reader of these figures should be told.
 fn observations(single: &Roofs, all: &Roofs, theory: &Theory) -> Vec<String> {
     let mut notes = Vec::new();
-    let sets: &[&Roofs] = if single.threads == all.threads { &[single] } else { &[single, all] };
-    for roofs in sets {
-        let threads = roofs.threads;
-        let spreads = [
-            ("read", roofs.read.spread),
-            ("copy", roofs.copy.spread),
-            ("triad", roofs.triad.spread),
-            ("f32", roofs.f32),
-            ("int8", roofs.int8),
-        ];
-        for (name, spread) in spreads.into_iter().filter(|(_, spread)| spread.is_unsteady()) {
+    for roofs in sets(single, all) {
+        let threads = threads(roofs.threads);
+        for (name, spread) in roofs.unsteady() {
             notes.push(format!(
-                "warning: {name} with {threads} thread(s) is unsteady, best {:.1} and median {:.1}: is something else running?",
+                "{name} with {threads} is unsteady, best {:.1} and median {:.1}: is something else running?",
                 spread.best, spread.median
             ));
         }
@@ -563,4 +640,80 @@ fn observations(single: &Roofs, all: &Roofs, theory: &Theory) -> Vec<String> {
         ));
     }
     notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::predict::{Numbers, Precision, Target};
+
+    fn machine() -> Machine {
+        Machine::from_json(include_str!("../../tests/fixtures/machine.json")).unwrap()
+    }
+
+    #[test]
+    fn the_roof_is_the_highest_that_any_number_of_threads_reached_with_that_number() {
+        let mut machine = machine();
+        let best = machine.best();
+        assert_eq!(best.read_gb_s, Reached { value: machine.all.read_gb_s, threads: 2 });
+        // Measured with two threads while something else ran.
+        (machine.all.read_gb_s, machine.all.int8_gops, machine.all.int4_gops) = (7.96, 20.0, Some(30.0));
+        let best = machine.best();
+        assert_eq!(best.read_gb_s, Reached { value: machine.single.read_gb_s, threads: 1 });
+        assert_eq!(best.f32_gflops, Reached { value: machine.all.f32_gflops, threads: 2 });
+        assert_eq!(best.int4_gops, machine.single.int4_gops.map(|value| Reached { value, threads: 1 }));
+        let target = Target::measured(&machine, None).unwrap();
+        assert_eq!(target.bandwidth, machine.single.read_gb_s);
+        assert!(target.source.ends_with("memory with 1 thread"), "{}", target.source);
+        assert_eq!(target.rate(Numbers::Narrow).gflop_s, machine.single.int4_gops);
+    }
+
+    #[test]
+    fn what_is_old_busy_or_noisy_is_doubted_in_one_line_with_what_to_run() {
+        let day = date::read("2026-11-17").unwrap();
+        let quiet = Machine { date: Some("2026-10-18".into()), load: Some(0.02), ..machine() };
+        assert_eq!(quiet.doubts_on(day), [""; 0], "thirty days are not old");
+        assert_eq!(quiet.doubts_on(day - 100), [""; 0], "nor is tomorrow");
+        let only = |machine: &Machine, today| {
+            let mut doubts = machine.doubts_on(today);
+            assert_eq!(doubts.len(), 1, "{doubts:?}");
+            doubts.remove(0)
+        };
+        let old = only(&quiet, day + 1);
+        assert!(
+            old.contains("they are 31 days old;") && old.contains("`roofline machine --refresh`"),
+            "{old}"
+        );
+        let mut bad = Machine { load: Some(0.4), ..quiet };
+        bad.all.read.spread.median = bad.all.read.spread.best / 2.0;
+        bad.all.int4 = Some(Spread { best: 570.0, median: 300.0, runs: 5 });
+        let bad = only(&bad, day + 100);
+        let reasons = [
+            "they are 130 days old",
+            "40 % of the processors were busy before",
+            "the runs of read, int4 with 2 threads differ a lot",
+        ];
+        assert!(bad.contains(&reasons.join("; ")), "{bad}");
+    }
+
+    #[test]
+    fn arithmetic_is_no_ceiling_where_the_processor_has_instructions_beyond_the_kernels() {
+        let machine = Machine { beyond: vec![Beyond::Avx512, Beyond::Amx], ..machine() };
+        let doubts = machine.doubts_on(0);
+        assert!(doubts[0].starts_with("the arithmetic roof is a lower bound, and no ceiling"), "{doubts:?}");
+        assert!(doubts[0].contains("this processor has AVX-512, AMX"), "{doubts:?}");
+        let target = Target::measured(&machine, None).unwrap();
+        for &kind in Numbers::ALL {
+            assert_eq!(target.rate(kind).gflop_s, None, "{kind:?}");
+            assert!(target.estimated_rate(kind).gflop_s.is_some(), "{kind:?}");
+        }
+        // Half-precision arithmetic says nothing about whole numbers.
+        let machine = Machine { beyond: vec![Beyond::Fp16], ..machine };
+        let target = Target::measured(&machine, None).unwrap();
+        assert_eq!(target.rate(Numbers::Bytes).gflop_s, Some(machine.all.int8_gops));
+        assert_eq!(
+            (target.rate(Numbers::Half).precision, target.rate(Numbers::Half).gflop_s),
+            (Precision::Fp32, None)
+        );
+    }
 }

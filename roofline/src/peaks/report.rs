@@ -1,6 +1,6 @@
 //! A machine as a result: its roofs as figures, tables and a chart.
 
-use super::{Machine, Peak, Placement, Roofs, Spread};
+use super::{Machine, Peak, Placement, Roofs, Spread, date, sets};
 use crate::chart::terminal::{Canvas, draw};
 use crate::chart::{Chart, Roof};
 use crate::number::{FLOP_PER_BYTE, GB_PER_S, GFLOP_PER_S, GOP_PER_S, size, threads};
@@ -14,12 +14,14 @@ impl Report for Machine {
         "triad_gb_s",
         "f32_gflops",
         "int8_gops",
+        "int4_gops",
         "ridge",
         "single_read_gb_s",
         "single_copy_gb_s",
         "single_triad_gb_s",
         "single_f32_gflops",
         "single_int8_gops",
+        "single_int4_gops",
         "single_ridge",
     ];
     const TEXTS: &'static [&'static str] = &["cpu", "isa"];
@@ -27,14 +29,16 @@ impl Report for Machine {
     fn unit(name: &str) -> &'static str {
         match name.trim_start_matches("single_") {
             "f32_gflops" => GFLOP_PER_S,
-            "int8_gops" => GOP_PER_S,
+            "int8_gops" | "int4_gops" => GOP_PER_S,
             "ridge" => FLOP_PER_BYTE,
             _ => GB_PER_S,
         }
     }
 
     fn text(&self, canvas: &Canvas) -> String {
-        let notes = self.notes.iter().map(|note| format!("note: {note}\n")).collect::<String>();
+        let date = self.date.iter().map(|date| format!("measured on {date}{}", self.busy()));
+        let notes = date.chain(self.notes.iter().cloned()).map(|note| format!("note: {note}\n"));
+        let notes = notes.collect::<String>();
         let chart = draw(&self.roofline(), canvas);
         let parts = [chart, self.roofs().text(), self.settings().text(), notes];
         parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
@@ -81,6 +85,12 @@ impl Saved for Machine {
                 return Err(format!("`{name}` has the figure {}; all must be above zero", wrong.value));
             }
         }
+        if let Some(date) = self.date.as_ref().filter(|date| date::read(date).is_none()) {
+            return Err(format!("`date` is {date:?}; a day is written as 2026-11-17"));
+        }
+        if let Some(load) = self.load.filter(|load| !(0.0..=1.0).contains(load)) {
+            return Err(format!("`load` is {load}; it must be from 0 to 1"));
+        }
         Ok(())
     }
 }
@@ -117,20 +127,19 @@ impl Roofs {
         figures.extend([
             one("f32_gflops", "f32 multiply-add", GFLOP_PER_S, better, self.f32_gflops, f32),
             one("int8_gops", "int8 multiply-add", GOP_PER_S, better, self.int8_gops, int8),
-            one("ridge", "ridge", FLOP_PER_BYTE, Better::Neither, self.ridge, None),
         ]);
+        figures.extend(
+            self.int4_gops
+                .map(|roof| one("int4_gops", "int4 multiply-add", GOP_PER_S, better, roof, self.int4)),
+        );
+        figures.push(one("ridge", "ridge", FLOP_PER_BYTE, Better::Neither, self.ridge, None));
         figures
     }
 }
 
 impl Machine {
-    /// The two measurements, once when there is only one.
-    fn sets(&self) -> Vec<&Roofs> {
-        if self.threads == 1 { vec![&self.all] } else { vec![&self.single, &self.all] }
-    }
-
     fn roofs(&self) -> Table {
-        let sets = self.sets();
+        let sets = sets(&self.single, &self.all);
         let figures: Vec<Vec<Figure>> = sets.iter().map(|roofs| roofs.figures("", Better::Higher)).collect();
         let rows = self.all.figures("", Better::Higher).into_iter().map(|figure| {
             let label = figure.label.rsplit_once(',').map_or(figure.label.as_str(), |(label, _)| label);
@@ -147,7 +156,7 @@ impl Machine {
 
     fn settings(&self) -> Table {
         let mut rows = Vec::new();
-        for roofs in self.sets() {
+        for roofs in sets(&self.single, &self.all) {
             let figures = |spread: Spread| {
                 [format!("{:.1}", spread.best), format!("{:.1}", spread.median), spread.runs.to_string()]
             };
@@ -173,7 +182,7 @@ impl Machine {
                 moving("copy", roofs.copy),
                 moving("triad", roofs.triad),
             ]);
-            for (name, spread) in [("f32", roofs.f32), ("int8", roofs.int8)] {
+            for (name, spread) in roofs.spreads().skip(3) {
                 let start = [name.to_owned(), threads(roofs.threads)].into_iter();
                 let none = std::iter::repeat_n("-".to_owned(), 5);
                 rows.push(start.chain(none).chain(figures(spread)).collect());
@@ -199,24 +208,35 @@ impl Machine {
         let roofs = |roofs: &Roofs| {
             let group = threads(roofs.threads);
             let memory = Roof {
-                name: "memory, read".to_owned(),
+                name: "memory, f32".to_owned(),
                 group: group.clone(),
                 bandwidth_gb_s: Some(roofs.read_gb_s),
                 compute_gflop_s: Some(roofs.f32_gflops),
             };
+            let integers = [("int8", Some(roofs.int8_gops)), ("int4", roofs.int4_gops)];
+            let integers = integers.into_iter().filter_map(|(name, roof)| {
+                Some(Roof { name: format!("memory, {name}"), compute_gflop_s: Some(roof?), ..memory.clone() })
+            });
+            let integers: Vec<Roof> = integers.collect();
             let levels = roofs.levels.iter().rev().map(|level| Roof {
                 name: format!("L{}, read", level.level),
                 group: group.clone(),
                 bandwidth_gb_s: Some(level.read_gb_s),
                 compute_gflop_s: None,
             });
-            std::iter::once(memory).chain(levels).collect::<Vec<_>>()
+            std::iter::once(memory).chain(integers).chain(levels).collect::<Vec<_>>()
         };
         let mut all = roofs(&self.all);
         if self.threads > 1 {
             all.extend(roofs(&self.single).into_iter().take(1));
         }
         Chart { title: self.cpu.clone(), subtitle: self.subtitle(), roofs: all, points: Vec::new() }
+    }
+
+    /// How busy it was before.
+    fn busy(&self) -> String {
+        let busy = |load| format!(", with {:.0} % of the processors busy before", 100.0 * load);
+        self.load.map(busy).unwrap_or_default()
     }
 
     fn subtitle(&self) -> String {

@@ -2,9 +2,12 @@
 //! Everything here may be unknown; nothing here measures.
 
 use std::path::Path;
+use std::time::Duration;
 use std::{fs, thread};
 
 use serde::{Deserialize, Serialize};
+
+use crate::isa::Isa;
 
 /// A data cache as one core sees it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,6 +35,8 @@ pub(super) struct System {
     pub memory: Option<usize>,
     pub free_memory: Option<usize>,
     pub huge_pages: bool,
+    /// The processor's features, as the system names them.
+    pub features: String,
     /// The clock the system tells, in GHz.
     pub clock_ghz: Option<f64>,
     /// The sum of the memory modules' bandwidth in GB/s.
@@ -51,6 +56,7 @@ impl System {
             free_memory: free_memory(),
             huge_pages: fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled")
                 .is_ok_and(|modes| !modes.contains("[never]")),
+            features: features(),
             clock_ghz: clock_ghz(first),
             memory_gb_s: memory_modules(Path::new("/sys/firmware/dmi/entries")),
         }
@@ -60,6 +66,120 @@ impl System {
     pub fn last_cache(&self) -> usize {
         self.caches.iter().map(|cache| cache.bytes).max().unwrap_or(32 << 20)
     }
+}
+
+/// Instructions that a processor may have and the kernels don't use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "program", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+#[expect(missing_docs, reason = "the names are the vendors'")]
+pub enum Beyond {
+    Ssse3,
+    Avx2,
+    Avx512,
+    AvxVnni,
+    Avx512Vnni,
+    Amx,
+    Neon,
+    Dotprod,
+    I8mm,
+    Bf16,
+    Fp16,
+    Sve,
+    Sme,
+}
+
+impl Beyond {
+    /// The vendors' name, the feature as Linux names it, and the instruction sets of the kernels that use it.
+    const ALL: [(Beyond, &str, &str, &[&str]); 13] = [
+        (Beyond::Ssse3, "SSSE3", "ssse3", &["avx2"]),
+        (Beyond::Avx2, "AVX2", "avx2", &["avx2"]),
+        (Beyond::Avx512, "AVX-512", "avx512f", &[]),
+        (Beyond::AvxVnni, "AVX-VNNI", "avx_vnni", &[]),
+        (Beyond::Avx512Vnni, "AVX-512 VNNI", "avx512_vnni", &[]),
+        (Beyond::Amx, "AMX", "amx_tile", &[]),
+        (Beyond::Neon, "NEON", "asimd", &["neon", "neon-dotprod"]),
+        (Beyond::Dotprod, "dot products", "asimddp", &["neon-dotprod"]),
+        (Beyond::I8mm, "I8MM", "i8mm", &[]),
+        (Beyond::Bf16, "BF16", "bf16", &[]),
+        (Beyond::Fp16, "FP16", "asimdhp", &[]),
+        (Beyond::Sve, "SVE", "sve", &[]),
+        (Beyond::Sme, "SME", "sme", &[]),
+    ];
+
+    /// What a processor with these features has beyond an instruction set.
+    pub(super) fn all(isa: Isa, features: &str) -> Vec<Beyond> {
+        let has = |feature: &str| features.split_whitespace().any(|word| word == feature);
+        let beyond = Beyond::ALL.into_iter();
+        let beyond = beyond.filter(|(_, _, feature, used)| has(feature) && !used.contains(&isa.name()));
+        beyond.map(|(beyond, ..)| beyond).collect()
+    }
+
+    /// The name that its vendor gives it.
+    pub fn name(self) -> &'static str {
+        Beyond::ALL.into_iter().find(|(beyond, ..)| *beyond == self).map_or("", |(_, name, ..)| name)
+    }
+
+    /// Whether it multiplies whole numbers.
+    pub fn multiplies_integers(self) -> bool {
+        !matches!(self, Beyond::Bf16 | Beyond::Fp16)
+    }
+
+    /// Whether it multiplies floats of 16 bits.
+    pub fn multiplies_halves(self) -> bool {
+        !matches!(self, Beyond::AvxVnni | Beyond::Avx512Vnni | Beyond::Dotprod | Beyond::I8mm)
+    }
+
+    /// Whether it multiplies floats of 32 bits.
+    pub fn multiplies_singles(self) -> bool {
+        self.multiplies_integers() && self.multiplies_halves() && self != Beyond::Amx
+    }
+}
+
+/// The processor's features, as Linux names them.
+fn features() -> String {
+    let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let line = info.lines().find(|line| line.starts_with("flags") || line.starts_with("Features"));
+    if let Some((_, features)) = line.and_then(|line| line.split_once(':')) {
+        return features.trim().to_owned();
+    }
+    let known = [
+        ("asimddp", "FEAT_DotProd"),
+        ("i8mm", "FEAT_I8MM"),
+        ("bf16", "FEAT_BF16"),
+        ("asimdhp", "FEAT_FP16"),
+        ("sme", "FEAT_SME"),
+    ];
+    let has = |name: &str| ask(&format!("hw.optional.arm.{name}")).as_deref() == Some("1");
+    let mut found: Vec<&str> =
+        known.into_iter().filter(|(_, name)| has(name)).map(|(word, _)| word).collect();
+    if ask("hw.optional.avx512f").as_deref() == Some("1") {
+        found.push("avx512f");
+    }
+    found.join(" ")
+}
+
+/// Share of all processors' time that is taken, over a fifth of a second; none where the system does not tell.
+pub(super) fn load() -> Option<f64> {
+    let read = || fs::read_to_string("/proc/stat").ok();
+    let before = read()?;
+    thread::sleep(Duration::from_millis(200));
+    busy(&before, &read()?)
+}
+
+/// The share of time that was not idle between two readings of `/proc/stat`.
+fn busy(before: &str, after: &str) -> Option<f64> {
+    let times = |text: &str| -> Option<(f64, f64)> {
+        let line = text.lines().next()?.strip_prefix("cpu ")?;
+        // Time of guests, from the ninth number on, is part of the others.
+        let numbers: Vec<f64> =
+            line.split_whitespace().take(8).map_while(|number| number.parse().ok()).collect();
+        let idle = numbers.get(3)? + numbers.get(4)?;
+        Some((idle, numbers.iter().sum()))
+    };
+    let ((idle, all), (idle_after, all_after)) = (times(before)?, times(after)?);
+    let share = 1.0 - (idle_after - idle) / (all_after - all);
+    share.is_finite().then_some(share.clamp(0.0, 1.0))
 }
 
 fn cpu_name() -> String {
@@ -262,6 +382,35 @@ mod tests {
         raw[0x0c..0x0e].fill(0);
         assert_eq!(module_gb_s(&raw), None, "an empty slot has no bandwidth");
         assert_eq!(module_gb_s(&raw[..8]), None);
+    }
+
+    #[test]
+    fn the_load_is_the_time_that_was_not_idle() {
+        let stat = |user: u64, idle: u64, wait: u64, guest: u64| {
+            format!("cpu  {user} 0 0 {idle} {wait} 0 0 0 {guest} 0\ncpu0 1 2 3 4\nintr 5\n")
+        };
+        assert_eq!(busy(&stat(100, 900, 0, 50), &stat(110, 930, 0, 60)), Some(0.25));
+        assert_eq!(
+            busy(&stat(100, 900, 0, 0), &stat(100, 930, 10, 0)),
+            Some(0.0),
+            "waiting for a disk is idle"
+        );
+        assert_eq!(busy(&stat(1, 1, 1, 1), &stat(1, 1, 1, 1)), None, "no time has passed");
+        assert_eq!(busy("", "cpu 1 2"), None);
+    }
+
+    #[test]
+    fn what_a_processor_has_beyond_the_kernels_is_named() {
+        let (scalar, best) = (Isa::SCALAR, Isa::detect());
+        assert_eq!(Beyond::all(scalar, "fpu sse2 ssse3 avx2"), [Beyond::Ssse3, Beyond::Avx2]);
+        assert_eq!(Beyond::all(scalar, "fp asimd asimddp"), [Beyond::Neon, Beyond::Dotprod]);
+        let new = Beyond::all(best, "avx512f avx512_vnni amx_tile asimdhp i8mm");
+        let names: Vec<&str> = new.iter().map(|beyond| beyond.name()).collect();
+        assert_eq!(names, ["AVX-512", "AVX-512 VNNI", "AMX", "I8MM", "FP16"]);
+        let kinds = |of: fn(Beyond) -> bool| new.iter().map(|beyond| of(*beyond)).collect::<Vec<_>>();
+        assert_eq!(kinds(Beyond::multiplies_integers), [true, true, true, true, false]);
+        assert_eq!(kinds(Beyond::multiplies_halves), [true, false, true, false, true]);
+        assert_eq!(kinds(Beyond::multiplies_singles), [true, false, false, false, false]);
     }
 
     #[test]

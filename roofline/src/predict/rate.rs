@@ -8,7 +8,7 @@ use crate::contracts::hardware::devices::{Architecture, Device, Kind, Market, Ve
 pub use crate::contracts::quantization::formats::Numbers;
 use crate::contracts::quantization::{formats, numbers};
 use crate::model::Dtype;
-use crate::peaks::Machine;
+use crate::peaks::{Beyond, Machine, Reached};
 
 /// What the contracts take for units without a limit that anybody knows: more than there can be, in GFLOP/s.
 pub(crate) const UNLIMITED: f64 = 1e12;
@@ -18,6 +18,8 @@ pub(crate) const UNLIMITED: f64 = 1e12;
 pub enum Peak {
     /// In GFLOP/s, and the precision that it was published for.
     Known(Precision, f64),
+    /// In GFLOP/s: measured, but not with all instructions that the device has.
+    AtLeast(Precision, f64),
     /// The device has such units, or may have them, and nobody publishes how fast they are.
     Unpublished,
     /// The device has none, or none that are faster than those for wider numbers.
@@ -61,7 +63,7 @@ impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.gflop_s {
             Some(_) => write!(f, "{}", self.precision),
-            None => write!(f, "not known: no published {} peak", self.precision),
+            None => write!(f, "not known: no published or measured {} peak", self.precision),
         }
     }
 }
@@ -131,22 +133,36 @@ impl Units {
     /// What was measured of a machine.
     pub fn measured(machine: &Machine) -> Units {
         let roofs = machine.best();
+        let beyond = |multiplies: fn(Beyond) -> bool| machine.beyond.iter().any(|beyond| multiplies(*beyond));
+        let peak = |beyond: bool, precision, roof: Reached| match beyond {
+            true => Peak::AtLeast(precision, roof.value),
+            false => Peak::Known(precision, roof.value),
+        };
+        let integers = beyond(Beyond::multiplies_integers);
+        let half = peak(true, Precision::Fp32, roofs.f32_gflops);
         Units {
             // Numbers of fewer bits can add up in 16, faster than bytes do: the roof of bytes is no ceiling for them.
-            narrow: roofs
-                .int4_gops
-                .map_or(Peak::Unpublished, |roof| Peak::Known(Precision::Int4, roof.value)),
+            narrow: roofs.int4_gops.map_or(Peak::Unpublished, |roof| peak(integers, Precision::Int4, roof)),
             fp4: Peak::Absent,
             fp8: Peak::Absent,
-            int8: Peak::Known(Precision::Int8, roofs.int8_gops.value),
-            half: Peak::Absent,
-            single: Peak::Known(Precision::Fp32, roofs.f32_gflops.value),
+            int8: peak(integers, Precision::Int8, roofs.int8_gops),
+            half: if beyond(Beyond::multiplies_halves) { half } else { Peak::Absent },
+            single: peak(beyond(Beyond::multiplies_singles), Precision::Fp32, roofs.f32_gflops),
         }
     }
 
     /// How fast numbers of a kind are multiplied: by the fastest units that may. Where the first of them that the device
-    /// has, from the narrowest on, has no published peak, nobody knows.
+    /// has, from the narrowest on, has no peak that is surely one, nobody knows.
     pub fn rate(&self, kind: Numbers) -> Rate {
+        self.fastest(kind, false)
+    }
+
+    /// The same for an estimate, for which the least that is known will do.
+    pub fn estimated_rate(&self, kind: Numbers) -> Rate {
+        self.fastest(kind, true)
+    }
+
+    fn fastest(&self, kind: Numbers, estimated: bool) -> Rate {
         let may = row(kind);
         let narrow = matches!(kind, Numbers::Narrow | Numbers::Fp4);
         let units = [
@@ -160,7 +176,10 @@ impl Units {
         let mut fastest: Option<Rate> = None;
         for (_, peak, precision) in units.into_iter().filter(|(may, ..)| *may) {
             match peak {
-                Peak::Known(precision, peak) => {
+                Peak::AtLeast(precision, _) if !estimated && fastest.is_none() => {
+                    return Rate { precision, gflop_s: None };
+                }
+                Peak::Known(precision, peak) | Peak::AtLeast(precision, peak) => {
                     let rate = Rate { precision, gflop_s: Some(peak) };
                     fastest = fastest.filter(|fastest| fastest.gflop_s >= rate.gflop_s).or(Some(rate));
                 }

@@ -202,6 +202,42 @@ impl Profile {
         self.operations.iter().filter_map(|entry| Some((entry, entry.measured.as_ref()?)))
     }
 
+    /// What was measured above its ceiling, with the likely cause and what to run.
+    pub fn impossible(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        let weights = |entry: &Entry| entry.step().map_or(0.0, |cost| cost.weight_bytes);
+        let all: f64 = self.measured().map(|(entry, _)| weights(entry)).sum();
+        let above: Vec<(&Entry, &Measured)> =
+            self.measured().filter(|(_, measured)| measured.best_s < measured.least_s).collect();
+        // Weights that all fit in the caches need no memory.
+        if let Some((first, measured)) = above.first().filter(|_| all > self.device.cache_bytes) {
+            let (best, least) = (figure(measured.best_s * 1e6), figure(measured.least_s * 1e6));
+            found.push(format!(
+                "impossible: {} operation(s) took less than their least time, the first {}, {best} us where {least} us are the \
+                 least: the roofs were measured on a busy machine, or the weights stayed in caches; measure again with --refresh",
+                above.len(),
+                first.name
+            ));
+        }
+        let cause = if self.device.source.starts_with("measured") {
+            "the roofs were measured on a busy machine, or it ran with other weights, another cache or a draft; measure again with \
+             --refresh, and say what ran with --as and --cache"
+        } else {
+            "it ran on another device, with other weights, another cache or a draft; say what ran with --on, --as and --cache"
+        };
+        for test in &self.llama_bench {
+            let above = test.ceiling_tokens_per_s.filter(|ceiling| test.tokens_per_s > *ceiling);
+            found.extend(above.map(|ceiling| {
+                let (speed, ceiling) = (figure(test.tokens_per_s), figure(ceiling));
+                format!(
+                    "impossible: llama-bench {}: {speed} token/s where the ceiling is {ceiling}: {cause}",
+                    test.test
+                )
+            }));
+        }
+        found
+    }
+
     /// The chart with every operation, for a page that can search and filter; the measured ones alone, where there are some.
     pub fn page(&self) -> Chart {
         let operation = |entry: &Entry| {

@@ -9,6 +9,7 @@ use roofline_contracts::{check_in, library};
 
 use crate::chart::html::{Operation, Recipe, Shown, Slider, Step, Summary, WhatIf};
 use crate::contracts::{operation, transformer};
+use crate::model::Role;
 use crate::predict::{Workload, dense};
 use crate::profile::Phase;
 use crate::program::Failure;
@@ -21,8 +22,10 @@ type Values = BTreeMap<String, f64>;
 
 /// What a part of the work is called in `transformer-v1`.
 struct Names {
-    /// Seconds of arithmetic, and bytes.
-    amounts: [&'static str; 2],
+    /// Operations with the weights of the layers, with those of the head, and against the cache.
+    flops: [&'static str; 3],
+    /// Bytes that are moved at least.
+    bytes: &'static str,
     /// Seconds of all operations together.
     time: &'static str,
     /// Tokens per second.
@@ -35,7 +38,8 @@ struct Names {
 
 /// One token for each sequence.
 const DECODE: Names = Names {
-    amounts: ["decode_compute_time", "decode_bytes"],
+    flops: ["decode_matrix_flops", "decode_head_flops", "decode_attention_flops"],
+    bytes: "decode_bytes",
     time: "decode_least_time",
     speed: "decode_ceiling",
     point: ["decode_intensity", "decode_performance", "decode_bound"],
@@ -44,12 +48,38 @@ const DECODE: Names = Names {
 
 /// The prompt.
 const PREFILL: Names = Names {
-    amounts: ["prefill_compute_time", "prefill_bytes"],
+    flops: ["prefill_matrix_flops", "prefill_head_flops", "prefill_attention_flops"],
+    bytes: "prefill_bytes",
     time: "prefill_least_time",
     speed: "prefill_ceiling",
     point: ["prefill_intensity", "prefill_performance", "prefill_bound"],
     length: "prompt",
 };
+
+/// Which sum of `transformer-v1` the operations of a part go into; each sum has a rate of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// The weights of the layers.
+    Matrix,
+    /// The head.
+    Head,
+    /// The cache.
+    Attention,
+}
+
+impl Part {
+    /// All of them.
+    pub const ALL: [Part; 3] = [Part::Matrix, Part::Head, Part::Attention];
+
+    /// The part of an operation.
+    pub fn of(role: Role) -> Part {
+        match role {
+            Role::Head => Part::Head,
+            Role::Attention | Role::CrossAttention => Part::Attention,
+            _ => Part::Matrix,
+        }
+    }
+}
 
 /// An operation that moves.
 pub struct Moving {
@@ -59,6 +89,8 @@ pub struct Moving {
     pub inputs: operation::Inputs,
     /// Whether the length of the cache or of the prompt is the same to it.
     pub fixed: bool,
+    /// The sum that it is part of.
+    pub part: Part,
 }
 
 /// Sliders over the operations of a model. `asked` is the whole without its operations, `longest` the most tokens that the
@@ -72,13 +104,18 @@ pub fn operations(
     let names = if phase == Phase::Prefill { &PREFILL } else { &DECODE };
     let length = if phase == Phase::Prefill { asked.prompt } else { asked.context };
     let (model, layers) = (contract(TRANSFORMER)?, contract(LAYER)?);
-    let [compute_time, bytes] = names.amounts;
-    let all = match phase {
-        Phase::Prefill => moves(&[("batch", "batch"), ("tokens", names.length)]),
-        _ => moves(&[("batch", "batch"), ("context", names.length)]),
-    };
-    let recipes = vec![recipe(&layers, all), recipe(&layers, moves(&[("batch", "batch")]))];
-    let (inputs, operations) = moving(asked.bandwidth, operations, |each| usize::from(each.fixed));
+    let length_of = if phase == Phase::Prefill { "tokens" } else { "context" };
+    let all = moves(&[("batch", "batch"), (length_of, names.length)]);
+    let recipes = [all, moves(&[("batch", "batch")])].into_iter().flat_map(|moves| {
+        let of =
+            |sum: &'static str| Recipe { sums: named(&[(sum, "flops")]), ..recipe(&layers, moves.clone()) };
+        names.flops.map(of)
+    });
+    let recipes = recipes.collect();
+    // The recipes of what moves in every way come first, one for each part.
+    let recipe_of = |each: &Moving| each.part as usize + usize::from(each.fixed) * Part::ALL.len();
+    let (inputs, operations) = moving(asked.bandwidth, operations, recipe_of);
+    let [matrix, head, attention] = names.flops;
     Ok(WhatIf {
         module: javascript::module(&model) + &javascript::module(&layers),
         sliders: sliders(names, asked.batch, length, longest),
@@ -89,8 +126,8 @@ pub fn operations(
         operations,
         summary: Some(Summary {
             inputs: values(transformer::Inputs::NAMES, asked.to_array()),
-            sums: named(&[(compute_time, "compute_time"), (bytes, "bytes")]),
-            steps: Step::all(&model, &[names.speed], &names.amounts),
+            sums: named(&[(names.bytes, "bytes")]),
+            steps: Step::all(&model, &[names.speed], &[matrix, head, attention, names.bytes]),
             moves: None,
             shown: vec![
                 shown("ceiling, tokens per second", names.speed, ""),
@@ -162,6 +199,7 @@ pub fn predictions(
             performance: performance.to_owned(),
             time: None,
             bound: Some(bound.to_owned()),
+            sums: BTreeMap::new(),
         }
     };
     let Workload { batch, context, prompt, .. } = *workload;
@@ -217,6 +255,7 @@ fn recipe(layers: &Contract, moves: Option<BTreeMap<String, String>>) -> Recipe 
         performance: "attainable".into(),
         time: Some("least_time".into()),
         bound: Some("bound".into()),
+        sums: BTreeMap::new(),
     }
 }
 

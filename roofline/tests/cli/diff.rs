@@ -497,11 +497,13 @@ fn the_interpreted_prediction_is_that_of_the_generated_code() {
             .iter()
             .find(|row| row["model"] == model && row["device"] == device && row["format"] == format)
             .unwrap_or_else(|| panic!("{model} on {device} has changed"));
-        // A prompt is held back by arithmetic, of which `predict` takes the units that the format of the weights allows.
-        let name = "decode_ceiling";
-        assert_eq!(row["before"]["numbers"][name], predicted["predictions"][0]["results"][name], "{model}");
-        let bound = row["before"]["bounds"]["decode_bound"].as_str().expect("a word");
-        assert_eq!(bound.to_lowercase(), predicted["predictions"][0]["decode_bound"]);
+        for phase in ["decode", "prefill"] {
+            let (name, bound) = (format!("{phase}_ceiling"), format!("{phase}_bound"));
+            let predicted = &predicted["predictions"][0];
+            assert_eq!(row["before"]["numbers"][&name], predicted["results"][&name], "{model} {name}");
+            let word = row["before"]["bounds"][&bound].as_str().expect("a word");
+            assert_eq!(word.to_lowercase(), predicted[&bound], "{model}");
+        }
     }
 }
 

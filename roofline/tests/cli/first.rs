@@ -51,14 +51,37 @@ fn the_figures_are_those_of_predict() {
         let predicted: Value = serde_json::from_str(&first(&[], &args)).expect("JSON");
         let entry = &predicted["predictions"][0];
         assert_eq!(placed["decode"]["tokens_per_s"], entry["results"]["decode_ceiling"]);
-        if weights == "q8_0" {
-            assert_eq!(placed["prefill"]["tokens_per_s"], entry["results"]["prefill_ceiling"]);
-        } else {
-            assert_eq!(placed["prefill"], Value::Null, "the roof of bytes is no ceiling for {weights}");
-        }
+        assert_eq!(placed["prefill"]["tokens_per_s"], entry["results"]["prefill_ceiling"]);
+        let roof = if weights == "q8_0" { "int8" } else { "int4" };
+        assert_eq!(entry["precision"], roof, "{weights}");
         assert_eq!(placed["decode"]["bound"], entry["decode_bound"]);
         assert_eq!(placed["fits"], entry["fits"]);
     }
+}
+
+#[test]
+fn the_roof_of_bytes_is_no_ceiling_for_fewer_bits_and_a_lower_bound_is_none_at_all() {
+    let saved = fs::read_to_string(MACHINE).expect("the fixture is there");
+    let prefills = |name: &str, saved: String| {
+        let shown = first(&[("ROOFLINE_MACHINE", &file(name, saved))], &["--format", "json"]);
+        let shown: Value = serde_json::from_str(&shown).expect("JSON");
+        let models = shown["models"].as_array().expect("a list").clone();
+        models.iter().map(|placed| !placed["prefill"].is_null()).collect::<Vec<_>>()
+    };
+    // As older versions saved it.
+    let mut older: Value = serde_json::from_str(&saved).unwrap();
+    for set in ["single", "all"] {
+        let roofs = older[set].as_object_mut().unwrap();
+        assert!(roofs.remove("int4_gops").is_some() && roofs.remove("int4").is_some());
+    }
+    assert_eq!(prefills("first-older.json", older.to_string()), [true, false, true, false]);
+    let beyond = saved.replacen("\"quick\"", "\"beyond\": [\"avx512\"], \"quick\"", 1);
+    assert_eq!(prefills("first-beyond.json", beyond.clone()), [false; 4]);
+    let shown = first(&[("ROOFLINE_MACHINE", &file("first-beyond.json", beyond))], &[("--ascii")]);
+    let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        shown.contains("the arithmetic roof is a lower bound, and no ceiling: this processor has AVX-512")
+    );
 }
 
 #[test]

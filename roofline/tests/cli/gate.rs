@@ -33,7 +33,7 @@ fn slower(name: &str, gb_s: f64) -> String {
 fn a_run_that_is_the_same_passes() {
     let (code, shown) = gate(&[MACHINE, MACHINE]);
     assert_eq!(code, Some(0), "{shown}");
-    assert!(shown.contains("\npassed: 28 same; threshold 5.0 %\n"), "{shown}");
+    assert!(shown.contains("\npassed: 30 same; threshold 5.0 %\n"), "{shown}");
 }
 
 #[test]
@@ -127,6 +127,41 @@ fn a_profile_is_compared_by_its_ceilings_and_its_measured_times() {
 }
 
 #[test]
+fn what_is_faster_than_its_ceiling_is_called_impossible() {
+    let config = crate::program::file("gate-impossible-config.json", CONFIG);
+    let mut saved: Value =
+        serde_json::from_str(&printed(&["profile", &config, "--format", "json"])).expect("JSON");
+    saved["device"]["cache_bytes"] = json!(0.0);
+    saved["operations"][1]["measured"] = json!({
+        "median_s": 1.01e-6, "best_s": 1e-6, "worst_s": 2e-6, "runs": 3, "first_s": 2e-6, "first_from_disk": null,
+        "gb_s": 1.0, "gflop_s": 1.0, "utilization": 1.5, "band": "good", "least_s": 3e-6, "residual_s": 0.0, "copied": false
+    });
+    let above = file("impossible.json", &saved);
+    saved["operations"][1]["measured"]["least_s"] = json!(1e-6);
+    let fine = file("possible.json", &saved);
+    let (code, shown) = gate(&[&fine, &above]);
+    assert_eq!(code, Some(0), "{shown}");
+    let lines: Vec<&str> = shown.lines().filter(|line| line.contains("impossible:")).collect();
+    assert_eq!(lines.len(), 1, "{shown}");
+    assert!(lines[0].contains("gate-impossible.json: impossible: 1 operation(s)"), "{shown}");
+    assert!(lines[0].contains("1.00 us where 3.00 us are the least"), "{shown}");
+    assert!(lines[0].contains("busy machine") && lines[0].contains("--refresh"), "{shown}");
+    let (_, shown) = gate(&[&fine, &fine]);
+    assert!(!shown.contains("impossible"), "{shown}");
+
+    let mut bench = json(BENCH);
+    for row in bench["rows"].as_array_mut().unwrap() {
+        row["utilization"] = json!(0.9);
+    }
+    let fine = file("possible-bench.json", &bench);
+    let (_, shown) = gate(&[&fine, &fine]);
+    assert!(!shown.contains("impossible"), "{shown}");
+    bench["rows"][0]["utilization"] = json!(1.2);
+    let (_, shown) = gate(&[&fine, &file("impossible-bench.json", &bench)]);
+    assert!(shown.contains("gate-impossible-bench.json: impossible: 1 product(s) above 100 %"), "{shown}");
+}
+
+#[test]
 fn another_machine_is_refused_unless_it_is_wanted() {
     let mut other = json(MACHINE);
     other["cpu"] = json!("Another CPU");
@@ -178,10 +213,10 @@ fn junit_markdown_and_csv_hold_every_figure() {
     let (before, after) = (slower("formats-before.json", 60.0), slower("formats-after.json", 45.0));
     insta::assert_snapshot!(gate(&[&before, &after]).1);
     let junit = gate(&[&before, &after, "--format", "junit"]).1;
-    assert_eq!(junit.matches("<testcase ").count(), 28);
+    assert_eq!(junit.matches("<testcase ").count(), 30);
     assert_eq!(junit.matches("<failure ").count(), 1);
     let csv = gate(&[&before, &after, "--format", "csv"]).1;
-    assert_eq!(csv.lines().count(), 29);
+    assert_eq!(csv.lines().count(), 31);
     assert!(csv.contains("\"memory read, 2 threads\",GB/s,60.0,45.0,-25.0 %,1.0 %,worse\r\n"), "{csv}");
     assert!(gate(&[&before, &after, "--format", "md"]).1.contains("| verdict |"));
 }

@@ -5,11 +5,13 @@ use std::fs;
 use std::path::Path;
 use std::process::Output;
 
+use roofline::model::Dtype::Q8_0;
 use roofline::peaks::Machine;
 use roofline::report::Saved;
 
 use crate::program::{MACHINE, command, err, file, out, run};
-use crate::scratch::directory;
+use crate::scratch::{self, directory};
+use crate::small::llama;
 
 /// A saved machine, or this one with its cache in a directory.
 fn machine(saved: Option<&str>, cache: &Path, args: &[&str]) -> Output {
@@ -54,6 +56,38 @@ fn a_requirement_names_the_roofs_of_all_threads_or_of_one() {
 }
 
 #[test]
+fn an_old_or_busy_measurement_is_doubted_in_one_line_wherever_it_is_used() {
+    let whole = fs::read_to_string(MACHINE).unwrap();
+    let path = file(
+        "old.json",
+        whole.replacen("\"quick\"", "\"date\": \"2020-01-02\", \"load\": 0.5, \"quick\"", 1),
+    );
+    let model = scratch::files("machine-old", &[("m.gguf", &llama(Q8_0).build())]).join("m.gguf");
+    let model = model.to_str().unwrap();
+    for args in [
+        &["machine"][..],
+        &["predict", "llama-2-7b", "--on", "this"],
+        &["predict", "llama-2-7b", "--on", &path],
+        &["profile", model],
+    ] {
+        let output =
+            command().env("ROOFLINE_MACHINE", &path).args(args).output().expect("the program starts");
+        let error = err(&output);
+        assert!(output.status.success(), "{error}");
+        let doubts: Vec<&str> = error.lines().filter(|line| line.contains("may be too low")).collect();
+        assert_eq!(doubts.len(), 1, "{args:?}: {error}");
+        assert!(doubts[0].contains("days old; 50 % of the processors were busy before; measure again with"));
+    }
+    let shown = out(&machine(Some(&path), Path::new("/"), &[]));
+    assert!(
+        shown.contains("note: measured on 2020-01-02, with 50 % of the processors busy before"),
+        "{shown}"
+    );
+    let fresh = run(&["predict", "llama-2-7b", "--on", "this"]);
+    assert!(!err(&fresh).contains("may be too low"), "{}", err(&fresh));
+}
+
+#[test]
 fn a_saved_machine_can_be_plotted() {
     let output = run(&["plot", MACHINE, "--format", "csv"]);
     assert!(output.status.success(), "{}", err(&output));
@@ -85,6 +119,8 @@ fn a_saved_machine_with_nonsense_is_refused_with_its_name() {
         (&whole.replace("roofline.machine/1", "roofline.machine/9"), "schema is `roofline.machine/9`"),
         (&whole.replacen("\"read_gb_s\": 28.0", "\"read_gb_s\": -1.0", 1), "must be above zero"),
         (&whole.replacen("\"cpu\"", "\"gpu\"", 1), "unknown field `gpu`"),
+        (&whole.replacen("\"quick\"", "\"date\": \"today\", \"quick\"", 1), "`date` is \"today\""),
+        (&whole.replacen("\"quick\"", "\"load\": 7, \"quick\"", 1), "`load` is 7; it must be from 0 to 1"),
     ];
     for (content, message) in cases {
         let output = machine(Some(&file("saved.json", content)), Path::new("/"), &[]);
@@ -105,6 +141,7 @@ fn measurements_are_kept_damaged_ones_replaced_and_all_of_them_cleared() {
     };
     let first = measure(&[]);
     assert_eq!(first.single, first.all);
+    assert!(first.date.is_some() && first.all.int4_gops > Some(0.0), "{first:?}");
     assert!(
         first.notes.iter().any(|note| note.contains("less than eight times the last cache")),
         "{:?}",

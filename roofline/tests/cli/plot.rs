@@ -88,7 +88,7 @@ fn several_machines_share_one_chart() {
     let output = plot("with-machine.json", CHART, &[MACHINE]);
     let text = out(&output);
     assert!(output.status.success());
-    assert!(text.contains("DRAM, small") && text.contains("memory, read, Example CPU, 2 threads"), "{text}");
+    assert!(text.contains("DRAM, small") && text.contains("memory, f32, Example CPU, 2 threads"), "{text}");
 }
 
 #[test]

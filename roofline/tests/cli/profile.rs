@@ -553,12 +553,15 @@ fn the_numbers_choose_the_peak_and_a_precision_that_of_the_estimate() {
     assert_eq!(peak(F16), ("fp16".into(), H100_SXM.fp16.unwrap()));
     let file = file("precision", &llama(Q8_0));
     let prefill = |args: &[&str]| {
-        let prefill = &json(&[&["--on", "h100_sxm", "--batch", "4096"], args].concat(), &file)["prefill"];
-        (prefill["ceiling_per_s"].as_f64().unwrap(), prefill["estimate_s"].as_f64().unwrap())
+        // A long prompt has more arithmetic than numbers that go in and out.
+        let long = ["--on", "h100_sxm", "--batch", "64", "--prompt", "2048"];
+        let prefill = &json(&[&long, args].concat(), &file)["prefill"];
+        ["ceiling_per_s", "estimate_s", "flops"].map(|name| prefill[name].as_f64().unwrap())
     };
-    let (plain, slow) = (prefill(&[]), prefill(&["--precision", "fp32"]));
-    assert_eq!(plain.0, slow.0);
-    assert!(slow.1 > plain.1, "{plain:?} {slow:?}");
+    let ([plain, fast, flops], [same, slow, _]) = (prefill(&[]), prefill(&["--precision", "fp32"]));
+    assert_eq!(plain, same);
+    assert!(slow > 2.0 * fast, "{fast} {slow}");
+    assert!((slow / (flops / (H100_SXM.fp32.unwrap() * 1e9)) - 1.0).abs() < 1e-9, "{slow}");
 }
 
 #[test]
@@ -626,6 +629,52 @@ fn results_of_llama_bench_stand_beside_their_ceilings() {
     }
     let args = ["--on", "h100_sxm", "--any-model", "--llama-bench", &path("other.json")];
     assert_eq!(json(&args, &file)["llama_bench"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn what_llama_bench_measured_above_its_ceiling_is_called_impossible() {
+    let file = file("impossible", &llama(Q8_0));
+    let model = Model::open(&file).unwrap();
+    let fast = bench(model.parameters(), model.bytes().unwrap()).replace("1000", "1e12");
+    let path = crate::program::file("profile-impossible.json", fast);
+    for (device, causes) in [
+        ("h100_sxm", ["another device", "--on, --as and --cache"]),
+        ("this", ["busy machine", "measure again with --refresh"]),
+    ] {
+        let told = err(&run(&["--on", device, "--llama-bench", &path], &file));
+        let lines: Vec<&str> = told.lines().filter(|line| line.contains("impossible:")).collect();
+        assert_eq!(lines.len(), 1, "the prompt is possible: {told}");
+        assert!(lines[0].contains("llama-bench tg20: 1.00e12 token/s where the ceiling is"), "{told}");
+        assert!(
+            lines[0].contains("a draft") && causes.iter().all(|cause| lines[0].contains(cause)),
+            "{told}"
+        );
+    }
+}
+
+#[test]
+fn operations_that_are_faster_than_their_least_time_are_called_impossible() {
+    let file = file("impossible-measure", &llama(Q8_0));
+    let mut machine: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(crate::program::MACHINE).unwrap()).unwrap();
+    let told = |machine: &serde_json::Value| {
+        let saved = crate::program::file("profile-slow-machine.json", machine.to_string());
+        let args = ["profile", file.to_str().unwrap(), "--measure", "--quick"];
+        let output = command().env("ROOFLINE_MACHINE", saved).args(args).output().unwrap();
+        assert!(output.status.success(), "{}", err(&output));
+        err(&output)
+    };
+    // A megabyte a second: whatever runs here is faster.
+    for set in ["single", "all"] {
+        machine[set]["read_gb_s"] = 0.001.into();
+    }
+    assert!(!told(&machine).contains("impossible"), "the weights fit in the caches");
+    machine["caches"] = serde_json::json!([]);
+    let shown = told(&machine);
+    let lines: Vec<&str> = shown.lines().filter(|line| line.contains("impossible:")).collect();
+    assert_eq!(lines.len(), 1, "{shown}");
+    assert!(lines[0].contains("operation(s) took less than their least time, the first 0.attn_q"), "{shown}");
+    assert!(lines[0].contains("busy machine") && lines[0].contains("--refresh"), "{shown}");
 }
 
 /// The data inside a page.
@@ -772,10 +821,10 @@ fn sliders_move_no_attention_to_what_an_encoder_made() {
         Some(0)
     );
     let html = std::fs::read_to_string(page).unwrap();
-    // Two recipes: one that a slider of the context moves, and one that it does not.
+    // Recipes that a slider of the context moves, for weights, head and cache, and then those that it does not.
     assert!(html.contains(r#""moves":{"batch":"batch","context":"context"}"#), "{html}");
     assert!(html.contains(r#""context":77"#), "what the encoder made of the prompt");
-    let fixed = html.split(r#""recipe":1"#).nth(1).unwrap();
+    let fixed = html.split(r#""recipe":5"#).nth(1).unwrap();
     assert!(fixed[..fixed.find('}').unwrap()].contains(r#""context":77"#), "{fixed}");
 }
 

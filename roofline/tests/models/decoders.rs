@@ -728,9 +728,8 @@ fn llama_4_sees_chunks_in_three_of_four_layers_and_has_a_shared_expert() {
     );
 }
 
-#[test]
-fn glm_4_5_leaves_the_block_that_predicts_further_tokens_out_of_a_token() {
-    // Air: one dense layer, 45 with 8 of 128 experts and a shared one, and a block for further tokens.
+/// GLM-4.5 Air: one dense layer, 45 with 8 of 128 experts and a shared one, and a block for further tokens.
+pub fn glm_4_5_air(test: &str) -> Model {
     let attention: Tensors = &[
         ("attn_norm.weight", &[4096]),
         ("attn_q.weight", &[12288, 4096]),
@@ -742,7 +741,7 @@ fn glm_4_5_leaves_the_block_that_predicts_further_tokens_out_of_a_token() {
         ("attn_output.weight", &[4096, 12288]),
         ("post_attention_norm.weight", &[4096]),
     ];
-    let model = Fixture::new(
+    Fixture::new(
         "glm4moe",
         &[
             ("block_count", 47),
@@ -794,7 +793,12 @@ fn glm_4_5_leaves_the_block_that_predicts_further_tokens_out_of_a_token() {
         ],
     )
     .outside(&[("output_norm.weight", &[4096]), ("output.weight", &[151_552, 4096])])
-    .open("glm4moe");
+    .open(test)
+}
+
+#[test]
+fn glm_4_5_leaves_the_block_that_predicts_further_tokens_out_of_a_token() {
+    let model = glm_4_5_air("glm4moe");
     let (table, expert) = (151_552 * 4096, 3 * 4096 * 1408);
     let attention = mixture(4096, 96, 8, 128) + 12288 + 2 * 1024 + 2 * 4096;
     let sparse = attention + 128 * 4096 + 128 + 129 * expert;

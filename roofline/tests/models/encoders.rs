@@ -173,17 +173,16 @@ fn a_tower_that_resamples_is_undefined_and_its_total_a_bound() {
     assert!(told.ends_with("`clip.vision.image_size`: is missing"), "{told}");
 }
 
-type Tensors = Vec<(String, Vec<u64>)>;
+pub type Tensors = Vec<(String, Vec<u64>)>;
 
-fn open(test: &str, config: &str, tensors: &Tensors) -> Model {
+pub fn open(test: &str, config: &str, tensors: &Tensors) -> Model {
     let listed: Vec<(&str, &[u64], Dtype)> =
         tensors.iter().map(|(name, dims)| (name.as_str(), dims.as_slice(), Bf16)).collect();
     Model::open(sparse(&format!("encoder-{test}"), Some(config), &listed)).unwrap()
 }
 
-#[test]
-fn whisper_reads_1500_frames_once_and_a_step_runs_its_decoder_alone() {
-    // large-v3: 32 layers each, 1280 wide, 20 heads.
+/// Whisper large-v3: 32 layers each, 1280 wide, 20 heads.
+pub fn whisper(test: &str) -> Model {
     let mut tensors: Tensors = Vec::new();
     let mut add = |name: String, dims: &[u64]| tensors.push((name, dims.to_vec()));
     let linear = |add: &mut dyn FnMut(String, &[u64]), name: String, rows: u64, cols: u64, bias: bool| {
@@ -225,7 +224,12 @@ fn whisper_reads_1500_frames_once_and_a_step_runs_its_decoder_alone() {
     let config = r#"{"model_type": "whisper", "is_encoder_decoder": true, "d_model": 1280, "encoder_layers": 32,
         "decoder_layers": 32, "encoder_attention_heads": 20, "decoder_attention_heads": 20, "num_mel_bins": 128,
         "max_source_positions": 1500, "max_target_positions": 448, "vocab_size": 51866, "num_hidden_layers": 32}"#;
-    let model = open("whisper", config, &tensors);
+    open(test, config, &tensors)
+}
+
+#[test]
+fn whisper_reads_1500_frames_once_and_a_step_runs_its_decoder_alone() {
+    let model = whisper("whisper");
     assert_eq!(model.parameters(), 1_543_490_560);
     let (square, inner, table) = (1280u64 * 1280, 2 * 1280 * 5120, 51866 * 1280);
     for context in [100, 448] {
@@ -245,9 +249,8 @@ fn whisper_reads_1500_frames_once_and_a_step_runs_its_decoder_alone() {
     assert_eq!(encoder.runs, Runs::Input { times: 3000 }, "the first convolution steps through all frames");
 }
 
-#[test]
-fn t5_as_published_is_the_same_as_its_gguf_file() {
-    // flan-t5-base: 12 layers each, 768 wide, 12 heads of 64, gated.
+/// flan-t5-base: 12 layers each, 768 wide, 12 heads of 64, gated.
+pub fn t5(test: &str) -> Model {
     let mut tensors: Tensors = vec![("shared.weight".into(), vec![32128, 768])];
     for (stack, blocks) in
         [("encoder", &["SelfAttention"][..]), ("decoder", &["SelfAttention", "EncDecAttention"])]
@@ -271,7 +274,12 @@ fn t5_as_published_is_the_same_as_its_gguf_file() {
     tensors.push(("lm_head.weight".into(), vec![32128, 768]));
     let config = r#"{"model_type": "t5", "is_encoder_decoder": true, "d_model": 768, "d_kv": 64, "d_ff": 2048,
         "num_layers": 12, "num_decoder_layers": 12, "num_heads": 12, "vocab_size": 32128}"#;
-    let model = open("t5", config, &tensors);
+    open(test, config, &tensors)
+}
+
+#[test]
+fn t5_as_published_is_the_same_as_its_gguf_file() {
+    let model = t5("t5");
     let (square, inner, table) = (768u64 * 768, 3 * 768 * 2048, 32128 * 768);
     let (context, prompt) = (100, 1000);
     let costs = profiled(&model, context, prompt);

@@ -18,6 +18,7 @@ mod open;
 mod oracles;
 mod packed;
 mod predicted;
+mod refuted;
 mod safetensors;
 mod scratch;
 #[allow(dead_code, reason = "profiles need a whole model, the readers its parts")]

@@ -1,6 +1,8 @@
 //! Mixes of types beside the sizes that files of them were published with.
 
 use roofline::model::{Dtype, Mix, Model};
+use roofline::predict::{Numbers, inputs_in};
+use roofline::profile;
 
 use crate::scratch::files;
 use crate::writer::Gguf;
@@ -90,4 +92,35 @@ fn the_layers_of_a_mix_differ_and_the_head_has_six_bits() {
     assert_eq!(more, [0, 1, 2, 3, 6, 9, 12, 15, 18, 21, 24, 27, 28, 29, 30, 31]);
     assert_eq!(dtype("blk.4.attn_v.weight"), Dtype::Q4K);
     assert_eq!(Mix::by_name("q4_k"), None, "a type is not a mix");
+}
+
+#[test]
+fn a_mix_is_predicted_by_kinds_of_matrices_as_a_file_in_it_is_tensor_by_tensor() {
+    for (index, (dimensions, tied, name, _)) in PUBLISHED.iter().enumerate() {
+        let mix = Mix::by_name(name).unwrap();
+        let model = open(100 + index, *dimensions, *tied).mixed(mix);
+        let (file, stored) = profile::inputs(&model, None).unwrap();
+        let (told, kinds) = inputs_in(mix, &model.architecture.operations).unwrap();
+        for (name, found, expected) in [
+            ("dense", told.dense_bits, file.dense_bits),
+            ("head", told.head_bits, file.head_bits),
+            ("lookup", told.lookup_bits, file.lookup_bits),
+        ] {
+            assert!(
+                (found / expected - 1.0).abs() < 1e-9,
+                "{name} of {dimensions:?}: {found}, not {expected}"
+            );
+        }
+        assert_eq!((told.head_params, told.dense_params), (file.head_params, file.dense_params));
+        assert_eq!((kinds.most(), stored.most()), (Numbers::Narrow, Numbers::Narrow));
+        // The head has six bits, and a table that a token reads a row of is no part of what it reads.
+        assert_eq!(told.head_bits, 6.5625);
+        let (all, read) = (model.bytes().unwrap() as f64, told.evaluate().unwrap().pass_weight_bytes);
+        let [_, hidden, .., vocab] = *dimensions;
+        let table = if *tied { 0.0 } else { (vocab * hidden) as f64 * file.lookup_bits / 8.0 };
+        assert!(
+            (read / (all - table) - 1.0).abs() < 1e-9,
+            "{name} of {dimensions:?}: {read}, not {all} - {table}"
+        );
+    }
 }

@@ -134,20 +134,50 @@ fn one_line(by: &str, dtype: Dtype, count: u64) -> String {
     )
 }
 
+/// A matrix as AWQ stores it.
+fn awq(name: &str, outputs: u64, inputs: u64) -> Vec<Stored> {
+    vec![
+        stored(format!("{name}.qweight"), &[inputs, outputs / 8], I32),
+        stored(format!("{name}.qzeros"), &[inputs / 128, outputs / 8], I32),
+        stored(format!("{name}.scales"), &[inputs / 128, outputs], Dtype::F16),
+    ]
+}
+
+/// A matrix as bitsandbytes stores it, in numbers of this kind.
+fn bitsandbytes(kind: &str, name: &str, outputs: u64, inputs: u64) -> Vec<Stored> {
+    let state = format!(r#"{{"quant_type": "{kind}", "blocksize": 64, "shape": [{outputs}, {inputs}]}}"#);
+    let state = Stored {
+        data: format!("{state:160}").into_bytes(),
+        ..stored(format!("{name}.weight.quant_state.bitsandbytes__{kind}"), &[160], U8)
+    };
+    let weights = outputs * inputs;
+    vec![
+        stored(format!("{name}.weight"), &[weights / 2, 1], U8),
+        stored(format!("{name}.weight.absmax"), &[weights / 64], U8),
+        stored(format!("{name}.weight.nested_absmax"), &[weights / 64 / 256], F32),
+        stored(format!("{name}.weight.nested_quant_map"), &[256], F32),
+        stored(format!("{name}.weight.quant_map"), &[16], F32),
+        state,
+    ]
+}
+
+/// Mistral 7B as AWQ and as bitsandbytes in NF4 store it.
+pub fn mistral_in_awq_and_nf4(test: &str) -> [Model; 2] {
+    let config = format!("{CONFIG}}}");
+    let nf4 = |name: &str, outputs, inputs| bitsandbytes("nf4", name, outputs, inputs);
+    [
+        open(&format!("{test}-awq"), Some(&config), &mistral(awq, false)),
+        open(&format!("{test}-nf4"), Some(&config), &mistral(nf4, false)),
+    ]
+}
+
 #[test]
 fn awq_packs_the_outputs_of_a_row_into_words() {
-    let pack = |name: &str, outputs: u64, inputs: u64| {
-        vec![
-            stored(format!("{name}.qweight"), &[inputs, outputs / 8], I32),
-            stored(format!("{name}.qzeros"), &[inputs / 128, outputs / 8], I32),
-            stored(format!("{name}.scales"), &[inputs / 128, outputs], Dtype::F16),
-        ]
-    };
     // Half a byte for each weight, and for each 128 of them two bytes of scale and half a byte of zero point.
     let bytes = PACKED / 2 + PACKED / 128 * 5 / 2 + REST;
     assert_eq!(bytes, 4_150_796_288);
     let told = one_line("AWQ", Dtype::Int4, 224);
-    assert_mistral("awq", "", &mistral(pack, false), bytes, Dtype::Int4, &[&told]);
+    assert_mistral("awq", "", &mistral(awq, false), bytes, Dtype::Int4, &[&told]);
 }
 
 #[test]
@@ -232,23 +262,7 @@ fn eight_bits_with_scales_keep_their_shape() {
 #[test]
 fn bitsandbytes_keeps_the_shape_of_its_column_in_a_tensor() {
     for (kind, dtype) in [("nf4", Dtype::Nf4), ("fp4", Dtype::Fp4)] {
-        let pack = |name: &str, outputs: u64, inputs: u64| {
-            let state =
-                format!(r#"{{"quant_type": "{kind}", "blocksize": 64, "shape": [{outputs}, {inputs}]}}"#);
-            let state = Stored {
-                data: format!("{state:160}").into_bytes(),
-                ..stored(format!("{name}.weight.quant_state.bitsandbytes__{kind}"), &[160], U8)
-            };
-            let weights = outputs * inputs;
-            vec![
-                stored(format!("{name}.weight"), &[weights / 2, 1], U8),
-                stored(format!("{name}.weight.absmax"), &[weights / 64], U8),
-                stored(format!("{name}.weight.nested_absmax"), &[weights / 64 / 256], F32),
-                stored(format!("{name}.weight.nested_quant_map"), &[256], F32),
-                stored(format!("{name}.weight.quant_map"), &[16], F32),
-                state,
-            ]
-        };
+        let pack = |name: &str, outputs, inputs| bitsandbytes(kind, name, outputs, inputs);
         // Half a byte for each weight, a byte for each 64 of them, four for each 16384, and two tables and a text each.
         let bytes = PACKED / 2 + PACKED / 64 + PACKED / 16384 * 4 + 224 * (1024 + 64 + 160) + REST;
         assert_eq!(bytes, 4_125_516_800);

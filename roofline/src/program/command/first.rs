@@ -11,8 +11,8 @@ use crate::contracts::quantization::formats::{Format, Q4_K, Q8_0};
 use crate::contracts::transformer::Inputs;
 use crate::model::{Hyper, Known};
 use crate::number::{figure, threads};
-use crate::peaks::{Machine, Options};
-use crate::predict::{self, Expectation, ExpectedSpeed, Stored, Target};
+use crate::peaks::{Machine, Options, Reached};
+use crate::predict::{self, Expectation, ExpectedSpeed, Numbers, Precision, Stored, Target};
 use crate::program::command::predict::lengths;
 use crate::program::expected::{Expecter, ModelTraits};
 use crate::program::output::picture::Pictures;
@@ -49,6 +49,8 @@ struct Placed {
     model: &'static str,
     /// The format of its weights.
     weights: &'static str,
+    #[serde(skip)]
+    numbers: Numbers,
     /// Tokens in the cache.
     context: f64,
     /// Tokens of the prompt.
@@ -141,6 +143,7 @@ fn place(model: &'static Known, weights: &'static Format, target: &Target) -> Re
         expected: Expecter::default().expect(&work, target, None, &prediction),
         model: model.name,
         weights: weights.name,
+        numbers: weights.numbers,
         context,
         prompt,
         footprint_gb: outputs.footprint / 1e9,
@@ -185,17 +188,26 @@ impl Placed {
 impl First {
     fn roofline(&self) -> Chart {
         let mut chart = self.machine.chart().unwrap_or_default();
-        // No model fits in a cache.
-        chart.roofs.retain(|roof| roof.compute_gflop_s.is_some());
-        // The weights are quantized: what multiplies them are whole numbers.
+        // No model fits in a cache, and the roofs are the highest that any number of threads reached.
         let best = self.machine.best();
-        let whole_numbers = Roof {
-            name: "memory, read; int8".to_owned(),
-            group: threads(best.int8_gops.threads),
+        let roofs = [
+            (Precision::Int4, best.int4_gops),
+            (Precision::Int8, Some(best.int8_gops)),
+            (Precision::Fp32, Some(best.f32_gflops)),
+        ];
+        let roofs: Vec<(Precision, Reached)> =
+            roofs.into_iter().filter_map(|(precision, reached)| Some((precision, reached?))).collect();
+        let roof = |(precision, reached): &(Precision, Reached)| Roof {
+            name: format!("memory, {precision}"),
+            group: threads(reached.threads),
             bandwidth_gb_s: Some(best.read_gb_s.value),
-            compute_gflop_s: Some(best.int8_gops.value),
+            compute_gflop_s: Some(reached.value),
         };
-        chart.roofs.insert(0, whole_numbers);
+        chart.roofs = roofs.iter().map(roof).collect();
+        let under = |placed: &Placed| {
+            let precision = self.target.rate(placed.numbers).precision;
+            roofs.iter().position(|(known, _)| *known == precision).or(Some(0))
+        };
         chart.points = (self.models.iter())
             .flat_map(|placed| {
                 let prefill = placed.prefill.as_ref().map(|prefill| (placed, "prefill", prefill));
@@ -208,7 +220,7 @@ impl First {
                 performance_gflop_s: Some(phase.gflop_s),
                 share: None,
                 bound: phase.bound,
-                roof: Some(0),
+                roof: under(placed),
                 details: {
                     let expected = &placed.expected;
                     let speed = if kind == "decode" { &expected.decode } else { &expected.prefill };
@@ -272,22 +284,23 @@ impl First {
                 words(|placed| placed.prefill.as_ref())
             ),
             format!(
-                "Memory gives {} GB/s with {}, and arithmetic {} Gop/s in int8, with {}; what 4-bit weights can reach is not measured.",
+                "Memory gives {} GB/s with {}. Arithmetic with weights of 8 bits gives {} Gop/s with {}, {}.",
                 figure(best.read_gb_s.value),
                 threads(best.read_gb_s.threads),
                 figure(best.int8_gops.value),
-                threads(best.int8_gops.threads)
+                threads(best.int8_gops.threads),
+                best.int4_gops.map_or("and with fewer bits it is not measured".to_owned(), |roof| format!(
+                    "and with fewer bits {} with {}",
+                    figure(roof.value),
+                    threads(roof.threads)
+                ))
             ),
         ];
         lines.extend(self.expectations.iter().cloned());
         if let Some(capacity) = self.target.capacity {
             lines.push(format!("The machine has {} GB of memory.", figure(capacity)));
         }
-        if self.machine.quick
-            && [self.machine.all.read.spread, self.machine.all.f32].iter().any(|s| s.is_unsteady())
-        {
-            lines.push("Something else was running: the roofs may be higher than measured.".to_owned());
-        }
+        lines.extend(self.machine.doubts().into_iter().map(|doubt| format!("Beware: {doubt}.")));
         lines
     }
 }

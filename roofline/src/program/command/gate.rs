@@ -113,7 +113,7 @@ pub struct Gated {
     passed: bool,
     /// The figures, those of the baseline first.
     figures: Vec<Compared>,
-    /// What differs between the runs.
+    /// What differs between the runs, and what was measured above its ceiling.
     warnings: Vec<String>,
 }
 
@@ -156,6 +156,9 @@ pub fn run(args: &cli::Gate) -> Result<Exit, Failure> {
             }
             warnings.push(differs);
         }
+    }
+    for (run, name) in [(&before, args.baseline.display().to_string()), (&after, new.clone())] {
+        warnings.extend(run.impossible().into_iter().map(|what| format!("{name}: {what}")));
     }
     let limits = Limits { threshold: args.threshold, noise: args.noise };
     let figures = compare(&before.figures(), &after.figures(), limits);
@@ -220,6 +223,15 @@ impl Run {
             Run::Bench(bench) => bench.setting(),
             Run::Prediction(predicted) => predicted.setting(),
             Run::Profile(profile) => profile.setting(),
+        }
+    }
+
+    /// What was measured above its ceiling.
+    fn impossible(&self) -> Vec<String> {
+        match self {
+            Run::Machine(_) | Run::Prediction(_) => Vec::new(),
+            Run::Bench(bench) => bench.impossible().into_iter().collect(),
+            Run::Profile(profile) => profile.impossible(),
         }
     }
 

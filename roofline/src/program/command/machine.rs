@@ -18,6 +18,9 @@ pub fn run(args: &cli::Machine) -> Result<Exit, Failure> {
     let gates = names.parse("--require", &args.require)?;
     let pictures = Pictures::open(&args.pictures)?;
     let machine = device::this(&args.measuring)?;
+    for doubt in machine.doubts() {
+        eprintln!("warning: {doubt}");
+    }
     pictures.show(&machine, args.format, true)?;
     Ok(require::exit(&require::check_report(&gates, &machine)))
 }

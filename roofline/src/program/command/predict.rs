@@ -222,15 +222,25 @@ fn subject(
         bits_per_weight: 0.0,
         context_length,
     };
-    // What is known by its dimensions alone has all its weights in one format.
+    let quant = args.quant.as_deref().map(|quant| written(quant, "--quant")).transpose()?;
+    // What is known by its dimensions alone has all its weights in one format, or each kind of matrix in its own.
     let in_format = |subject: Subject, inputs: Inputs, operations: Option<&[Operation]>| {
         let layers = operations.map(layers);
-        match &args.quant {
-            Some(quant) => {
-                let (bits, numbers) = weights(quant, operations)?;
-                Ok((subject, predict::with_bits(inputs, bits), Stored::all(numbers), layers))
+        match (&quant, operations) {
+            (Some(Written::Format(format)), _) => {
+                let bits = predict::bits_per_weight(format)?;
+                Ok((subject, predict::with_bits(inputs, bits), Stored::of(format), layers))
             }
-            None => Ok((subject, inputs, Stored::all(Numbers::Half), layers)),
+            (Some(Written::Mix(mix)), Some(operations)) => {
+                let (inputs, stored) = predict::inputs_in(mix, operations)?;
+                Ok((subject, inputs, stored, layers))
+            }
+            (Some(Written::Mix(mix)), None) => Err(Failure(format!(
+                "--quant {}: a mix gives each kind of matrix its own type, and of the model only the number of parameters \
+                 is known; name one format, such as q4_k",
+                mix.name
+            ))),
+            (None, _) => Ok((subject, inputs, Stored::all(Numbers::Half), layers)),
         }
     };
     match (&args.model, args.params) {
@@ -261,11 +271,18 @@ fn subject(
             warnings.extend(model.warnings.iter().cloned());
             let mut subject = named(name.clone(), name.clone(), model.architecture.context_length);
             // The tensors of a file are what `profile` sees of it; a format takes the place of all of them.
+            let model = match &quant {
+                Some(Written::Mix(mix)) => model.mixed(mix),
+                _ => model,
+            };
             let (inputs, stored) = profile::inputs(&model, None)?;
-            if args.quant.is_some() || model.bytes().is_none_or(|bytes| bytes == 0) {
+            let mixed = matches!(quant, Some(Written::Mix(_))) && !model.tensors.is_empty();
+            if !mixed && (quant.is_some() || model.bytes().is_none_or(|bytes| bytes == 0)) {
                 return in_format(subject, inputs, Some(&model.architecture.operations));
             }
-            subject.quant = "as stored".into();
+            if !mixed {
+                subject.quant = "as stored".into();
+            }
             Ok((subject, inputs, stored, Some(layers(&model.architecture.operations))))
         }
     }
@@ -310,24 +327,6 @@ pub fn format(name: &str, flag: &str) -> Result<&'static formats::Format, Failur
     match written(name, flag)? {
         Written::Format(format) => Ok(format),
         Written::Mix(_) => Err(Failure(format!("{flag} {name}: a cache has one format, and no mix"))),
-    }
-}
-
-/// Bits that a weight takes on average when the operations of a model are stored so, and the kind of its numbers.
-fn weights(quant: &str, operations: Option<&[Operation]>) -> Result<(f64, Numbers), Failure> {
-    match (written(quant, "--quant")?, operations) {
-        (Written::Format(format), _) => Ok((predict::bits_per_weight(format)?, format.numbers)),
-        (Written::Mix(mix), Some(operations)) => {
-            let parameters: u64 = operations.iter().map(|operation| operation.parameters).sum();
-            let bits = predict::stored_bits(mix.bytes(operations) as f64, parameters as f64)?;
-            // Mixes are made of whole numbers with few bits.
-            Ok((bits, Numbers::Narrow))
-        }
-        (Written::Mix(mix), None) => Err(Failure(format!(
-            "--quant {}: a mix gives each kind of matrix its own type, and of the model only the number of parameters is \
-             known; name one format, such as q4_k",
-            mix.name
-        ))),
     }
 }
 

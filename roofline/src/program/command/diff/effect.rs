@@ -13,9 +13,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::contracts::operation;
+use crate::contracts::quantization::formats;
 use crate::contracts::transformer::Inputs;
+use crate::device::of_entry;
 use crate::model::Hyper;
-use crate::predict::{Brought, inputs_by};
+use crate::predict::{Brought, Numbers, Units, inputs_by};
 use crate::program::command::predict::lengths;
 
 /// Formats of the weights for which predictions are made, beside those that changed.
@@ -181,6 +183,10 @@ struct World {
     devices: Vec<(String, Named)>,
     models: Vec<(String, Named)>,
     formats: Vec<(String, Named)>,
+    /// The units of the devices, in their order.
+    units: Vec<Units>,
+    /// The kinds of the formats' numbers, in their order.
+    kinds: Vec<Numbers>,
 }
 
 type Named = BTreeMap<String, f64>;
@@ -209,11 +215,55 @@ impl World {
         let formulas = open(slots.formulas, "transformer-v1.yaml")?;
         // The dimensions of a model go through the formulas of its operations, wherever the rest comes from.
         let operations = open(slots.operations, "operation-v1.yaml")?;
-        let devices = numbers(&open(slots.devices, "hardware-v1.yaml")?, "devices");
+        let hardware = open(slots.devices, "hardware-v1.yaml")?;
+        let devices = numbers(&hardware, "devices");
+        let entries = hardware.table("devices").into_iter();
+        let units = entries.flat_map(|table| table.entries.iter().map(|entry| of_entry(table, entry)));
+        let units = units.map(Units::of).collect();
         let models = models(&open(slots.models, "models-v1.yaml")?, &operations);
-        let formats = formats(&open(slots.formats, "quantization-v1.yaml")?);
-        Ok(World { formulas, devices, models, formats })
+        let quantization = open(slots.formats, "quantization-v1.yaml")?;
+        let formats = bits_of_formats(&quantization);
+        let kinds = formats.iter().map(|(name, _)| kind(&quantization, name)).collect();
+        Ok(World { formulas, devices, models, formats, units, kinds })
     }
+
+    /// A prediction: a model on a device with weights in a format; none where one of them is not there.
+    fn outcome(
+        &self,
+        predictor: &mut Predictor<'_>,
+        model: &str,
+        device: &str,
+        format: &str,
+    ) -> Option<Outcome> {
+        let find = |list: &[(String, Named)], name: &str| list.iter().position(|(known, _)| known == name);
+        let (device, format) = (find(&self.devices, device)?, find(&self.formats, format)?);
+        let (model, weights) = (&self.models[find(&self.models, model)?].1, &self.formats[format].1);
+        let mut rates = Named::new();
+        // What has a rate for each part multiplies by the units that the numbers allow, not by the device's one peak.
+        let by_part = |name: &str| self.formulas.quantities.iter().any(|quantity| quantity.name == name);
+        if by_part("attention_compute") {
+            let rate = |kind| self.units[device].rate(kind).compute();
+            let weights = rate(self.kinds[format]);
+            let parts =
+                [("compute", weights), ("head_compute", weights), ("attention_compute", rate(Numbers::Half))];
+            rates.extend(parts.map(|(name, rate)| (name.to_owned(), rate)));
+        }
+        Some(predictor.outcome([&rates, &self.devices[device].1, weights, model]))
+    }
+}
+
+/// The kind of a format's numbers; versions that do not say it have those of today.
+fn kind(contract: &Contract, format: &str) -> Numbers {
+    let stated = || {
+        let table = contract.table("formats")?;
+        let field = table.fields.iter().position(|field| field.name == "numbers")?;
+        let entry = table.entries.iter().find(|entry| entry.name == format)?;
+        match entry.values.get(field) {
+            Some(Value::Text(text)) => text.parse().ok(),
+            _ => None,
+        }
+    };
+    stated().or_else(|| Some(formats::by_name(format)?.numbers)).unwrap_or(Numbers::Half)
 }
 
 /// The figures of an entry, by field.
@@ -265,7 +315,7 @@ fn models(contract: &Contract, operations: &Contract) -> Vec<(String, Named)> {
 }
 
 /// Bits and bytes of one weight in each format, by the contract's formulas.
-fn formats(contract: &Contract) -> Vec<(String, Named)> {
+fn bits_of_formats(contract: &Contract) -> Vec<(String, Named)> {
     let format = |(name, mut figures): (String, Named)| {
         figures.insert("row_weights".into(), 1.0);
         let compute = |equation: &str| Formula::of(contract, equation)?.at(&figures).ok();
@@ -330,7 +380,7 @@ impl<'a> Predictor<'a> {
         Predictor { contract, family, evaluator: Evaluator::new(&contract.graph, &roots) }
     }
 
-    fn outcome(&mut self, of: [&Named; 3]) -> Outcome {
+    fn outcome(&mut self, of: [&Named; 4]) -> Outcome {
         let mut outcome = Outcome { numbers: BTreeMap::new(), bounds: BTreeMap::new(), refused: None };
         let mut point = Vec::with_capacity(self.contract.quantities.len());
         for quantity in &self.contract.quantities {
@@ -380,18 +430,14 @@ fn compare(family: &Family, old: &World, new: &World) -> Effect {
     let find = |list: &'_ [(String, Named)], name: &str| list.iter().position(|(known, _)| known == name);
     let formats: Vec<&str> = (union(&old.formats, &new.formats).into_iter())
         .filter(|name| {
-            let bits = |world: &World| find(&world.formats, name).map(|at| world.formats[at].1.clone());
-            FORMATS.contains(name) || bits(old) != bits(new)
+            let stored = |world: &World| {
+                find(&world.formats, name).map(|at| (world.formats[at].1.clone(), world.kinds[at]))
+            };
+            FORMATS.contains(name) || stored(old) != stored(new)
         })
         .collect();
     let mut before = Predictor::new(&old.formulas, family);
     let mut after = Predictor::new(&new.formulas, family);
-    let outcome = |world: &World, predictor: &mut Predictor<'_>, model: &str, device: &str, format: &str| {
-        let model = &world.models[find(&world.models, model)?].1;
-        let device = &world.devices[find(&world.devices, device)?].1;
-        let format = &world.formats[find(&world.formats, format)?].1;
-        Some(predictor.outcome([device, format, model]))
-    };
     let mut rows: Vec<ChangedPrediction> = Vec::new();
     let mut predictions = 0;
     for model in union(&old.models, &new.models) {
@@ -401,8 +447,8 @@ fn compare(family: &Family, old: &World, new: &World) -> Effect {
                     model: model.to_owned(),
                     device: device.to_owned(),
                     format: (*format).to_owned(),
-                    before: outcome(old, &mut before, model, device, format),
-                    after: outcome(new, &mut after, model, device, format),
+                    before: old.outcome(&mut before, model, device, format),
+                    after: new.outcome(&mut after, model, device, format),
                 };
                 predictions += 1;
                 if row.before != row.after {

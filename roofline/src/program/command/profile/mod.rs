@@ -21,7 +21,10 @@ use crate::isa::Isa;
 use crate::model::{Basis, Dtype, Format, Mix, Model, Operation, Role, Work};
 use crate::number::figure;
 use crate::peaks::Machine;
-use crate::predict::{Expectation, Numbers, Prediction, Target, bytes_per_number, dense, predict as reached};
+use crate::predict::{
+    Expectation, Numbers, Prediction, Target, bytes_per_number, dense, one_after_the_other,
+    predict as reached,
+};
 use crate::profile::llama_bench::{Compared, compare};
 use crate::profile::measure::{NO_PRODUCT, measure};
 use crate::profile::{
@@ -31,7 +34,7 @@ use crate::program::command::predict;
 use crate::program::expected::ModelTraits;
 use crate::program::output::picture::{Page, Pictures};
 use crate::program::output::terminal::Progress;
-use crate::program::what_if::{self, Moving};
+use crate::program::what_if::{self, Moving, Part};
 use crate::program::{Exit, Failure, cli, device, require};
 use crate::report::{Report, Schema};
 
@@ -153,7 +156,6 @@ pub fn profiled(args: &cli::Profile, chosen: &Chosen) -> Result<Profile, Failure
         rows.sort_by(|a, b| b.least_s().total_cmp(&a.least_s()));
         rows.truncate(top);
     }
-    warnings.extend(impossible(&found.entries, &llama_bench, &target.name));
     let advice = if args.no_advice { None } else { Some(found.advice(phase, &target)?) };
     let subject = subject(args, &model, is_stack);
     let expected = task.workload().map(|workload| {
@@ -197,6 +199,7 @@ pub fn profiled(args: &cli::Profile, chosen: &Chosen) -> Result<Profile, Failure
         warnings,
         sources: SOURCES.iter().map(|(figure, source)| ((*figure).into(), (*source).into())).collect(),
     };
+    report.warnings.extend(report.impossible());
     report.requirements = require::check_report(&gates, &report);
     // A total without one of its parts does not decide, and the reason is told.
     if let Some((name, reason)) = report.undefined() {
@@ -363,27 +366,6 @@ fn run_kernels(
     Ok(())
 }
 
-/// What was measured above its ceiling, with the likely cause and what to run.
-fn impossible(entries: &[Entry], tests: &[Compared], device: &str) -> Vec<String> {
-    let operation = |entry: &Entry| {
-        let measured = entry.measured.as_ref().filter(|measured| measured.best_s < measured.least_s)?;
-        let (best, least) = (figure(measured.best_s * 1e6), figure(measured.least_s * 1e6));
-        Some(format!("{}: {best} us, where its weights take at least {least} us from memory", entry.name))
-    };
-    let test = |test: &Compared| {
-        let ceiling = test.ceiling_tokens_per_s.filter(|ceiling| test.tokens_per_s > *ceiling)?;
-        let (speed, ceiling) = (figure(test.tokens_per_s), figure(ceiling));
-        Some(format!("llama-bench {}: {speed} token/s, where the ceiling is {ceiling}", test.test))
-    };
-    let cause = if device == "this" {
-        "the roofs were measured on a busy machine, or the weights stayed in caches; measure again with --refresh"
-    } else {
-        "it ran on another device, in another format, or with a draft; say which with --on, --as and --cache"
-    };
-    let found = entries.iter().filter_map(operation).chain(tests.iter().filter_map(test));
-    found.map(|what| format!("impossible: {what}: {cause}")).collect()
-}
-
 fn beside(
     path: &Path,
     any_model: bool,
@@ -455,6 +437,7 @@ fn moved(profile: &Profile) -> Result<Option<WhatIf>, Failure> {
     let Device { bandwidth_gb_s: bandwidth, cache_bytes: resident, .. } = profile.device;
     let workload = profile.workload.workload();
     let moving = |(point, entry): (usize, &Entry)| {
+        entry.cost(profile.phase)?;
         let inputs = match &workload {
             Some(workload) => entry.in_phase(profile.phase, workload)?,
             None => entry.shape?,
@@ -464,12 +447,31 @@ fn moved(profile: &Profile) -> Result<Option<WhatIf>, Failure> {
             Phase::Prefill => entry.role.meets_one_token() || entry.shape?.tokens > 1.0,
             _ => entry.role == Role::CrossAttention || entry.shape?.context > 1.0,
         };
-        Some(Moving { point, inputs, fixed })
+        Some(Moving { point, inputs, fixed, part: Part::of(entry.role) })
     };
     let parts: Vec<Moving> = profile.operations.iter().enumerate().filter_map(moving).collect();
     let Some(Workload { batch, context, prompt, cache_size, .. }) = workload else {
         return what_if::layers(profile.workload.batch, resident, bandwidth, &parts).map(Some);
     };
-    let asked = transformer::Inputs { batch, context, prompt, cache_size, bandwidth, resident, ..dense(1.0) };
+    // Each part at the rate of its own numbers, as `predict` has it.
+    let rate = |part: Part| {
+        let entries = profile.operations.iter().filter(|entry| Part::of(entry.role) == part);
+        let rates: Vec<(f64, f64)> = entries.filter_map(|entry| entry.rate(profile.phase)).collect();
+        one_after_the_other(&rates)
+    };
+    let none = dense(1.0);
+    let [compute, head_compute, attention_compute] = Part::ALL.map(rate);
+    let asked = transformer::Inputs {
+        batch,
+        context,
+        prompt,
+        cache_size,
+        bandwidth,
+        resident,
+        compute: compute.unwrap_or(none.compute),
+        head_compute: head_compute.unwrap_or(none.head_compute),
+        attention_compute: attention_compute.unwrap_or(none.attention_compute),
+        ..none
+    };
     what_if::operations(profile.phase, &asked, profile.model.context_length, &parts).map(Some)
 }

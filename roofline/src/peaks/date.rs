@@ -1,0 +1,64 @@
+//! Days as they are written: a measurement says when it was made, and its reader how long ago that is.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Days from 1970-01-01 to today, by the system's clock in UTC.
+pub(super) fn today() -> i64 {
+    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    i64::try_from(seconds / 86_400).unwrap_or(i64::MAX)
+}
+
+/// A day as `2026-11-17`. Years begin in March, so that the day a leap year adds is the last one.
+pub(super) fn written(day: i64) -> String {
+    let day = day + 719_468;
+    let (era, of_era) = (day.div_euclid(146_097), day.rem_euclid(146_097));
+    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month = (5 * of_year + 2) / 153;
+    let day_of_month = of_year - (153 * month + 2) / 5 + 1;
+    let (month, next) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
+    format!("{:04}-{month:02}-{day_of_month:02}", year_of_era + 400 * era + next)
+}
+
+/// The day that is written so; none where there is no such day.
+pub(super) fn read(text: &str) -> Option<i64> {
+    let mut parts = text.split('-').map(|part| part.parse::<i64>().ok());
+    let (year, month, day) = (parts.next()??, parts.next()??, parts.next()??);
+    if !(1..=9999).contains(&year) || !(1..=12).contains(&month) {
+        return None;
+    }
+    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let days = year * 365 + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
+    let found = days + (153 * month + 2) / 5 + day - 1 - 719_468;
+    (written(found) == text).then_some(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_are_written_and_read_back() {
+        for (day, text) in [
+            (0, "1970-01-01"),
+            (59, "1970-03-01"),
+            (11_016, "2000-02-29"),
+            (11_017, "2000-03-01"),
+            (20_774, "2026-11-17"),
+        ] {
+            assert_eq!((written(day).as_str(), read(text)), (text, Some(day)));
+        }
+        for day in -1000..60_000 {
+            assert_eq!(read(&written(day)), Some(day));
+        }
+    }
+
+    #[test]
+    fn what_is_no_day_is_none() {
+        for text in
+            ["", "2026", "2026-13-01", "2026-02-29", "2026-00-10", "2026-1-1", "now", "2026-11-17T00:00"]
+        {
+            assert_eq!(read(text), None, "{text}");
+        }
+    }
+}
