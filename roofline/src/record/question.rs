@@ -61,7 +61,7 @@ fn reference(device: &Device) -> Option<f64> {
 /// The same of a machine that was measured.
 fn measured(target: &Target) -> Option<f64> {
     match target.units.single {
-        Peak::Known(_, peak) => Some(peak),
+        Peak::Known(_, peak) | Peak::AtLeast(_, peak) => Some(peak),
         Peak::Unpublished | Peak::Absent => None,
     }
 }
