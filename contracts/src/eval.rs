@@ -143,55 +143,73 @@ impl std::fmt::Display for OutOfDomain {
 
 impl std::error::Error for OutOfDomain {}
 
+/// Evaluates a contract at one point after another.
+#[derive(Clone, Debug)]
+pub struct Points<'a> {
+    contract: &'a Contract,
+    evaluator: Evaluator<'a>,
+}
+
+impl<'a> Points<'a> {
+    /// Prepares to evaluate this contract.
+    pub fn of(contract: &'a Contract) -> Self {
+        let cases = contract.classifiers.iter().flat_map(|classifier| &classifier.cases);
+        let roots: Vec<Id> = (contract.equations.iter().map(|equation| equation.expression.id))
+            .chain(cases.map(|case| case.chosen))
+            .chain(contract.recommendations.iter().map(|advice| advice.when.id))
+            .chain(contract.required())
+            .collect();
+        Points { contract, evaluator: Evaluator::new(&contract.graph, &roots) }
+    }
+
+    /// Checks every domain and every requirement, then evaluates everything. `point` has one value for each quantity.
+    pub fn at(&mut self, point: &[f64]) -> Result<&mut Self, OutOfDomain> {
+        let quantities = &self.contract.quantities;
+        if !quantities.iter().zip(point).all(|(quantity, value)| quantity.domain.contains(*value)) {
+            let outside = (quantities.iter().zip(point))
+                .filter(|(quantity, value)| !quantity.domain.contains(**value))
+                .map(|(quantity, &value)| {
+                    let (quantity, domain) = (quantity.name.clone(), quantity.domain.to_string());
+                    Outside { quantity, value, domain }
+                });
+            return Err(OutOfDomain { outside: outside.collect(), unmet: Vec::new() });
+        }
+        self.evaluator.run(point);
+        let unmet: Vec<String> = (self.contract.requires.iter().map(|requirement| &requirement.expression))
+            .filter(|expression| !self.evaluator.value(expression.id).truth())
+            .map(|expression| expression.formula.to_string())
+            .collect();
+        if unmet.is_empty() { Ok(self) } else { Err(OutOfDomain { outside: Vec::new(), unmet }) }
+    }
+
+    /// The value of each equation at the last point, in the order of the contract.
+    pub fn equations(&self) -> impl Iterator<Item = f64> {
+        self.contract.equations.iter().map(|equation| self.evaluator.value(equation.expression.id).number())
+    }
+
+    /// The position of the chosen case for each classifier.
+    pub fn classes(&self) -> impl Iterator<Item = usize> {
+        self.contract.classifiers.iter().map(|classifier| {
+            let chosen = classifier.cases.iter().position(|case| self.evaluator.value(case.chosen).truth());
+            chosen.unwrap_or(classifier.cases.len() - 1)
+        })
+    }
+
+    fn recommendations(&self) -> Vec<usize> {
+        let applies = |&i: &usize| self.evaluator.value(self.contract.recommendations[i].when.id).truth();
+        let mut found: Vec<usize> = (0..self.contract.recommendations.len()).filter(applies).collect();
+        found.sort_by_key(|&i| self.contract.recommendations[i].priority);
+        found
+    }
+}
+
 /// Checks every domain and every requirement, then evaluates everything. `point` has one value for each quantity.
 pub fn evaluate(contract: &Contract, point: &[f64]) -> Result<Outputs, OutOfDomain> {
-    let outside: Vec<Outside> = (contract.quantities.iter().zip(point))
-        .filter(|(quantity, value)| !quantity.domain.contains(**value))
-        .map(|(quantity, &value)| {
-            let (quantity, domain) = (quantity.name.clone(), quantity.domain.to_string());
-            Outside { quantity, value, domain }
-        })
-        .collect();
-    if !outside.is_empty() {
-        return Err(OutOfDomain { outside, unmet: Vec::new() });
-    }
-    let roots: Vec<Id> = (contract.equations.iter().map(|equation| equation.expression.id))
-        .chain(
-            contract
-                .classifiers
-                .iter()
-                .flat_map(|classifier| classifier.cases.iter().map(|case| case.chosen)),
-        )
-        .chain(contract.recommendations.iter().map(|advice| advice.when.id))
-        .chain(contract.required())
-        .collect();
-    let mut evaluator = Evaluator::new(&contract.graph, &roots);
-    evaluator.run(point);
-    let unmet: Vec<String> = (contract.requires.iter().map(|requirement| &requirement.expression))
-        .filter(|expression| !evaluator.value(expression.id).truth())
-        .map(|expression| expression.formula.to_string())
-        .collect();
-    if !unmet.is_empty() {
-        return Err(OutOfDomain { outside, unmet });
-    }
-    let mut recommendations: Vec<usize> = (0..contract.recommendations.len())
-        .filter(|&i| evaluator.value(contract.recommendations[i].when.id).truth())
-        .collect();
-    recommendations.sort_by_key(|&i| contract.recommendations[i].priority);
+    let mut points = Points::of(contract);
+    let at = points.at(point)?;
     Ok(Outputs {
-        equations: contract
-            .equations
-            .iter()
-            .map(|equation| evaluator.value(equation.expression.id).number())
-            .collect(),
-        classes: contract
-            .classifiers
-            .iter()
-            .map(|classifier| {
-                let chosen = classifier.cases.iter().position(|case| evaluator.value(case.chosen).truth());
-                chosen.unwrap_or(classifier.cases.len() - 1)
-            })
-            .collect(),
-        recommendations,
+        equations: at.equations().collect(),
+        classes: at.classes().collect(),
+        recommendations: at.recommendations(),
     })
 }

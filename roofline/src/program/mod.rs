@@ -17,6 +17,9 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser;
+use roofline_contracts::Compiler;
+use roofline_contracts::contract::Contract;
+use roofline_contracts::source::Source;
 
 /// How the program exits. The numbers are part of its interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,7 +45,12 @@ impl<E: std::error::Error> From<E> for Failure {
 
 /// Runs the program with these arguments (the first is the program's name).
 pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let exit = match cli::Cli::try_parse_from(args) {
+    ExitCode::from(exit(args) as u8)
+}
+
+/// The same, for a program that has this one inside.
+pub fn exit(args: impl IntoIterator<Item = OsString>) -> Exit {
+    match cli::Cli::try_parse_from(args) {
         Ok(cli) => dispatch(cli).unwrap_or_else(|Failure(message)| {
             eprintln!("error: {message}");
             Exit::BadInput
@@ -54,8 +62,27 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
             let _ = error.print();
             exit
         }
-    };
-    ExitCode::from(exit as u8)
+    }
+}
+
+/// Runs a command for a program that has this one inside: how it exits, and what it prints on standard output. The first
+/// argument is the program's name.
+pub fn call(args: impl IntoIterator<Item = OsString>) -> Result<(Exit, Vec<u8>), Failure> {
+    let cli =
+        cli::Cli::try_parse_from(args).map_err(|error| Failure(error.to_string().trim_end().to_owned()))?;
+    let (exit, printed) = output::collect(|| dispatch(cli));
+    Ok((exit?, printed))
+}
+
+/// The contract of this path or built-in name, to compute with.
+pub fn contract(name: &str) -> Result<Contract, Failure> {
+    contract::open_to_compute(name)
+}
+
+/// The contract that this is the text of.
+pub fn contract_of(text: &str) -> Result<Contract, Failure> {
+    let source = Source::from_bytes("contract", text.as_bytes().to_vec())?;
+    contract::valid("the text", Compiler::default().compile_in(source, None))
 }
 
 fn dispatch(cli: cli::Cli) -> Result<Exit, Failure> {

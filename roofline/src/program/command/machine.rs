@@ -1,14 +1,14 @@
 //! `roofline machine`: the roofs of this machine, measured or remembered.
 
 use crate::peaks::{self, Machine};
-use crate::program::output::picture::Pictures;
+use crate::program::output::{self, picture::Pictures};
 use crate::program::{Exit, Failure, cli, device, require};
 
 /// Measures this machine and prints its roofs.
 pub fn run(args: &cli::Machine) -> Result<Exit, Failure> {
     if args.clear_cache {
         let removed = peaks::directory().map_or(Ok(0), |directory| peaks::clear(&directory))?;
-        println!("{removed} saved measurement(s) removed");
+        output::write(format!("{removed} saved measurement(s) removed\n").as_bytes())?;
         return Ok(Exit::Fine);
     }
     let names = require::Names::of::<Machine>();

@@ -5,6 +5,7 @@ pub mod file;
 pub mod picture;
 pub mod terminal;
 
+use std::cell::RefCell;
 use std::io::Write;
 
 use clap::ValueEnum;
@@ -72,8 +73,24 @@ pub fn print_on(report: &impl Report, format: Format, canvas: &Canvas) -> Result
     write(text.as_bytes())
 }
 
-/// Writes to standard output. A reader that has seen enough, such as `head`, is no mistake.
+thread_local! {
+    /// What this thread prints, while somebody collects it.
+    static COLLECTED: RefCell<Option<Vec<u8>>> = const { RefCell::new(None) };
+}
+
+/// Does something, and collects what this thread would print on standard output meanwhile.
+pub fn collect<T>(work: impl FnOnce() -> T) -> (T, Vec<u8>) {
+    COLLECTED.set(Some(Vec::new()));
+    let done = work();
+    (done, COLLECTED.take().unwrap_or_default())
+}
+
+/// Writes to standard output, or to whoever collects. A reader that has seen enough, such as `head`, is no mistake.
 pub fn write(bytes: &[u8]) -> Result<(), Failure> {
+    let collected = COLLECTED.with_borrow_mut(|collected| collected.as_mut().map(|all| all.extend(bytes)));
+    if collected.is_some() {
+        return Ok(());
+    }
     match std::io::stdout().lock().write_all(bytes) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
         _ => Ok(()),

@@ -84,6 +84,9 @@ impl Pictures {
         if let Some(file) = self.html {
             file.finish(&html())?;
         }
+        if self.alone {
+            return Ok(());
+        }
         output::print_on(report, format, &self.canvas)
     }
 

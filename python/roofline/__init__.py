@@ -1,0 +1,378 @@
+"""How fast can this model go on this machine, what holds it back, and how far is the code from that ceiling?
+
+>>> import roofline
+>>> p = roofline.predict("llama-3.1-8b", quant="q4_k_m", on="rtx-4090")
+>>> p["decode_ceiling"]
+196.6 token/s
+>>> p["decode_ceiling"].unit
+'token/s'
+
+Results are those of the `roofline` program: `data` is the JSON document that it prints, `figures` are its numbers with
+their units, and `print(p)` shows what a terminal would.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import warnings
+from array import array
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Optional, Union
+
+from roofline import _roofline
+from roofline._roofline import Error
+
+__all__ = ["Contract", "Error", "Evaluated", "Figure", "Quantity", "Result", "contract", "machine", "predict", "profile"]
+
+
+class Quantity(float):
+    """A number with its unit. It computes as a number; `value` and `unit` are its parts.
+
+    >>> speed = Quantity(189.25, "token/s")
+    >>> speed, speed.value, speed.unit, speed / 2
+    (189.2 token/s, 189.25, 'token/s', 94.625)
+    """
+
+    unit: str
+
+    def __new__(cls, value: float, unit: str) -> Quantity:
+        quantity = super().__new__(cls, value)
+        quantity.unit = unit
+        return quantity
+
+    @property
+    def value(self) -> float:
+        """The number alone."""
+        return float(self)
+
+    def __repr__(self) -> str:
+        return f"{float(self):.4g} {self.unit}" if self.unit not in ("", "1") else f"{float(self):.4g}"
+
+    __str__ = __repr__
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Quantity, (float(self), self.unit)
+
+    def to_pint(self, registry: Optional[Any] = None) -> Any:
+        """The same as a quantity of pint, with units such as `token` and `param` defined where they are not."""
+        import pint
+
+        registry = registry or pint.get_application_registry()
+        for name in ("token", "param", "flop", "op", "core", "cycle", "sample", "layer", "request"):
+            if name not in registry:
+                registry.define(f"{name} = []")
+        unit = self.unit if self.unit != "1" else ""
+        return registry.Quantity(float(self), _pint(unit))
+
+
+def _pint(unit: str) -> str:
+    """A unit as pint writes it: the program's `B` is a byte, pint's is a bel."""
+    import re
+
+    names = {"B": "byte", "GB": "gigabyte", "MB": "megabyte", "kB": "kilobyte", "TB": "terabyte", "bit": "bit"}
+    return re.sub(r"[A-Za-z]+", lambda word: names.get(word[0], word[0]), unit).replace("^", "**")
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure of a result."""
+
+    name: str
+    """What conditions call it."""
+    of: str
+    """What it is of, such as a device or an operation; empty for the whole."""
+    label: str
+    """What people call it."""
+    quantity: Quantity
+    """Its value and unit."""
+    noise: Optional[float]
+    """How far the runs behind it lie apart, as a share; None where there is no such thing."""
+
+
+class Result(Mapping[str, Any]):
+    """A result of the program.
+
+    A key is the name of a figure (`p["decode_ceiling"]`), with what it is of where there are several
+    (`p["decode_ceiling", "rtx_4090"]`), or a field of `data`.
+    """
+
+    def __init__(self, command: str, flags: list[str], positional: list[str], code: int, printed: str) -> None:
+        self._command, self._flags, self._positional = command, flags, positional
+        self._printed = printed
+        self.data: dict[str, Any] = json.loads(printed)
+        """The JSON document."""
+        self.passed: bool = code == 0
+        """Whether every requirement holds, and nothing measured is above its ceiling."""
+        found = _roofline.figures(self.data["schema"], printed)
+        self.figures: list[Figure] = [
+            Figure(name, of, label, Quantity(value, unit), noise) for name, of, label, unit, value, noise in found
+        ]
+        """The numbers with their units."""
+        for text in self.data.get("warnings", []):
+            warnings.warn(text, stacklevel=4)
+
+    def __getitem__(self, key: Union[str, tuple[str, str]]) -> Any:
+        name, of = key if isinstance(key, tuple) else (key, None)
+        found = [figure for figure in self.figures if figure.name == name and of in (None, figure.of)]
+        if len(found) == 1:
+            return found[0].quantity
+        if found:
+            names = ", ".join(figure.of for figure in found[:5])
+            raise KeyError(f"{name}: there are {len(found)}; say of which, such as [{name!r}, {found[0].of!r}] ({names})")
+        if of is None and name in self.data:
+            return self.data[name]
+        known = sorted({figure.name for figure in self.figures} | set(self.data))
+        raise KeyError(f"{key}: no such figure or field; there are {', '.join(known)}")
+
+    def __iter__(self) -> Any:
+        return iter(self.data)
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def __str__(self) -> str:
+        return self._again(["--format", "text"])
+
+    def __repr__(self) -> str:
+        return f"<{self.data['schema']}: {' '.join([self._command, *self._positional, *self._flags])}>"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON document as a dictionary of its own."""
+        return json.loads(self._printed)
+
+    def to_json(self) -> str:
+        """The JSON document as the program prints it."""
+        return self._printed
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame: a row for each prediction or operation, or for each figure where there are none."""
+        import pandas
+
+        for part in ("predictions", "operations"):
+            if isinstance(self.data.get(part), list):
+                return pandas.json_normalize(self.data[part])
+        rows = [(f.name, f.of, f.label, f.quantity.value, f.quantity.unit, f.noise) for f in self.figures]
+        return pandas.DataFrame(rows, columns=["name", "of", "label", "value", "unit", "noise"])
+
+    def svg(self) -> str:
+        """The chart as an SVG picture."""
+        return self._drawn("--svg")
+
+    def html(self) -> str:
+        """The page, which needs nothing else."""
+        return self._drawn("--html")
+
+    def _repr_html_(self) -> str:
+        return self.svg()
+
+    def _measured(self) -> bool:
+        return self._command == "machine" or "--measure" in self._flags
+
+    def _again(self, more: list[str]) -> str:
+        if self._measured():
+            # Measuring again would give another result than this one.
+            return "\n".join(f"{figure.label}: {figure.quantity}" for figure in self.figures)
+        return _call(self._command, [*self._flags, *more], self._positional)[1]
+
+    def _drawn(self, flag: str) -> str:
+        if not self._measured():
+            return self._again([flag, "-"])
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, "result.json")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(self._printed)
+            return _call("plot", [flag, "-"], [path])[1]
+
+
+def _run(command: str, positional: Iterable[Any], options: Mapping[str, Any]) -> Result:
+    flags = []
+    for name, value in options.items():
+        flag = "--" + name.replace("_", "-")
+        for one in value if isinstance(value, (list, tuple)) else [value]:
+            if one is True:
+                flags.append(flag)
+            elif one is not None and one is not False:
+                # A value may begin with a dash.
+                flags.append(f"{flag}={one}")
+    positional = [os.fspath(one) for one in positional]
+    code, printed = _call(command, [*flags, "--format=json"], positional)
+    return Result(command, flags, positional, code, printed)
+
+
+def _call(command: str, flags: list[str], positional: list[str]) -> tuple[int, str]:
+    return _roofline.call(["roofline", command, *flags, "--", *positional])
+
+
+def predict(model: Union[str, os.PathLike[str], None] = None, **options: Any) -> Result:
+    """What a model reaches on devices: its ceilings, estimates, and what is expected from the record.
+
+    `model` is a known name, a config.json or a model file. The options are those of `roofline predict`, with
+    underscores: `on`, `quant`, `params`, `batch`, `context`, `prompt`, `cache`, `where`, `require`, and so on; a list
+    repeats one.
+
+    >>> p = predict("llama-3.1-8b", quant="q8_0", on=["rtx-4090", "rtx-3090"], context="8k")
+    >>> [prediction["device"] for prediction in p["predictions"]]
+    ['rtx_4090', 'rtx_3090']
+    """
+    return _run("predict", [] if model is None else [model], options)
+
+
+def profile(path: Union[str, os.PathLike[str]], **options: Any) -> Result:
+    """A model file operation by operation: flops, bytes, what holds each back, and its ceiling.
+
+    The options are those of `roofline profile`, with underscores: `on`, `batch`, `context`, `phase`, `measure`, and so
+    on.
+    """
+    return _run("profile", [path], options)
+
+
+def machine(**options: Any) -> Result:
+    """The roofs of this machine, measured unless they were before: bandwidth and arithmetic.
+
+    The options are those of `roofline machine`, with underscores: `quick`, `refresh`, `threads`, and so on.
+    """
+    return _run("machine", [], options)
+
+
+class Evaluated(Mapping[str, Any]):
+    """What a contract computes: each equation with its unit, and the variant of each classifier."""
+
+    def __init__(self, values: dict[str, Any], units: dict[str, str]) -> None:
+        self._values = values
+        self.units = units
+        """The unit of each equation."""
+
+    def __getitem__(self, name: str) -> Any:
+        return self._values[name]
+
+    def __iter__(self) -> Any:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __repr__(self) -> str:
+        return f"Evaluated({self._values!r})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers, arrays and texts."""
+        return {name: float(one) if isinstance(one, Quantity) else one for name, one in self._values.items()}
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame with a row for each point."""
+        import pandas
+
+        values = self.to_dict()
+        scalar = not any(hasattr(one, "__len__") and not isinstance(one, str) for one in values.values())
+        return pandas.DataFrame(values, index=[0] if scalar else None)
+
+
+class Contract:
+    """A contract that computes: a performance model with units, domains and proven claims."""
+
+    def __init__(self, path_or_text: Union[str, os.PathLike[str]]) -> None:
+        self._contract = _roofline.Contract(os.fspath(path_or_text))
+        self.id: str = self._contract.id
+        """Its name."""
+        self.version: str = self._contract.version
+        """Its version."""
+        self._quantities = self._contract.quantities
+        self._equations = self._contract.equations
+        self._classifiers = self._contract.classifiers
+
+    def __repr__(self) -> str:
+        return f"<contract {self.id} {self.version}>"
+
+    @property
+    def quantities(self) -> dict[str, dict[str, Any]]:
+        """The unit, domain, documentation, default and cases of each quantity."""
+        fields = ("unit", "domain", "doc", "default", "cases")
+        return {name: dict(zip(fields, rest)) for name, *rest in self._quantities}
+
+    @property
+    def equations(self) -> dict[str, dict[str, str]]:
+        """The unit and documentation of each equation."""
+        return {name: {"unit": unit, "doc": doc} for name, unit, doc in self._equations}
+
+    @property
+    def classifiers(self) -> dict[str, list[str]]:
+        """The variants of each classifier."""
+        return dict(self._classifiers)
+
+    def evaluate(self, **quantities: Any) -> Evaluated:
+        """Everything that the contract computes: at one point, or at each point of arrays of one length.
+
+        A value outside its domain is an error that names it. An enumeration takes the name of its case.
+
+        >>> c = contract("roofline-model-v1")
+        >>> at = c.evaluate(total_params=7e9, bits_per_weight=4, bandwidth=200, compute=5000)
+        >>> at["throughput_ceiling"], at["bottleneck"]
+        (57.14 token/s, 'Bandwidth')
+        """
+        known = {name for name, *_ in self._quantities}
+        for name in quantities:
+            if name not in known:
+                raise Error(f"{self.id} has no quantity {name!r}; it has {', '.join(sorted(known))}")
+        columns: list[bytes] = []
+        rows: Optional[int] = None
+        for name, _, _, _, default, cases in self._quantities:
+            value = quantities.get(name, default)
+            if value is None:
+                raise Error(f"{self.id}: no value for {name}")
+            column, length = _column(name, value, cases)
+            if length is not None and rows not in (None, length):
+                raise Error(f"{name} has {length} values, others have {rows}")
+            rows = length if length is not None else rows
+            columns.append(column)
+        computed = self._contract.evaluate(columns, 1 if rows is None else rows)
+        values: dict[str, Any] = {}
+        for (name, unit, _), column in zip(self._equations, computed):
+            values[name] = Quantity(_numbers(column)[0], unit) if rows is None else _array(column)
+        for (name, variants), column in zip(self._classifiers, computed[len(self._equations) :]):
+            chosen = [variants[int(one)] for one in _numbers(column)]
+            values[name] = chosen[0] if rows is None else chosen
+        return Evaluated(values, {name: unit for name, unit, _ in self._equations})
+
+
+def contract(path_or_text: Union[str, os.PathLike[str]]) -> Contract:
+    """The contract of a file, of a built-in name such as `roofline-model-v1`, or of a text of several lines."""
+    return Contract(path_or_text)
+
+
+def _column(name: str, value: Any, cases: list[str]) -> tuple[bytes, Optional[int]]:
+    """The doubles of a value, and how many; None for one that holds for all points."""
+
+    def number(one: Any) -> float:
+        if isinstance(one, str) and one in cases:
+            return float(cases.index(one))
+        try:
+            return float(one)
+        except (TypeError, ValueError):
+            allowed = f"one of {', '.join(cases)}" if cases else "a number"
+            raise Error(f"{name} = {one!r} is not {allowed}") from None
+
+    if hasattr(value, "to_numpy"):
+        value = value.to_numpy()
+    if hasattr(value, "astype") and getattr(value, "ndim", 0) == 1 and not cases:
+        return value.astype("float64").tobytes(), len(value)
+    if hasattr(value, "__len__") and not isinstance(value, str):
+        return array("d", (number(one) for one in value)).tobytes(), len(value)
+    return array("d", [number(value)]).tobytes(), None
+
+
+def _numbers(column: bytes) -> array[float]:
+    numbers = array("d")
+    numbers.frombytes(column)
+    return numbers
+
+
+def _array(column: bytes) -> Any:
+    """The doubles as a numpy array, or as an array of the standard library where there is no numpy."""
+    try:
+        import numpy
+    except ImportError:
+        return _numbers(column)
+    return numpy.frombuffer(column)

@@ -1,0 +1,142 @@
+"""The module as people use it: results with units, contracts, errors with the program's text."""
+
+import doctest
+import json
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+import roofline
+
+CONTRACT = """\
+metadata:
+  version: 1.0.0
+  description: How long a copy takes
+quantities:
+  size: {unit: GB, domain: "[0, 100]", doc: How much.}
+  speed: {unit: GB/s, domain: "[1, 10]", default: 5, doc: How fast.}
+equations:
+  time: {formula: time = size / speed, unit: s, doc: How long.}
+"""
+
+
+def test_the_examples_in_the_documentation_are_true():
+    failed, tried = doctest.testmod(roofline)
+    assert tried > 8 and failed == 0
+
+
+def test_a_prediction_has_units_and_the_documents_of_the_program():
+    result = roofline.predict("llama-3.1-8b", quant="q4_k_m", on="rtx-4090")
+    speed = result["decode_ceiling"]
+    assert (speed.unit, speed.value == float(speed)) == ("token/s", True)
+    assert result.data["schema"].startswith("roofline.predict/")
+    printed = subprocess.run(
+        [sys.executable, "-m", "roofline", "predict", "llama-3.1-8b", "--quant=q4_k_m", "--on=rtx-4090", "--format=json"],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert json.loads(printed.stdout) == result.to_dict() == json.loads(result.to_json())
+    assert "held back by memory" in str(result)
+    assert result.svg().startswith("<svg") and "<html" in result.html()
+    assert result._repr_html_() == result.svg()
+
+
+def test_of_several_devices_one_says_which_is_meant():
+    result = roofline.predict("llama-3.1-8b", on=["rtx-4090", "rtx-3090"])
+    with pytest.raises(KeyError, match="say of which"):
+        result["decode_ceiling"]
+    ratio = result["decode_ceiling", "rtx_4090"] / result["decode_ceiling", "rtx_3090"]
+    assert ratio == pytest.approx(1008 / 936.2, rel=1e-3)
+    with pytest.raises(KeyError, match="no such figure or field"):
+        result["colour"]
+
+
+def test_a_requirement_that_does_not_hold_is_no_exception():
+    result = roofline.predict("llama-3.1-8b", on="t4", require="decode_ceiling >= 1e6")
+    assert not result.passed and result["requirements"][0]["holds"] is False
+    assert roofline.predict("llama-3.1-8b", on="l4", require="decode_ceiling >= 1").passed
+
+
+def test_bad_input_is_an_exception_with_the_text_of_the_program():
+    for use, message in [
+        (lambda: roofline.predict("no-such-model"), "no-such-model: no such model"),
+        (lambda: roofline.predict("llama-3.1-8b", colour=1), "--colour"),
+        (lambda: roofline.profile("nowhere.gguf"), "nowhere.gguf"),
+        (lambda: roofline.contract("nowhere.yaml"), "nowhere.yaml"),
+        (lambda: roofline.contract(CONTRACT.replace("GB/s", "GB/ss")), "unknown unit `ss`"),
+    ]:
+        with pytest.raises(roofline.Error, match=message):
+            use()
+    assert issubclass(roofline.Error, ValueError)
+
+
+def test_a_config_is_profiled_operation_by_operation(tmp_path: pathlib.Path):
+    config = tmp_path / "config.json"
+    config.write_text(
+        json.dumps(
+            {
+                "architectures": ["LlamaForCausalLM"],
+                "model_type": "llama",
+                "hidden_size": 64,
+                "intermediate_size": 128,
+                "num_attention_heads": 4,
+                "num_key_value_heads": 2,
+                "num_hidden_layers": 2,
+                "vocab_size": 1000,
+            }
+        )
+    )
+    result = roofline.profile(config, on="rtx-4090")
+    assert result["operations"] and result["schema"].startswith("roofline.profile/")
+
+
+def test_a_contract_computes_one_point_or_whole_columns():
+    copy = roofline.contract(CONTRACT)
+    assert copy.quantities["speed"]["default"] == 5 and copy.equations["time"]["unit"] == "s"
+    at = copy.evaluate(size=10)
+    assert (at["time"], at["time"].unit, at.to_dict()) == (2.0, "s", {"time": 2.0})
+    assert list(copy.evaluate(size=[10, 20], speed=[5, 10])["time"]) == [2.0, 2.0]
+    for quantities, message in [
+        ({"size": 101}, "size = 101 is outside its domain"),
+        ({"size": [1, 2, -1]}, "row 2: size = -1 is outside its domain"),
+        ({}, "no value for size"),
+        ({"size": 1, "time": 2}, "has no quantity 'time'"),
+        ({"size": "much"}, "is not a number"),
+        ({"size": [1, 2], "speed": [1, 2, 3]}, "speed has 3 values, others have 2"),
+    ]:
+        with pytest.raises(roofline.Error, match=message):
+            copy.evaluate(**quantities)
+
+
+def test_classifiers_name_their_variants():
+    model = roofline.contract("roofline-model-v1")
+    at = model.evaluate(total_params=[7e9, 1000], bits_per_weight=[4, 32], bandwidth=[200, 1000], compute=[5000, 1])
+    assert at["bottleneck"] == ["Bandwidth", "Compute"]
+    assert at["bw_ceiling"][0] == pytest.approx(57.142857)
+
+
+def test_columns_of_numpy_and_pandas_go_in_and_come_out():
+    numpy = pytest.importorskip("numpy")
+    model = roofline.contract("roofline-model-v1")
+    params = numpy.arange(1, 100_001) * 1e6
+    at = model.evaluate(total_params=params, bits_per_weight=4, bandwidth=200, compute=5000)
+    assert isinstance(at["bw_ceiling"], numpy.ndarray)
+    numpy.testing.assert_allclose(at["bw_ceiling"], 200e9 / (params / 2), rtol=1e-15)
+    pandas = pytest.importorskip("pandas")
+    frame = model.evaluate(total_params=pandas.Series([7e9]), bits_per_weight=4, bandwidth=200, compute=5000).to_frame()
+    assert frame.loc[0, "bottleneck"] == "Bandwidth"
+    assert len(roofline.predict("llama-3.1-8b", on=["t4", "l4"]).to_frame()) == 2
+
+
+def test_quantities_become_those_of_pint():
+    pint = pytest.importorskip("pint")
+    speed = roofline.Quantity(2.0, "GB/s").to_pint(pint.UnitRegistry())
+    assert speed.to("byte/s").magnitude == pytest.approx(2e9)
+
+
+def test_the_program_is_the_same_program():
+    run = subprocess.run([sys.executable, "-m", "roofline", "predict", "no-such-model"], capture_output=True, text=True)
+    assert (run.returncode, "no such model" in run.stderr) == (2, True)
