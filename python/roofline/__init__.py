@@ -60,7 +60,7 @@ class Quantity(float):
         """The same as a quantity of pint, with units such as `token` and `param` defined where they are not."""
         import pint
 
-        registry = registry or pint.get_application_registry()
+        registry = registry or pint.application_registry
         for name in ("token", "param", "flop", "op", "core", "cycle", "sample", "layer", "request"):
             if name not in registry:
                 registry.define(f"{name} = []")
@@ -141,7 +141,8 @@ class Result(Mapping[str, Any]):
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON document as a dictionary of its own."""
-        return json.loads(self._printed)
+        document: dict[str, Any] = json.loads(self._printed)
+        return document
 
     def to_json(self) -> str:
         """The JSON document as the program prints it."""

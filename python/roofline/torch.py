@@ -232,7 +232,7 @@ def profile(
         handles.append(module.register_forward_pre_hook(before(name)))
         handles.append(module.register_forward_hook(after(name)))
     functional = torch.nn.functional
-    mixed = getattr(functional, "scaled_dot_product_attention", None)
+    mixed: Any = getattr(functional, "scaled_dot_product_attention", None)
 
     def mix(query: Any, key: Any, value: Any, *rest: Any, **more: Any) -> Any:
         """Attention that is called as a function, which no hook sees."""
@@ -350,7 +350,7 @@ _SCALED = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)
 _CENTERED = (nn.LayerNorm, nn.GroupNorm, nn.InstanceNorm1d, nn.InstanceNorm2d, nn.InstanceNorm3d)
 # Newer than the oldest torch that this runs with.
 _ROOT_MEAN_SQUARE = tuple(filter(None, [getattr(nn, "RMSNorm", None)]))
-_EACH: tuple[tuple[tuple[type, ...], int], ...] = (
+_EACH: tuple[tuple[tuple[type[nn.Module], ...], int], ...] = (
     (_ELEMENTWISE, 1),
     (_SCALED, 2),
     (_ROOT_MEAN_SQUARE, 4),
@@ -455,6 +455,7 @@ def _attention(module: nn.MultiheadAttention, given: list[torch.Tensor], bits: f
     first, second = (query.shape[0], query.shape[1]) if query.dim() == 3 else (query.shape[0], 1)
     tokens, batch = (second, first) if module.batch_first and query.dim() == 3 else (first, second)
     wide = module.embed_dim
+    biases = (module.in_proj_bias, module.out_proj.bias)
     return {
         "batch": batch,
         "tokens": tokens,
@@ -471,4 +472,5 @@ def _attention(module: nn.MultiheadAttention, given: list[torch.Tensor], bits: f
         "value_length": wide // module.num_heads,
         "activation_size": size,
         "cache_size": size,
+        "extra_bytes": float(sum(one.numel() * one.element_size() for one in biases if one is not None)),
     }

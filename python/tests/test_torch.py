@@ -56,7 +56,7 @@ def test_a_look_up_moves_its_rows_and_computes_nothing():
 
 
 def test_attention_counts_its_products_and_what_its_tokens_see():
-    attention = nn.MultiheadAttention(16, 4, bias=False, batch_first=True)
+    attention = nn.MultiheadAttention(16, 4, batch_first=True)
     x = torch.zeros(2, 5, 16)
     layer = one(attention, x, x, x)
     # Four matrices for 10 tokens; each of 5 tokens against 5, score and sum over 16 numbers, in 2 sequences.
