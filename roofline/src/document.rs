@@ -1,7 +1,7 @@
 //! Documents that are read whole before anything is known of them: results that this program or another one saved.
 
 use std::env;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
@@ -43,6 +43,20 @@ pub(crate) fn read_up_to(mib: u64, path: &Path) -> io::Result<String> {
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
     }
     Ok(text)
+}
+
+/// Writes beside the file and renames, so that nobody ever reads half of it.
+pub(crate) fn save(path: &Path, text: &str) -> io::Result<()> {
+    if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
+        fs::create_dir_all(directory)?;
+    }
+    let beside = path.with_extension(format!("{}.part", std::process::id()));
+    let written = fs::write(&beside, text).and_then(|()| fs::rename(&beside, path));
+    if written.is_err() {
+        // The error that matters is the first one.
+        let _ = fs::remove_file(&beside);
+    }
+    written
 }
 
 /// What all results have.

@@ -43,18 +43,9 @@ pub(super) fn load(path: &Path, key: &Key) -> Lookup {
     }
 }
 
-/// Writes beside the file and renames, so that nobody ever reads half of it.
+/// Keeps a machine in a file.
 pub(super) fn save(path: &Path, machine: &Machine) -> io::Result<()> {
-    if let Some(directory) = path.parent() {
-        fs::create_dir_all(directory)?;
-    }
-    let beside = path.with_extension(format!("{}.part", std::process::id()));
-    let written = fs::write(&beside, machine.to_json()).and_then(|()| fs::rename(&beside, path));
-    if written.is_err() {
-        // The error that matters is the first one.
-        let _ = fs::remove_file(&beside);
-    }
-    written
+    document::save(path, &machine.to_json())
 }
 
 /// Removes every measured machine and says how many there were.

@@ -70,14 +70,13 @@ impl ExpectedSpeed {
     /// The band, and what it comes from.
     pub(crate) fn origin(&self) -> String {
         let (low, high) = (figure(self.low_tokens_per_s), figure(self.high_tokens_per_s));
-        let rows = figure(self.rows);
         match self.from {
             ExpectedFrom::Record => {
-                let near = percent(Some(self.nearness));
+                let (rows, near) = (figure(self.rows), percent(Some(self.nearness)));
                 format!("{low} to {high}: {}, from {rows} rows, the nearest at {near}", self.engine)
             }
             ExpectedFrom::Calibration => {
-                format!("{low} to {high}: {}, calibrated with {rows} runs", self.engine)
+                format!("{low} to {high}: {}, calibrated with {} runs", self.engine, self.rows)
             }
         }
     }

@@ -75,6 +75,8 @@ pub enum Command {
     Models(Models),
     /// Show published speeds beside their ceilings, or check a list of your own.
     Evidence(Evidence),
+    /// Find the constants of a machine and an engine from your own runs, for speeds to expect of it.
+    Calibrate(Calibrate),
     /// Profile a model file: what each operation costs on a device, and the ceiling in tokens per second.
     Profile(Profile),
     /// Draw saved results again, several in one chart.
@@ -431,6 +433,29 @@ pub struct Evidence {
     /// Where else to draw.
     #[command(flatten)]
     pub pictures: Wanted,
+}
+
+/// Arguments of `calibrate`.
+#[derive(Debug, Args)]
+pub struct Calibrate {
+    /// What `llama-bench -o json` printed, of one or more models; or one result of `roofline bench --format json`.
+    #[arg(required = true, value_name = "RESULT.json")]
+    pub results: Vec<PathBuf>,
+    /// A model that ran, by its file or name, where its name in the results says too little; may be repeated.
+    #[arg(long, value_name = "MODEL")]
+    pub model: Vec<String>,
+    /// Which device ran; if not given, the one that the results name, or this machine.
+    #[command(flatten)]
+    pub devices: On,
+    /// Keep the constants in this file, in place of beside the saved machine.
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// How `this` is measured.
+    #[command(flatten)]
+    pub measuring: Measuring,
+    /// How to print the constants.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
 }
 
 /// Arguments of `devices`.

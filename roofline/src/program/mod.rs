@@ -104,6 +104,7 @@ fn dispatch(cli: cli::Cli) -> Result<Exit, Failure> {
         cli::Command::Devices(args) => command::devices::run(&args),
         cli::Command::Models(args) => command::models::run(&args),
         cli::Command::Evidence(args) => command::evidence::run(&args),
+        cli::Command::Calibrate(args) => command::calibrate::run(&args),
         cli::Command::Profile(args) => command::profile::run(&args),
         cli::Command::Plot(args) => command::plot::run(&args),
         cli::Command::Gate(args) => command::gate::run(&args),

@@ -131,7 +131,7 @@ impl Row {
     }
 
     /// The contract's inputs for one step of the row.
-    fn step(&self, shape: &Shape, least_bits: f64) -> Result<Inputs, Uncovered> {
+    pub(super) fn step(&self, shape: &Shape, least_bits: f64) -> Result<Inputs, Uncovered> {
         let total = shape.inputs.evaluate()?.total_params + shape.unused;
         let bits = match self.bytes {
             Some(bytes) => stored_bits(bytes.round(), total)

@@ -33,7 +33,7 @@ pub(super) fn words(name: &str) -> String {
 }
 
 /// The device that a published name means; none where it is not in the registry.
-pub(super) fn of(name: &str) -> Option<&'static Device> {
+pub fn of(name: &str) -> Option<&'static Device> {
     let all = words(name);
     let told: Vec<&str> = all.split('_').filter(|word| !EMPTY.contains(word)).collect();
     // A memory size that the registry does not tell apart.

@@ -23,14 +23,16 @@ impl fmt::Display for Engine {
 }
 
 /// Words of published backends, and what they run on.
-const BACKENDS: [(&str, &str); 7] = [
-    ("cpu", "cpu"),
+const BACKENDS: [(&str, &str); 8] = [
     ("metal", "metal"),
+    ("mtl", "metal"),
     ("vulkan", "vulkan"),
     ("rocm", "rocm"),
     ("hip", "rocm"),
     ("rocwmma", "rocm"),
     ("cuda", "cuda"),
+    // Last, because a GPU's backend may be listed beside that of the CPU.
+    ("cpu", "cpu"),
 ];
 
 impl Engine {
@@ -38,10 +40,17 @@ impl Engine {
     pub(super) const LLAMA_CPP: &'static str = "llama.cpp";
 
     /// The engine of a row.
-    pub(super) fn of(row: &Row, device: &Device) -> Engine {
+    pub(super) fn of(row: &Row, device: Option<&Device>) -> Engine {
         let backend = row.backend.to_lowercase();
         let backend = BACKENDS.iter().find(|(word, _)| backend.contains(word)).map(|(_, backend)| *backend);
-        Engine { name: program(&row.engine), backend: backend.unwrap_or_else(|| usual(Some(device))) }
+        Engine { name: program(&row.engine), backend: backend.unwrap_or_else(|| usual(device)) }
+    }
+
+    /// The engine of this name: a program and what it runs on, such as `llama.cpp-cuda`.
+    pub fn named(text: &str) -> Option<Engine> {
+        let (name, backend) = text.rsplit_once('-')?;
+        let (_, backend) = BACKENDS.iter().find(|(_, known)| *known == backend)?;
+        (!name.is_empty()).then(|| Engine { name: name.to_owned(), backend })
     }
 
     /// Every engine of the record, with its rows of decoding and of prompts.
@@ -147,7 +156,7 @@ mod tests {
         let head = "device,engine,backend,model,quant,phase,test,context,batch,tokens_per_s\n";
         let engine = |text: &str| {
             let row = super::super::read(&format!("{head}{text}\n")).unwrap().remove(0);
-            Engine::of(&row, row.beside().unwrap().device).to_string()
+            Engine::of(&row, Some(row.beside().unwrap().device)).to_string()
         };
         assert_eq!(engine("RTX 4090,Ollama,,Llama-2-7B,Q4_0,tg,x,1,1,1"), "llama.cpp-cuda");
         assert_eq!(engine("RX 7900 XTX,MLC LLM,HIP,Llama-2-7B,Q4_0,tg,x,1,1,1"), "mlc-rocm");

@@ -52,7 +52,7 @@ const FULL: f64 = 0.95;
 const INSIDE: f64 = 0.85;
 /// How much wider than the rows a band of decoding and of prompts is, as a power of e, at no distance and again for each
 /// unit of it; a test finds them anew.
-const MARGINS: [f64; 2] = [0.035, 0.115];
+const MARGINS: [f64; 2] = [0.035, 0.114];
 
 /// What rows alike make of a step.
 #[derive(Clone, Copy, Debug, PartialEq)]

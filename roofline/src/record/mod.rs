@@ -11,6 +11,7 @@
 //! assert_eq!(impossible.count(), 2);
 //! ```
 
+mod calibration;
 mod ceiling;
 mod csv;
 mod device;
@@ -18,13 +19,16 @@ mod engine;
 mod evaluation;
 mod expectation;
 mod format;
+mod least_squares;
 mod model;
 mod page;
 mod question;
 mod report;
 mod table;
 
+pub use calibration::{CalibratedRun, Calibration, Dimensions, Origin, Run};
 pub use ceiling::{Beside, Uncovered, Verdict, judge};
+pub use device::of as device_of;
 pub use engine::{Engine, EngineChoice};
 pub use evaluation::{Evaluated, LeftOut, evaluate};
 pub use expectation::{Band, Expected, Silence, expect, expect_of};

@@ -102,6 +102,16 @@ pub(super) fn of(name: &str) -> Option<&'static Shape> {
     SHAPES.iter().find(|shape| shape.name == name)
 }
 
+/// The model with so many parameters; none where none has as many, or several have.
+pub(super) fn with_parameters(parameters: f64) -> Option<&'static Shape> {
+    let has = |shape: &&Shape| {
+        shape.inputs.evaluate().is_ok_and(|outputs| outputs.total_params + shape.unused == parameters)
+    };
+    let mut found = SHAPES.iter().filter(has);
+    let first = found.next()?;
+    found.all(|other| other.layers == first.layers && other.inputs == first.inputs).then_some(first)
+}
+
 /// Every model with known dimensions.
 static SHAPES: LazyLock<Vec<Shape>> = LazyLock::new(|| {
     let known = KNOWN.iter().filter_map(|known| {

@@ -60,10 +60,19 @@ fn reference(device: &Device) -> Option<f64> {
 
 /// The same of a machine that was measured.
 fn measured(target: &Target) -> Option<f64> {
-    match target.units.single {
+    known(target.units.single)
+}
+
+fn known(peak: Peak) -> Option<f64> {
+    match peak {
         Peak::Known(_, peak) | Peak::AtLeast(_, peak) => Some(peak),
         Peak::Unpublished | Peak::Absent => None,
     }
+}
+
+/// The fastest units of a machine that was measured.
+fn highest(target: &Target) -> Option<f64> {
+    [target.units.int8, target.units.half, target.units.single].into_iter().filter_map(known).reduce(f64::max)
 }
 
 /// Tokens that llama.cpp reads at once.
@@ -95,7 +104,7 @@ impl Question {
             Phase::Prefill => true,
             Phase::Serving | Phase::Speculative => return None,
         };
-        let engine = Engine::of(row, beside.device);
+        let engine = Engine::of(row, Some(beside.device));
         // Layers that are split over devices run one device at a time.
         let split = engine.name == Engine::LLAMA_CPP && row.devices > 1.0;
         let together = if split { 1.0 } else { row.devices };
@@ -122,7 +131,7 @@ impl Question {
             family: beside.traits.family,
             devices: row.devices,
             batch,
-            context: row.context.unwrap_or(0.0),
+            context: if prefill { row.depth + row.prompt? } else { row.context.unwrap_or(0.0) },
             threads: row.backend.strip_prefix("CPU ").and_then(|rest| rest.split(' ').next()?.parse().ok()),
             peak: beside.inputs.compute / row.devices * together,
             step_time: beside.outputs.least_time / beside.inputs.tokens * batch,
@@ -143,7 +152,8 @@ impl Question {
             (all.step_tokens, all.decode_bytes, all.decode_flops, times.0, times.1)
         };
         let known = prediction.knows_arithmetic().then(|| mean_rate(flops / 1e9, busy, HIGHEST));
-        let peak = known.or_else(|| fastest((*device)?)).unwrap_or(HIGHEST);
+        let published = || device.map_or_else(|| highest(target), fastest);
+        let peak = known.or_else(published).unwrap_or(HIGHEST);
         let compute = match device.map_or_else(|| measured(target), reference) {
             Some(peak) => peak,
             None if prefill => return None,
@@ -196,6 +206,12 @@ impl Question {
         self.inputs.more_bytes = more.max(0.0);
         self.inputs.serial = 1.0;
         Some(self)
+    }
+
+    /// Its inputs with the peak of its format, for shares of that.
+    pub fn at_its_peak(&self) -> Inputs {
+        let compute = if self.peak < HIGHEST { self.peak } else { self.inputs.compute };
+        Inputs { compute, ..self.inputs }
     }
 
     /// The speed at a share of both peaks and a fixed cost of each layer, in token/s.

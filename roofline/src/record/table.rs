@@ -64,6 +64,8 @@ pub struct Row {
     pub format: String,
     /// Bytes of all tensors, where they are printed.
     pub bytes: Option<f64>,
+    /// Parameters, where they are printed whole.
+    pub parameters: Option<f64>,
     /// What was measured.
     pub phase: Phase,
     /// The test as its source names it.
@@ -80,6 +82,8 @@ pub struct Row {
     pub drafts: f64,
     /// Tokens per second, of all sequences and all devices.
     pub tokens_per_s: f64,
+    /// The build of the program, where it is said.
+    pub build: String,
     /// Where it was published.
     pub source: String,
     /// Whether the source measured it itself.
@@ -193,6 +197,7 @@ fn row(heading: &Record, record: &Record) -> Result<Row, Mistake> {
         model: cell("model").to_owned(),
         format: cell("quant").to_owned(),
         bytes: positive("model_bytes")?,
+        parameters: None,
         phase,
         test: test.to_owned(),
         prompt,
@@ -202,6 +207,7 @@ fn row(heading: &Record, record: &Record) -> Result<Row, Mistake> {
         drafts: f64::from(drafts),
         tokens_per_s: positive("tokens_per_s")?
             .ok_or_else(|| mistake("`tokens_per_s` is empty, but must be a number above 0".into()))?,
+        build: cell("build").to_owned(),
         source: cell("source").to_owned(),
         primary: cell("source_kind") != "transcription",
         note: cell("notes").to_owned(),
@@ -226,6 +232,8 @@ struct Test {
     model_type: String,
     #[serde(default)]
     model_size: u64,
+    #[serde(default)]
+    model_n_params: u64,
     n_prompt: u32,
     n_gen: u32,
     #[serde(default)]
@@ -280,6 +288,7 @@ pub fn read_llama_bench(text: &str) -> Result<Vec<Row>, Mistake> {
             model: model.to_owned(),
             format: format.to_owned(),
             bytes: (test.model_size > 0).then_some(test.model_size as f64),
+            parameters: (test.model_n_params > 0).then_some(test.model_n_params as f64),
             phase,
             test: match phase {
                 Phase::Prefill => format!("pp{prompt}{at}"),
@@ -291,6 +300,7 @@ pub fn read_llama_bench(text: &str) -> Result<Vec<Row>, Mistake> {
             batch: Some(1.0),
             drafts: 0.0,
             tokens_per_s: test.avg_ts,
+            build: test.build_commit.clone(),
             source: String::new(),
             primary: true,
             note: [test.build_commit, test.test_time].join(" ").trim().to_owned(),

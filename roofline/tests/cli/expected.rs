@@ -26,7 +26,7 @@ fn a_prediction_has_a_band_of_the_record_below_its_ceiling() {
             .map(|name| number(expected, name));
         assert!(low < middle && middle < high, "{expected}");
         assert!(high <= number(&entry["results"], ceiling), "{expected}");
-        assert!(number(expected, "rows") > 5.0 && number(expected, "nearness") > 0.4, "{expected}");
+        assert!(number(expected, "rows") > 5.0 && number(expected, "nearness") > 0.5, "{expected}");
     }
     // Published: 186 and 189 token/s.
     let decode = &entry["expected"]["decode"];

@@ -3,6 +3,7 @@
 #![allow(missing_docs, reason = "tests")]
 
 mod bench;
+mod calibrate;
 mod check;
 mod choose;
 mod contract_schema;

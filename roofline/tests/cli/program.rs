@@ -10,6 +10,8 @@ use crate::scratch;
 pub const MACHINE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/machine.json");
 /// Saved times of the kernels.
 pub const BENCH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/bench.json");
+/// Published speeds of an M2 Ultra, as `llama-bench -o json` prints them.
+pub const RUNS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/m2-ultra.json");
 /// A contract with one of everything.
 pub const SAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/diff/base.yaml");
 /// The fields of a small `config.json`.

@@ -8,7 +8,7 @@ use std::process::Output;
 
 use serde_json::{Map, Value, json};
 
-use crate::program::{BENCH, CONFIG, MACHINE, command, err, printed};
+use crate::program::{BENCH, CONFIG, MACHINE, RUNS, command, err, printed};
 use crate::scratch;
 
 const PUBLISHED: &str =
@@ -63,7 +63,7 @@ fn directory(name: &str) -> PathBuf {
 }
 
 /// The commands, so that each schema has a document at least once.
-const COMMANDS: [&[&str]; 30] = [
+const COMMANDS: [&[&str]; 31] = [
     &[],
     &["machine"],
     &["bench", "--replay", BENCH],
@@ -93,6 +93,7 @@ const COMMANDS: [&[&str]; 30] = [
     &["expand", "right-v1.yaml"],
     &["choose", "llama-3.1-8b", "--quant", "q4_k_m", "--at-least", "20 token/s"],
     &["devices"],
+    &["calibrate", RUNS, "--output", "calibration.json"],
     &["evidence", "rtx-4090"],
     &["evidence", "--evaluate"],
     &["models"],

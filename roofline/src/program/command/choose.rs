@@ -4,7 +4,7 @@ use crate::chart::bars;
 use crate::choose::{By, Choice};
 use crate::predict::{Prediction, Target, predict as reached};
 use crate::program::command::predict;
-use crate::program::expected::ModelTraits;
+use crate::program::expected::{ModelTraits, missing};
 use crate::program::output::picture::Pictures;
 use crate::program::require::Names;
 use crate::program::{Exit, Failure, cli, select};
@@ -48,7 +48,7 @@ pub fn run(args: &cli::Choose) -> Result<Exit, Failure> {
     let (model, format) = (subject.name.clone(), subject.quant.clone());
     let expect = |target: &Target, device, prediction: &Prediction| {
         let work = ModelTraits { name: &model, format: &format, layers };
-        Some(expecter.expect(&work, target, device, prediction))
+        Some(expecter.expect(&work, target, device, prediction).unwrap_or_else(missing))
     };
     let predict = |inputs, target: &Target| reached(inputs, &stored, target);
     let mut choice = Choice::new(subject, inputs, &targets, at_least, by, predict, expect)?;

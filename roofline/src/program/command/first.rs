@@ -140,7 +140,7 @@ fn place(model: &'static Known, weights: &'static Format, target: &Target) -> Re
     let layers = Some(hyper.layers.len() as f64);
     let work = ModelTraits { name: model.name, format: weights.name, layers };
     Ok(Placed {
-        expected: Expecter::default().expect(&work, target, None, &prediction),
+        expected: Expecter::default().expect(&work, target, None, &prediction)?,
         model: model.name,
         weights: weights.name,
         numbers: weights.numbers,
@@ -235,14 +235,9 @@ impl First {
     }
 
     fn table(&self) -> Table {
-        let mut headings = vec!["model", "weights", "GB", "fits", "decode", "bound", "prefill", "bound"];
-        let expected = self.models.iter().any(|placed| placed.expected.is_known());
-        headings.extend(["expected decode", "prefill"].iter().filter(|_| expected));
+        let headings = ["model", "weights", "GB", "fits", "decode", "bound", "prefill", "bound"];
         let row = |placed: &Placed| {
-            let band =
-                |speed: &Option<ExpectedSpeed>| speed.as_ref().map_or("-".to_owned(), ExpectedSpeed::band);
-            let bands = [band(&placed.expected.decode), band(&placed.expected.prefill)];
-            let mut row = vec![
+            vec![
                 placed.model.to_owned(),
                 placed.weights.to_owned(),
                 figure(placed.footprint_gb),
@@ -254,11 +249,21 @@ impl First {
                     .as_ref()
                     .map_or("not known".to_owned(), |prefill| figure(prefill.tokens_per_s)),
                 placed.prefill.as_ref().map_or("-".to_owned(), |prefill| prefill.bound.to_string()),
-            ];
-            row.extend(bands.into_iter().filter(|_| expected));
-            row
+            ]
         };
         Table::new("Ceilings on this machine, in tokens per second", &headings, self.models.iter().map(row))
+    }
+
+    /// What is expected; none where nothing is.
+    fn expected(&self) -> Option<Table> {
+        self.models.iter().find(|placed| placed.expected.is_known())?;
+        let band = |speed: &Option<ExpectedSpeed>| speed.as_ref().map_or("-".to_owned(), ExpectedSpeed::band);
+        let row = |placed: &Placed| {
+            let Expectation { decode, prefill, .. } = &placed.expected;
+            vec![placed.model.to_owned(), placed.weights.to_owned(), band(decode), band(prefill)]
+        };
+        let headings = ["model", "weights", "decode", "prefill"];
+        Some(Table::new("Expected, in tokens per second", &headings, self.models.iter().map(row)))
     }
 
     /// What the table means, in words.
@@ -317,6 +322,8 @@ impl Report for First {
         if shown.lines().any(|line| line.chars().count() > columns) {
             shown = wrapped(table.title)
                 + &self.models.iter().map(|placed| wrapped(placed.sentence())).collect::<String>();
+        } else if let Some(expected) = self.expected() {
+            shown += &format!("\n{}", expected.text());
         }
         let meaning: String = self.meaning().into_iter().map(wrapped).collect();
         // Whoever started it through cargo has no `roofline` to type yet.
@@ -332,6 +339,6 @@ impl Report for First {
     }
 
     fn tables(&self) -> Vec<Table> {
-        vec![self.table()]
+        [self.table()].into_iter().chain(self.expected()).collect()
     }
 }

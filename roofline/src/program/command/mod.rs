@@ -1,6 +1,7 @@
 //! One file, or folder, for each command: its result, how that reads as text and as tables, and `run`.
 
 pub mod bench;
+pub mod calibrate;
 pub mod check;
 pub mod choose;
 pub mod completions;

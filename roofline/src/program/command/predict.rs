@@ -23,7 +23,7 @@ use crate::predict::{
 };
 use crate::profile;
 use crate::program::command::models;
-use crate::program::expected::ModelTraits;
+use crate::program::expected::{ModelTraits, missing};
 use crate::program::name::normal;
 use crate::program::output::picture::{Page, Pictures};
 use crate::program::select::Row;
@@ -186,7 +186,10 @@ fn predicted(args: &cli::Predict) -> Result<(Predicted, Vec<&'static Device>), F
         for entry in chunk {
             let at = sweep.zip(entry.at).map_or(inputs, |((swept, _), value)| swept.set(inputs, value));
             let prediction = predict::predict(at, &stored, target)?;
-            entry.expected = Some(expecter.expect(&work, target, *device, &prediction));
+            let expected = expecter.expect(&work, target, *device, &prediction);
+            // Of several devices some may not be calibrated.
+            let expected = if targets.len() > 1 { expected.unwrap_or_else(missing) } else { expected? };
+            entry.expected = Some(expected);
         }
     }
     let expected = predicted.predictions.iter();

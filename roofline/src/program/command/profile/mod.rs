@@ -22,8 +22,7 @@ use crate::model::{Basis, Dtype, Format, Mix, Model, Operation, Role, Work};
 use crate::number::figure;
 use crate::peaks::Machine;
 use crate::predict::{
-    Expectation, Numbers, Prediction, Target, bytes_per_number, dense, one_after_the_other,
-    predict as reached,
+    Numbers, Prediction, Target, bytes_per_number, dense, one_after_the_other, predict as reached,
 };
 use crate::profile::llama_bench::{Compared, compare};
 use crate::profile::measure::{NO_PRODUCT, measure};
@@ -31,7 +30,7 @@ use crate::profile::{
     self, By, Costs, Device, Entry, ModelFile, Phase, Profile, SOURCES, Task, Workload, stack,
 };
 use crate::program::command::predict;
-use crate::program::expected::ModelTraits;
+use crate::program::expected::{ModelTraits, missing};
 use crate::program::output::picture::{Page, Pictures};
 use crate::program::output::terminal::Progress;
 use crate::program::what_if::{self, Moving, Part};
@@ -165,9 +164,10 @@ pub fn profiled(args: &cli::Profile, chosen: &Chosen) -> Result<Profile, Failure
         let work = ModelTraits { name: &model.architecture.name, format, layers };
         match predicted(&model, change, &workload, &target) {
             Ok(prediction) => expecter.expect(&work, &target, device, &prediction),
-            Err(why) => Expectation { missing: vec![why.0], ..Expectation::default() },
+            Err(why) => Ok(missing(why)),
         }
     });
+    let expected = expected.transpose()?;
     let expectations = expecter.sentences(expected.iter().map(|expected| (target.name.as_str(), expected)));
     let mut report = Profile {
         schema: Schema::new(),

@@ -30,7 +30,7 @@ use crate::program::command::prove;
 use crate::program::command::schema::contract as contract_schema;
 use crate::program::output;
 use crate::program::{Exit, Failure, cli};
-use crate::record::{Evaluation, Evidence};
+use crate::record::{Calibration, Evaluation, Evidence};
 use crate::report::{self, Report, Table};
 
 /// A document that the program writes.
@@ -54,6 +54,7 @@ const ALL: &[Document] = &[
     document::<diff::Diffed>("roofline diff"),
     document::<eval::Evaluated>("roofline eval"),
     document::<eval::Several>("roofline eval"),
+    document::<Calibration>("roofline calibrate"),
     document::<Evaluation>("roofline evidence --evaluate"),
     document::<Evidence>("roofline evidence"),
     document::<expand::Expansion>("roofline expand"),
