@@ -59,7 +59,7 @@ class Peaks:
         machine = roofline.machine(**options)
         threads = torch.get_num_threads()
         single = "single_" if threads == 1 else ""
-        return Peaks(machine[f"{single}read_gb_s"], machine[f"{single}f32_gflop_s"], threads)
+        return Peaks(machine[f"{single}read_gb_s"], machine[f"{single}f32_gflops"], threads)
 
 
 @dataclass

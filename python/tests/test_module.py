@@ -140,3 +140,9 @@ def test_quantities_become_those_of_pint():
 def test_the_program_is_the_same_program():
     run = subprocess.run([sys.executable, "-m", "roofline", "predict", "no-such-model"], capture_output=True, text=True)
     assert (run.returncode, "no such model" in run.stderr) == (2, True)
+
+
+def test_this_machine_is_measured_and_drawn_without_measuring_again():
+    machine = roofline.machine(quick=True, no_cache=True)
+    assert machine["read_gb_s"] > 0 and machine["read_gb_s"].unit == "GB/s"
+    assert machine.svg().startswith("<svg") and "memory read" in str(machine)

@@ -119,3 +119,8 @@ def test_a_network_keeps_its_order_its_mode_and_its_hooks():
     assert document["layers"][0]["flops"] == 2 * 3 * 8 * 16
     with pytest.raises(roofline.Error, match="steps"):
         roofline.torch.profile(model, torch.zeros(3, 8), steps=0, peaks=PEAKS)
+
+
+def test_the_roofs_are_measured_where_none_are_given():
+    peaks = Peaks.measured(quick=True, no_cache=True)
+    assert peaks.bandwidth > 0 and peaks.compute > 0 and peaks.threads == torch.get_num_threads()
