@@ -457,14 +457,15 @@ fn compares_products(graph: &Graph, claim: &[Id]) -> bool {
         .any(|(a, b)| (has(a, product) && has(b, rounded)) || (has(a, rounded) && has(b, product)))
 }
 
-/// Whether both operands of a quotient are compared with each other, or a quotient with what it divides.
+/// Whether both operands of a quotient are compared with each other, or a quotient with what it divides, by no constant.
 fn bounds_a_quotient(graph: &Graph, claim: &[Id]) -> bool {
     let mut pairs = claim.iter().filter_map(|&id| compared(graph.op(id)));
     let quotient = |a: Id, b: Id| {
         let is = |id: &Id| matches!(graph.op(*id), Op::Div(x, y) if (x, y) == (a, b) || (y, x) == (a, b));
         claim.iter().any(is)
     };
-    let divides = |a: Id, b: Id| matches!(graph.op(a), Op::Div(x, _) if x == b);
+    let constant = |id: Id| matches!(graph.op(id), Op::Number(_));
+    let divides = |a: Id, b: Id| matches!(graph.op(a), Op::Div(x, y) if x == b && !constant(y));
     pairs.any(|(a, b)| quotient(a, b) || divides(a, b) || divides(b, a))
 }
 
@@ -492,6 +493,7 @@ quantities:
   efficiency: {unit: '1', domain: '[0.1, 1]'}
 equations:
   slowed: {formula: size / efficiency, unit: B}
+  halved: {formula: size / 2, unit: B}
   part: {formula: 'size / (capacity * 1e9 [B/GB])', unit: '1'}
   rest: {formula: size + size * share, unit: B}
 classifiers:
@@ -523,6 +525,7 @@ obligations:
     fn a_quotient_is_compared_with_what_it_divides_for_short_operands() {
         assert_eq!(short("slowed >= size"), Ok(vec!["size".into(), "efficiency".into()]));
         assert_eq!(short("slowed > 0"), Ok(vec![]));
+        assert_eq!(short("halved <= size"), Ok(vec![]));
     }
 
     #[test]
