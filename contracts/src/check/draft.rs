@@ -200,7 +200,8 @@ impl Draft {
 fn metadata<'a>(source: &Source, top: &Fields<'a>, report: &mut Report) -> (Metadata, Vec<&'a Text>) {
     let stem = Path::new(&source.name).file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
     let mut metadata = Metadata {
-        id: stem.to_owned(),
+        // `my-model-v1.roofline.yaml` is a name by which editors tell contracts from other YAML.
+        id: stem.strip_suffix(".roofline").unwrap_or(stem).to_owned(),
         version: Version::new(0, 0, 0),
         description: String::new(),
         references: Vec::new(),

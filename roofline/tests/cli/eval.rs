@@ -1,6 +1,6 @@
 //! `roofline eval` as its users run it.
 
-use crate::program::{err, json, out, run};
+use crate::program::{err, file, json, out, run};
 
 const SEVEN: [&str; 10] = [
     "eval",
@@ -153,4 +153,13 @@ fn a_case_is_set_by_its_name_or_by_a_profile_and_refused_with_all_of_them() {
         "{}",
         err(&unmet)
     );
+}
+
+#[test]
+fn a_name_by_which_editors_know_contracts_is_no_part_of_the_contract() {
+    let contract = include_str!("../../../contracts/roofline-model-v1.yaml");
+    let path = file("speed-v1.roofline.yaml", contract);
+    let mut args: Vec<&str> = SEVEN.to_vec();
+    args[1] = &path;
+    assert_eq!(json(&args)["contract"], "speed-v1");
 }
