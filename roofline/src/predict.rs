@@ -514,7 +514,7 @@ pub fn crossing(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contracts::hardware::devices;
+    use crate::contracts::hardware::devices::{self};
     use crate::contracts::quantization::formats;
     use crate::contracts::transformer::DecodeBound;
     use crate::model::by_name;
