@@ -99,6 +99,14 @@ pub fn check_from(source: Source, find: Find<'_>) -> Compiled {
     Compiled { files: loader.files, ..compiled }
 }
 
+/// As [`check_in`], for another text of a contract that was compiled: what it depends on is the same.
+pub fn check_again(source: Source, contract: &Contract) -> Compiled {
+    let find = |file: &str| library::find(file, None);
+    let mut loader = Loader::new(&find);
+    loader.know(&contract.dependencies);
+    compile_with(source, &mut loader)
+}
+
 /// As [`check_in`], but what the contract depends on is proven: an obligation that is false there is a mistake here.
 pub fn check_on_proven(source: Source, directory: Option<&Path>) -> Compiled {
     let find = |file: &str| library::find(file, directory);
@@ -155,6 +163,14 @@ impl<'a> Loader<'a> {
         let (open, files) = (Vec::new(), Vec::new());
         let (known, lasting, asked) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         Loader { find, open, known, lasting, asked, proves: false, files }
+    }
+
+    /// Takes contracts, and those they depend on, as they are.
+    fn know(&mut self, contracts: &[Arc<Contract>]) {
+        for contract in contracts {
+            self.known.insert(contract.metadata.id.clone(), Some(contract.clone()));
+            self.know(&contract.dependencies);
+        }
     }
 
     /// The contracts that `depends_on` of the contract `id` asks for. Mistakes go to the report.

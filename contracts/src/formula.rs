@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use crate::report::{Mistake, Report, Rule};
 use crate::source::{Span, Text, character_at, last_character, shorten};
-use crate::unit::Unit;
+use crate::unit::{self, Unit};
 
 /// How deep a formula may nest. Deeper ones are better written as several equations.
 pub const MAX_DEPTH: usize = 200;
@@ -623,7 +623,8 @@ fn lex(text: &Text) -> Result<Vec<(Token, Range<usize>)>, FormulaError> {
                 (Token::Quote(rest[1..1 + length].to_owned()), length + 2)
             }
             c if c.is_alphabetic() || c == '_' => {
-                let length = rest.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(rest.len());
+                let part = |c: char| c == '_' || c.is_alphanumeric() && unit::superscript(c).is_none();
+                let length = rest.find(|c: char| !part(c)).unwrap_or(rest.len());
                 let word = &rest[..length];
                 let token = match word {
                     "and" => Token::Operator(Binary::And),
@@ -648,6 +649,14 @@ fn lex(text: &Text) -> Result<Vec<(Token, Range<usize>)>, FormulaError> {
                             "a power is written `x ^ 2`",
                         );
                     }
+                    ("=>", _) => {
+                        return error(
+                            at..at + 2,
+                            "`=>` is not an operator".into(),
+                            "write `>=`, or `implies`",
+                        );
+                    }
+                    ("=<", _) => return error(at..at + 2, "`=<` is not an operator".into(), "write `<=`"),
                     ("&&", _) => return error(at..at + 2, "`&&` is not an operator".into(), "write `and`"),
                     ("||", _) => return error(at..at + 2, "`||` is not an operator".into(), "write `or`"),
                     (_, '+') => (Token::Operator(Binary::Add), 1),
@@ -675,7 +684,15 @@ fn lex(text: &Text) -> Result<Vec<(Token, Range<usize>)>, FormulaError> {
                         return error(at..at + one, "unexpected `%` in a formula".into(), &note);
                     }
                     (_, other) => {
-                        return error(at..at + one, format!("unexpected `{other}` in a formula"), "");
+                        let note = match other {
+                            '√' => "write `sqrt(x)`",
+                            '|' => "a magnitude is written `abs(x)`",
+                            '!' => "write `not`",
+                            ';' => "a formula is one expression and ends with its text",
+                            c if unit::superscript(c).is_some() => "a power is written `x^2`",
+                            _ => "",
+                        };
+                        return error(at..at + one, format!("unexpected `{other}` in a formula"), note);
                     }
                 }
             }
@@ -707,6 +724,9 @@ fn number_length(rest: &str) -> usize {
     }
     at
 }
+
+/// What follows a complete expression.
+const OPERATOR: &str = "an operator or the end";
 
 struct Parser<'a> {
     text: &'a Text,
@@ -757,19 +777,33 @@ impl<'a> Parser<'a> {
     fn unexpected<T>(&self, wanted: &str) -> Result<T, FormulaError> {
         let range = self.range();
         match self.peek() {
-            Token::End => self.error(range, format!("the formula ends where {wanted} is expected"), ""),
+            Token::End => {
+                let note = if wanted == "`else`" { "every `if` has an `else`" } else { "" };
+                self.error(range, format!("the formula ends where {wanted} is expected"), note)
+            }
             Token::Assign => self.error(
                 range,
                 "unexpected `=`",
                 "write `==` to compare; `name = ...` is allowed only at the start of an equation",
             ),
             token => {
+                let direction = "a direction is written `x increasing in q` or `x decreasing in q`";
                 let note = match token {
-                    Token::Name(word) => respelled(word).map(|right| format!("write `{right}`")),
-                    _ => None,
+                    _ if wanted == "`in` and a quantity" => direction.into(),
+                    Token::Name(word) => match (respelled(word), word.as_str()) {
+                        (Some(right), _) => format!("write `{right}`"),
+                        (_, "increasing" | "decreasing" | "monotone" | "monotonic") => direction.into(),
+                        _ if wanted == OPERATOR => "a product is written `a * b`".into(),
+                        _ => String::new(),
+                    },
+                    Token::Number(_) | Token::Open if wanted == OPERATOR => {
+                        "a product is written `a * b`".into()
+                    }
+                    Token::Comma if wanted == OPERATOR => "a number has no commas: write `1000`".into(),
+                    _ => String::new(),
                 };
                 let found = shorten(&self.text.value[range.clone()]);
-                self.error(range, format!("expected {wanted}, found `{found}`"), &note.unwrap_or_default())
+                self.error(range, format!("expected {wanted}, found `{found}`"), &note)
             }
         }
     }
@@ -785,7 +819,7 @@ impl<'a> Parser<'a> {
             Token::Operator(_) => {
                 self.error(self.range(), "nothing can follow a direction: it is the whole obligation", "")
             }
-            _ => self.unexpected("an operator or the end"),
+            _ => self.unexpected(OPERATOR),
         }
     }
 

@@ -296,7 +296,7 @@ impl Unit {
         parser.skip();
         if parser.at < text.len() {
             let end = text[parser.at..].chars().next().map_or(0, char::len_utf8) + parser.at;
-            let power = superscript(&text[parser.at..]);
+            let power = superscripts(&text[parser.at..]);
             return Err(UnitError {
                 range: parser.at..end,
                 message: format!("unexpected `{}` in a unit", &text[parser.at..end]),
@@ -407,19 +407,28 @@ fn spelling(name: &str, power: &str) -> Option<String> {
         let name = name.strip_suffix('s')?;
         single(name).or_else(|| Unit::named(name).map(|_| name.to_owned()))
     };
+    // In small letters nobody knows whether bits or bytes are meant.
+    if let "mb" | "gb" | "tb" | "pb" = name {
+        let prefix = name[..1].to_uppercase();
+        return Some(format!("{prefix}B` or `{prefix}bit"));
+    }
     let right = single(name).or_else(plural)?;
     Some(if power.is_empty() || !right.contains('/') { right + power } else { format!("({right}){power}") })
 }
 
 /// The power that superscript digits mean: `^2` for `²`; empty where there are none.
-fn superscript(text: &str) -> String {
+fn superscripts(text: &str) -> String {
+    let digits: String = text.chars().map_while(superscript).collect();
+    if digits.is_empty() { digits } else { format!("^{digits}") }
+}
+
+/// The character that a superscript means.
+pub fn superscript(c: char) -> Option<char> {
     const DIGITS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
-    let digit = |c: char| match c {
+    match c {
         '⁻' => Some('-'),
         c => DIGITS.iter().position(|digit| *digit == c).and_then(|i| char::from_digit(i as u32, 10)),
-    };
-    let digits: String = text.chars().map_while(digit).collect();
-    if digits.is_empty() { digits } else { format!("^{digits}") }
+    }
 }
 
 const GRAMMAR: &str =
@@ -560,7 +569,7 @@ impl<'a> UnitParser<'a> {
                 let name = &rest[..length];
                 let nearest =
                     || suggest::closest(name, known_names().iter().map(String::as_str)).map(str::to_owned);
-                let meant = || spelling(name, &superscript(&rest[length..])).or_else(nearest);
+                let meant = || spelling(name, &superscripts(&rest[length..])).or_else(nearest);
                 let unit = Unit::named(name).ok_or_else(|| UnitError {
                     range: start..self.at,
                     message: format!("unknown unit `{}`", shorten(name)),

@@ -3,12 +3,11 @@
 //! A mutant is the text of the contract with one small edit, so it goes through everything that a contract
 //! goes through; most die of a unit before any obligation looks at them.
 
-use std::path::Path;
-
-use crate::compile::check_in;
-use crate::contract::Contract;
+use crate::compile::check_again;
+use crate::contract::{Claim, Contract};
 use crate::eval;
 use crate::formula::{Binary, Formula, Function, Kind, NodeId};
+use crate::graph::Id;
 use crate::prove;
 use crate::sample::{Mender, Random, large, special, uniform};
 use crate::source::{Source, Span};
@@ -195,17 +194,45 @@ fn balanced(text: &str) -> bool {
 }
 
 impl Mutant {
-    /// Compiles and proves the mutant. `directory` is where the contract's dependencies are.
-    pub fn run(&self, contract: &Contract, directory: Option<&Path>) -> Fate {
+    /// Compiles the mutant of a contract, and proves what the edit may have made false.
+    pub fn run(&self, contract: &Contract) -> Fate {
         let Ok(source) = Source::from_bytes(&contract.source.name, self.text.clone().into_bytes()) else {
             return Fate::Rejected;
         };
-        let Some(mutated) = check_in(source, directory).contract else { return Fate::Rejected };
-        if let Some(obligation) = prove::first_failure(&mutated) {
+        let Some(mutated) = check_again(source, contract).contract else { return Fate::Rejected };
+        if let Some(obligation) = prove::first_failure(&mutated, &touched(contract, &mutated)) {
             return Fate::Killed(obligation);
         }
         if differs(contract, &mutated) { Fate::Survived } else { Fate::Equivalent }
     }
+}
+
+/// For each obligation of a mutant whether it says something else than that of the contract.
+fn touched(contract: &Contract, mutated: &Contract) -> Vec<bool> {
+    let mut graph = contract.graph.clone();
+    let mut ids: Vec<Id> = Vec::with_capacity(mutated.graph.ops().len());
+    for op in mutated.graph.ops() {
+        let op = op.map(|operand| ids[operand.index()]);
+        ids.push(graph.add(op));
+    }
+    let moved = |id: &Id| ids[id.index()];
+    let required: Vec<Id> = mutated.required().iter().map(moved).collect();
+    let pairs = contract.obligations.iter().zip(&mutated.obligations);
+    pairs
+        .map(|(old, new)| {
+            let claim = match new.claim {
+                Claim::Always(condition) => Claim::Always(moved(&condition)),
+                Claim::Monotone { of, increasing, quantity, within } => {
+                    Claim::Monotone { of: moved(&of), increasing, quantity, within }
+                }
+            };
+            let substituted: Vec<(usize, Id)> =
+                new.substituted.iter().map(|(quantity, id)| (*quantity, moved(id))).collect();
+            let assumed: Vec<Id> = new.assumed.iter().map(moved).collect();
+            (claim, substituted, assumed) != (old.claim, old.substituted.clone(), old.assumed.clone())
+                || required != contract.required()
+        })
+        .collect()
 }
 
 /// Whether the two compute anything different, bit for bit, at some point of the domain.

@@ -74,16 +74,17 @@ pub fn fingerprint(contract: &Contract, obligation: &Obligation) -> String {
     hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The first obligation that keeps a contract from compiling; none if every one is proven, or says that tests are enough and
-/// passes them.
-pub fn first_failure(contract: &Contract) -> Option<String> {
+/// The first of some obligations that keeps a contract from compiling; none if every one is proven, or says that tests are
+/// enough and passes them.
+pub fn first_failure(contract: &Contract, some: &[bool]) -> Option<String> {
     let mut structure = structure(contract);
-    let failed = contract.obligations.iter().find(|obligation| {
+    let mut asked = contract.obligations.iter().zip(some).filter(|(_, asked)| **asked);
+    let failed = asked.find(|(obligation, _)| {
         structural(obligation, &mut structure, Effort::Plain).is_none()
             && (falsify::falsify(contract, obligation).counterexample.is_some()
                 || !obligation.tested && structural(obligation, &mut structure, Effort::Exact).is_none())
     });
-    failed.map(|obligation| obligation.id.clone())
+    failed.map(|(obligation, _)| obligation.id.clone())
 }
 
 fn structural(obligation: &Obligation, structure: &mut Structure<'_, f64>, effort: Effort) -> Option<Trace> {

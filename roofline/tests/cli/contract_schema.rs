@@ -160,6 +160,7 @@ const BEYOND_A_SCHEMA: &[&str] = &[
     "scale-mismatch",
     "scale-mismatch-bits",
     "scale-mismatch-bytes",
+    "spellings-of-other-languages",
     "sum-divides-by-zero",
     "sum-in-a-sum",
     "sum-in-another-unit",

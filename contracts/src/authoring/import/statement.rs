@@ -141,7 +141,7 @@ fn finite(text: &str) -> String {
     out + rest
 }
 
-/// `|x|` as the larger of `x` and `-x`, wherever bars enclose an expression.
+/// `|x|` as `abs(x)`, wherever bars enclose an expression.
 fn absolute(text: &str) -> String {
     let mut parts = text.split('|');
     let Some(first) = parts.next() else { return text.to_owned() };
@@ -155,7 +155,7 @@ fn absolute(text: &str) -> String {
         if expression(inner).is_none_or(|inner| is_claim(&inner)) {
             return text.to_owned();
         }
-        out += &format!("max({inner}, -({inner})){}", pair[1]);
+        out += &format!("abs({inner}){}", pair[1]);
     }
     out
 }
@@ -602,7 +602,7 @@ mod tests {
             ("total = a × b", "total == a * b"),
             ("bytes monotonically increases with params", "bytes increasing in params"),
             ("rate is decreasing in bits", "rate decreasing in bits"),
-            ("|a - b| < 1e-6", "max(a - b, -(a - b)) < 1e-6"),
+            ("|a - b| < 1e-6", "abs(a - b) < 1e-6"),
             ("y = x for x > 0", "(x > 0) implies (y == x)"),
             ("f = a = b when a = b", "(a == b) implies (f == a and a == b)"),
             ("y ≥ 0 for all x", "y >= 0"),

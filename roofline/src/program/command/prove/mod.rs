@@ -209,7 +209,7 @@ pub fn run(args: &cli::Prove) -> Result<Exit, Failure> {
     let mut failed = false;
     let mut contracts = Vec::new();
     for name in &args.contracts {
-        let (contract, directory) = contract::checked(name)?;
+        let (contract, _) = contract::checked(name)?;
         let certified = Certified::new(&contract, args.check_certificates.as_deref())?;
         for refusal in certified.refusals() {
             eprintln!("{refusal}");
@@ -248,7 +248,7 @@ pub fn run(args: &cli::Prove) -> Result<Exit, Failure> {
             failed |= !fine;
             obligations.push(result);
         }
-        let mutants = args.mutants.then(|| run_mutants(&contract, directory.as_deref()));
+        let mutants = args.mutants.then(|| run_mutants(&contract));
         failed |= mutants.as_ref().is_some_and(|mutants| !mutants.survived.is_empty());
         contracts.push(ContractResult {
             file: name.clone(),
@@ -419,11 +419,11 @@ impl Session<'_> {
     }
 }
 
-fn run_mutants(contract: &Contract, directory: Option<&Path>) -> Mutants {
+fn run_mutants(contract: &Contract) -> Mutants {
     let mut result = Mutants::default();
     for mutant in mutants(contract) {
         result.tried += 1;
-        match mutant.run(contract, directory) {
+        match mutant.run(contract) {
             Fate::Rejected => result.rejected += 1,
             Fate::Killed(_) => result.killed += 1,
             Fate::Equivalent => result.equivalent += 1,
