@@ -28,7 +28,9 @@ pub mod types;
 pub mod unit;
 pub mod yaml;
 
-pub use compile::{Compiled, Compiler, check_from, check_in, check_on_proven, compile, compile_in};
+pub use compile::{
+    Compiled, Compiler, check_again, check_from, check_in, check_on_proven, compile, compile_in,
+};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
