@@ -444,17 +444,23 @@ fn compared(op: Op) -> Option<(Id, Id)> {
     }
 }
 
-/// Whether some comparison has a rounded product or quotient on one side, and another or a rounded sum on the other.
+/// Whether some comparison has a rounded product or quotient on one side, and another or a rounded sum on the other, or two
+/// sums on one side and a sum on the other: that a chain of sums keeps an order is out of a model checker's reach too.
 fn compares_products(graph: &Graph, claim: &[Id]) -> bool {
     let has = |id: Id, wanted: fn(Op) -> bool| {
         graph.cone(&[id], usize::MAX).is_some_and(|nodes| nodes.iter().any(|&id| wanted(graph.op(id))))
     };
     let product = |op| matches!(op, Op::Mul(..) | Op::Div(..));
     let rounded = |op| matches!(op, Op::Mul(..) | Op::Div(..) | Op::Add(..) | Op::Sub(..));
-    claim
-        .iter()
-        .filter_map(|&id| compared(graph.op(id)))
-        .any(|(a, b)| (has(a, product) && has(b, rounded)) || (has(a, rounded) && has(b, product)))
+    let sums = |id: Id| {
+        let nodes = graph.cone(&[id], usize::MAX).unwrap_or_default();
+        nodes.iter().filter(|&&id| matches!(graph.op(id), Op::Add(..) | Op::Sub(..))).count()
+    };
+    claim.iter().filter_map(|&id| compared(graph.op(id))).any(|(a, b)| {
+        (has(a, product) && has(b, rounded))
+            || (has(a, rounded) && has(b, product))
+            || (sums(a) > 0 && sums(b) > 0 && sums(a) + sums(b) > 2)
+    })
 }
 
 /// Whether both operands of a quotient are compared with each other, or a quotient with what it divides, by no constant.
@@ -494,6 +500,7 @@ quantities:
 equations:
   slowed: {formula: size / efficiency, unit: B}
   halved: {formula: size / 2, unit: B}
+  more: {formula: size + size + size, unit: B}
   part: {formula: 'size / (capacity * 1e9 [B/GB])', unit: '1'}
   rest: {formula: size + size * share, unit: B}
 classifiers:
@@ -538,6 +545,7 @@ obligations:
         let reason = "it compares two rounded results, which no model checker decides";
         assert_eq!(short("rest <= size + size"), Err(reason));
         assert_eq!(short("rest >= size"), Ok(vec![]));
+        assert_eq!(short("more >= size + 1 [B]"), Err(reason));
     }
 
     #[test]
