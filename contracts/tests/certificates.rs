@@ -1,6 +1,6 @@
 //! Certificates of the shipped contracts: the checker accepts them as they are, and refuses them when anything is changed.
 
-use roofline_checker::{Certificate, Fact, Op, Rule, Step, check};
+use roofline_checker::{Certificate, Claim, Fact, Op, Proof, Rule, Step, VERSION, check};
 use roofline_contracts::certify::{certify, problem, verdicts};
 use roofline_contracts::contract::Contract;
 use roofline_contracts::sample::Random;
@@ -99,6 +99,37 @@ fn what_is_true_has_a_certificate_and_what_is_false_has_none() {
         "x >= 1 implies x / y * y <= x * 0.999999999999",
     ] {
         assert!(verdicts(&with_obligation(formal))[0].is_err(), "{formal}");
+    }
+}
+
+#[test]
+fn a_prover_with_a_wrong_rule_convinces_no_checker() {
+    for formal in ["share * y == x", "sum - y == x", "sum >= 0", "abs(x) <= x"] {
+        let contract = with_obligation(formal);
+        let problem = problem(&contract);
+        let Claim::Always { condition, .. } = problem.obligations[0].claim else { panic!("{formal}") };
+        let ranges: Vec<Step> = (problem.nodes.iter().enumerate())
+            .filter_map(|(node, op)| match *op {
+                Op::Quantity(index) => Some((node, &problem.quantities[index])),
+                _ => None,
+            })
+            .map(|(node, domain)| {
+                let gives = Fact::Range(node, domain.low, domain.high);
+                Step { rule: Rule::Domain, from: Vec::new(), gives, cases: Vec::new() }
+            })
+            .collect();
+        // Whatever such a rule starts from, its name is one that the checker knows, and it gives the claim.
+        for &rule in Rule::ALL {
+            for from in [vec![], vec![0], vec![0, 1], vec![1, 0], vec![0, 1, 0]] {
+                let mut steps = ranges.clone();
+                steps.push(Step { rule, from, gives: Fact::Holds(condition, true), cases: Vec::new() });
+                let proofs = vec![Proof { id: "claim".into(), steps }];
+                let about = problem.clone();
+                let certificate = Certificate { version: VERSION, about, steps: Vec::new(), proofs };
+                let verdicts = check(&problem, &certificate).unwrap();
+                assert!(verdicts[0].is_err(), "{formal}: {rule:?}");
+            }
+        }
     }
 }
 
