@@ -19,6 +19,8 @@ mod document;
 pub mod isa;
 pub mod kernels;
 #[cfg(feature = "models")]
+pub mod many;
+#[cfg(feature = "models")]
 pub mod model;
 #[cfg(feature = "models")]
 mod number;

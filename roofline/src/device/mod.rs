@@ -29,6 +29,7 @@ use crate::report::{Report, Saved};
 pub use figures::{TEXTS, numbers, of as figures_of, texts_of};
 pub use file::configuration;
 pub(crate) use file::device as of_entry;
+pub use name::several;
 
 /// Devices that are known by name: those of the registry, and those of files.
 #[derive(Clone, Debug)]
@@ -120,9 +121,9 @@ impl Catalog {
         if text.contains('=') {
             return Ok(Chosen::Device(figures::parse(text)?));
         }
-        if let Some(one) = name::one_of_several(text) {
+        if let Some((_, one)) = name::several(text) {
             return Err(DeviceError(format!(
-                "{text}: several devices working on one model are not predicted; for one of them write `{one}`"
+                "{text}: several devices work on one model in `predict` and `plan`; for one of them write `{one}`"
             )));
         }
         Ok(Chosen::Device(self.find(text)?))
@@ -208,7 +209,7 @@ mod tests {
             ("", "no such device"),
             (
                 "2x rtx-3090",
-                "several devices working on one model are not predicted; for one of them write `rtx-3090`",
+                "several devices work on one model in `predict` and `plan`; for one of them write `rtx-3090`",
             ),
             ("8 x H100", "write `H100`"),
             ("my.yaml", "is given with --devices"),

@@ -117,12 +117,15 @@ pub fn matching(devices: &[&'static Device], text: &str) -> Vec<&'static Device>
     devices.iter().filter(has).copied().collect()
 }
 
-/// `rtx-3090` of `2x rtx-3090`.
-pub fn one_of_several(text: &str) -> Option<&str> {
+/// The 2 and the `rtx-3090` of `2x rtx-3090`.
+pub fn several(text: &str) -> Option<(u64, &str)> {
+    let text = text.trim();
     let rest = text.trim_start_matches(|c: char| c.is_ascii_digit());
     let name = rest.trim_start().strip_prefix(['x', 'X', '×', '*'])?;
     let apart = name.starts_with(char::is_whitespace) || rest.starts_with(char::is_whitespace);
-    (rest.len() < text.len() && apart && !name.trim().is_empty()).then(|| name.trim())
+    // A number with too many digits is one of too many devices.
+    let count = || text[..text.len() - rest.len()].parse().unwrap_or(u64::MAX);
+    (rest.len() < text.len() && apart && !name.trim().is_empty()).then(|| (count(), name.trim()))
 }
 
 #[cfg(test)]

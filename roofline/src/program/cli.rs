@@ -6,6 +6,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::program::device::{Files, Measuring, On, size};
 use crate::program::expected::Expecting;
+use crate::program::many::Many;
 use crate::program::output::picture::Wanted;
 use crate::program::output::{Choice, Format};
 use crate::program::select::Select;
@@ -69,6 +70,8 @@ pub enum Command {
     Predict(Predict),
     /// Choose a device for a model: those that hold it and are fast enough, and what the others are short of.
     Choose(Choose),
+    /// Plan a server: the cheapest sets of devices that do what is wanted, the layout of each, and what the others are short of.
+    Plan(Plan),
     /// List the known devices with their figures and sources.
     Devices(Devices),
     /// List the models that are known by name.
@@ -341,9 +344,10 @@ pub struct Predict {
     /// Sequences that are computed together.
     #[arg(long, value_name = "NUMBER", default_value_t = 1.0, allow_negative_numbers = true)]
     pub batch: f64,
-    /// Tokens drafted for each pass over the weights; the ceiling takes all of them to be accepted.
-    #[arg(long, value_name = "TOKENS", allow_negative_numbers = true, value_parser = written::tokens)]
-    pub draft: Option<f64>,
+    /// Tokens drafted for each pass over the weights, of which the ceiling takes all to be accepted; or the model that drafts
+    /// them, as many as --drafts says.
+    #[arg(long, value_name = "TOKENS or MODEL", allow_negative_numbers = true, value_parser = draft)]
+    pub draft: Option<Draft>,
     /// Tokens of each sequence in the cache, such as 8192 or 32k; 4096 if not given, or the model's longest context.
     #[arg(long, value_name = "TOKENS", allow_negative_numbers = true, value_parser = written::tokens)]
     pub context: Option<f64>,
@@ -375,6 +379,9 @@ pub struct Predict {
     /// What speeds are expected of.
     #[command(flatten)]
     pub expecting: Expecting,
+    /// Several devices, a host beside a device, many users.
+    #[command(flatten)]
+    pub many: Many,
     /// Which predictions, and what of each.
     #[command(flatten)]
     pub select: Select,
@@ -403,6 +410,45 @@ pub struct Choose {
     /// The model and what it is asked to do; all known devices unless --on names some.
     #[command(flatten)]
     pub predict: Predict,
+}
+
+/// Arguments of `plan`: those of `predict`, but for what makes no sense here.
+#[derive(Debug, Args)]
+#[command(mut_arg("sweep", |arg| arg.hide(true)), mut_arg("explain", |arg| arg.hide(true)), mut_arg("offload", |arg| arg.hide(true)))]
+#[command(mut_arg("columns", |arg| arg.hide(true)), mut_arg("sort", |arg| arg.hide(true)), mut_arg("host", |arg| arg.hide(true)))]
+#[command(mut_arg("chart", |arg| arg.hide(true)), mut_arg("ascii", |arg| arg.hide(true)))]
+pub struct Plan {
+    /// The speed of all users together that a set must be estimated to reach, such as '2000 token/s'.
+    #[arg(long, value_name = "SPEED", default_value = "0 token/s", allow_negative_numbers = true, value_parser = token_rate)]
+    pub at_least: f64,
+    /// Sets of 1, 2, 4 and so on up to so many devices are tried.
+    #[arg(long, value_name = "NUMBER", default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..=1024))]
+    pub most_devices: u64,
+    /// The model and what it is asked to do; all known devices unless --on names some.
+    #[command(flatten)]
+    pub predict: Predict,
+}
+
+/// What a draft is made with.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Draft {
+    /// So many tokens, whoever makes them.
+    Tokens(f64),
+    /// A model.
+    Model(String),
+}
+
+impl Draft {
+    /// Tokens that a pass makes at most, where only their number is given.
+    pub fn tokens_per_pass(&self) -> f64 {
+        if let Draft::Tokens(tokens) = self { tokens + 1.0 } else { 1.0 }
+    }
+}
+
+/// A text that begins like a number is one.
+fn draft(text: &str) -> Result<Draft, String> {
+    let number = text.trim_start_matches(['-', '+', '.']).starts_with(|c: char| c.is_ascii_digit());
+    if number { Ok(Draft::Tokens(written::tokens(text)?)) } else { Ok(Draft::Model(text.to_owned())) }
 }
 
 /// Reads `20 token/s` and `20`.

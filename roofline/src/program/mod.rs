@@ -5,6 +5,7 @@ mod command;
 mod contract;
 mod device;
 mod expected;
+mod many;
 mod name;
 mod output;
 mod require;
@@ -101,6 +102,7 @@ fn dispatch(cli: cli::Cli) -> Result<Exit, Failure> {
         cli::Command::Machine(args) => command::machine::run(&args),
         cli::Command::Predict(args) => command::predict::run(&args),
         cli::Command::Choose(args) => command::choose::run(&args),
+        cli::Command::Plan(args) => command::plan::run(&args),
         cli::Command::Devices(args) => command::devices::run(&args),
         cli::Command::Models(args) => command::models::run(&args),
         cli::Command::Evidence(args) => command::evidence::run(&args),

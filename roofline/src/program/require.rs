@@ -139,6 +139,11 @@ pub struct Gate {
 }
 
 impl Gate {
+    /// As it was written.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
     /// Whether the condition names one of these.
     pub fn names_any(&self, names: &[&str]) -> bool {
         self.condition.names().iter().any(|name| names.contains(name))

@@ -20,6 +20,8 @@ mod evaluation;
 mod expectation;
 mod format;
 mod least_squares;
+#[cfg(test)]
+mod many;
 mod model;
 mod page;
 mod question;

@@ -21,6 +21,7 @@ mod fmt;
 mod gate;
 mod import;
 mod machine;
+mod many;
 mod on;
 mod output;
 mod plot;

@@ -23,7 +23,8 @@ fn one_device_is_meant_by_every_spelling_of_its_name() {
         &["predict", "llama-3.1-8b", "--on", "Tesla V100 PCIe"],
         "name one of v100_pcie_16gb, v100_pcie_32gb",
     );
-    refused(&["predict", "llama-3.1-8b", "--on", "2x rtx-3090"], "for one of them write `rtx-3090`");
+    let eval = ["eval", "roofline-model-v1", "--set", "total_params=7e9", "--set", "bits_per_weight=4"];
+    refused(&[&eval[..], &["--on", "2x rtx-3090"]].concat(), "for one of them write `rtx-3090`");
 }
 
 #[test]

@@ -63,7 +63,7 @@ fn directory(name: &str) -> PathBuf {
 }
 
 /// The commands, so that each schema has a document at least once.
-const COMMANDS: [&[&str]; 31] = [
+const COMMANDS: [&[&str]; 32] = [
     &[],
     &["machine"],
     &["bench", "--replay", BENCH],
@@ -92,6 +92,7 @@ const COMMANDS: [&[&str]; 31] = [
     ],
     &["expand", "right-v1.yaml"],
     &["choose", "llama-3.1-8b", "--quant", "q4_k_m", "--at-least", "20 token/s"],
+    &["plan", "llama-3.1-70b", "--quant", "q4_k_m", "--users", "4", "--on", "rtx-5090,h100-sxm"],
     &["devices"],
     &["calibrate", RUNS, "--output", "calibration.json"],
     &["evidence", "rtx-4090"],

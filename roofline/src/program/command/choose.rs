@@ -3,7 +3,7 @@
 use crate::chart::bars;
 use crate::choose::{By, Choice};
 use crate::predict::{Prediction, Target, predict as reached};
-use crate::program::command::predict;
+use crate::program::command::{plan::question, predict};
 use crate::program::expected::{ModelTraits, missing};
 use crate::program::output::picture::Pictures;
 use crate::program::require::Names;
@@ -23,6 +23,9 @@ pub fn run(args: &cli::Choose) -> Result<Exit, Failure> {
         return Err(Failure(format!(
             "{flag} belongs to `predict`; `choose` has --at-least, --where and --sort"
         )));
+    }
+    if question::is_asked(args) {
+        return Err(Failure("several devices, hosts and users belong to `predict` and `plan`".into()));
     }
     let by = args.select.sort.as_deref().map_or(Ok(By::Price), by)?;
     let mut names = Names::default();

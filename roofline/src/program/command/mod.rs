@@ -19,6 +19,7 @@ pub mod import;
 pub mod machine;
 pub mod man;
 pub mod models;
+pub mod plan;
 pub mod plot;
 pub mod predict;
 pub mod profile;

@@ -23,6 +23,7 @@ use crate::predict::{
 };
 use crate::profile;
 use crate::program::command::models;
+use crate::program::command::plan::question;
 use crate::program::expected::{ModelTraits, missing};
 use crate::program::name::normal;
 use crate::program::output::picture::{Page, Pictures};
@@ -40,6 +41,9 @@ const PROMPT: f64 = 512.0;
 
 /// Predicts, and exits with 1 when a requirement does not hold.
 pub fn run(args: &cli::Predict) -> Result<Exit, Failure> {
+    if question::is_asked(args) {
+        return question::run(args);
+    }
     let names = require::Names::of::<Predicted>();
     if names.help(&args.require)? || args.expecting.help()? {
         return Ok(Exit::Fine);
@@ -158,7 +162,7 @@ pub struct Asked {
 
 /// What the arguments ask.
 pub fn asked(args: &cli::Predict, warnings: &mut Vec<String>) -> Result<Asked, Failure> {
-    let (subject, inputs, mut stored, layers) = subject(args, warnings)?;
+    let (subject, inputs, mut stored, layers) = subject(args, args.model.as_deref(), args.params, warnings)?;
     let inputs = workload(args, inputs, &mut stored, &subject, warnings)?;
     Ok(Asked { subject, inputs, stored, layers })
 }
@@ -211,9 +215,12 @@ fn predicted(args: &cli::Predict) -> Result<(Predicted, Vec<&'static Device>), F
     Ok((predicted, entries.into_iter().flatten().collect()))
 }
 
-/// The model that was asked for, its dimensions as the contract takes them, how its numbers are stored, and its layers.
-fn subject(
+/// A model by its name or its number of parameters: its dimensions as the contract takes them, how its numbers are stored, and
+/// its layers.
+pub fn subject(
     args: &cli::Predict,
+    model: Option<&str>,
+    params: Option<f64>,
     warnings: &mut Vec<String>,
 ) -> Result<(Subject, Inputs, Stored, Option<f64>), Failure> {
     let named = |name: String, source: String, context_length| Subject {
@@ -246,7 +253,7 @@ fn subject(
             (None, _) => Ok((subject, inputs, Stored::all(Numbers::Half), layers)),
         }
     };
-    match (&args.model, args.params) {
+    match (model, params) {
         (Some(_), Some(_)) => Err(Failure("give a model or --params, not both".into())),
         (None, None) => {
             Err(Failure("name a model, or give --params; `roofline models` lists the known ones".into()))
@@ -272,7 +279,7 @@ fn subject(
             }
             let model = if args.headers_only { Model::open_headers(path) } else { Model::open(path) }?;
             warnings.extend(model.warnings.iter().cloned());
-            let mut subject = named(name.clone(), name.clone(), model.architecture.context_length);
+            let mut subject = named(name.to_owned(), name.to_owned(), model.architecture.context_length);
             // The tensors of a file are what `profile` sees of it; a format takes the place of all of them.
             let model = match &quant {
                 Some(Written::Mix(mix)) => model.mixed(mix),
@@ -343,7 +350,7 @@ fn workload(
 ) -> Result<Inputs, Failure> {
     let cache = format(&args.cache, "--cache")?;
     (inputs.cache_size, stored.cache) = (predict::bytes_per_number(cache)?, cache.numbers);
-    inputs.tokens_per_pass = args.draft.map_or(1.0, |draft| draft + 1.0);
+    inputs.tokens_per_pass = args.draft.as_ref().map_or(1.0, cli::Draft::tokens_per_pass);
     inputs.batch = args.batch;
     let longest = subject.context_length.map(|tokens| tokens as f64);
     (inputs.context, inputs.prompt) = lengths(args.context, args.prompt, longest, warnings);

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use crate::bench::Bench;
 use crate::choose::Choice;
+use crate::many::Plan;
 use crate::peaks::Machine;
 use crate::predict::Predicted;
 use crate::profile::Profile;
@@ -63,6 +64,7 @@ const ALL: &[Document] = &[
     document::<import::ImportReport>("roofline import"),
     document::<Machine>("roofline machine"),
     document::<models::ModelList>("roofline models"),
+    document::<Plan>("roofline plan"),
     document::<Predicted>("roofline predict"),
     document::<Profile>("roofline profile"),
     document::<profile::Profiles>("roofline profile"),

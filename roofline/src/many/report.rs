@@ -1,0 +1,462 @@
+//! A plan as a result: sets of devices, the layout of a model over each, and what it reaches.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Held, Layout, Offloaded, Reached, Served, Set};
+use crate::chart::terminal::Canvas;
+use crate::contracts::transformer::Inputs;
+use crate::number::{figure, maybe};
+use crate::predict::Subject;
+use crate::report::{Better, Checked, Figure, Report, Saved, Schema, Table, Text};
+
+/// Rows of a table on a terminal; the other formats have all.
+const SHOWN: usize = 12;
+
+/// What a model reaches on sets of devices.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "program", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Plan {
+    /// Which schema this document follows.
+    pub schema: Schema<Self>,
+    /// The contracts that the figures come from, and their versions.
+    pub contracts: Vec<String>,
+    /// The model.
+    pub model: Subject,
+    /// What it is asked to do.
+    pub workload: Workload,
+    /// What the ceilings hold for, and what they leave out.
+    pub ceilings: String,
+    /// What the estimates assume.
+    pub estimates: String,
+    /// What must hold of a set and its layout.
+    pub objectives: Vec<String>,
+    /// The sets, each in its best layout; those that do what is wanted first.
+    pub rows: Vec<Row>,
+    /// What --require asked for.
+    pub requirements: Vec<Checked>,
+    /// What one should know about these figures.
+    pub warnings: Vec<String>,
+}
+
+/// What the model is asked to do.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "program", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Workload {
+    /// Sequences that are computed together.
+    pub batch: f64,
+    /// Tokens of each sequence in the cache.
+    pub context: f64,
+    /// Tokens of the prompt.
+    pub prompt: f64,
+    /// Tokens of each answer; absent where no users are asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<f64>,
+}
+
+/// What a draft model brings.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "program", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Draft {
+    /// Estimate, the tokens that a pass makes on average.
+    pub tokens_per_pass: f64,
+    /// Time of one drafted token in passes of the large model.
+    pub draft_cost: f64,
+    /// Time of checking a draft in passes over one token.
+    pub check_cost: f64,
+    /// Estimate, how many times as fast it is as without.
+    pub speed_up: f64,
+    /// Speed-up that nothing exceeds at these costs, all drafted tokens accepted.
+    pub most_speed_up: f64,
+    /// Acceptance at which the draft neither gains nor loses; null where no acceptance is enough.
+    pub break_even: Option<f64>,
+}
+
+/// A set of devices in a layout.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "program", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Row {
+    /// The devices.
+    pub devices: String,
+    /// How many they are.
+    pub count: u64,
+    /// How the model is dealt out over them.
+    pub layout: Layout,
+    /// What the device holds, where the rest is left to the host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<Held>,
+    /// Whether it fits; null where the memory of a device is not known.
+    pub fits: Option<bool>,
+    /// Whether all that is wanted holds; null where what decides it is not known.
+    pub enough: Option<bool>,
+    /// What it is short of; empty where that is nothing.
+    pub short_of: String,
+    /// Memory that the fullest device takes, in GB.
+    pub device_gb: f64,
+    /// Memory of the host that is taken, in GB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host_gb: Option<f64>,
+    /// Tokens per second that nothing exceeds.
+    pub decode_ceiling: f64,
+    /// Estimate, the tokens per second.
+    pub decode_estimate: f64,
+    /// Tokens of prompts per second that nothing exceeds.
+    pub prefill_ceiling: f64,
+    /// Estimate, the tokens of prompts per second.
+    pub prefill_estimate: f64,
+    /// Estimate, the milliseconds until the prompts are read.
+    pub prompt_time: f64,
+    /// Estimate, the share of a step that messages take.
+    pub message_share: f64,
+    /// What users get.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub served: Option<Served>,
+    /// What a draft model brings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub draft: Option<Draft>,
+    /// Prices at the launch together, in US dollars; null if one is not known.
+    pub price_usd: Option<f64>,
+    /// Power together, in W; null if one is not known.
+    pub power_w: Option<f64>,
+    /// Estimate, US dollars for a million tokens over three years of use without energy; null if a price is not known.
+    pub price_per_million: Option<f64>,
+    /// Estimate, the energy of one token in J; null if a power is not known.
+    pub token_energy: Option<f64>,
+}
+
+impl Row {
+    /// A set in a layout.
+    pub fn new(set: &Set, reached: &Reached, served: Option<Served>) -> Row {
+        let mut fits = reached.fits();
+        let mut short_of = match reached.missing_gb {
+            Some(missing) if missing > 0.0 => format!("{} GB on a device", figure(missing)),
+            _ => String::new(),
+        };
+        let users = served.as_ref().and_then(|served| served.largest_batch);
+        if let Some(most) = users.filter(|_| short_of.is_empty())
+            && let Some(served) = &served
+            && most < served.users
+        {
+            fits = Some(false);
+            short_of = format!("room for {} users", served.users - most);
+        }
+        Row {
+            devices: set.name(),
+            count: set.devices(),
+            layout: reached.layout,
+            held: None,
+            fits,
+            enough: fits,
+            short_of,
+            device_gb: reached.device_gb,
+            host_gb: None,
+            decode_ceiling: reached.decode_ceiling,
+            decode_estimate: reached.decode_estimate,
+            prefill_ceiling: reached.prefill_ceiling,
+            prefill_estimate: reached.prefill_estimate,
+            prompt_time: 1e3 * reached.prompt_time,
+            message_share: reached.message_share,
+            served,
+            draft: None,
+            price_usd: set.price(),
+            power_w: set.power(),
+            price_per_million: None,
+            token_energy: None,
+        }
+    }
+
+    /// A device with some of the model on its host.
+    pub fn offloaded(set: &Set, host: &str, offloaded: &Offloaded) -> Row {
+        let mut row = Row::new(set, &offloaded.reached, None);
+        row.devices = format!("{} with {host}", row.devices);
+        row.held = Some(offloaded.held);
+        row.host_gb = Some(offloaded.host_gb);
+        if let Some(missing) = offloaded.host_missing_gb.filter(|missing| *missing > 0.0) {
+            let host = format!("{} GB on the host", figure(missing));
+            row.short_of = if row.short_of.is_empty() { host } else { format!("{}, {host}", row.short_of) };
+            (row.fits, row.enough) = (Some(false), Some(false));
+        }
+        // The host has its price and its power too, and nobody says them.
+        (row.price_usd, row.power_w) = (None, None);
+        row
+    }
+
+    /// The speed that a layout is chosen by: an estimate, of answers where there are users.
+    pub fn speed(&self) -> f64 {
+        self.served.as_ref().map_or(self.decode_estimate, |served| served.output_rate)
+    }
+
+    /// The ceiling of that speed.
+    pub fn ceiling(&self) -> f64 {
+        self.served.as_ref().map_or(self.decode_ceiling, |served| served.output_ceiling)
+    }
+
+    /// How the model is dealt out, in words.
+    fn dealt(&self) -> String {
+        self.held.map_or_else(|| self.layout.name(), |held| held.name())
+    }
+
+    /// A figure that conditions may name.
+    pub fn value(&self, name: &str) -> Option<f64> {
+        let served = self.served.as_ref();
+        match name {
+            "decode_ceiling" => Some(self.decode_ceiling),
+            "decode_estimate" => Some(self.decode_estimate),
+            "prefill_ceiling" => Some(self.prefill_ceiling),
+            "prefill_estimate" => Some(self.prefill_estimate),
+            "prompt_time" => Some(self.prompt_time),
+            "device_memory" => Some(self.device_gb),
+            "devices" => Some(self.count as f64),
+            "price" => self.price_usd,
+            "power" => self.power_w,
+            "price_per_million" => self.price_per_million,
+            "token_energy" => self.token_energy,
+            "output_ceiling" => Some(served?.output_ceiling),
+            "output_rate" => Some(served?.output_rate),
+            "request_rate" => Some(served?.request_rate),
+            "token_time" => Some(served?.token_time),
+            "token_least_time" => Some(served?.token_least_time),
+            "time_to_first_token" => {
+                served.map_or(Some(self.prompt_time), |served| Some(served.time_to_first_token))
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Workload {
+    /// What these inputs ask, and how long the answers of users are.
+    pub fn new(inputs: &Inputs, output: Option<f64>) -> Workload {
+        let Inputs { batch, context, prompt, .. } = *inputs;
+        Workload { batch, context, prompt, output }
+    }
+}
+
+impl Plan {
+    /// Rows with what is true of all of them: what ceilings hold for, and what estimates assume.
+    pub fn new(
+        contracts: Vec<String>,
+        model: Subject,
+        workload: Workload,
+        (ceilings, estimates): (String, String),
+        objectives: Vec<String>,
+        rows: Vec<Row>,
+        warnings: Vec<String>,
+    ) -> Plan {
+        let (schema, requirements) = (Schema::new(), Vec::new());
+        Plan {
+            schema,
+            contracts,
+            model,
+            workload,
+            ceilings,
+            estimates,
+            objectives,
+            rows,
+            requirements,
+            warnings,
+        }
+    }
+
+    /// Whether a set does what is wanted.
+    pub fn any_enough(&self) -> bool {
+        self.rows.iter().any(|row| row.enough == Some(true))
+    }
+
+    fn table(&self, title: &str, rows: &[&Row]) -> Table {
+        let served = rows.iter().any(|row| row.served.is_some());
+        let drafted = rows.iter().any(|row| row.draft.is_some());
+        let hosted = rows.iter().any(|row| row.host_gb.is_some());
+        let mut headings = vec!["devices", "layout", "fits", "gb_each"];
+        if hosted {
+            headings.push("host_gb");
+        }
+        headings.extend(if served {
+            [
+                "output_ceiling",
+                "estimate",
+                "ms_per_token_least",
+                "estimate",
+                "first_ms",
+                "requests_per_s",
+                "room_for",
+            ]
+            .as_slice()
+        } else {
+            ["decode_ceiling", "estimate", "prefill_ceiling", "estimate", "prompt_ms"].as_slice()
+        });
+        if drafted {
+            headings.extend(["tokens_per_pass", "speed_up", "most", "break_even"]);
+        }
+        let priced = rows.iter().any(|row| row.price_usd.is_some());
+        if priced {
+            headings.extend(["usd", "usd_per_mtoken"]);
+        }
+        headings.extend(["j_per_token", "short_of"]);
+        let of = |row: &&Row| {
+            let fits = row.fits.map_or("not known", |fits| if fits { "yes" } else { "no" });
+            let mut cells = vec![row.devices.clone(), row.dealt(), fits.to_owned(), figure(row.device_gb)];
+            if hosted {
+                cells.push(maybe(row.host_gb));
+            }
+            match &row.served {
+                Some(served) => {
+                    cells.extend(
+                        [
+                            served.output_ceiling,
+                            served.output_rate,
+                            served.token_least_time,
+                            served.token_time,
+                            served.time_to_first_token,
+                            served.request_rate,
+                        ]
+                        .map(figure),
+                    );
+                    cells.push(served.largest_batch.map_or("-".into(), |most| most.to_string()));
+                }
+                None => cells.extend(
+                    [
+                        row.decode_ceiling,
+                        row.decode_estimate,
+                        row.prefill_ceiling,
+                        row.prefill_estimate,
+                        row.prompt_time,
+                    ]
+                    .map(figure),
+                ),
+            }
+            if drafted {
+                let draft = row.draft.as_ref();
+                cells.extend([
+                    maybe(draft.map(|draft| draft.tokens_per_pass)),
+                    maybe(draft.map(|draft| draft.speed_up)),
+                    maybe(draft.map(|draft| draft.most_speed_up)),
+                    maybe(draft.and_then(|draft| draft.break_even)),
+                ]);
+            }
+            if priced {
+                cells.push(row.price_usd.map_or("-".into(), |price| price.to_string()));
+                cells.push(maybe(row.price_per_million));
+            }
+            cells.extend([maybe(row.token_energy), row.short_of.clone()]);
+            cells
+        };
+        Table::new(title, &headings, rows.iter().map(of))
+    }
+}
+
+impl Report for Plan {
+    const SCHEMA: &'static str = "roofline.plan/1";
+    const FIGURES: &'static [&'static str] = &[
+        "decode_ceiling",
+        "decode_estimate",
+        "prefill_ceiling",
+        "prefill_estimate",
+        "prompt_time",
+        "output_ceiling",
+        "output_rate",
+        "request_rate",
+        "token_least_time",
+        "token_time",
+        "time_to_first_token",
+        "device_memory",
+        "devices",
+        "price",
+        "power",
+        "price_per_million",
+        "token_energy",
+    ];
+    const TRUTHS: &'static [&'static str] = &["fits"];
+
+    fn unit(name: &str) -> &'static str {
+        match name {
+            "prompt_time" | "time_to_first_token" => "ms",
+            "token_time" | "token_least_time" => "ms/token",
+            "request_rate" => "1/s",
+            "device_memory" => "GB",
+            "power" => "W",
+            "price_per_million" => "1/Mtoken",
+            "token_energy" => "J/token",
+            "devices" | "price" => "1",
+            _ => "token/s",
+        }
+    }
+
+    fn tables(&self) -> Vec<Table> {
+        vec![self.table("", &self.rows.iter().collect::<Vec<_>>())]
+    }
+
+    fn text(&self, _: &Canvas) -> String {
+        let model = &self.model;
+        let Workload { batch, context, prompt, output } = &self.workload;
+        let asked = match output {
+            Some(output) => format!("{batch} users, prompts of {prompt} and answers of {output} tokens"),
+            None => format!("batch {batch}, {context} tokens in the cache, a prompt of {prompt}"),
+        };
+        let mut out =
+            format!("{}: {} parameters, {}; {asked}\n", model.name, figure(model.parameters), model.quant);
+        for objective in &self.objectives {
+            out += &format!("wanted: {objective}\n");
+        }
+        let (enough, others): (Vec<&Row>, Vec<&Row>) =
+            self.rows.iter().partition(|row| row.enough != Some(false));
+        let titles = if others.is_empty() || enough.is_empty() && self.rows.len() == 1 {
+            ["", ""]
+        } else {
+            ["These do", "These do not"]
+        };
+        for (title, rows) in titles.into_iter().zip([enough, others]) {
+            if rows.is_empty() {
+                continue;
+            }
+            let mut table = self.table(title, &rows[..rows.len().min(SHOWN)]);
+            for heading in &mut table.headings {
+                *heading = heading.replace('_', " ");
+            }
+            out += &format!("\n{}", table.text());
+            if rows.len() > SHOWN {
+                out += &format!(" and {} more, which the other formats list\n", rows.len() - SHOWN);
+            }
+        }
+        out += &format!("\n{}\n{}\n", self.ceilings, self.estimates);
+        out
+    }
+
+    fn figures(&self) -> Vec<Figure> {
+        let several = self.rows.len() > 1;
+        let mut figures = Vec::new();
+        for row in &self.rows {
+            for &name in Plan::FIGURES {
+                let better = match name {
+                    "output_rate" | "decode_ceiling" | "decode_estimate" => Better::Higher,
+                    "token_time" | "time_to_first_token" => Better::Lower,
+                    _ => Better::Neither,
+                };
+                let label = format!("{name}, {}", row.devices);
+                if let Some(value) = row.value(name) {
+                    let figure = Figure::new(name, label, Plan::unit(name), better, value);
+                    figures.push(if several { figure.of(&row.devices) } else { figure });
+                }
+            }
+        }
+        figures
+    }
+
+    fn texts(&self) -> Vec<Text> {
+        let several = self.rows.len() > 1;
+        let of = |row: &Row| {
+            let text = Text::new("fits", row.fits?);
+            Some(if several { text.of(&row.devices) } else { text })
+        };
+        self.rows.iter().filter_map(of).collect()
+    }
+}
+
+impl Saved for Plan {}

@@ -1,0 +1,100 @@
+//! `roofline plan`: the cheapest sets of devices that do what is wanted, and what the others are short of.
+
+pub mod question;
+
+use crate::many::{Group, Plan, Row, Set};
+use crate::predict::Target;
+use crate::program::command::plan::question::{Question, sets};
+use crate::program::output::picture::Pictures;
+use crate::program::require::Names;
+use crate::program::{Exit, Failure, cli, select};
+
+/// Plans, and exits with 1 when no set does.
+pub fn run(args: &cli::Plan) -> Result<Exit, Failure> {
+    let (at_least, most, args) = (args.at_least, args.most_devices, &args.predict);
+    let refused = [
+        (args.sweep.is_some(), "--sweep"),
+        (args.explain, "--explain"),
+        (args.many.offload.is_some(), "--offload"),
+        (!args.require.is_empty(), "--require"),
+        (args.select.sort.is_some() || !args.select.columns.is_empty(), "--sort or --columns"),
+        (args.pictures.svg.is_some() || args.pictures.html.is_some() || args.pictures.chart, "a picture"),
+    ];
+    if let Some((_, flag)) = refused.iter().find(|(given, _)| *given) {
+        return Err(Failure(format!(
+            "{flag} belongs to `predict`; `plan` has --at-least, --objective and --where"
+        )));
+    }
+    if Names::of::<Plan>().help(&args.many.objective)? {
+        return Ok(Exit::Fine);
+    }
+    let mut names = Names::default();
+    select::device_names(&mut names);
+    if names.help(&args.select.conditions)? {
+        return Ok(Exit::Fine);
+    }
+    let gates = names.parse("--where", &args.select.conditions)?;
+    let mut question = Question::new(args, at_least)?;
+    let candidates: Vec<Set> = if args.devices.on.is_empty() {
+        let catalog = args.devices.files.catalog()?;
+        let kept = catalog.devices().iter().filter(|device| {
+            let row = select::device_row(device);
+            gates.iter().all(|gate| gate.holds(&row) == Some(true))
+        });
+        let known = kept.filter_map(|device| {
+            let target = Target::of(device, None).ok().filter(|target| target.capacity.is_some())?;
+            let (link, price) = (device.interconnect_bandwidth, device.launch_price_usd);
+            Some(Set { groups: vec![Group { count: 1, target, link, price }] })
+        });
+        known.collect()
+    } else {
+        sets(args, &mut question.warnings)?
+    };
+    if candidates.is_empty() {
+        eprintln!("no device meets --where");
+        return Ok(Exit::Failed);
+    }
+    let weights = question.weight_bytes()?;
+    let mut rows = Vec::new();
+    for set in candidates {
+        rows.extend(smallest(&question, set, most, weights)?);
+    }
+    rows.sort_by(|a, b| {
+        let price = |row: &Row| row.price_usd.unwrap_or(f64::INFINITY);
+        let order = price(a).total_cmp(&price(b)).then(a.count.cmp(&b.count));
+        (a.enough != Some(true)).cmp(&(b.enough != Some(true))).then(order).then(a.devices.cmp(&b.devices))
+    });
+    let plan = question.plan(rows);
+    for warning in &plan.warnings {
+        eprintln!("warning: {warning}");
+    }
+    Pictures::open(&args.pictures)?.show(&plan, args.format, true)?;
+    Ok(if plan.any_enough() { Exit::Fine } else { Exit::Failed })
+}
+
+/// The smallest number of a device that does it, or the largest that was tried. A set that was named with its number stays as it
+/// is.
+fn smallest(question: &Question, set: Set, most: u64, weights: f64) -> Result<Option<Row>, Failure> {
+    let alone = set.devices() == 1;
+    let Some(group) = set.groups.first().filter(|_| alone) else { return question.best(&set).map(Some) };
+    // Devices whose links nobody publishes are tried alone: how they would work together is not known.
+    let most = if group.link.is_some() { most } else { 1 };
+    let mut last = None;
+    let mut count = 1;
+    while count <= most {
+        let set = Set { groups: vec![Group { count, ..group.clone() }] };
+        // What does not hold the weights is tried only when there is no larger set.
+        let holds = set.capacity().is_none_or(|gb| gb * 1e9 >= weights);
+        if holds || count * 2 > most {
+            match question.best(&set) {
+                Ok(row) if row.enough == Some(true) => return Ok(Some(row)),
+                Ok(row) => last = Some(row),
+                // Layouts that were asked for may need more devices than these.
+                Err(failure) if count * 2 > most && last.is_none() => return Err(failure),
+                Err(_) => {}
+            }
+        }
+        count *= 2;
+    }
+    Ok(last)
+}

@@ -1,0 +1,199 @@
+//! Sets of devices, hosts, drafts and users in `roofline predict`, and `roofline plan`.
+
+use serde_json::Value;
+
+use crate::program::{err, json, printed, refused, run};
+
+fn number(row: &Value, name: &str) -> f64 {
+    row[name].as_f64().unwrap_or_else(|| panic!("{name}: {row}"))
+}
+
+/// The only row of a plan.
+fn row(args: &[&str]) -> Value {
+    let plan = json(args);
+    let [row] = plan["rows"].as_array().expect("rows").as_slice() else { panic!("{plan}") };
+    row.clone()
+}
+
+#[test]
+fn a_70b_in_q4_k_m_fits_on_two_3090s_and_stages_bring_it_no_speed() {
+    let args = ["predict", "llama-3.1-70b", "--quant", "q4_k_m", "--on", "2x rtx-3090"];
+    let best = row(&args);
+    assert_eq!((&best["devices"], &best["fits"]), (&"2x rtx_3090".into(), &true.into()));
+    assert_eq!((&best["layout"]["tensor"], &best["layout"]["pipeline"]), (&2.into(), &1.into()));
+    let staged = row(&[&args[..], &["--pipeline", "2"]].concat());
+    assert_eq!((&staged["layout"]["tensor"], &staged["layout"]["pipeline"]), (&1.into(), &2.into()));
+    // 42 GB are read at 936 GB/s, from both at once or from one after the other.
+    let ratio = number(&best, "decode_ceiling") / number(&staged, "decode_ceiling");
+    assert!((ratio - 2.0).abs() < 1e-6, "{ratio}");
+    assert!((20.0..23.0).contains(&number(&staged, "decode_ceiling")), "{staged}");
+    for row in [&best, &staged] {
+        assert!(number(row, "decode_estimate") <= number(row, "decode_ceiling"));
+        assert!(number(row, "device_gb") < 24.0);
+    }
+    // One of them is too small, and says by how much.
+    let alone = row(&["predict", "llama-3.1-70b", "--quant", "q4_k_m", "--on", "1x rtx-3090"]);
+    assert_eq!(alone["fits"], false);
+    assert!(alone["short_of"].as_str().unwrap().ends_with("GB on a device"), "{alone}");
+}
+
+#[test]
+fn experts_in_the_memory_of_the_host_are_multiplied_there() {
+    let host = "bandwidth=89.6GB/s,memory=192GB,name=ddr5";
+    let args = ["predict", "qwen3-235b-a22b", "--quant", "q4_k_m", "--on", "rtx-4090", "--host", host];
+    let with = |offload: &str| row(&[&args[..], &["--offload", offload]].concat());
+    let experts = with("experts");
+    assert_eq!((&experts["held"]["experts_only"], &experts["fits"]), (&true.into(), &true.into()));
+    assert_eq!((&experts["held"]["of"], &experts["held"]["computed"]), (&94.into(), &true.into()));
+    assert!(number(&experts, "device_gb") <= 24.0 && number(&experts, "host_gb") <= 192.0);
+    // 8 of 128 experts of some 220 billion parameters, less what is on the device, from 89.6 GB/s.
+    let ceiling = number(&experts, "decode_ceiling");
+    assert!((10.0..20.0).contains(&ceiling), "{experts}");
+    let layers = with("8");
+    assert!(number(&layers, "decode_ceiling") < ceiling, "{layers}");
+    assert_eq!(with("auto")["held"], experts["held"]);
+    // Too little memory on the host is said.
+    let small = ["--offload", "experts", "--host", "bandwidth=89.6GB/s,memory=64GB"];
+    let small = row(&[&args[..6], &small[..]].concat());
+    assert!(small["short_of"].as_str().unwrap().ends_with("GB on the host"), "{small}");
+}
+
+#[test]
+fn sixty_four_users_are_answered_by_eight_h100_within_fifty_milliseconds_a_token() {
+    let args = [
+        "predict",
+        "llama-3.1-70b",
+        "--quant",
+        "fp8",
+        "--cache",
+        "fp8",
+        "--on",
+        "8x h100-sxm",
+        "--users",
+        "64",
+        "--input",
+        "2k",
+        "--output",
+        "256",
+    ];
+    let objective = |text: &'static str| [&args[..], &["--objective", text]].concat();
+    let met = row(&objective("token_time <= 50 [ms/token]"));
+    assert_eq!(met["enough"], true);
+    let served = &met["served"];
+    assert!(number(served, "token_least_time") <= number(served, "token_time"));
+    assert!(number(served, "token_time") <= 50.0);
+    assert!(number(served, "output_rate") <= number(served, "output_ceiling"));
+    assert!(number(served, "largest_batch") >= 64.0);
+    let text = printed(&objective("token_time <= 50 [ms/token]"));
+    for part in
+        ["64 users", "wanted: token_time <= 50", "Queues, schedulers and tails of latency are not in them."]
+    {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let missed = run(&objective("time_to_first_token <= 1 [ms]"));
+    assert_eq!(missed.status.code(), Some(1));
+    assert!(err(&missed).contains("no layout meets --objective"));
+    // What prompts share is not read again.
+    let shared = row(&[&args[..], &["--reuse", "50%"]].concat());
+    assert!(
+        number(&shared["served"], "time_to_first_token")
+            < number(&row(&args)["served"], "time_to_first_token")
+    );
+}
+
+#[test]
+fn different_devices_are_stages_of_one_model() {
+    let mixed = ["predict", "llama-3.1-70b", "--quant", "q4_k_m", "--on", "2x rtx-3090,1x rtx-4090"];
+    let mixed = row(&mixed);
+    assert_eq!((&mixed["devices"], &mixed["count"]), (&"2x rtx_3090, 1x rtx_4090".into(), &3.into()));
+    assert_eq!(mixed["fits"], true);
+    assert!(mixed["layout"]["pipeline"].as_u64().unwrap() > 1);
+    // A flag for each set makes a row for each.
+    let two = ["predict", "llama-3.1-8b", "--on", "2x rtx-3090", "--on", "2x rtx-4090"];
+    assert_eq!(json(&two)["rows"].as_array().unwrap().len(), 2);
+    assert!(printed(&two).contains("2x rtx_4090"));
+}
+
+#[test]
+fn a_draft_model_speeds_up_what_it_is_accepted_for() {
+    let with = |accept: &str| {
+        let args = ["predict", "llama-3.1-70b", "--quant", "q4_k_m", "--on", "2x rtx-3090"];
+        row(&[&args[..], &["--draft", "llama-3.2-1b", "--accept", accept, "--drafts", "4"]].concat())
+    };
+    let [often, never] = ["0.75", "0"].map(with);
+    let (gain, loss) = (&often["draft"], &never["draft"]);
+    assert!((number(gain, "tokens_per_pass") - 3.050_781_25).abs() < 1e-9, "{gain}");
+    assert!(number(gain, "speed_up") > 1.0 && number(loss, "speed_up") < 1.0);
+    assert!(number(gain, "speed_up") <= number(gain, "most_speed_up"));
+    let even = number(gain, "break_even");
+    assert!(even > 0.0 && even < 0.75);
+    let at = with(&even.to_string());
+    assert!((number(&at["draft"], "speed_up") - 1.0).abs() < 1e-3, "{at}");
+}
+
+#[test]
+fn a_plan_lists_the_cheapest_sets_first_and_what_the_others_lack() {
+    let args = ["plan", "llama-3.1-70b", "--quant", "q4_k_m", "--at-least", "30 token/s"];
+    let on = ["--on", "rtx-5090,rtx-5070-ti,rtx-5060-ti-16gb,raspberry-pi-5"];
+    let plan = json(&[&args[..], &on[..]].concat());
+    let rows = plan["rows"].as_array().unwrap();
+    let enough: Vec<&Value> = rows.iter().filter(|row| row["enough"] == true).collect();
+    let prices: Vec<f64> = enough.iter().map(|row| number(row, "price_usd")).collect();
+    assert!(prices.len() >= 2 && prices.is_sorted(), "{prices:?}");
+    for row in &enough {
+        assert!(number(row, "decode_estimate") >= 30.0 && row["fits"] == true, "{row}");
+    }
+    // As few of a kind as do it, in powers of two.
+    let few = enough.iter().find(|row| row["devices"] == "2x rtx_5090");
+    assert!(few.is_some(), "{plan}");
+    let pi = rows
+        .iter()
+        .find(|row| row["devices"] == "1x raspberry_pi_5")
+        .expect("tried alone: nobody publishes its links");
+    assert_eq!(pi["enough"], false);
+    assert!(!pi["short_of"].as_str().unwrap().is_empty());
+    let text = printed(&[&args[..], &on[..]].concat());
+    assert!(text.contains("These do") && text.contains("These do not"), "{text}");
+    let none = run(&["plan", "llama-3.1-70b", "--at-least", "1e6 token/s", "--on", "raspberry-pi-5"]);
+    assert_eq!(none.status.code(), Some(1));
+    // All devices, narrowed by what the registry knows.
+    let narrowed = ["--where", "vendor == \"amd\" and kind == \"gpu\" and launch_year >= 2024"];
+    let plan = json(&[&args[..], &narrowed[..]].concat());
+    let rows = plan["rows"].as_array().unwrap();
+    let amd = |row: &Value| {
+        let name = row["devices"].as_str().unwrap();
+        ["x rx_", "x radeon_", "x mi"].iter().any(|part| name.contains(part))
+    };
+    assert!(rows.len() > 5 && rows.iter().all(amd), "{plan}");
+}
+
+#[test]
+fn what_does_not_go_together_is_refused_with_a_reason() {
+    let base = ["predict", "llama-3.1-8b"];
+    for (more, says) in [
+        (&["--on", "8x h100-sxm", "--tensor", "3"][..], "no layout of 8 devices"),
+        (&["--on", "0x h100-sxm"], "a set has 1 to 4096 devices"),
+        (&["--on", "99999999999999999999x h100-sxm"], "a set has 1 to 4096 devices"),
+        (&["--on", "2x h1000"], "no such device"),
+        (&["--on", "2x rtx-3090", "--sweep", "batch=1,2"], "is for single devices"),
+        (&["--on", "rtx-4090", "--offload", "auto"], "say what the host is with --host"),
+        (&["--on", "rtx-4090", "--offload", "half"], "write auto, experts, or how many layers"),
+        (&["--on", "rtx-4090", "--offload", "experts", "--host", "bandwidth=80"], "has no experts"),
+        (&["--on", "rtx-4090", "--offload", "99", "--host", "bandwidth=80"], "the model has 32 layers"),
+        (&["--on", "rtx-4090", "--offload", "8", "--host", "bandwidth=2000"], "is faster than that of"),
+        (&["--on", "2x rtx-4090", "--offload", "8", "--host", "bandwidth=80"], "one device beside its host"),
+        (&["--on", "rtx-4090", "--draft", "llama-3.2-1b"], "--accept, such as 0.75"),
+        (&["--on", "rtx-4090", "--draft", "llama-3.3-1b", "--accept", "0.5"], "no such model"),
+        (&["--on", "rtx-4090", "--draft", "4", "--accept", "0.5"], "--accept is for a draft model"),
+        (&["--on", "8x h100-sxm", "--users", "4", "--batch", "2"], "take the place of --batch"),
+        (&["--on", "8x h100-sxm", "--users", "0"], "0 is not in 1..=1000000"),
+        (&["--on", "8x h100-sxm", "--input", "2k"], "--users"),
+        (&["--on", "8x h100-sxm", "--objective", "speed > 1"], "--objective: "),
+        (&["--on", "8x h100-sxm", "--message-cost", "nan"], "it is 0 to 1e6 microseconds"),
+    ] {
+        refused(&[&base[..], more].concat(), says);
+    }
+    refused(&["choose", "llama-3.1-8b", "--on", "2x rtx-3090"], "belong to `predict` and `plan`");
+    refused(&["plan", "llama-3.1-8b", "--on", "rtx-3090", "--sweep", "batch=1"], "`plan` has --at-least");
+    assert!(printed(&["plan", "llama-3.1-8b", "--objective", "help"]).contains("token_time"));
+}
