@@ -97,9 +97,9 @@ fn condition<const N: usize>(rows: &[[f64; N]], used: [bool; N]) -> f64 {
                 for row in &mut gram {
                     (row[p], row[q]) = (c * row[p] - s * row[q], s * row[p] + c * row[q]);
                 }
-                for at in 0..size {
-                    (gram[p][at], gram[q][at]) =
-                        (c * gram[p][at] - s * gram[q][at], s * gram[p][at] + c * gram[q][at]);
+                let (above, below) = gram.split_at_mut(q);
+                for (a, b) in above[p].iter_mut().zip(&mut below[0]) {
+                    (*a, *b) = (c * *a - s * *b, s * *a + c * *b);
                 }
             }
         }
