@@ -32,7 +32,9 @@ use crate::peaks::Machine;
 pub use crate::word::Precision;
 pub use expected::{Expectation, ExpectedFrom, ExpectedSpeed};
 pub use rate::{Numbers, Rate, Units};
-pub use report::{Change, Entry, Line, MOST_POINTS, Predicted, Subject, Swept, Workload};
+pub use report::{
+    Change, Entry, Line, MEMORY_ALONE, MOST_POINTS, Predicted, Subject, Swept, Workload, ceilings_hold_for,
+};
 
 impl Precision {
     /// The device's peak, in GFLOP/s.

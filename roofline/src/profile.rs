@@ -207,7 +207,7 @@ pub struct Advice {
     pub operations: usize,
     /// The one that takes the longest.
     pub first: String,
-    /// Their part of the ideal time.
+    /// Their part of the least time.
     pub share: f64,
 }
 

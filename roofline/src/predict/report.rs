@@ -25,24 +25,40 @@ const ARITHMETIC: &str = "compute_ceiling";
 const ESTIMATES: [&str; 5] =
     ["decode_estimated_time", "decode_estimate", ENERGY, "time_to_first_token", "prefill_estimate"];
 
-/// What the ceilings hold for, as a sentence.
-fn ceilings(quant: &str, cache: &str, inputs: &Inputs, targets: &[Target]) -> String {
-    let tokens = inputs.tokens_per_pass;
-    let pass = if tokens > 1.0 {
-        format!("{tokens} tokens of each sequence, all accepted")
-    } else {
-        "each token of a sequence".to_owned()
+/// What ceilings hold for, as a sentence: numbers in these formats, so many tokens of a pass over the weights, and so many bytes
+/// that may stay in caches. Without a cache, samples go through a stack of layers.
+pub fn ceilings_hold_for(weights: &str, cache: Option<&str>, tokens_per_pass: f64, kept: f64) -> String {
+    let (numbers, moved) = match cache {
+        Some(cache) => (format!("weights in {weights} and a cache in {cache}"), "weights and cache"),
+        None => (format!("weights in {weights}"), "weights"),
     };
-    let kept = targets.iter().map(|target| target.caches).fold(0.0, f64::max);
+    let pass = match cache {
+        None => "each batch".to_owned(),
+        Some(_) if tokens_per_pass > 1.0 => {
+            format!("{tokens_per_pass} tokens of each sequence, all accepted")
+        }
+        Some(_) => "each token of a sequence".to_owned(),
+    };
     let kept = if kept > 0.0 {
         format!(" but for the {} MB that caches hold", figure(kept / 1e6))
     } else {
         String::new()
     };
     format!(
-        "Ceilings: no program that multiplies weights in {quant} and a cache in {cache} exactly, product by product, is faster \
-         with one pass over the weights for {pass}; weights and cache come from memory{kept}."
+        "Ceilings: no program that multiplies {numbers} exactly, product by product with activations of 8 bits or more, is faster \
+         with one pass over the weights for {pass}; {moved} come from memory{kept}."
     )
+}
+
+/// What is said where nobody knows how fast some numbers are multiplied.
+pub const MEMORY_ALONE: &str =
+    "Where the peak of the units is not known, ceilings and estimates are those of the memory alone.";
+
+/// The same for predictions.
+fn ceilings(quant: &str, cache: &str, inputs: &Inputs, targets: &[Target], known: bool) -> String {
+    let kept = targets.iter().map(|target| target.caches).fold(0.0, f64::max);
+    let hold = ceilings_hold_for(quant, Some(cache), inputs.tokens_per_pass, kept);
+    if known { hold } else { format!("{hold} {MEMORY_ALONE}") }
 }
 
 /// What the estimates assume, as a sentence.
@@ -322,7 +338,10 @@ impl Predicted {
                 cache: cache.to_owned(),
                 cache_bytes_per_element: inputs.cache_size,
             },
-            ceilings: ceilings(&quant, cache, &inputs, targets),
+            ceilings: {
+                let known = predictions.iter().all(|entry| entry.not_known.is_empty());
+                ceilings(&quant, cache, &inputs, targets, known)
+            },
             estimates: estimates(&inputs, targets),
             expectations: Vec::new(),
             swept: sweep.map(|(swept, _)| swept),

@@ -67,6 +67,9 @@ pub struct Profile {
     /// What to do about it; absent with --no-advice.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub advice: Option<Vec<Advice>>,
+    /// What the ceilings hold for.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub ceilings: String,
     /// What --require asked for.
     #[serde(default)]
     pub requirements: Vec<Checked>,
@@ -699,7 +702,8 @@ impl Report for Profile {
             shown.truncate(ROWS);
         }
         let mut parts = vec![self.head(), self.totals().text()];
-        parts.extend(Some(self.told()).filter(|told| !told.is_empty()));
+        let holds = if self.ceilings.is_empty() { String::new() } else { format!("{}\n", self.ceilings) };
+        parts.extend([holds, self.told()].into_iter().filter(|told| !told.is_empty()));
         parts.push(self.table(&shown).text());
         if shown.len() < self.rows.len() {
             let all = self.rows.len();

@@ -71,11 +71,11 @@ struct Placed {
 #[derive(Serialize, JsonSchema)]
 struct Phase {
     /// The ceiling in tokens per second.
-    tokens_per_s: f64,
+    ceiling_tokens_per_s: f64,
     /// Operations for each byte, in FLOP/byte.
     intensity_flop_byte: f64,
     /// Operations per second at the ceiling, in GFLOP/s.
-    gflop_s: f64,
+    ceiling_gflop_s: f64,
     /// What holds it back: memory, compute or overhead.
     bound: Bound,
 }
@@ -149,15 +149,15 @@ fn place(model: &'static Known, weights: &'static Format, target: &Target) -> Re
         footprint_gb: outputs.footprint / 1e9,
         fits: prediction.fits,
         decode: Phase {
-            tokens_per_s: outputs.decode_ceiling,
+            ceiling_tokens_per_s: outputs.decode_ceiling,
             intensity_flop_byte: outputs.decode_intensity,
-            gflop_s: outputs.decode_performance,
+            ceiling_gflop_s: outputs.decode_performance,
             bound: outputs.decode_bound.into(),
         },
         prefill: target.rate(weights.numbers).gflop_s.map(|_| Phase {
-            tokens_per_s: outputs.prefill_ceiling,
+            ceiling_tokens_per_s: outputs.prefill_ceiling,
             intensity_flop_byte: outputs.prefill_intensity,
-            gflop_s: outputs.prefill_performance,
+            ceiling_gflop_s: outputs.prefill_performance,
             bound: outputs.prefill_bound.into(),
         }),
     })
@@ -170,7 +170,7 @@ impl Placed {
             Some(false) => ", does not fit",
             None => "",
         };
-        let phase = |phase: &Phase| format!("{} ({})", figure(phase.tokens_per_s), phase.bound);
+        let phase = |phase: &Phase| format!("{} ({})", figure(phase.ceiling_tokens_per_s), phase.bound);
         let expected =
             self.expected.decode.as_ref().map(|speed| format!(", expected decode {}", speed.band()));
         let expected = expected.unwrap_or_default();
@@ -217,7 +217,7 @@ impl First {
                 name: format!("{} {}", placed.model, placed.weights),
                 group: kind.to_owned(),
                 intensity_flop_byte: Some(phase.intensity_flop_byte),
-                performance_gflop_s: Some(phase.gflop_s),
+                performance_gflop_s: Some(phase.ceiling_gflop_s),
                 share: None,
                 bound: phase.bound,
                 roof: under(placed),
@@ -226,7 +226,8 @@ impl First {
                     let speed = if kind == "decode" { &expected.decode } else { &expected.prefill };
                     let expected =
                         speed.iter().map(|one| ("expected".into(), format!("{} tokens/s", one.band())));
-                    let ceiling = ("ceiling".into(), format!("{} tokens/s", figure(phase.tokens_per_s)));
+                    let ceiling =
+                        ("ceiling".into(), format!("{} tokens/s", figure(phase.ceiling_tokens_per_s)));
                     [ceiling].into_iter().chain(expected).collect()
                 },
             })
@@ -242,12 +243,12 @@ impl First {
                 placed.weights.to_owned(),
                 figure(placed.footprint_gb),
                 placed.fits.map_or("-", |fits| if fits { "yes" } else { "no" }).to_owned(),
-                figure(placed.decode.tokens_per_s),
+                figure(placed.decode.ceiling_tokens_per_s),
                 placed.decode.bound.to_string(),
                 placed
                     .prefill
                     .as_ref()
-                    .map_or("not known".to_owned(), |prefill| figure(prefill.tokens_per_s)),
+                    .map_or("not known".to_owned(), |prefill| figure(prefill.ceiling_tokens_per_s)),
                 placed.prefill.as_ref().map_or("-".to_owned(), |prefill| prefill.bound.to_string()),
             ]
         };
@@ -301,6 +302,7 @@ impl First {
                 ))
             ),
         ];
+        lines.push(predict::ceilings_hold_for("that format", Some("f16"), 1.0, self.target.caches));
         lines.extend(self.expectations.iter().cloned());
         if let Some(capacity) = self.target.capacity {
             lines.push(format!("The machine has {} GB of memory.", figure(capacity)));
@@ -311,7 +313,7 @@ impl First {
 }
 
 impl Report for First {
-    const SCHEMA: &'static str = "roofline.first/1";
+    const SCHEMA: &'static str = "roofline.first/2";
 
     fn text(&self, canvas: &Canvas) -> String {
         let columns = canvas.columns;

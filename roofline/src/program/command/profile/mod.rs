@@ -22,12 +22,14 @@ use crate::model::{Basis, Dtype, Format, Mix, Model, Operation, Role, Work};
 use crate::number::figure;
 use crate::peaks::Machine;
 use crate::predict::{
-    Numbers, Prediction, Target, bytes_per_number, dense, one_after_the_other, predict as reached,
+    MEMORY_ALONE, Numbers, Prediction, Target, bytes_per_number, ceilings_hold_for, dense,
+    one_after_the_other, predict as reached,
 };
 use crate::profile::llama_bench::{Compared, compare};
 use crate::profile::measure::{NO_PRODUCT, measure};
 use crate::profile::{
-    self, By, Costs, Device, Entry, ModelFile, Phase, Profile, SOURCES, Task, Workload, stack,
+    self, By, Costs, Device, Entry, ModelFile, Phase, Profile, SOURCES, Task, WITHOUT_TENSORS, Workload,
+    stack,
 };
 use crate::program::command::predict;
 use crate::program::expected::{ModelTraits, missing};
@@ -169,6 +171,7 @@ pub fn profiled(args: &cli::Profile, chosen: &Chosen) -> Result<Profile, Failure
     });
     let expected = expected.transpose()?;
     let expectations = expecter.sentences(expected.iter().map(|expected| (target.name.as_str(), expected)));
+    let ceilings = holds_for(&subject, &task, &found, &target);
     let mut report = Profile {
         schema: Schema::new(),
         model: subject,
@@ -195,6 +198,7 @@ pub fn profiled(args: &cli::Profile, chosen: &Chosen) -> Result<Profile, Failure
         top: args.top,
         llama_bench,
         advice,
+        ceilings,
         requirements: Vec::new(),
         warnings,
         sources: SOURCES.iter().map(|(figure, source)| ((*figure).into(), (*source).into())).collect(),
@@ -388,7 +392,7 @@ fn warn(found: &Costs, model: &Model, change: Option<Dtype>, warnings: &mut Vec<
         ));
     }
     if model.tensors.is_empty() && change.is_none() {
-        let assumed = profile::WITHOUT_TENSORS;
+        let assumed = WITHOUT_TENSORS;
         warnings.push(format!("no weights in the file: {assumed} is assumed; --as says otherwise"));
     }
     if found.kept > 0 {
@@ -427,6 +431,17 @@ fn subject(args: &cli::Profile, model: &Model, is_stack: bool) -> ModelFile {
         context_length: model.architecture.context_length,
         facts: model.summary.clone(),
     }
+}
+
+/// What the ceilings of a profile hold for.
+fn holds_for(subject: &ModelFile, task: &Task, found: &Costs, target: &Target) -> String {
+    let types =
+        || if subject.types.is_empty() { WITHOUT_TENSORS.to_string() } else { subject.types.join(", ") };
+    let weights = subject.change.clone().unwrap_or_else(types);
+    let hold = ceilings_hold_for(&weights, task.cache.as_deref(), 1.0, target.caches);
+    let products = found.entries.iter().filter(|entry| entry.undefined.is_none());
+    let unknown = |entry: &Entry| entry.precision.is_some() && entry.compute_gflop_s.is_none();
+    if products.clone().any(unknown) { format!("{hold} {MEMORY_ALONE}") } else { hold }
 }
 
 /// Sliders for the batch and the context or the prompt; none over measured operations.
