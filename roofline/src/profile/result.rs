@@ -67,7 +67,7 @@ pub struct Profile {
     /// What to do about it; absent with --no-advice.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub advice: Option<Vec<Advice>>,
-    /// What the ceilings hold for.
+    /// What the ceilings hold for; absent where something is undefined, and totals are bounds.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub ceilings: String,
     /// What --require asked for.

@@ -433,15 +433,17 @@ fn subject(args: &cli::Profile, model: &Model, is_stack: bool) -> ModelFile {
     }
 }
 
-/// What the ceilings of a profile hold for.
+/// What the ceilings of a profile hold for; empty where something is undefined, and totals are bounds.
 fn holds_for(subject: &ModelFile, task: &Task, found: &Costs, target: &Target) -> String {
+    if found.entries.iter().any(|entry| entry.undefined.is_some()) {
+        return String::new();
+    }
     let types =
         || if subject.types.is_empty() { WITHOUT_TENSORS.to_string() } else { subject.types.join(", ") };
     let weights = subject.change.clone().unwrap_or_else(types);
     let hold = ceilings_hold_for(&weights, task.cache.as_deref(), 1.0, target.caches);
-    let products = found.entries.iter().filter(|entry| entry.undefined.is_none());
     let unknown = |entry: &Entry| entry.precision.is_some() && entry.compute_gflop_s.is_none();
-    if products.clone().any(unknown) { format!("{hold} {MEMORY_ALONE}") } else { hold }
+    if found.entries.iter().any(unknown) { format!("{hold} {MEMORY_ALONE}") } else { hold }
 }
 
 /// Sliders for the batch and the context or the prompt; none over measured operations.
