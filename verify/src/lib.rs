@@ -2,7 +2,7 @@
 //!
 //! Each property is written once, as a plain function, and driven twice: by a Kani harness of the same name, for all
 //! values (`cargo kani -p roofline-verify`), and by a test of the same name, for many (`cargo test`). The modules of
-//! the shipped contracts bring their own properties, driven in the same two ways. [`mutants`] shows that each kind of
+//! the shipped contracts bring their own properties, driven in the same two ways. `mutants` shows that each kind of
 //! harness can fail.
 
 /// A Kani harness and a test for each property of the module; the number bounds the loops.
