@@ -3,7 +3,7 @@
 >>> import roofline
 >>> p = roofline.predict("llama-3.1-8b", quant="q4_k_m", on="rtx-4090")
 >>> p["decode_ceiling"]
-196.6 token/s
+195.6 token/s
 >>> p["decode_ceiling"].unit
 'token/s'
 
