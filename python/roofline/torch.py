@@ -231,7 +231,7 @@ def profile(
     for name, module in _leaves(model):
         handles.append(module.register_forward_pre_hook(before(name)))
         handles.append(module.register_forward_hook(after(name)))
-    functional = torch.nn.functional
+    functional: Any = torch.nn.functional
     mixed: Any = getattr(functional, "scaled_dot_product_attention", None)
 
     def mix(query: Any, key: Any, value: Any, *rest: Any, **more: Any) -> Any:
