@@ -783,10 +783,22 @@ impl Report for Predicted {
         });
         let points = points.collect();
         let Workload { batch, context, prompt, .. } = self.workload;
+        // Of several devices the table says more.
+        let expected = match self.predictions.as_slice() {
+            [only] => only.expected(),
+            _ => None,
+        };
+        let phases =
+            expected.into_iter().flat_map(|one| [("decode", &one.decode), ("prefill", &one.prefill)]);
+        let expected: String = phases
+            .filter_map(|(phase, speed)| {
+                Some(format!("; {phase} expected {} token/s", speed.as_ref()?.band()))
+            })
+            .collect();
         Some(Chart {
             title: format!("{}, {}", file_name(&self.model.name), self.model.quant),
             subtitle: format!(
-                "ceilings: batch {batch}, {context} tokens in the cache, a prompt of {prompt} tokens"
+                "ceilings: batch {batch}, {context} tokens in the cache, a prompt of {prompt} tokens{expected}"
             ),
             roofs,
             points,

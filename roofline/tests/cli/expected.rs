@@ -143,7 +143,7 @@ fn pages_say_what_is_expected() {
     let page = page.to_str().expect("a plain path");
     printed(&[&ON_4090[..], &["--html", page]].concat());
     let text = std::fs::read_to_string(page).expect("a page");
-    assert!(text.contains("expected, token/s"), "{text}");
+    assert!(text.contains("expected, token/s") && text.contains("; decode expected "), "{text}");
 }
 
 #[test]
