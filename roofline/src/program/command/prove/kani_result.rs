@@ -141,7 +141,8 @@ fn playback(log: &str) -> BTreeMap<String, Vec<Vec<u8>>> {
         }
         let Some((values, _)) = rest.split_once("];") else { continue };
         let lines = values.lines().filter_map(|line| line.trim().strip_prefix("vec![")?.strip_suffix("],"));
-        let bytes = lines.map(|line| line.split(',').filter_map(|byte| byte.trim().parse().ok()).collect());
+        let bytes = |line: &str| line.split(',').filter_map(|byte| byte.trim().parse::<u8>().ok()).collect();
+        let bytes = lines.map(bytes);
         found.insert(harness.to_owned(), bytes.collect());
     }
     found
