@@ -188,6 +188,12 @@ class Result(Mapping[str, Any]):
             return _call("plot", [flag, "-"], [path])[1]
 
 
+def _devices(name: str) -> Mapping[str, Any]:
+    """What the registry has on a device."""
+    device: dict[str, Any] = json.loads(_call("devices", ["--format=json"], [name])[1])["devices"][0]
+    return device
+
+
 def _run(command: str, positional: Iterable[Any], options: Mapping[str, Any]) -> Result:
     flags = []
     for name, value in options.items():

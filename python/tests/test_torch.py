@@ -1,5 +1,6 @@
 """Layers of PyTorch: flops and bytes of each kind, worked by hand, and what is measured beside them."""
 
+import doctest
 import json
 import warnings
 
@@ -11,7 +12,7 @@ import roofline.torch  # noqa: E402
 from roofline.torch import Peaks  # noqa: E402
 
 nn = torch.nn
-PEAKS = Peaks(50.0, 100.0)
+PEAKS = Peaks(50.0, 100.0, others={"bfloat16": 100.0})
 
 
 def one(module, *inputs):
@@ -39,10 +40,15 @@ def one(module, *inputs):
         (nn.Linear(64, 32), (8, 64), 32_768, 11_264 + 4 * 32),
         (nn.ReLU(), (3, 7), 21, 4 * 42),
         (nn.LayerNorm(8), (2, 8), 7 * 16, 4 * (32 + 16)),
-        (nn.BatchNorm2d(3), (1, 3, 4, 4), 2 * 48, 4 * (96 + 12) + 8),
+        (nn.BatchNorm2d(3), (1, 3, 4, 4), 2 * 48, 4 * (96 + 12)),
         (nn.Softmax(dim=-1), (2, 8), 5 * 16, 4 * 32),
         (nn.MaxPool2d(2), (1, 3, 4, 4), 4 * 12, 4 * (48 + 12)),
+        (nn.AdaptiveAvgPool2d(1), (1, 3, 4, 4), 48, 4 * (48 + 3)),
         (nn.Dropout(), (4,), 0, 0),
+        (nn.Flatten(), (2, 3, 4), 0, 0),
+        (nn.Identity(), (4,), 0, 0),
+        # What is moved to pad a border is not moved again.
+        (nn.Conv1d(1, 1, 3, padding=1, padding_mode="circular", bias=False), (1, 1, 8), 2 * 3 * 8, 4 * (3 + 8 + 8)),
     ],
 )
 def test_flops_and_bytes_of_a_layer(module, shape, flops, bytes):
@@ -64,8 +70,6 @@ def test_attention_counts_its_products_and_what_its_tokens_see():
 
 
 def test_half_precision_takes_half_the_bytes():
-    if not hasattr(torch, "bfloat16"):
-        pytest.skip("no bfloat16")
     layer = one(nn.Linear(64, 32, bias=False).bfloat16(), torch.zeros(8, 64).bfloat16())
     assert (layer.flops, layer.bytes) == (32_768, 11_264 / 2)
 
@@ -74,37 +78,286 @@ def test_a_layer_is_placed_under_the_roofs():
     # The ridge is at 2 FLOP/byte.
     memory, compute = one(nn.ReLU(), torch.zeros(8)), one(nn.Conv2d(4, 8, 3), torch.zeros(1, 4, 8, 8))
     assert (memory.bound, compute.bound) == ("memory", "compute")
-    assert memory.ceiling == pytest.approx(50 * memory.intensity) and compute.ceiling == 100
+    assert memory.estimate == pytest.approx(50 * memory.intensity) and compute.estimate == 100
     assert compute.utilization == pytest.approx(compute.flops / compute.time / 1e9 / 100)
 
 
-def test_what_is_not_known_is_named_and_never_zero():
-    class Odd(nn.Module):
-        def forward(self, x):
-            return x * 2
+def run(module, *inputs, **options):
+    options = {"peaks": PEAKS, "warmup": 1, "steps": 2, **options}
+    return roofline.torch.profile(module, inputs, **options)
 
-    with pytest.warns(UserWarning, match="undefined for layers of the kinds Odd"):
-        profiled = roofline.torch.profile(nn.Sequential(nn.Linear(4, 4), Odd()), torch.zeros(1, 4), peaks=PEAKS)
-    odd = profiled.layers[1]
-    assert (odd.flops, odd.bytes, odd.bound) == (None, None, None) and "Odd" in odd.undefined
-    assert "undefined" in profiled.summary()
+
+class Calls(nn.Module):
+    """A model that is one function."""
+
+    def __init__(self, function, *layers):
+        super().__init__()
+        self.function = function
+        self.layers = nn.ModuleList(layers)
+
+    def forward(self, *args, **kwargs):
+        return self.function(*self.layers, *args, **kwargs)
+
+
+def test_what_is_not_known_is_named_and_never_zero():
+    sort = Calls(lambda linear, x: linear(x).sort(-1)[0], nn.Linear(4, 4))
+    with pytest.warns(UserWarning, match="undefined for sort: the function sort is not known"):
+        profiled = run(sort, torch.zeros(1, 4))
+    odd = profiled["sort"]
+    assert (odd.flops, odd.bytes, odd.bound) == (None, None, None) and "sort" in odd.undefined
+    assert "undefined" in profiled.summary() and profiled["layers.0"].flops == 32
+    with pytest.warns(UserWarning, match="lstm"):
+        assert run(nn.LSTM(4, 4), torch.zeros(3, 1, 4)).layers[0].undefined
+    scripted = torch.jit.script(nn.Sequential(nn.Linear(4, 4)))
+    with pytest.warns(UserWarning, match="calls no function that torch shows"):
+        assert run(nn.Sequential(scripted), torch.zeros(1, 4)).layers[0].undefined
+
+
+@pytest.mark.parametrize(
+    ("function", "shapes", "flops", "bytes"),
+    [
+        (lambda a, b: a @ b, [(2, 3, 4), (2, 4, 5)], 2 * 2 * 3 * 4 * 5, 4 * (24 + 40 + 30)),
+        # One matrix for all is read once.
+        (torch.matmul, [(2, 3, 4), (4, 5)], 2 * 2 * 3 * 4 * 5, 4 * (24 + 20 + 30)),
+        (torch.bmm, [(2, 3, 4), (2, 4, 5)], 2 * 2 * 3 * 4 * 5, 4 * (24 + 40 + 30)),
+        (torch.mv, [(3, 4), (4,)], 2 * 12, 4 * (12 + 4 + 3)),
+        (torch.addmm, [(3, 5), (3, 4), (4, 5)], 2 * 3 * 4 * 5, 4 * (15 + 12 + 20 + 15)),
+        (lambda a, b: torch.einsum("bhqd,bhkd->bhqk", a, b), [(2, 3, 4, 5), (2, 3, 6, 5)], 2 * 6 * 4 * 5 * 6, 4 * (120 + 180 + 144)),
+        (lambda a, b: torch.einsum("i,j->ij", a, b), [(3,), (4,)], 12, 4 * (3 + 4 + 12)),
+        (nn.functional.linear, [(8, 64), (32, 64)], 32_768, 11_264),
+        (lambda x, w: nn.functional.conv2d(x, w, None, 1, 1), [(1, 4, 8, 8), (8, 4, 3, 3)], 36_864, 4_224),
+        (lambda x: nn.functional.softmax(x, -1), [(2, 8)], 5 * 16, 4 * 32),
+        (lambda x: nn.functional.max_pool2d(x, 2), [(1, 3, 4, 4)], 4 * 12, 4 * (48 + 12)),
+        (lambda a, b: a + b, [(3, 4), (4,)], 12, 4 * (12 + 4 + 12)),
+        (lambda x: x.add_(1), [(3, 4)], 12, 4 * 24),
+        (lambda x: 2 - x, [(3, 4)], 12, 4 * 24),
+        (lambda x: x.sum(-1), [(3, 4)], 12, 4 * (12 + 3)),
+        # What is repeated is stored once.
+        (lambda x: x.expand(5, 4) * 1, [(1, 4)], 20, 4 * (4 + 20)),
+        (lambda x: torch.cat([x, x], -1), [(3, 4)], 0, 4 * (12 + 24)),
+        (lambda x: x.transpose(0, 1).contiguous(), [(3, 4)], 0, 4 * 24),
+        (lambda x: x.index_select(0, torch.tensor([0, 2])), [(3, 4)], 0, 4 * 16 + 8 * 2),
+    ],
+)
+def test_functions_between_layers_are_counted(function, shapes, flops, bytes):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        rows = [layer for layer in run(Calls(function), *map(torch.zeros, shapes)).layers if layer.kind != "tensor"]
+    assert [(layer.flops, layer.bytes) for layer in rows] == [(flops, bytes)]
+
+
+def test_views_and_questions_are_no_work():
+    def views(x):
+        batch, wide = x.shape
+        assert x.dim() == 2 and x.size(0) == batch and x.is_contiguous()
+        return x.view(batch, 2, wide // 2).transpose(0, 1).unsqueeze(0)[..., :1].to(x.dtype).detach()
+
+    assert run(Calls(views), torch.zeros(3, 4)).layers == []
+
+
+def test_attention_of_products_and_rotary_positions_is_counted():
+    class Attention(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.qkv = nn.Linear(8, 24, bias=False)
+
+        def forward(self, x):
+            q, k, v = self.qkv(x).chunk(3, -1)
+            turned = torch.view_as_complex(q.reshape(*q.shape[:-1], -1, 2)) * torch.ones(4, dtype=torch.complex64)
+            q = torch.view_as_real(turned).flatten(-2)
+            scores = (q @ k.transpose(-1, -2)) * 0.5
+            return x + scores.softmax(-1) @ v
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        profiled = run(nn.Sequential(Attention()), torch.zeros(2, 5, 8))
+    assert profiled["0.matmul"].calls == 2
+    assert profiled["0.matmul"].flops == 2 * (2 * 2 * 5 * 5 * 8)
+    # Six for a complex product, one for each score.
+    assert profiled["0.mul"].flops == 6 * 2 * 5 * 4 + 2 * 5 * 5
+    assert profiled["0.softmax"].flops == 5 * 50 and profiled["0.add"].flops == 80
+    assert profiled["0.qkv"].flops == 2 * 10 * 8 * 24
+
+
+def test_a_layer_of_functions_moves_what_goes_in_and_comes_out():
+    class Norm(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = nn.Parameter(torch.ones(8))
+
+        def forward(self, x):
+            return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6) * self.weight
+
+    layer = run(nn.Sequential(Norm()), torch.zeros(3, 8)).layers[0]
+    # Squares, their sum, and two products of each number; an epsilon and a root for each row.
+    assert (layer.kind, layer.flops, layer.bytes) == ("Norm", 4 * 24 + 2 * 3, 4 * (24 + 8 + 24))
 
 
 def test_attention_that_is_called_as_a_function_is_seen():
-    if not hasattr(nn.functional, "scaled_dot_product_attention"):
-        pytest.skip("this torch has no such function")
+    # Torch 1.13 has it under another name, and gives the weights too.
+    public = getattr(nn.functional, "scaled_dot_product_attention", None)
+    mix = public or (lambda *given, **named: nn.functional._scaled_dot_product_attention(*given, **named)[0])
+    profiled = run(Calls(lambda out, x: out(mix(x, x, x, is_causal=True)), nn.Linear(8, 8)), torch.zeros(1, 2, 4, 8))
+    row = next(layer for layer in profiled.layers if layer.name.endswith("scaled_dot_product_attention"))
+    assert row.flops == 2 * 2 * (8 + 8) * (4 * 5 / 2)
 
-    class Mixing(nn.Module):
+
+@pytest.mark.parametrize(
+    ("queries", "keys", "causal", "pairs"),
+    [(4, 4, False, 16), (4, 4, True, 10), (3, 5, False, 15), (5, 3, False, 15), (3, 5, True, 6), (5, 3, True, 12)],
+)
+def test_attention_counts_the_pairs_that_its_mask_leaves(queries, keys, causal, pairs):
+    from roofline.torch._counts import _mixed
+
+    made = _mixed(torch.zeros(2, 6, queries, 8), torch.zeros(2, 3, keys, 8), torch.zeros(2, 3, keys, 4), causal)
+    assert made.flops == 2 * 6 * (8 + 4) * 2 * pairs
+    assert int(torch.ones(queries, keys).tril().sum()) == pairs if causal else queries * keys == pairs
+
+
+def test_a_layer_that_is_called_twice_counts_twice_whatever_its_inputs():
+    shared = nn.Linear(4, 4, bias=False)
+    model = Calls(lambda linear, x: linear(linear(x)[:1]), shared)
+    layer = run(model, torch.zeros(3, 4))["layers.0"]
+    assert (layer.calls, layer.flops, len(layer.seconds)) == (2, 2 * 16 * (3 + 1), 2)
+    # The same module under two names is one layer.
+    twice = run(nn.Sequential(shared, nn.Sequential(shared)), torch.zeros(3, 4))
+    assert [(layer.name, layer.calls) for layer in twice.layers] == [("0", 2)]
+
+
+def test_a_cache_that_grows_is_counted_as_it_is():
+    class Grows(nn.Module):
         def __init__(self):
             super().__init__()
-            self.out = nn.Linear(8, 8, bias=False)
+            self.kept = []
 
         def forward(self, x):
-            return self.out(nn.functional.scaled_dot_product_attention(x, x, x, is_causal=True))
+            self.kept.append(x)
+            return torch.cat(self.kept, 0)
 
-    profiled = roofline.torch.profile(Mixing(), torch.zeros(1, 2, 4, 8), peaks=PEAKS)
-    mixing = next(layer for layer in profiled.layers if layer.kind == "attention")
-    assert mixing.flops == 2 * 2 * (8 + 8) * (4 * 5 / 2)
+    # After a pass to warm up, two with two and three vectors in and out; the vectors in are one tensor.
+    layer = run(Grows(), torch.zeros(1, 4)).layers[0]
+    assert (layer.flops, layer.bytes) == (0, (16 * (1 + 2) + 16 * (1 + 3)) / 2)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "kwargs"),
+    [
+        ((torch.zeros(2, 4), torch.ones(2, 4)), None),
+        ([torch.zeros(2, 4), torch.ones(2, 4)], None),
+        ({"x": torch.zeros(2, 4), "y": torch.ones(2, 4)}, None),
+        (torch.zeros(2, 4), {"y": torch.ones(2, 4)}),
+        ((), {"x": torch.zeros(2, 4), "y": torch.ones(2, 4)}),
+    ],
+)
+def test_inputs_are_given_in_any_form(inputs, kwargs):
+    class Two(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = nn.Linear(4, 4, bias=False)
+
+        def forward(self, x, *, y=None, **more):
+            return self.linear(input=x) + y
+
+        def __call__(self, *args, **named):
+            if len(args) == 2:
+                return super().__call__(args[0], y=args[1])
+            return super().__call__(*args, **named)
+
+    profiled = roofline.torch.profile(Two(), inputs, kwargs=kwargs, peaks=PEAKS, steps=1)
+    assert [(layer.name, layer.flops) for layer in profiled.layers] == [("linear", 2 * 2 * 16), ("add", 8)]
+
+
+def test_a_model_that_raises_is_left_as_it_was():
+    def fails(linear, x):
+        linear(x)
+        raise ZeroDivisionError("by design")
+
+    model = Calls(fails, nn.Linear(4, 4), nn.BatchNorm1d(4))
+    model.function = lambda linear, norm, x: fails(linear, x)
+    model.train()
+    model.layers[1].eval()
+    called, functions = nn.Module.__call__, torch._C._len_torch_function_stack()
+    with pytest.raises(ZeroDivisionError, match="by design"):
+        run(model, torch.zeros(2, 4))
+    assert nn.Module.__call__ is called and torch._C._len_torch_function_stack() == functions
+    assert model.training and model.layers[0].training and not model.layers[1].training
+    with pytest.raises(RuntimeError):
+        run(nn.Linear(4, 4), torch.zeros(2, 5))
+    assert nn.Module.__call__ is called and torch._C._len_torch_function_stack() == functions
+
+
+def test_a_model_that_goes_on_after_an_exception_is_measured():
+    def tries(first, second, x):
+        try:
+            return first(x)
+        except RuntimeError:
+            return second(x) + 1
+
+    profiled = run(Calls(tries, nn.Linear(5, 4), nn.Linear(4, 4, bias=False)), torch.zeros(2, 4))
+    assert [layer.name for layer in profiled.layers] == ["layers.1", "add"]
+
+
+def test_containers_around_a_model_are_looked_into():
+    inside = nn.Sequential(nn.Linear(4, 4))
+    profiled = run(nn.DataParallel(inside), torch.zeros(2, 4))
+    assert profiled["module.0"].flops == 2 * 2 * 16
+    encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), 2)
+    profiled = run(encoder, torch.zeros(2, 3, 8))
+    assert {layer.kind for layer in profiled.layers} >= {"MultiheadAttention", "Linear", "LayerNorm", "add"}
+    assert [layer.flops for layer in run(nn.Sequential(), torch.zeros(1)).layers] == [0]
+
+
+def test_attention_to_another_sequence_is_counted():
+    attention = nn.MultiheadAttention(16, 4, batch_first=True)
+    layer = one(attention, torch.zeros(2, 5, 16), torch.zeros(2, 7, 16), torch.zeros(2, 7, 16))
+    products = 2 * 2 * 16 * 16 * (5 + 7 + 7 + 5)
+    assert layer.flops == products + 2 * (5 * 7 * 2 * (16 + 16))
+
+
+def test_a_type_without_a_roof_is_named():
+    model = nn.Linear(4, 4).double()
+    with pytest.warns(UserWarning, match="no roof is known for float64"):
+        layer = run(model, torch.zeros(2, 4).double()).layers[0]
+    assert layer.flops == 64 and layer.bound is None and layer.utilization is None and layer.achieved > 0
+    peaks = Peaks(50.0, 100.0, others={"float64": 40.0})
+    assert run(model, torch.zeros(2, 4).double(), peaks=peaks).layers[0].bound == "memory"
+
+
+def test_wrong_use_is_told():
+    model = nn.Linear(4, 4)
+    for use, message in [
+        (lambda: run(model, torch.zeros(3, 4), steps=0), "steps = 0"),
+        (lambda: run(model, torch.zeros(3, 4), warmup=-1), "warmup = -1"),
+        (lambda: run(model, torch.zeros(3, 4), steps=1.5), "steps = 1.5"),
+        (lambda: run(torch.relu, torch.zeros(3, 4)), "a model is a torch.nn.Module"),
+        (lambda: run(nn.Linear(4, 4, device="meta"), torch.zeros(3, 4, device="meta")), "meta"),
+        (lambda: run(model, torch.zeros(3, 4, device="meta")), "several devices"),
+        (lambda: run(model, torch.zeros(3, 4)).summary(top=-1), "top = -1"),
+        (lambda: Peaks.of("no-such-device"), "no-such-device"),
+    ]:
+        with pytest.raises(roofline.Error, match=message):
+            use()
+
+
+def test_the_examples_in_the_documentation_are_true():
+    for module in (roofline.torch, roofline.torch._result):
+        failed, tried = doctest.testmod(module)
+        assert tried > 1 and failed == 0
+
+
+def test_a_notebook_shows_a_table_and_a_frame():
+    profiled = run(nn.Sequential(nn.Linear(4, 4), nn.ReLU()), torch.zeros(3, 4))
+    shown = profiled._repr_html_()
+    assert shown.count("<tr>") == 3 and "<td>Linear</td>" in shown
+    pandas = pytest.importorskip("pandas")
+    assert list(profiled.to_frame()["name"]) == ["0", "1"] and isinstance(profiled.to_frame(), pandas.DataFrame)
+
+
+def test_a_plot_has_a_point_for_each_layer_under_the_roof():
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    axes = run(nn.Sequential(nn.Linear(4, 4), nn.ReLU()), torch.zeros(3, 4)).plot()
+    assert [line.get_label() for line in axes.get_lines()] == ["roof, float32", "0", "1"]
 
 
 def test_a_network_keeps_its_order_its_mode_and_its_hooks():
@@ -114,11 +367,9 @@ def test_a_network_keeps_its_order_its_mode_and_its_hooks():
     assert [layer.name for layer in profiled.layers] == ["0", "1", "2.0"]
     assert all(len(layer.seconds) == 4 for layer in profiled.layers)
     assert model.training and not any(module._forward_hooks for module in model.modules())
-    assert len(profiled.summary(top=1).splitlines()) == 3
+    assert len(profiled.summary(top=1).splitlines()) == 4
     document = json.loads(profiled.to_json())
     assert document["layers"][0]["flops"] == 2 * 3 * 8 * 16
-    with pytest.raises(roofline.Error, match="steps"):
-        roofline.torch.profile(model, torch.zeros(3, 8), steps=0, peaks=PEAKS)
 
 
 def test_the_roofs_are_measured_where_none_are_given():
