@@ -12,6 +12,7 @@ use crate::contracts::layer_roofline::{self as contract, Inputs, Outputs};
 use crate::isa::{Isa, IsaError};
 use crate::kernels::{self, BlockQ8_0, KernelError, Matrix, Streams, Team, Weight};
 use crate::number::{FLOP_PER_BYTE, GB_PER_S, GFLOP_PER_S, SECONDS};
+use crate::paired::Paired;
 use crate::peaks::{Arena, Machine, PeaksError, Roofs, Spread};
 use crate::report::{Better, Figure, Report, Saved, Schema, Table};
 use crate::word::{Band, Bound};
@@ -164,6 +165,9 @@ pub struct Product {
     pub median_seconds: f64,
     /// How many runs.
     pub runs: usize,
+    /// Reading the same bytes, in turn with the product; absent in results of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beside: Option<Paired>,
     /// Bytes moved over the best time, in GB/s.
     pub gb_s: f64,
     /// Operations over the best time, in GFLOP/s.
@@ -296,6 +300,11 @@ fn cases(machine: &Machine, kernels: &[Kernel], only: Option<&str>) -> Vec<Case>
     cases
 }
 
+/// How often [`Bench::measure`] tells what comes now.
+pub fn count(machine: &Machine, options: &Options) -> usize {
+    1 + cases(machine, &options.kernels, options.only.as_deref()).len()
+}
+
 impl Bench {
     /// Runs the kernels. `progress` is told what comes now.
     pub fn measure(
@@ -327,15 +336,11 @@ impl Bench {
                 Some(roof) => {
                     let setting = machine.all.read.setting;
                     let streams = Streams { count: setting.streams, prefetch: setting.prefetch };
-                    let (spread, read_gb_s) = time(&arena, &case, budget, streams)?;
+                    let Timed { spread, read_gb_s, beside } = time(&arena, &case, budget, streams)?;
                     // The roof may have been measured while the machine was busier than now.
                     let roof = roof.max(read_gb_s);
-                    bench.rows.push(Product::new(
-                        &case,
-                        spread,
-                        roof,
-                        case.kernel.compute_roof(&machine.all),
-                    )?);
+                    let compute = case.kernel.compute_roof(&machine.all);
+                    bench.rows.push(Product { beside, ..Product::new(&case, spread, roof, compute)? });
                 }
                 None => {
                     bench.notes.push(format!("{}: no roof was measured for {}", case.name, case.home.name()))
@@ -350,11 +355,13 @@ impl Bench {
     pub fn replay(saved: Bench, machine: &Machine, options: &Options) -> Result<Bench, BenchError> {
         let mut bench = Bench::empty(machine, options);
         for product in saved.rows {
-            let Product { name, kernel, rows, columns, home, seconds, median_seconds, runs, .. } = product;
+            let Product { name, kernel, rows, columns, home, seconds, median_seconds, runs, beside, .. } =
+                product;
             let case = Case { name, kernel, rows, columns, home };
             let spread = Spread { best: seconds, median: median_seconds, runs };
             let roof = home.roof(&machine.all).ok_or(BenchError::NoRoof { home })?;
-            bench.rows.push(Product::new(&case, spread, roof, kernel.compute_roof(&machine.all))?);
+            let compute = kernel.compute_roof(&machine.all);
+            bench.rows.push(Product { beside, ..Product::new(&case, spread, roof, compute)? });
         }
         bench.explain();
         Ok(bench)
@@ -470,6 +477,7 @@ impl Product {
             seconds: spread.best,
             median_seconds: spread.median,
             runs: spread.runs,
+            beside: None,
             gb_s: outputs.achieved_bandwidth,
             gflop_s: outputs.achieved_compute,
             intensity: outputs.arithmetic_intensity,
@@ -488,8 +496,9 @@ impl Product {
         let of = format!("{} {}", self.name, self.kernel.name());
         let label = format!("{of}, {}", self.home.name());
         let one = |name, unit, better, value| Figure::new(name, &label, unit, better, value).of(&of);
+        let seconds = one("seconds", SECONDS, Better::Lower, self.seconds);
         vec![
-            one("seconds", SECONDS, Better::Lower, self.seconds).between(self.seconds, self.median_seconds),
+            Figure { beside: self.beside, ..seconds.between(self.seconds, self.median_seconds) },
             one("utilization", "1", Better::Neither, self.utilization),
             one("gb_s", GB_PER_S, Better::Neither, self.gb_s),
             one("gflop_s", GFLOP_PER_S, Better::Neither, self.gflop_s),
@@ -499,8 +508,17 @@ impl Product {
     }
 }
 
-/// Seconds of one product, and the best GB/s of reading the same bytes in turn with it.
-fn time(arena: &Arena, case: &Case, budget: Duration, streams: Streams) -> Result<(Spread, f64), BenchError> {
+/// What was measured of one product.
+struct Timed {
+    /// Its seconds.
+    spread: Spread,
+    /// The best GB/s of reading the same bytes in turn with it.
+    read_gb_s: f64,
+    /// The product beside that reading.
+    beside: Option<Paired>,
+}
+
+fn time(arena: &Arena, case: &Case, budget: Duration, streams: Streams) -> Result<Timed, BenchError> {
     match case.kernel {
         Kernel::Q8_0 => time_with(arena, case, budget, streams, |team, weights, x, out| {
             let x = kernels::quantized_q8_0(team.isa(), x)?;
@@ -518,8 +536,10 @@ fn time_with<T: Weight>(
     budget: Duration,
     streams: Streams,
     product: impl Fn(&Team, Matrix<T>, &[f32], &mut [f32]) -> Result<(), KernelError> + Sync,
-) -> Result<(Spread, f64), BenchError> {
+) -> Result<Timed, BenchError> {
     const RUNS: usize = 7;
+    /// The noise beside the reading at which enough is known, and how many times the budget may be spent to get there.
+    const ENOUGH: (f64, u32) = (0.03, 8);
     let bytes = Matrix::<T>::length(case.rows, case.columns)? * size_of::<T>();
     // Copies stay aligned, and only memory-sized cases move on to the next one.
     let distance = bytes.next_multiple_of(64);
@@ -529,13 +549,18 @@ fn time_with<T: Weight>(
         *x = (at % 17) as f32 / 16.0 - 0.5;
     }
     let mut out = vec![0f32; case.rows];
-    arena.with_team(|team| -> Result<(Spread, f64), BenchError> {
+    arena.with_team(|team| -> Result<Timed, BenchError> {
         let mut seconds = Vec::new();
+        let mut rounds = Vec::new();
         let mut read_gb_s = 0f64;
         let mut copy = 0;
         let mut batch = 1;
-        let deadline = Instant::now() + budget;
-        while seconds.len() < RUNS || Instant::now() < deadline {
+        let first = Instant::now();
+        let known = |rounds: &[(f64, f64)]| Paired::of(rounds).is_some_and(|beside| beside.noise <= ENOUGH.0);
+        while seconds.len() < RUNS
+            || first.elapsed() < budget
+            || (first.elapsed() < budget * ENOUGH.1 && !known(&rounds))
+        {
             let start = Instant::now();
             for _ in 0..batch {
                 let weights = &arena.bytes()[copy * distance..][..bytes];
@@ -562,14 +587,21 @@ fn time_with<T: Weight>(
             }
             // A clock that stands still is no time at all; the contract wants some.
             let time = start.elapsed().as_secs_f64().max(1e-9);
+            rounds.push((elapsed, time));
             let read = Inputs { other_bytes: (batch * bytes) as f64, time, ..Inputs::new(1.0, 1.0) };
             read_gb_s = read_gb_s.max(read.evaluate().map_or(0.0, |outputs| outputs.achieved_bandwidth));
         }
         seconds.sort_by(f64::total_cmp);
         let spread = Spread { best: seconds[0], median: seconds[seconds.len() / 2], runs: seconds.len() };
-        Ok((spread, read_gb_s))
+        // A round may be many products; the reference is told for one, as the time is.
+        let beside = Paired::of(&rounds);
+        let beside = beside.map(|beside| Paired { reference: beside.reference / batch as f64, ..beside });
+        Ok(Timed { spread, read_gb_s, beside })
     })?
 }
+
+/// Columns that the others can do without, the least important first.
+const LEAST: [&str; 5] = ["bound", FLOP_PER_BYTE, "shape", GFLOP_PER_S, "median +%"];
 
 impl Report for Bench {
     const SCHEMA: &'static str = "roofline.bench/1";
@@ -602,9 +634,10 @@ impl Report for Bench {
         Some(self.roofline())
     }
 
-    fn text(&self, _: &Canvas) -> String {
+    fn text(&self, canvas: &Canvas) -> String {
         let mut text = format!("{}, {}, {} thread(s)\n\n", self.cpu, self.isa, self.threads);
-        text += &self.tables().iter().map(Table::text).collect::<Vec<_>>().join("\n");
+        text +=
+            &self.tables().iter().map(|table| table.fitted(canvas, &LEAST)).collect::<Vec<_>>().join("\n");
         text.extend(self.notes.iter().map(|note| format!("note: {note}\n")));
         text
     }

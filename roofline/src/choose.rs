@@ -435,7 +435,7 @@ impl Report for Choice {
         vec![Choice::table("", &self.devices.iter().collect::<Vec<_>>())]
     }
 
-    fn text(&self, _: &Canvas) -> String {
+    fn text(&self, canvas: &Canvas) -> String {
         let Choice { batch, context, .. } = self;
         let model = &self.model;
         let footprint = self.devices.first().map_or(0.0, |one| one.footprint_gb);
@@ -486,7 +486,7 @@ impl Report for Choice {
             for heading in &mut table.headings {
                 *heading = heading.replace("_tokens_per_s", "").replace('_', " ");
             }
-            out += &format!("\n{}", table.text());
+            out += &format!("\n{}", table.fitted(canvas, &[]));
             if rows.len() > SHOWN {
                 out += &format!(" and {} more, which the other formats list\n", rows.len() - SHOWN);
             }

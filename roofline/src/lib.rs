@@ -25,6 +25,8 @@ pub mod model;
 #[cfg(feature = "models")]
 mod number;
 #[cfg(feature = "models")]
+pub mod paired;
+#[cfg(feature = "models")]
 pub mod peaks;
 #[cfg(feature = "models")]
 pub mod predict;

@@ -10,7 +10,11 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::chart::Chart;
 use crate::chart::terminal::Canvas;
-use crate::text::{columns, pad};
+use crate::paired::Paired;
+
+mod table;
+
+pub use table::{Table, broken};
 
 /// A result.
 pub trait Report: Serialize {
@@ -32,8 +36,8 @@ pub trait Report: Serialize {
     fn tables(&self) -> Vec<Table>;
 
     /// The whole for a terminal; its tables unless there is more to say.
-    fn text(&self, _canvas: &Canvas) -> String {
-        self.tables().iter().map(Table::text).collect::<Vec<_>>().join("\n")
+    fn text(&self, canvas: &Canvas) -> String {
+        self.tables().iter().map(|table| table.fitted(canvas, &[])).collect::<Vec<_>>().join("\n")
     }
 
     /// The Markdown; its tables unless there is something better to say there.
@@ -96,6 +100,9 @@ pub struct Figure {
     pub value: f64,
     /// How far the runs behind it lie apart, as a share of it; absent where there is no such thing.
     pub noise: Option<f64>,
+    /// The reference load that ran in turn with it, where one did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beside: Option<Paired>,
 }
 
 impl Figure {
@@ -108,7 +115,7 @@ impl Figure {
         value: f64,
     ) -> Figure {
         let (name, label, unit) = (name.into(), label.into(), unit.into());
-        Figure { name, of: String::new(), label, unit, better, value, noise: None }
+        Figure { name, of: String::new(), label, unit, better, value, noise: None, beside: None }
     }
 
     /// The same of a part of the run.
@@ -225,91 +232,9 @@ impl<T: Report> schemars::JsonSchema for Schema<T> {
     }
 }
 
-/// A rectangular part of a result, as text cells.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Table {
-    /// What the table shows; empty for none.
-    pub title: String,
-    /// Column headings.
-    pub headings: Vec<String>,
-    /// Rows, each as long as `headings`.
-    pub rows: Vec<Vec<String>>,
-}
-
-impl Table {
-    /// A table with these headings and rows.
-    pub fn new(
-        title: impl Into<String>,
-        headings: &[&str],
-        rows: impl IntoIterator<Item = Vec<String>>,
-    ) -> Table {
-        let headings = headings.iter().map(|&heading| heading.to_owned()).collect();
-        Table { title: title.into(), headings, rows: rows.into_iter().collect() }
-    }
-
-    /// The table with aligned columns for a terminal.
-    pub fn text(&self) -> String {
-        let rows = || std::iter::once(&self.headings).chain(&self.rows);
-        let mut widths = vec![0; self.headings.len()];
-        for row in rows() {
-            for (width, cell) in widths.iter_mut().zip(row) {
-                *width = cell.lines().map(columns).max().unwrap_or(0).max(*width);
-            }
-        }
-        let mut out = if self.title.is_empty() { String::new() } else { format!("{}\n", self.title) };
-        for row in rows() {
-            let height = row.iter().map(|cell| cell.lines().count()).max().unwrap_or(0).max(1);
-            for at in 0..height {
-                let cells = row.iter().zip(&widths);
-                let line: String = cells
-                    .map(|(cell, width)| {
-                        format!(" {} ", pad(cell.lines().nth(at).unwrap_or_default(), *width))
-                    })
-                    .collect();
-                out += line.trim_end();
-                out.push('\n');
-            }
-        }
-        out
-    }
-
-    /// RFC 4180, with a heading line.
-    pub fn csv(&self) -> String {
-        let quote = |cell: &String| {
-            if cell.contains([',', '"', '\n', '\r']) {
-                format!("\"{}\"", cell.replace('"', "\"\""))
-            } else {
-                cell.clone()
-            }
-        };
-        let line = |cells: &Vec<String>| cells.iter().map(quote).collect::<Vec<_>>().join(",") + "\r\n";
-        std::iter::once(&self.headings).chain(&self.rows).map(line).collect()
-    }
-
-    /// A GitHub-flavoured Markdown table under its title.
-    pub fn markdown(&self) -> String {
-        let escape = |cell: &String| cell.replace('|', "\\|").replace('\n', " ");
-        let line = |cells: &Vec<String>| {
-            format!("| {} |\n", cells.iter().map(escape).collect::<Vec<_>>().join(" | "))
-        };
-        let mut out = if self.title.is_empty() { String::new() } else { format!("### {}\n\n", self.title) };
-        out += &line(&self.headings);
-        out += &format!("|{}\n", "---|".repeat(self.headings.len()));
-        out.extend(self.rows.iter().map(line));
-        out
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn columns_are_as_wide_as_their_widest_line() {
-        let rows = vec![vec!["漢字".to_owned(), "1\n22".to_owned()], vec!["x".to_owned(), String::new()]];
-        let table = Table::new("Title", &["name", "n"], rows);
-        assert_eq!(table.text(), "Title\n name  n\n 漢字  1\n       22\n x\n");
-    }
 
     #[test]
     fn noise_is_the_distance_of_the_median_from_the_best_and_nothing_when_there_is_no_best() {

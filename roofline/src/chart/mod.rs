@@ -349,7 +349,7 @@ mod tests {
                     .collect(),
             };
             for unicode in [true, false] {
-                let text = terminal::draw(&chart, &terminal::Canvas { columns, rows, unicode, colour: false });
+                let text = terminal::draw(&chart, &terminal::Canvas { columns, rows, unicode, colour: false, limit: None });
                 proptest::prop_assert!(!text.contains(|c: char| c.is_control() && c != '\n'));
             }
             let picture = svg::draw(&chart, svg::Size::default());

@@ -16,6 +16,8 @@ pub struct Canvas {
     pub unicode: bool,
     /// Whether to colour, with ANSI sequences.
     pub colour: bool,
+    /// Columns that tables and sentences may take; none where nobody looks, and they are as wide as they are.
+    pub limit: Option<usize>,
 }
 
 /// A picture in less than this says nothing; the legend alone is given then.
@@ -640,7 +642,7 @@ mod tests {
     use super::*;
 
     fn canvas(columns: usize) -> Canvas {
-        Canvas { columns, rows: 20, unicode: true, colour: false }
+        Canvas { columns, rows: 20, unicode: true, colour: false, limit: None }
     }
 
     fn shown(columns: usize) -> String {

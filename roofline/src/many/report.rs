@@ -393,7 +393,7 @@ impl Report for Plan {
         vec![self.table("", &self.rows.iter().collect::<Vec<_>>())]
     }
 
-    fn text(&self, _: &Canvas) -> String {
+    fn text(&self, canvas: &Canvas) -> String {
         let model = &self.model;
         let Workload { batch, context, prompt, output } = &self.workload;
         let asked = match output {
@@ -420,7 +420,7 @@ impl Report for Plan {
             for heading in &mut table.headings {
                 *heading = heading.replace('_', " ");
             }
-            out += &format!("\n{}", table.text());
+            out += &format!("\n{}", table.fitted(canvas, &[]));
             if rows.len() > SHOWN {
                 out += &format!(" and {} more, which the other formats list\n", rows.len() - SHOWN);
             }

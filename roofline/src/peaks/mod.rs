@@ -359,6 +359,21 @@ struct Key {
     version: String,
 }
 
+impl Options {
+    /// About how long a measurement takes.
+    pub fn duration(&self) -> Duration {
+        /// Searches of each set of threads, in budgets, with the memory that they touch first.
+        const SEARCHES: f64 = 3.6;
+        let sets = if self.threads == Some(1) { 1.0 } else { 2.0 };
+        self.budget().mul_f64(SEARCHES * sets)
+    }
+
+    /// How long one search may take.
+    fn budget(&self) -> Duration {
+        Duration::from_millis(if self.quick { 320 } else { 2000 })
+    }
+}
+
 impl Machine {
     fn key(&self) -> Key {
         Key {
@@ -561,7 +576,7 @@ fn measure(
 ) -> Result<Machine, PeaksError> {
     let isa = options.isa.unwrap_or_else(Isa::detect);
     let load = system::load();
-    let budget = Duration::from_millis(if options.quick { 320 } else { 2000 });
+    let budget = options.budget();
     let mut roofs = |threads| {
         measure::roofs(&measure::Plan { isa, system, threads, size: key.size, budget }, &mut progress)
     };

@@ -40,7 +40,12 @@ impl Report for Machine {
         let notes = date.chain(self.notes.iter().cloned()).map(|note| format!("note: {note}\n"));
         let notes = notes.collect::<String>();
         let chart = draw(&self.roofline(), canvas);
-        let parts = [chart, self.roofs().text(), self.settings().text(), notes];
+        let parts = [
+            chart,
+            self.roofs().fitted(canvas, &[]),
+            self.settings().fitted(canvas, &["runs", "median", "stores", "pages"]),
+            notes,
+        ];
         parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
     }
 

@@ -613,6 +613,20 @@ impl Entry {
     }
 }
 
+/// Columns of a narrow table that the others can do without, the least important first.
+const LEAST: [&str; 10] = [
+    "weights",
+    "KV",
+    "units",
+    "J/tok, estimate",
+    "estimate",
+    "estimate",
+    "from",
+    "first s, estimate",
+    "expected prefill",
+    "prefill ceiling",
+];
+
 /// The names of all inputs, then those of all results.
 const NAMES: [&str; Inputs::NAMES.len() + Outputs::NAMES.len()] = {
     let mut names = [""; Inputs::NAMES.len() + Outputs::NAMES.len()];
@@ -655,7 +669,7 @@ impl Report for Predicted {
         transformer_unit(name).unwrap_or("1")
     }
 
-    fn text(&self, _: &Canvas) -> String {
+    fn text(&self, canvas: &Canvas) -> String {
         let model = &self.model;
         let active = if model.active_parameters < 0.9 * model.parameters {
             format!(", {} for each token", figure(model.active_parameters))
@@ -668,7 +682,7 @@ impl Report for Predicted {
             [entry] if self.shown.is_none() => {
                 format!("on {} ({})\n\n{}", entry.device, entry.source, self.single(entry))
             }
-            _ => format!("\n{}", self.shown.clone().unwrap_or_else(|| self.narrow()).text()),
+            _ => format!("\n{}", self.shown.clone().unwrap_or_else(|| self.narrow()).fitted(canvas, &LEAST)),
         };
         for Change { device, from, before, after } in &self.changes {
             let name = self.swept.map(Swept::name).unwrap_or_default();

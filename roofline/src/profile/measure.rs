@@ -13,8 +13,9 @@ use super::{Entry, OutOfDomain, evaluate, passed};
 use crate::contracts::layer_roofline;
 use crate::contracts::operation::{Inputs, Outputs};
 use crate::isa::Isa;
-use crate::kernels::{self, BlockQ8_0, KernelError, Matrix, Team};
+use crate::kernels::{self, BlockQ8_0, KernelError, Matrix, Streams, Team};
 use crate::model::{self, Dtype, Format, Model, Tensor};
+use crate::paired::Paired;
 use crate::peaks::Machine;
 use crate::predict::stored_bits;
 use crate::word::Band;
@@ -26,7 +27,9 @@ pub const NO_PRODUCT: &str = "no matrix product";
 /// Bytes of weights that are copied at most, because they do not lie in the file as the kernels need them.
 const MOST_COPIED: usize = 1 << 30;
 /// Passes after the first, as far as the time allows: at least, and at most.
-const PASSES: (usize, usize) = (3, 15);
+const PASSES: (usize, usize) = (3, 40);
+/// How often the reference runs between operations.
+const REFERENCE_EVERY: Duration = Duration::from_millis(20);
 
 /// What was measured of an operation on one token, and what follows from it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -61,6 +64,62 @@ pub struct Measured {
     pub copied: bool,
 }
 
+/// All measured operations one after the other, pass by pass.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "program", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Passes {
+    /// Seconds of a pass: the median of all but the first.
+    pub median_s: f64,
+    /// The best of them.
+    pub best_s: f64,
+    /// How many they are.
+    pub runs: usize,
+    /// Reading memory, in turn with the operations.
+    pub beside: Option<Paired>,
+}
+
+impl Passes {
+    /// Of the seconds of each pass and of its reference.
+    fn of(rounds: &[(f64, f64)]) -> Option<Passes> {
+        let mut times: Vec<f64> = rounds.iter().map(|round| round.0).collect();
+        times.sort_by(f64::total_cmp);
+        let (best_s, median_s) = (*times.first()?, *times.get(times.len() / 2)?);
+        Some(Passes { median_s, best_s, runs: times.len(), beside: Paired::of(rounds) })
+    }
+}
+
+/// A load beside the operations: it reads memory that no cache holds.
+struct Reference {
+    memory: Vec<f32>,
+    streams: Streams,
+}
+
+impl Reference {
+    fn new(machine: &Machine) -> Reference {
+        /// Bytes, between these, that no cache holds.
+        const BYTES: (usize, usize) = (16 << 20, 128 << 20);
+        let largest = machine.caches.iter().map(|cache| cache.bytes).max().unwrap_or(0);
+        let setting = machine.all.read.setting;
+        Reference {
+            memory: vec![1.0; (2 * largest).clamp(BYTES.0, BYTES.1) / size_of::<f32>()],
+            streams: Streams { count: setting.streams, prefetch: setting.prefetch },
+        }
+    }
+
+    /// Seconds to read it once.
+    fn run(&self, team: &Team) -> f64 {
+        let start = Instant::now();
+        let share = self.memory.len().div_ceil(team.threads());
+        team.run(|index| {
+            if let Some(part) = self.memory.chunks(share).nth(index) {
+                black_box(kernels::read(team.isa(), part, self.streams));
+            }
+        });
+        start.elapsed().as_secs_f64()
+    }
+}
+
 /// Why nothing could be measured at all.
 #[derive(Debug, thiserror::Error)]
 pub enum MeasureError {
@@ -85,7 +144,7 @@ pub fn measure(
     budget: Duration,
     wanted: impl Fn(&Entry) -> bool,
     mut progress: impl FnMut(usize, usize),
-) -> Result<(), MeasureError> {
+) -> Result<Option<Passes>, MeasureError> {
     let mut copies = Copies::default();
     for entry in entries.iter_mut().filter(|entry| wanted(entry)) {
         if let Err(reason) = copies.add(model, entry.operation) {
@@ -109,13 +168,24 @@ pub fn measure(
         blocks: vec![BlockQ8_0::ZERO; widest(|step| step.numbers_in()).div_ceil(BlockQ8_0::WEIGHTS)],
         out: vec![0.0; widest(|step| step.numbers_out())],
     };
+    if jobs.is_empty() {
+        return Ok(None);
+    }
+    let reference = Reference::new(machine);
+    let mut rounds = Vec::new();
     let start = Instant::now();
     for pass in 0..=PASSES.1 {
         if pass > PASSES.0 && start.elapsed() > budget {
             break;
         }
         progress(pass, PASSES.1);
+        let mut references: Vec<f64> = Vec::new();
+        let mut last = None;
         for job in &mut jobs {
+            if last.is_none_or(|last: Instant| last.elapsed() > REFERENCE_EVERY) {
+                references.push(reference.run(&field.team));
+                last = Some(Instant::now());
+            }
             let faults = if pass == 0 { major_faults() } else { None };
             let start = Instant::now();
             for step in &job.steps {
@@ -129,6 +199,10 @@ pub fn measure(
                 job.first = Some((seconds, disk));
             }
         }
+        if pass > 0 {
+            let whole = jobs.iter().filter_map(|job| job.times.last()).sum();
+            rounds.push((whole, references.iter().sum::<f64>() / references.len() as f64));
+        }
     }
     for job in &mut jobs {
         let measured = job.finish(machine)?;
@@ -136,7 +210,7 @@ pub fn measure(
             entry.measured = measured;
         }
     }
-    Ok(())
+    Ok(Passes::of(&rounds))
 }
 
 /// The steps of one operation.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::llama_bench::Compared;
-use super::measure::Measured;
+use super::measure::{Measured, Passes};
 use super::stack;
 use super::{Advice, Cost, Entry, Row, Total, Workload};
 use crate::chart::terminal::{Canvas, draw};
@@ -14,6 +14,7 @@ use crate::chart::{Chart, Point, Roof};
 use crate::contracts::quantization::formats;
 use crate::contracts::transformer_unit;
 use crate::number::{GB_PER_S, GFLOP_PER_S, SECONDS, figure, maybe, percent};
+use crate::paired::Paired;
 use crate::predict::{Expectation, ExpectedSpeed, Numbers};
 use crate::report::{Better, Checked, Figure, Report, Saved, Schema, Table, Text};
 use crate::text::file_name;
@@ -61,6 +62,9 @@ pub struct Profile {
     /// How many rows were asked for, those that take the most time; all where it is absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub top: Option<usize>,
+    /// All measured operations one after the other, in passes; absent where nothing was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub passes: Option<Passes>,
     /// What llama-bench measured, beside the ceilings.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub llama_bench: Vec<Compared>,
@@ -158,6 +162,23 @@ pub struct Device {
     pub source: String,
 }
 
+impl Device {
+    /// What was measured here, and not taken from a data sheet.
+    fn is_measured(&self) -> bool {
+        self.source.starts_with("measured")
+    }
+
+    /// What makes it another device: of a measured one its processor, whatever its file is called, on whichever day.
+    fn identity(&self) -> String {
+        match self.source.split_once(", ").filter(|_| self.is_measured()) {
+            Some((_, rest)) => {
+                rest.rsplit_once(", memory with").map_or(rest, |(processor, _)| processor).to_owned()
+            }
+            None => format!("{} ({})", self.name, self.source),
+        }
+    }
+}
+
 impl Task {
     /// The same for a model that makes tokens, with the format of its cache.
     pub fn tokens(workload: &Workload, cache: &str) -> Task {
@@ -222,7 +243,7 @@ impl Profile {
                 first.name
             ));
         }
-        let cause = if self.device.source.starts_with("measured") {
+        let cause = if self.device.is_measured() {
             "the roofs were measured on a busy machine, or it ran with other weights, another cache or a draft; measure again with \
              --refresh, and say what ran with --as and --cache"
         } else {
@@ -432,6 +453,7 @@ impl Profile {
         let row = |(entry, measured): &(&Entry, &Measured)| {
             vec![
                 entry.name.clone(),
+                entry.tensors.join(" "),
                 entry.dtype.clone().unwrap_or_default(),
                 figure(measured.median_s * 1e6),
                 format!("{}..{}", figure(measured.best_s * 1e6), figure(measured.worst_s * 1e6)),
@@ -453,6 +475,7 @@ impl Profile {
         };
         let headings = [
             "operation",
+            "tensor",
             "type",
             "median_us",
             "range_us",
@@ -615,7 +638,10 @@ impl Report for Profile {
                 true => (format!("{name}_of_defined").into(), format!("{label} of what is defined")),
                 false => (Cow::Borrowed(name), label.to_owned()),
             };
-            Some(Figure::new(name, label, unit, Better::Higher, value?))
+            // Roofs that were measured beside what ran are its references, and no figures of it.
+            let beside = self.device.is_measured() && (self.passes.is_some() || !self.llama_bench.is_empty());
+            let better = if beside { Better::Neither } else { Better::Higher };
+            Some(Figure::new(name, label, unit, better, value?))
         };
         let decode = |of: fn(&Total) -> f64| self.decode.as_ref().map(of);
         let prefill = |of: fn(&Total) -> f64| self.prefill.as_ref().map(of);
@@ -650,9 +676,26 @@ impl Report for Profile {
             let label = format!("llama-bench {}{threads}", test.test);
             let speed = test.tokens_per_s;
             let figure = Figure::new("tokens_per_s", &label, "token/s", Better::Higher, speed).of(&label);
-            Figure { noise: Some(test.deviation / speed).filter(|noise| noise.is_finite()), ..figure }
+            let noise = Some(test.deviation / speed).filter(|noise| noise.is_finite());
+            // A ceiling of roofs that were measured beside the run is its reference.
+            let reference = test.ceiling_tokens_per_s.zip(test.share).filter(|_| self.device.is_measured());
+            let beside =
+                reference.zip(noise).map(|((reference, ratio), noise)| Paired { reference, ratio, noise });
+            Figure { noise, beside, ..figure }
         });
-        whole.into_iter().flatten().chain(expected).chain(self.of_operations().0).chain(tests).collect()
+        let passes = self.passes.map(|passes| {
+            let time =
+                Figure::new("pass_time", "all measured operations", SECONDS, Better::Lower, passes.median_s);
+            Figure { beside: passes.beside, ..time.between(passes.best_s, passes.median_s) }
+        });
+        whole
+            .into_iter()
+            .flatten()
+            .chain(expected)
+            .chain(self.of_operations().0)
+            .chain(passes)
+            .chain(tests)
+            .collect()
     }
 
     fn texts(&self) -> Vec<Text> {
@@ -677,7 +720,7 @@ impl Report for Profile {
         vec![
             ("the architecture", model.architecture.clone()),
             ("the number of parameters", model.parameters.to_string()),
-            ("the device", format!("{} ({})", device.name, device.source)),
+            ("the device", device.identity()),
             ("the precision", device.precision.to_string()),
             ("the type of the weights", model.change.clone().unwrap_or_default()),
             ("the batch", workload.batch.to_string()),
@@ -701,21 +744,27 @@ impl Report for Profile {
             shown.sort_by(|a, b| b.least_s().total_cmp(&a.least_s()));
             shown.truncate(ROWS);
         }
-        let mut parts = vec![self.head(), self.totals().text()];
+        let mut parts =
+            vec![self.head(), self.totals().fitted(canvas, &["gflop", "gb", "flop_per_byte", "least_s"])];
         let holds = if self.ceilings.is_empty() { String::new() } else { format!("{}\n", self.ceilings) };
         parts.extend([holds, self.told()].into_iter().filter(|told| !told.is_empty()));
-        parts.push(self.table(&shown).text());
+        parts.push(
+            self.table(&shown)
+                .fitted(canvas, &["operations", "activations_mb", "cache_mb", "estimate_us", "mflop"]),
+        );
         if shown.len() < self.rows.len() {
             let all = self.rows.len();
             parts.push(format!("the {} largest of {all}; --top shows more\n", shown.len()));
         }
         if let Some(mut table) = self.times() {
             table.rows.truncate(self.top.unwrap_or(ROWS));
-            parts.extend([table.text(), self.chain()]);
+            let least =
+                ["first_from", "first_us", "tensor", "runs", "range_us", "residual_us", "type", "gflop_s"];
+            parts.extend([table.fitted(canvas, &least), self.chain()]);
         }
-        parts.extend(self.compared().map(|table| table.text()));
+        parts.extend(self.compared().map(|table| table.fitted(canvas, &["gflop_s", "gb_s", "threads"])));
         parts.extend(self.chart().map(|chart| draw(&chart, canvas)));
-        parts.extend(self.advised().map(|table| table.text()));
+        parts.extend(self.advised().map(|table| table.fitted(canvas, &["operations"])));
         parts.join("\n")
     }
 
@@ -731,8 +780,10 @@ impl Report for Profile {
             });
             Table::new("Expected", &headings, rows)
         });
-        let more = [expected, self.times(), self.compared(), self.advised()];
-        [self.table(&rows), self.totals()].into_iter().chain(more.into_iter().flatten()).collect()
+        // What was measured is what was asked for, and comes first.
+        let measured = [self.times(), self.compared()].into_iter().flatten();
+        let more = [expected, self.advised()].into_iter().flatten();
+        measured.chain([self.table(&rows), self.totals()]).chain(more).collect()
     }
 }
 

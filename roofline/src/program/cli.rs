@@ -663,9 +663,13 @@ pub struct Gate {
     /// The loss that is tolerated, besides the measured noise.
     #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = part)]
     pub threshold: f64,
-    /// The noise above which neither a loss nor its absence can be told, which fails.
-    #[arg(long, value_name = "PERCENT", default_value = "40%", value_parser = part)]
-    pub noise: f64,
+    /// The noise above which neither a loss nor its absence can be told, which fails; 40 % if not given, and the threshold where
+    /// figures are compared beside references.
+    #[arg(long, value_name = "PERCENT", value_parser = part)]
+    pub noise: Option<f64>,
+    /// Compare figures as they are, even if a reference load ran beside them on both sides.
+    #[arg(long)]
+    pub absolute: bool,
     /// Compare even if the machine, the model or the settings differ.
     #[arg(long)]
     pub across: bool,

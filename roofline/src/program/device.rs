@@ -92,8 +92,9 @@ pub fn size(text: &str) -> Result<usize, &'static str> {
 
 /// This machine, as these arguments want it measured.
 pub fn this(args: &Measuring) -> Result<Machine, Failure> {
-    let progress = Progress::new();
-    Ok(Machine::this(&options(args)?, |what| progress.say(&format!("measuring {what}")))?)
+    let options = options(args)?;
+    let progress = Progress::lasting(options.duration());
+    Ok(Machine::this(&options, |what| progress.say(&format!("measuring {what}")))?)
 }
 
 /// What the arguments mean.

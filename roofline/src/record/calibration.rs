@@ -2,6 +2,7 @@
 //! contract `expectation-v1` has them, with how well the runs determine them. What they do not determine is refused, with what
 //! to run in addition.
 
+use crate::chart::terminal::Canvas;
 use serde::{Deserialize, Serialize};
 
 use super::ceiling::Uncovered;
@@ -361,8 +362,9 @@ impl Report for Calibration {
         vec![Table::new(title, &["constant", "value"], rows), Table::new("Runs", &headings, runs)]
     }
 
-    fn text(&self, _: &crate::chart::terminal::Canvas) -> String {
-        let tables = self.tables().iter().map(Table::text).collect::<Vec<_>>().join("\n");
+    fn text(&self, canvas: &Canvas) -> String {
+        let tables =
+            self.tables().iter().map(|table| table.fitted(canvas, &[])).collect::<Vec<_>>().join("\n");
         let missing: String = self.missing.iter().map(|line| format!("not determined: {line}\n")).collect();
         let builds = if self.builds.is_empty() {
             String::new()

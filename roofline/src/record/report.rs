@@ -319,7 +319,7 @@ impl Report for Evidence {
         vec![table]
     }
 
-    fn text(&self, _: &Canvas) -> String {
+    fn text(&self, canvas: &Canvas) -> String {
         let mut out = self.summary() + "\n";
         let shown: Vec<EvidenceRow> = match self.checked {
             // Of a user's rows those that something is to be said of come first, and all are shown.
@@ -333,7 +333,7 @@ impl Report for Evidence {
         for row in &mut table.rows {
             row.pop();
         }
-        out += &table.text();
+        out += &table.fitted(canvas, &[]);
         if left > 0 {
             out += &format!("and {left} more; --format csv has all rows with their addresses\n");
         }

@@ -126,6 +126,72 @@ fn a_profile_is_compared_by_its_ceilings_and_its_measured_times() {
     assert!(shown.contains("embedding") && shown.contains("+100.0 %"), "{shown}");
 }
 
+/// A profile of a small model with a speed of `llama-bench`, on this machine with roofs that are so many times as high.
+fn with_llama_bench(name: &str, speed: f64, roofs: f64) -> String {
+    let mut machine = json(MACHINE);
+    for set in ["single", "all"] {
+        for roof in ["read_gb_s", "f32_gflops", "int8_gops", "int4_gops"] {
+            machine[set][roof] = json!(machine[set][roof].as_f64().unwrap() * roofs);
+        }
+    }
+    machine["date"] = json!(if roofs == 1.0 { "2026-11-16" } else { "2026-11-17" });
+    let machine = file(&format!("machine-of-{name}"), &machine);
+    let config = crate::program::file(&format!("gate-config-of-{name}"), CONFIG);
+    let test = json!([{"model_n_params": 1, "model_size": 1, "n_prompt": 0, "n_gen": 128, "avg_ts": speed, "stddev_ts": 1.0}]);
+    let test = file(&format!("llama-bench-of-{name}"), &test);
+    let args =
+        ["profile", &config, "--on", &machine, "--llama-bench", &test, "--any-model", "--format", "json"];
+    crate::program::file(&format!("gate-{name}"), printed(&args))
+}
+
+#[test]
+fn what_llama_bench_measured_is_compared_beside_the_roofs_of_its_machine() {
+    let [fast, slow] = [("llama-fast.json", 142.0), ("llama-slow.json", 110.0)]
+        .map(|(name, speed)| with_llama_bench(name, speed, 1.0));
+    let (code, shown) = gate(&[&fast, &slow]);
+    assert_eq!(code, Some(1), "{shown}");
+    let line = shown.lines().find(|line| line.contains("llama-bench tg128")).expect("it is listed");
+    assert!(
+        line.contains("142") && line.contains("110") && line.contains("-22.5 %") && line.ends_with("worse"),
+        "{shown}"
+    );
+    assert_eq!(gate(&[&fast, &fast]).0, Some(0));
+    // The same loss on a machine that was found that much slower the day after is none, and not to be refused for its date.
+    let elsewhere = with_llama_bench("llama-slow-machine.json", 110.0, 110.0 / 142.0);
+    let (code, shown) = gate(&[&fast, &elsewhere]);
+    assert_eq!(code, Some(0), "{shown}");
+    assert!(shown.contains("-22.5 %") && shown.contains("+0.0 %"), "{shown}");
+    assert_eq!(gate(&[&fast, &elsewhere, "--absolute"]).0, Some(1));
+}
+
+#[test]
+fn products_are_compared_beside_the_reading_that_ran_in_turn_with_them() {
+    let with = |name: &str, slower: f64, machine: f64, noise: f64| {
+        let mut bench = json(BENCH);
+        for row in bench["rows"].as_array_mut().unwrap() {
+            let seconds = row["seconds"].as_f64().unwrap();
+            row["beside"] =
+                json!({"reference": 0.8 * seconds * machine, "ratio": 1.25 * slower, "noise": noise});
+            for key in ["seconds", "median_seconds"] {
+                row[key] = json!(row[key].as_f64().unwrap() * slower * machine);
+            }
+        }
+        file(name, &bench)
+    };
+    let before = with("beside-before.json", 1.0, 1.0, 0.02);
+    let (code, shown) = gate(&[&before, &with("beside-busy.json", 1.0, 1.7, 0.02)]);
+    assert_eq!(code, Some(0), "{shown}");
+    assert!(shown.contains(" machine ") && shown.contains("-41.2 %"), "{shown}");
+    assert_eq!(
+        gate(&[&before, &with("beside-slower.json", 1.12, 0.7, 0.02)]).0,
+        Some(1),
+        "a loss on a faster machine"
+    );
+    let (code, shown) = gate(&[&before, &with("beside-noisy.json", 1.0, 1.0, 0.08)]);
+    assert_eq!(code, Some(1), "{shown}");
+    assert!(shown.contains("can't tell") && shown.contains("run again on a quieter machine"), "{shown}");
+}
+
 #[test]
 fn what_is_faster_than_its_ceiling_is_called_impossible() {
     let config = crate::program::file("gate-impossible-config.json", CONFIG);

@@ -1,6 +1,6 @@
 //! `roofline bench`: the kernels at the shapes of real models, beside the measured roofs.
 
-use crate::bench::{Bench, Options};
+use crate::bench::{Bench, Options, count};
 use crate::document;
 use crate::program::output::picture::Pictures;
 use crate::program::output::terminal::Progress;
@@ -26,8 +26,8 @@ pub fn run(args: &cli::Bench) -> Result<Exit, Failure> {
             Bench::replay(saved, &machine, &options).map_err(|error| wrong(error.to_string()))?
         }
         None => {
-            let progress = Progress::new();
-            Bench::measure(&machine, &options, |what| progress.say(what))?
+            let progress = Progress::counting(count(&machine, &options));
+            Bench::measure(&machine, &options, |what| progress.step(what))?
         }
     };
     pictures.show(&bench, args.format, false)?;

@@ -84,10 +84,10 @@ pub fn run(args: &cli::Contracts) -> Result<Exit, Failure> {
 impl Report for Contracts {
     const SCHEMA: &'static str = "roofline.contracts/1";
 
-    fn text(&self, _: &Canvas) -> String {
+    fn text(&self, canvas: &Canvas) -> String {
         match self.contracts.as_slice() {
             [Shipped { yaml: Some(yaml), .. }] => yaml.clone(),
-            _ => self.tables().iter().map(Table::text).collect(),
+            _ => self.tables().iter().map(|table| table.fitted(canvas, &[])).collect(),
         }
     }
 

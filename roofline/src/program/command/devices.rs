@@ -151,11 +151,14 @@ impl ListedDevice {
     }
 }
 
+/// What most people don't ask for, the least first.
+const LEAST: [&str; 6] = ["tf32", "bf16", "fp32", "int4", "kind", "fp4"];
+
 impl Report for DeviceList {
     const SCHEMA: &'static str = "roofline.devices/1";
 
-    fn text(&self, _: &Canvas) -> String {
-        let tables: String = self.tables().iter().map(Table::text).collect();
+    fn text(&self, canvas: &Canvas) -> String {
+        let tables: String = self.tables().iter().map(|table| table.fitted(canvas, &LEAST)).collect();
         match self.devices.as_slice() {
             [device] if self.full => {
                 let year = device.launch_year.map(|year| format!(", {year}")).unwrap_or_default();
@@ -164,7 +167,7 @@ impl Report for DeviceList {
                 let derived = device.derived.map(|ratios| format!("derived: {ratios}\n"));
                 format!(
                     "{about}\n{tables}\n{}\nsource: {}, as of {}\n{}",
-                    self.origins.text(),
+                    self.origins.fitted(canvas, &[]),
                     device.source,
                     device.as_of,
                     derived.unwrap_or_default()

@@ -447,9 +447,9 @@ pub struct Several {
 impl Report for Several {
     const SCHEMA: &'static str = "roofline.evals/1";
 
-    fn text(&self, _: &Canvas) -> String {
+    fn text(&self, canvas: &Canvas) -> String {
         let head = self.evaluations.first().map(|first| format!("{} {}\n", first.contract, first.version));
-        let tables = self.tables().into_iter().map(|table| table.text());
+        let tables = self.tables().into_iter().map(|table| table.fitted(canvas, &[]));
         let notes = self.evaluations.iter().map(|each| {
             let on = each.profile.as_deref().unwrap_or_default();
             each.notes().map(|note| format!("{on}: {note}\n")).collect::<String>()
@@ -474,13 +474,13 @@ impl Report for Several {
 impl Report for Evaluated {
     const SCHEMA: &'static str = "roofline.eval/1";
 
-    fn text(&self, _: &Canvas) -> String {
+    fn text(&self, canvas: &Canvas) -> String {
         let mut out = format!("{} {}\n", self.contract, self.version);
         if let Some(profile) = &self.profile {
             out += &format!("profile {profile}\n");
         }
         for table in self.tables() {
-            out += &table.text();
+            out += &table.fitted(canvas, &[]);
         }
         out.extend(self.notes().map(|note| note + "\n"));
         out

@@ -5,6 +5,7 @@ use std::path::Path;
 use crate::document;
 use crate::program::output::file::Unfinished;
 use crate::program::output::picture::Pictures;
+use crate::program::output::terminal::Progress;
 use crate::program::output::{self};
 use crate::program::{Exit, Failure, cli};
 use crate::record::{self, Evaluation, Evidence, Finding, Row};
@@ -12,7 +13,11 @@ use crate::record::{self, Evaluation, Evidence, Finding, Row};
 /// Shows, checks or writes rows.
 pub fn run(args: &cli::Evidence) -> Result<Exit, Failure> {
     if args.evaluate {
-        output::print(&Evaluation::of_the_record(), args.format)?;
+        let progress = Progress::new();
+        progress.say("keeping rows of the record back, one after the other");
+        let evaluation = Evaluation::of_the_record();
+        drop(progress);
+        output::print(&evaluation, args.format)?;
         return Ok(Exit::Fine);
     }
     if let Some(directory) = &args.write {

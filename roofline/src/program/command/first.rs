@@ -17,9 +17,8 @@ use crate::program::command::predict::lengths;
 use crate::program::expected::{Expecter, ModelTraits};
 use crate::program::output::picture::Pictures;
 use crate::program::output::terminal::Progress;
-use crate::program::output::wrap;
 use crate::program::{Exit, Failure, cli};
-use crate::report::{Report, Schema, Table};
+use crate::report::{Report, Schema, Table, broken};
 
 /// The models that are placed, and the formats of their weights.
 const MODELS: [&Known; 2] = [&LLAMA_3_2_1B, &LLAMA_3_1_8B];
@@ -110,8 +109,8 @@ pub fn run(args: &cli::First) -> Result<Exit, Failure> {
     let machine = match Machine::remembered(&Options { size: args.size, ..Options::default() })? {
         Some(machine) => machine,
         None => {
-            let progress = Progress::new();
             let options = Options { quick: true, no_cache: true, size: args.size, ..Options::default() };
+            let progress = Progress::lasting(options.duration());
             Machine::this(&options, |what| progress.say(&format!("measuring {what}")))?
         }
     };
@@ -317,7 +316,7 @@ impl Report for First {
 
     fn text(&self, canvas: &Canvas) -> String {
         let columns = canvas.columns;
-        let wrapped = |text: String| wrap(&text, columns);
+        let wrapped = |text: String| broken(&text, columns) + "\n";
         let table = self.table();
         let mut shown = table.text();
         // Where the table is wider than the terminal, a sentence for each model breaks better.

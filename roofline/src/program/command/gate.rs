@@ -1,5 +1,6 @@
 //! `roofline gate`: a run beside a saved one. What got worse by more than the threshold, and by more than the runs of either
-//! side differ among themselves, makes the program exit with 1.
+//! side differ among themselves, makes the program exit with 1. Where a reference load ran in turn with a figure, both sides
+//! are compared by their ratios to it, so that a machine that is slower today is no loss.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -86,8 +87,10 @@ struct Compared {
     before: Option<f64>,
     /// In the new run; null if it is missing.
     after: Option<f64>,
-    /// after / before - 1; null if one of them is missing.
+    /// after / before - 1, each over its reference where both have one; null if one of them is missing.
     change: Option<f64>,
+    /// How much faster the references ran than before, which `change` does without; null where it has none.
+    machine: Option<f64>,
     /// How far the runs behind it lie apart, as a share; null where none was measured.
     noise: Option<f64>,
     /// What happened to it.
@@ -107,7 +110,7 @@ pub struct Gated {
     new: String,
     /// The loss that is tolerated, 0 to 1.
     threshold: f64,
-    /// The noise above which nothing can be told, 0 to 1.
+    /// The noise above which nothing can be told, 0 to 1; that of figures with references is the threshold if it is not given.
     noise: f64,
     /// Whether nothing got worse, nothing is missing and all could be told.
     passed: bool,
@@ -160,7 +163,7 @@ pub fn run(args: &cli::Gate) -> Result<Exit, Failure> {
     for (run, name) in [(&before, args.baseline.display().to_string()), (&after, new.clone())] {
         warnings.extend(run.impossible().into_iter().map(|what| format!("{name}: {what}")));
     }
-    let limits = Limits { threshold: args.threshold, noise: args.noise };
+    let limits = Limits { threshold: args.threshold, noise: args.noise, absolute: args.absolute };
     let figures = compare(&before.figures(), &after.figures(), limits);
     let gated = Gated {
         schema: Schema::new(),
@@ -168,7 +171,7 @@ pub fn run(args: &cli::Gate) -> Result<Exit, Failure> {
         baseline: args.baseline.display().to_string(),
         new,
         threshold: args.threshold,
-        noise: args.noise,
+        noise: limits.noise(false),
         passed: !figures.iter().any(|compared| compared.verdict.fails()),
         figures,
         warnings,
@@ -285,8 +288,8 @@ impl Run {
     }
 
     fn made_again(&self, arguments: Vec<String>) -> Result<Run, Failure> {
-        let progress = Progress::new();
         let measured = |options: &peaks::Options| {
+            let progress = Progress::lasting(options.duration());
             Machine::this(options, |what| progress.say(&format!("measuring {what}")))
         };
         match self {
@@ -311,7 +314,8 @@ impl Run {
                 let machine = measured(&options)?;
                 let options =
                     bench::Options { kernels: bench.kernels(), only: bench.only.clone(), quick: bench.quick };
-                Ok(Run::Bench(Bench::measure(&machine, &options, |what| progress.say(what))?))
+                let progress = Progress::counting(bench::count(&machine, &options));
+                Ok(Run::Bench(Bench::measure(&machine, &options, |what| progress.step(what))?))
             }
             Run::Prediction(_) => {
                 Err(Failure("a prediction is not made again; give the new one as a second file".into()))
@@ -369,26 +373,49 @@ fn compare(before: &[Figure], after: &[Figure], limits: Limits) -> Vec<Compared>
 
 fn alone(figure: &Figure, before: Option<f64>, after: Option<f64>, verdict: Verdict) -> Compared {
     let Figure { label: name, unit, better, noise, .. } = figure.clone();
-    Compared { name, unit, better, before, after, change: None, noise, verdict }
+    Compared { name, unit, better, before, after, change: None, machine: None, noise, verdict }
 }
 
 /// From where on a difference counts.
 #[derive(Clone, Copy)]
 struct Limits {
     threshold: f64,
-    noise: f64,
+    /// The most noise; as it is fit for each figure if it is not given.
+    noise: Option<f64>,
+    /// Compares figures as they are, even if a reference ran beside them.
+    absolute: bool,
+}
+
+impl Limits {
+    /// The most noise. Paired a reference it is that of a median, and no more than the threshold: then every loss of twice the
+    /// threshold is found, or nothing can be told.
+    fn noise(self, beside: bool) -> f64 {
+        const PLAIN: f64 = 0.4;
+        self.noise.unwrap_or(if beside { self.threshold } else { PLAIN })
+    }
 }
 
 fn both(old: &Figure, new: &Figure, limits: Limits) -> Compared {
-    let change = new.value / old.value - 1.0;
-    let noise = old.noise.into_iter().chain(new.noise).reduce(f64::max);
+    let beside = old.beside.zip(new.beside).filter(|_| !limits.absolute);
+    let (ratio, noise, machine) = match beside {
+        Some((before, after)) => {
+            let faster = match old.better {
+                Better::Higher => after.reference / before.reference,
+                Better::Lower | Better::Neither => before.reference / after.reference,
+            };
+            (after.ratio / before.ratio, Some(before.noise.hypot(after.noise)), Some(faster - 1.0))
+        }
+        None => (new.value / old.value, old.noise.into_iter().chain(new.noise).reduce(f64::max), None),
+    };
+    let change = ratio - 1.0;
     // Both ways are measured by the worse side, so that a loss and the gain that undoes it count alike.
-    let ratio = (new.value / old.value).min(old.value / new.value);
-    let size = 1.0 - ratio;
+    let size = 1.0 - ratio.min(1.0 / ratio);
     let improved = (change > 0.0) == (old.better == Better::Higher);
     let beyond_noise = noise.is_none_or(|noise| size > noise);
     let verdict = match (size > limits.threshold, beyond_noise, improved) {
-        (_, false, _) if noise.is_some_and(|noise| noise > limits.noise) => Verdict::Unclear,
+        (_, false, _) if noise.is_some_and(|noise| noise > limits.noise(beside.is_some())) => {
+            Verdict::Unclear
+        }
         (false, ..) => Verdict::Same,
         (true, false, _) => Verdict::Noise,
         (true, true, true) => Verdict::Better,
@@ -401,14 +428,20 @@ fn both(old: &Figure, new: &Figure, limits: Limits) -> Compared {
         before: Some(old.value),
         after: Some(new.value),
         change: Some(change),
+        machine,
         noise,
         verdict,
     }
 }
 
+/// A change as a percentage with its sign.
+fn change(change: Option<f64>) -> String {
+    change.map_or_else(|| "-".to_owned(), |change| format!("{:+.1} %", 100.0 * change))
+}
+
 impl Compared {
     fn change(&self) -> String {
-        self.change.map_or_else(|| "-".to_owned(), |change| format!("{:+.1} %", 100.0 * change))
+        change(self.change)
     }
 
     /// The change in words.
@@ -453,10 +486,8 @@ impl Gated {
         let mut summary =
             format!("{passed}: {}; threshold {}", counts.join(", "), percent(Some(self.threshold)));
         if count(Verdict::Unclear) > 0 {
-            summary += &format!(
-                "\nthe runs lie more than {} apart: run again on a quieter machine, with more repetitions or longer",
-                percent(Some(self.noise))
-            );
+            summary += "\nthe runs lie too far apart to tell: run again on a quieter machine, with more repetitions or longer, or \
+                        raise --noise";
         }
         summary
     }
@@ -507,14 +538,14 @@ fn attribute(text: &str) -> String {
 impl Report for Gated {
     const SCHEMA: &'static str = "roofline.gate/1";
 
-    fn text(&self, _: &Canvas) -> String {
+    fn text(&self, canvas: &Canvas) -> String {
         let mut table = self.table();
         for row in &mut table.rows {
             for cell in row {
                 *cell = shorten(cell, 60, true);
             }
         }
-        format!("{}\n{}\n", table.text(), self.summary())
+        format!("{}\n{}\n", table.fitted(canvas, &["unit", "noise"]), self.summary())
     }
 
     fn tables(&self) -> Vec<Table> {
@@ -525,29 +556,38 @@ impl Report for Gated {
 impl Gated {
     fn table(&self) -> Table {
         let value = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), figure);
+        // What the machine did is said where something ran beside the figures.
+        let beside = self.figures.iter().any(|compared| compared.machine.is_some());
         let row = |compared: &Compared| {
-            vec![
+            let machine = beside.then(|| change(compared.machine));
+            let first = [
                 compared.name.clone(),
                 compared.unit.to_string(),
                 value(compared.before),
                 value(compared.after),
-                compared.change(),
-                percent(compared.noise),
-                compared.verdict.name().to_owned(),
-            ]
+            ];
+            let last = [compared.change(), percent(compared.noise), compared.verdict.name().to_owned()];
+            first.into_iter().chain(machine).chain(last).collect()
         };
-        let headings = ["figure", "unit", "before", "after", "change", "noise", "verdict"];
-        Table::new("", &headings, self.figures.iter().map(row))
+        let first = ["figure", "unit", "before", "after"];
+        let headings =
+            first.into_iter().chain(beside.then_some("machine")).chain(["change", "noise", "verdict"]);
+        Table::new("", &headings.collect::<Vec<_>>(), self.figures.iter().map(row))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::paired::Paired;
 
     fn verdict(better: Better, before: f64, after: f64, noise: Option<f64>) -> Verdict {
         let figure = |value, noise| Figure { noise, ..Figure::new("time", "", "s", better, value) };
-        both(&figure(before, None), &figure(after, noise), Limits { threshold: 0.05, noise: 0.3 }).verdict
+        both(&figure(before, None), &figure(after, noise), limits(Some(0.3))).verdict
+    }
+
+    fn limits(noise: Option<f64>) -> Limits {
+        Limits { threshold: 0.05, noise, absolute: false }
     }
 
     #[test]
@@ -572,5 +612,91 @@ mod tests {
         );
         assert_eq!(verdict(Better::Higher, 100.0, 90.0, Some(0.25)), Verdict::Noise);
         assert!(Verdict::Unclear.fails());
+    }
+
+    #[test]
+    fn beside_references_a_slower_machine_is_no_loss_and_a_loss_shows_on_a_faster_one() {
+        let figure = |value, reference, noise| {
+            let beside = Some(Paired { reference, ratio: value / reference, noise });
+            Figure { beside, noise: Some(0.35), ..Figure::new("time", "", "s", Better::Lower, value) }
+        };
+        let before = figure(1.0, 1.0, 0.02);
+        let compared = |after: &Figure| both(&before, after, limits(None));
+        let slower = compared(&figure(1.4, 1.4, 0.02));
+        assert_eq!((slower.verdict, slower.change), (Verdict::Same, Some(0.0)));
+        assert!(slower.machine.is_some_and(|machine| (machine + 0.4 / 1.4).abs() < 1e-12));
+        assert_eq!(compared(&figure(0.9, 0.8, 0.02)).verdict, Verdict::Worse);
+        assert_eq!(compared(&figure(1.02, 1.0, 0.06)).verdict, Verdict::Unclear, "10 % could hide in it");
+        assert_eq!(compared(&figure(1.2, 1.0, 0.06)).verdict, Verdict::Worse, "20 % can't");
+        let absolute = both(&before, &figure(1.4, 1.4, 0.02), Limits { absolute: true, ..limits(None) });
+        assert_eq!((absolute.verdict, absolute.machine), (Verdict::Noise, None));
+    }
+
+    /// Numbers without a pattern, the same in every run of the test.
+    struct Random(u64);
+
+    impl Random {
+        fn uniform(&mut self) -> f64 {
+            self.0 ^= self.0 << 13;
+            self.0 ^= self.0 >> 7;
+            self.0 ^= self.0 << 17;
+            ((self.0 >> 11) as f64 + 0.5) / (1u64 << 53) as f64
+        }
+
+        fn normal(&mut self) -> f64 {
+            (-2.0 * self.uniform().ln()).sqrt() * (std::f64::consts::TAU * self.uniform()).cos()
+        }
+    }
+
+    /// A figure measured on a shared runner. The machine of each run is faster or slower than the last by a third, its speed drifts
+    /// by a tenth while it runs, each load of a round is off by 4 %, and one in twenty takes up to twice as long because something
+    /// else ran. `work` is the true time in references.
+    fn measured_on_a_shared_runner(random: &mut Random, work: f64) -> Figure {
+        let machine = (0.33 * random.normal()).exp();
+        let mut drift = 0.0;
+        let mut rounds = Vec::new();
+        let enough = |rounds: &[(f64, f64)]| Paired::of(rounds).is_some_and(|paired| paired.noise <= 0.03);
+        while rounds.len() < 400 && !(rounds.len() % 50 == 0 && enough(&rounds)) {
+            drift = 0.9 * drift + 0.1 * 0.44 * random.normal();
+            let mut load = |time: f64| {
+                let hit = if random.uniform() < 0.05 { 1.0 + random.uniform() } else { 1.0 };
+                time * machine * f64::exp(drift) * f64::exp(0.04 * random.normal()) * hit
+            };
+            rounds.push((load(work), load(1.0)));
+        }
+        let mut times: Vec<f64> = rounds.iter().map(|round| round.0).collect();
+        times.sort_by(f64::total_cmp);
+        let (best, median) = (times[0], times[times.len() / 2]);
+        let figure = Figure::new("time", "", "s", Better::Lower, best).between(best, median);
+        Figure { beside: Paired::of(&rounds), ..figure }
+    }
+
+    #[test]
+    fn on_shared_runners_fewer_than_one_gate_in_a_hundred_is_a_false_alarm_and_every_loss_of_a_tenth_is_found()
+     {
+        const GATES: usize = 1000;
+        const FIGURES: usize = 4;
+        let mut random = Random(0x9e37_79b9_7f4a_7c15);
+        let mut failed = |loss: f64, absolute: bool| {
+            let mut gate = || {
+                (0..FIGURES).any(|at| {
+                    let before = measured_on_a_shared_runner(&mut random, 1.3);
+                    let worse = if at == 0 { 1.3 / (1.0 - loss) } else { 1.3 };
+                    let after = measured_on_a_shared_runner(&mut random, worse);
+                    both(&before, &after, Limits { absolute, ..limits(None) }).verdict.fails()
+                })
+            };
+            (0..GATES).filter(|_| gate()).count()
+        };
+        let (false_alarms, found) = (failed(0.0, false), failed(0.1, false));
+        assert!(100 * false_alarms < GATES, "{false_alarms} of {GATES}");
+        assert_eq!(found, GATES, "every loss is found");
+        println!(
+            "{GATES} gates of {FIGURES} figures: {false_alarms} false alarms, {found} losses of 10 % found"
+        );
+        // The same runs without their references: most of these gates would cry wolf.
+        let alarms = failed(0.0, true);
+        println!("without references: {alarms} false alarms");
+        assert!(2 * alarms > GATES, "{alarms} of {GATES}");
     }
 }

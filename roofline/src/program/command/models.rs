@@ -94,8 +94,12 @@ fn listing(model: &Known) -> Result<ListedModel, Failure> {
 impl Report for ModelList {
     const SCHEMA: &'static str = "roofline.models/1";
 
-    fn text(&self, _: &Canvas) -> String {
-        let tables: String = self.tables().iter().map(Table::text).collect();
+    fn text(&self, canvas: &Canvas) -> String {
+        let tables: String = self
+            .tables()
+            .iter()
+            .map(|table| table.fitted(canvas, &["heads", "hidden", "kv_heads"]))
+            .collect();
         match self.models.as_slice() {
             [model] => {
                 format!("{}\n{tables}source: {}, as of {}\n", model.description, model.source, model.as_of)

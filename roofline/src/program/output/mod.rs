@@ -13,7 +13,8 @@ use clap::builder::{MapValueParser, PossibleValuesParser, TypedValueParser, Valu
 
 use crate::chart::terminal::Canvas;
 use crate::program::Failure;
-use crate::report::{Report, Table};
+use crate::report::{Report, Table, broken};
+use crate::text::columns;
 
 /// The formats every command offers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -65,7 +66,7 @@ pub fn print(report: &impl Report, format: Format) -> Result<(), Failure> {
 /// The same, with a canvas for the chart in its text.
 pub fn print_on(report: &impl Report, format: Format, canvas: &Canvas) -> Result<(), Failure> {
     let text = match format {
-        Format::Text => report.text(canvas),
+        Format::Text => folded(report.text(canvas), canvas),
         Format::Json => serde_json::to_string_pretty(report)? + "\n",
         Format::Csv => report.tables().first().map(Table::csv).unwrap_or_default(),
         Format::Md => report.markdown(),
@@ -97,21 +98,11 @@ pub fn write(bytes: &[u8]) -> Result<(), Failure> {
     }
 }
 
-/// The text in lines of no more than so many columns, broken between words; a longer word stands alone.
-pub fn wrap(text: &str, columns: usize) -> String {
-    let mut out = String::new();
-    let mut used = 0;
-    for word in text.split_whitespace() {
-        let width = word.chars().count();
-        if used > 0 && used + 1 + width > columns {
-            out.push('\n');
-            used = 0;
-        } else if used > 0 {
-            out.push(' ');
-            used += 1;
-        }
-        out += word;
-        used += width;
-    }
-    out + "\n"
+/// The text with its sentences broken between words where the terminal is narrower. What has columns of its own, which stand
+/// apart by spaces, stays as it is.
+fn folded(text: String, canvas: &Canvas) -> String {
+    let Some(limit) = canvas.limit else { return text };
+    let sentence = |line: &str| columns(line) > limit && !line.starts_with(' ') && !line.contains("  ");
+    let fold = |line: &str| if sentence(line) { broken(line, limit) } else { line.to_owned() };
+    text.split('\n').map(fold).collect::<Vec<_>>().join("\n")
 }

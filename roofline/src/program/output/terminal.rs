@@ -3,7 +3,7 @@
 use std::io::IsTerminal;
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 use crate::chart::terminal::Canvas;
 
@@ -29,27 +29,61 @@ fn choose(
         let locale = locale.to_ascii_lowercase();
         locale.contains("utf-8") || locale.contains("utf8")
     });
-    let columns = size.map(|size| size.0).or_else(|| set("COLUMNS")?.parse().ok()).unwrap_or(80);
+    let limit = size.map(|size| size.0).or_else(|| set("COLUMNS")?.parse().ok());
+    let columns = limit.unwrap_or(80);
+    let dumb = variable("TERM").as_deref() == Some("dumb");
     // The picture leaves a few lines of a low terminal to what stands above and below it.
     let rows = size.map_or(ROWS, |(_, rows)| rows.saturating_sub(6).clamp(ROWS / 2, ROWS + 8));
     Canvas {
         columns,
         rows,
-        unicode: utf8 && !ascii,
-        colour: terminal && set("NO_COLOR").is_none() && variable("TERM").as_deref() != Some("dumb"),
+        unicode: utf8 && !ascii && !dumb,
+        colour: terminal && set("NO_COLOR").is_none() && !dumb,
+        limit,
     }
 }
 
-/// One line that says what is being done, and leaves no trace.
+/// One line on standard error that says what is being done, how much of it, and how long it still takes; it leaves no trace, and
+/// there is none where standard error is no terminal.
 pub struct Progress(ProgressBar);
 
 impl Progress {
-    /// Shown when standard error is a terminal.
+    /// Work of unknown length.
     pub fn new() -> Progress {
-        if !std::io::stderr().is_terminal() {
+        Progress::shown(None, |state| format!("{} s", state.elapsed().as_secs()))
+    }
+
+    /// Work that takes about this long.
+    pub fn lasting(whole: Duration) -> Progress {
+        Progress::shown(None, move |state| {
+            extent(state.elapsed().as_secs_f64() / whole.as_secs_f64(), state.elapsed())
+        })
+    }
+
+    /// Work in so many steps, each told by [`Progress::step`].
+    pub fn counting(steps: usize) -> Progress {
+        Progress::shown(Some(steps as u64), |state| {
+            let done = state.pos().saturating_sub(1) as f64 / state.len().unwrap_or(1).max(1) as f64;
+            format!("{} of {}  {}", state.pos(), state.len().unwrap_or(0), extent(done, state.elapsed()))
+        })
+    }
+
+    fn shown(
+        steps: Option<u64>,
+        extent: impl Fn(&ProgressState) -> String + Clone + Send + Sync + 'static,
+    ) -> Progress {
+        let dumb = std::env::var("TERM").is_ok_and(|term| term == "dumb");
+        if !std::io::stderr().is_terminal() || dumb {
             return Progress(ProgressBar::hidden());
         }
-        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+        let bar = ProgressBar::with_draw_target(steps, ProgressDrawTarget::stderr());
+        let write = move |state: &ProgressState, out: &mut dyn std::fmt::Write| {
+            // A line that can't be written is one that nobody misses.
+            let _ = out.write_str(&extent(state));
+        };
+        if let Ok(style) = ProgressStyle::with_template("{msg}  {extent}") {
+            bar.set_style(style.with_key("extent", write));
+        }
         bar.enable_steady_tick(Duration::from_millis(100));
         Progress(bar)
     }
@@ -58,6 +92,27 @@ impl Progress {
     pub fn say(&self, what: &str) {
         self.0.set_message(what.to_owned());
     }
+
+    /// Says what the next step is.
+    pub fn step(&self, what: &str) {
+        self.0.inc(1);
+        self.say(what);
+    }
+}
+
+/// A bar for the share that is done, and the time that is left at the speed so far.
+fn extent(done: f64, elapsed: Duration) -> String {
+    const CELLS: usize = 20;
+    let share = done.clamp(0.0, 1.0);
+    let full = (share * CELLS as f64) as usize;
+    let bar = format!("[{}{}]", "#".repeat(full), ".".repeat(CELLS - full));
+    if done >= 1.0 {
+        return format!("{bar} any moment");
+    }
+    if share <= 0.0 {
+        return bar;
+    }
+    format!("{bar} about {:.0} s left", (elapsed.as_secs_f64() * (1.0 - share) / share).ceil())
 }
 
 impl Drop for Progress {
@@ -88,6 +143,19 @@ mod tests {
     }
 
     #[test]
+    fn a_dumb_terminal_gets_plain_characters() {
+        assert!(!with(true, &[("LANG", "en_US.UTF-8"), ("TERM", "dumb")]).unicode);
+    }
+
+    #[test]
+    fn progress_tells_the_share_and_the_time_that_is_left() {
+        let seconds = Duration::from_secs;
+        assert_eq!(extent(0.0, seconds(0)), "[....................]");
+        assert_eq!(extent(0.25, seconds(4)), "[#####...............] about 12 s left");
+        assert_eq!(extent(1.2, seconds(20)), "[####################] any moment");
+    }
+
+    #[test]
     fn the_first_locale_variable_with_a_value_decides_about_unicode() {
         assert!(with(true, &[("LANG", "en_US.UTF-8")]).unicode);
         assert!(with(true, &[("LC_ALL", ""), ("LANG", "de_DE.utf8")]).unicode);
@@ -100,5 +168,8 @@ mod tests {
         assert_eq!(with(true, &[("COLUMNS", "60")]).columns, 100);
         assert_eq!(with(false, &[("COLUMNS", "60")]).columns, 60);
         assert_eq!(with(false, &[("COLUMNS", "wide")]).columns, 80);
+        let limits =
+            [with(true, &[]), with(false, &[("COLUMNS", "60")]), with(false, &[])].map(|canvas| canvas.limit);
+        assert_eq!(limits, [Some(100), Some(60), None], "what goes into a pipe is as wide as it is");
     }
 }

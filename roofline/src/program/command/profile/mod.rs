@@ -26,7 +26,7 @@ use crate::predict::{
     one_after_the_other, predict as reached,
 };
 use crate::profile::llama_bench::{Compared, compare};
-use crate::profile::measure::{NO_PRODUCT, measure};
+use crate::profile::measure::{NO_PRODUCT, Passes, measure};
 use crate::profile::{
     self, By, Costs, Device, Entry, ModelFile, Phase, Profile, SOURCES, Task, WITHOUT_TENSORS, Workload,
     stack,
@@ -135,9 +135,12 @@ pub fn profiled(args: &cli::Profile, chosen: &Chosen) -> Result<Profile, Failure
         (Task::tokens(&workload, cache), profile::profile(&model, &target, &workload, change)?)
     };
     warn(&found, &model, change, &mut warnings);
-    if let (Chosen::Saved { machine, .. }, true) = (&chosen, args.measure) {
-        run_kernels(args, ops.as_ref(), &model, machine, &mut found.entries, &mut warnings)?;
-    }
+    let passes = match &chosen {
+        Chosen::Saved { machine, .. } if args.measure => {
+            run_kernels(args, ops.as_ref(), &model, machine, &mut found.entries, &mut warnings)?
+        }
+        _ => None,
+    };
     let llama_bench = match (&args.llama_bench, task.workload()) {
         (Some(path), Some(workload)) => beside(path, args.any_model, &model, &target, &workload)?,
         _ => Vec::new(),
@@ -196,6 +199,7 @@ pub fn profiled(args: &cli::Profile, chosen: &Chosen) -> Result<Profile, Failure
         by,
         rows,
         top: args.top,
+        passes,
         llama_bench,
         advice,
         ceilings,
@@ -318,7 +322,7 @@ fn run_kernels(
     machine: &Machine,
     entries: &mut [Entry],
     warnings: &mut Vec<String>,
-) -> Result<(), Failure> {
+) -> Result<Option<Passes>, Failure> {
     let wanted = |entry: &Entry| ops.is_none_or(|ops| ops.is_match(&entry.name));
     if !entries.iter().any(wanted) {
         let names: Vec<&str> = entries.iter().take(8).map(|entry| entry.name.as_str()).collect();
@@ -330,8 +334,8 @@ fn run_kernels(
     }
     let isa = Isa::named(&machine.isa)?;
     let budget = Duration::from_secs(if args.measuring.quick { 2 } else { 10 });
-    let progress = Progress::new();
-    measure(model, entries, machine, isa, budget, wanted, |pass, most| {
+    let progress = Progress::lasting(budget);
+    let passes = measure(model, entries, machine, isa, budget, wanted, |pass, most| {
         progress.say(&format!("running the weights, pass {pass} of at most {most}"));
     })?;
     let count = |reason: fn(&str) -> bool| {
@@ -367,7 +371,7 @@ fn run_kernels(
             "the measured weights are not much larger than the caches, which may make them faster than memory".into(),
         );
     }
-    Ok(())
+    Ok(passes)
 }
 
 fn beside(

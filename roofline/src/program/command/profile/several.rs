@@ -78,7 +78,7 @@ impl Report for Profiles {
 
     fn text(&self, canvas: &Canvas) -> String {
         let each = self.profiles.iter().map(|profile| profile.text(canvas));
-        let compared = self.tables().into_iter().take(1).map(|table| table.text());
+        let compared = self.tables().into_iter().take(1).map(|table| table.fitted(canvas, &[]));
         each.chain(compared).collect::<Vec<_>>().join("\n")
     }
 

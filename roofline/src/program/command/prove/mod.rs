@@ -23,6 +23,7 @@ use crate::program::command::prove::ledger::{Known, Ledger, Recorded};
 use crate::program::command::prove::solver::{Answer, Solver};
 use crate::program::output;
 use crate::program::output::file::Unfinished;
+use crate::program::output::terminal::Progress;
 use crate::program::{Exit, Failure, cli, contract};
 use crate::report::{Report, Schema, Table};
 
@@ -208,7 +209,9 @@ pub fn run(args: &cli::Prove) -> Result<Exit, Failure> {
     }
     let mut failed = false;
     let mut contracts = Vec::new();
+    let progress = Progress::counting(args.contracts.len());
     for name in &args.contracts {
+        progress.step(&format!("proving {name}"));
         let (contract, _) = contract::checked(name)?;
         let certified = Certified::new(&contract, args.check_certificates.as_deref())?;
         for refusal in certified.refusals() {
@@ -263,6 +266,7 @@ pub fn run(args: &cli::Prove) -> Result<Exit, Failure> {
     if let (Some(ledger), Some(path)) = (&ledger, &args.ledger) {
         ledger.write(path)?;
     }
+    drop(progress);
     output::print(&Proven { schema: Schema::new(), contracts, trace: args.trace }, args.format)?;
     Ok(if failed { Exit::Failed } else { Exit::Fine })
 }
@@ -438,11 +442,11 @@ fn run_mutants(contract: &Contract) -> Mutants {
 impl Report for Proven {
     const SCHEMA: &'static str = "roofline.prove/1";
 
-    fn text(&self, _: &Canvas) -> String {
+    fn text(&self, canvas: &Canvas) -> String {
         let mut out = String::new();
         for (contract, table) in self.contracts.iter().zip(self.tables()) {
             if !table.rows.is_empty() {
-                out += &table.text();
+                out += &table.fitted(canvas, &["falsifier", "smt", "coq", "contract", "structural"]);
             }
             for obligation in &contract.obligations {
                 if let Some(failure) = &obligation.kani_failure {
