@@ -86,6 +86,11 @@ impl Architecture {
         warnings.extend(stored.told(tensors));
         operations.extend(collect(Role::Unused, Work::Unused, &stored.unused, tensors));
         operations.extend(collect(Role::Tower, Work::Unused, &stored.tower, tensors));
+        // A head that classifies stands behind the layers of any family.
+        let classifies = stored.take(|role| role == Role::Pooler);
+        for (work, found) in work_of(Role::Pooler, &classifies, tensors, true, None) {
+            operations.extend(collect(Role::Pooler, work, &found, tensors));
+        }
         let mut rest = stored.take(|_| true);
         rest.append(&mut stored.nameless);
         rest.sort_by_key(|found| found.tensor);
@@ -120,9 +125,10 @@ impl Architecture {
             let shared = |back: &LooksBack| back.attention.is_some_and(|attention| attention.kv_heads == 0);
             let unused = matches!(role, Role::Key | Role::Value)
                 && layer.and_then(|layer| stated?.layers.get(layer as usize)).is_some_and(shared);
+            let used = stated.zip(layer).and_then(|(stated, layer)| stated.used(layer));
             let work = match unused {
                 true => vec![(Work::Unused, found)],
-                false => work_of(role, &found, tensors, stated),
+                false => work_of(role, &found, tensors, stated.is_some(), used),
             };
             for (work, found) in work {
                 let runs = match role {
@@ -152,7 +158,12 @@ impl Architecture {
         }
         // What looks back has no tensors and comes behind those of its queries, keys and values.
         operations.sort_by_key(|(at, operation)| (*at, operation.tensors.is_empty()));
-        let mut operations: Vec<Operation> = operations.into_iter().map(|(_, operation)| operation).collect();
+        let times = |operation: &Operation| {
+            let back = stated.zip(operation.layer).and_then(|(stated, layer)| stated.of(Stack::Only, layer));
+            1 + back.map_or(0, |back| back.repeats) as usize
+        };
+        let mut operations: Vec<Operation> =
+            operations.into_iter().flat_map(|(_, one)| vec![one.clone(); times(&one)]).collect();
         let makes_tokens = stated.is_none_or(|stated| stated.makes_tokens);
         let headless = !operations.iter().any(|operation| operation.role == Role::Head);
         if makes_tokens && headless && !stored.embedding.is_empty() {
@@ -206,33 +217,38 @@ fn looks_back(stored: &Stored, stated: Option<&Stated>) -> Vec<(usize, Operation
     const ATTENDS: &[Role] = &[Role::Query, Role::Key, Role::Value, Role::QueryKeyValue, Role::KeyValueDown];
     let crosses: &[Role] = &[Role::CrossQuery, Role::CrossKey, Role::CrossValue];
     let mut last: BTreeMap<(Stack, u64, Role), usize> = BTreeMap::new();
+    let back =
+        |stack, layer: u64| stated.and_then(|stated| stated.of(stack, layer)).copied().unwrap_or_default();
     for ((stack, layer, role), found) in &stored.places {
+        let (Some(layer), Some(at)) = (layer, found.iter().map(|found| found.tensor).max()) else { continue };
+        let has = |role| stored.places.contains_key(&(*stack, Some(*layer), role));
+        let LooksBack { attention, state, .. } = back(*stack, *layer);
+        // The projections of a layer without attention are those of its state.
+        let attends =
+            attention.is_some() && (has(Role::AttentionOutput) || !has(Role::Recurrence)) || state.is_none();
         let back = match role {
-            role if ATTENDS.contains(role) => Role::Attention,
+            role if ATTENDS.contains(role) && attends => Role::Attention,
+            role if ATTENDS.contains(role) => Role::State,
             role if crosses.contains(role) => Role::CrossAttention,
             Role::Recurrence => Role::State,
+            Role::Indexer => Role::IndexerScores,
             _ => continue,
         };
-        if let (Some(layer), Some(at)) = (layer, found.iter().map(|found| found.tensor).max()) {
-            let place = last.entry((*stack, *layer, back)).or_default();
-            *place = at.max(*place);
-        }
+        let place = last.entry((*stack, *layer, back)).or_default();
+        *place = at.max(*place);
     }
     let operation = |((stack, layer, role), at): ((Stack, u64, Role), usize)| {
-        let layers = stated.map(|stated| match stack {
-            Stack::Encoder => &stated.encoder,
-            _ => &stated.layers,
-        });
-        let back = layers.and_then(|layers| layers.get(usize::try_from(layer).ok()?)).copied();
-        let back = back.unwrap_or_default();
+        let LooksBack { attention, cross, state, indexer, .. } = back(stack, layer);
         let work = match role {
-            Role::State => back.state.map(Work::State),
-            Role::CrossAttention => back.cross.map(Work::Attention),
-            _ => back.attention.map(Work::Attention),
+            Role::State => state.map(Work::State),
+            Role::CrossAttention => cross.map(Work::Attention),
+            Role::IndexerScores => indexer.map(Work::Attention),
+            _ => attention.map(Work::Attention),
         };
         let reason = match (stated, role) {
             (None, _) => "the family is unknown: heads, window and cache can't be told from the tensors",
             (_, Role::State) => "the file does not say how large its state is",
+            (_, Role::IndexerScores) => "the file does not say how wide the keys of its indexer are",
             (Some(stated), _) if stated.compressed => "its cache is compressed, which is not counted",
             _ => "the file does not say how many heads it has",
         };
@@ -468,7 +484,8 @@ fn work_of(
     role: Role,
     found: &[Found],
     tensors: &[Tensor],
-    stated: Option<&Stated>,
+    over_tokens: bool,
+    used: Option<u64>,
 ) -> Vec<(Work, Vec<Found>)> {
     let weights: Vec<&Found> = found.iter().filter(|found| found.part == Part::Weight).collect();
     let all = |work| vec![(work, found.to_vec())];
@@ -478,7 +495,6 @@ fn work_of(
         Role::Constant | Role::Unused => all(Work::Unused),
         Role::Norm => all(Work::Vector { elements: elements(found, tensors) }),
         Role::ExpertGate | Role::ExpertUp | Role::ExpertGateUp | Role::ExpertDown => {
-            let used = stated.and_then(|stated| stated.experts_used);
             let dims = |found: &Found| tensors[found.tensor].dims.as_slice();
             let shape = match weights.as_slice() {
                 [one] if one.expert.is_none() => match *dims(one) {
@@ -487,7 +503,10 @@ fn work_of(
                 },
                 // Experts of two kinds, each in a tensor of its own.
                 [first, ..] if first.expert.is_none() => {
-                    return weights.iter().flat_map(|one| work_of(role, &[**one], tensors, stated)).collect();
+                    return weights
+                        .iter()
+                        .flat_map(|one| work_of(role, &[**one], tensors, over_tokens, used))
+                        .collect();
                 }
                 many @ [first, ..] => match *dims(first) {
                     [rows, cols] => Some((many.len() as u64, rows, cols)),
@@ -510,7 +529,7 @@ fn work_of(
                 let tensor = &tensors[one.tensor];
                 all(match (role.kind(), tensor.dims.as_slice()) {
                     (Kind::Embedding, [rows, cols]) => Work::Lookup { rows: *rows, cols: *cols },
-                    _ => plain(tensor, stated.is_some()),
+                    _ => plain(tensor, over_tokens),
                 })
             }
             [] if found.iter().all(|found| found.part == Part::Bias) => {
@@ -520,7 +539,7 @@ fn work_of(
                 reason: "its weights are packed and their shape is unknown".to_owned(),
             }),
             // One name twice in a model, or several matrices in one place. Each stands for itself.
-            _ => each(&|found| plain(&tensors[found.tensor], stated.is_some())),
+            _ => each(&|found| plain(&tensors[found.tensor], over_tokens)),
         },
     }
 }

@@ -169,7 +169,7 @@ pub(super) fn encoder_decoder(map: &Map<String, Value>) -> Result<Option<Stated>
         layers: stack(&decoders, &own(&["decoder_attention_heads"], HEADS), true)?,
         encoder,
         encoder_length,
-        experts_used: None,
+        experts_used: Vec::new(),
         context_length: fields.any(&own(&["max_target_positions"], LONGEST))?,
         makes_tokens: true,
         compressed: false,

@@ -30,16 +30,18 @@ const WINDOWS: &[(&str, Windows)] = &[
     ("llama4", FullLast { period: 4, size: Some(8192) }),
     ("mellum", FullLast { period: 4, size: None }),
     ("modern-bert", FullFirst { period: 3, size: None }),
+    ("muse-glimmer", FullLast { period: 4, size: None }),
     ("olmo2", FullLast { period: 4, size: None }),
     ("phi3", Ignored),
     ("phimoe", Ignored),
     ("plamo3", FullLast { period: 8, size: None }),
-    ("smallthinker", FullFirst { period: 4, size: Some(4096) }),
+    ("smallthinker", FullFirst { period: 4, size: None }),
 ];
 
 /// Encoders, and models that fill in a whole text at once.
 const MAKES_NO_TOKENS: &[&str] = &[
     "bert",
+    "clef",
     "dream",
     "eurobert",
     "gemma-embedding",
@@ -54,11 +56,21 @@ const MAKES_NO_TOKENS: &[&str] = &[
     "nomic-bert-moe",
     "rnd1",
     "t5encoder",
+    "wavtokenizer-dec",
 ];
+
+/// The last of so many layers attends, the others keep a state.
+const ATTENDS_LAST: &[(&str, u64)] =
+    &[("minimax-01", 8), ("qwen35", 4), ("qwen35moe", 4), ("qwen3next", 4), ("qwen4exp", 4)];
 
 /// The windows of a family whose files don't state them as they are.
 pub(super) fn windows_of(architecture: &str) -> Option<Windows> {
     WINDOWS.iter().find(|(name, _)| *name == architecture).map(|(_, windows)| *windows)
+}
+
+/// The last of how many layers attends, in a family whose other layers keep a state and whose files need not say so.
+pub(super) fn attends_last(architecture: &str) -> Option<u64> {
+    ATTENDS_LAST.iter().find(|(name, _)| *name == architecture).map(|(_, period)| *period)
 }
 
 /// Whether a family makes no tokens one after the other.

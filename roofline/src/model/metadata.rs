@@ -1,7 +1,7 @@
 //! From the metadata keys of a GGUF file to the model's dimensions, or at least to how its layers look back.
 
 use super::Tensor;
-use super::family::{Windows, makes_no_tokens, windows_of};
+use super::family::{Windows, attends_last, makes_no_tokens, windows_of};
 use super::fault::Fault;
 use super::gguf::{Metadata, Value};
 use super::hyper::{Attention, Experts, FeedForward, Head, Hyper, Latent, Layer, MOST_LAYERS, Width};
@@ -41,11 +41,18 @@ pub fn stated(metadata: &Metadata, tensors: &[Tensor]) -> Result<Option<Stated>,
     };
     let rank = keys.count("attention.kv_lora_rank")?.filter(|rank| *rank > 0);
     let shared = layers.saturating_sub(keys.count("attention.shared_kv_layers")?.unwrap_or(0));
-    let state = state(&keys, hidden, heads.iter().copied().max().unwrap_or(0), has)?;
+    let recurrent = recurrent(&keys, blocks, &mut assumed)?;
+    let state =
+        state(&keys, hidden, heads.iter().copied().max().unwrap_or(0), recurrent.contains(&true), has)?;
+    let indexer = indexer(&keys, &mut assumed)?;
+    if rank.is_some() && keys.get("attention.key_length_mla").is_none() {
+        let what = "keys and values are cached as one latent vector for a token; llama.cpp caches those of each head, as the file lacks attention.key_length_mla";
+        assumed.push(what.to_owned());
+    }
 
     let compressed = keys.get("attention.compress_ratios").is_some();
     let attention = |index: u64, causal: bool| {
-        if compressed {
+        if compressed || recurrent.get(index as usize) == Some(&true) {
             return Ok(None);
         }
         let at = |values: &[u64]| values.get(index as usize).copied().filter(|value| *value > 0);
@@ -85,7 +92,8 @@ pub fn stated(metadata: &Metadata, tensors: &[Tensor]) -> Result<Option<Stated>,
     let stack = |layers: u64, causal: bool, cross: bool| -> Result<Vec<LooksBack>, Fault> {
         let layer = |index| {
             let attention = attention(index, causal)?;
-            Ok(LooksBack { attention, cross: attention.filter(|_| cross), state })
+            let repeats = repeats(&keys, index)?;
+            Ok(LooksBack { attention, cross: attention.filter(|_| cross), state, indexer, repeats })
         };
         (0..layers).map(layer).collect()
     };
@@ -97,7 +105,7 @@ pub fn stated(metadata: &Metadata, tensors: &[Tensor]) -> Result<Option<Stated>,
         },
         encoder: if beside_decoder { stack(layers, false, false)? } else { Vec::new() },
         encoder_length: None,
-        experts_used: keys.count("expert_used_count")?,
+        experts_used: keys.per_layer("expert_used_count", blocks)?.unwrap_or_default(),
         context_length: keys.count("context_length")?,
         makes_tokens,
         compressed,
@@ -105,9 +113,75 @@ pub fn stated(metadata: &Metadata, tensors: &[Tensor]) -> Result<Option<Stated>,
     }))
 }
 
+/// Which blocks keep a state where they might attend.
+fn recurrent(keys: &Keys, blocks: u64, assumed: &mut Vec<String>) -> Result<Vec<bool>, Fault> {
+    if let Some(kept) = keys.per_layer("attention.recurrent_layers", blocks)? {
+        return Ok(kept.into_iter().map(|kept| kept != 0).collect());
+    }
+    let stated = keys.count("full_attention_interval")?.filter(|period| *period > 0);
+    let Some(period) = stated.or(attends_last(keys.architecture)) else { return Ok(Vec::new()) };
+    if stated.is_none() {
+        assumed.push(format!("no key says which layers attend: the last of every {period}"));
+    }
+    Ok((1..=blocks).map(|number| !number.is_multiple_of(period)).collect())
+}
+
+/// What chooses the tokens that attention looks at: one key for a token, in all heads that score it.
+fn indexer(keys: &Keys, assumed: &mut Vec<String>) -> Result<Option<Attention>, Fault> {
+    let heads = keys.count("attention.indexer.head_count")?.filter(|heads| *heads > 0);
+    let Some((heads, key_length)) = heads.zip(keys.count("attention.indexer.key_length")?) else {
+        return Ok(None);
+    };
+    if let Some(most) = keys.count("attention.indexer.top_k")? {
+        assumed.push(format!(
+            "attention is counted over the whole context, as llama.cpp computes it; an engine that reads only the {most} tokens that the indexer chooses moves less"
+        ));
+    }
+    Ok(Some(Attention {
+        heads,
+        kv_heads: 1,
+        key_length,
+        value_length: 0,
+        window: None,
+        sees: None,
+        causal: true,
+        latent: None,
+        bias: false,
+        output_bias: false,
+        head_norm: false,
+    }))
+}
+
+/// Further times that a token runs through a block: as a whole, or in two stacks that take turns, of which the first runs
+/// several times for each time of the second.
+fn repeats(keys: &Keys, block: u64) -> Result<u64, Fault> {
+    const MOST: u64 = 16;
+    let times = match (keys.count("num_loops")?, keys.count("hrm.layers_per_stack")?) {
+        (Some(loops), _) => loops,
+        (None, Some(stack)) => {
+            let turns = keys.count("hrm.h_cycles")?.unwrap_or(1);
+            let inner = if block < stack { keys.count("hrm.l_cycles")?.unwrap_or(1) } else { 1 };
+            turns.saturating_mul(inner)
+        }
+        (None, None) => 1,
+    };
+    match times {
+        1..=MOST => Ok(times - 1),
+        _ => {
+            Err(Fault::field(keys.name("num_loops"), format!("must be between 1 and {MOST}, but is {times}")))
+        }
+    }
+}
+
 /// The state of a layer that has one. How it is updated is told by the tensors: the operations on one of
 /// its numbers are a decay, what the token adds, and its part of the result.
-fn state(keys: &Keys, hidden: u64, heads: u64, has: impl Fn(&str) -> bool) -> Result<Option<State>, Fault> {
+fn state(
+    keys: &Keys,
+    hidden: u64,
+    heads: u64,
+    recurrent: bool,
+    has: impl Fn(&str) -> bool,
+) -> Result<Option<State>, Fault> {
     let count = |key: &str| keys.count(key);
     let times =
         |numbers: &[u64]| numbers.iter().fold(1u64, |product, number| product.saturating_mul(*number));
@@ -133,6 +207,9 @@ fn state(keys: &Keys, hidden: u64, heads: u64, has: impl Fn(&str) -> bool) -> Re
             (false, false) => 5,
         };
         (times(&[inner, size]), shifted, each)
+    } else if recurrent && heads > 0 {
+        let width = |key| keys.head_length(key, hidden, heads);
+        (times(&[heads, width("key_length")?, width("value_length")?]), 0, 5)
     } else {
         return Ok(None);
     };

@@ -34,6 +34,10 @@ pub enum Role {
     KeyValueUp,
     /// Scores against the cached keys and the weighted sum of the cached values.
     Attention,
+    /// What chooses the tokens that attention looks at.
+    Indexer,
+    /// Scores of that choice against the keys that it keeps.
+    IndexerScores,
     /// Projection of the attention's result.
     AttentionOutput,
     /// Gate of the attention's result.
@@ -146,8 +150,8 @@ impl Role {
         match self {
             Embedding | PositionEmbedding | TypeEmbedding | LayerEmbedding => Kind::Embedding,
             Query | Key | Value | QueryKeyValue | QueryDown | QueryUp | KeyValueDown | KeyValueUp
-            | Attention | AttentionOutput | AttentionGate | CrossQuery | CrossKey | CrossValue
-            | CrossAttention | CrossOutput => Kind::Attention,
+            | Attention | Indexer | IndexerScores | AttentionOutput | AttentionGate | CrossQuery
+            | CrossKey | CrossValue | CrossAttention | CrossOutput => Kind::Attention,
             Recurrence | State => Kind::Recurrent,
             Gate | Up | GateUp | Down => Kind::FeedForward,
             Router | ExpertGate | ExpertUp | ExpertGateUp | ExpertDown | SharedRouter | SharedGate
@@ -176,6 +180,8 @@ spelled!(Role {
     KeyValueDown = "attn_kv_down",
     KeyValueUp = "attn_kv_up",
     Attention = "attention",
+    Indexer = "indexer",
+    IndexerScores = "indexer_scores",
     AttentionOutput = "attn_output",
     AttentionGate = "attn_gate",
     CrossQuery = "cross_q",
@@ -597,11 +603,13 @@ const INSIDE: &[(&str, Role)] = &[
     ("vis_gate", Role::Unused),
     ("vis_down", Role::Unused),
     ("vis_up", Role::Unused),
-    // They choose the tokens that sparse attention sees; attention is counted as if it saw them all.
-    ("indexer.k_norm", Role::Unused),
-    ("indexer.proj", Role::Unused),
-    ("indexer.attn_k", Role::Unused),
-    ("indexer.attn_q_b", Role::Unused),
+    ("indexer.k_norm", Role::Norm),
+    ("indexer.q_norm", Role::Norm),
+    ("indexer.proj", Role::Indexer),
+    ("indexer.attn_k", Role::Indexer),
+    ("indexer.attn_q_b", Role::Indexer),
+    ("indexer.k_proj", Role::Indexer),
+    ("indexer.q_proj", Role::Indexer),
 ];
 
 /// The words before the model proper, which some tools write and some don't.

@@ -1255,51 +1255,308 @@ fn the_first_of_four_layers_sees_everything_in_families_that_begin_so() {
 
 #[test]
 fn qwen3_next_attends_in_every_fourth_layer_and_gates_its_queries() {
-    // One period: three layers with a state of 32 x 128 x 128 numbers, one with 16 heads of 256 over 2.
+    // One period: three layers with a state of 32 x 128 x 128 numbers, one with 16 heads of 256 over 2. What projects into
+    // the state was one matrix at first, and is called after attention and its gate since.
+    let first: Tensors = &[("ssm_in.weight", &[12288, 2048])];
+    let since: Tensors = &[("attn_qkv.weight", &[8192, 2048]), ("attn_gate.weight", &[4096, 2048])];
+    for (name, projections, period) in
+        [("first", first, None), ("since", since, None), ("says", since, Some(4))]
+    {
+        let fixture = Fixture::new(
+            "qwen3next",
+            &[
+                ("block_count", 4),
+                ("embedding_length", 2048),
+                ("attention.head_count", 16),
+                ("attention.head_count_kv", 2),
+                ("attention.key_length", 256),
+                ("attention.value_length", 256),
+                ("ssm.conv_kernel", 4),
+                ("ssm.inner_size", 4096),
+                ("ssm.state_size", 128),
+                ("ssm.group_count", 16),
+                ("ssm.time_step_rank", 32),
+            ],
+        );
+        let fixture = match period {
+            Some(period) => fixture.key("qwen3next.full_attention_interval", period),
+            None => fixture,
+        };
+        let model = fixture
+            .outside(&[("token_embd.weight", &[151_936, 2048])])
+            .layers(0..3, projections)
+            .layers(
+                0..3,
+                &[
+                    ("ssm_ba.weight", &[64, 2048]),
+                    ("ssm_conv1d.weight", &[8192, 4]),
+                    ("ssm_dt.bias", &[32]),
+                    ("ssm_a", &[32]),
+                    ("ssm_norm.weight", &[128]),
+                    ("ssm_out.weight", &[2048, 4096]),
+                ],
+            )
+            .layers(
+                3..4,
+                &[
+                    ("attn_q.weight", &[8192, 2048]),
+                    ("attn_k.weight", &[512, 2048]),
+                    ("attn_v.weight", &[512, 2048]),
+                    ("attn_output.weight", &[2048, 4096]),
+                ],
+            )
+            .outside(&[("output.weight", &[151_936, 2048])])
+            .open(&format!("qwen3next-{name}"));
+        let active = model.parameters() - 151_936 * 2048;
+        let state = 4096 * 128;
+        let shifted = 3 * (4096 + 2 * 16 * 128);
+        assert_states(&model, active, 3 * (state + shifted), 3 * state * 7, 2 * 2 * 256, 16 * 2 * 256);
+        let assumed = model.warnings.iter().any(|told| told.contains("the last of every 4"));
+        assert_eq!(assumed, period.is_none(), "{:?}", model.warnings);
+    }
+}
+
+#[test]
+fn kimi_linear_keeps_a_state_where_it_has_no_key_value_heads() {
+    // One period: three layers of 32 heads that keep a matrix of 128 x 128 each, one of latent attention.
     let model = Fixture::new(
-        "qwen3next",
+        "kimi-linear",
         &[
             ("block_count", 4),
-            ("embedding_length", 2048),
-            ("attention.head_count", 16),
-            ("attention.head_count_kv", 2),
-            ("attention.key_length", 256),
-            ("attention.value_length", 256),
+            ("embedding_length", 2304),
+            ("attention.head_count", 32),
+            ("attention.key_length", 576),
+            ("attention.value_length", 512),
+            ("attention.key_length_mla", 192),
+            ("attention.value_length_mla", 128),
+            ("attention.kv_lora_rank", 512),
+            ("rope.dimension_count", 64),
             ("ssm.conv_kernel", 4),
-            ("ssm.inner_size", 4096),
-            ("ssm.state_size", 128),
-            ("ssm.group_count", 16),
-            ("ssm.time_step_rank", 32),
+            ("kda.head_dim", 128),
         ],
     )
-    .outside(&[("token_embd.weight", &[151_936, 2048])])
+    .key("kimi-linear.attention.head_count_kv", vec![0u32, 0, 0, 1])
+    .outside(&[("token_embd.weight", &[163_840, 2304])])
     .layers(
         0..3,
         &[
-            ("ssm_in.weight", &[12288, 2048]),
-            ("ssm_ba.weight", &[64, 2048]),
-            ("ssm_conv1d.weight", &[8192, 4]),
-            ("ssm_dt.bias", &[32]),
-            ("ssm_a", &[32]),
+            ("ssm_conv1d_q.weight", &[4096, 1, 4]),
+            ("ssm_conv1d_k.weight", &[4096, 1, 4]),
+            ("ssm_conv1d_v.weight", &[4096, 1, 4]),
+            ("attn_q.weight", &[4096, 2304]),
+            ("attn_k.weight", &[4096, 2304]),
+            ("attn_v.weight", &[4096, 2304]),
+            ("ssm_f_a.weight", &[128, 2304]),
+            ("ssm_f_b.weight", &[4096, 128]),
+            ("ssm_beta.weight", &[32, 2304]),
+            ("ssm_a", &[32, 1]),
+            ("ssm_dt.bias", &[4096]),
+            ("ssm_g_a.weight", &[128, 2304]),
+            ("ssm_g_b.weight", &[4096, 128]),
             ("ssm_norm.weight", &[128]),
-            ("ssm_out.weight", &[2048, 4096]),
+            ("attn_output.weight", &[2304, 4096]),
         ],
     )
     .layers(
         3..4,
         &[
-            ("attn_q.weight", &[8192, 2048]),
-            ("attn_k.weight", &[512, 2048]),
-            ("attn_v.weight", &[512, 2048]),
-            ("attn_output.weight", &[2048, 4096]),
+            ("attn_q.weight", &[6144, 2304]),
+            ("attn_kv_a_mqa.weight", &[576, 2304]),
+            ("attn_kv_a_norm.weight", &[512]),
+            ("attn_k_b.weight", &[32, 512, 128]),
+            ("attn_v_b.weight", &[32, 128, 512]),
+            ("attn_output.weight", &[2304, 4096]),
         ],
     )
-    .outside(&[("output.weight", &[151_936, 2048])])
-    .open("qwen3next");
-    let active = model.parameters() - 151_936 * 2048;
-    let state = 4096 * 128;
-    let shifted = 3 * (4096 + 2 * 16 * 128);
-    assert_states(&model, active, 3 * (state + shifted), 3 * state * 7, 2 * 2 * 256, 16 * 2 * 256);
+    .outside(&[("output.weight", &[163_840, 2304])])
+    .open("kimi-linear");
+    let active = model.parameters() - 163_840 * 2304;
+    let state = 32 * 128 * 128;
+    let shifted = 3 * 3 * 32 * 128;
+    assert_states(&model, active, 3 * (state + shifted), 3 * state * 7, 512 + 64, 32 * (2 * 512 + 64));
+}
+
+#[test]
+fn minimax_01_attends_in_the_last_of_eight_layers() {
+    // One period: seven layers whose 64 heads keep a matrix of 128 x 128 each, which decays, takes a token in and is read out.
+    let model = Fixture::new(
+        "minimax-01",
+        &[
+            ("block_count", 8),
+            ("embedding_length", 6144),
+            ("attention.head_count", 64),
+            ("attention.head_count_kv", 8),
+            ("attention.key_length", 128),
+            ("attention.value_length", 128),
+        ],
+    )
+    .outside(&[("token_embd.weight", &[200_064, 6144])])
+    .layers(
+        0..7,
+        &[
+            ("attn_qkv.weight", &[24576, 6144]),
+            ("attn_gate.weight", &[8192, 6144]),
+            ("attn_norm_2.weight", &[8192]),
+            ("attn_output.weight", &[6144, 8192]),
+        ],
+    )
+    .layers(
+        7..8,
+        &[
+            ("attn_q.weight", &[8192, 6144]),
+            ("attn_k.weight", &[1024, 6144]),
+            ("attn_v.weight", &[1024, 6144]),
+            ("attn_output.weight", &[6144, 8192]),
+        ],
+    )
+    .outside(&[("output.weight", &[200_064, 6144])])
+    .open("minimax-01");
+    let active = model.parameters() - 200_064 * 6144;
+    let state = 64 * 128 * 128;
+    assert_states(&model, active, 7 * state, 7 * state * 5, 8 * 2 * 128, 64 * 2 * 128);
+}
+
+#[test]
+fn deepseek_3_2_scores_all_tokens_with_an_indexer_beside_its_latent_attention() {
+    let model = Fixture::new(
+        "deepseek32",
+        &[
+            ("block_count", 2),
+            ("embedding_length", 7168),
+            ("attention.head_count", 128),
+            ("attention.head_count_kv", 1),
+            ("attention.key_length", 576),
+            ("attention.value_length", 512),
+            ("attention.key_length_mla", 192),
+            ("attention.value_length_mla", 128),
+            ("attention.q_lora_rank", 1536),
+            ("attention.kv_lora_rank", 512),
+            ("attention.indexer.head_count", 64),
+            ("attention.indexer.key_length", 128),
+            ("attention.indexer.top_k", 2048),
+            ("rope.dimension_count", 64),
+        ],
+    )
+    .outside(&[("token_embd.weight", &[129_280, 7168])])
+    .layers(
+        0..2,
+        &[
+            ("attn_q_a.weight", &[1536, 7168]),
+            ("attn_q_a_norm.weight", &[1536]),
+            ("attn_q_b.weight", &[24576, 1536]),
+            ("attn_kv_a_mqa.weight", &[576, 7168]),
+            ("attn_kv_a_norm.weight", &[512]),
+            ("attn_k_b.weight", &[128, 512, 128]),
+            ("attn_v_b.weight", &[128, 128, 512]),
+            ("indexer.k_norm.weight", &[128]),
+            ("indexer.k_norm.bias", &[128]),
+            ("indexer.proj.weight", &[64, 7168]),
+            ("indexer.attn_k.weight", &[128, 7168]),
+            ("indexer.attn_q_b.weight", &[8192, 1536]),
+            ("attn_output.weight", &[7168, 16384]),
+        ],
+    )
+    .outside(&[("output.weight", &[129_280, 7168])])
+    .open("deepseek32");
+    let active = model.parameters() - 129_280 * 7168;
+    let mixed = 128 * (2 * 512 + 64) + 64 * 128;
+    assert_states(&model, active, 0, 0, 2 * (512 + 64 + 128), 2 * mixed);
+    let told = model.warnings.join("\n");
+    assert!(told.contains("reads only the 2048 tokens that the indexer chooses moves less"), "{told}");
+}
+
+#[test]
+fn a_layer_that_a_token_runs_through_twice_is_read_and_cached_twice() {
+    let of = |loops: u32| {
+        Fixture::new(
+            "nanbeige",
+            &[
+                ("block_count", 2),
+                ("embedding_length", 256),
+                ("attention.head_count", 4),
+                ("attention.head_count_kv", 2),
+                ("num_loops", loops),
+            ],
+        )
+        .outside(&[("token_embd.weight", &[1000, 256])])
+        .layers(
+            0..2,
+            &[
+                ("attn_q.weight", &[256, 256]),
+                ("attn_k.weight", &[128, 256]),
+                ("attn_v.weight", &[128, 256]),
+                ("attn_output.weight", &[256, 256]),
+                ("ffn_up.weight", &[384, 256]),
+                ("ffn_down.weight", &[256, 384]),
+            ],
+        )
+        .outside(&[("output.weight", &[1000, 256])])
+        .open(&format!("nanbeige-{loops}"))
+    };
+    let layers = 2 * (256 * (256 + 128 + 128 + 256) + 2 * 256 * 384);
+    for loops in [1, 2, 3] {
+        let model = of(loops);
+        let (loops, head) = (u64::from(loops), 1000 * 256);
+        assert_eq!(model.parameters(), layers + 2 * head, "what is run twice is stored once");
+        let active = loops * layers + head;
+        assert_states(&model, active, 0, 0, loops * 2 * 2 * 2 * 64, loops * 2 * 4 * 2 * 64);
+    }
+}
+
+#[test]
+fn the_experts_that_a_token_uses_may_differ_from_layer_to_layer() {
+    let experts: Tensors = &[
+        ("ffn_gate_inp.weight", &[16, 512]),
+        ("ffn_up_exps.weight", &[16, 128, 512]),
+        ("ffn_down_exps.weight", &[16, 512, 128]),
+    ];
+    let model = Fixture::new("nemotron_h_moe", &[("block_count", 2), ("embedding_length", 512)])
+        .key("nemotron_h_moe.expert_count", 16)
+        .key("nemotron_h_moe.expert_used_count", vec![2u32, 6])
+        .outside(&[("token_embd.weight", &[1000, 512])])
+        .layers(0..2, experts)
+        .outside(&[("output.weight", &[1000, 512])])
+        .open("experts-by-layer");
+    let active = 2 * 16 * 512 + (2 + 6) * 2 * 128 * 512 + 1000 * 512;
+    assert_eq!(profiled(&model, 4096, 1).decode.unwrap().flops, (2 * active) as f64);
+}
+
+#[test]
+fn a_reranker_of_a_known_family_has_the_matrix_that_scores_a_pair() {
+    let model = Fixture::new(
+        "qwen3",
+        &[
+            ("block_count", 1),
+            ("embedding_length", 1024),
+            ("attention.head_count", 16),
+            ("attention.head_count_kv", 8),
+            ("attention.key_length", 128),
+            ("attention.value_length", 128),
+            ("feed_forward_length", 3072),
+        ],
+    )
+    .outside(&[("token_embd.weight", &[151_669, 1024]), ("output_norm.weight", &[1024])])
+    .outside(&[("cls.output.weight", &[2, 1024])])
+    .layers(
+        0..1,
+        &[
+            ("attn_norm.weight", &[1024]),
+            ("attn_q.weight", &[2048, 1024]),
+            ("attn_q_norm.weight", &[128]),
+            ("attn_k.weight", &[1024, 1024]),
+            ("attn_k_norm.weight", &[128]),
+            ("attn_v.weight", &[1024, 1024]),
+            ("attn_output.weight", &[1024, 2048]),
+            ("ffn_norm.weight", &[1024]),
+            ("ffn_gate.weight", &[3072, 1024]),
+            ("ffn_up.weight", &[3072, 1024]),
+            ("ffn_down.weight", &[1024, 3072]),
+        ],
+    )
+    .open("reranker");
+    assert_eq!(model.warnings, [] as [&str; 0]);
+    let pooler = model.architecture.operations.iter().find(|one| one.role == Role::Pooler).unwrap();
+    assert_eq!(pooler.work, Work::Product { rows: 2, cols: 1024 });
 }
 
 #[test]
