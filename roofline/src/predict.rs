@@ -33,7 +33,8 @@ pub use crate::word::Precision;
 pub use expected::{Expectation, ExpectedFrom, ExpectedSpeed};
 pub use rate::{Numbers, Rate, Units};
 pub use report::{
-    Change, Entry, Line, MEMORY_ALONE, MOST_POINTS, Predicted, Subject, Swept, Workload, ceilings_hold_for,
+    Change, Entry, Line, MEMORY_ALONE, MOST_POINTS, Predicted, Subject, Sweep, Swept, Workload,
+    ceilings_hold_for,
 };
 
 impl Precision {
@@ -446,6 +447,8 @@ pub struct Prediction {
     pub inputs: Inputs,
     /// Everything that came out: the ceilings, and the estimates unless a precision was asked for.
     pub outputs: Outputs,
+    /// Everything that went into the estimates.
+    pub estimate_inputs: Inputs,
     /// The same with the precision that was asked for: its estimates are the ones to show. `token_energy` and `feasibility`
     /// mean nothing where the device has no figure for them; [`token_energy`](Self::token_energy) and [`fits`](Self::fits)
     /// know.
@@ -484,14 +487,15 @@ pub fn predict(inputs: Inputs, stored: &Stored, target: &Target) -> Result<Predi
     };
     let inputs = with(&|kind| target.rate(kind));
     let outputs = inputs.evaluate()?;
-    let estimate = with(&|kind| target.estimated_rate(kind)).evaluate()?;
+    let estimate_inputs = with(&|kind| target.estimated_rate(kind));
+    let estimate = estimate_inputs.evaluate()?;
     let most = stored.most();
     let mut rates: Vec<(Numbers, Rate)> =
         stored.kinds().into_iter().map(|kind| (kind, target.rate(kind))).collect();
     rates.sort_by_key(|(kind, _)| *kind != most);
     let fits = target.capacity.map(|_| outputs.feasibility == Feasibility::Fits);
     let token_energy = target.tdp.map(|_| estimate.token_energy);
-    Ok(Prediction { inputs, outputs, estimate, rates, token_energy, fits })
+    Ok(Prediction { inputs, outputs, estimate_inputs, estimate, rates, token_energy, fits })
 }
 
 /// Where the bound of decoding changes between two values of an input, both whole numbers: the first value that has

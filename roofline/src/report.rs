@@ -232,6 +232,16 @@ impl<T: Report> schemars::JsonSchema for Schema<T> {
     }
 }
 
+/// Facts about one thing for people: what it is, its value, and what that means, each in a column of its own.
+pub fn facts(rows: &[(&str, String, String)]) -> String {
+    let width = |column: fn(&(&str, String, String)) -> usize| rows.iter().map(column).max().unwrap_or(0);
+    let (first, second) = (width(|row| row.0.len()), width(|row| row.1.len()));
+    let line = |(name, value, note): &(&str, String, String)| {
+        format!("{name:<first$}  {value:>second$}  {note}").trim_end().to_owned() + "\n"
+    };
+    rows.iter().map(line).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -210,7 +210,7 @@ pub fn draw(chart: &Chart, what_if: Option<&WhatIf>) -> String {
 }
 
 /// The template with its places filled, in one pass: what is filled in is not read again.
-fn fill(template: &str, values: &[(&str, &str)]) -> String {
+pub(super) fn fill(template: &str, values: &[(&str, &str)]) -> String {
     let mut out = String::new();
     let mut rest = template;
     while let Some((before, after)) = rest.split_once("{{") {
@@ -223,7 +223,7 @@ fn fill(template: &str, values: &[(&str, &str)]) -> String {
 }
 
 /// JSON that can stand inside a script element, whatever its strings hold.
-fn embed(json: &str) -> String {
+pub(super) fn embed(json: &str) -> String {
     json.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
 }
 

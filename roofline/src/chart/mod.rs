@@ -2,6 +2,7 @@
 //! The model knows nothing of where its figures come from; every renderer reads only it.
 
 pub mod bars;
+pub mod curve;
 pub mod html;
 pub mod svg;
 pub mod terminal;

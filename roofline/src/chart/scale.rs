@@ -25,6 +25,15 @@ const SHORTEST: f64 = 2.0;
 impl Log {
     /// The axis that holds all these values; two decades around one when there is none.
     pub fn around(values: impl Iterator<Item = f64>) -> Log {
+        Log::with(values, SHORTEST)
+    }
+
+    /// The same with less air: an axis that may be as short as a decade.
+    pub fn close(values: impl Iterator<Item = f64>) -> Log {
+        Log::with(values, 1.0)
+    }
+
+    fn with(values: impl Iterator<Item = f64>, shortest: f64) -> Log {
         let (from, to) = values
             .filter(|value| value.is_finite() && *value > 0.0)
             .map(f64::log10)
@@ -32,7 +41,7 @@ impl Log {
                 Some(ends.map_or((value, value), |(from, to)| (from.min(value), to.max(value))))
             })
             .unwrap_or((0.0, 0.0));
-        let missing = ((SHORTEST - (to - from)) / 2.0).max(0.0);
+        let missing = ((shortest - (to - from)) / 2.0).max(0.0);
         Log { from: from - missing, to: to + missing }
     }
 

@@ -117,7 +117,7 @@ pub fn matching(devices: &[&'static Device], text: &str) -> Vec<&'static Device>
     devices.iter().filter(has).copied().collect()
 }
 
-/// The 2 and the `rtx-3090` of `2x rtx-3090`.
+/// The 2 and the `rtx-3090` of `2x rtx-3090`, which may be written without the space; what may be a file needs it.
 pub fn several(text: &str) -> Option<(u64, &str)> {
     let text = text.trim();
     let rest = text.trim_start_matches(|c: char| c.is_ascii_digit());
@@ -125,7 +125,8 @@ pub fn several(text: &str) -> Option<(u64, &str)> {
     let apart = name.starts_with(char::is_whitespace) || rest.starts_with(char::is_whitespace);
     // A number with too many digits is one of too many devices.
     let count = || text[..text.len() - rest.len()].parse().unwrap_or(u64::MAX);
-    (rest.len() < text.len() && apart && !name.trim().is_empty()).then(|| (count(), name.trim()))
+    let device = !name.trim().is_empty() && (apart || !name.contains(['.', '/']));
+    (rest.len() < text.len() && device).then(|| (count(), name.trim()))
 }
 
 #[cfg(test)]
@@ -174,6 +175,17 @@ mod tests {
                     Err(DeviceError(several)) => assert!(several.contains(device.name), "{several}"),
                 }
             }
+        }
+    }
+
+    #[test]
+    fn a_number_before_a_device_is_one_of_several() {
+        for text in ["2x rtx-3090", "2xrtx-3090", "2 x rtx-3090", " 2*rtx-3090 ", "2× rtx-3090"] {
+            assert_eq!(several(text), Some((2, "rtx-3090")), "{text}");
+        }
+        assert_eq!(several("8x3090"), Some((8, "3090")));
+        for text in ["rtx-3090", "x1", "2x", "2x ", "4090", "2xfast.json", "7950x"] {
+            assert_eq!(several(text), None, "{text}");
         }
     }
 

@@ -50,6 +50,19 @@ impl Layout {
         if parts.is_empty() { "one device".into() } else { parts.join(", ") }
     }
 
+    /// The name, and what it means.
+    pub fn explained(&self) -> String {
+        let parts = [
+            (self.tensor, "devices share each matrix"),
+            (self.experts, "devices of a stage share the experts"),
+            (self.pipeline, "stages of layers follow each other"),
+            (self.copies, "copies answer different sequences"),
+        ];
+        let parts: Vec<String> =
+            parts.iter().filter(|(ways, _)| *ways > 1).map(|(ways, what)| format!("{ways} {what}")).collect();
+        if parts.is_empty() { self.name() } else { format!("{} ({})", self.name(), parts.join(", ")) }
+    }
+
     /// Every layout of this work over these devices that leaves none idle. Devices of different kinds are stages of one
     /// copy. An error says what does not go together.
     pub fn all(set: &Set, work: &Work, fixed: Fixed) -> Result<Vec<Layout>, String> {

@@ -5,6 +5,7 @@
 //! A ceiling takes messages to be hidden behind reading and arithmetic, an estimate takes them to follow. Queues,
 //! schedulers and the tails of latency are in neither.
 
+mod draft;
 mod layout;
 mod offload;
 mod reach;
@@ -22,10 +23,11 @@ use crate::contracts::{
 };
 use crate::predict::Stored;
 
+pub use draft::{Draft, Drafting};
 pub use layout::{Fixed, Layout};
 pub use offload::{Held, Offload, Offloaded, offload};
 pub use reach::{Phase, Reached, reach};
-pub use report::{Draft, Plan, Row, Workload};
+pub use report::{Plan, Row, Way};
 pub use serve::{Served, Users, serve};
 pub use set::{Group, MOST_DEVICES, Set};
 

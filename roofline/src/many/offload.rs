@@ -175,7 +175,7 @@ fn held(
         reached: Reached {
             layout: Layout { tensor: 1, pipeline: 1, experts: 1, copies: 1 },
             device_gb,
-            missing_gb: Some((device_gb - capacity).max(0.0)),
+            spare_gb: Some(capacity - device_gb),
             step_least_time: decode_least.least_time,
             step_time: decode_likely.estimated_time,
             decode_ceiling: tokens / decode_least.least_time,

@@ -1,7 +1,7 @@
 //! What devices reach together in a layout.
 
 use super::layout::gcd;
-use super::{Layout, ManyError, Set, Work};
+use super::{Draft, Group, Layout, ManyError, Set, Work};
 use crate::contracts::transformer::Inputs;
 use crate::contracts::{collective, parallel};
 use crate::predict::{Target, mean_rate, predict};
@@ -20,10 +20,10 @@ pub enum Phase {
 pub struct Reached {
     /// The layout.
     pub layout: Layout,
-    /// Memory that the fullest device takes, in GB, and what it is short of; none where its memory is not known.
+    /// Memory that the fullest device takes, in GB.
     pub device_gb: f64,
-    /// Memory that the fullest device is short of, in GB; none where it is not known.
-    pub missing_gb: Option<f64>,
+    /// Memory that the fullest device has left, in GB, less than nothing where it is short of some; none where it is not known.
+    pub spare_gb: Option<f64>,
     /// Time of one step that nothing beats, in s.
     pub step_least_time: f64,
     /// Estimate, the time of one step in s.
@@ -47,7 +47,17 @@ pub struct Reached {
 impl Reached {
     /// Whether it fits; none where the memory of a device is not known.
     pub fn fits(&self) -> Option<bool> {
-        self.missing_gb.map(|missing| missing <= 0.0)
+        self.spare_gb.map(|spare| spare >= 0.0)
+    }
+
+    /// The same with a draft model: a token takes its share of a pass.
+    pub(crate) fn speed_up(&mut self, draft: &Draft) {
+        self.step_least_time /= draft.most_speed_up;
+        self.decode_ceiling *= draft.most_speed_up;
+        self.step_time /= draft.speed_up;
+        self.decode_estimate *= draft.speed_up;
+        self.device_gb += draft.device_gb;
+        self.spare_gb = self.spare_gb.map(|spare| spare - draft.device_gb);
     }
 }
 
@@ -163,7 +173,9 @@ fn messages(
     let silent = Messages { reduce: 0.0, exchange: 0.0, hand: 0.0 };
     let Some(link) = link.filter(|_| work.hidden > 0.0) else { return Ok(silent) };
     let devices = tensor.max(layout.experts) as f64;
-    let token = work.hidden * work.inputs.activation_size;
+    // A ceiling holds for programs that send numbers of 8 bits, too.
+    let size = work.inputs.activation_size;
+    let token = work.hidden * if least { size.min(1.0) } else { size };
     let of = |ranks: f64, size: f64| {
         let start = if least { 0.0 } else { work.start };
         collective::Inputs { start, ..collective::Inputs::new(ranks, size, link) }.evaluate()
@@ -260,124 +272,151 @@ struct Timed {
     likely: f64,
     tokens: f64,
     device_gb: f64,
-    missing_gb: Option<f64>,
+    spare_gb: Option<f64>,
     message_share: f64,
 }
 
-fn timed(work: &Work, set: &Set, layout: Layout, phase: Phase) -> Result<Timed, ManyError> {
-    let copies = layout.copies as f64;
-    let inputs = Inputs { batch: work.inputs.batch / copies, ..work.inputs };
-    let link = set.link();
-    let amounts: Vec<[Amounts; 2]> = set
-        .groups
-        .iter()
-        .map(|group| amounts(inputs, work, &group.target, phase))
-        .collect::<Result<_, _>>()?;
-    let tokens = amounts.first().map_or(1.0, |[least, _]| least.tokens);
-    let stages = layout.pipeline as f64;
-    // A sequence is in one stage at a time; a prompt can be cut into as many parts as it has tokens.
-    let in_flight = match phase {
-        Phase::Decode => stages.min(inputs.batch),
-        Phase::Prefill => stages.min(tokens),
-    };
-    let cuts: Vec<f64> = match phase {
-        Phase::Decode => vec![in_flight],
-        Phase::Prefill => {
-            (0..).map(|cut| f64::from(1 << cut)).take_while(|cut| *cut <= tokens.min(1024.0)).collect()
-        }
-    };
-    // Weights and cache are those of the ceiling; activations take memory too.
-    let more = |amounts: &[Amounts; 2], outputs: &parallel::Outputs| {
-        (amounts[1].cache - amounts[0].cache) / stages / outputs.stage_devices
-    };
-    let fullest = |amounts: &[Amounts; 2], outputs: &parallel::Outputs, target: &Target| {
-        let gb = (outputs.device_memory + more(amounts, outputs)) / 1e9;
-        // A device that is filled to the last byte is not short of a rounding.
-        let missing = |capacity: f64| if gb <= capacity * (1.0 + 1e-9) { 0.0 } else { gb - capacity };
-        (gb, target.capacity.map(missing))
-    };
-    if let ([group], [amounts]) = (set.groups.as_slice(), amounts.as_slice()) {
-        let one = Stage { target: &group.target, tensor: layout.tensor, share: 1.0 / stages };
-        let [least, _] = stage(work, amounts, one, layout, in_flight, link)?;
-        let mut likely: Option<(f64, f64)> = None;
-        for parts in cuts {
-            let [_, outputs] = stage(work, amounts, one, layout, parts, link)?;
-            let time = if phase == Phase::Decode { outputs.step_time } else { outputs.flushed_time };
-            let share = outputs.message_time / outputs.stage_time;
-            if likely.is_none_or(|(known, _)| time < known) {
-                likely = Some((time, share));
+/// One phase of some work in a layout.
+struct Run<'a> {
+    work: &'a Work,
+    set: &'a Set,
+    layout: Layout,
+    phase: Phase,
+    /// Of each group.
+    amounts: Vec<[Amounts; 2]>,
+    /// Parts that are in different stages at the same time in a ceiling.
+    in_flight: f64,
+    /// Parts that an estimate may cut the work into.
+    cuts: Vec<f64>,
+}
+
+impl<'a> Run<'a> {
+    fn new(work: &'a Work, set: &'a Set, layout: Layout, phase: Phase) -> Result<Run<'a>, ManyError> {
+        let inputs = Inputs { batch: work.inputs.batch / layout.copies as f64, ..work.inputs };
+        let of = |group: &Group| amounts(inputs, work, &group.target, phase);
+        let amounts: Vec<[Amounts; 2]> = set.groups.iter().map(of).collect::<Result<_, _>>()?;
+        let tokens = amounts.first().map_or(1.0, |[least, _]| least.tokens);
+        let stages = layout.pipeline as f64;
+        // A sequence is in one stage at a time; a prompt can be cut into as many parts as it has tokens.
+        let (in_flight, cuts) = match phase {
+            Phase::Decode => (stages.min(inputs.batch), vec![stages.min(inputs.batch)]),
+            Phase::Prefill => {
+                let halved = (0..).map(|cut| f64::from(1 << cut));
+                (stages.min(tokens), halved.take_while(|cut| *cut <= tokens.min(1024.0)).collect())
             }
-        }
-        let (likely, message_share) = likely.unwrap_or((least.step_least_time, 0.0));
-        let (device_gb, missing_gb) = fullest(amounts, &least, &group.target);
-        return Ok(Timed {
-            least: least.step_least_time,
-            likely,
-            tokens,
-            device_gb,
-            missing_gb,
-            message_share,
-        });
-    }
-    // Different devices: a chain of stages, each with the share of the layers that suits it.
-    let mut chain: Vec<(usize, Stage<'_>)> = Vec::new();
-    for (index, group) in set.groups.iter().enumerate() {
-        let tensor = gcd(layout.tensor, group.count);
-        let one = Stage { target: &group.target, tensor, share: 1.0 };
-        chain.extend((0..group.count / tensor).map(|_| (index, one)));
-    }
-    let times = |shares: &[f64], parts: f64| -> Result<Vec<[parallel::Outputs; 2]>, ManyError> {
-        let of = |(place, (index, one)): (usize, &(usize, Stage<'_>))| {
-            stage(work, &amounts[*index], Stage { share: shares[place], ..*one }, layout, parts, link)
         };
-        chain.iter().enumerate().map(of).collect()
-    };
-    let whole = times(&vec![1.0; chain.len()], in_flight)?;
-    let speeds: Vec<f64> = whole.iter().map(|[least, _]| 1.0 / least.stage_least_time).collect();
-    let all_speed: f64 = speeds.iter().sum();
-    let evenly: Vec<f64> = speeds.iter().map(|speed| speed / all_speed).collect();
-    let room: Vec<f64> = chain
-        .iter()
-        .zip(&whole)
-        .map(|((index, one), [least, _])| {
-            let left = one.target.capacity.map(|capacity| capacity * 1e9 - more(&amounts[*index], least));
-            left.map_or(1.0, |left| (left / least.device_memory).clamp(0.0, 1.0))
-        })
-        .collect();
-    let filled = fill(&speeds, &room);
-    let sum = |times: &[[parallel::Outputs; 2]], of: fn(&[parallel::Outputs; 2]) -> f64| {
-        let all = times.iter().map(of);
-        (all.clone().sum::<f64>(), all.fold(0.0, f64::max))
-    };
-    // Nothing beats the sum with most layers on the fastest, nor the slowest with even times.
-    let (through, _) = sum(&times(&filled, in_flight)?, |[least, _]| least.stage_least_time);
-    let (_, slowest) = sum(&times(&evenly, in_flight)?, |[least, _]| least.stage_least_time);
-    let least = through.max(in_flight * slowest);
-    let (mut likely, mut message_share) = (f64::INFINITY, 0.0);
-    let fitting = evenly.iter().zip(&room).all(|(share, room)| share <= room);
-    let ways: Vec<&Vec<f64>> = if fitting { vec![&filled, &evenly] } else { vec![&filled] };
-    for shares in ways {
-        for parts in &cuts {
-            let found = times(shares, *parts)?;
-            let (through, slowest) = sum(&found, |[_, likely]| likely.stage_time);
-            let time = match phase {
-                Phase::Decode => through.max(parts * slowest),
-                Phase::Prefill => through + (parts - 1.0) * slowest,
+        Ok(Run { work, set, layout, phase, amounts, in_flight, cuts })
+    }
+
+    /// A stage of a group's devices, cut into parts.
+    fn stage(
+        &self,
+        group: usize,
+        tensor: u64,
+        share: f64,
+        parts: f64,
+    ) -> Result<[parallel::Outputs; 2], ManyError> {
+        let one = Stage { target: &self.set.groups[group].target, tensor, share };
+        stage(self.work, &self.amounts[group], one, self.layout, parts, self.set.link())
+    }
+
+    /// Activations, which take memory beside weights and cache, on a device of a stage.
+    fn activations(&self, group: usize, outputs: &parallel::Outputs) -> f64 {
+        let [least, likely] = &self.amounts[group];
+        (likely.cache - least.cache) / self.layout.pipeline as f64 / outputs.stage_devices
+    }
+
+    /// Memory that a device of a stage takes, in GB, and what it has left.
+    fn memory(&self, group: usize, outputs: &parallel::Outputs) -> (f64, Option<f64>) {
+        let gb = (outputs.device_memory + self.activations(group, outputs)) / 1e9;
+        // A device that is filled to the last byte is not short of a rounding.
+        let spare = |capacity: f64| {
+            if gb <= capacity * (1.0 + 1e-9) { (capacity - gb).max(0.0) } else { capacity - gb }
+        };
+        (gb, self.set.groups[group].target.capacity.map(spare))
+    }
+
+    fn timed(&self, least: f64, (likely, message_share): (f64, f64), memory: (f64, Option<f64>)) -> Timed {
+        let tokens = self.amounts.first().map_or(1.0, |[least, _]| least.tokens);
+        Timed { least, likely, tokens, device_gb: memory.0, spare_gb: memory.1, message_share }
+    }
+
+    /// Equal devices: stages of equal shares, as the contract has them.
+    fn of_one_kind(&self) -> Result<Timed, ManyError> {
+        let (tensor, share) = (self.layout.tensor, 1.0 / self.layout.pipeline as f64);
+        let [least, _] = self.stage(0, tensor, share, self.in_flight)?;
+        let mut likely = (f64::INFINITY, 0.0);
+        for parts in &self.cuts {
+            let [_, outputs] = self.stage(0, tensor, share, *parts)?;
+            let time = match self.phase {
+                Phase::Decode => outputs.step_time,
+                Phase::Prefill => outputs.flushed_time,
             };
-            if time < likely {
-                let (told, _) = sum(&found, |[_, likely]| likely.message_time);
-                (likely, message_share) = (time, told / through);
+            if time < likely.0 {
+                likely = (time, outputs.message_time / outputs.stage_time);
             }
         }
+        Ok(self.timed(least.step_least_time, likely, self.memory(0, &least)))
     }
-    let filled_memory = times(&filled, in_flight)?;
-    let memory = chain
-        .iter()
-        .zip(&filled_memory)
-        .map(|((index, one), [least, _])| fullest(&amounts[*index], least, one.target));
-    let (device_gb, missing_gb) =
-        memory.reduce(|a, b| (a.0.max(b.0), a.1.zip(b.1).map(|(a, b)| a.max(b)))).unwrap_or((0.0, None));
-    Ok(Timed { least, likely, tokens, device_gb, missing_gb, message_share })
+
+    /// Different devices: a chain of stages, each with the share of the layers that suits it.
+    fn of_several_kinds(&self) -> Result<Timed, ManyError> {
+        let stages = self.set.groups.iter().enumerate().flat_map(|(index, group)| {
+            let tensor = gcd(self.layout.tensor, group.count);
+            (0..group.count / tensor).map(move |_| (index, tensor))
+        });
+        let chain: Vec<(usize, u64)> = stages.collect();
+        let times = |shares: &[f64], parts: f64| -> Result<Vec<[parallel::Outputs; 2]>, ManyError> {
+            let each = chain.iter().zip(shares);
+            each.map(|((group, tensor), share)| self.stage(*group, *tensor, *share, parts)).collect()
+        };
+        let sum = |times: &[[parallel::Outputs; 2]], of: fn(&[parallel::Outputs; 2]) -> f64| {
+            let all = times.iter().map(of);
+            (all.clone().sum::<f64>(), all.fold(0.0, f64::max))
+        };
+        let whole = times(&vec![1.0; chain.len()], self.in_flight)?;
+        let speeds: Vec<f64> = whole.iter().map(|[least, _]| 1.0 / least.stage_least_time).collect();
+        let all_speed: f64 = speeds.iter().sum();
+        let evenly: Vec<f64> = speeds.iter().map(|speed| speed / all_speed).collect();
+        let room = |((group, _), [least, _]): (&(usize, u64), &[parallel::Outputs; 2])| {
+            let capacity = self.set.groups[*group].target.capacity;
+            let left = capacity.map(|capacity| capacity * 1e9 - self.activations(*group, least));
+            left.map_or(1.0, |left| (left / least.device_memory).clamp(0.0, 1.0))
+        };
+        let room: Vec<f64> = chain.iter().zip(&whole).map(room).collect();
+        let filled = fill(&speeds, &room);
+        let filled_times = times(&filled, self.in_flight)?;
+        // Nothing beats the sum with most layers on the fastest, nor the slowest with even times.
+        let (through, _) = sum(&filled_times, |[least, _]| least.stage_least_time);
+        let (_, slowest) = sum(&times(&evenly, self.in_flight)?, |[least, _]| least.stage_least_time);
+        let least = through.max(self.in_flight * slowest);
+        let fitting = evenly.iter().zip(&room).all(|(share, room)| share <= room);
+        let ways = [Some(&filled), Some(&evenly).filter(|_| fitting)];
+        let mut likely = (f64::INFINITY, 0.0);
+        for shares in ways.into_iter().flatten() {
+            for parts in &self.cuts {
+                let found = times(shares, *parts)?;
+                let (through, slowest) = sum(&found, |[_, likely]| likely.stage_time);
+                let time = match self.phase {
+                    Phase::Decode => through.max(parts * slowest),
+                    Phase::Prefill => through + (parts - 1.0) * slowest,
+                };
+                if time < likely.0 {
+                    let (told, _) = sum(&found, |[_, likely]| likely.message_time);
+                    likely = (time, told / through);
+                }
+            }
+        }
+        let memory =
+            chain.iter().zip(&filled_times).map(|((group, _), [least, _])| self.memory(*group, least));
+        let memory = memory.reduce(|a, b| (a.0.max(b.0), a.1.zip(b.1).map(|(a, b)| a.min(b))));
+        Ok(self.timed(least, likely, memory.unwrap_or((0.0, None))))
+    }
+}
+
+fn timed(work: &Work, set: &Set, layout: Layout, phase: Phase) -> Result<Timed, ManyError> {
+    let run = Run::new(work, set, layout, phase)?;
+    if set.groups.len() == 1 { run.of_one_kind() } else { run.of_several_kinds() }
 }
 
 /// What the work reaches on these devices in this layout.
@@ -388,7 +427,7 @@ pub fn reach(work: &Work, set: &Set, layout: Layout) -> Result<Reached, ManyErro
     Ok(Reached {
         layout,
         device_gb: decode.device_gb,
-        missing_gb: decode.missing_gb,
+        spare_gb: decode.spare_gb,
         step_least_time: decode.least,
         step_time: decode.likely,
         decode_ceiling: copies * decode.tokens / decode.least,

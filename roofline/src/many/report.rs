@@ -2,15 +2,16 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Held, Layout, Offloaded, Reached, Served, Set};
+use super::{Draft, Held, Layout, Offloaded, Reached, Served, Set};
 use crate::chart::terminal::Canvas;
-use crate::contracts::transformer::Inputs;
-use crate::number::{figure, maybe};
-use crate::predict::Subject;
-use crate::report::{Better, Checked, Figure, Report, Saved, Schema, Table, Text};
+use crate::number::{figure, maybe, percent};
+use crate::predict::{Subject, Workload};
+use crate::report::{Better, Checked, Figure, Report, Saved, Schema, Table, Text, facts};
 
 /// Rows of a table on a terminal; the other formats have all.
 const SHOWN: usize = 12;
+/// Other layouts than the best on a terminal.
+const OTHERS: usize = 5;
 
 /// What a model reaches on sets of devices.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -40,43 +41,6 @@ pub struct Plan {
     pub warnings: Vec<String>,
 }
 
-/// What the model is asked to do.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[cfg_attr(feature = "program", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-#[non_exhaustive]
-pub struct Workload {
-    /// Sequences that are computed together.
-    pub batch: f64,
-    /// Tokens of each sequence in the cache.
-    pub context: f64,
-    /// Tokens of the prompt.
-    pub prompt: f64,
-    /// Tokens of each answer; absent where no users are asked for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub output: Option<f64>,
-}
-
-/// What a draft model brings.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "program", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-#[non_exhaustive]
-pub struct Draft {
-    /// Estimate, the tokens that a pass makes on average.
-    pub tokens_per_pass: f64,
-    /// Time of one drafted token in passes of the large model.
-    pub draft_cost: f64,
-    /// Time of checking a draft in passes over one token.
-    pub check_cost: f64,
-    /// Estimate, how many times as fast it is as without.
-    pub speed_up: f64,
-    /// Speed-up that nothing exceeds at these costs, all drafted tokens accepted.
-    pub most_speed_up: f64,
-    /// Acceptance at which the draft neither gains nor loses; null where no acceptance is enough.
-    pub break_even: Option<f64>,
-}
-
 /// A set of devices in a layout.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "program", derive(schemars::JsonSchema))]
@@ -100,6 +64,12 @@ pub struct Row {
     pub short_of: String,
     /// Memory that the fullest device takes, in GB.
     pub device_gb: f64,
+    /// Memory that the fullest device has left, in GB, below zero where it is short of some; null where it is not known.
+    pub spare_gb: Option<f64>,
+    /// What the links of a device to the others carry in one direction, in GB/s; absent where there is one device, or where it
+    /// is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link_gb_s: Option<f64>,
     /// Memory of the host that is taken, in GB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_gb: Option<f64>,
@@ -129,14 +99,45 @@ pub struct Row {
     pub price_per_million: Option<f64>,
     /// Estimate, the energy of one token in J; null if a power is not known.
     pub token_energy: Option<f64>,
+    /// The other layouts, the better first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<Way>,
+    /// The best layout for fewer and for more users, as far as their caches fit; the ceilings are those of any layout.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub curve: Vec<Way>,
+}
+
+/// A set of devices in another layout than the best, or for another number of users.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[cfg_attr(feature = "program", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Way {
+    /// How the model is dealt out over them.
+    pub layout: Layout,
+    /// Whether it fits; null where the memory of a device is not known.
+    pub fits: Option<bool>,
+    /// Whether all that is wanted holds; null where what decides it is not known.
+    pub enough: Option<bool>,
+    /// Tokens per second that nothing exceeds.
+    pub decode_ceiling: f64,
+    /// Estimate, the tokens per second.
+    pub decode_estimate: f64,
+    /// Tokens of prompts per second that nothing exceeds.
+    pub prefill_ceiling: f64,
+    /// Estimate, the tokens of prompts per second.
+    pub prefill_estimate: f64,
+    /// What users get.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub served: Option<Served>,
 }
 
 impl Row {
     /// A set in a layout.
     pub fn new(set: &Set, reached: &Reached, served: Option<Served>) -> Row {
         let mut fits = reached.fits();
-        let mut short_of = match reached.missing_gb {
-            Some(missing) if missing > 0.0 => format!("{} GB on a device", figure(missing)),
+        let mut short_of = match reached.spare_gb {
+            Some(spare) if spare < 0.0 => format!("{} GB on a device", figure(-spare)),
             _ => String::new(),
         };
         let users = served.as_ref().and_then(|served| served.largest_batch);
@@ -156,6 +157,8 @@ impl Row {
             enough: fits,
             short_of,
             device_gb: reached.device_gb,
+            spare_gb: reached.spare_gb,
+            link_gb_s: set.link().filter(|_| set.devices() > 1),
             host_gb: None,
             decode_ceiling: reached.decode_ceiling,
             decode_estimate: reached.decode_estimate,
@@ -169,6 +172,25 @@ impl Row {
             power_w: set.power(),
             price_per_million: None,
             token_energy: None,
+            others: Vec::new(),
+            curve: Vec::new(),
+        }
+    }
+
+    /// The row as one way among others.
+    pub fn way(&self) -> Way {
+        let Row { layout, fits, enough, decode_ceiling, decode_estimate, .. } = *self;
+        let Row { prefill_ceiling, prefill_estimate, .. } = *self;
+        let served = self.served.clone();
+        Way {
+            layout,
+            fits,
+            enough,
+            decode_ceiling,
+            decode_estimate,
+            prefill_ceiling,
+            prefill_estimate,
+            served,
         }
     }
 
@@ -198,7 +220,12 @@ impl Row {
         self.served.as_ref().map_or(self.decode_ceiling, |served| served.output_ceiling)
     }
 
-    /// How the model is dealt out, in words.
+    /// How the model is dealt out, as a sentence.
+    fn explained(&self) -> String {
+        self.held.map_or_else(|| self.layout.explained(), |held| held.name())
+    }
+
+    /// How the model is dealt out, in a few words.
     fn dealt(&self) -> String {
         self.held.map_or_else(|| self.layout.name(), |held| held.name())
     }
@@ -231,14 +258,6 @@ impl Row {
     }
 }
 
-impl Workload {
-    /// What these inputs ask, and how long the answers of users are.
-    pub fn new(inputs: &Inputs, output: Option<f64>) -> Workload {
-        let Inputs { batch, context, prompt, .. } = *inputs;
-        Workload { batch, context, prompt, output }
-    }
-}
-
 impl Plan {
     /// Rows with what is true of all of them: what ceilings hold for, and what estimates assume.
     pub fn new(
@@ -268,6 +287,153 @@ impl Plan {
     /// Whether a set does what is wanted.
     pub fn any_enough(&self) -> bool {
         self.rows.iter().any(|row| row.enough == Some(true))
+    }
+
+    /// The rows for people: those that do what is wanted, and those that do not.
+    fn several(&self, canvas: &Canvas) -> String {
+        let mut out = String::new();
+        let (enough, others): (Vec<&Row>, Vec<&Row>) =
+            self.rows.iter().partition(|row| row.enough != Some(false));
+        let titles = if others.is_empty() { ["", ""] } else { ["These do", "These do not"] };
+        for (title, rows) in titles.into_iter().zip([enough, others]) {
+            if rows.is_empty() {
+                continue;
+            }
+            let mut table = self.table(title, &rows[..rows.len().min(SHOWN)]);
+            for heading in &mut table.headings {
+                *heading = heading.replace('_', " ");
+            }
+            out += &format!("\n{}", table.fitted(canvas, &[]));
+            if rows.len() > SHOWN {
+                out += &format!(" and {} more, which the other formats list\n", rows.len() - SHOWN);
+            }
+        }
+        out
+    }
+
+    /// One set for people: what it reaches, and what that means.
+    fn single(&self, row: &Row, canvas: &Canvas) -> String {
+        let tokens = |rate: f64| format!("{} tok/s", figure(rate));
+        let ms = |time: f64| format!("{} ms", figure(time));
+        let memory = match row.spare_gb {
+            Some(spare) if spare >= 0.0 => format!("fits in {} GB", figure(row.device_gb + spare)),
+            Some(spare) => format!("does not fit in {} GB", figure(row.device_gb + spare)),
+            None => "the memory of a device is not known".into(),
+        };
+        let each = if row.count > 1 { "memory of a device" } else { "memory" };
+        let mut rows = vec![(each, format!("{} GB", figure(row.device_gb)), memory)];
+        if let Some(host) = row.host_gb {
+            let short = row.short_of.split(", ").find(|part| part.ends_with("on the host"));
+            let fits = short.map_or("fits".to_owned(), |short| format!("short of {short}"));
+            rows.push(("memory of the host", format!("{} GB", figure(host)), fits));
+        }
+        if let Some(link) = row.link_gb_s {
+            let between = "of a device to the others, in one direction; --link takes another";
+            rows.push(("links", format!("{} GB/s", figure(link)), between.into()));
+        }
+        match &row.served {
+            Some(served) => {
+                let each = format!("estimate: {} tok/s for each user", figure(1e3 / served.token_time));
+                let room = match served.largest_batch {
+                    Some(_) => {
+                        format!("whole sequences fit beside the weights, {} are asked for", served.users)
+                    }
+                    None => "the memory of a device is not known".into(),
+                };
+                let after = format!("after a prompt of {} tokens", self.workload.prompt);
+                rows.extend([
+                    ("room for", served.largest_batch.map_or("-".into(), |most| most.to_string()), room),
+                    ("answers, ceiling", tokens(served.output_ceiling), "of all users together".into()),
+                    ("answers", tokens(served.output_rate), "estimate".into()),
+                    ("requests", format!("{} /s", figure(served.request_rate)), "estimate".into()),
+                    ("token, at least", ms(served.token_least_time), "between two tokens of a user".into()),
+                    ("token", ms(served.token_time), each),
+                    ("first token, at least", ms(served.first_token_least_time), after),
+                    (
+                        "first token",
+                        ms(served.time_to_first_token),
+                        "estimate, for a user who waits for nobody".into(),
+                    ),
+                ]);
+            }
+            None => rows.extend([
+                ("decode, ceiling", tokens(row.decode_ceiling), String::new()),
+                ("decode", tokens(row.decode_estimate), "estimate".into()),
+                ("prefill, ceiling", tokens(row.prefill_ceiling), String::new()),
+                ("prefill", tokens(row.prefill_estimate), "estimate".into()),
+                (
+                    "first token",
+                    ms(row.prompt_time),
+                    format!("estimate, after a prompt of {} tokens", self.workload.prompt),
+                ),
+            ]),
+        }
+        if let Some(draft) = &row.draft {
+            let gains = match draft.break_even {
+                Some(even) => format!(
+                    "estimate, at most {}; gains from an acceptance of {} on",
+                    figure(draft.most_speed_up),
+                    figure(even)
+                ),
+                None => format!(
+                    "estimate, at most {}; no acceptance is enough to gain",
+                    figure(draft.most_speed_up)
+                ),
+            };
+            rows.extend([
+                ("tokens of a pass", figure(draft.tokens_per_pass), "estimate, with the draft model".into()),
+                ("  speed-up", figure(draft.speed_up), gains),
+            ]);
+        }
+        if row.message_share > 0.0 {
+            rows.push(("messages", percent(Some(row.message_share)), "of a step, estimate".into()));
+        }
+        if let (Some(energy), Some(power)) = (row.token_energy, row.power_w) {
+            let at = format!("estimate at {} W", figure(power));
+            rows.push(("energy", format!("{} J/token", figure(energy)), at));
+        }
+        if let (Some(price), Some(tokens)) = (row.price_usd, row.price_per_million) {
+            let each = format!("at the launch; estimate: {} USD for a million tokens", figure(tokens));
+            rows.push(("price", format!("{price} USD"), each));
+        }
+        let mut out = format!("on {}: {}\n\n{}", row.devices, row.explained(), facts(&rows));
+        if !self.objectives.is_empty() {
+            // Where it does for other numbers of users, the largest of them says how far this goes.
+            let met = row.curve.iter().filter(|way| way.enough == Some(true));
+            let most = met.filter_map(|way| Some(way.served.as_ref()?.users)).reduce(f64::max);
+            let most = most.filter(|most| *most != self.workload.batch);
+            out += &match (row.enough, most) {
+                (Some(true), Some(most)) => {
+                    format!("\nThis does what is wanted, and so it does for {most} users.\n")
+                }
+                (Some(true), None) => "\nThis does what is wanted.\n".to_owned(),
+                _ if row.short_of.is_empty() => "\nWhether this does what is wanted is not known.\n".into(),
+                (_, most) => {
+                    let most = most.map(|most| format!("; for {most} users it does")).unwrap_or_default();
+                    format!("\nThis does not do what is wanted: it is short of {}{most}.\n", row.short_of)
+                }
+            };
+        }
+        if !row.others.is_empty() {
+            let shown = &row.others[..row.others.len().min(OTHERS)];
+            let left = row.others.len() - shown.len();
+            let title = match left {
+                0 => "Other layouts".to_owned(),
+                left => format!("Other layouts, the best {} of {}", shown.len(), shown.len() + left),
+            };
+            out += &format!("\n{}", ways(&title, shown).fitted(canvas, &[]));
+        }
+        if row.curve.len() > 1 {
+            out += &format!(
+                "\n{}",
+                ways(
+                    "Fewer and more users: estimates in the best layout for each, ceilings of any",
+                    &row.curve
+                )
+                .fitted(canvas, &[])
+            );
+        }
+        out
     }
 
     fn table(&self, title: &str, rows: &[&Row]) -> Table {
@@ -352,6 +518,36 @@ impl Plan {
     }
 }
 
+/// Layouts for people.
+fn ways(title: &str, ways: &[Way]) -> Table {
+    let served = ways.iter().any(|way| way.served.is_some());
+    let headings = if served {
+        ["users", "layout", "fits", "tok/s, ceiling", "estimate", "ms a token, least", "estimate", "first ms"]
+            .as_slice()
+    } else {
+        ["layout", "fits", "decode ceiling", "estimate", "prefill ceiling", "estimate"].as_slice()
+    };
+    let of = |way: &Way| {
+        let fits = way.fits.map_or("not known", |fits| if fits { "yes" } else { "no" });
+        let mut cells: Vec<String> = way.served.iter().map(|served| served.users.to_string()).collect();
+        cells.extend([way.layout.name(), fits.to_owned()]);
+        cells.extend(match &way.served {
+            Some(served) => vec![
+                figure(served.output_ceiling),
+                figure(served.output_rate),
+                figure(served.token_least_time),
+                figure(served.token_time),
+                figure(served.time_to_first_token),
+            ],
+            None => [way.decode_ceiling, way.decode_estimate, way.prefill_ceiling, way.prefill_estimate]
+                .map(figure)
+                .to_vec(),
+        });
+        cells
+    };
+    Table::new(title, headings, ways.iter().map(of))
+}
+
 impl Report for Plan {
     const SCHEMA: &'static str = "roofline.plan/1";
     const FIGURES: &'static [&'static str] = &[
@@ -395,7 +591,7 @@ impl Report for Plan {
 
     fn text(&self, canvas: &Canvas) -> String {
         let model = &self.model;
-        let Workload { batch, context, prompt, output } = &self.workload;
+        let Workload { batch, context, prompt, output, .. } = &self.workload;
         let asked = match output {
             Some(output) => format!("{batch} users, prompts of {prompt} and answers of {output} tokens"),
             None => format!("batch {batch}, {context} tokens in the cache, a prompt of {prompt}"),
@@ -405,25 +601,10 @@ impl Report for Plan {
         for objective in &self.objectives {
             out += &format!("wanted: {objective}\n");
         }
-        let (enough, others): (Vec<&Row>, Vec<&Row>) =
-            self.rows.iter().partition(|row| row.enough != Some(false));
-        let titles = if others.is_empty() || enough.is_empty() && self.rows.len() == 1 {
-            ["", ""]
+        if let [row] = self.rows.as_slice() {
+            out += &self.single(row, canvas);
         } else {
-            ["These do", "These do not"]
-        };
-        for (title, rows) in titles.into_iter().zip([enough, others]) {
-            if rows.is_empty() {
-                continue;
-            }
-            let mut table = self.table(title, &rows[..rows.len().min(SHOWN)]);
-            for heading in &mut table.headings {
-                *heading = heading.replace('_', " ");
-            }
-            out += &format!("\n{}", table.fitted(canvas, &[]));
-            if rows.len() > SHOWN {
-                out += &format!(" and {} more, which the other formats list\n", rows.len() - SHOWN);
-            }
+            out += &self.several(canvas);
         }
         out += &format!("\n{}\n{}\n", self.ceilings, self.estimates);
         out

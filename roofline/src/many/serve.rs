@@ -3,10 +3,13 @@
 use serde::{Deserialize, Serialize};
 
 use super::reach::reach;
-use super::{Layout, ManyError, Reached, Set, Work};
+use super::{Draft, Drafting, Layout, ManyError, Reached, Set, Work};
 use crate::contracts::serving;
 use crate::contracts::transformer::Inputs;
 use crate::predict::predict;
+
+/// The least memory that the contract takes, in GB: none that a model fits in.
+const LEAST_GB: f64 = 1e-3;
 
 /// What users ask for.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -58,11 +61,23 @@ impl Users {
     }
 }
 
-/// What the users get from these devices in this layout, and the step behind it.
-pub fn serve(work: &Work, set: &Set, layout: Layout, users: &Users) -> Result<(Reached, Served), ManyError> {
+/// What the users get from these devices in this layout, the step behind it, and what a draft model brings to that.
+pub fn serve(
+    work: &Work,
+    set: &Set,
+    layout: Layout,
+    users: &Users,
+    drafting: Option<&Drafting>,
+) -> Result<(Reached, Served, Option<Draft>), ManyError> {
     let copies = layout.copies as f64;
     let step = users.step(work);
-    let reached = reach(&step, set, layout)?;
+    let mut reached = reach(&step, set, layout)?;
+    let draft = drafting.map(|drafting| drafting.beside(&step).reach(&step, set, &reached)).transpose()?;
+    let mut beside = 0.0;
+    if let Some(draft) = &draft {
+        reached.speed_up(draft);
+        beside = draft.device_gb * set.devices() as f64;
+    }
     // Each copy reads one prompt at a time.
     let one = Work { inputs: Inputs { batch: copies, ..step.inputs }, ..step.clone() };
     let prompt = reach(&one, set, layout)?;
@@ -78,7 +93,7 @@ pub fn serve(work: &Work, set: &Set, layout: Layout, users: &Users) -> Result<(R
         token_bytes = (outputs.decode_bytes - outputs.pass_weight_bytes) / whole.context;
         token_flops = outputs.token_flops;
     }
-    let memory = set.capacity().map(|gb| gb / copies);
+    let memory = set.capacity().map(|gb| ((gb - beside) / copies).max(LEAST_GB));
     let of = |prompt_time: f64, step_time: f64, prompt_share: Option<f64>| {
         serving::Inputs {
             users: users.users / copies,
@@ -114,5 +129,5 @@ pub fn serve(work: &Work, set: &Set, layout: Layout, users: &Users) -> Result<(R
         time_to_first_token: 1e3 * likely.first_token_time,
         largest_batch: memory.map(|_| copies * least.largest_batch),
     };
-    Ok((reached, served))
+    Ok((reached, served, draft))
 }

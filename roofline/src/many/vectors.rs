@@ -59,10 +59,12 @@ fn the_steps_of_30b_on_sixteen_tpus_are_those_of_the_scaling_book() {
     }
 }
 
-/// Training steps of Korthikanti et al., <https://arxiv.org/abs/2205.05198>, table 5, that Calculon is validated with
-/// (<https://github.com/calculon-ai/calculon>): A100, 2048 tokens, with full recomputation and with sequence parallelism and
-/// selective recomputation. The contract has no optimizer, no recomputation and no kernel below its peak, so it gives the
-/// least time: the measured steps take 1.5 to 2.5 times as long, and never less.
+/// Training steps of Korthikanti et al., <https://arxiv.org/abs/2205.05198>, table 5, which Calculon is validated with:
+/// <https://github.com/calculon-ai/calculon>, `calculon/llm/validation.py`, whose shapes are those of its `models` and of
+/// `validation/seqsel/tab5`: A100, 2048 tokens, eight that share each matrix. Once all of a layer is computed again on the way
+/// back; once only attention is, with sequence parallelism. The contract knows neither an optimizer nor norms, dropout and
+/// kernels below their peak: the measured steps take 1.4 to 2 times its estimate, and never less than its least time. How
+/// many times as long the first way takes as the second it tells within five hundredths.
 #[test]
 fn measured_training_steps_are_never_below_the_least_time_of_their_layout() {
     // Hidden size, layers, stages, interleave, sequences, parts, seconds: full and selective.
@@ -72,20 +74,40 @@ fn measured_training_steps_are_never_below_the_least_time_of_their_layout() {
         (20480.0, 105.0, 35.0, 3.0, 280.0, 280.0, 49.05, 37.83),
         (25600.0, 128.0, 64.0, 1.0, 512.0, 512.0, 94.42, 71.49),
     ] {
-        let (s, vocabulary) = (2048.0, 51200.0);
-        let flops: f64 = 72.0 * b * s * l * h * h * (1.0 + s / (6.0 * h) + vocabulary / (12.0 * h * l));
-        let inputs = parallel::Inputs {
-            tensor: 8.0,
-            pipeline: p,
-            interleave: v,
-            parts: m,
-            layer_share: 1.0 / p,
-            ..parallel::Inputs::new(b * s, 1.0, flops, A100_SXM_80GB.bandwidth, A100_SXM_80GB.bf16.unwrap())
+        let (s, vocabulary): (f64, f64) = (2048.0, 51200.0);
+        let layers = 24.0 * b * s * l * h * h;
+        let attention = s / (6.0 * h);
+        let link = A100_SXM_80GB.interconnect_bandwidth.unwrap();
+        // Two bytes of each number of a part; a pass forward has two sums in each layer, and so have a pass back and one again.
+        let reduced = collective::Inputs::new(8.0, b / m * s * h * 2.0, link).evaluate().unwrap();
+        let step = |again: f64, passes: f64| {
+            let flops = layers * (3.0 * (1.0 + attention + vocabulary / (12.0 * h * l)) + again);
+            let inputs = parallel::Inputs {
+                tensor: 8.0,
+                pipeline: p,
+                interleave: v,
+                parts: m,
+                layers: l,
+                layer_share: 1.0 / p,
+                reduce_time: passes * reduced.all_reduce_time,
+                ..parallel::Inputs::new(
+                    b * s,
+                    1.0,
+                    flops,
+                    A100_SXM_80GB.bandwidth,
+                    A100_SXM_80GB.bf16.unwrap(),
+                )
+            };
+            inputs.evaluate().unwrap()
         };
-        let found = inputs.evaluate().unwrap();
-        assert!(found.step_least_time <= found.flushed_time * 1.000_001);
-        let times = [full / found.flushed_time, selective / found.flushed_time];
-        assert!(times[0] > times[1] && (1.5..2.5).contains(&times[1]), "{h}: {times:?}");
+        let [whole, some] = [step(1.0 + attention, 3.0), step(attention, 2.0)];
+        for (measured, found) in [(full, whole), (selective, some)] {
+            assert!(found.step_least_time <= measured && found.flushed_time <= measured, "{h}: {measured}");
+            let times = measured / found.flushed_time;
+            assert!((1.4..2.0).contains(&times), "{h}: {times}");
+        }
+        let longer = whole.flushed_time / some.flushed_time / (full / selective);
+        assert!((1.0..1.05).contains(&longer), "{h}: {longer}");
     }
 }
 
@@ -126,8 +148,8 @@ fn the_draft_of_llama_cpp_is_within_what_the_formula_allows() {
     assert!((77.0..78.5).contains(&measured), "{measured}");
 }
 
-/// All-reduce times of <https://github.com/microsoft/vidur> (data/profiling/network), trimmed to eight sizes of each
-/// machine: none is below the time that the contract says nothing beats, at the rate of the data sheet's links.
+/// All-reduce times of <https://github.com/microsoft/vidur> (data/profiling/network): none is below the time that the contract
+/// says nothing beats, at the rate of the data sheet's links.
 #[test]
 fn no_measured_all_reduce_is_below_its_least_time() {
     let mut lines = include_str!("allreduce.csv").lines();
@@ -144,7 +166,7 @@ fn no_measured_all_reduce_is_below_its_least_time() {
         assert!(number(least) / 1e3 >= found.all_reduce_time, "{line}: below a ring without fixed costs");
         (rows, closest) = (rows + 1, share.min(closest));
     }
-    assert!(rows >= 70, "{rows}");
+    assert_eq!(rows, 540);
     // The largest messages of eight H100 come within three times of it: the bound says something.
     assert!(closest < 3.0, "{closest}");
 }

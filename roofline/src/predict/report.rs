@@ -10,7 +10,7 @@ use crate::chart::{Chart, Point, Roof};
 use crate::contracts::transformer::{CONTRACT, Inputs, OutOfDomain, Outputs};
 use crate::contracts::transformer_unit;
 use crate::number::{GB_PER_S, GFLOP_PER_S, figure, maybe, short};
-use crate::report::{Better, Checked, Figure, Report, Saved, Schema, Table, Text};
+use crate::report::{Better, Checked, Figure, Report, Saved, Schema, Table, Text, facts};
 use crate::text::file_name;
 use crate::word::{Bound, Feasibility, Precision};
 
@@ -101,6 +101,9 @@ pub struct Predicted {
     /// The input that a sweep varies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub swept: Option<Swept>,
+    /// The input that a second sweep varies across the first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub across: Option<Swept>,
     /// A prediction for each device, and for each point of a sweep.
     pub predictions: Vec<Entry>,
     /// Where decoding changes its bound in a sweep.
@@ -163,6 +166,26 @@ pub struct Workload {
     pub cache: String,
     /// Bytes of one cached number.
     pub cache_bytes_per_element: f64,
+    /// Tokens of each answer, where users ask: the batch is their number then, and the prompt is theirs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<f64>,
+}
+
+impl Workload {
+    /// What these inputs ask, with a cache in this format.
+    pub fn new(inputs: &Inputs, cache: &str) -> Workload {
+        Workload {
+            batch: inputs.batch,
+            context: inputs.context,
+            prompt: inputs.prompt,
+            tokens_per_pass: inputs.tokens_per_pass,
+            compute_efficiency: inputs.compute_efficiency,
+            bandwidth_efficiency: inputs.bandwidth_efficiency,
+            cache: cache.to_owned(),
+            cache_bytes_per_element: inputs.cache_size,
+            output: None,
+        }
+    }
 }
 
 /// An input that a sweep can vary.
@@ -194,6 +217,9 @@ pub struct Entry {
     /// The value of what a sweep varies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<f64>,
+    /// The value of what a second sweep varies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub across: Option<f64>,
     /// The rate of the units for the weights in GFLOP/s; null where nobody publishes it, and the ceilings are those of the
     /// memory alone.
     pub compute_gflop_s: Option<f64>,
@@ -232,6 +258,9 @@ pub struct Entry {
 pub struct Change {
     /// The device.
     pub device: String,
+    /// The value of what a second sweep varies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub across: Option<f64>,
     /// The first value with the new bound.
     pub from: f64,
     /// The bound before.
@@ -286,25 +315,44 @@ impl Swept {
     }
 }
 
+/// An input, and the values it takes.
+pub type Sweep<'a> = (Swept, &'a [f64]);
+
+/// A point of sweeps.
+#[derive(Clone, Copy)]
+struct Place {
+    at: Option<f64>,
+    across: Option<f64>,
+}
+
 impl Predicted {
-    /// Predicts the model on each device, at each of the ascending values of a sweep.
+    /// Predicts the model on each device: at each of the ascending values of a sweep, and that at each of those of a second one.
     pub fn new(
         model: Subject,
         (inputs, stored): (Inputs, &Stored),
         cache: &str,
         targets: &[Target],
-        sweep: Option<(Swept, &[f64])>,
+        [sweep, second]: [Option<Sweep<'_>>; 2],
     ) -> Result<Predicted, OutOfDomain> {
         let mut predictions = Vec::new();
         let mut changes = Vec::new();
-        for target in targets {
+        let lines: Vec<(Option<f64>, Inputs)> = match second {
+            None => vec![(None, inputs)],
+            Some((swept, values)) => {
+                values.iter().map(|value| (Some(*value), swept.set(inputs, *value))).collect()
+            }
+        };
+        for (target, &(across, inputs)) in
+            targets.iter().flat_map(|target| lines.iter().map(move |line| (target, line)))
+        {
+            let place = |at| Place { at, across };
             let Some((swept, values)) = sweep else {
-                predictions.push(Entry::new(target, None, &predict(inputs, stored, target)?));
+                predictions.push(Entry::new(target, place(None), &predict(inputs, stored, target)?));
                 continue;
             };
             let at = |value: f64| predict(swept.set(inputs, value), stored, target);
             for &value in values {
-                predictions.push(Entry::new(target, Some(value), &at(value)?));
+                predictions.push(Entry::new(target, place(Some(value)), &at(value)?));
             }
             for pair in values.windows(2) {
                 let bound = |value: f64| at(value).ok().map(|prediction| prediction.outputs.decode_bound);
@@ -312,7 +360,7 @@ impl Predicted {
                     (crossing(pair[0], pair[1], bound), bound(pair[0]), bound(pair[1]))
                 {
                     let (before, after) = (before.into(), after.into());
-                    changes.push(Change { device: target.name.clone(), from, before, after });
+                    changes.push(Change { device: target.name.clone(), across, from, before, after });
                 }
             }
         }
@@ -328,16 +376,7 @@ impl Predicted {
                 bits_per_weight: 8.0 * parameters("weight_bytes") / parameters("total_params"),
                 ..model
             },
-            workload: Workload {
-                batch: inputs.batch,
-                context: inputs.context,
-                prompt: inputs.prompt,
-                tokens_per_pass: inputs.tokens_per_pass,
-                compute_efficiency: inputs.compute_efficiency,
-                bandwidth_efficiency: inputs.bandwidth_efficiency,
-                cache: cache.to_owned(),
-                cache_bytes_per_element: inputs.cache_size,
-            },
+            workload: Workload::new(&inputs, cache),
             ceilings: {
                 let known = predictions.iter().all(|entry| entry.not_known.is_empty());
                 ceilings(&quant, cache, &inputs, targets, known)
@@ -345,6 +384,7 @@ impl Predicted {
             estimates: estimates(&inputs, targets),
             expectations: Vec::new(),
             swept: sweep.map(|(swept, _)| swept),
+            across: second.map(|(swept, _)| swept),
             predictions,
             changes,
             explanation: Vec::new(),
@@ -362,7 +402,7 @@ impl Predicted {
 
     fn main(&self) -> Table {
         let mut headings = vec!["device", "units"];
-        headings.extend(self.swept.map(Swept::name));
+        headings.extend([self.across, self.swept].into_iter().flatten().map(Swept::name));
         headings.extend([
             "fits",
             "weights_gb",
@@ -385,7 +425,7 @@ impl Predicted {
         let rows = self.predictions.iter().map(|entry| {
             let units = entry.compute_gflop_s.map_or("not known".to_owned(), |_| entry.precision.to_string());
             let mut row = vec![entry.device.clone(), units];
-            row.extend(self.swept.map(|_| entry.at.map(|at| at.to_string()).unwrap_or_default()));
+            row.extend([entry.across, entry.at].into_iter().flatten().map(|at| at.to_string()));
             row.extend([
                 entry.fits.map_or("-", |fits| if fits { "yes" } else { "no" }).to_owned(),
                 entry.gigabytes("weight_bytes"),
@@ -408,6 +448,57 @@ impl Predicted {
             row
         });
         Table::new("", &headings, rows)
+    }
+
+    /// What is swept.
+    fn axes(&self) -> impl Iterator<Item = Swept> {
+        [self.swept, self.across].into_iter().flatten()
+    }
+
+    /// The device, and the point of the sweeps.
+    fn place(&self, entry: &Entry) -> String {
+        let values = [entry.at, entry.across].into_iter().flatten();
+        let at = self.axes().zip(values).map(|(swept, value)| format!(" {}={value}", swept.name()));
+        entry.device.clone() + &at.collect::<String>()
+    }
+
+    /// Two sweeps for people: a table of ceilings for each device, one sweep down and the other across.
+    fn grids(&self, canvas: &Canvas) -> String {
+        let [down, across] = [self.swept, self.across].map(|swept| swept.map_or("", Swept::name));
+        let mut out = String::new();
+        for entries in self.predictions.chunk_by(|one, other| one.device == other.device) {
+            let mut columns: Vec<f64> = entries.iter().filter_map(|entry| entry.across).collect();
+            columns.dedup();
+            let mut lines: Vec<f64> = entries.iter().filter_map(|entry| entry.at).collect();
+            lines.sort_by(f64::total_cmp);
+            lines.dedup();
+            let mut headings = vec![format!("{down} \\ {across}")];
+            headings.extend(columns.iter().map(f64::to_string));
+            for (phase, name) in [("decode", "decode_ceiling"), ("prefill", "prefill_ceiling")] {
+                let cell = |at: f64, across: f64| {
+                    let here = |entry: &&Entry| entry.at == Some(at) && entry.across == Some(across);
+                    let entry = entries.iter().find(here)?;
+                    let speed = maybe(entry.result(name));
+                    Some(if entry.fits == Some(false) { format!("({speed})") } else { speed })
+                };
+                let speeds = || entries.iter().map(|entry| entry.result(name));
+                // What neither sweep changes needs no table.
+                if phase == "prefill" && speeds().all(|speed| Some(speed) == speeds().next()) {
+                    continue;
+                }
+                let rows = lines.iter().map(|at| {
+                    let cells = columns.iter().map(|across| cell(*at, *across).unwrap_or_default());
+                    std::iter::once(at.to_string()).chain(cells).collect()
+                });
+                let title = format!("{}: {phase}, ceiling in token/s", entries[0].device);
+                let headings: Vec<&str> = headings.iter().map(String::as_str).collect();
+                out += &format!("\n{}", Table::new(title, &headings, rows).fitted(canvas, &[]));
+            }
+        }
+        if self.predictions.iter().any(|entry| entry.fits == Some(false)) {
+            out += "What is in parentheses does not fit.\n";
+        }
+        out
     }
 
     /// The main table with headings that fit on a terminal, and each band in one column.
@@ -491,9 +582,7 @@ impl Predicted {
                 .map(|speed| (name, format!("{} tok/s", figure(speed.middle_tokens_per_s)), speed.origin()));
             rows.splice(place..place, row);
         }
-        let width = |column: fn(&(&str, String, String)) -> usize| rows.iter().map(column).max().unwrap_or(0);
-        let (first, second) = (width(|row| row.0.len()), width(|row| row.1.len()));
-        rows.iter().map(|(name, value, note)| format!("{name:<first$}  {value:>second$}  {note}\n")).collect()
+        facts(&rows)
     }
 
     fn explained(&self) -> Table {
@@ -506,8 +595,8 @@ impl Predicted {
 }
 
 impl Entry {
-    fn new(target: &Target, at: Option<f64>, prediction: &Prediction) -> Entry {
-        let Prediction { inputs, outputs, estimate, rates, token_energy, fits } = prediction;
+    fn new(target: &Target, Place { at, across }: Place, prediction: &Prediction) -> Entry {
+        let Prediction { inputs, outputs, estimate, rates, token_energy, fits, .. } = prediction;
         let array = |outputs: &Outputs| Outputs::NAMES.into_iter().zip(outputs.to_array());
         let mut results: BTreeMap<String, Option<f64>> = array(outputs)
             .zip(array(estimate))
@@ -538,6 +627,7 @@ impl Entry {
             precision: rates.first().map_or(Precision::Fp16, |(_, rate)| rate.precision),
             estimate_precision: target.asked.map(|(precision, _)| precision),
             at,
+            across,
             compute_gflop_s: known.then_some(inputs.compute),
             not_known,
             bandwidth_gb_s: target.bandwidth,
@@ -577,16 +667,11 @@ impl Entry {
         maybe(self.result(name).map(|bytes| bytes / 1e9))
     }
 
-    /// The device, and the point of a sweep.
-    fn place(&self, swept: Option<Swept>) -> String {
-        match (swept, self.at) {
-            (Some(swept), Some(at)) => format!("{} {}={at}", self.device, swept.name()),
-            _ => self.device.clone(),
-        }
-    }
-
     fn points(&self, several: bool, roof: Option<usize>) -> [Point; 2] {
-        let at = self.at.map(|at| format!(" at {at}")).unwrap_or_default();
+        let at = match (self.at, self.across) {
+            (Some(at), Some(across)) => format!(" at {at}, {across}"),
+            (at, _) => at.map(|at| format!(" at {at}")).unwrap_or_default(),
+        };
         let device = if several { format!(" on {}", self.device) } else { String::new() };
         let expected = |group: &str| {
             let expected = self.expected.as_ref()?;
@@ -682,12 +767,16 @@ impl Report for Predicted {
             [entry] if self.shown.is_none() => {
                 format!("on {} ({})\n\n{}", entry.device, entry.source, self.single(entry))
             }
+            _ if self.shown.is_none() && self.across.is_some() => self.grids(canvas),
             _ => format!("\n{}", self.shown.clone().unwrap_or_else(|| self.narrow()).fitted(canvas, &LEAST)),
         };
-        for Change { device, from, before, after } in &self.changes {
+        for Change { device, across, from, before, after } in &self.changes {
             let name = self.swept.map(Swept::name).unwrap_or_default();
+            let second = self.across.zip(*across);
+            let second = second.map(|(swept, value)| format!(" at {} {value}", swept.name()));
+            let second = second.unwrap_or_default();
             out += &format!(
-                "{device}: decoding is {before}-bound below {name} {from} and {after}-bound from there\n"
+                "{device}{second}: decoding is {before}-bound below {name} {from} and {after}-bound from there\n"
             );
         }
         for Line { name, formula, numbers, value, unit, place } in &self.explanation {
@@ -712,7 +801,7 @@ impl Report for Predicted {
         let parts = self.several() || self.swept.is_some();
         let mut figures = Vec::new();
         for entry in &self.predictions {
-            let place = entry.place(self.swept);
+            let place = self.place(entry);
             let inputs = entry.inputs.iter().map(|(name, value)| (name, Some(*value)));
             let results = entry.results.iter().map(|(name, value)| (name, *value));
             for (name, value) in inputs.chain(results) {
@@ -743,7 +832,7 @@ impl Report for Predicted {
     fn texts(&self) -> Vec<Text> {
         let parts = self.several() || self.swept.is_some();
         let of = |entry: &Entry| {
-            let place = if parts { entry.place(self.swept) } else { String::new() };
+            let place = if parts { self.place(entry) } else { String::new() };
             let fits = entry.fits.map(|fits| if fits { Feasibility::Fits } else { Feasibility::TooLarge });
             [
                 Some(Text::new("device", &entry.device)),
@@ -773,7 +862,7 @@ impl Report for Predicted {
             ("the prompt", prompt.to_string()),
             ("the format of the cache", self.workload.cache.clone()),
             ("the tokens of a pass", self.workload.tokens_per_pass.to_string()),
-            ("the sweep", self.swept.map(Swept::name).unwrap_or_default().to_owned()),
+            ("the sweep", self.axes().map(Swept::name).collect::<Vec<_>>().join(", ")),
             ("the devices", devices.join(", ")),
         ]
     }

@@ -370,9 +370,10 @@ pub struct Predict {
     /// Microseconds to dispatch one step, in an estimate.
     #[arg(long, value_name = "MICROSECONDS", allow_negative_numbers = true)]
     pub overhead: Option<f64>,
-    /// Vary batch, context, prompt, efficiency or bits: `batch=1,2,4..64`, where `..` doubles.
+    /// Vary batch, context, prompt, efficiency or bits: `batch=1,2,4..64`, where `..` doubles; twice for two of them, one across
+    /// the other. With --users, vary users.
     #[arg(long, value_name = "NAME=VALUES")]
-    pub sweep: Option<String>,
+    pub sweep: Vec<String>,
     /// Show every equation with its numbers filled in.
     #[arg(long)]
     pub explain: bool,

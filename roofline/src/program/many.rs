@@ -17,6 +17,10 @@ pub struct Many {
     /// Devices that the routed experts of a stage are dealt over.
     #[arg(long, value_name = "DEVICES", value_parser = clap::value_parser!(u64).range(1..=4096))]
     pub experts: Option<u64>,
+    /// What the links of a device to the others carry in one direction, such as 56GB/s of a bridge between two cards; that of its
+    /// data sheet if not given.
+    #[arg(long, value_name = "GB/s", value_parser = bus)]
+    pub link: Option<f64>,
     /// Leave some of the model to the host: `auto` as little as fits, a number for the layers that stay on the device, `experts`
     /// only routed experts.
     #[arg(long, value_name = "auto, LAYERS or experts", value_parser = left)]

@@ -241,7 +241,8 @@ pub fn predictions(
     }))
 }
 
-fn contract(name: &str) -> Result<Contract, Failure> {
+/// A built-in contract.
+pub fn contract(name: &str) -> Result<Contract, Failure> {
     let source = library::built_in(name).and_then(|source| check_in(source, None).contract);
     source.ok_or_else(|| Failure(format!("{name}: the built-in contract is damaged")))
 }
@@ -278,7 +279,7 @@ fn sliders(names: &Names, batch: f64, length: f64, longest: Option<u64>) -> Vec<
 }
 
 /// Powers of two up to `most`, the start and the end among them.
-fn slider(quantity: &str, label: &str, start: f64, most: f64) -> Slider {
+pub fn slider(quantity: &str, label: &str, start: f64, most: f64) -> Slider {
     let mut stops: Vec<f64> =
         (0..31).map(|power| f64::from(1u32 << power)).filter(|stop| *stop <= most).collect();
     stops.extend([start, most.max(start)]);

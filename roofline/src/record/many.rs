@@ -29,6 +29,9 @@ fn asked(row: &Row) -> Option<(Set, Work)> {
     Some((Set::of(row.devices as u64, target, device.interconnect_bandwidth), work))
 }
 
+/// 2^30 bytes in 10^9.
+const GIB_PER_GB: f64 = 1.073_741_824;
+
 /// `ISL/OSL 2048/128`.
 fn lengths(test: &str) -> Option<(f64, f64)> {
     let (input, output) = test.strip_prefix("ISL/OSL ")?.split_once('/')?;
@@ -40,7 +43,8 @@ fn served(row: &Row, set: &Set, work: &Work, layout: Layout) -> f64 {
     let (input, output) = lengths(&row.test).expect("a row of a server says its lengths");
     let one = Inputs { batch: 1.0, context: input + (output / 2.0).floor(), ..work.inputs };
     let step = one.evaluate().unwrap();
-    let memory = set.capacity().unwrap() / layout.copies as f64;
+    // What vendors call GB of memory are GiB, and more users may fit than in GB.
+    let memory = set.capacity().unwrap() * GIB_PER_GB / layout.copies as f64;
     let room = serving::Inputs {
         page: 1.0,
         ..serving::Inputs::new(
@@ -60,7 +64,7 @@ fn served(row: &Row, set: &Set, work: &Work, layout: Layout) -> f64 {
         return 0.0;
     }
     let users = Users { users, input, output, reuse: 0.0 };
-    serve(work, set, layout, &users).unwrap().1.output_ceiling
+    serve(work, set, layout, &users, None).unwrap().1.output_ceiling
 }
 
 #[test]

@@ -102,6 +102,80 @@ fn sixty_four_users_are_answered_by_eight_h100_within_fifty_milliseconds_a_token
 }
 
 #[test]
+fn the_curve_of_a_server_goes_from_one_user_to_as_many_as_fit() {
+    let args = [
+        "predict",
+        "llama-3.1-70b",
+        "--quant",
+        "fp8",
+        "--on",
+        "8x h100-sxm",
+        "--users",
+        "48",
+        "--input",
+        "2k",
+    ];
+    let wanted = ["--objective", "token_time <= 30 [ms/token]"];
+    let best = row(&[&args[..], &wanted[..]].concat());
+    let curve = best["curve"].as_array().expect("a curve");
+    let users: Vec<f64> = curve.iter().map(|way| number(&way["served"], "users")).collect();
+    assert_eq!(users[..8], [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 48.0, 64.0]);
+    assert!(users.is_sorted() && users.last() <= Some(&number(&best["served"], "largest_batch")));
+    for way in curve {
+        let served = &way["served"];
+        assert!(number(served, "output_rate") <= number(served, "output_ceiling"), "{way}");
+        assert!(number(served, "token_least_time") <= number(served, "token_time"), "{way}");
+        let within = number(served, "token_time") <= 30.0;
+        assert_eq!(way["enough"], within, "{way}");
+    }
+    let rates: Vec<f64> = curve.iter().map(|way| number(&way["served"], "output_ceiling")).collect();
+    assert!(rates.is_sorted(), "more users never have a lower ceiling: {rates:?}");
+    // The other layouts follow the best, and none of them is estimated to be faster.
+    let others = best["others"].as_array().expect("other layouts");
+    let met = |way: &&Value| way["enough"] == true;
+    let rate = |way: &Value| number(&way["served"], "output_rate");
+    assert!(others.len() > 3 && others.iter().filter(met).all(|way| rate(way) <= rate(&best)));
+    let text = printed(&[&args[..], &wanted[..], &["--chart", "--ascii"]].concat());
+    for part in ["throughput against latency", "A 8x h100_sxm: estimate", "@ with 48 users", "Other layouts"]
+    {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let swept = row(&[&args[..], &["--sweep", "users=3,6"]].concat());
+    assert_eq!(swept["curve"].as_array().unwrap().len(), 3);
+    let picture = printed(&[&args[..], &["--svg", "-"]].concat());
+    assert!(picture.starts_with("<svg") && picture.contains(">48 users<"), "{picture}");
+    let page = printed(&[&args[..], &["--html", "-"]].concat());
+    for part in ["const serving_v1 =", "const parallel_v1 =", "tokens of an answer", "\"users\":48.0"] {
+        assert!(page.contains(part), "{part}");
+    }
+}
+
+#[test]
+fn a_draft_model_shortens_the_steps_of_a_server_and_takes_room() {
+    let args = ["predict", "llama-3.1-70b", "--quant", "fp8", "--on", "8x h100-sxm", "--users", "16"];
+    let draft = ["--draft", "llama-3.2-1b", "--accept", "0.75", "--drafts", "4"];
+    let [plain, drafted] = [row(&args), row(&[&args[..], &draft[..]].concat())];
+    let gain = number(&drafted["draft"], "speed_up");
+    assert!(gain > 1.0 && gain <= number(&drafted["draft"], "most_speed_up"), "{drafted}");
+    let [before, after] = [&plain["served"], &drafted["served"]];
+    assert!(number(after, "token_time") < number(before, "token_time"));
+    assert!(number(after, "largest_batch") < number(before, "largest_batch"));
+    // Prompts are read by the large model alone.
+    assert_eq!(after["first_token_least_time"], before["first_token_least_time"]);
+    let says = printed(&[&args[..], &draft[..]].concat());
+    assert!(says.contains("5 tokens of each sequence, all accepted") && says.contains("speed-up"), "{says}");
+}
+
+#[test]
+fn a_faster_link_brings_what_messages_took() {
+    let args = ["predict", "llama-3.1-70b", "--quant", "q4_k_m", "--on", "2xrtx-3090", "--batch", "32"];
+    let [bus, bridge] = [row(&args), row(&[&args[..], &["--link", "56.2GB/s"]].concat())];
+    assert_eq!((number(&bus, "link_gb_s"), number(&bridge, "link_gb_s")), (31.5, 56.2));
+    assert!(number(&bridge, "decode_estimate") > number(&bus, "decode_estimate"));
+    assert!(number(&bridge, "message_share") < number(&bus, "message_share"));
+}
+
+#[test]
 fn different_devices_are_stages_of_one_model() {
     let mixed = ["predict", "llama-3.1-70b", "--quant", "q4_k_m", "--on", "2x rtx-3090,1x rtx-4090"];
     let mixed = row(&mixed);
@@ -176,6 +250,11 @@ fn what_does_not_go_together_is_refused_with_a_reason() {
         (&["--on", "99999999999999999999x h100-sxm"], "a set has 1 to 4096 devices"),
         (&["--on", "2x h1000"], "no such device"),
         (&["--on", "2x rtx-3090", "--sweep", "batch=1,2"], "is for single devices"),
+        (&["--on", "2x rtx-3090", "--users", "4", "--sweep", "batch=1,2"], "whole numbers of users"),
+        (&["--on", "2x rtx-3090", "--users", "4", "--sweep", "users=1.5"], "whole numbers of users"),
+        (&["--on", "2x rtx-3090", "--svg", "-"], "say how many with --users"),
+        (&["--on", "2x rtx-3090", "--link", "0"], "`0` is not above zero"),
+        (&["--on", "2x rtx-3090", "--link", "fast"], "fast"),
         (&["--on", "rtx-4090", "--offload", "auto"], "say what the host is with --host"),
         (&["--on", "rtx-4090", "--offload", "half"], "write auto, experts, or how many layers"),
         (&["--on", "rtx-4090", "--offload", "experts", "--host", "bandwidth=80"], "has no experts"),

@@ -67,6 +67,44 @@ fn this_machine_is_a_device_with_its_measured_roofs() {
 }
 
 #[test]
+fn two_sweeps_make_a_table_one_across_the_other() {
+    let args =
+        ["predict", "llama-3.1-8b", "--on", "h100-sxm", "--sweep", "batch=1,64", "--sweep", "context=1k,32k"];
+    let both = json(&args);
+    assert_eq!((&both["swept"], &both["across"]), (&"batch".into(), &"context".into()));
+    let entries = both["predictions"].as_array().unwrap();
+    let places: Vec<(f64, f64)> = entries
+        .iter()
+        .map(|entry| (entry["at"].as_f64().unwrap(), entry["across"].as_f64().unwrap()))
+        .collect();
+    assert_eq!(places, [(1.0, 1024.0), (64.0, 1024.0), (1.0, 32768.0), (64.0, 32768.0)]);
+    // Each is what it is alone.
+    for (entry, (batch, context)) in entries.iter().zip(&places) {
+        let (batch, context) = (batch.to_string(), context.to_string());
+        let alone =
+            json(&["predict", "llama-3.1-8b", "--on", "h100-sxm", "--batch", &batch, "--context", &context]);
+        assert_eq!(entry["results"], alone["predictions"][0]["results"]);
+    }
+    let text = printed(&args);
+    assert!(
+        text.contains("batch \\ context  1024") && text.contains("in parentheses does not fit"),
+        "{text}"
+    );
+    // Every point is asked, and one of them does not fit.
+    for (batches, code) in [("batch=1,2", 0), ("batch=1,64", 1)] {
+        let args =
+            ["predict", "llama-3.1-8b", "--on", "h100-sxm", "--sweep", batches, "--sweep", "context=1k,32k"];
+        let asked = run(&[&args[..], &["--require", "decode_ceiling >= 100"]].concat());
+        assert_eq!(asked.status.code(), Some(code), "{batches}");
+    }
+    refused(&[&args[..], &["--sweep", "prompt=1"]].concat(), "and no more");
+    refused(
+        &["predict", "llama-3.1-8b", "--on", "t4", "--sweep", "batch=1", "--sweep", "batch=2"],
+        "swept twice",
+    );
+}
+
+#[test]
 fn a_sweep_says_where_the_bound_changes() {
     let args =
         ["predict", "llama_2_7b", "--on", "h100_sxm", "--context", "1", "--sweep", "batch=1,2,4..4096"];

@@ -14,7 +14,7 @@ use crate::report::Report;
 pub fn run(args: &cli::Choose) -> Result<Exit, Failure> {
     let (at_least, args) = (args.at_least, &args.predict);
     let refused = [
-        (args.sweep.is_some(), "--sweep"),
+        (!args.sweep.is_empty(), "--sweep"),
         (args.explain, "--explain"),
         (!args.require.is_empty(), "--require"),
         (!args.select.columns.is_empty(), "--columns"),

@@ -31,6 +31,7 @@ use crate::program::select::Row;
 use crate::program::{Exit, Failure, cli, device, require, select, what_if};
 use crate::report::Report;
 use crate::text::file_name;
+use crate::written::tokens;
 
 /// Dollars for each token per second, which the contract `choice-v1` computes.
 const PRICE_PER_SPEED: &str = "price_per_speed";
@@ -175,20 +176,27 @@ fn predicted(args: &cli::Predict) -> Result<(Predicted, Vec<&'static Device>), F
     let found = targets(args, args.all_devices, &mut warnings)?;
     let entries: Vec<Option<&'static Device>> = found.iter().map(|(_, device)| *device).collect();
     let targets: Vec<Target> = found.into_iter().map(|(target, _)| target).collect();
-    let sweep = args.sweep.as_deref().map(sweep).transpose()?;
-    let points = targets.len() * sweep.as_ref().map_or(1, |(_, values)| values.len());
-    if points > MOST_POINTS {
+    let sweeps = args.sweep.iter().map(|text| sweep(text)).collect::<Result<Vec<_>, _>>()?;
+    let points: usize = sweeps.iter().map(|(_, values)| values.len()).product();
+    if targets.len() * points > MOST_POINTS {
+        let points = targets.len() * points;
         return Err(Failure(format!("{points} predictions; at most {MOST_POINTS} are made at once")));
     }
-    let sweep = sweep.as_ref().map(|(swept, values)| (*swept, values.as_slice()));
-    let mut predicted = Predicted::new(subject, (inputs, &stored), &normal(&args.cache), &targets, sweep)?;
+    let sweep_of = |index: usize| sweeps.get(index).map(|(swept, values)| (*swept, values.as_slice()));
+    let axes = match sweeps.as_slice() {
+        [] | [_] => [sweep_of(0), None],
+        [one, other] if one.0 != other.0 => [sweep_of(0), sweep_of(1)],
+        [one, _] => return Err(Failure(format!("--sweep: {} is swept twice", one.0.name()))),
+        _ => return Err(Failure("--sweep: two inputs can be swept at once, and no more".into())),
+    };
+    let mut predicted = Predicted::new(subject, (inputs, &stored), &normal(&args.cache), &targets, axes)?;
     let (model, format) = (predicted.model.name.clone(), predicted.model.quant.clone());
     let work = ModelTraits { name: &model, format: &format, layers };
-    let points = sweep.map_or(1, |(_, values)| values.len());
     let each = predicted.predictions.chunks_mut(points).zip(targets.iter().zip(&entries));
     for (chunk, (target, device)) in each {
         for entry in chunk {
-            let at = sweep.zip(entry.at).map_or(inputs, |((swept, _), value)| swept.set(inputs, value));
+            let places = axes.iter().flatten().zip([entry.at, entry.across].into_iter().flatten());
+            let at = places.fold(inputs, |inputs, ((swept, _), value)| swept.set(inputs, value));
             let prediction = predict::predict(at, &stored, target)?;
             let expected = expecter.expect(&work, target, *device, &prediction);
             // Of several devices some may not be calibrated.
@@ -428,15 +436,23 @@ pub fn targets(
     Ok(found)
 }
 
-/// Parses `batch=1,2,4..64`: single values, and ranges that double from one end to the other. The values ascend.
+/// Parses `batch=1,2,4..64`.
 fn sweep(text: &str) -> Result<(Swept, Vec<f64>), Failure> {
+    let (name, values) = axis(text)?;
+    let swept = Swept::ALL.into_iter().find(|swept| swept.name() == name).ok_or_else(|| {
+        let more = if name == "users" { "; users need --users beside" } else { "" };
+        let can = Swept::ALL.map(Swept::name).join(", ");
+        Failure(format!("--sweep {text}: `{name}` can't be swept; {can} can{more}"))
+    })?;
+    Ok((swept, values))
+}
+
+/// A name and its values: single ones, and ranges that double from one end to the other. The values ascend.
+pub fn axis(text: &str) -> Result<(&str, Vec<f64>), Failure> {
     let wrong = |why: String| Failure(format!("--sweep {text}: {why}"));
     let (name, list) = text.split_once('=').ok_or_else(|| wrong("write NAME=1,2,4..64".into()))?;
-    let swept = Swept::ALL.into_iter().find(|swept| swept.name() == name).ok_or_else(|| {
-        wrong(format!("`{name}` can't be swept; {} can", Swept::ALL.map(Swept::name).join(", ")))
-    })?;
-    let number = |text: &str| match text.trim().parse::<f64>() {
-        Ok(value) if value.is_finite() && value > 0.0 => Ok(value),
+    let number = |text: &str| match text.trim().parse::<f64>().ok().or_else(|| tokens(text.trim()).ok()) {
+        Some(value) if value.is_finite() && value > 0.0 => Ok(value),
         _ => Err(wrong(format!("`{}` is not a number above zero", text.trim()))),
     };
     let mut values = Vec::new();
@@ -457,7 +473,7 @@ fn sweep(text: &str) -> Result<(Swept, Vec<f64>), Failure> {
     }
     values.sort_by(f64::total_cmp);
     values.dedup();
-    Ok((swept, values))
+    Ok((name, values))
 }
 
 /// Every equation in the order in which it is computed, with the numbers put in.
@@ -520,9 +536,11 @@ mod tests {
         let values = |text: &str| sweep(text).map(|(_, values)| values).map_err(|failure| failure.0);
         assert_eq!(values("batch=1,2,4..64"), Ok(vec![1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0]));
         assert_eq!(values("context=8,1,8"), Ok(vec![1.0, 8.0]));
+        assert_eq!(values("context=1k..4k"), Ok(vec![1024.0, 2048.0, 4096.0]));
         for (text, expected) in [
             ("batch", "write NAME=1,2,4..64"),
             ("speed=1", "`speed` can't be swept"),
+            ("users=1", "users need --users beside"),
             ("batch=1,x", "`x` is not a number above zero"),
             ("batch=0", "`0` is not a number above zero"),
             ("batch=nan", "`nan` is not a number above zero"),

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::chart::curve::{self, Curves, Moving};
 use crate::chart::html::{self, WhatIf};
 use crate::chart::terminal::{Canvas, draw};
 use crate::chart::{Chart, svg};
@@ -88,6 +89,24 @@ impl Pictures {
             return Ok(());
         }
         output::print_on(report, format, &self.canvas)
+    }
+
+    /// Curves of throughput against latency; the page computes them again where it can.
+    pub fn show_curves(
+        self,
+        report: &impl Report,
+        chart: &Curves,
+        moving: Option<&Moving>,
+        format: Format,
+    ) -> Result<(), Failure> {
+        if self.chart && !self.alone {
+            let text = curve::text(chart, &self.canvas);
+            match format {
+                Format::Text => output::write(format!("{text}\n").as_bytes())?,
+                Format::Json | Format::Csv | Format::Md => eprint!("{text}"),
+            }
+        }
+        self.show_bars(report, || curve::svg(chart), || curve::page(chart, moving), format)
     }
 
     /// The same with a page that shows more than the picture; it is made only when it is wanted.

@@ -1,5 +1,6 @@
 //! `roofline plan`: the cheapest sets of devices that do what is wanted, and what the others are short of.
 
+mod curve;
 pub mod question;
 
 use crate::many::{Group, Plan, Row, Set};
@@ -13,7 +14,7 @@ use crate::program::{Exit, Failure, cli, select};
 pub fn run(args: &cli::Plan) -> Result<Exit, Failure> {
     let (at_least, most, args) = (args.at_least, args.most_devices, &args.predict);
     let refused = [
-        (args.sweep.is_some(), "--sweep"),
+        (!args.sweep.is_empty(), "--sweep"),
         (args.explain, "--explain"),
         (args.many.offload.is_some(), "--offload"),
         (!args.require.is_empty(), "--require"),

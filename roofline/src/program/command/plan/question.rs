@@ -10,11 +10,13 @@ use crate::contracts::transformer::Inputs;
 use crate::contracts::{collective, cost, offload, parallel, serving, speculation, transformer};
 use crate::device::{self, Catalog, Chosen};
 use crate::many::{
-    Draft, Fixed, Group, Layout, MOST_DEVICES, Offload, Plan, Reached, Row, Set, Users, Work, Workload,
+    Drafting, Fixed, Group, Layout, MOST_DEVICES, Offload, Plan, Row, Set, Users, Way, Work,
     offload as offloaded, reach, serve,
 };
 use crate::model::{Hyper, Model, by_name};
 use crate::number::figure;
+use crate::predict::{Stored, Workload};
+use crate::program::command::plan::curve;
 use crate::program::command::predict::{self, Asked};
 use crate::program::device::this;
 use crate::program::many::Many;
@@ -42,7 +44,11 @@ pub struct Question {
     users: Option<Users>,
     fixed: Fixed,
     gates: Vec<Gate>,
-    draft: Option<(Work, f64, f64)>,
+    /// The format of the cache.
+    cache: String,
+    draft: Option<Drafting>,
+    /// Numbers of users that a curve has.
+    numbers: Vec<f64>,
     /// Tokens per second that a set must reach.
     at_least: f64,
     /// What one should know.
@@ -52,16 +58,25 @@ pub struct Question {
 /// Predicts for sets of devices, and exits with 1 when none does what is wanted.
 pub fn run(args: &cli::Predict) -> Result<Exit, Failure> {
     let refused = [
-        (args.sweep.is_some(), "--sweep"),
         (args.explain, "--explain"),
         (args.select.is_asked(), "--where, --sort and --columns"),
-        (args.pictures.svg.is_some() || args.pictures.html.is_some() || args.pictures.chart, "a picture"),
         (args.all_devices, "--all-devices"),
     ];
     if let Some((_, flag)) = refused.iter().find(|(given, _)| *given) {
         return Err(Failure(format!(
             "{flag} is for single devices; `roofline plan` tries sets of all of them"
         )));
+    }
+    if !args.sweep.is_empty() && args.many.users.is_none() {
+        return Err(Failure(
+            "--sweep is for single devices; of several, --users 64 --sweep users=1..512 tries numbers of users".into(),
+        ));
+    }
+    let drawn = args.pictures.svg.is_some() || args.pictures.html.is_some() || args.pictures.chart;
+    if drawn && (args.many.users.is_none() || args.many.offload.is_some()) {
+        return Err(Failure(
+            "the picture of several devices is what users get against how long they wait: say how many with --users".into(),
+        ));
     }
     let names = Names::of::<Plan>();
     if names.help(&args.many.objective)? || names.help(&args.require)? {
@@ -74,15 +89,17 @@ pub fn run(args: &cli::Predict) -> Result<Exit, Failure> {
     for set in &sets {
         rows.push(match args.many.offload {
             Some(what) => question.offloaded(args, set, what)?,
-            None => question.best(set)?,
+            None => question.detailed(set)?,
         });
     }
+    let pictures = Pictures::open(&args.pictures)?;
+    let moving = if args.pictures.html.is_some() { question.moving(&sets)? } else { None };
     let mut plan = question.plan(rows);
     plan.requirements = require::check_report(&gates, &plan);
     for warning in &plan.warnings {
         eprintln!("warning: {warning}");
     }
-    Pictures::open(&args.pictures)?.show(&plan, args.format, true)?;
+    pictures.show_curves(&plan, &curve::drawn(&plan), moving.as_ref(), args.format)?;
     let wanted = args.many.objective.is_empty() || plan.any_enough();
     if !wanted {
         eprintln!("no layout meets --objective");
@@ -150,16 +167,16 @@ impl Question {
                         "say how often a drafted token is accepted with --accept, such as 0.75".into(),
                     ));
                 };
-                if users.is_some() || many.offload.is_some() {
-                    return Err(Failure("a draft model goes with neither --users nor --offload yet".into()));
+                if many.offload.is_some() {
+                    return Err(Failure("a draft model does not go with --offload yet".into()));
                 }
                 let (subject, inputs, stored, layers) =
                     predict::subject(args, Some(name), None, &mut warnings)?;
-                let Inputs { batch, context, prompt, cache_size, .. } = work.inputs;
-                let inputs = Inputs { batch, context, prompt, cache_size, ..inputs };
-                let stored = crate::predict::Stored { cache: work.stored.cache, ..stored };
+                let inputs = Inputs { cache_size: work.inputs.cache_size, ..inputs };
+                let stored = Stored { cache: work.stored.cache, ..stored };
                 let small = work_of(&Asked { subject, inputs, stored, layers }, Some(name))?;
-                Some((small, accept, many.drafts as f64))
+                let drafting = Drafting { small, accept, drafts: many.drafts as f64 };
+                Some(drafting.beside(&work))
             }
             _ if many.accept.is_some() => {
                 return Err(Failure("--accept is for a draft model, which --draft names".into()));
@@ -167,7 +184,9 @@ impl Question {
             _ => None,
         };
         let fixed = Fixed { tensor: many.tensor, pipeline: many.pipeline, experts: many.experts };
-        Ok(Question { work, asked, users, fixed, gates, draft, at_least, warnings })
+        let numbers = users.map_or(Ok(Vec::new()), |users| curve::numbers(args, users.users))?;
+        let cache = normal(&args.cache);
+        Ok(Question { work, asked, users, fixed, gates, cache, draft, numbers, at_least, warnings })
     }
 
     /// Bytes of the weights alone, which no set can do without.
@@ -177,38 +196,80 @@ impl Question {
 
     /// A set in its best layout: one that fits and meets all, and of these the one with the highest estimate.
     pub fn best(&self, set: &Set) -> Result<Row, Failure> {
-        let layouts = Layout::all(set, &self.work, self.fixed).map_err(Failure)?;
-        let mut best: Option<Row> = None;
-        for layout in layouts {
-            let row = self.row(set, layout)?;
-            let key = |row: &Row| (row.fits != Some(false), row.enough == Some(true));
-            let better = best.as_ref().is_none_or(|known| {
-                key(&row).cmp(&key(known)).then(row.speed().total_cmp(&known.speed())).is_gt()
-            });
-            if better {
-                best = Some(row);
-            }
-        }
-        best.ok_or_else(|| Failure(format!("{}: there is no layout", set.name())))
+        Ok(self.ranked(set, self.users)?.remove(0))
     }
 
-    fn row(&self, set: &Set, layout: Layout) -> Result<Row, Failure> {
-        let mut row = match &self.users {
+    /// The same with its other layouts, and with what it gives to fewer and to more users.
+    fn detailed(&self, set: &Set) -> Result<Row, Failure> {
+        let mut ranked = self.ranked(set, self.users)?;
+        let mut row = ranked.remove(0);
+        row.others = ranked.iter().map(Row::way).collect();
+        if let Some(users) = self.users {
+            row.curve = self.curve(set, users)?;
+        }
+        Ok(row)
+    }
+
+    /// What a set gives to different numbers of users, as far as their caches fit.
+    fn curve(&self, set: &Set, asked: Users) -> Result<Vec<Way>, Failure> {
+        let mut curve = Vec::new();
+        for &users in &self.numbers {
+            // A layout that was asked for may have more copies than there are users.
+            let Ok(ranked) = self.ranked(set, Some(Users { users, ..asked })) else { continue };
+            let fitting: Vec<&Row> = ranked.iter().filter(|row| row.fits != Some(false)).collect();
+            let Some(best) = fitting.first() else { break };
+            // Nothing exceeds the highest ceiling of all layouts.
+            let mut way = best.way();
+            for other in fitting.iter().filter_map(|row| row.served.as_ref()) {
+                if let Some(served) = &mut way.served {
+                    served.output_ceiling = served.output_ceiling.max(other.output_ceiling);
+                    served.token_least_time = served.token_least_time.min(other.token_least_time);
+                    let first = served.first_token_least_time.min(other.first_token_least_time);
+                    served.first_token_least_time = first;
+                }
+            }
+            curve.push(way);
+        }
+        Ok(curve)
+    }
+
+    /// A set in all its layouts, the best first; there is one.
+    fn ranked(&self, set: &Set, users: Option<Users>) -> Result<Vec<Row>, Failure> {
+        let work = users.map_or_else(|| self.work.clone(), |users| users.step(&self.work));
+        let layouts = Layout::all(set, &work, self.fixed).map_err(Failure)?;
+        let row = |layout: &Layout| self.row(set, *layout, &work, users.as_ref());
+        let mut rows = layouts.iter().map(row).collect::<Result<Vec<Row>, Failure>>()?;
+        let key = |row: &Row| (row.fits != Some(false), row.enough == Some(true));
+        rows.sort_by(|a, b| key(b).cmp(&key(a)).then(b.speed().total_cmp(&a.speed())));
+        Ok(rows)
+    }
+
+    fn row(&self, set: &Set, layout: Layout, work: &Work, users: Option<&Users>) -> Result<Row, Failure> {
+        let (reached, served, draft) = match users {
             Some(users) => {
-                let (reached, served) = serve(&self.work, set, layout, users)?;
-                Row::new(set, &reached, Some(served))
+                let (reached, served, draft) = serve(work, set, layout, users, self.draft.as_ref())?;
+                (reached, Some(served), draft)
             }
             None => {
-                let reached = reach(&self.work, set, layout)?;
-                let mut row = Row::new(set, &reached, None);
-                if let Some((small, accept, drafts)) = &self.draft {
-                    self.drafted(&mut row, set, &reached, small, (*accept, *drafts))?;
+                let mut reached = reach(work, set, layout)?;
+                let draft = self.draft.as_ref().map(|drafting| drafting.reach(work, set, &reached));
+                let draft = draft.transpose()?;
+                if let Some(draft) = &draft {
+                    reached.speed_up(draft);
                 }
-                row
+                (reached, None, draft)
             }
         };
+        let mut row = Row::new(set, &reached, served);
+        row.draft = draft;
         self.judge(&mut row)?;
         Ok(row)
+    }
+
+    /// What a page needs to compute the curves of equal devices itself; none where a draft model writes ahead.
+    fn moving(&self, sets: &[Set]) -> Result<Option<crate::chart::curve::Moving>, Failure> {
+        let Some(users) = self.users.filter(|_| self.draft.is_none()) else { return Ok(None) };
+        curve::moving(&self.work, &users, sets, self.fixed).map(Some)
     }
 
     /// One device and its host.
@@ -229,68 +290,12 @@ impl Question {
         };
         let catalog = args.devices.files.catalog()?;
         let host = member(args, &catalog, host)?;
-        let bus = many.bus.or(group.link.filter(|_| pcie(&catalog, &group.target.name)));
+        let bus =
+            many.bus.or(group.link.filter(|_| many.link.is_none() && pcie(&catalog, &group.target.name)));
         let found = offloaded(&self.work, &group.target, &host.target, bus, what)?;
         let mut row = Row::offloaded(set, &host.target.name, &found);
         self.judge(&mut row)?;
         Ok(row)
-    }
-
-    /// What a draft model makes of a row.
-    fn drafted(
-        &self,
-        row: &mut Row,
-        set: &Set,
-        one: &Reached,
-        small: &Work,
-        (accept, drafts): (f64, f64),
-    ) -> Result<(), Failure> {
-        let pass = Inputs { tokens_per_pass: drafts + 1.0, ..self.work.inputs };
-        let check = reach(&Work { inputs: pass, ..self.work.clone() }, set, one.layout)?;
-        let mut draft: Option<Reached> = None;
-        for layout in Layout::all(set, small, Fixed::default()).map_err(Failure)? {
-            let found = reach(small, set, layout)?;
-            if draft.as_ref().is_none_or(|known| found.step_time < known.step_time) {
-                draft = Some(found);
-            }
-        }
-        let Some(draft) = draft else { return Ok(()) };
-        let of = |acceptance: f64, draft: f64, check: f64, one: f64| {
-            let inputs = speculation::Inputs {
-                draft_cost: draft / one,
-                check_cost: (check / one).max(1.0),
-                ..speculation::Inputs::new(acceptance, drafts)
-            };
-            inputs.evaluate()
-        };
-        let likely = |acceptance: f64| of(acceptance, draft.step_time, check.step_time, one.step_time);
-        let found = likely(accept.min(0.999_999))?;
-        let least =
-            of(accept.min(0.999_999), draft.step_least_time, check.step_least_time, one.step_least_time)?;
-        // The speed-up grows with the acceptance: halve the interval in which it passes 1.
-        let (mut low, mut high) = (0.0, 0.999_999);
-        let reachable = likely(high)?.speed_up >= 1.0;
-        for _ in 0..50 {
-            let middle = (low + high) / 2.0;
-            if likely(middle)?.speed_up >= 1.0 { high = middle } else { low = middle }
-        }
-        row.decode_ceiling *= least.most_speed_up.max(1.0);
-        row.decode_estimate *= found.speed_up;
-        row.device_gb += draft.device_gb;
-        let short = set.groups.iter().filter_map(|group| group.target.capacity).map(|gb| row.device_gb - gb);
-        if let Some(short) = short.reduce(f64::max).filter(|short| *short > 0.0 && row.fits == Some(true)) {
-            (row.fits, row.enough) = (Some(false), Some(false));
-            row.short_of = format!("{} GB on a device", figure(short));
-        }
-        row.draft = Some(Draft {
-            tokens_per_pass: found.tokens_per_pass,
-            draft_cost: draft.step_time / one.step_time,
-            check_cost: check.step_time / one.step_time,
-            speed_up: found.speed_up,
-            most_speed_up: least.most_speed_up,
-            break_even: reachable.then_some(high),
-        });
-        Ok(())
     }
 
     /// What a row costs, and whether it does what is wanted.
@@ -341,9 +346,16 @@ impl Question {
         if self.draft.is_some() {
             contracts.push(of(speculation::CONTRACT.id, speculation::CONTRACT.version));
         }
-        let mut ceilings = "Ceilings: no program that deals the model out so, in these formats, with one pass over the weights \
-                            for each token of a sequence, is faster; messages hide behind reading and arithmetic"
-            .to_owned();
+        let pass = match &self.draft {
+            Some(Drafting { drafts, .. }) => {
+                format!("{} tokens of each sequence, all accepted", drafts + 1.0)
+            }
+            None => "each token of a sequence".to_owned(),
+        };
+        let mut ceilings = format!(
+            "Ceilings: no program that deals the model out so, in these formats, with one pass over the weights for {pass}, is \
+             faster; messages in numbers of 8 bits hide behind reading and arithmetic"
+        );
         ceilings += if self.users.is_some() {
             ". Queues, schedulers and tails of latency are not in them."
         } else {
@@ -377,10 +389,12 @@ impl Question {
             model.active_parameters = totals.active_params;
             model.bits_per_weight = 8.0 * totals.weight_bytes / totals.total_params;
         }
+        let output = self.users.map(|users| users.output);
+        let workload = Workload { output, ..Workload::new(&self.work.inputs, &self.cache) };
         Plan::new(
             contracts,
             model,
-            Workload::new(&self.work.inputs, self.users.map(|users| users.output)),
+            workload,
             (ceilings, format!("Estimates: {}.", assumed.join("; "))),
             objectives,
             rows,
@@ -407,7 +421,7 @@ fn member(args: &cli::Predict, catalog: &Catalog, text: &str) -> Result<Group, F
     Ok(Group {
         count,
         target: chosen.target(precision)?,
-        link: entry.and_then(|device| device.interconnect_bandwidth),
+        link: args.many.link.or(entry.and_then(|device| device.interconnect_bandwidth)),
         price: entry.and_then(|device| device.launch_price_usd),
     })
 }
@@ -439,7 +453,7 @@ pub fn sets(args: &cli::Predict, warnings: &mut Vec<String>) -> Result<Vec<Set>,
     for set in &sets {
         if set.devices() > 1 && set.link().is_none() {
             warnings.push(format!(
-                "nobody publishes what the links of {} carry: messages between them take no time",
+                "nobody publishes what the links of {} carry: messages between them take no time; --link says it",
                 set.name()
             ));
         }

@@ -1,0 +1,171 @@
+//! The curve of a set of devices: which numbers of users it has, how it is drawn, and what a page needs to compute it again.
+
+use std::collections::BTreeMap;
+
+use crate::chart::curve::{Curve, Curves, Moving, MovingLayout, MovingSet, Pace, Spot};
+use crate::chart::html::{Slider, Step};
+use crate::contracts::transformer::Inputs;
+use crate::many::{Fixed, Layout, Plan, Row, Set, Users, Way, Work};
+use crate::predict::{Workload, predict};
+use crate::program::command::predict::axis;
+use crate::program::{Failure, cli, what_if};
+use crate::text::file_name;
+
+/// More users than these need more than one server.
+const MOST_USERS: f64 = 65_536.0;
+
+/// The numbers of users that a curve has: those of a sweep, or all powers of two; and the one that was asked for.
+pub fn numbers(args: &cli::Predict, asked: f64) -> Result<Vec<f64>, Failure> {
+    let mut numbers = match args.sweep.as_slice() {
+        [] => std::iter::successors(Some(1.0), |users| Some(users * 2.0))
+            .take_while(|users| *users <= MOST_USERS)
+            .collect(),
+        [text] => {
+            let (name, values) = axis(text)?;
+            let whole = |users: &f64| users.fract() == 0.0 && *users <= MOST_USERS;
+            if name != "users" || !values.iter().all(whole) {
+                return Err(Failure(format!(
+                    "--sweep {text}: with --users, whole numbers of users up to {MOST_USERS} can be swept: users=1..1024"
+                )));
+            }
+            values
+        }
+        _ => return Err(Failure("--sweep: with --users, only users can be swept".into())),
+    };
+    numbers.push(asked);
+    numbers.sort_by(f64::total_cmp);
+    numbers.dedup();
+    Ok(numbers)
+}
+
+/// The curves of a plan.
+pub fn drawn(plan: &Plan) -> Curves {
+    let Workload { batch, prompt, output, .. } = &plan.workload;
+    let spot = |way: &Way| {
+        let served = way.served.as_ref()?;
+        Some(Spot {
+            users: served.users,
+            layout: way.layout.name(),
+            ceiling: Pace { token_ms: served.token_least_time, rate: served.output_ceiling },
+            estimate: Pace { token_ms: served.token_time, rate: served.output_rate },
+            first_ms: served.time_to_first_token,
+            enough: way.enough != Some(false),
+            asked: served.users == *batch,
+        })
+    };
+    let line =
+        |row: &Row| Curve { name: row.devices.clone(), spots: row.curve.iter().filter_map(spot).collect() };
+    let wanted: String = plan.objectives.iter().map(|wanted| format!("; filled: {wanted}")).collect();
+    Curves {
+        title: format!("{}, {}: throughput against latency", file_name(&plan.model.name), plan.model.quant),
+        subtitle: format!(
+            "{batch} users, prompts of {prompt} and answers of {} tokens{wanted}",
+            output.unwrap_or(0.0)
+        ),
+        lines: plan.rows.iter().map(line).collect(),
+    }
+}
+
+/// What a page needs to compute the curves of sets of equal devices.
+pub fn moving(work: &Work, users: &Users, sets: &[Set], fixed: Fixed) -> Result<Moving, Failure> {
+    let mut module = String::new();
+    let mut steps = BTreeMap::new();
+    for (name, id, wanted) in [
+        (
+            "transformer",
+            "transformer-v1",
+            [
+                "weight_bytes",
+                "pass_weight_bytes",
+                "decode_bytes",
+                "prefill_bytes",
+                "decode_flops",
+                "prefill_flops",
+                "step_tokens",
+                "prompt_tokens",
+                "decode_compute_time",
+                "prefill_compute_time",
+                "decode_uniform_share",
+                "prefill_most_share",
+                "activation_bytes",
+                "prefill_activation_bytes",
+                "token_flops",
+            ]
+            .as_slice(),
+        ),
+        (
+            "collective",
+            "collective-v1",
+            &["all_reduce_least_time", "all_reduce_time", "all_to_all_time", "wire_time", "send_time"],
+        ),
+        (
+            "parallel",
+            "parallel-v1",
+            &["step_least_time", "step_time", "flushed_time", "device_memory", "stage_devices"],
+        ),
+        (
+            "serving",
+            "serving-v1",
+            &["output_ceiling", "output_rate", "token_time", "first_token_time", "largest_batch"],
+        ),
+    ] {
+        let contract = what_if::contract(id)?;
+        module += &roofline_contracts::emit::javascript::module(&contract);
+        steps.insert(name, Step::all(&contract, wanted, &[]));
+    }
+    let of_one_kind =
+        sets.iter().enumerate().filter_map(|(line, set)| Some((line, set, set.groups.as_slice().first()?)));
+    let mut found = Vec::new();
+    for (line, set, group) in of_one_kind.filter(|(_, set, _)| set.groups.len() == 1) {
+        let named =
+            |inputs: Inputs| Inputs::NAMES.map(str::to_owned).into_iter().zip(inputs.to_array()).collect();
+        let prediction = predict(work.inputs, &work.stored, &group.target)?;
+        // Copies divide the devices, whatever the users are.
+        let all = Work { inputs: Inputs { batch: group.count as f64, ..work.inputs }, ..work.clone() };
+        let overhead = if work.inputs.overhead > 0.0 {
+            work.inputs.overhead
+        } else {
+            group.target.overhead.unwrap_or(0.0)
+        };
+        found.push(MovingSet {
+            line,
+            count: group.count,
+            capacity: group.target.capacity,
+            link: set.link(),
+            dispatch: overhead / 1e6,
+            least: named(prediction.inputs),
+            likely: named(prediction.estimate_inputs),
+            layouts: Layout::all(set, &all, fixed)
+                .map_err(Failure)?
+                .into_iter()
+                .map(|layout| {
+                    let (name, Layout { tensor, pipeline, experts, copies, .. }) = (layout.name(), layout);
+                    MovingLayout { name, tensor, pipeline, experts, copies }
+                })
+                .collect(),
+        });
+    }
+    let slider = |quantity, label, start, most| what_if::slider(quantity, label, start, most);
+    let mut reuse = vec![0.0, 0.1, 0.25, 0.5, 0.75, 0.9, users.reuse];
+    reuse.sort_by(f64::total_cmp);
+    reuse.dedup();
+    Ok(Moving {
+        module,
+        steps,
+        sliders: vec![
+            slider("users", "users", users.users, 4096.0),
+            slider("input", "tokens of a prompt", users.input, 131_072.0),
+            slider("output", "tokens of an answer", users.output, 16_384.0),
+            Slider {
+                quantity: "reuse".into(),
+                label: "share of a prompt that is still there".into(),
+                stops: reuse,
+                start: users.reuse,
+            },
+        ],
+        hidden: work.hidden,
+        layers: work.layers,
+        start: work.start,
+        sets: found,
+    })
+}
