@@ -3,14 +3,13 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use half::{bf16, f16};
 use serde::{Deserialize, Serialize};
 
 use crate::chart::terminal::Canvas;
 use crate::chart::{Chart, Point, Roof};
 use crate::contracts::layer_roofline::{self as contract, Inputs, Outputs};
 use crate::isa::{Isa, IsaError};
-use crate::kernels::{self, BlockQ8_0, KernelError, Matrix, Streams, Team, Weight};
+use crate::kernels::{self, Arithmetic, KernelError, Streams};
 use crate::number::{FLOP_PER_BYTE, GB_PER_S, GFLOP_PER_S, SECONDS};
 use crate::paired::Paired;
 use crate::peaks::{Arena, Machine, PeaksError, Roofs, Spread};
@@ -41,50 +40,51 @@ const SHAPES: [(&str, usize, usize); 14] = [
 /// Columns of the matrices that are made to fit a cache level.
 const COLUMNS: usize = 2048;
 
+/// The formats that are run unless others are asked for: those that most files have.
+const USUAL: [Kernel; 6] = [Kernel::Q8_0, Kernel::Q4K, Kernel::Q6K, Kernel::F16, Kernel::Bf16, Kernel::F32];
+
 /// What weights are stored in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(
-    feature = "program",
-    derive(clap::ValueEnum, schemars::JsonSchema),
-    value(rename_all = "snake_case")
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Kernel {
-    /// Blocks of 32 bytes with an f16 scale; activations are quantized too.
-    Q8_0,
-    /// Half precision.
-    F16,
-    /// bfloat16.
-    Bf16,
-    /// Single precision.
-    F32,
+pub use crate::kernels::Kind as Kernel;
+
+/// Bytes of one weight, its part of the scales included.
+fn weight_size(kernel: Kernel) -> f64 {
+    let (weights, bytes) = kernel.block();
+    bytes as f64 / weights as f64
 }
 
-impl Kernel {
-    const ALL: [Kernel; 4] = [Kernel::Q8_0, Kernel::F16, Kernel::Bf16, Kernel::F32];
-
-    /// Its name, as the weights of a file have it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Kernel::Q8_0 => BlockQ8_0::NAME,
-            Kernel::F16 => f16::NAME,
-            Kernel::Bf16 => bf16::NAME,
-            Kernel::F32 => f32::NAME,
-        }
+/// The arithmetic roof that a product stands under.
+fn compute_roof(kernel: Kernel, roofs: &Roofs) -> f64 {
+    match kernel.arithmetic() {
+        Arithmetic::Bytes => roofs.int8_gops,
+        Arithmetic::Narrow => roofs.int4_gops.unwrap_or(roofs.int8_gops),
+        Arithmetic::Floats => roofs.f32_gflops,
     }
+}
 
-    /// Bytes of one weight, its part of the scale included.
-    fn weight_size(self) -> f64 {
-        match self {
-            Kernel::Q8_0 => BlockQ8_0::BYTES as f64 / BlockQ8_0::WEIGHTS as f64,
-            Kernel::F16 | Kernel::Bf16 => 2.0,
-            Kernel::F32 => 4.0,
-        }
+/// Rows and columns of a matrix, written as `32768x8192`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Rows of the matrix; one output each.
+    pub rows: usize,
+    /// Columns of the matrix; one activation each.
+    pub columns: usize,
+}
+
+impl std::fmt::Display for Shape {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} x {}", self.rows, self.columns)
     }
+}
 
-    /// The arithmetic roof it stands under.
-    fn compute_roof(self, roofs: &Roofs) -> f64 {
-        if self == Kernel::Q8_0 { roofs.int8_gops } else { roofs.f32_gflops }
+impl std::str::FromStr for Shape {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Shape, String> {
+        let sides = text.split_once('x').map(|(rows, columns)| (rows.trim().parse(), columns.trim().parse()));
+        match sides {
+            Some((Ok(rows), Ok(columns))) if rows > 0 && columns > 0 => Ok(Shape { rows, columns }),
+            _ => Err("rows and columns, each at least 1, are written as 32768x8192".to_owned()),
+        }
     }
 }
 
@@ -139,7 +139,7 @@ struct Case {
 
 impl Case {
     fn bytes(&self) -> usize {
-        (self.kernel.weight_size() * (self.rows * self.columns) as f64) as usize
+        (weight_size(self.kernel) * self.rows as f64 * self.columns as f64) as usize
     }
 }
 
@@ -219,8 +219,10 @@ pub struct Bench {
 /// What to run.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Only these weights; all when empty.
+    /// Only these weights; the usual ones when empty.
     pub kernels: Vec<Kernel>,
+    /// These shapes instead of those of known models.
+    pub shapes: Vec<Shape>,
     /// Only products whose name contains this.
     pub only: Option<String>,
     /// In a few seconds, less exactly.
@@ -262,14 +264,24 @@ pub enum BenchError {
     Isa(#[from] IsaError),
 }
 
-fn cases(machine: &Machine, kernels: &[Kernel], only: Option<&str>) -> Vec<Case> {
-    let kernels = if kernels.is_empty() { &Kernel::ALL } else { kernels };
+fn cases(machine: &Machine, options: &Options) -> Result<Vec<Case>, KernelError> {
+    let kernels = if options.kernels.is_empty() { &USUAL } else { options.kernels.as_slice() };
     let mut cases = Vec::new();
     for &kernel in kernels {
+        for shape in &options.shapes {
+            let (Shape { rows, columns }, (multiple, _)) = (*shape, kernel.block());
+            if !columns.is_multiple_of(multiple) {
+                return Err(KernelError::Multiple { what: "columns", multiple, found: columns });
+            }
+            cases.push(Case { name: shape.to_string(), kernel, rows, columns, home: Home::Memory });
+        }
+        if !options.shapes.is_empty() {
+            continue;
+        }
         for (name, rows, columns) in SHAPES {
             cases.push(Case { name: name.to_owned(), kernel, rows, columns, home: Home::Memory });
         }
-        let row = kernel.weight_size() * COLUMNS as f64;
+        let row = weight_size(kernel) * COLUMNS as f64;
         for level in &machine.all.levels {
             // As much as the roof of this level was measured with.
             let rows = (level.bytes * machine.threads) as f64 / row;
@@ -294,15 +306,15 @@ fn cases(machine: &Machine, kernels: &[Kernel], only: Option<&str>) -> Vec<Case>
             home: Home::Memory,
         });
     }
-    cases.retain(|case| {
-        only.is_none_or(|only| format!("{} {}", case.name, case.kernel.name()).contains(only))
-    });
-    cases
+    if let Some(only) = &options.only {
+        cases.retain(|case| format!("{} {}", case.name, case.kernel.name()).contains(only));
+    }
+    Ok(cases)
 }
 
 /// How often [`Bench::measure`] tells what comes now.
 pub fn count(machine: &Machine, options: &Options) -> usize {
-    1 + cases(machine, &options.kernels, options.only.as_deref()).len()
+    1 + cases(machine, options).map_or(0, |cases| cases.len())
 }
 
 impl Bench {
@@ -312,7 +324,7 @@ impl Bench {
         options: &Options,
         mut progress: impl FnMut(&str),
     ) -> Result<Bench, BenchError> {
-        let cases = cases(machine, &options.kernels, options.only.as_deref());
+        let cases = cases(machine, options)?;
         if cases.is_empty() {
             return Err(BenchError::NoProduct { only: options.only.clone().unwrap_or_default() });
         }
@@ -339,7 +351,7 @@ impl Bench {
                     let Timed { spread, read_gb_s, beside } = time(&arena, &case, budget, streams)?;
                     // The roof may have been measured while the machine was busier than now.
                     let roof = roof.max(read_gb_s);
-                    let compute = case.kernel.compute_roof(&machine.all);
+                    let compute = compute_roof(case.kernel, &machine.all);
                     bench.rows.push(Product { beside, ..Product::new(&case, spread, roof, compute)? });
                 }
                 None => {
@@ -360,7 +372,7 @@ impl Bench {
             let case = Case { name, kernel, rows, columns, home };
             let spread = Spread { best: seconds, median: median_seconds, runs };
             let roof = home.roof(&machine.all).ok_or(BenchError::NoRoof { home })?;
-            let compute = kernel.compute_roof(&machine.all);
+            let compute = compute_roof(kernel, &machine.all);
             bench.rows.push(Product { beside, ..Product::new(&case, spread, roof, compute)? });
         }
         bench.explain();
@@ -397,7 +409,20 @@ impl Bench {
 
     /// What its weights were stored in.
     pub fn kernels(&self) -> Vec<Kernel> {
-        Kernel::ALL.into_iter().filter(|kernel| self.rows.iter().any(|row| row.kernel == *kernel)).collect()
+        let has = |kernel: &Kernel| self.rows.iter().any(|row| row.kernel == *kernel);
+        Kernel::ALL.iter().copied().filter(has).collect()
+    }
+
+    /// The shapes that were asked for.
+    pub fn shapes(&self) -> Vec<Shape> {
+        let mut shapes = Vec::new();
+        for row in &self.rows {
+            let shape = Shape { rows: row.rows, columns: row.columns };
+            if row.name == shape.to_string() && !shapes.contains(&shape) {
+                shapes.push(shape);
+            }
+        }
+        shapes
     }
 
     /// Every product under the roof that it was compared with.
@@ -408,7 +433,12 @@ impl Bench {
         for row in &self.rows {
             let roof = Roof {
                 name: row.home.name().to_owned(),
-                group: if row.kernel == Kernel::Q8_0 { "int8" } else { "f32" }.to_owned(),
+                group: match row.kernel.arithmetic() {
+                    Arithmetic::Bytes => "int8",
+                    Arithmetic::Narrow => "int4",
+                    Arithmetic::Floats => "f32",
+                }
+                .to_owned(),
                 bandwidth_gb_s: Some(row.roof_gb_s),
                 compute_gflop_s: Some(row.roof_gflop_s),
             };
@@ -456,7 +486,7 @@ impl Product {
             dense_params: rows * columns,
             in_features: columns,
             out_features: rows,
-            bits_per_weight: 8.0 * case.kernel.weight_size(),
+            bits_per_weight: 8.0 * weight_size(case.kernel),
             activation_size: 4.0,
             time: spread.best,
             bandwidth,
@@ -519,28 +549,10 @@ struct Timed {
 }
 
 fn time(arena: &Arena, case: &Case, budget: Duration, streams: Streams) -> Result<Timed, BenchError> {
-    match case.kernel {
-        Kernel::Q8_0 => time_with(arena, case, budget, streams, |team, weights, x, out| {
-            let x = kernels::quantized_q8_0(team.isa(), x)?;
-            kernels::matvec_q8_0_q8_0(team, weights, &x, out)
-        }),
-        Kernel::F16 => time_with(arena, case, budget, streams, kernels::matvec_f16),
-        Kernel::Bf16 => time_with(arena, case, budget, streams, kernels::matvec_bf16),
-        Kernel::F32 => time_with(arena, case, budget, streams, kernels::matvec_f32),
-    }
-}
-
-fn time_with<T: Weight>(
-    arena: &Arena,
-    case: &Case,
-    budget: Duration,
-    streams: Streams,
-    product: impl Fn(&Team, Matrix<T>, &[f32], &mut [f32]) -> Result<(), KernelError> + Sync,
-) -> Result<Timed, BenchError> {
     const RUNS: usize = 7;
     /// The noise beside the reading at which enough is known, and how many times the budget may be spent to get there.
     const ENOUGH: (f64, u32) = (0.03, 8);
-    let bytes = Matrix::<T>::length(case.rows, case.columns)? * size_of::<T>();
+    let bytes = case.bytes();
     // Copies stay aligned, and only memory-sized cases move on to the next one.
     let distance = bytes.next_multiple_of(64);
     let copies = if case.home == Home::Memory { (arena.bytes().len() / distance).max(1) } else { 1 };
@@ -564,7 +576,7 @@ fn time_with<T: Weight>(
             let start = Instant::now();
             for _ in 0..batch {
                 let weights = &arena.bytes()[copy * distance..][..bytes];
-                product(team, Matrix::from_bytes(weights, case.rows, case.columns)?, &x, &mut out)?;
+                case.kernel.matrix(weights, case.rows, case.columns)?.vector(team, &x, &mut out)?;
                 copy = (copy + 1) % copies;
             }
             let elapsed = start.elapsed().as_secs_f64();

@@ -1,6 +1,9 @@
 //! Every instruction set of this processor against the scalar oracle, the oracle against ggml, and the
 //! errors for wrong shapes. `ROOFLINE_EXPECT_ISA` names the instruction sets that must be there, the best one last.
 
+#[path = "kernels/formats.rs"]
+mod formats;
+
 use half::{bf16, f16};
 use proptest::prelude::*;
 use roofline::isa::{Isa, IsaError};
@@ -246,11 +249,11 @@ fn integer_block_sums_are_exact_for_every_byte() {
         blocks.push(BlockQ8_0::new(f16::ONE, std::array::from_fn(|at| bytes[(at * 8 + shift) % 256])));
     }
     let other: Vec<_> = blocks.iter().rev().copied().collect();
-    let mut expected = vec![0; blocks.len()];
-    scalar::block_sums(&mut expected, &blocks, &other);
+    let expected: Vec<_> =
+        blocks.iter().zip(&other).map(|(block, other)| [scalar::block_sum(block, other), 0]).collect();
     for &isa in Isa::available() {
-        let mut found = vec![0; blocks.len()];
-        kernels::block_sums(isa, &mut found, &blocks, &other).unwrap();
+        let mut found = vec![[0; 2]; blocks.len()];
+        kernels::block_products(isa, &mut found, &blocks, &other).unwrap();
         assert_eq!(found, expected, "{isa}");
     }
     let lowest = BlockQ8_0::new(f16::ONE, [-128; 32]);
@@ -266,7 +269,7 @@ fn minus_128_is_exact_in_the_products() {
             let weights = vec![lowest; rows * 2];
             let matrix = Matrix::new(&weights, rows, 64).unwrap();
             let mut out = vec![0f32; rows];
-            kernels::matvec_q8_0_q8_0(&team, matrix, &[lowest; 2], &mut out).unwrap();
+            kernels::matvec(&team, matrix, &[lowest; 2], &mut out).unwrap();
             assert!(out.iter().all(|&value| value == 2.0 * 524_288.0), "{isa}: {out:?}");
             kernels::matvec_q8_0(&team, matrix, &[-128.0; 64], &mut out).unwrap();
             assert!(out.iter().all(|&value| value == 2.0 * 524_288.0), "{isa}: {out:?}");
@@ -284,7 +287,7 @@ fn quantizing_and_restoring_is_bit_equal_to_the_oracle() {
             values[70] = -scale;
             let mut expected = vec![BlockQ8_0::ZERO; 9];
             scalar::quantize_q8_0(&mut expected, &values);
-            assert_eq!(kernels::quantized_q8_0(isa, &values).unwrap(), expected, "{isa} {scale:e}");
+            assert_eq!(kernels::quantized::<BlockQ8_0>(isa, &values).unwrap(), expected, "{isa} {scale:e}");
         }
         // Every fraction around one half.
         for bits in 0..64 {
@@ -292,7 +295,7 @@ fn quantizing_and_restoring_is_bit_equal_to_the_oracle() {
             let values: [f32; 32] =
                 std::array::from_fn(|at| if at == 0 { 127.0 } else { near * [1.0, -1.0][at % 2] });
             assert_eq!(
-                kernels::quantized_q8_0(isa, &values).unwrap(),
+                kernels::quantized::<BlockQ8_0>(isa, &values).unwrap(),
                 [scalar::quantize_block(&values)],
                 "{isa}"
             );
@@ -314,7 +317,7 @@ fn nan_and_infinity_never_vanish() {
             for place in [0, 13, 31, 32, 63, 95] {
                 let mut x = vec![0.5f32; 96];
                 x[place] = bad;
-                let quantized = kernels::quantized_q8_0(isa, &x).unwrap();
+                let quantized = kernels::quantized::<BlockQ8_0>(isa, &x).unwrap();
                 let mut expected = vec![BlockQ8_0::ZERO; 3];
                 scalar::quantize_q8_0(&mut expected, &x);
                 assert_eq!(quantized, expected, "{isa}");
@@ -322,7 +325,7 @@ fn nan_and_infinity_never_vanish() {
                     let weights = vec![BlockQ8_0::new(f16::ONE, [1; 32]); 3 * rows];
                     let matrix = Matrix::new(&weights, rows, 96).unwrap();
                     let mut out = vec![0f32; rows];
-                    kernels::matvec_q8_0_q8_0(&team, matrix, &quantized, &mut out).unwrap();
+                    kernels::matvec(&team, matrix, &quantized, &mut out).unwrap();
                     assert!(out.iter().all(|value| value.is_nan()), "{isa} {bad} at {place}: {out:?}");
                     kernels::matvec_q8_0(&team, matrix, &x, &mut out).unwrap();
                     assert!(out.iter().all(|value| !value.is_finite()), "{isa} {bad} at {place}: {out:?}");
@@ -330,6 +333,14 @@ fn nan_and_infinity_never_vanish() {
             }
         }
     }
+}
+
+/// The product of one row.
+fn dot(isa: Isa, row: &[BlockQ8_0], x: &[BlockQ8_0]) -> f32 {
+    let mut out = [0f32];
+    let matrix = Matrix::new(row, 1, 32 * row.len()).unwrap();
+    kernels::matvec(&Team::single(isa), matrix, x, &mut out).unwrap();
+    out[0]
 }
 
 #[test]
@@ -343,13 +354,12 @@ fn dots_agree_with_the_oracle() {
             assert_close(found, scalar::dot_q8_0(&row, &x), sizes, count * 32, isa.name());
             let quantized = noise.blocks(count);
             let sizes = sizes_q8_0(&row, &restored(&quantized));
-            let found = kernels::dot_q8_0_q8_0(isa, &row, &quantized).unwrap();
-            assert_close(found, scalar::dot_q8_0_q8_0(&row, &quantized), sizes, count * 32, isa.name());
+            let (found, expected) = (dot(isa, &row, &quantized), dot(Isa::SCALAR, &row, &quantized));
+            assert_close(found, expected, sizes, count * 32, isa.name());
         }
         let edges = edge_blocks();
         for (a, b) in edges.iter().zip(edges.iter().rev()) {
-            let (found, expected) =
-                (kernels::dot_q8_0_q8_0(isa, &[*a], &[*b]).unwrap(), scalar::dot_q8_0_q8_0(&[*a], &[*b]));
+            let (found, expected) = (dot(isa, &[*a], &[*b]), dot(Isa::SCALAR, &[*a], &[*b]));
             assert_close(found, expected, sizes_q8_0(&[*a], &restored(&[*b])), 32, isa.name());
         }
     }
@@ -372,8 +382,8 @@ fn matrix_vector_products_agree_with_the_oracle_on_one_thread_and_on_three() {
                         assert_close(*found, *expected, sizes_q8_0(row, &x), columns, &what);
                     }
                     let x = noise.blocks(blocks);
-                    kernels::matvec_q8_0_q8_0(&team, matrix, &x, &mut found).unwrap();
-                    scalar::matvec_q8_0_q8_0(&weights, &x, &mut expected);
+                    kernels::matvec(&team, matrix, &x, &mut found).unwrap();
+                    scalar::block_rows(&weights, &x, &mut expected);
                     for (row, (found, expected)) in weights.chunks(blocks).zip(found.iter().zip(&expected)) {
                         assert_close(*found, *expected, sizes_q8_0(row, &restored(&x)), columns, &what);
                     }
@@ -381,30 +391,27 @@ fn matrix_vector_products_agree_with_the_oracle_on_one_thread_and_on_three() {
                 for columns in [1, 7, 8, 9, 31, 32, 33, 65, 100] {
                     let x = noise.values(columns);
                     let weights = noise.values(rows * columns);
-                    dense(&team, &weights, rows, &x, kernels::matvec_f32, scalar::matvec_f32, |w| *w);
+                    dense(&team, &weights, rows, &x, scalar::matvec_f32, |w| *w);
                     let half: Vec<_> = weights.iter().map(|&w| f16::from_f32(w)).collect();
-                    dense(&team, &half, rows, &x, kernels::matvec_f16, scalar::matvec_f16, |w| w.to_f32());
+                    dense(&team, &half, rows, &x, scalar::matvec_f16, |w| w.to_f32());
                     let brain: Vec<_> = weights.iter().map(|&w| bf16::from_f32(w)).collect();
-                    dense(&team, &brain, rows, &x, kernels::matvec_bf16, scalar::matvec_bf16, |w| w.to_f32());
+                    dense(&team, &brain, rows, &x, scalar::matvec_bf16, |w| w.to_f32());
                 }
             }
         }
     }
 }
 
-type Matvec<T> = fn(&Team, Matrix<T>, &[f32], &mut [f32]) -> Result<(), KernelError>;
-
-fn dense<T: Weight>(
+fn dense<T: Weight<X = f32>>(
     team: &Team,
     weights: &[T],
     rows: usize,
     x: &[f32],
-    kernel: Matvec<T>,
     oracle: fn(&[T], &[f32], &mut [f32]),
     value: impl Fn(&T) -> f32,
 ) {
     let (mut found, mut expected) = (vec![f32::NAN; rows], vec![0f32; rows]);
-    kernel(team, Matrix::new(weights, rows, x.len()).unwrap(), x, &mut found).unwrap();
+    kernels::matvec(team, Matrix::new(weights, rows, x.len()).unwrap(), x, &mut found).unwrap();
     oracle(weights, x, &mut expected);
     for (row, (found, expected)) in weights.chunks(x.len()).zip(found.iter().zip(&expected)) {
         let sizes = row.iter().zip(x).map(|(w, x)| f64::from((value(w) * x).abs())).sum();
@@ -424,16 +431,16 @@ fn special_half_values_come_through_the_dense_kernels() {
                 x[place] = 1.0;
                 let mut out = [0f32];
                 let half = [f16::from_bits(bits); 33];
-                kernels::matvec_f16(&team, Matrix::new(&half, 1, 33).unwrap(), &x, &mut out).unwrap();
+                kernels::matvec(&team, Matrix::new(&half, 1, 33).unwrap(), &x, &mut out).unwrap();
                 assert_eq!(out[0], f16::from_bits(bits).to_f32(), "{isa} f16 {bits:#06x}");
                 let brain = [bf16::from_bits(bits); 33];
-                kernels::matvec_bf16(&team, Matrix::new(&brain, 1, 33).unwrap(), &x, &mut out).unwrap();
+                kernels::matvec(&team, Matrix::new(&brain, 1, 33).unwrap(), &x, &mut out).unwrap();
                 assert_eq!(out[0], bf16::from_bits(bits).to_f32(), "{isa} bf16 {bits:#06x}");
             }
         }
         for x in [f32::NAN, f32::INFINITY] {
             let mut out = [0f32; 4];
-            kernels::matvec_f32(&team, Matrix::new(&[1.0; 36], 4, 9).unwrap(), &[x; 9], &mut out).unwrap();
+            kernels::matvec(&team, Matrix::new(&[1.0; 36], 4, 9).unwrap(), &[x; 9], &mut out).unwrap();
             assert!(out.iter().all(|value| !value.is_finite()), "{isa} {x}");
         }
     }
@@ -451,7 +458,7 @@ fn floats(bytes: &[u8]) -> Vec<f32> {
 fn quantizing_matches_ggml_byte_for_byte() {
     let values = floats(VALUES);
     for &isa in Isa::available() {
-        let blocks = kernels::quantized_q8_0(isa, &values).unwrap();
+        let blocks = kernels::quantized::<BlockQ8_0>(isa, &values).unwrap();
         for (at, (found, expected)) in
             BlockQ8_0::to_bytes(&blocks).chunks(34).zip(GGML_BLOCKS.chunks(34)).enumerate()
         {
@@ -502,8 +509,8 @@ proptest! {
         for &isa in Isa::available() {
             let (mut found, mut expected) = (vec![0f32; rows], vec![0f32; rows]);
             let matrix = Matrix::new(&weights, rows, blocks * 32).unwrap();
-            kernels::matvec_q8_0_q8_0(&Team::single(isa), matrix, &x, &mut found).unwrap();
-            scalar::matvec_q8_0_q8_0(&weights, &x, &mut expected);
+            kernels::matvec(&Team::single(isa), matrix, &x, &mut found).unwrap();
+            scalar::block_rows(&weights, &x, &mut expected);
             for (row, (found, expected)) in weights.chunks(blocks).zip(found.iter().zip(&expected)) {
                 assert_close(*found, *expected, sizes_q8_0(row, &restored(&x)), blocks * 32, isa.name());
             }
@@ -542,7 +549,7 @@ fn wrong_shapes_are_typed_errors() {
     let length = |what, expected, found| Err(KernelError::Length { what, expected, found });
     assert_eq!(kernels::matvec_q8_0(&team, matrix, &[0.0; 63], &mut [0.0; 2]), length("activations", 64, 63));
     assert_eq!(kernels::matvec_q8_0(&team, matrix, &[0.0; 64], &mut [0.0; 3]), length("output", 2, 3));
-    assert_eq!(kernels::matvec_q8_0_q8_0(&team, matrix, &blocks, &mut [0.0; 2]), length("activations", 2, 4));
+    assert_eq!(kernels::matvec(&team, matrix, &blocks, &mut [0.0; 2]), length("activations", 2, 4));
     assert_eq!(kernels::copy(Isa::detect(), &mut [0.0; 3], &[0.0; 2], Streams::ONE), length("source", 3, 2));
     assert_eq!(
         kernels::triad(Isa::detect(), &mut [0.0; 3], &[0.0; 3], &[0.0; 2], 1.0, Streams::ONE),
@@ -553,7 +560,7 @@ fn wrong_shapes_are_typed_errors() {
         length("activations", 128, 1)
     );
     assert_eq!(
-        kernels::quantized_q8_0(Isa::detect(), &[0.0; 33]),
+        kernels::quantized::<BlockQ8_0>(Isa::detect(), &[0.0; 33]),
         Err(KernelError::Multiple { what: "values", multiple: 32, found: 33 })
     );
 }

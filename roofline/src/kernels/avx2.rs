@@ -4,16 +4,16 @@
 //! Bytes are widened to 16 bits and multiplied with `madd_epi16`, which is exact for every byte value. The
 //! shorter way through `sign_epi8` and `maddubs` is wrong for -128 and, measured, not faster here.
 
-use std::arch::x86_64::*;
+pub(super) use std::arch::x86_64::*;
 
 use half::{bf16, f16};
 
+use super::format::{BlockQ8_0, BlockQ8K, Format, Quantized};
 use super::pairs_in_16_bits;
-use super::q8_0::BlockQ8_0;
 use super::scalar;
 use super::stream::{Streams, distance, rows};
 
-/// How far the products with Q8_0 prefetch in each row, in bytes.
+/// How far the products of blocks prefetch in each row, in bytes.
 const PREFETCH: usize = 1024;
 
 /// How far the products with plain numbers prefetch.
@@ -276,12 +276,67 @@ pub fn dequantize_q8_0(values: &mut [f32], blocks: &[BlockQ8_0]) {
     }
 }
 
-/// The exact integer product of each pair of blocks' quants.
+/// Quantizes 256 values for each block: [`scalar::quantize_q8_k`], compiled with these instructions.
 #[target_feature(enable = "avx2,fma,f16c")]
-pub fn block_sums(sums: &mut [i32], a: &[BlockQ8_0], b: &[BlockQ8_0]) {
-    for ((sum, a), b) in sums.iter_mut().zip(a).zip(b) {
-        *sum = lanes_i32(product(a, widen(b))).iter().sum();
+pub fn quantize_q8_k(blocks: &mut [BlockQ8K], values: &[f32]) {
+    for (block, values) in blocks.iter_mut().zip(values.as_chunks::<256>().0) {
+        *block = BlockQ8K::quantized(values);
     }
+}
+
+/// What a block format does by AVX2.
+pub trait Vector<X>: Sized {
+    /// Eight partial sums of the products of its quants with activations, and of its minima; exact.
+    ///
+    /// # Safety
+    ///
+    /// The processor has AVX2, FMA and F16C.
+    unsafe fn product(&self, x: &X) -> [__m256i; 2];
+}
+
+/// The exact integer products of each block with activations.
+#[target_feature(enable = "avx2,fma,f16c")]
+pub fn block_products<T: Format>(sums: &mut [[i32; 2]], blocks: &[T], x: &[T::X]) {
+    for ((sums, block), x) in sums.iter_mut().zip(blocks).zip(x) {
+        // SAFETY: this function is called only where these instructions exist.
+        let products = unsafe { block.product(x) };
+        *sums = products.map(|lanes| lanes_i32(lanes).iter().sum());
+    }
+}
+
+/// A matrix of blocks times quantized activations; one row for each element of `out`.
+#[target_feature(enable = "avx2,fma,f16c")]
+pub fn block_rows<T: Format>(weights: &[T], x: &[T::X], out: &mut [f32]) {
+    rows(weights, out, |rows: [_; 4]| block_dots(rows, x), |row| block_dots([row], x)[0]);
+}
+
+/// Rows of blocks that share the work on the activations.
+#[target_feature(enable = "avx2,fma,f16c")]
+#[inline]
+fn block_dots<T: Format, const N: usize>(rows: [&[T]; N], x: &[T::X]) -> [f32; N] {
+    let half = |value: f16| _mm_cvtss_f32(_mm_cvtph_ps(_mm_set1_epi16(value.to_bits() as i16)));
+    let blocks = rows.iter().fold(x.len(), |blocks, row| blocks.min(row.len()));
+    let mut sums = [_mm256_setzero_ps(); N];
+    for (at, x) in x[..blocks].iter().enumerate() {
+        for row in rows {
+            for line in (0..size_of::<T>()).step_by(64) {
+                prefetch(row, at, PREFETCH + line);
+            }
+        }
+        let x_scale = x.scale(half);
+        for (row, sum) in rows.iter().zip(&mut sums) {
+            // SAFETY: `at` is below `blocks`, and no row is shorter than that.
+            let block = unsafe { row.get_unchecked(at) };
+            // SAFETY: this function is called only where these instructions exist.
+            let [quants, minima] = unsafe { block.product(x) };
+            let [scale, minimum] = block.scales(half);
+            *sum = _mm256_fmadd_ps(_mm256_cvtepi32_ps(quants), _mm256_set1_ps(scale * x_scale), *sum);
+            if T::MINIMA {
+                *sum = _mm256_fmadd_ps(_mm256_cvtepi32_ps(minima), _mm256_set1_ps(minimum * x_scale), *sum);
+            }
+        }
+    }
+    sums.map(|sum| horizontal_sum(sum))
 }
 
 /// The product of a Q8_0 row with f32 activations.
@@ -291,27 +346,10 @@ pub fn dot_q8_0(row: &[BlockQ8_0], x: &[f32]) -> f32 {
     sum
 }
 
-/// The product of a Q8_0 row with Q8_0 activations.
-#[target_feature(enable = "avx2,fma,f16c")]
-pub fn dot_q8_0_q8_0(row: &[BlockQ8_0], x: &[BlockQ8_0]) -> f32 {
-    let mut sum = _mm256_setzero_ps();
-    for (block, x) in row.iter().zip(x) {
-        let scale = _mm256_mul_ps(broadcast_scale(block), broadcast_scale(x));
-        sum = _mm256_fmadd_ps(_mm256_cvtepi32_ps(product(block, widen(x))), scale, sum);
-    }
-    horizontal_sum(sum)
-}
-
 /// A Q8_0 matrix times f32 activations; one row for each element of `out`.
 #[target_feature(enable = "avx2,fma,f16c")]
 pub fn matvec_q8_0(weights: &[BlockQ8_0], x: &[f32], out: &mut [f32]) {
     rows(weights, out, |rows: [_; 4]| dots_q8_0(rows, x), |row| dot_q8_0(row, x));
-}
-
-/// A Q8_0 matrix times Q8_0 activations; one row for each element of `out`.
-#[target_feature(enable = "avx2,fma,f16c")]
-pub fn matvec_q8_0_q8_0(weights: &[BlockQ8_0], x: &[BlockQ8_0], out: &mut [f32]) {
-    rows(weights, out, |rows| eight_dots_q8_0_q8_0(rows, x), |row| dot_q8_0_q8_0(row, x));
 }
 
 /// An f32 matrix times f32 activations; one row for each element of `out`.
@@ -404,58 +442,99 @@ fn dots_q8_0<const N: usize>(rows: [&[BlockQ8_0]; N], x: &[f32]) -> [f32; N] {
     sums.map(|sum| horizontal_sum(sum))
 }
 
-/// Eight rows at once, which share the work on the activations. Of each four, the scales are converted by
-/// one instruction, and the integer products are reduced together until one vector holds four rows twice.
+/// The 32 bytes as 16-bit numbers.
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
-fn eight_dots_q8_0_q8_0(rows: [&[BlockQ8_0]; 8], x: &[BlockQ8_0]) -> [f32; 8] {
-    let blocks = rows.iter().fold(x.len(), |blocks, row| blocks.min(row.len()));
-    let mut sums = [_mm256_setzero_ps(); 2];
-    for (at, x) in x[..blocks].iter().enumerate() {
-        let (wide, x_scale) = (widen(x), broadcast_scale(x));
-        for (rows, sum) in rows.as_chunks::<4>().0.iter().zip(&mut sums) {
-            // SAFETY: `at` is below `blocks`, and no row is shorter than that.
-            let four = rows.map(|row| unsafe { row.get_unchecked(at) });
-            let bits = four.map(|block| u64::from(block.scale().to_bits()));
-            let bits = bits[0] | bits[1] << 16 | bits[2] << 32 | bits[3] << 48;
-            let scales = _mm256_cvtph_ps(_mm_set1_epi64x(bits as i64));
-            let products = four.map(|block| product(block, wide));
-            for row in rows {
-                prefetch(row, at, PREFETCH);
-            }
-            let pairs = [fold(products[0], products[1]), fold(products[2], products[3])];
-            let reduced = _mm256_cvtepi32_ps(_mm256_hadd_epi32(pairs[0], pairs[1]));
-            *sum = _mm256_fmadd_ps(reduced, _mm256_mul_ps(scales, x_scale), *sum);
-        }
-    }
-    let mut dots = [0f32; 8];
-    for (dots, sum) in dots.as_chunks_mut::<4>().0.iter_mut().zip(sums) {
-        *dots = store_four(_mm_add_ps(_mm256_castps256_ps128(sum), _mm256_extractf128_ps::<1>(sum)));
-    }
-    dots
+pub(super) fn widen(quants: &[i8; 32]) -> [__m256i; 2] {
+    let (halves, _) = quants.as_chunks::<16>();
+    [_mm256_cvtepi8_epi16(load_half(&halves[0])), _mm256_cvtepi8_epi16(load_half(&halves[1]))]
 }
 
-/// `[a0+a2, a1+a3, b0+b2, b1+b3]` in each half.
+/// Eight sums of two neighbours each.
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
-fn fold(a: __m256i, b: __m256i) -> __m256i {
-    _mm256_add_epi32(_mm256_blend_epi32::<0b1100_1100>(a, b), _mm256_alignr_epi8::<8>(b, a))
+pub(super) fn pairs(words: __m256i) -> __m256i {
+    _mm256_madd_epi16(words, _mm256_set1_epi16(1))
 }
 
-/// The 32 quants as 16-bit numbers.
+/// Sums of two products each, of bytes without sign from which `offset` is taken, with bytes; at most six bits each.
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
-fn widen(block: &BlockQ8_0) -> [__m256i; 2] {
-    let (halves, _) = block.quants.as_chunks::<16>();
-    [_mm256_cvtepi8_epi16(load_i8(&halves[0])), _mm256_cvtepi8_epi16(load_i8(&halves[1]))]
+pub(super) fn less(quants: __m256i, offset: i8, x: __m256i) -> __m256i {
+    _mm256_sub_epi16(_mm256_maddubs_epi16(quants, x), _mm256_maddubs_epi16(_mm256_set1_epi8(offset), x))
 }
 
-/// Eight partial sums of the product of the quants.
+/// Sums of two products each, of bytes with a sign but not -128, with any bytes: the sign goes from `x` to the quants.
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
-fn product(block: &BlockQ8_0, x: [__m256i; 2]) -> __m256i {
-    let block = widen(block);
-    _mm256_add_epi32(_mm256_madd_epi16(block[0], x[0]), _mm256_madd_epi16(block[1], x[1]))
+pub(super) fn signed_products(quants: __m256i, x: __m256i) -> __m256i {
+    _mm256_maddubs_epi16(_mm256_abs_epi8(x), _mm256_sign_epi8(quants, x))
+}
+
+/// The bytes of a table that numbers of four bits choose.
+#[target_feature(enable = "avx2,fma,f16c")]
+#[inline]
+pub(super) fn look_up(table: &[i8; 16], numbers: __m256i) -> __m256i {
+    _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(load_half(table)), numbers)
+}
+
+/// Sixteen bytes as 32 numbers of four bits: first the low halves, then the high ones.
+#[target_feature(enable = "avx2,fma,f16c")]
+#[inline]
+pub(super) fn load_nibbles(bytes: &[u8; 16]) -> __m256i {
+    let both = _mm256_broadcastsi128_si256(load_half(bytes));
+    let shifted = _mm256_srlv_epi64(both, _mm256_setr_epi64x(0, 0, 4, 4));
+    _mm256_and_si256(shifted, _mm256_set1_epi8(15))
+}
+
+/// 32 bits as bytes, 16 for each that is set.
+#[target_feature(enable = "avx2,fma,f16c")]
+#[inline]
+pub(super) fn spread_fifths(bits: [u8; 4]) -> __m256i {
+    let bits = _mm256_set1_epi32(i32::from_le_bytes(bits));
+    let bytes = _mm256_setr_epi64x(0, 0x0101_0101_0101_0101, 0x0202_0202_0202_0202, 0x0303_0303_0303_0303);
+    let place = _mm256_set1_epi64x(0x8040_2010_0804_0201_u64 as i64);
+    let chosen = _mm256_and_si256(_mm256_shuffle_epi8(bits, bytes), place);
+    _mm256_and_si256(_mm256_cmpeq_epi8(chosen, place), _mm256_set1_epi8(16))
+}
+
+/// Eight scales, each in all sixteen words of a vector.
+#[target_feature(enable = "avx2,fma,f16c")]
+#[inline]
+pub(super) fn scales_of_eight(scales: [u8; 8]) -> [__m256i; 8] {
+    let scales = _mm_cvtepu8_epi16(_mm_cvtsi64_si128(i64::from_le_bytes(scales)));
+    let twice = [_mm_unpacklo_epi16(scales, scales), _mm_unpackhi_epi16(scales, scales)];
+    let [a, b] = twice.map(|twice| _mm256_broadcastsi128_si256(twice));
+    [
+        _mm256_shuffle_epi32::<0x00>(a),
+        _mm256_shuffle_epi32::<0x55>(a),
+        _mm256_shuffle_epi32::<0xaa>(a),
+        _mm256_shuffle_epi32::<0xff>(a),
+        _mm256_shuffle_epi32::<0x00>(b),
+        _mm256_shuffle_epi32::<0x55>(b),
+        _mm256_shuffle_epi32::<0xaa>(b),
+        _mm256_shuffle_epi32::<0xff>(b),
+    ]
+}
+
+/// Eight minima times the sums of the 32 activations that each is for.
+#[target_feature(enable = "avx2,fma,f16c")]
+#[inline]
+pub(super) fn minima_of_eight(minima: [u8; 8], sums: &[i16; 16]) -> __m256i {
+    let sums = load_words(sums);
+    let sums = _mm_hadd_epi16(_mm256_castsi256_si128(sums), _mm256_extracti128_si256::<1>(sums));
+    let minima = _mm_cvtepu8_epi16(_mm_cvtsi64_si128(i64::from_le_bytes(minima)));
+    _mm256_zextsi128_si256(_mm_madd_epi16(minima, sums))
+}
+
+/// Sixteen scales, each twice: the first vector holds those of the first eight groups, the even ones in its low half and the odd
+/// ones in its high half, so that a shuffle of doublewords gives 32 products their two scales.
+#[target_feature(enable = "avx2,fma,f16c")]
+#[inline]
+pub(super) fn scales_of_pairs(scales: __m128i) -> [__m256i; 2] {
+    let apart = _mm_setr_epi8(0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15);
+    let words = _mm256_cvtepi8_epi16(_mm_shuffle_epi8(scales, apart));
+    [_mm256_unpacklo_epi16(words, words), _mm256_unpackhi_epi16(words, words)]
 }
 
 /// Eight quants, the `part`th of four, as f32.
@@ -519,17 +598,25 @@ fn load_u16<T>(eight: &[T; 8]) -> __m128i {
 
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
-fn load_i8(sixteen: &[i8; 16]) -> __m128i {
+pub(super) fn load_half<T>(sixteen: &[T; 16]) -> __m128i {
+    const { assert!(size_of::<T>() == 1) }
     // SAFETY: `sixteen` is 16 readable bytes.
     unsafe { _mm_loadu_si128(sixteen.as_ptr().cast()) }
 }
 
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
-fn load_bytes<T>(bytes: &[T; 32]) -> __m256i {
+pub(super) fn load_bytes<T>(bytes: &[T; 32]) -> __m256i {
     const { assert!(size_of::<T>() == 1) }
     // SAFETY: `bytes` is 32 readable bytes.
     unsafe { _mm256_loadu_si256(bytes.as_ptr().cast()) }
+}
+
+#[target_feature(enable = "avx2,fma,f16c")]
+#[inline]
+pub(super) fn load_words(words: &[i16; 16]) -> __m256i {
+    // SAFETY: `words` is 32 readable bytes.
+    unsafe { _mm256_loadu_si256(words.as_ptr().cast()) }
 }
 
 #[target_feature(enable = "avx2,fma,f16c")]
@@ -561,15 +648,6 @@ fn store_i8(value: __m256i) -> [i8; 32] {
     // SAFETY: `bytes` is 32 writable bytes.
     unsafe { _mm256_storeu_si256(bytes.as_mut_ptr().cast(), value) };
     bytes
-}
-
-#[target_feature(enable = "avx2,fma,f16c")]
-#[inline]
-fn store_four(value: __m128) -> [f32; 4] {
-    let mut four = [0f32; 4];
-    // SAFETY: `four` is 16 writable bytes.
-    unsafe { _mm_storeu_ps(four.as_mut_ptr(), value) };
-    four
 }
 
 #[target_feature(enable = "avx2,fma,f16c")]

@@ -2,7 +2,13 @@
 
 use half::{bf16, f16};
 
-use super::{BlockQ8_0, KernelError};
+#[cfg(target_arch = "x86_64")]
+use super::avx2;
+use super::format::Activation;
+#[cfg(target_arch = "aarch64")]
+use super::neon;
+use super::{KernelError, dispatch, scalar};
+use crate::isa::{Isa, Level};
 
 /// A type that weights are stored in.
 pub trait Weight: sealed::Bytes + Copy + Send + Sync + 'static {
@@ -10,9 +16,14 @@ pub trait Weight: sealed::Bytes + Copy + Send + Sync + 'static {
     const WEIGHTS: usize;
     /// Its name.
     const NAME: &'static str;
+    /// What activations are stored in while these weights multiply them.
+    type X: Activation;
+
+    /// One product for each row of a matrix, on the thread that calls.
+    fn rows(isa: Isa, weights: &[Self], x: &[Self::X], out: &mut [f32]);
 }
 
-mod sealed {
+pub(super) mod sealed {
     /// Types without padding, for which every bit pattern is a value.
     ///
     /// # Safety
@@ -21,20 +32,24 @@ mod sealed {
 }
 
 macro_rules! weight {
-    ($($type:ty, $weights:expr, $name:expr;)*) => {$(
-        // SAFETY: plain numbers or byte arrays of them.
+    ($($type:ty, $name:expr, $rows:ident;)*) => {$(
+        // SAFETY: plain numbers.
         unsafe impl sealed::Bytes for $type {}
         impl Weight for $type {
-            const WEIGHTS: usize = $weights;
+            const WEIGHTS: usize = 1;
             const NAME: &'static str = $name;
+            type X = f32;
+
+            fn rows(isa: Isa, weights: &[$type], x: &[f32], out: &mut [f32]) {
+                dispatch!(isa, $rows(weights, x, out));
+            }
         }
     )*};
 }
 weight! {
-    f32, 1, "f32";
-    f16, 1, "f16";
-    bf16, 1, "bf16";
-    BlockQ8_0, BlockQ8_0::WEIGHTS, "q8_0";
+    f32, "f32", matvec_f32;
+    f16, "f16", matvec_f16;
+    bf16, "bf16", matvec_bf16;
 }
 
 /// A row-major matrix of weights.

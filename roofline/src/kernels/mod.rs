@@ -3,9 +3,10 @@
 //! The functions here check shapes and lengths, share the rows out to the threads of a [`Team`], and call
 //! the kernel of the same name in [`scalar`], `avx2` or `neon`.
 
+mod format;
 mod matrix;
-mod q8_0;
 pub mod scalar;
+mod stored;
 pub(crate) mod stream;
 mod team;
 
@@ -13,15 +14,23 @@ mod team;
 mod avx2;
 #[cfg(target_arch = "aarch64")]
 mod neon;
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+mod plain;
 
 use std::sync::Mutex;
 
-use half::{bf16, f16};
-
 use crate::isa::{Isa, Level};
 
+#[cfg(target_arch = "x86_64")]
+use avx2::Vector;
+#[cfg(target_arch = "aarch64")]
+use neon::Vector;
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+use plain::Vector;
+
+pub use format::*;
 pub use matrix::{Matrix, Weight};
-pub use q8_0::BlockQ8_0;
+pub use stored::Stored;
 pub use stream::Streams;
 pub use team::Team;
 
@@ -88,23 +97,24 @@ pub enum KernelError {
     },
 }
 
-/// Calls the kernel of this name in the module of the instruction set.
+/// Calls the kernel of this name, for a type where one is given, in the module of the instruction set.
 macro_rules! dispatch {
-    ($isa:expr, $kernel:ident($($argument:expr),* $(,)?)) => {
+    ($isa:expr, $kernel:ident $(::<$type:ty>)? ($($argument:expr),* $(,)?)) => {
         match $isa.level() {
-            Level::Scalar => scalar::$kernel($($argument),*),
+            Level::Scalar => scalar::$kernel $(::<$type>)? ($($argument),*),
             // SAFETY: this level exists only where `isa::detected` found every feature the module enables.
             #[cfg(target_arch = "x86_64")]
-            Level::Avx2 => unsafe { avx2::$kernel($($argument),*) },
+            Level::Avx2 => unsafe { avx2::$kernel $(::<$type>)? ($($argument),*) },
             // SAFETY: as above.
             #[cfg(target_arch = "aarch64")]
-            Level::Neon => unsafe { neon::$kernel::<false>($($argument),*) },
+            Level::Neon => unsafe { neon::$kernel::<false $(, $type)?>($($argument),*) },
             // SAFETY: as above, and the dot product instructions were found too.
             #[cfg(target_arch = "aarch64")]
-            Level::NeonDotprod => unsafe { neon::$kernel::<true>($($argument),*) },
+            Level::NeonDotprod => unsafe { neon::$kernel::<true $(, $type)?>($($argument),*) },
         }
     };
 }
+use dispatch;
 
 fn same_length(what: &'static str, expected: usize, found: usize) -> Result<(), KernelError> {
     if expected == found { Ok(()) } else { Err(KernelError::Length { what, expected, found }) }
@@ -200,25 +210,36 @@ pub fn narrow_dot(isa: Isa, bits: u32, weights: &[u8], x: &[i8]) -> Result<i32, 
     Ok(dispatch!(isa, narrow_dot(weights, x, pairs_in_16_bits(bits))))
 }
 
-/// Quantizes 32 values for each block, byte for byte as ggml's reference does.
-pub fn quantize_q8_0(isa: Isa, blocks: &mut [BlockQ8_0], values: &[f32]) -> Result<(), KernelError> {
-    same_length("values", blocks.len().saturating_mul(BlockQ8_0::WEIGHTS), values.len())?;
-    dispatch!(isa, quantize_q8_0(blocks, values));
+/// Quantizes values for each block, as ggml's reference does: byte for byte for Q8_0.
+pub fn quantize<X: Activation>(isa: Isa, blocks: &mut [X], values: &[f32]) -> Result<(), KernelError> {
+    same_length("values", blocks.len().saturating_mul(X::COUNT), values.len())?;
+    X::quantize(isa, blocks, values);
     Ok(())
 }
 
-/// [`quantize_q8_0`] into blocks of its own.
-pub fn quantized_q8_0(isa: Isa, values: &[f32]) -> Result<Vec<BlockQ8_0>, KernelError> {
-    if !values.len().is_multiple_of(BlockQ8_0::WEIGHTS) {
-        return Err(KernelError::Multiple {
-            what: "values",
-            multiple: BlockQ8_0::WEIGHTS,
-            found: values.len(),
-        });
+/// [`quantize`] into blocks of its own.
+pub fn quantized<X: Activation>(isa: Isa, values: &[f32]) -> Result<Vec<X>, KernelError> {
+    if !values.len().is_multiple_of(X::COUNT) {
+        return Err(KernelError::Multiple { what: "values", multiple: X::COUNT, found: values.len() });
     }
-    let mut blocks = vec![BlockQ8_0::ZERO; values.len() / BlockQ8_0::WEIGHTS];
-    quantize_q8_0(isa, &mut blocks, values)?;
+    let mut blocks = vec![X::ZERO; values.len() / X::COUNT];
+    X::quantize(isa, &mut blocks, values);
     Ok(blocks)
+}
+
+fn quantize_blocks_q8_0(isa: Isa, blocks: &mut [BlockQ8_0], values: &[f32]) {
+    dispatch!(isa, quantize_q8_0(blocks, values));
+}
+
+fn quantize_blocks_q8_k(isa: Isa, blocks: &mut [BlockQ8K], values: &[f32]) {
+    dispatch!(isa, quantize_q8_k(blocks, values));
+}
+
+/// The weights of each block, exactly as PyPI's `gguf` restores them.
+pub fn dequantize<T: Format>(values: &mut [f32], blocks: &[T]) -> Result<(), KernelError> {
+    same_length("values", blocks.len().saturating_mul(T::WEIGHTS), values.len())?;
+    scalar::dequantize(values, blocks);
+    Ok(())
 }
 
 /// The 32 values of each block.
@@ -228,24 +249,28 @@ pub fn dequantize_q8_0(isa: Isa, values: &mut [f32], blocks: &[BlockQ8_0]) -> Re
     Ok(())
 }
 
-/// The exact integer product of each pair of blocks' quants, without the scales.
-pub fn block_sums(isa: Isa, sums: &mut [i32], a: &[BlockQ8_0], b: &[BlockQ8_0]) -> Result<(), KernelError> {
-    same_length("a", sums.len(), a.len())?;
-    same_length("b", sums.len(), b.len())?;
-    dispatch!(isa, block_sums(sums, a, b));
+/// The exact integer product of each block's quants with activations, and that of its minima; without the scales.
+pub fn block_products<T: Format>(
+    isa: Isa,
+    sums: &mut [[i32; 2]],
+    blocks: &[T],
+    x: &[T::X],
+) -> Result<(), KernelError> {
+    same_length("blocks", sums.len(), blocks.len())?;
+    same_length("activations", sums.len(), x.len())?;
+    dispatch!(isa, block_products::<T>(sums, blocks, x));
     Ok(())
+}
+
+/// Products of rows of blocks with quantized activations, on the thread that calls.
+fn block_rows<T: Format>(isa: Isa, weights: &[T], x: &[T::X], out: &mut [f32]) {
+    dispatch!(isa, block_rows::<T>(weights, x, out));
 }
 
 /// The product of a Q8_0 row with f32 activations.
 pub fn dot_q8_0(isa: Isa, row: &[BlockQ8_0], x: &[f32]) -> Result<f32, KernelError> {
     same_length("activations", row.len().saturating_mul(BlockQ8_0::WEIGHTS), x.len())?;
     Ok(dispatch!(isa, dot_q8_0(row, x)))
-}
-
-/// The product of a Q8_0 row with Q8_0 activations: exact within a block, f32 across blocks.
-pub fn dot_q8_0_q8_0(isa: Isa, row: &[BlockQ8_0], x: &[BlockQ8_0]) -> Result<f32, KernelError> {
-    same_length("activations", row.len(), x.len())?;
-    Ok(dispatch!(isa, dot_q8_0_q8_0(row, x)))
 }
 
 /// A Q8_0 matrix times f32 activations, in f32 throughout.
@@ -259,38 +284,15 @@ pub fn matvec_q8_0(
     by_rows(team, weights, out, |weights, out| dispatch!(team.isa(), matvec_q8_0(weights, x, out)))
 }
 
-/// A Q8_0 matrix times Q8_0 activations. Quantize the activations once with [`quantized_q8_0`].
-pub fn matvec_q8_0_q8_0(
+/// A matrix times activations, in the form that its weights want: [`quantized`] makes them.
+pub fn matvec<T: Weight>(
     team: &Team,
-    weights: Matrix<BlockQ8_0>,
-    x: &[BlockQ8_0],
+    weights: Matrix<T>,
+    x: &[T::X],
     out: &mut [f32],
 ) -> Result<(), KernelError> {
-    same_length("activations", weights.columns() / BlockQ8_0::WEIGHTS, x.len())?;
-    by_rows(team, weights, out, |weights, out| dispatch!(team.isa(), matvec_q8_0_q8_0(weights, x, out)))
-}
-
-/// An f32 matrix times f32 activations.
-pub fn matvec_f32(team: &Team, weights: Matrix<f32>, x: &[f32], out: &mut [f32]) -> Result<(), KernelError> {
-    same_length("activations", weights.columns(), x.len())?;
-    by_rows(team, weights, out, |weights, out| dispatch!(team.isa(), matvec_f32(weights, x, out)))
-}
-
-/// An f16 matrix times f32 activations.
-pub fn matvec_f16(team: &Team, weights: Matrix<f16>, x: &[f32], out: &mut [f32]) -> Result<(), KernelError> {
-    same_length("activations", weights.columns(), x.len())?;
-    by_rows(team, weights, out, |weights, out| dispatch!(team.isa(), matvec_f16(weights, x, out)))
-}
-
-/// A bf16 matrix times f32 activations.
-pub fn matvec_bf16(
-    team: &Team,
-    weights: Matrix<bf16>,
-    x: &[f32],
-    out: &mut [f32],
-) -> Result<(), KernelError> {
-    same_length("activations", weights.columns(), x.len())?;
-    by_rows(team, weights, out, |weights, out| dispatch!(team.isa(), matvec_bf16(weights, x, out)))
+    same_length("activations", weights.columns() / T::X::COUNT, x.len())?;
+    by_rows(team, weights, out, |weights, out| T::rows(team.isa(), weights, x, out))
 }
 
 /// Shares the rows out to the team: thread `i` of `n` takes the `i`th of `n` equal parts, so that it meets

@@ -2,13 +2,13 @@
 //! true, and widening multiplication otherwise; both are exact for every byte value. Instructions that the
 //! compiler has no stable name for are written as assembly in the helpers at the end.
 
-use std::arch::aarch64::*;
+pub(super) use std::arch::aarch64::*;
 use std::arch::asm;
 
 use half::{bf16, f16};
 
+use super::format::{BlockQ8_0, BlockQ8K, Format, Quantized};
 use super::pairs_in_16_bits;
-use super::q8_0::BlockQ8_0;
 use super::scalar;
 use super::stream::{Streams, distance, rows};
 
@@ -258,12 +258,67 @@ pub fn dequantize_q8_0<const DOTPROD: bool>(values: &mut [f32], blocks: &[BlockQ
     }
 }
 
-/// The exact integer product of each pair of blocks' quants.
+/// Quantizes 256 values for each block: [`scalar::quantize_q8_k`], compiled with these instructions.
 #[target_feature(enable = "neon")]
-pub fn block_sums<const DOTPROD: bool>(sums: &mut [i32], a: &[BlockQ8_0], b: &[BlockQ8_0]) {
-    for ((sum, a), b) in sums.iter_mut().zip(a).zip(b) {
-        *sum = vaddvq_s32(product::<DOTPROD>(a, quants(b)));
+pub fn quantize_q8_k<const DOTPROD: bool>(blocks: &mut [BlockQ8K], values: &[f32]) {
+    for (block, values) in blocks.iter_mut().zip(values.as_chunks::<256>().0) {
+        *block = BlockQ8K::quantized(values);
     }
+}
+
+/// What a block format does by NEON.
+pub trait Vector<X>: Sized {
+    /// Four partial sums of the products of its quants with activations, and of its minima; exact.
+    ///
+    /// # Safety
+    ///
+    /// The processor has NEON, and the dot product instructions if `DOTPROD` is true.
+    unsafe fn product<const DOTPROD: bool>(&self, x: &X) -> [int32x4_t; 2];
+}
+
+/// The exact integer products of each block with activations.
+#[target_feature(enable = "neon")]
+pub fn block_products<const DOTPROD: bool, T: Format>(sums: &mut [[i32; 2]], blocks: &[T], x: &[T::X]) {
+    for ((sums, block), x) in sums.iter_mut().zip(blocks).zip(x) {
+        // SAFETY: this function is called only where these instructions exist.
+        let products = unsafe { block.product::<DOTPROD>(x) };
+        *sums = products.map(|lanes| vaddvq_s32(lanes));
+    }
+}
+
+/// A matrix of blocks times quantized activations; one row for each element of `out`.
+#[target_feature(enable = "neon")]
+pub fn block_rows<const DOTPROD: bool, T: Format>(weights: &[T], x: &[T::X], out: &mut [f32]) {
+    let one = |row: &[T]| block_dots::<DOTPROD, T, 1>([row], x)[0];
+    rows(weights, out, |rows: [_; 4]| block_dots::<DOTPROD, T, 4>(rows, x), one);
+}
+
+/// Rows of blocks that share the work on the activations.
+#[target_feature(enable = "neon")]
+#[inline]
+fn block_dots<const DOTPROD: bool, T: Format, const N: usize>(rows: [&[T]; N], x: &[T::X]) -> [f32; N] {
+    let half = |value: f16| vgetq_lane_f32::<0>(half_to_f32(vdupq_n_u16(value.to_bits()))[0]);
+    let blocks = rows.iter().fold(x.len(), |blocks, row| blocks.min(row.len()));
+    let (x, rows) = (&x[..blocks], rows.map(|row| &row[..blocks]));
+    let mut sums = [vdupq_n_f32(0.0); N];
+    for (at, x) in x.iter().enumerate() {
+        for row in &rows {
+            for line in (0..size_of::<T>()).step_by(64) {
+                prefetch(row, at, PREFETCH + line);
+            }
+        }
+        let x_scale = x.scale(half);
+        for (row, sum) in rows.iter().zip(&mut sums) {
+            // SAFETY: this function is called only where these instructions exist.
+            let [quants, minima] = unsafe { row[at].product::<DOTPROD>(x) };
+            let [scale, minimum] = row[at].scales(half);
+            *sum = vfmaq_n_f32(*sum, vcvtq_f32_s32(quants), scale * x_scale);
+            if T::MINIMA {
+                *sum = vfmaq_n_f32(*sum, vcvtq_f32_s32(minima), minimum * x_scale);
+            }
+        }
+    }
+    sums.map(|sum| vaddvq_f32(sum))
 }
 
 /// The product of a Q8_0 row with f32 activations.
@@ -273,28 +328,10 @@ pub fn dot_q8_0<const DOTPROD: bool>(row: &[BlockQ8_0], x: &[f32]) -> f32 {
     sum
 }
 
-/// The product of a Q8_0 row with Q8_0 activations.
-#[target_feature(enable = "neon")]
-pub fn dot_q8_0_q8_0<const DOTPROD: bool>(row: &[BlockQ8_0], x: &[BlockQ8_0]) -> f32 {
-    let mut sum = vdupq_n_f32(0.0);
-    for (block, x) in row.iter().zip(x) {
-        let scale = vdupq_n_f32(block.scale().to_f32() * x.scale().to_f32());
-        sum = vfmaq_f32(sum, vcvtq_f32_s32(product::<DOTPROD>(block, quants(x))), scale);
-    }
-    vaddvq_f32(sum)
-}
-
 /// A Q8_0 matrix times f32 activations; one row for each element of `out`.
 #[target_feature(enable = "neon")]
 pub fn matvec_q8_0<const DOTPROD: bool>(weights: &[BlockQ8_0], x: &[f32], out: &mut [f32]) {
     rows(weights, out, |rows: [_; 4]| dots_q8_0(rows, x), |row| dots_q8_0([row], x)[0]);
-}
-
-/// A Q8_0 matrix times Q8_0 activations; one row for each element of `out`.
-#[target_feature(enable = "neon")]
-pub fn matvec_q8_0_q8_0<const DOTPROD: bool>(weights: &[BlockQ8_0], x: &[BlockQ8_0], out: &mut [f32]) {
-    let one = |row: &[BlockQ8_0]| dot_q8_0_q8_0::<DOTPROD>(row, x);
-    rows(weights, out, |rows| four_dots_q8_0_q8_0::<DOTPROD>(rows, x), one);
 }
 
 /// An f32 matrix times f32 activations; one row for each element of `out`.
@@ -389,45 +426,18 @@ fn dots_q8_0<const N: usize>(rows: [&[BlockQ8_0]; N], x: &[f32]) -> [f32; N] {
     sums.map(|sum| vaddvq_f32(sum))
 }
 
-/// Four rows at once: their four scales are converted by one instruction, and their integer products are
-/// reduced together until one vector holds the four rows.
+/// The 32 quants of a block.
 #[target_feature(enable = "neon")]
 #[inline]
-fn four_dots_q8_0_q8_0<const DOTPROD: bool>(rows: [&[BlockQ8_0]; 4], x: &[BlockQ8_0]) -> [f32; 4] {
-    let blocks = rows.iter().fold(x.len(), |blocks, row| blocks.min(row.len()));
-    let (x, rows) = (&x[..blocks], rows.map(|row| &row[..blocks]));
-    let mut sum = vdupq_n_f32(0.0);
-    for (at, x) in x.iter().enumerate() {
-        let four = rows.map(|row| &row[at]);
-        let bits = four.map(|block| block.scale().to_bits());
-        let [scales, x_scales] =
-            half_to_f32(vcombine_u16(load_four_u16(bits), vdup_n_u16(x.scale().to_bits())));
-        let x = quants(x);
-        let products = four.map(|block| product::<DOTPROD>(block, x));
-        for row in &rows {
-            prefetch(row, at, PREFETCH);
-        }
-        let pairs = [vpaddq_s32(products[0], products[1]), vpaddq_s32(products[2], products[3])];
-        let reduced = vcvtq_f32_s32(vpaddq_s32(pairs[0], pairs[1]));
-        sum = vfmaq_f32(sum, reduced, vmulq_f32(scales, x_scales));
-    }
-    let mut dots = [0f32; 4];
-    store_f32(&mut dots, 0, sum);
-    dots
-}
-
-#[target_feature(enable = "neon")]
-#[inline]
-fn quants(block: &BlockQ8_0) -> [int8x16_t; 2] {
-    let (halves, _) = block.quants.as_chunks::<16>();
-    [load_i8(&halves[0]), load_i8(&halves[1])]
+pub(super) fn quants_of(block: &BlockQ8_0) -> [int8x16_t; 2] {
+    load_pair_i8(&block.quants)
 }
 
 /// The 32 quants as f32.
 #[target_feature(enable = "neon")]
 #[inline]
 fn quants_f32(block: &BlockQ8_0) -> [float32x4_t; 8] {
-    let halves = quants(block);
+    let halves = quants_of(block);
     let words = [
         vmovl_s8(vget_low_s8(halves[0])),
         vmovl_s8(vget_high_s8(halves[0])),
@@ -441,19 +451,68 @@ fn quants_f32(block: &BlockQ8_0) -> [float32x4_t; 8] {
     })
 }
 
-/// Four partial sums of the product of the quants.
+/// Four partial sums of 32 products.
 #[target_feature(enable = "neon")]
 #[inline]
-fn product<const DOTPROD: bool>(block: &BlockQ8_0, x: [int8x16_t; 2]) -> int32x4_t {
-    let block = quants(block);
-    let sum = multiply_add::<DOTPROD>(vdupq_n_s32(0), block[0], x[0]);
-    multiply_add::<DOTPROD>(sum, block[1], x[1])
+pub(super) fn dot<const DOTPROD: bool>(a: [int8x16_t; 2], b: [int8x16_t; 2]) -> int32x4_t {
+    multiply_add::<DOTPROD>(multiply_add::<DOTPROD>(vdupq_n_s32(0), a[0], b[0]), a[1], b[1])
+}
+
+/// Four partial sums of 32 bytes.
+#[target_feature(enable = "neon")]
+#[inline]
+pub(super) fn total(bytes: [int8x16_t; 2]) -> int32x4_t {
+    vpaddlq_s16(vaddq_s16(vpaddlq_s8(bytes[0]), vpaddlq_s8(bytes[1])))
+}
+
+/// A sum that is whole already.
+#[target_feature(enable = "neon")]
+#[inline]
+pub(super) fn single(sum: i32) -> int32x4_t {
+    vsetq_lane_s32::<0>(sum, vdupq_n_s32(0))
+}
+
+/// Eight minima times the sums of the 32 activations that each is for.
+#[target_feature(enable = "neon")]
+#[inline]
+pub(super) fn minima_of_eight(minima: [u8; 8], sums: &[i16; 16]) -> int32x4_t {
+    let mut total = 0;
+    for (minimum, sums) in minima.into_iter().zip(sums.as_chunks::<2>().0) {
+        total += i32::from(minimum) * (i32::from(sums[0]) + i32::from(sums[1]));
+    }
+    single(total)
+}
+
+/// The bytes of a table that numbers of four bits choose.
+#[target_feature(enable = "neon")]
+#[inline]
+pub(super) fn look_up(table: &[i8; 16], numbers: int8x16_t) -> int8x16_t {
+    vqtbl1q_s8(load_i8(table), vreinterpretq_u8_s8(numbers))
+}
+
+/// Sixteen bytes as 32 numbers of four bits: first the low halves, then the high ones.
+#[target_feature(enable = "neon")]
+#[inline]
+pub(super) fn load_nibbles(bytes: &[u8; 16]) -> [int8x16_t; 2] {
+    let bytes = load_u8(bytes);
+    [vandq_u8(bytes, vdupq_n_u8(15)), vshrq_n_u8::<4>(bytes)].map(|half| vreinterpretq_s8_u8(half))
+}
+
+/// 32 bits as bytes, 16 for each that is set.
+#[target_feature(enable = "neon")]
+#[inline]
+pub(super) fn spread_fifths(bits: [u8; 4]) -> [int8x16_t; 2] {
+    let place = load_u8(&[1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128]);
+    [[bits[0], bits[1]], [bits[2], bits[3]]].map(|two| {
+        let spread = vcombine_u8(vdup_n_u8(two[0]), vdup_n_u8(two[1]));
+        vreinterpretq_s8_u8(vandq_u8(vtstq_u8(spread, place), vdupq_n_u8(16)))
+    })
 }
 
 /// Adds the sixteen products to the four sums.
 #[target_feature(enable = "neon")]
 #[inline]
-fn multiply_add<const DOTPROD: bool>(sum: int32x4_t, a: int8x16_t, b: int8x16_t) -> int32x4_t {
+pub(super) fn multiply_add<const DOTPROD: bool>(sum: int32x4_t, a: int8x16_t, b: int8x16_t) -> int32x4_t {
     if DOTPROD {
         let mut sum = sum;
         // SAFETY: `DOTPROD` is true only where `isa` found these instructions; registers only.
@@ -525,16 +584,30 @@ fn load_u16<T>(slice: &[T], at: usize) -> uint16x8_t {
 
 #[target_feature(enable = "neon")]
 #[inline]
-fn load_four_u16(four: [u16; 4]) -> uint16x4_t {
-    // SAFETY: `four` is 8 readable bytes.
-    unsafe { vld1_u16(four.as_ptr()) }
+pub(super) fn load_i8(sixteen: &[i8; 16]) -> int8x16_t {
+    // SAFETY: `sixteen` is 16 readable bytes.
+    unsafe { vld1q_s8(sixteen.as_ptr()) }
 }
 
 #[target_feature(enable = "neon")]
 #[inline]
-fn load_i8(sixteen: &[i8; 16]) -> int8x16_t {
+pub(super) fn load_u8(sixteen: &[u8; 16]) -> uint8x16_t {
     // SAFETY: `sixteen` is 16 readable bytes.
-    unsafe { vld1q_s8(sixteen.as_ptr()) }
+    unsafe { vld1q_u8(sixteen.as_ptr()) }
+}
+
+#[target_feature(enable = "neon")]
+#[inline]
+pub(super) fn load_pair(bytes: &[u8; 32]) -> [uint8x16_t; 2] {
+    let (halves, _) = bytes.as_chunks::<16>();
+    [load_u8(&halves[0]), load_u8(&halves[1])]
+}
+
+#[target_feature(enable = "neon")]
+#[inline]
+pub(super) fn load_pair_i8(bytes: &[i8; 32]) -> [int8x16_t; 2] {
+    let (halves, _) = bytes.as_chunks::<16>();
+    [load_i8(&halves[0]), load_i8(&halves[1])]
 }
 
 #[target_feature(enable = "neon")]

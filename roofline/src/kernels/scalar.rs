@@ -3,8 +3,8 @@
 
 use half::{bf16, f16};
 
+use super::format::{BlockQ8_0, BlockQ8K, Format, GROUP, MOST_WEIGHTS, Quantized};
 use super::pairs_in_16_bits;
-use super::q8_0::BlockQ8_0;
 use super::stream::Streams;
 
 /// How many sums the loops below keep apart, so that one addition need not wait for the last.
@@ -145,11 +145,64 @@ pub fn block_sum(a: &BlockQ8_0, b: &BlockQ8_0) -> i32 {
     a.quants.iter().zip(&b.quants).map(|(a, b)| i32::from(*a) * i32::from(*b)).sum()
 }
 
-/// [`block_sum`] of each pair of blocks.
-pub fn block_sums(sums: &mut [i32], a: &[BlockQ8_0], b: &[BlockQ8_0]) {
-    for ((sum, a), b) in sums.iter_mut().zip(a).zip(b) {
-        *sum = block_sum(a, b);
+/// Quantizes 256 values for each block.
+pub fn quantize_q8_k(blocks: &mut [BlockQ8K], values: &[f32]) {
+    for (block, values) in blocks.iter_mut().zip(values.as_chunks::<256>().0) {
+        *block = BlockQ8K::quantized(values);
     }
+}
+
+/// The values of each block: `scale * quant`, and the minimum where the format has one.
+pub fn dequantize<T: Format>(values: &mut [f32], blocks: &[T]) {
+    for (values, block) in values.chunks_exact_mut(T::WEIGHTS).zip(blocks) {
+        let (quants, minima) = numbers(block);
+        let [scale, minimum] = block.scales(f16::to_f32);
+        for (at, (value, quant)) in values.iter_mut().zip(quants).enumerate() {
+            *value = scale * f32::from(quant);
+            if T::MINIMA {
+                *value += minimum * f32::from(minima[at / GROUP]);
+            }
+        }
+    }
+}
+
+/// The whole numbers of a block: quants and minima.
+fn numbers<T: Format>(block: &T) -> ([i16; MOST_WEIGHTS], [i16; MOST_WEIGHTS / GROUP]) {
+    let (mut quants, mut minima) = ([0; MOST_WEIGHTS], [0; MOST_WEIGHTS / GROUP]);
+    block.quants(&mut quants[..T::WEIGHTS]);
+    block.minima(&mut minima[..T::WEIGHTS / GROUP]);
+    (quants, minima)
+}
+
+/// The exact integer product of a block's quants with activations, and that of its minima.
+pub fn block_product<T: Format>(block: &T, x: &T::X) -> [i32; 2] {
+    let (quants, minima) = numbers(block);
+    let mut sums = [0i32; 2];
+    for (at, (quant, x)) in quants.iter().zip(x.quants()).enumerate() {
+        sums[0] += i32::from(*quant) * i32::from(*x);
+        sums[1] += i32::from(minima[at / GROUP]) * i32::from(*x);
+    }
+    sums
+}
+
+/// [`block_product`] of each pair of blocks.
+pub fn block_products<T: Format>(sums: &mut [[i32; 2]], blocks: &[T], x: &[T::X]) {
+    for ((sums, block), x) in sums.iter_mut().zip(blocks).zip(x) {
+        *sums = block_product(block, x);
+    }
+}
+
+/// A matrix of blocks times quantized activations; one row for each element of `out`.
+pub fn block_rows<T: Format>(weights: &[T], x: &[T::X], out: &mut [f32]) {
+    rows(weights, out, |row| row.iter().zip(x).map(|(block, x)| term(block, x)).sum());
+}
+
+/// What a block contributes to the product of its row.
+fn term<T: Format>(block: &T, x: &T::X) -> f32 {
+    let ([quants, minima], [scale, minimum]) = (block_product(block, x), block.scales(f16::to_f32));
+    let x = x.scale(f16::to_f32);
+    let sum = scale * x * quants as f32;
+    if T::MINIMA { sum + minimum * x * minima as f32 } else { sum }
 }
 
 /// The product of a Q8_0 row with f32 activations.
@@ -163,19 +216,9 @@ pub fn dot_q8_0(row: &[BlockQ8_0], x: &[f32]) -> f32 {
         .sum()
 }
 
-/// The product of a Q8_0 row with Q8_0 activations: exact within a block, f32 across blocks.
-pub fn dot_q8_0_q8_0(row: &[BlockQ8_0], x: &[BlockQ8_0]) -> f32 {
-    row.iter().zip(x).map(|(a, b)| a.scale().to_f32() * b.scale().to_f32() * block_sum(a, b) as f32).sum()
-}
-
 /// A Q8_0 matrix times f32 activations; one row for each element of `out`.
 pub fn matvec_q8_0(weights: &[BlockQ8_0], x: &[f32], out: &mut [f32]) {
     rows(weights, out, |row| dot_q8_0(row, x));
-}
-
-/// A Q8_0 matrix times Q8_0 activations; one row for each element of `out`.
-pub fn matvec_q8_0_q8_0(weights: &[BlockQ8_0], x: &[BlockQ8_0], out: &mut [f32]) {
-    rows(weights, out, |row| dot_q8_0_q8_0(row, x));
 }
 
 /// An f32 matrix times f32 activations; one row for each element of `out`.

@@ -91,7 +91,7 @@ impl<'a> Convolution<'a> {
             let groups = self.weights.data().chunks(rows * taps).zip(out.chunks_mut(rows));
             for (group, (weights, out)) in groups.enumerate() {
                 self.gather(first + at, group, input, &mut patch);
-                kernels::matvec_f32(&alone, Matrix::new(weights, rows, taps)?, &patch, out)?;
+                kernels::matvec(&alone, Matrix::new(weights, rows, taps)?, &patch, out)?;
             }
         }
         Ok(())

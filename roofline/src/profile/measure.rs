@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use half::{bf16, f16};
 use serde::{Deserialize, Serialize};
 
 use super::convolution::Convolution;
@@ -13,7 +12,7 @@ use super::{Entry, OutOfDomain, evaluate, passed};
 use crate::contracts::layer_roofline;
 use crate::contracts::operation::{Inputs, Outputs};
 use crate::isa::Isa;
-use crate::kernels::{self, BlockQ8_0, KernelError, Matrix, Streams, Team};
+use crate::kernels::{self, Arithmetic, KernelError, Kind, Matrix, Stored, Streams, Team};
 use crate::model::{self, Dtype, Format, Model, Tensor};
 use crate::paired::Paired;
 use crate::peaks::Machine;
@@ -165,7 +164,6 @@ pub fn measure(
     let mut field = Field {
         team,
         x: (0..widest(|step| step.numbers_in())).map(|at| (at % 17) as f32 / 16.0 - 0.5).collect(),
-        blocks: vec![BlockQ8_0::ZERO; widest(|step| step.numbers_in()).div_ceil(BlockQ8_0::WEIGHTS)],
         out: vec![0.0; widest(|step| step.numbers_out())],
     };
     if jobs.is_empty() {
@@ -230,8 +228,12 @@ impl Job<'_> {
             return Ok(None);
         };
         let sum = |amount: fn(&Step) -> f64| self.steps.iter().map(amount).sum::<f64>();
-        let integers = self.steps.iter().any(|step| matches!(step.work, Work::Product(Product::Q8_0(_))));
-        let compute = if integers { roofs.int8_gops.value } else { roofs.f32_gflops.value };
+        let compute = self.steps.iter().map(|step| match step.arithmetic {
+            Arithmetic::Bytes => roofs.int8_gops.value,
+            Arithmetic::Narrow => roofs.int4_gops.unwrap_or(roofs.int8_gops).value,
+            Arithmetic::Floats => roofs.f32_gflops.value,
+        });
+        let compute = compute.fold(f64::MIN_POSITIVE, f64::max);
         let inputs = layer_roofline::Inputs {
             // A clock that stands still is no time at all; the contract wants some.
             time: median.max(1e-9),
@@ -260,7 +262,6 @@ impl Job<'_> {
 struct Field {
     team: Team,
     x: Vec<f32>,
-    blocks: Vec<BlockQ8_0>,
     out: Vec<f32>,
 }
 
@@ -268,16 +269,9 @@ impl Field {
     fn run(&mut self, step: &Step) -> Result<(), KernelError> {
         let x = self.x.get(..step.numbers_in()).unwrap_or_default();
         let out = self.out.get_mut(..step.numbers_out()).unwrap_or_default();
-        match step.work {
-            Work::Convolution(ref convolution) => convolution.run(&self.team, x, out)?,
-            Work::Product(Product::Q8_0(weights)) => {
-                let blocks = self.blocks.get_mut(..x.len() / BlockQ8_0::WEIGHTS).unwrap_or_default();
-                kernels::quantize_q8_0(self.team.isa(), blocks, x)?;
-                kernels::matvec_q8_0_q8_0(&self.team, weights, blocks, out)?;
-            }
-            Work::Product(Product::F32(weights)) => kernels::matvec_f32(&self.team, weights, x, out)?,
-            Work::Product(Product::F16(weights)) => kernels::matvec_f16(&self.team, weights, x, out)?,
-            Work::Product(Product::Bf16(weights)) => kernels::matvec_bf16(&self.team, weights, x, out)?,
+        match &step.work {
+            Work::Convolution(convolution) => convolution.run(&self.team, x, out)?,
+            Work::Product(matrix) => matrix.vector(&self.team, x, out)?,
         }
         black_box(&self.out);
         Ok(())
@@ -287,13 +281,14 @@ impl Field {
 /// What is run at once, and what it amounts to for one token or sample.
 struct Step<'a> {
     work: Work<'a>,
+    arithmetic: Arithmetic,
     flops: f64,
     bytes: f64,
     copied: bool,
 }
 
 enum Work<'a> {
-    Product(Product<'a>),
+    Product(Box<dyn Stored + 'a>),
     Convolution(Box<Convolution<'a>>),
 }
 
@@ -313,59 +308,24 @@ impl Step<'_> {
     }
 }
 
-/// A stored matrix that a kernel takes.
-enum Product<'a> {
-    Q8_0(Matrix<'a, BlockQ8_0>),
-    F32(Matrix<'a, f32>),
-    F16(Matrix<'a, f16>),
-    Bf16(Matrix<'a, bf16>),
+/// The format that kernels know a type by.
+fn kind(dtype: Dtype) -> Option<Kind> {
+    Kind::from_name(&dtype.to_string())
 }
 
-macro_rules! each {
-    ($product:expr, $matrix:ident => $value:expr) => {
-        match $product {
-            Product::Q8_0($matrix) => $value,
-            Product::F32($matrix) => $value,
-            Product::F16($matrix) => $value,
-            Product::Bf16($matrix) => $value,
-        }
-    };
-}
-
-impl<'a> Product<'a> {
-    fn new(dtype: Dtype, bytes: &'a [u8], rows: usize, columns: usize) -> Result<Product<'a>, String> {
-        let product = match dtype {
-            Dtype::Q8_0 => Matrix::from_bytes(bytes, rows, columns).map(Product::Q8_0),
-            Dtype::F32 => Matrix::from_bytes(bytes, rows, columns).map(Product::F32),
-            Dtype::F16 => Matrix::from_bytes(bytes, rows, columns).map(Product::F16),
-            Dtype::Bf16 => Matrix::from_bytes(bytes, rows, columns).map(Product::Bf16),
-            other => return Err(format!("no kernel for {other}")),
-        };
-        product.map_err(|error| error.to_string())
-    }
-
-    fn rows(&self) -> usize {
-        each!(self, matrix => matrix.rows())
-    }
-
-    fn columns(&self) -> usize {
-        each!(self, matrix => matrix.columns())
-    }
-
-    /// What it costs for one token.
-    fn cost(&self) -> Result<Outputs, String> {
-        let (rows, columns) = (self.rows() as f64, self.columns() as f64);
-        let stored = each!(self, matrix => matrix.bytes()) as f64;
-        let bits_per_weight = stored_bits(stored, rows * columns).map_err(|error| error.to_string())?;
-        evaluate(&Inputs {
-            dense_params: rows * columns,
-            in_features: columns,
-            out_features: rows,
-            bits_per_weight,
-            activation_size: ACTIVATION,
-            ..Inputs::new(1.0, 1.0)
-        })
-    }
+/// What a product costs for one token.
+fn cost(matrix: &dyn Stored) -> Result<Outputs, String> {
+    let (rows, columns) = (matrix.rows() as f64, matrix.columns() as f64);
+    let bits_per_weight =
+        stored_bits(matrix.bytes() as f64, rows * columns).map_err(|error| error.to_string())?;
+    evaluate(&Inputs {
+        dense_params: rows * columns,
+        in_features: columns,
+        out_features: rows,
+        bits_per_weight,
+        activation_size: ACTIVATION,
+        ..Inputs::new(1.0, 1.0)
+    })
 }
 
 /// Weights of tensors that do not lie in the file as the kernels need them: each with where it begins, by the tensor's index.
@@ -383,7 +343,9 @@ impl Copies {
             let Some(tensor) = model.tensors.get(*index).filter(|tensor| tensor.dims.len() > 1) else {
                 continue;
             };
-            let (Some(bytes), Some(alignment)) = (model.data(tensor), alignment(tensor.dtype)) else {
+            let (Some(bytes), Some(alignment)) =
+                (model.data(tensor), kind(tensor.dtype).map(Kind::alignment))
+            else {
                 continue;
             };
             if bytes.as_ptr().addr().is_multiple_of(alignment) || self.copies.contains_key(index) {
@@ -452,9 +414,11 @@ impl Copies {
                 if used.is_some_and(|used| out.len() >= used) {
                     break;
                 }
-                let product = Product::new(tensor.dtype, matrix, rows, columns)?;
-                let Outputs { flops, bytes, .. } = product.cost()?;
-                out.push(Step { work: Work::Product(product), flops, bytes, copied });
+                let kind = kind(tensor.dtype).ok_or_else(|| format!("no kernel for {}", tensor.dtype))?;
+                let matrix = kind.matrix(matrix, rows, columns).map_err(|error| error.to_string())?;
+                let Outputs { flops, bytes, .. } = cost(&*matrix)?;
+                let arithmetic = kind.arithmetic();
+                out.push(Step { work: Work::Product(matrix), arithmetic, flops, bytes, copied });
             }
         }
         if out.is_empty() { Err("no weights in the file".into()) } else { Ok(out) }
@@ -479,20 +443,10 @@ fn convolution<'a>(
     let weights = Matrix::from_bytes(bytes, outputs, taps).map_err(|error| error.to_string())?;
     Ok(Step {
         work: Work::Convolution(Box::new(Convolution::new(weights, &shape)?)),
+        arithmetic: Arithmetic::Floats,
         flops,
         bytes: moved,
         copied,
-    })
-}
-
-/// What the address of weights must be a multiple of; none without a kernel for them.
-fn alignment(dtype: Dtype) -> Option<usize> {
-    Some(match dtype {
-        Dtype::Q8_0 => align_of::<BlockQ8_0>(),
-        Dtype::F32 => align_of::<f32>(),
-        Dtype::F16 => align_of::<f16>(),
-        Dtype::Bf16 => align_of::<bf16>(),
-        _ => return None,
     })
 }
 

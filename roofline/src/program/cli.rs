@@ -294,9 +294,12 @@ pub struct Machine {
 /// Arguments of `bench`.
 #[derive(Debug, Args)]
 pub struct Bench {
-    /// Only these weights; all by default.
-    #[arg(long, value_enum, value_delimiter = ',', value_name = "TYPE")]
+    /// Only these weights; by default q8_0, q4_k, q6_k, f16, bf16 and f32.
+    #[arg(long, visible_alias = "type", value_enum, value_delimiter = ',', value_name = "TYPE")]
     pub kernel: Vec<crate::bench::Kernel>,
+    /// Matrices of these rows and columns, such as 32768x8192, instead of those of known models.
+    #[arg(long, value_delimiter = ',', value_name = "ROWSxCOLUMNS")]
+    pub shape: Vec<crate::bench::Shape>,
     /// Only products whose name contains this, such as `8B` or `lm_head q8_0`.
     #[arg(long, value_name = "TEXT")]
     pub only: Option<String>,

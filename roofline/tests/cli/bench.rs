@@ -37,11 +37,14 @@ fn a_requirement_that_is_met_ends_with_0_one_that_is_not_with_1_and_says_where()
 
 #[test]
 fn wrong_arguments_say_what_is_allowed() {
-    let cases: [(&[&str], &str); 6] = [
+    let cases: [(&[&str], &str); 9] = [
         (&["--replay", BENCH, "--require", "speed > 1"], "unknown name `speed`"),
         (&["--require", "utilization"], "the condition must be a condition, not a number"),
         (&["--only", "70B"], "matches no product; some are 1B q_proj"),
-        (&["--kernel", "q2_k"], "[possible values: q8_0, f16, bf16, f32]"),
+        (&["--kernel", "q9_k"], "[possible values: q8_0, f16, bf16, f32, q4_0, q4_1, q5_0, q5_1, q2_k,"),
+        (&["--shape", "32768"], "rows and columns, each at least 1, are written as 32768x8192"),
+        (&["--shape", "0x256"], "each at least 1"),
+        (&["--shape", "4x288", "--type", "q4_k"], "columns: 288 is not a multiple of 256"),
         (&["--replay", MACHINE], "machine.json: schema is `roofline.machine/1`, not `roofline.bench/1`"),
         (&["--replay", "/nowhere.json"], "/nowhere.json: No such file"),
     ];
@@ -66,5 +69,23 @@ fn a_real_product_is_measured() {
             (&row["rows"], &row["columns"], &row["bound"]),
             (&512.into(), &2048.into(), &"memory".into())
         );
+    }
+}
+
+#[test]
+fn a_shape_of_ones_own_is_measured_in_every_format() {
+    let output =
+        bench(&["--quick", "--shape", "64x256", "--type", "q4_k,q6_k,iq4_xs,mxfp4", "--format", "json"]);
+    assert!(output.status.success(), "{}", err(&output));
+    let found: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let rows = found["rows"].as_array().unwrap();
+    let kernels: Vec<_> = rows.iter().map(|row| row["kernel"].as_str().unwrap()).collect();
+    assert_eq!(kernels, ["q4_k", "q6_k", "iq4_xs", "mxfp4"]);
+    for row in rows {
+        assert_eq!(
+            (&row["name"], &row["rows"], &row["columns"]),
+            (&"64 x 256".into(), &64.into(), &256.into())
+        );
+        assert!(row["gb_s"].as_f64().unwrap() > 0.0, "{row}");
     }
 }

@@ -566,11 +566,11 @@ fn the_numbers_choose_the_peak_and_a_precision_that_of_the_estimate() {
 
 #[test]
 fn a_type_without_a_kernel_is_not_measured() {
-    let file = file("no-kernel", &llama(Dtype::Q4_0));
+    let file = file("no-kernel", &llama(Dtype::Q8_1));
     let result = json(&["--measure", "--quick", "--ops", "ffn_down"], &file);
     let operations = result["operations"].as_array().unwrap();
     let down = operations.iter().find(|operation| operation["name"] == "0.ffn_down").unwrap();
-    assert_eq!(down["not_measured"], "no kernel for Q4_0");
+    assert_eq!(down["not_measured"], "no kernel for Q8_1");
     let query = operations.iter().find(|operation| operation["name"] == "0.attn_q").unwrap();
     assert_eq!((query.get("measured"), query.get("not_measured")), (None, None), "it was not asked for");
 }

@@ -16,8 +16,12 @@ pub fn run(args: &cli::Bench) -> Result<Exit, Failure> {
     let gates = names.parse("--require", &args.require)?;
     let pictures = Pictures::open(&args.pictures)?;
     let machine = device::this(&args.measuring)?;
-    let options =
-        Options { kernels: args.kernel.clone(), only: args.only.clone(), quick: args.measuring.quick };
+    let options = Options {
+        kernels: args.kernel.clone(),
+        shapes: args.shape.clone(),
+        only: args.only.clone(),
+        quick: args.measuring.quick,
+    };
     let bench = match &args.replay {
         Some(path) => {
             let wrong = |reason: String| Failure(format!("{}: {reason}", path.display()));

@@ -312,8 +312,12 @@ impl Run {
                     ..peaks::Options::default()
                 };
                 let machine = measured(&options)?;
-                let options =
-                    bench::Options { kernels: bench.kernels(), only: bench.only.clone(), quick: bench.quick };
+                let options = bench::Options {
+                    kernels: bench.kernels(),
+                    shapes: bench.shapes(),
+                    only: bench.only.clone(),
+                    quick: bench.quick,
+                };
                 let progress = Progress::counting(bench::count(&machine, &options));
                 Ok(Run::Bench(Bench::measure(&machine, &options, |what| progress.step(what))?))
             }

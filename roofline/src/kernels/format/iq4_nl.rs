@@ -1,0 +1,55 @@
+//! IQ4_NL: 32 weights, each one of sixteen numbers that lie closer together near zero, and one f16 scale.
+
+use half::f16;
+
+use super::{BlockQ8_0, Format, NONLINEAR, block, nibbles};
+
+block! {
+    /// 32 weights in 18 bytes.
+    BlockIq4Nl, "iq4_nl", 32, 18, BlockQ8_0, {
+        scale: [u8; 2],
+        quants: [u8; 16],
+    }
+}
+
+impl Format for BlockIq4Nl {
+    #[inline(always)]
+    fn quants(&self, quants: &mut [i16]) {
+        nibbles(&self.quants, quants, |number| i16::from(NONLINEAR[usize::from(number)]));
+    }
+
+    #[inline(always)]
+    fn scales(&self, half: impl Fn(f16) -> f32) -> [f32; 2] {
+        [half(f16::from_le_bytes(self.scale)), 0.0]
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod avx2 {
+    use super::*;
+    use crate::kernels::avx2::*;
+
+    impl Vector<BlockQ8_0> for BlockIq4Nl {
+        #[target_feature(enable = "avx2,fma,f16c")]
+        #[inline]
+        unsafe fn product(&self, x: &BlockQ8_0) -> [__m256i; 2] {
+            let quants = look_up(&NONLINEAR, load_nibbles(&self.quants));
+            [pairs(signed_products(quants, load_bytes(&x.quants))), _mm256_setzero_si256()]
+        }
+    }
+}
+
+#[cfg(target_arch = "aarch64")]
+mod neon {
+    use super::*;
+    use crate::kernels::neon::*;
+
+    impl Vector<BlockQ8_0> for BlockIq4Nl {
+        #[target_feature(enable = "neon")]
+        #[inline]
+        unsafe fn product<const DOTPROD: bool>(&self, x: &BlockQ8_0) -> [int32x4_t; 2] {
+            let quants = load_nibbles(&self.quants).map(|quants| look_up(&NONLINEAR, quants));
+            [dot::<DOTPROD>(quants, quants_of(x)), vdupq_n_s32(0)]
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! Q4_0: 32 weights of four bits, less eight, and one f16 scale.
+
+use half::f16;
+
+use super::{BlockQ8_0, Format, block, nibbles};
+
+block! {
+    /// 32 weights in 18 bytes.
+    BlockQ4_0, "q4_0", 32, 18, BlockQ8_0, {
+        scale: [u8; 2],
+        quants: [u8; 16],
+    }
+}
+
+impl Format for BlockQ4_0 {
+    #[inline(always)]
+    fn quants(&self, quants: &mut [i16]) {
+        nibbles(&self.quants, quants, |number| i16::from(number) - 8);
+    }
+
+    #[inline(always)]
+    fn scales(&self, half: impl Fn(f16) -> f32) -> [f32; 2] {
+        [half(f16::from_le_bytes(self.scale)), 0.0]
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod avx2 {
+    use super::*;
+    use crate::kernels::avx2::*;
+
+    impl Vector<BlockQ8_0> for BlockQ4_0 {
+        #[target_feature(enable = "avx2,fma,f16c")]
+        #[inline]
+        unsafe fn product(&self, x: &BlockQ8_0) -> [__m256i; 2] {
+            let x = load_bytes(&x.quants);
+            [pairs(less(load_nibbles(&self.quants), 8, x)), _mm256_setzero_si256()]
+        }
+    }
+}
+
+#[cfg(target_arch = "aarch64")]
+mod neon {
+    use super::*;
+    use crate::kernels::neon::*;
+
+    impl Vector<BlockQ8_0> for BlockQ4_0 {
+        #[target_feature(enable = "neon")]
+        #[inline]
+        unsafe fn product<const DOTPROD: bool>(&self, x: &BlockQ8_0) -> [int32x4_t; 2] {
+            let quants = load_nibbles(&self.quants).map(|quants| vsubq_s8(quants, vdupq_n_s8(8)));
+            [dot::<DOTPROD>(quants, quants_of(x)), vdupq_n_s32(0)]
+        }
+    }
+}

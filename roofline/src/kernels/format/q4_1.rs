@@ -1,0 +1,64 @@
+//! Q4_1: 32 weights of four bits, one f16 scale and one f16 minimum.
+
+use half::f16;
+
+use super::{BlockQ8_0, Format, block, nibbles};
+
+block! {
+    /// 32 weights in 20 bytes.
+    BlockQ4_1, "q4_1", 32, 20, BlockQ8_0, {
+        scale: [u8; 2],
+        minimum: [u8; 2],
+        quants: [u8; 16],
+    }
+}
+
+impl Format for BlockQ4_1 {
+    const MINIMA: bool = true;
+
+    #[inline(always)]
+    fn quants(&self, quants: &mut [i16]) {
+        nibbles(&self.quants, quants, i16::from);
+    }
+
+    #[inline(always)]
+    fn minima(&self, minima: &mut [i16]) {
+        minima.fill(1);
+    }
+
+    #[inline(always)]
+    fn scales(&self, half: impl Fn(f16) -> f32) -> [f32; 2] {
+        [half(f16::from_le_bytes(self.scale)), half(f16::from_le_bytes(self.minimum))]
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod avx2 {
+    use super::*;
+    use crate::kernels::avx2::*;
+
+    impl Vector<BlockQ8_0> for BlockQ4_1 {
+        #[target_feature(enable = "avx2,fma,f16c")]
+        #[inline]
+        unsafe fn product(&self, x: &BlockQ8_0) -> [__m256i; 2] {
+            let x = load_bytes(&x.quants);
+            let products = _mm256_maddubs_epi16(load_nibbles(&self.quants), x);
+            [pairs(products), pairs(_mm256_maddubs_epi16(_mm256_set1_epi8(1), x))]
+        }
+    }
+}
+
+#[cfg(target_arch = "aarch64")]
+mod neon {
+    use super::*;
+    use crate::kernels::neon::*;
+
+    impl Vector<BlockQ8_0> for BlockQ4_1 {
+        #[target_feature(enable = "neon")]
+        #[inline]
+        unsafe fn product<const DOTPROD: bool>(&self, x: &BlockQ8_0) -> [int32x4_t; 2] {
+            let x = quants_of(x);
+            [dot::<DOTPROD>(load_nibbles(&self.quants), x), total(x)]
+        }
+    }
+}

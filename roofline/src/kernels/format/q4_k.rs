@@ -1,0 +1,95 @@
+//! Q4_K: 256 weights of four bits; every 32 of them have a scale and a minimum of six bits each.
+
+use half::f16;
+
+use super::{BlockQ8K, Format, block, six_bits};
+
+block! {
+    /// 256 weights in 144 bytes.
+    BlockQ4K, "q4_k", 256, 144, BlockQ8K, {
+        scale: [u8; 2],
+        minimum: [u8; 2],
+        parts: [u8; 12],
+        quants: [u8; 128],
+    }
+}
+
+impl Format for BlockQ4K {
+    const MINIMA: bool = true;
+
+    #[inline(always)]
+    fn quants(&self, quants: &mut [i16]) {
+        let [scales, _] = six_bits(&self.parts);
+        // Each 32 bytes hold twice 32 weights.
+        for ((at, quants), scale) in quants.as_chunks_mut::<32>().0.iter_mut().enumerate().zip(scales) {
+            for (quant, byte) in quants.iter_mut().zip(&self.quants[at / 2 * 32..]) {
+                *quant = i16::from(byte >> (at % 2 * 4) & 15) * i16::from(scale);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn minima(&self, minima: &mut [i16]) {
+        let [_, parts] = six_bits(&self.parts);
+        for (minima, part) in minima.as_chunks_mut::<2>().0.iter_mut().zip(parts) {
+            *minima = [i16::from(part); 2];
+        }
+    }
+
+    #[inline(always)]
+    fn scales(&self, half: impl Fn(f16) -> f32) -> [f32; 2] {
+        [half(f16::from_le_bytes(self.scale)), -half(f16::from_le_bytes(self.minimum))]
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod avx2 {
+    use super::*;
+    use crate::kernels::avx2::*;
+
+    impl Vector<BlockQ8K> for BlockQ4K {
+        #[target_feature(enable = "avx2,fma,f16c")]
+        #[inline]
+        unsafe fn product(&self, x: &BlockQ8K) -> [__m256i; 2] {
+            let [scales, minima] = six_bits(&self.parts);
+            let (scales, four) = (scales_of_eight(scales), _mm256_set1_epi8(15));
+            let mut sums = [_mm256_setzero_si256(); 2];
+            for quarter in 0..4 {
+                let bytes = load_bytes(&self.quants.as_chunks().0[quarter]);
+                let quants =
+                    [_mm256_and_si256(bytes, four), _mm256_and_si256(_mm256_srli_epi16::<4>(bytes), four)];
+                for part in 0..2 {
+                    let x = load_bytes(&x.quants.as_chunks().0[2 * quarter + part]);
+                    let products = _mm256_maddubs_epi16(quants[part], x);
+                    let products = _mm256_madd_epi16(products, scales[2 * quarter + part]);
+                    sums[part] = _mm256_add_epi32(sums[part], products);
+                }
+            }
+            [_mm256_add_epi32(sums[0], sums[1]), minima_of_eight(minima, &x.sums)]
+        }
+    }
+}
+
+#[cfg(target_arch = "aarch64")]
+mod neon {
+    use super::*;
+    use crate::kernels::neon::*;
+
+    impl Vector<BlockQ8K> for BlockQ4K {
+        #[target_feature(enable = "neon")]
+        #[inline]
+        unsafe fn product<const DOTPROD: bool>(&self, x: &BlockQ8K) -> [int32x4_t; 2] {
+            let [scales, minima] = six_bits(&self.parts);
+            let mut sum = vdupq_n_s32(0);
+            for (at, scale) in scales.into_iter().enumerate() {
+                let bytes = load_pair(&self.quants.as_chunks().0[at / 2]);
+                let shift = vdupq_n_s8(-((at % 2 * 4) as i8));
+                let quants =
+                    bytes.map(|bytes| vreinterpretq_s8_u8(vandq_u8(vshlq_u8(bytes, shift), vdupq_n_u8(15))));
+                let products = dot::<DOTPROD>(quants, load_pair_i8(&x.quants.as_chunks().0[at]));
+                sum = vmlaq_n_s32(sum, products, i32::from(scale));
+            }
+            [sum, minima_of_eight(minima, &x.sums)]
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! Q5_0: 32 weights of five bits, less sixteen, and one f16 scale. The fifth bits are kept together.
+
+use half::f16;
+
+use super::{BlockQ8_0, Format, block, fifth_bits, nibbles};
+
+block! {
+    /// 32 weights in 22 bytes.
+    BlockQ5_0, "q5_0", 32, 22, BlockQ8_0, {
+        scale: [u8; 2],
+        fifths: [u8; 4],
+        quants: [u8; 16],
+    }
+}
+
+impl Format for BlockQ5_0 {
+    #[inline(always)]
+    fn quants(&self, quants: &mut [i16]) {
+        nibbles(&self.quants, quants, |number| i16::from(number) - 16);
+        fifth_bits(self.fifths, quants);
+    }
+
+    #[inline(always)]
+    fn scales(&self, half: impl Fn(f16) -> f32) -> [f32; 2] {
+        [half(f16::from_le_bytes(self.scale)), 0.0]
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod avx2 {
+    use super::*;
+    use crate::kernels::avx2::*;
+
+    impl Vector<BlockQ8_0> for BlockQ5_0 {
+        #[target_feature(enable = "avx2,fma,f16c")]
+        #[inline]
+        unsafe fn product(&self, x: &BlockQ8_0) -> [__m256i; 2] {
+            let x = load_bytes(&x.quants);
+            let quants = _mm256_or_si256(load_nibbles(&self.quants), spread_fifths(self.fifths));
+            [pairs(less(quants, 16, x)), _mm256_setzero_si256()]
+        }
+    }
+}
+
+#[cfg(target_arch = "aarch64")]
+mod neon {
+    use super::*;
+    use crate::kernels::neon::*;
+
+    impl Vector<BlockQ8_0> for BlockQ5_0 {
+        #[target_feature(enable = "neon")]
+        #[inline]
+        unsafe fn product<const DOTPROD: bool>(&self, x: &BlockQ8_0) -> [int32x4_t; 2] {
+            let (low, fifths) = (load_nibbles(&self.quants), spread_fifths(self.fifths));
+            let quants = [vorrq_s8(low[0], fifths[0]), vorrq_s8(low[1], fifths[1])];
+            let quants = quants.map(|quants| vsubq_s8(quants, vdupq_n_s8(16)));
+            [dot::<DOTPROD>(quants, quants_of(x)), vdupq_n_s32(0)]
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! Q5_1: 32 weights of five bits, one f16 scale and one f16 minimum. The fifth bits are kept together.
+
+use half::f16;
+
+use super::{BlockQ8_0, Format, block, fifth_bits, nibbles};
+
+block! {
+    /// 32 weights in 24 bytes.
+    BlockQ5_1, "q5_1", 32, 24, BlockQ8_0, {
+        scale: [u8; 2],
+        minimum: [u8; 2],
+        fifths: [u8; 4],
+        quants: [u8; 16],
+    }
+}
+
+impl Format for BlockQ5_1 {
+    const MINIMA: bool = true;
+
+    #[inline(always)]
+    fn quants(&self, quants: &mut [i16]) {
+        nibbles(&self.quants, quants, i16::from);
+        fifth_bits(self.fifths, quants);
+    }
+
+    #[inline(always)]
+    fn minima(&self, minima: &mut [i16]) {
+        minima.fill(1);
+    }
+
+    #[inline(always)]
+    fn scales(&self, half: impl Fn(f16) -> f32) -> [f32; 2] {
+        [half(f16::from_le_bytes(self.scale)), half(f16::from_le_bytes(self.minimum))]
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod avx2 {
+    use super::*;
+    use crate::kernels::avx2::*;
+
+    impl Vector<BlockQ8_0> for BlockQ5_1 {
+        #[target_feature(enable = "avx2,fma,f16c")]
+        #[inline]
+        unsafe fn product(&self, x: &BlockQ8_0) -> [__m256i; 2] {
+            let x = load_bytes(&x.quants);
+            let quants = _mm256_or_si256(load_nibbles(&self.quants), spread_fifths(self.fifths));
+            [pairs(_mm256_maddubs_epi16(quants, x)), pairs(_mm256_maddubs_epi16(_mm256_set1_epi8(1), x))]
+        }
+    }
+}
+
+#[cfg(target_arch = "aarch64")]
+mod neon {
+    use super::*;
+    use crate::kernels::neon::*;
+
+    impl Vector<BlockQ8_0> for BlockQ5_1 {
+        #[target_feature(enable = "neon")]
+        #[inline]
+        unsafe fn product<const DOTPROD: bool>(&self, x: &BlockQ8_0) -> [int32x4_t; 2] {
+            let (low, fifths) = (load_nibbles(&self.quants), spread_fifths(self.fifths));
+            let quants = [vorrq_s8(low[0], fifths[0]), vorrq_s8(low[1], fifths[1])];
+            let x = quants_of(x);
+            [dot::<DOTPROD>(quants, x), total(x)]
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! Every block format: what its bytes mean against PyPI's `gguf`, integer products of every instruction set against the scalar
+//! ones, and products of whole matrices within a bound that grows with their length.
+
+use roofline::kernels::*;
+
+use super::{Noise, assert_close, floats};
+use roofline::isa::Isa;
+
+/// Runs a generic check for every block format.
+macro_rules! each {
+    ($check:ident) => {{
+        $check::<BlockQ4_0>(
+            include_bytes!("../fixtures/formats/q4_0.blocks"),
+            include_bytes!("../fixtures/formats/q4_0.f32"),
+        );
+        $check::<BlockQ4_1>(
+            include_bytes!("../fixtures/formats/q4_1.blocks"),
+            include_bytes!("../fixtures/formats/q4_1.f32"),
+        );
+        $check::<BlockQ5_0>(
+            include_bytes!("../fixtures/formats/q5_0.blocks"),
+            include_bytes!("../fixtures/formats/q5_0.f32"),
+        );
+        $check::<BlockQ5_1>(
+            include_bytes!("../fixtures/formats/q5_1.blocks"),
+            include_bytes!("../fixtures/formats/q5_1.f32"),
+        );
+        $check::<BlockQ8_0>(
+            include_bytes!("../fixtures/q8_0.blocks"),
+            include_bytes!("../fixtures/q8_0.restored.f32"),
+        );
+        $check::<BlockQ2K>(
+            include_bytes!("../fixtures/formats/q2_k.blocks"),
+            include_bytes!("../fixtures/formats/q2_k.f32"),
+        );
+        $check::<BlockQ3K>(
+            include_bytes!("../fixtures/formats/q3_k.blocks"),
+            include_bytes!("../fixtures/formats/q3_k.f32"),
+        );
+        $check::<BlockQ4K>(
+            include_bytes!("../fixtures/formats/q4_k.blocks"),
+            include_bytes!("../fixtures/formats/q4_k.f32"),
+        );
+        $check::<BlockQ5K>(
+            include_bytes!("../fixtures/formats/q5_k.blocks"),
+            include_bytes!("../fixtures/formats/q5_k.f32"),
+        );
+        $check::<BlockQ6K>(
+            include_bytes!("../fixtures/formats/q6_k.blocks"),
+            include_bytes!("../fixtures/formats/q6_k.f32"),
+        );
+        $check::<BlockIq4Nl>(
+            include_bytes!("../fixtures/formats/iq4_nl.blocks"),
+            include_bytes!("../fixtures/formats/iq4_nl.f32"),
+        );
+        $check::<BlockIq4Xs>(
+            include_bytes!("../fixtures/formats/iq4_xs.blocks"),
+            include_bytes!("../fixtures/formats/iq4_xs.f32"),
+        );
+        $check::<BlockMxfp4>(
+            include_bytes!("../fixtures/formats/mxfp4.blocks"),
+            include_bytes!("../fixtures/formats/mxfp4.f32"),
+        );
+    }};
+}
+
+/// The blocks of a fixture.
+fn blocks<T: Format>(bytes: &[u8]) -> Vec<T> {
+    let blocks = bytes.len() / size_of::<T>();
+    Matrix::<T>::from_bytes(bytes, 1, blocks * T::WEIGHTS).unwrap().data().to_vec()
+}
+
+/// What this file needs of the two types of activations.
+trait Any: Quantized {
+    fn any(scale: f32, quant: &mut dyn FnMut(usize) -> i8) -> Self;
+}
+
+impl Any for BlockQ8_0 {
+    fn any(scale: f32, quant: &mut dyn FnMut(usize) -> i8) -> Self {
+        BlockQ8_0::new(half::f16::from_f32(scale), std::array::from_fn(quant))
+    }
+}
+
+impl Any for BlockQ8K {
+    fn any(scale: f32, quant: &mut dyn FnMut(usize) -> i8) -> Self {
+        BlockQ8K::new(scale, std::array::from_fn(quant))
+    }
+}
+
+#[test]
+fn every_format_is_restored_as_gguf_restores_it() {
+    fn check<T: Format>(bytes: &[u8], expected: &[u8]) {
+        let blocks = blocks::<T>(bytes);
+        let mut found = vec![0f32; blocks.len() * T::WEIGHTS];
+        dequantize(&mut found, &blocks).unwrap();
+        assert_eq!(found.len() * 4, expected.len(), "{}", T::NAME);
+        for (at, (found, expected)) in found.iter().zip(floats(expected)).enumerate() {
+            // A quant of zero gives zeros of either sign.
+            assert!(*found == expected, "{} weight {at}: {found} instead of {expected}", T::NAME);
+        }
+    }
+    each!(check);
+}
+
+#[test]
+fn integer_products_of_every_format_are_exact() {
+    fn check<T: Format<X: Any>>(bytes: &[u8], _: &[u8]) {
+        let mut noise = Noise(21);
+        let mut blocks = blocks::<T>(bytes);
+        // Any bytes at all: the integers don't depend on the scales.
+        for _ in 0..200 {
+            let bytes: Vec<u8> = (0..size_of::<T>()).map(|_| noise.bits() as u8).collect();
+            blocks.extend(self::blocks::<T>(&bytes));
+        }
+        let ends: [fn(usize) -> i8; 4] =
+            [|_| -128, |_| 127, |at| if at % 2 == 0 { -128 } else { 127 }, |_| 0];
+        for mut quant in ends {
+            compare(&blocks, &vec![T::X::any(1.0, &mut quant); blocks.len()]);
+        }
+        for _ in 0..4 {
+            compare(&blocks, &vec![T::X::any(1.0, &mut |_| noise.bits() as i8); blocks.len()]);
+        }
+    }
+    fn compare<T: Format>(blocks: &[T], x: &[T::X]) {
+        let mut expected = vec![[0; 2]; blocks.len()];
+        scalar::block_products(&mut expected, blocks, x);
+        for &isa in Isa::available() {
+            let mut found = vec![[0; 2]; blocks.len()];
+            block_products(isa, &mut found, blocks, x).unwrap();
+            for (at, (found, expected)) in found.iter().zip(&expected).enumerate() {
+                let wanted = if T::MINIMA { expected } else { &[expected[0], 0] };
+                assert_eq!(found, wanted, "{isa} {} block {at}", T::NAME);
+            }
+        }
+    }
+    each!(check);
+}
+
+#[test]
+fn products_of_every_format_agree_with_restored_weights() {
+    fn check<T: Format<X: Any>>(bytes: &[u8], _: &[u8]) {
+        let mut noise = Noise(22);
+        let stored = blocks::<T>(bytes);
+        for &isa in Isa::available() {
+            for team in [Team::single(isa), Team::new(isa, 3).unwrap()] {
+                for (rows, length) in [(1, 1), (3, 2), (4, 3), (9, 1), (33, 5)] {
+                    let weights: Vec<T> =
+                        (0..rows * length).map(|_| stored[noise.bits() as usize % stored.len()]).collect();
+                    let x: Vec<T::X> =
+                        (0..length).map(|_| T::X::any(noise.unit(), &mut |_| noise.bits() as i8)).collect();
+                    let mut restored = vec![0f32; T::WEIGHTS * weights.len()];
+                    dequantize(&mut restored, &weights).unwrap();
+                    let values: Vec<f32> = x
+                        .iter()
+                        .flat_map(|x| {
+                            x.quants().iter().map(|quant| x.scale(half::f16::to_f32) * f32::from(*quant))
+                        })
+                        .collect();
+                    let (mut found, mut oracle) = (vec![f32::NAN; rows], vec![f32::NAN; rows]);
+                    matvec(&team, Matrix::new(&weights, rows, length * T::WEIGHTS).unwrap(), &x, &mut found)
+                        .unwrap();
+                    scalar::block_rows(&weights, &x, &mut oracle);
+                    for (row, (found, oracle)) in restored.chunks(values.len()).zip(found.iter().zip(&oracle))
+                    {
+                        let terms = row.iter().zip(&values).map(|(w, x)| f64::from(*w) * f64::from(*x));
+                        let expected = terms.clone().sum::<f64>() as f32;
+                        // Quants and minima are added up apart, so either may be larger than what is left of both.
+                        let sizes = if T::MINIMA { 40.0 } else { 1.0 } * terms.map(f64::abs).sum::<f64>();
+                        let what = format!("{isa} {} {rows} x {length} blocks", T::NAME);
+                        assert_close(*found, expected, sizes, values.len(), &what);
+                        assert_close(*oracle, expected, sizes, values.len(), &what);
+                    }
+                }
+            }
+        }
+    }
+    each!(check);
+}
+
+#[test]
+fn activations_of_256_are_quantized_as_ggml_does() {
+    let mut noise = Noise(23);
+    for scale in [1.0, -3e-9, 7e20, 1e-35] {
+        let mut values = noise.values(512).iter().map(|value| value * scale).collect::<Vec<f32>>();
+        values[300] = 1.5 * scale;
+        values[301] = -1.5 * scale;
+        for &isa in Isa::available() {
+            let blocks = quantized::<BlockQ8K>(isa, &values).unwrap();
+            assert_eq!(blocks, quantized::<BlockQ8K>(Isa::SCALAR, &values).unwrap(), "{isa}");
+            for (block, values) in blocks.iter().zip(values.chunks(256)) {
+                let largest = values
+                    .iter()
+                    .fold(0f32, |largest, value| if value.abs() > largest.abs() { *value } else { largest });
+                let step = block.scale(half::f16::to_f32);
+                for (quant, value) in block.quants().iter().zip(values) {
+                    assert!(
+                        *quant >= -127 && (f32::from(*quant) * step - value).abs() <= step.abs() * 0.5001,
+                        "{isa} {value}"
+                    );
+                    assert!(*value != largest || *quant == -127, "{isa}: the largest becomes -127");
+                }
+            }
+        }
+    }
+    for &isa in Isa::available() {
+        assert_eq!(quantized::<BlockQ8K>(isa, &[0.0; 256]).unwrap(), [BlockQ8K::ZERO]);
+        for bad in [f32::NAN, f32::INFINITY] {
+            let mut values = [1f32; 256];
+            values[77] = bad;
+            assert!(
+                quantized::<BlockQ8K>(isa, &values).unwrap()[0].scale(half::f16::to_f32).is_nan(),
+                "{isa}"
+            );
+        }
+    }
+}
+
+#[test]
+fn kinds_have_the_sizes_of_the_contract() {
+    for kind in Kind::ALL {
+        let formats = roofline::contracts::quantization::formats::ALL;
+        let format = formats.iter().find(|format| format.name == kind.name()).unwrap();
+        assert_eq!(
+            kind.block(),
+            (format.block_weights as usize, format.block_bytes as usize),
+            "{}",
+            kind.name()
+        );
+        assert_eq!(Kind::from_name(&kind.name().to_uppercase()), Some(*kind));
+    }
+}
