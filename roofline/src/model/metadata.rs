@@ -93,6 +93,8 @@ pub fn stated(metadata: &Metadata, tensors: &[Tensor]) -> Result<Option<Stated>,
         let layer = |index| {
             let attention = attention(index, causal)?;
             let repeats = repeats(&keys, index)?;
+            // A layer that is said to attend keeps no state, also where what it caches is unknown.
+            let state = state.filter(|_| recurrent.get(index as usize) != Some(&false));
             Ok(LooksBack { attention, cross: attention.filter(|_| cross), state, indexer, repeats })
         };
         (0..layers).map(layer).collect()

@@ -23,6 +23,8 @@ pub struct Mix {
     down: Rule,
     /// Projections of the attention's result.
     output: Dtype,
+    /// The same in a model of eight experts.
+    output_of_eight: Dtype,
 }
 
 /// Which type the matrices of a kind get, layer by layer.
@@ -44,7 +46,15 @@ enum Reach {
 
 /// All mixes.
 const MIXES: &[Mix] = &[
-    Mix { name: "q3_k_s", base: Q3K, value: Rule::All(Q3K), fused: Q3K, down: Rule::All(Q3K), output: Q3K },
+    Mix {
+        name: "q3_k_s",
+        base: Q3K,
+        value: Rule::All(Q3K),
+        fused: Q3K,
+        down: Rule::All(Q3K),
+        output: Q3K,
+        output_of_eight: Q5K,
+    },
     Mix {
         name: "q3_k_m",
         base: Q3K,
@@ -52,8 +62,17 @@ const MIXES: &[Mix] = &[
         fused: Q4K,
         down: Rule::First(Reach::Part(16), Q5K, Q4K),
         output: Q4K,
+        output_of_eight: Q5K,
     },
-    Mix { name: "q3_k_l", base: Q3K, value: Rule::All(Q5K), fused: Q4K, down: Rule::All(Q5K), output: Q5K },
+    Mix {
+        name: "q3_k_l",
+        base: Q3K,
+        value: Rule::All(Q5K),
+        fused: Q4K,
+        down: Rule::All(Q5K),
+        output: Q5K,
+        output_of_eight: Q3K,
+    },
     Mix {
         name: "q4_k_s",
         base: Q4K,
@@ -61,6 +80,7 @@ const MIXES: &[Mix] = &[
         fused: Q4K,
         down: Rule::First(Reach::Part(8), Q5K, Q4K),
         output: Q4K,
+        output_of_eight: Q5K,
     },
     Mix {
         name: "q4_k_m",
@@ -69,8 +89,17 @@ const MIXES: &[Mix] = &[
         fused: Q5K,
         down: Rule::Spread(Q6K),
         output: Q4K,
+        output_of_eight: Q5K,
     },
-    Mix { name: "q5_k_s", base: Q5K, value: Rule::All(Q5K), fused: Q5K, down: Rule::All(Q5K), output: Q5K },
+    Mix {
+        name: "q5_k_s",
+        base: Q5K,
+        value: Rule::All(Q5K),
+        fused: Q5K,
+        down: Rule::All(Q5K),
+        output: Q5K,
+        output_of_eight: Q5K,
+    },
     Mix {
         name: "q5_k_m",
         base: Q5K,
@@ -78,6 +107,7 @@ const MIXES: &[Mix] = &[
         fused: Q6K,
         down: Rule::Spread(Q6K),
         output: Q5K,
+        output_of_eight: Q5K,
     },
 ];
 
@@ -177,8 +207,10 @@ impl Mix {
                 other => other,
             },
             Some(Role::QueryKeyValue) => self.fused,
-            Some(Role::Down | Role::ExpertDown) => self.down.at(layer, facts.layers, self.base),
-            Some(Role::AttentionOutput) if few && matches!(self.base, Q3K | Q4K) => Q5K,
+            Some(Role::Down | Role::ExpertDown | Role::SharedDown) => {
+                self.down.at(layer, facts.layers, self.base)
+            }
+            Some(Role::AttentionOutput) if few => self.output_of_eight,
             Some(Role::AttentionOutput) => self.output,
             _ => self.base,
         };

@@ -67,17 +67,22 @@ pub fn architecture(metadata: &Metadata, tensors: &[Tensor]) -> Result<Architect
         });
         told.push(format!("a stretch of sound is {frames} frames"));
     }
-    let pooled = ["clip.projector_type", "clip.vision.projector_type"]
-        .iter()
-        .any(|key| metadata.text(key).ok().flatten() == Some("gemma3"));
+    let projector = |kind: &str| {
+        ["clip.projector_type", &format!("clip.{kind}.projector_type")]
+            .iter()
+            .find_map(|key| metadata.text(key).ok().flatten())
+    };
     let mut operations = Vec::new();
     for tower in &towers {
         tower.operations(tensors, &mut operations);
-    }
-    if let Some(first) = towers.first() {
-        // Gemma 3 takes the mean of 4 x 4 patches.
-        let tokens = if pooled { first.patches / 16 } else { first.patches };
-        project(first.width, tokens, tensors, &mut operations);
+        // The mean of 4 x 4 patches, or of two frames.
+        let tokens = match (tower.prefix, projector(tower.kind())) {
+            ("v.", Some("gemma3")) => tower.patches / 16,
+            ("a.", Some("qwen2a" | "qwen2.5o")) => tower.patches / 2,
+            _ => tower.patches,
+        };
+        let own = |name: &str| towers.len() == 1 || name.starts_with("mm.a.") == (tower.prefix == "a.");
+        project(tower.width, tokens, own, tensors, &mut operations);
     }
     let mut seen = vec![false; tensors.len()];
     operations.iter().flat_map(|one: &Operation| &one.tensors).for_each(|index| seen[*index] = true);
@@ -125,7 +130,16 @@ fn product(dims: &[u64]) -> Option<Work> {
     (!rest.is_empty()).then_some(Work::Product { rows: *rows, cols })
 }
 
+/// How many patches go into one input of a matrix beside a tower of this width; none for one.
+fn several(width: u64, inputs: u64) -> Option<u64> {
+    [4, 8, 9, 16, 64].into_iter().find(|several| width.checked_mul(*several) == Some(inputs))
+}
+
 impl Tower {
+    fn kind(&self) -> &'static str {
+        if self.prefix == "a." { "audio" } else { "vision" }
+    }
+
     fn operations(&self, tensors: &[Tensor], out: &mut Vec<Operation>) {
         let mut attends = BTreeSet::new();
         let own = tensors.iter().enumerate().filter(|(_, tensor)| tensor.name.starts_with(self.prefix));
@@ -152,6 +166,11 @@ impl Tower {
                 dims if rest.starts_with("conv1d.") => {
                     let twice = if rest.starts_with("conv1d.1") { 2 } else { 1 };
                     (role, product(dims).unwrap_or(vector), self.patches.saturating_mul(twice))
+                }
+                // What hands the result of a layer on to the language model works on patches that were put together.
+                [rows, cols] if rest.starts_with("deepstack.") => {
+                    let tokens = self.patches / several(self.width, *cols).unwrap_or(1);
+                    (role, Work::Product { rows: *rows, cols: *cols }, tokens)
                 }
                 [rows, cols] => (role, Work::Product { rows: *rows, cols: *cols }, self.positions),
                 [] | [_] => (role, vector, self.positions),
@@ -190,10 +209,19 @@ impl Tower {
 
 /// The way from a tower of this width to the language model. A matrix that takes the numbers of several patches makes one token
 /// of them, and so does a convolution.
-fn project(width: u64, mut tokens: u64, tensors: &[Tensor], out: &mut Vec<Operation>) {
+fn project(
+    width: u64,
+    mut tokens: u64,
+    own: impl Fn(&str) -> bool,
+    tensors: &[Tensor],
+    out: &mut Vec<Operation>,
+) {
     let mut widths = vec![width];
-    let own = tensors.iter().enumerate().filter(|(_, tensor)| tensor.name.starts_with("mm."));
-    for (index, tensor) in own {
+    let own = |name: &str| name.starts_with("mm.") && own(name);
+    let mut found: Vec<_> = tensors.iter().enumerate().filter(|(_, tensor)| own(&tensor.name)).collect();
+    // Wherever it lies in the file.
+    found.sort_by_key(|(_, tensor)| !tensor.name.contains("patch_merger"));
+    for (index, tensor) in found {
         if is_bias(tensor, tensors) {
             continue;
         }
@@ -202,9 +230,7 @@ fn project(width: u64, mut tokens: u64, tensors: &[Tensor], out: &mut Vec<Operat
         let work = match tensor.dims.as_slice() {
             [] | [_] => vector,
             [rows, cols] => {
-                let several =
-                    [4u64, 9, 16, 64].into_iter().find(|several| width.checked_mul(*several) == Some(*cols));
-                if let (false, Some(several)) = (widths.contains(cols), several) {
+                if let (false, Some(several)) = (widths.contains(cols), several(width, *cols)) {
                     tokens /= several;
                 }
                 widths.push(*rows);

@@ -18,6 +18,8 @@ pub(super) struct Kernels<'a> {
     pub first: u64,
     pub second: u64,
     pub kernel: &'a [u64],
+    /// Numbers of its bias, one for each output.
+    pub bias: Option<u64>,
 }
 
 /// A convolution with its input.
@@ -46,9 +48,14 @@ impl Kernels<'_> {
         channels == self.second || (self.second == 1 && channels == self.first)
     }
 
-    fn is_named_transposed(&self) -> bool {
+    /// Whether it is transposed, as far as its bias or its name tells.
+    fn is_transposed(&self) -> Option<bool> {
         let name = self.name.to_lowercase();
-        TRANSPOSED.iter().any(|part| name.contains(part))
+        match self.bias {
+            Some(outputs) if self.first != self.second && outputs == self.second => Some(true),
+            Some(outputs) if self.first != self.second && outputs == self.first => Some(false),
+            _ => TRANSPOSED.iter().any(|part| name.contains(part)).then_some(true),
+        }
     }
 }
 
@@ -83,7 +90,8 @@ impl Flow {
             input.dilation = given.dilation.or(input.dilation);
             input.extra = given.extra.or(input.extra);
         }
-        let transposed = input.transposed.unwrap_or_else(|| kernels.is_named_transposed());
+        let told = input.transposed.or_else(|| kernels.is_transposed());
+        let transposed = told.unwrap_or(false);
         let (channels, size) = match input.size.as_slice() {
             [] => {
                 let same_rank = |(_, size): &&(u64, Vec<u64>)| size.len() == rank;
@@ -94,7 +102,7 @@ impl Flow {
                     latest()
                         .find(|(channels, _)| *channels == kernels.first && kernels.takes(*channels, false))
                 };
-                let (found, transposed) = match (transposed, input.transposed) {
+                let (found, transposed) = match (transposed, told) {
                     (true, _) => (turned()?, true),
                     (false, Some(_)) => (plain().or_else(grouped)?, false),
                     // Groups and a transposed one may have the same shape; windows of even sizes are as a rule transposed.
@@ -241,6 +249,18 @@ pub(super) fn natural(name: &str) -> Vec<(String, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_bias_tells_which_side_of_a_kernel_is_the_output() {
+        let told = |name, first, second, bias| {
+            Kernels { name, first, second, kernel: &[2, 2], bias }.is_transposed()
+        };
+        assert_eq!(told("up.0.weight", 32, 16, Some(16)), Some(true));
+        assert_eq!(told("down.0.weight", 32, 16, Some(32)), Some(false));
+        assert_eq!(told("up.0.weight", 32, 32, Some(32)), None);
+        assert_eq!(told("deconv.weight", 32, 16, None), Some(true));
+        assert_eq!(told("conv.weight", 32, 16, None), None);
+    }
 
     #[test]
     fn layers_are_in_the_order_of_their_numbers() {

@@ -186,7 +186,12 @@ fn layer(
             ..blank
         }),
         Work::Convolution { outputs, inputs, kernel } => {
-            let kernels = Kernels { name, first: *outputs, second: *inputs, kernel };
+            let tensors = operation.tensors.iter().filter_map(|index| model.tensors.get(*index));
+            let bias = tensors.map(|tensor| tensor.dims.as_slice()).find_map(|dims| match dims {
+                [outputs] => Some(*outputs),
+                _ => None,
+            });
+            let kernels = Kernels { name, first: *outputs, second: *inputs, kernel, bias };
             flow.meet(&kernels, own)?.and_then(|met| met.shape(blank, &kernels))
         }
         // One number for each channel: the scale of a normalization meets them all, what goes with it is part of it.

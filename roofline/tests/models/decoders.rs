@@ -1226,6 +1226,38 @@ fn a_compressed_cache_is_not_left_out_silently() {
 }
 
 #[test]
+fn a_compressed_cache_beside_layers_with_a_state_is_not_taken_for_a_state() {
+    let model = Fixture::new(
+        "qwen4exp",
+        &[
+            ("block_count", 4),
+            ("embedding_length", 256),
+            ("attention.head_count", 4),
+            ("attention.head_count_kv", 2),
+            ("full_attention_interval", 4),
+            ("ssm.conv_kernel", 4),
+            ("ssm.inner_size", 512),
+            ("ssm.state_size", 64),
+            ("ssm.group_count", 4),
+        ],
+    )
+    .key("qwen4exp.attention.compress_ratios", vec![0u32, 0, 0, 4])
+    .outside(&[("token_embd.weight", &[1000, 256])])
+    .layers(0..3, &[("attn_qkv.weight", &[1024, 256]), ("ssm_out.weight", &[256, 512])])
+    .layers(3..4, &[("attn_qkv.weight", &[512, 256]), ("attn_output.weight", &[256, 256])])
+    .open("qwen4exp");
+    let back: Vec<(Option<u64>, Role, bool)> = model
+        .architecture
+        .operations
+        .iter()
+        .filter(|one| matches!(one.role, Role::State | Role::Attention))
+        .map(|one| (one.layer, one.role, matches!(one.work, Work::Undefined { .. })))
+        .collect();
+    let state = |layer| (Some(layer), Role::State, false);
+    assert_eq!(back, [state(0), state(1), state(2), (Some(3), Role::Attention, true)]);
+}
+
+#[test]
 fn the_first_of_four_layers_sees_everything_in_families_that_begin_so() {
     for (architecture, first) in [("laguna", true), ("cohere2moe", true), ("mellum", false)] {
         let keys = [

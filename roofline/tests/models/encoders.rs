@@ -150,6 +150,104 @@ fn four_patches_may_become_one_token_and_most_layers_see_a_window() {
 }
 
 #[test]
+fn the_tower_of_qwen3_vl_hands_three_layers_on_as_tokens_of_four_patches() {
+    // Qwen3-VL 8B, one layer of its 27: 48 x 48 patches, and what is handed on after layers 8, 16 and 24 beside the result.
+    let vision = |key: &'static str, value: u32| (key, Value::from(value));
+    let model = tower(
+        "qwen3vl",
+        &[
+            vision("vision.image_size", 768),
+            vision("vision.patch_size", 16),
+            vision("vision.embedding_length", 1152),
+            vision("vision.attention.head_count", 16),
+        ],
+        1,
+        &[
+            ("attn_qkv.weight", &[3456, 1152]),
+            ("attn_out.weight", &[1152, 1152]),
+            ("ffn_up.weight", &[4304, 1152]),
+            ("ffn_down.weight", &[1152, 4304]),
+        ],
+        &[
+            ("v.patch_embd.weight", &[1152, 3, 16, 16]),
+            ("v.patch_embd.weight.1", &[1152, 3, 16, 16]),
+            ("v.deepstack.8.fc1.weight", &[4608, 4608]),
+            ("v.deepstack.8.fc2.weight", &[4096, 4608]),
+            ("v.deepstack.16.fc1.weight", &[4608, 4608]),
+            ("v.deepstack.16.fc2.weight", &[4096, 4608]),
+            ("v.deepstack.24.fc1.weight", &[4608, 4608]),
+            ("v.deepstack.24.fc2.weight", &[4096, 4608]),
+            ("mm.0.weight", &[4608, 4608]),
+            ("mm.2.weight", &[4096, 4608]),
+        ],
+    );
+    let costs = stack::profile(&model, &target(), 1.0, None, None, |_| None).unwrap();
+    let layer = 2304 * (4 * 1152 * 1152 + 2 * 1152 * 4304) + 2304 * 2304 * 2 * 1152;
+    let handed = 4 * 576 * (4608 * 4608 + 4096 * 4608);
+    close("an image", costs.pass.unwrap().flops, 2 * (2 * 2304 * 1152 * 768 + layer + handed));
+}
+
+#[test]
+fn patches_are_put_together_first_wherever_the_matrix_for_it_lies() {
+    // The way from the tower of Mistral Small 3.1 to its language model.
+    let vision = |key: &'static str, value: u32| (key, Value::from(value));
+    let model = tower(
+        "mistral3",
+        &[
+            vision("vision.image_size", 1540),
+            vision("vision.patch_size", 14),
+            vision("vision.embedding_length", 1024),
+            vision("vision.attention.head_count", 16),
+        ],
+        0,
+        &[],
+        &[
+            ("v.patch_embd.weight", &[1024, 3, 14, 14]),
+            ("mm.1.weight", &[5120, 1024]),
+            ("mm.2.weight", &[5120, 5120]),
+            ("mm.patch_merger.weight", &[1024, 4096]),
+        ],
+    );
+    let costs = stack::profile(&model, &target(), 1.0, None, None, |_| None).unwrap();
+    let projected = 12100 / 4 * (1024 * 4096 + 5120 * 1024 + 5120 * 5120);
+    close("an image", costs.pass.unwrap().flops, 2 * (12100 * 1024 * 588 + projected));
+}
+
+#[test]
+fn images_and_sound_in_one_file_go_their_own_ways() {
+    let mut gguf = Gguf::of(
+        "clip",
+        &[
+            ("projector_type", "qwen2.5o".into()),
+            ("vision.image_size", 28u32.into()),
+            ("vision.patch_size", 14u32.into()),
+            ("vision.embedding_length", 64u32.into()),
+            ("vision.attention.head_count", 4u32.into()),
+            ("audio.embedding_length", 32u32.into()),
+            ("audio.attention.head_count", 4u32.into()),
+        ],
+    );
+    for (name, dims) in [
+        ("v.patch_embd.weight", &[64, 3, 14, 14][..]),
+        ("a.position_embd.weight", &[100, 32]),
+        ("mm.0.weight", &[256, 256]),
+        ("mm.a.fc.weight", &[128, 32]),
+    ] {
+        gguf = gguf.tensor(name, dims, F16);
+    }
+    let path = files("tower-omni", &[("omni.gguf", &gguf.header())]).join("omni.gguf");
+    std::fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(gguf.length()).unwrap();
+    let model = Model::open(path).unwrap();
+    let times = |name: &str| {
+        let own = |one: &&roofline::model::Operation| model.tensors[one.tensors[0]].name == name;
+        model.architecture.operations.iter().find(own).unwrap().runs
+    };
+    // Four patches are one token; the mean of two frames is one.
+    assert_eq!(times("mm.0.weight"), Runs::Input { times: 1 });
+    assert_eq!(times("mm.a.fc.weight"), Runs::Input { times: 50 });
+}
+
+#[test]
 fn a_tower_that_resamples_is_undefined_and_its_total_a_bound() {
     let vision = |key: &'static str, value: u32| (key, Value::from(value));
     let model = tower(

@@ -17,7 +17,8 @@ const LLAMA_3_70B: Dimensions = [80, 8192, 64, 8, 28672, 128_256];
 const LLAMA_3_2_3B: Dimensions = [28, 3072, 24, 8, 8192, 128_256];
 const MISTRAL_7B: Dimensions = [32, 4096, 32, 8, 14336, 32000];
 
-/// Bytes as llama-bench or the page of the file prints them, in three digits.
+/// Bytes in three digits: of Llama 3 the GiB that llama-bench prints of such files; of Llama 2 and Mistral the GB in the tables of
+/// TheBloke/Llama-2-7B-GGUF, TheBloke/Llama-2-13B-GGUF and TheBloke/Mistral-7B-v0.1-GGUF.
 const PUBLISHED: &[(Dimensions, bool, &str, f64)] = &[
     (LLAMA_3_8B, false, "q4_k_m", 4_917_737_553.0),
     (LLAMA_3_8B, false, "Q4_K_S", 4_681_514_352.0),
@@ -76,6 +77,60 @@ fn a_mix_has_the_size_that_files_of_it_were_published_with() {
             "{name} of {dimensions:?}: {bytes}, not {published}"
         );
         assert!(model.data(&model.tensors[0]).is_none(), "there are no weights of that type");
+    }
+}
+
+/// GB in the table of bartowski/Mixtral-8x22B-v0.1-GGUF.
+const MIXTRAL_8X22B: &[(&str, f64)] = &[
+    ("q5_k_m", 99.96),
+    ("q5_k_s", 96.97),
+    ("q4_k_m", 85.58),
+    ("q4_k_s", 80.47),
+    ("q3_k_l", 72.57),
+    ("q3_k_m", 67.78),
+    ("q3_k_s", 61.49),
+];
+
+#[test]
+fn a_mix_of_eight_experts_has_its_published_size_too() {
+    let (layers, hidden, inner, vocab) = (56, 6144, 16384, 32000);
+    let keys = [
+        ("block_count", layers),
+        ("embedding_length", hidden),
+        ("feed_forward_length", inner),
+        ("attention.head_count", 48),
+        ("attention.head_count_kv", 8),
+        ("vocab_size", vocab),
+        ("expert_count", 8),
+        ("expert_used_count", 2),
+    ]
+    .map(|(key, value)| (key, (value as u32).into()));
+    let mut gguf = Gguf::of("llama", &keys);
+    for (name, dims) in [("token_embd", &[vocab, hidden][..]), ("output_norm", &[hidden])] {
+        gguf = gguf.tensor(&format!("{name}.weight"), dims, Dtype::F16);
+    }
+    for layer in 0..layers {
+        for (name, dims) in [
+            ("attn_norm", &[hidden][..]),
+            ("attn_q", &[hidden, hidden]),
+            ("attn_k", &[1024, hidden]),
+            ("attn_v", &[1024, hidden]),
+            ("attn_output", &[hidden, hidden]),
+            ("ffn_norm", &[hidden]),
+            ("ffn_gate_inp", &[8, hidden]),
+            ("ffn_gate_exps", &[8, inner, hidden]),
+            ("ffn_up_exps", &[8, inner, hidden]),
+            ("ffn_down_exps", &[8, hidden, inner]),
+        ] {
+            gguf = gguf.tensor(&format!("blk.{layer}.{name}.weight"), dims, Dtype::F16);
+        }
+    }
+    gguf = gguf.tensor("output.weight", &[vocab, hidden], Dtype::F16);
+    let path = files("mix-experts", &[("m.gguf", &gguf.header())]).join("m.gguf");
+    for (name, published) in MIXTRAL_8X22B {
+        let model = Model::open_headers(&path).unwrap().mixed(Mix::by_name(name).unwrap());
+        let gigabytes = model.bytes().unwrap() as f64 / 1e9;
+        assert!((gigabytes / published - 1.0).abs() < 5e-4, "{name}: {gigabytes}, not {published}");
     }
 }
 
