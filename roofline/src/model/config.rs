@@ -94,13 +94,19 @@ const DEEPSEEK: &[&str] = &["deepseek_v2", "deepseek_v3", "kimi_k2"];
 const HIDDEN: &[&str] = &["hidden_size", "n_embd", "d_model", "dim"];
 const LAYERS: &[&str] = &["num_hidden_layers", "n_layer", "n_layers", "num_layers"];
 const HEADS: &[&str] = &["num_attention_heads", "n_head", "n_heads", "num_heads"];
-const KV_HEADS: &[&str] =
-    &["num_key_value_heads", "n_head_kv", "num_kv_heads", "multi_query_group_num", "n_kv_heads"];
+const KV_HEADS: &[&str] = &[
+    "num_key_value_heads",
+    "n_head_kv",
+    "num_kv_heads",
+    "multi_query_group_num",
+    "n_kv_heads",
+    "kv_n_heads",
+];
 const INNER: &[&str] = &["intermediate_size", "ffn_hidden_size", "n_inner", "ffn_dim", "d_ff", "hidden_dim"];
 const LONGEST: &[&str] = &["max_position_embeddings", "n_positions", "max_seq_len", "seq_length", "n_ctx"];
 const EXPERTS: &[&str] = &["num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts"];
 const USED: &[&str] =
-    &["num_experts_per_tok", "num_experts_per_token", "experts_per_token", "moe_topk", "moe_k"];
+    &["num_experts_per_tok", "num_experts_per_token", "experts_per_token", "moe_topk", "moe_top_k", "moe_k"];
 
 /// Families of layers with a state and nothing else.
 const RECURRENT: &[&str] = &["falcon_mamba", "mamba", "mamba2"];
@@ -123,6 +129,15 @@ const UNGATED: &[&str] = &[
     "phi",
     "starcoder2",
 ];
+
+/// Encoders with a gate in their feed-forward blocks, which no field says.
+const GATED_ENCODERS: &[&str] = &["eurobert", "modernbert", "neobert"];
+
+/// Families whose head is the embedding unless a field says otherwise.
+const TIED: &[&str] = &["bloom", "cohere", "cohere2", "gpt_bigcode", "mpt", "opt", "starcoder2"];
+
+/// Families of two encoders, of images and of their captions, or of images alone.
+const PICTURES: &[&str] = &["clip", "siglip", "vit", "dinov2"];
 
 /// What a parsed `config.json` says of an encoder beside a decoder; none when there is only one stack.
 pub(super) fn encoder_decoder(map: &Map<String, Value>) -> Result<Option<Stated>, Fault> {
@@ -184,6 +199,9 @@ pub(super) fn encoder_decoder(map: &Map<String, Value>) -> Result<Option<Stated>
 /// not there. Where there are no tensors to tell, a layer is taken to be one of llama.
 pub(super) fn unnamed(map: &Map<String, Value>) -> Result<Option<Hyper>, Fault> {
     let Some((fields, model_type)) = language(map)? else { return Ok(None) };
+    if PICTURES.iter().any(|family| model_type.starts_with(family)) {
+        return Ok(None);
+    }
     let (Some(hidden), Some(layers)) = (fields.any(HIDDEN)?, fields.any(LAYERS)?) else { return Ok(None) };
     let Some(layers) = Some(layers).filter(|layers| (1..=MOST_LAYERS).contains(layers)) else {
         return Err(Fault::field(LAYERS[0], format!("must be between 1 and {MOST_LAYERS}, but is {layers}")));
@@ -196,7 +214,13 @@ pub(super) fn unnamed(map: &Map<String, Value>) -> Result<Option<Hyper>, Fault> 
         _ => return Ok(None),
     };
     let looks = looks(&fields, layers as usize, attention.is_none())?;
-    let gated = !UNGATED.contains(&model_type) && !encoder;
+    let gated = match encoder {
+        true => {
+            let by_name = fields.text("activation_function")?.is_some_and(|name| name.ends_with("glu"));
+            by_name || GATED_ENCODERS.contains(&model_type)
+        }
+        false => !UNGATED.contains(&model_type),
+    };
     let layer = |(index, looks): (usize, &Looks)| {
         let window = match looks {
             Looks::Window(tokens) => Some(*tokens),
@@ -216,7 +240,8 @@ pub(super) fn unnamed(map: &Map<String, Value>) -> Result<Option<Hyper>, Fault> 
             feed_forward: FeedForward { gated, bias: false, width },
         })
     };
-    let tied = fields.flag("tie_word_embeddings")?.unwrap_or(RECURRENT.contains(&model_type));
+    let tied = RECURRENT.contains(&model_type) || TIED.contains(&model_type);
+    let tied = fields.flag("tie_word_embeddings")?.unwrap_or(tied);
     let hyper = Hyper {
         architecture: model_type.to_owned(),
         hidden,
@@ -435,6 +460,23 @@ fn looks(fields: &Fields, layers: usize, states_only: bool) -> Result<Vec<Looks>
             types.iter().map(kind).collect()
         }
         Some(_) => Err(Fault::field("layer_types", "must be an array")),
+        None if matches!(fields.get("sliding_window_pattern"), Some(Value::String(_))) => {
+            let pattern = fields.text("sliding_window_pattern")?.unwrap_or_default();
+            let kind = |kind: char| match kind {
+                'L' => Ok(slides),
+                'G' => Ok(Looks::Everywhere),
+                other => {
+                    Err(Fault::field("sliding_window_pattern", format!("`{other}` is not a known kind")))
+                }
+            };
+            pattern.chars().cycle().take(layers).map(kind).collect()
+        }
+        None if fields.get("global_attn_every_n_layers").is_some() => {
+            let period = fields.need("global_attn_every_n_layers")?.max(1);
+            let local = fields.count("local_attention")?.map_or(Looks::Everywhere, Looks::Window);
+            let all = 0..layers as u64;
+            Ok(all.map(|index| if index % period == 0 { Looks::Everywhere } else { local }).collect())
+        }
         None => {
             let period = fields.any(&["sliding_window_pattern", "full_attention_interval"])?;
             let linear = fields.get("full_attention_interval").is_some();
@@ -749,8 +791,11 @@ struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
+    /// A field, also where a family keeps those of attention and of feed-forward in objects of their own.
     fn get(&self, name: &str) -> Option<&'a Value> {
-        self.map.get(name).filter(|value| !value.is_null())
+        let inner = |object: &&str| self.map.get(*object)?.as_object()?.get(name);
+        let found = self.map.get(name).or_else(|| ["attn_config", "ffn_config"].iter().find_map(inner));
+        found.filter(|value| !value.is_null())
     }
 
     fn missing(&self, name: &str) -> Fault {

@@ -33,6 +33,8 @@ pub fn stated(metadata: &Metadata, tensors: &[Tensor]) -> Result<Option<Stated>,
     let kv_heads = keys.per_layer("attention.head_count_kv", blocks)?.unwrap_or_else(|| heads.clone());
     let mut assumed = Vec::new();
     let windows = windows(&keys, blocks, &mut assumed)?;
+    // Where layers have different numbers of heads, their width is that of the first.
+    let first = heads.iter().copied().find(|heads| *heads > 0).unwrap_or(1);
     let beside_decoder = has("dec.blk.");
     let makes_tokens = match (has("enc.blk.") && !beside_decoder, keys.flag("attention.causal")?) {
         (true, _) => false,
@@ -60,7 +62,7 @@ pub fn stated(metadata: &Metadata, tensors: &[Tensor]) -> Result<Option<Stated>,
         let window = windows.get(index as usize).copied().flatten();
         let length = |key: &str| match (window, keys.count(&format!("attention.{key}_swa"))?) {
             (Some(_), Some(length)) => Ok(length),
-            _ => keys.head_length(key, hidden, heads),
+            _ => keys.head_length(key, hidden, first),
         };
         // The projection down to the latent vector holds the rotary part of the key behind it.
         let down = format!("blk.{index}.attn_kv_a_mqa.weight");
@@ -364,6 +366,9 @@ fn windows(keys: &Keys, blocks: u64, assumed: &mut Vec<String>) -> Result<Vec<Op
     let Some(window) = stated.or(rule.and_then(Windows::size)).filter(|window| *window > 0) else {
         return Ok(none);
     };
+    if keys.architecture == "llama4" {
+        assumed.push(format!("its chunks of {window} tokens count as windows: a token sees at most as many"));
+    }
     if rule == Some(Windows::Ignored) {
         assumed.push(format!(
             "the window of {window} tokens is not used, as llama.cpp does not: every layer sees the whole context"

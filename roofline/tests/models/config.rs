@@ -411,7 +411,59 @@ const UNNAMED: &[(&str, f64)] = &[
         "n_positions": 2048, "tie_word_embeddings": false}"#,
         6.05,
     ),
+    // Fields of attention and experts in objects of their own.
+    (
+        r#"{"model_type": "dbrx", "d_model": 6144, "n_layers": 40, "n_heads": 48, "vocab_size": 100352,
+        "attn_config": {"kv_n_heads": 8, "clip_qkv": 8},
+        "ffn_config": {"ffn_hidden_size": 10752, "moe_num_experts": 16, "moe_top_k": 4}}"#,
+        131.6,
+    ),
+    // The head is the embedding, which no field says.
+    (
+        r#"{"model_type": "cohere", "hidden_size": 8192, "num_hidden_layers": 40, "num_attention_heads": 64,
+        "intermediate_size": 22528, "vocab_size": 256000}"#,
+        34.98,
+    ),
+    (
+        r#"{"model_type": "starcoder2", "hidden_size": 3072, "num_hidden_layers": 30, "num_attention_heads": 24,
+        "num_key_value_heads": 2, "intermediate_size": 12288, "vocab_size": 49152}"#,
+        3.03,
+    ),
+    // Encoders with a gate.
+    (
+        r#"{"model_type": "nomic_bert", "n_embd": 768, "n_layer": 12, "n_head": 12, "n_inner": 3072,
+        "activation_function": "swiglu", "vocab_size": 30528}"#,
+        0.14,
+    ),
 ];
+
+#[test]
+fn which_layers_have_a_window_is_said_in_several_ways() {
+    let windows = |config: &str| -> Vec<Option<u64>> {
+        let hyper = read(config.as_bytes()).unwrap().unwrap();
+        hyper.layers.iter().map(|layer| layer.attention.unwrap().window).collect()
+    };
+    let exaone = r#"{"model_type": "exaone4", "hidden_size": 5120, "num_hidden_layers": 5,
+        "num_attention_heads": 40, "num_key_value_heads": 8, "head_dim": 128, "intermediate_size": 27392,
+        "vocab_size": 102400, "sliding_window": 4096, "sliding_window_pattern": "LLLG"}"#;
+    let local = Some(4096);
+    assert_eq!(windows(exaone), [local, local, local, None, local]);
+    let modern = r#"{"model_type": "modernbert", "hidden_size": 768, "num_hidden_layers": 5,
+        "num_attention_heads": 12, "intermediate_size": 1152, "vocab_size": 50368, "local_attention": 128,
+        "global_attn_every_n_layers": 3}"#;
+    let local = Some(128);
+    assert_eq!(windows(modern), [None, local, local, None, local]);
+    let wrong = exaone.replace("LLLG", "LLXG");
+    let fault = read(wrong.as_bytes()).unwrap_err();
+    assert_eq!(fault.to_string(), "`sliding_window_pattern`: `X` is not a known kind");
+}
+
+#[test]
+fn what_reads_images_is_no_language_model() {
+    let clip = r#"{"model_type": "clip", "text_config": {"model_type": "clip_text_model", "hidden_size": 768,
+        "num_hidden_layers": 12, "num_attention_heads": 12, "intermediate_size": 3072, "vocab_size": 49408}}"#;
+    assert!(read(clip.as_bytes()).unwrap().is_none());
+}
 
 #[test]
 fn a_decoder_of_any_family_is_read_by_the_fields_that_families_share() {

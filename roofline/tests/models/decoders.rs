@@ -1536,6 +1536,22 @@ fn a_layer_that_a_token_runs_through_twice_is_read_and_cached_twice() {
 }
 
 #[test]
+fn layers_with_more_heads_have_heads_of_the_same_width() {
+    let model = Fixture::new("step35", &[("block_count", 2), ("embedding_length", 512)])
+        .key("step35.attention.head_count", vec![8u32, 12])
+        .key("step35.attention.head_count_kv", vec![2u32, 4])
+        .outside(&[("token_embd.weight", &[1000, 512])])
+        .layers([0], &[("attn_q.weight", &[512, 512]), ("attn_k.weight", &[128, 512])])
+        .layers([0], &[("attn_v.weight", &[128, 512]), ("attn_output.weight", &[512, 512])])
+        .layers([1], &[("attn_q.weight", &[768, 512]), ("attn_k.weight", &[256, 512])])
+        .layers([1], &[("attn_v.weight", &[256, 512]), ("attn_output.weight", &[512, 768])])
+        .outside(&[("output.weight", &[1000, 512])])
+        .open("heads-by-layer");
+    let active = model.parameters() - 1000 * 512;
+    assert_states(&model, active, 0, 0, (2 + 4) * 2 * 64, (8 + 12) * 2 * 64);
+}
+
+#[test]
 fn the_experts_that_a_token_uses_may_differ_from_layer_to_layer() {
     let experts: Tensors = &[
         ("ffn_gate_inp.weight", &[16, 512]),
