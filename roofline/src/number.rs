@@ -4,6 +4,8 @@
 pub const GB_PER_S: &str = "GB/s";
 /// Floating-point operations per second.
 pub const GFLOP_PER_S: &str = "GFLOP/s";
+/// A clock.
+pub const GHZ: &str = "GHz";
 /// Integer operations per second.
 pub const GOP_PER_S: &str = "Gop/s";
 /// Operations for each byte.

@@ -9,6 +9,7 @@ use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::chart::Chart;
+use crate::chart::sweep::Sweep;
 use crate::chart::terminal::Canvas;
 use crate::paired::Paired;
 
@@ -62,6 +63,11 @@ pub trait Report: Serialize {
 
     /// The picture of it, where there is one.
     fn chart(&self) -> Option<Chart> {
+        None
+    }
+
+    /// A curve to draw below the picture, where there is one.
+    fn sweep(&self) -> Option<Sweep> {
         None
     }
 }

@@ -31,7 +31,8 @@ fn main() {
     // SAFETY: no other thread runs yet. candle reads this when it makes its threads.
     unsafe { std::env::set_var("CANDLE_NUM_THREADS", threads.to_string()) };
     let isa = Isa::detect();
-    let options = Options { threads: Some(threads), ..Options::default() };
+    // Nothing is saved: these may be the roofs of a busy machine.
+    let options = Options { threads: Some(threads), no_cache: true, quick: true, ..Options::default() };
     let machine = Machine::this(&options, |_| ()).unwrap_or_else(|error| panic!("{error}"));
     let read = machine.all.read.setting;
     let read = Streams { count: read.streams, prefetch: read.prefetch };

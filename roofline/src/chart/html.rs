@@ -192,6 +192,11 @@ struct Data<'a> {
 
 /// The page.
 pub fn draw(chart: &Chart, what_if: Option<&WhatIf>) -> String {
+    draw_with(chart, what_if, "")
+}
+
+/// The page with another picture, as SVG, below what it shows of the chart.
+pub fn draw_with(chart: &Chart, what_if: Option<&WhatIf>, more: &str) -> String {
     let data = Data { chart, lines: lines(chart), style: svg::STYLE, what_if };
     // Plain data with text keys: nothing in it can fail to become JSON.
     let data = serde_json::to_string(&data).unwrap_or_default();
@@ -204,6 +209,7 @@ pub fn draw(chart: &Chart, what_if: Option<&WhatIf>) -> String {
             ("subtitle", &escape(&cut(&chart.subtitle, 400, true))),
             ("style", &format!("{}{STYLE}", svg::STYLE)),
             ("data", &embed(&data)),
+            ("more", more),
             ("script", SCRIPT),
         ],
     )

@@ -5,6 +5,7 @@ pub mod bars;
 pub mod curve;
 pub mod html;
 pub mod svg;
+pub mod sweep;
 pub mod terminal;
 
 mod layout;

@@ -9,9 +9,8 @@ pub(super) use std::arch::x86_64::*;
 use half::{bf16, f16};
 
 use super::format::{BlockQ8_0, BlockQ8K, Format, Quantized};
-use super::pairs_in_16_bits;
 use super::scalar;
-use super::stream::{Streams, distance, rows};
+use super::stream::{Piece, Streams, distance, rows, walk};
 
 /// How far the products of blocks prefetch in each row, in bytes.
 const PREFETCH: usize = 1024;
@@ -59,6 +58,20 @@ fn read_streams<const N: usize>(source: &[f32], prefetch: usize) -> f32 {
     horizontal_sum(total) + scalar::read(&source[N * distance..], Streams::ONE)
 }
 
+/// Fills `target` with one value.
+#[target_feature(enable = "avx2,fma,f16c")]
+pub fn fill(target: &mut [f32], value: f32, streams: Streams) {
+    let vector = _mm256_set1_ps(value);
+    map::<false, 0>(target, [], streams, |[]| vector, |[]| value);
+}
+
+/// Fills `target` with one value, with stores that pass the cache by.
+#[target_feature(enable = "avx2,fma,f16c")]
+pub fn fill_streaming(target: &mut [f32], value: f32, streams: Streams) {
+    let vector = _mm256_set1_ps(value);
+    map::<true, 0>(target, [], streams, |[]| vector, |[]| value);
+}
+
 /// Copies `source` to `target`.
 #[target_feature(enable = "avx2,fma,f16c")]
 pub fn copy(target: &mut [f32], source: &[f32], streams: Streams) {
@@ -100,11 +113,8 @@ fn map<const STREAMING: bool, const INPUTS: usize>(
 ) {
     let length = sources.iter().fold(target.len(), |length, source| length.min(source.len()));
     let head = target.as_ptr().align_offset(64).min(length);
-    let count = streams.count.clamp(1, Streams::MOST);
-    let distance = distance(length - head, 4, count, STEP);
-    for at in (0..distance).step_by(STEP) {
-        for lane in 0..count {
-            let start = head + lane * distance + at;
+    walk(head, length, streams.count, STEP, |piece| match piece {
+        Piece::Step(start) => {
             if streams.prefetch > 0 {
                 for source in &sources {
                     prefetch_step(source, start, streams.prefetch);
@@ -113,86 +123,19 @@ fn map<const STREAMING: bool, const INPUTS: usize>(
             for start in [start, start + 8, start + 16, start + 24] {
                 let value = vector(sources.map(|source| load_f32(source, start)));
                 if STREAMING {
-                    // SAFETY: `target` is aligned to 64 bytes at `head`, or `distance` would be 0, and `start`
-                    // is whole vectors of 32 bytes after it: `distance` and `at` are multiples of `STEP`.
+                    // SAFETY: `target` is aligned to 64 bytes at `head`, or there would be no steps, and `start` is whole
+                    // vectors of 32 bytes after it: steps are multiples of `STEP` apart.
                     unsafe { stream_f32(target, start, value) }
                 } else {
                     store_f32(target, start, value);
                 }
             }
         }
-    }
-    for at in (0..head).chain(head + count * distance..length) {
-        target[at] = single(sources.map(|source| source[at]));
-    }
+        Piece::One(at) => target[at] = single(sources.map(|source| source[at])),
+    });
     if STREAMING {
         _mm_sfence();
     }
-}
-
-/// Multiply-adds in registers, and how many floating-point operations those were.
-#[target_feature(enable = "avx2,fma,f16c")]
-pub fn fma_peak(rounds: usize, seed: f32) -> (f32, u64) {
-    // Twelve chains: enough for a latency of five cycles at two multiply-adds a cycle.
-    const CHAINS: usize = 12;
-    let (factor, addend) = (_mm256_set1_ps(0.999_999), _mm256_set1_ps(seed));
-    let mut sums = [_mm256_set1_ps(seed); CHAINS];
-    for _ in 0..rounds {
-        for sum in &mut sums {
-            *sum = _mm256_fmadd_ps(*sum, factor, addend);
-        }
-    }
-    let total = sums.into_iter().fold(_mm256_setzero_ps(), |total, sum| _mm256_add_ps(total, sum));
-    (horizontal_sum(total), 2 * (8 * CHAINS * rounds) as u64)
-}
-
-/// Multiply-adds of bytes in registers, and how many integer operations those were: `maddubs`, `madd`
-/// and an addition for 32 products, the shortest way AVX2 has to 32-bit sums.
-#[target_feature(enable = "avx2,fma,f16c")]
-pub fn int8_peak(rounds: usize, seed: i8) -> (i32, u64) {
-    const CHAINS: usize = 12;
-    let (ones, factor) = (_mm256_set1_epi16(1), _mm256_set1_epi8(seed));
-    let mut sums: [__m256i; CHAINS] = std::array::from_fn(|chain| _mm256_set1_epi32(chain as i32));
-    for _ in 0..rounds {
-        for sum in &mut sums {
-            // The sum's own bytes as operand, so that the compiler cannot multiply once and add many times.
-            let products = _mm256_madd_epi16(_mm256_maddubs_epi16(*sum, factor), ones);
-            *sum = _mm256_add_epi32(*sum, products);
-        }
-    }
-    let total = sums.into_iter().fold(_mm256_setzero_si256(), |total, sum| _mm256_add_epi32(total, sum));
-    (
-        lanes_i32(total).iter().fold(0, |sum: i32, lane| sum.wrapping_add(*lane)),
-        2 * (32 * CHAINS * rounds) as u64,
-    )
-}
-
-/// Multiply-adds of bytes and numbers of one bit in registers, and how many integer operations those were: `maddubs` and an
-/// addition in 16 bits for 32 products, for as long as they fit; the shortest way AVX2 has for numbers of fewer than 8 bits.
-#[target_feature(enable = "avx2,fma,f16c")]
-pub fn int4_peak(rounds: usize, seed: i8) -> (i32, u64) {
-    // Fourteen chains leave registers for the factor and a product; the 32-bit sums are rarely needed.
-    const CHAINS: usize = 14;
-    const STEPS: usize = pairs_in_16_bits(1);
-    let factor = _mm256_set1_epi8(seed & 1);
-    let mut words: [__m256i; CHAINS] = std::array::from_fn(|chain| _mm256_set1_epi16(chain as i16));
-    let mut sums = [_mm256_setzero_si256(); CHAINS];
-    for _ in 0..rounds {
-        for _ in 0..STEPS {
-            for word in &mut words {
-                // The word's own bytes as operand, so that the compiler cannot multiply once and add many times.
-                *word = add_products(*word, factor, *word);
-            }
-        }
-        for (sum, word) in sums.iter_mut().zip(&words) {
-            *sum = add_widened(*sum, *word);
-        }
-    }
-    let total = sums.into_iter().fold(_mm256_setzero_si256(), |total, sum| _mm256_add_epi32(total, sum));
-    (
-        lanes_i32(total).iter().fold(0, |sum: i32, lane| sum.wrapping_add(*lane)),
-        2 * (32 * CHAINS * STEPS * rounds) as u64,
-    )
 }
 
 /// The exact product of small numbers with bytes, of which so many pairs of products add up in 16 bits.

@@ -3,8 +3,10 @@
 //! The functions here check shapes and lengths, share the rows out to the threads of a [`Team`], and call
 //! the kernel of the same name in [`scalar`], `avx2` or `neon`.
 
+mod cycles;
 mod format;
 mod matrix;
+mod multiply_add;
 pub mod scalar;
 mod stored;
 pub(crate) mod stream;
@@ -12,6 +14,8 @@ mod team;
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
 #[cfg(target_arch = "aarch64")]
 mod neon;
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
@@ -19,6 +23,8 @@ mod plain;
 
 use std::sync::Mutex;
 
+#[cfg(target_arch = "x86_64")]
+use crate::isa::Set;
 use crate::isa::{Isa, Level};
 
 #[cfg(target_arch = "x86_64")]
@@ -28,8 +34,10 @@ use neon::Vector;
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 use plain::Vector;
 
+pub use cycles::additions_in_line;
 pub use format::*;
 pub use matrix::{Matrix, Weight};
+pub use multiply_add::{Multiplied, MultiplyAdd, Operands, multiply_adds};
 pub use stored::Stored;
 pub use stream::Streams;
 pub use team::Team;
@@ -116,19 +124,41 @@ macro_rules! dispatch {
 }
 use dispatch;
 
+/// Calls a kernel that moves memory: in whole cache lines where there are vectors of that width.
+macro_rules! moving {
+    ($isa:expr, $kernel:ident($($argument:expr),* $(,)?)) => {
+        match $isa {
+            // SAFETY: the set is one of those that `isa::detected` found, with the feature the module enables.
+            #[cfg(target_arch = "x86_64")]
+            isa if isa.has(Set::Avx512) => unsafe { avx512::$kernel($($argument),*) },
+            isa => dispatch!(isa, $kernel($($argument),*)),
+        }
+    };
+}
+
 fn same_length(what: &'static str, expected: usize, found: usize) -> Result<(), KernelError> {
     if expected == found { Ok(()) } else { Err(KernelError::Length { what, expected, found }) }
 }
 
 /// The sum of all elements: every byte is read once.
 pub fn read(isa: Isa, source: &[f32], streams: Streams) -> f32 {
-    dispatch!(isa, read(source, streams))
+    moving!(isa, read(source, streams))
+}
+
+/// Fills `target` with one value, through the cache.
+pub fn fill(isa: Isa, target: &mut [f32], value: f32, streams: Streams) {
+    moving!(isa, fill(target, value, streams));
+}
+
+/// Fills `target` with one value, with stores that pass the cache by, where there are such.
+pub fn fill_streaming(isa: Isa, target: &mut [f32], value: f32, streams: Streams) {
+    moving!(isa, fill_streaming(target, value, streams));
 }
 
 /// Copies `source` to `target` through the cache.
 pub fn copy(isa: Isa, target: &mut [f32], source: &[f32], streams: Streams) -> Result<(), KernelError> {
     same_length("source", target.len(), source.len())?;
-    dispatch!(isa, copy(target, source, streams));
+    moving!(isa, copy(target, source, streams));
     Ok(())
 }
 
@@ -140,7 +170,7 @@ pub fn copy_streaming(
     streams: Streams,
 ) -> Result<(), KernelError> {
     same_length("source", target.len(), source.len())?;
-    dispatch!(isa, copy_streaming(target, source, streams));
+    moving!(isa, copy_streaming(target, source, streams));
     Ok(())
 }
 
@@ -155,7 +185,7 @@ pub fn triad(
 ) -> Result<(), KernelError> {
     same_length("a", target.len(), a.len())?;
     same_length("b", target.len(), b.len())?;
-    dispatch!(isa, triad(target, a, b, factor, streams));
+    moving!(isa, triad(target, a, b, factor, streams));
     Ok(())
 }
 
@@ -170,26 +200,8 @@ pub fn triad_streaming(
 ) -> Result<(), KernelError> {
     same_length("a", target.len(), a.len())?;
     same_length("b", target.len(), b.len())?;
-    dispatch!(isa, triad_streaming(target, a, b, factor, streams));
+    moving!(isa, triad_streaming(target, a, b, factor, streams));
     Ok(())
-}
-
-/// Rounds of f32 multiply-adds in registers: a value that depends on all of them, and how many
-/// floating-point operations they were.
-pub fn fma_peak(isa: Isa, rounds: usize, seed: f32) -> (f32, u64) {
-    dispatch!(isa, fma_peak(rounds, seed))
-}
-
-/// Rounds of multiply-adds of bytes into 32-bit sums in registers: a value that depends on all of them,
-/// and how many operations they were.
-pub fn int8_peak(isa: Isa, rounds: usize, seed: i8) -> (i32, u64) {
-    dispatch!(isa, int8_peak(rounds, seed))
-}
-
-/// Rounds of multiply-adds of bytes and numbers of fewer than 8 bits in registers, which add up in 16 bits for as long as they
-/// fit where that is faster: a value that depends on all of them, and how many operations they were.
-pub fn int4_peak(isa: Isa, rounds: usize, seed: i8) -> (i32, u64) {
-    dispatch!(isa, int4_peak(rounds, seed))
 }
 
 /// Pairs of products of a byte and a number without sign, of so many bits, that add up in 16 bits whatever their values: 8 for

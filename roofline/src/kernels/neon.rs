@@ -8,9 +8,8 @@ use std::arch::asm;
 use half::{bf16, f16};
 
 use super::format::{BlockQ8_0, BlockQ8K, Format, Quantized};
-use super::pairs_in_16_bits;
 use super::scalar;
-use super::stream::{Streams, distance, rows};
+use super::stream::{Piece, Streams, distance, rows, walk};
 
 /// How far the matrix-vector kernels prefetch in each row, in bytes.
 const PREFETCH: usize = 512;
@@ -53,6 +52,20 @@ fn read_streams<const N: usize>(source: &[f32], prefetch: usize) -> f32 {
     }
     let total = sums.into_iter().fold(vdupq_n_f32(0.0), |total, sum| vaddq_f32(total, sum));
     vaddvq_f32(total) + scalar::read(&source[N * distance..], Streams::ONE)
+}
+
+/// Fills `target` with one value.
+#[target_feature(enable = "neon")]
+pub fn fill<const DOTPROD: bool>(target: &mut [f32], value: f32, streams: Streams) {
+    let vector = vdupq_n_f32(value);
+    map::<false, 0>(target, [], streams, |[]| vector, |[]| value);
+}
+
+/// Fills `target` with one value, with stores that ask not to be cached.
+#[target_feature(enable = "neon")]
+pub fn fill_streaming<const DOTPROD: bool>(target: &mut [f32], value: f32, streams: Streams) {
+    let vector = vdupq_n_f32(value);
+    map::<true, 0>(target, [], streams, |[]| vector, |[]| value);
 }
 
 /// Copies `source` to `target`.
@@ -100,11 +113,8 @@ fn map<const STREAMING: bool, const INPUTS: usize>(
     single: impl Fn([f32; INPUTS]) -> f32,
 ) {
     let length = sources.iter().fold(target.len(), |length, source| length.min(source.len()));
-    let count = streams.count.clamp(1, Streams::MOST);
-    let distance = distance(length, 4, count, STEP);
-    for at in (0..distance).step_by(STEP) {
-        for lane in 0..count {
-            let start = lane * distance + at;
+    walk(0, length, streams.count, STEP, |piece| match piece {
+        Piece::Step(start) => {
             if streams.prefetch > 0 {
                 for source in &sources {
                     prefetch_step(source, start, streams.prefetch);
@@ -121,75 +131,8 @@ fn map<const STREAMING: bool, const INPUTS: usize>(
                 }
             }
         }
-    }
-    for at in count * distance..length {
-        target[at] = single(sources.map(|source| source[at]));
-    }
-}
-
-/// Multiply-adds in registers, and how many floating-point operations those were.
-#[target_feature(enable = "neon")]
-pub fn fma_peak<const DOTPROD: bool>(rounds: usize, seed: f32) -> (f32, u64) {
-    // Sixteen chains: enough for a latency of four cycles at four multiply-adds a cycle.
-    const CHAINS: usize = 16;
-    let (factor, addend) = (vdupq_n_f32(0.999_999), vdupq_n_f32(seed));
-    let mut sums = [vdupq_n_f32(seed); CHAINS];
-    for _ in 0..rounds {
-        for sum in &mut sums {
-            *sum = vfmaq_f32(addend, *sum, factor);
-        }
-    }
-    let total = sums.into_iter().fold(vdupq_n_f32(0.0), |total, sum| vaddq_f32(total, sum));
-    (vaddvq_f32(total), 2 * (4 * CHAINS * rounds) as u64)
-}
-
-/// Multiply-adds of bytes in registers, and how many integer operations those were.
-#[target_feature(enable = "neon")]
-pub fn int8_peak<const DOTPROD: bool>(rounds: usize, seed: i8) -> (i32, u64) {
-    const CHAINS: usize = 12;
-    let factor = vdupq_n_s8(seed);
-    let mut sums: [int32x4_t; CHAINS] = std::array::from_fn(|chain| vdupq_n_s32(chain as i32));
-    for _ in 0..rounds {
-        for sum in &mut sums {
-            // The sum's own bytes as operand, so that the compiler cannot multiply once and add many times.
-            let bytes = vreinterpretq_s8_s32(*sum);
-            *sum = if DOTPROD {
-                multiply_add::<DOTPROD>(*sum, bytes, factor)
-            } else {
-                // Two products fit in 16 bits where one of the sides has no -128, as quantized activations have none.
-                vpadalq_s16(*sum, add_products(vdupq_n_s16(0), bytes, factor))
-            };
-        }
-    }
-    let total = sums.into_iter().fold(vdupq_n_s32(0), |total, sum| vaddq_s32(total, sum));
-    (vaddvq_s32(total), 2 * (16 * CHAINS * rounds) as u64)
-}
-
-/// Multiply-adds of bytes and numbers of one bit in registers, and how many integer operations those were. The dot product
-/// instructions add up in 32 bits, sixteen products at once, and nothing is shorter; without them products add up in 16 bits
-/// for as long as they fit.
-#[target_feature(enable = "neon")]
-pub fn int4_peak<const DOTPROD: bool>(rounds: usize, seed: i8) -> (i32, u64) {
-    const CHAINS: usize = 12;
-    const STEPS: usize = pairs_in_16_bits(1);
-    if DOTPROD {
-        return int8_peak::<DOTPROD>(rounds.saturating_mul(STEPS), seed & 1);
-    }
-    let factor = vdupq_n_s8(seed & 1);
-    let mut words: [int16x8_t; CHAINS] = std::array::from_fn(|chain| vdupq_n_s16(chain as i16));
-    let mut sums = [vdupq_n_s32(0); CHAINS];
-    for _ in 0..rounds {
-        for _ in 0..STEPS {
-            for word in &mut words {
-                *word = add_products(*word, factor, vreinterpretq_s8_s16(*word));
-            }
-        }
-        for (sum, word) in sums.iter_mut().zip(&words) {
-            *sum = vpadalq_s16(*sum, *word);
-        }
-    }
-    let total = sums.into_iter().fold(vdupq_n_s32(0), |total, sum| vaddq_s32(total, sum));
-    (vaddvq_s32(total), 2 * (16 * CHAINS * STEPS * rounds) as u64)
+        Piece::One(at) => target[at] = single(sources.map(|source| source[at])),
+    });
 }
 
 /// The exact product of small numbers with bytes, of which so many pairs of products add up in 16 bits.

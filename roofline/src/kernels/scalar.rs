@@ -4,7 +4,6 @@
 use half::{bf16, f16};
 
 use super::format::{BlockQ8_0, BlockQ8K, Format, GROUP, MOST_WEIGHTS, Quantized};
-use super::pairs_in_16_bits;
 use super::stream::Streams;
 
 /// How many sums the loops below keep apart, so that one addition need not wait for the last.
@@ -20,6 +19,16 @@ pub fn read(source: &[f32], _: Streams) -> f32 {
         }
     }
     sums.iter().sum::<f32>() + tail.iter().sum::<f32>()
+}
+
+/// Fills `target` with one value.
+pub fn fill(target: &mut [f32], value: f32, _: Streams) {
+    target.fill(value);
+}
+
+/// Fills `target` with one value; plain Rust has no stores that pass the cache by.
+pub fn fill_streaming(target: &mut [f32], value: f32, streams: Streams) {
+    fill(target, value, streams);
 }
 
 /// Copies `source` to `target`.
@@ -44,50 +53,6 @@ pub fn triad(target: &mut [f32], a: &[f32], b: &[f32], factor: f32, _: Streams) 
 /// `target = a + factor * b`; plain Rust has no stores that pass the cache by.
 pub fn triad_streaming(target: &mut [f32], a: &[f32], b: &[f32], factor: f32, streams: Streams) {
     triad(target, a, b, factor, streams);
-}
-
-/// Multiply-adds in registers, and how many floating-point operations those were.
-pub fn fma_peak(rounds: usize, seed: f32) -> (f32, u64) {
-    let mut sums = [seed; LANES];
-    for _ in 0..rounds {
-        for sum in &mut sums {
-            *sum = *sum * 0.999_999 + seed;
-        }
-    }
-    (sums.iter().sum(), 2 * (LANES * rounds) as u64)
-}
-
-/// Multiply-adds of bytes in registers, and how many integer operations those were.
-pub fn int8_peak(rounds: usize, seed: i8) -> (i32, u64) {
-    let mut sums = [0i32; LANES];
-    let mut factors = [seed; LANES];
-    for _ in 0..rounds {
-        for (sum, factor) in sums.iter_mut().zip(&mut factors) {
-            *sum = sum.wrapping_add(i32::from(*factor) * i32::from(seed));
-            *factor = factor.wrapping_add(1);
-        }
-    }
-    (sums.iter().fold(0, |total: i32, sum| total.wrapping_add(*sum)), 2 * (LANES * rounds) as u64)
-}
-
-/// Multiply-adds of bytes and numbers of 4 bits in registers, and how many integer operations those were.
-pub fn int4_peak(rounds: usize, seed: i8) -> (i32, u64) {
-    const STEPS: usize = 2 * pairs_in_16_bits(4);
-    let (mut sums, mut factors) = ([0i32; LANES], [seed; LANES]);
-    let weight = i16::from(seed & 15);
-    for _ in 0..rounds {
-        let mut words = [0i16; LANES];
-        for _ in 0..STEPS {
-            for (word, factor) in words.iter_mut().zip(&mut factors) {
-                *word = word.wrapping_add(weight * i16::from(*factor));
-                *factor = factor.wrapping_add(1);
-            }
-        }
-        for (sum, word) in sums.iter_mut().zip(words) {
-            *sum = sum.wrapping_add(i32::from(word));
-        }
-    }
-    (sums.iter().fold(0, |total: i32, sum| total.wrapping_add(*sum)), 2 * (LANES * STEPS * rounds) as u64)
 }
 
 /// The exact product of small numbers with bytes; plain Rust adds up in 32 bits.

@@ -30,6 +30,30 @@ pub(crate) fn distance(length: usize, size: usize, count: usize, step: usize) ->
     skewed - skewed % step
 }
 
+/// Where an elementwise kernel is.
+pub(super) enum Piece {
+    /// At a whole step of one stream.
+    Step(usize),
+    /// At one element before or after the streams.
+    One(usize),
+}
+
+/// Walks elements `head..length` in steps, as many streams at once as asked for, and then the others one by one. Inlined wherever
+/// it is called, since the work may use instructions that only the caller may.
+#[inline(always)]
+pub(super) fn walk(head: usize, length: usize, count: usize, step: usize, mut work: impl FnMut(Piece)) {
+    let count = count.clamp(1, Streams::MOST);
+    let distance = distance(length - head, 4, count, step);
+    for at in (0..distance).step_by(step) {
+        for lane in 0..count {
+            work(Piece::Step(head + lane * distance + at));
+        }
+    }
+    for at in (0..head).chain(head + count * distance..length) {
+        work(Piece::One(at));
+    }
+}
+
 /// One dot product for each row of a matrix: of `N` rows at a time while there are enough. Inlined wherever it is called, since
 /// the products may use instructions that only the caller may.
 #[inline(always)]

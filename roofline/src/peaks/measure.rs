@@ -6,16 +6,20 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::buffer::{Buffer, HUGE_PAGE};
-use super::system::{Cache, System, pin};
-use super::{Level, Peak, PeaksError, Placement, Roofs, Setting, Spread};
+use super::energy::{Counters, Energy};
+use super::system::{Cache, System, pin, told_clock_ghz};
+use super::{
+    Computed, Level, NodeRead, OneACore, Peak, PeaksError, Placement, Roofs, Setting, Spread, WorkingSet,
+};
 use crate::contracts::hardware;
 use crate::isa::Isa;
-use crate::kernels::{self, Streams, Team};
+use crate::kernels::{self, Multiplied, MultiplyAdd, Streams, Team};
 
 /// What moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Movement {
     Read,
+    Write,
     Copy,
     Triad,
 }
@@ -24,7 +28,7 @@ impl Movement {
     /// Arrays it walks, each counted once: STREAM's convention, without the reads that a plain store causes.
     fn arrays(self) -> usize {
         match self {
-            Movement::Read => 1,
+            Movement::Read | Movement::Write => 1,
             Movement::Copy => 2,
             Movement::Triad => 3,
         }
@@ -39,6 +43,14 @@ impl Movement {
         let done = match (self, setting.streaming_stores) {
             (Movement::Read, _) => {
                 black_box(kernels::read(isa, target, streams));
+                Ok(())
+            }
+            (Movement::Write, false) => {
+                kernels::fill(isa, target, 1.0, streams);
+                Ok(())
+            }
+            (Movement::Write, true) => {
+                kernels::fill_streaming(isa, target, 1.0, streams);
                 Ok(())
             }
             (Movement::Copy, false) => kernels::copy(isa, target, a, streams),
@@ -108,40 +120,151 @@ pub(super) fn roofs(plan: &Plan, mut progress: impl FnMut(&str) + Send) -> Resul
         let copy = field.search(Movement::Copy, plan.budget * 6 / 10)?;
         say("triad");
         let triad = field.search(Movement::Triad, plan.budget * 6 / 10)?;
+        say("write");
+        let write = field.search(Movement::Write, plan.budget * 3 / 10)?;
         say("caches");
         let mut levels = Vec::new();
         for level in levels_to_measure(&plan.system.caches, plan.threads) {
             levels.push(field.level(level, plan.budget / 20)?);
         }
+        say("working sets");
+        let sweep = field.sweep(plan.budget / 200)?;
         say("arithmetic");
-        let f32_peak = field
-            .arithmetic(plan.budget / 8, |isa| kernels::fma_peak(isa, black_box(200_000), black_box(0.5)).1);
-        let int8 = field
-            .arithmetic(plan.budget / 8, |isa| kernels::int8_peak(isa, black_box(200_000), black_box(3)).1);
-        let int4 = field
-            .arithmetic(plan.budget / 8, |isa| kernels::int4_peak(isa, black_box(1_600), black_box(3)).1);
+        let kinds = Multiplied::ALL.into_iter();
+        let arithmetic: Vec<Computed> =
+            kinds.filter_map(|kind| field.arithmetic(kind, plan.budget / 10)).collect();
+        let told_clock_ghz = told_clock_ghz(&field.cpus);
+        let clock_ghz = field.clock(plan.budget / 50);
         drop(field);
         say("placement");
         let read = other_placements(plan, Movement::Read, read)?;
         let copy = other_placements(plan, Movement::Copy, copy)?;
         let triad = other_placements(plan, Movement::Triad, triad)?;
+        let write = other_placements(plan, Movement::Write, write)?;
+        let spread = |kind: Multiplied| {
+            // Plain Rust has all of these, so there is always one.
+            let found = arithmetic.iter().find(|one| one.numbers == kind);
+            found.map_or(Spread { best: 0.0, median: 0.0, runs: 0 }, |one| one.spread)
+        };
+        let [f32, int8, int4] = [Multiplied::F32, Multiplied::Int8, Multiplied::Int4].map(spread);
         Ok(Roofs {
             threads: plan.threads,
-            ridge: ridge(f32_peak.spread.best, read.spread.best),
+            ridge: ridge(f32.best, read.spread.best),
             read_gb_s: read.spread.best,
             copy_gb_s: copy.spread.best,
             triad_gb_s: triad.spread.best,
-            f32_gflops: f32_peak.spread.best,
-            int8_gops: int8.spread.best,
-            int4_gops: Some(int4.spread.best),
+            write_gb_s: Some(write.spread.best),
+            f32_gflops: f32.best,
+            int8_gops: int8.best,
+            int4_gops: Some(int4.best),
             read,
             copy,
             triad,
-            f32: f32_peak.spread,
-            int8: int8.spread,
-            int4: Some(int4.spread),
+            write: Some(write),
+            f32,
+            int8,
+            int4: Some(int4),
+            arithmetic,
+            clock_ghz,
+            told_clock_ghz,
             levels,
+            sweep,
         })
+    })?
+}
+
+/// The roofs of one thread a core, where cores have several and all are used.
+pub(super) fn one_a_core(plan: &Plan, setting: Setting) -> Result<Option<OneACore>, PeaksError> {
+    let Some(cpus) = plan.system.groups.one_a_core().filter(|cpus| cpus.len() < plan.threads) else {
+        return Ok(None);
+    };
+    let threads = cpus.len();
+    on_a_thread_of_its_own(|| {
+        let mut field = TeamAndMemory::on(plan, cpus.into_iter().map(|cpu| vec![cpu]).collect())?;
+        let read = field.try_settings(Movement::Read, vec![setting], plan.budget / 5)?;
+        let f32 = field.arithmetic(Multiplied::F32, plan.budget / 10);
+        let f32_gflops = f32.map_or(0.0, |one| one.gop_s);
+        Ok(Some(OneACore { threads, read_gb_s: read.spread.best, f32_gflops }))
+    })?
+}
+
+/// The most nodes that are measured against each other: the time grows with their square.
+const MOST_NODES: usize = 8;
+
+/// Reading from each node's memory, first touched by its own processors, by those of each node.
+pub(super) fn nodes(
+    plan: &Plan,
+    nodes: &[(usize, Vec<usize>)],
+    setting: Setting,
+) -> Result<Vec<NodeRead>, PeaksError> {
+    if nodes.len() < 2 {
+        return Ok(Vec::new());
+    }
+    let nodes = &nodes[..nodes.len().min(MOST_NODES)];
+    let team_on = |cpus: &[usize]| {
+        let cpus = cpus.iter().take(plan.threads).map(|cpu| vec![*cpu]).collect();
+        TeamAndMemory::on(plan, cpus)
+    };
+    on_a_thread_of_its_own(|| {
+        let mut reads = Vec::new();
+        for (memory, near) in nodes {
+            let mut buffer = Buffer::new(plan.size, setting.huge_pages)?;
+            let owners = team_on(near)?.team;
+            let parts = parts(&mut buffer, owners.threads());
+            owners.run(|index| with(&parts, index, |part| part.fill(1.0)));
+            drop((parts, owners));
+            for (processors, cpus) in nodes {
+                let team = team_on(cpus)?.team;
+                let parts = self::parts(&mut buffer, team.threads());
+                let (_, spread) = best_of(vec![()], plan.budget / 32, |()| {
+                    timed(&team, |index, moved| {
+                        with(&parts, index, |part| add(moved, Movement::Read.run(plan.isa, part, setting)));
+                    })
+                });
+                reads.push(NodeRead { processors: *processors, memory: *memory, read_gb_s: spread.best });
+            }
+        }
+        Ok(reads)
+    })?
+}
+
+/// What reading and multiplying take with all threads; none where a counter stops answering.
+pub(super) fn energy(
+    plan: &Plan,
+    counters: &Counters,
+    setting: Setting,
+) -> Result<Option<Energy>, PeaksError> {
+    on_a_thread_of_its_own(|| {
+        let mut field = TeamAndMemory::new(plan, Placement::Packed)?;
+        let spent = |work: &mut dyn FnMut() -> f64| {
+            let (start, before, mut amount) = (Instant::now(), counters.now()?, 0.0);
+            while start.elapsed() < plan.budget / 4 {
+                amount += work();
+            }
+            let (joules, seconds) =
+                (counters.joules(&before, &counters.now()?), start.elapsed().as_secs_f64());
+            Some((joules * 1e9 / amount, joules / seconds)).filter(|(each, _)| each.is_finite())
+        };
+        let (team, parts) = field.memory(setting.huge_pages)?;
+        let read = spent(&mut || {
+            counted(team, |index, moved| {
+                with(&parts, index, |part| add(moved, Movement::Read.run(plan.isa, part, setting)));
+            })
+        });
+        drop(parts);
+        let (single, _) = loops(plan.isa, Multiplied::F32);
+        let multiplied = single.last().and_then(|one| {
+            let operands = one.operands();
+            let rounds = rounds(one, &operands);
+            spent(&mut || counted(&field.team, |_, done| add(done, black_box(one.run(rounds, &operands)).1)))
+        });
+        let both = read.zip(multiplied);
+        Ok(both.map(|((read_nj_byte, read_watts), (f32_nj_flop, f32_watts))| Energy {
+            read_nj_byte,
+            f32_nj_flop,
+            read_watts,
+            f32_watts,
+        }))
     })?
 }
 
@@ -208,15 +331,22 @@ type Part<'a> = Mutex<&'a mut [f32]>;
 struct TeamAndMemory<'a> {
     plan: &'a Plan<'a>,
     team: Team,
+    /// Where its threads may run.
+    cpus: Vec<usize>,
     /// Buffers with normal and with huge pages; made when first needed.
     buffers: [Option<Buffer>; 2],
 }
 
 impl<'a> TeamAndMemory<'a> {
     fn new(plan: &'a Plan<'a>, placement: Placement) -> Result<Self, PeaksError> {
-        let cpus = cpus(placement, &plan.system.cpus, plan.threads);
+        TeamAndMemory::on(plan, cpus(placement, &plan.system.cpus, plan.threads))
+    }
+
+    /// A thread for each list of processors, which it keeps to.
+    fn on(plan: &'a Plan<'a>, cpus: Vec<Vec<usize>>) -> Result<Self, PeaksError> {
         let own = cpus.first().cloned().unwrap_or_default();
-        let team = Team::with_setup(plan.isa, plan.threads, move |index| {
+        let all = cpus.concat();
+        let team = Team::with_setup(plan.isa, cpus.len(), move |index| {
             if let Some(cpus) = cpus.get(index).filter(|cpus| !cpus.is_empty()) {
                 pin(cpus);
             }
@@ -225,7 +355,7 @@ impl<'a> TeamAndMemory<'a> {
         if !own.is_empty() {
             pin(&own);
         }
-        Ok(TeamAndMemory { plan, team, buffers: [None, None] })
+        Ok(TeamAndMemory { plan, team, cpus: all, buffers: [None, None] })
     }
 
     /// Each thread's part of the buffer, touched first by that thread.
@@ -237,8 +367,7 @@ impl<'a> TeamAndMemory<'a> {
             Some(buffer) => buffer,
             None => slot.insert(Buffer::new(self.plan.size, huge_pages)?),
         };
-        let share = share(buffer.len(), team.threads());
-        let parts: Vec<_> = buffer.chunks_mut(share).take(team.threads()).map(Mutex::new).collect();
+        let parts = parts(buffer, team.threads());
         if new {
             team.run(|index| with(&parts, index, |part| part.fill(1.0)));
         }
@@ -261,42 +390,45 @@ impl<'a> TeamAndMemory<'a> {
             self.memory(setting.huge_pages)?;
         }
         let mut failed = None;
-        let peak = best_of(settings, budget, |setting| match self.memory(setting.huge_pages) {
-            Ok((team, parts)) => {
-                let bytes = Mutex::new(0);
-                let start = Instant::now();
-                team.run(|index| with(&parts, index, |part| add(&bytes, movement.run(isa, part, setting))));
-                total(bytes) / start.elapsed().as_secs_f64() / 1e9
-            }
+        let (setting, spread) = best_of(settings, budget, |setting| match self.memory(setting.huge_pages) {
+            Ok((team, parts)) => timed(team, |index, bytes| {
+                with(&parts, index, |part| add(bytes, movement.run(isa, part, setting)));
+            }),
             Err(error) => {
                 failed = Some(error);
                 0.0
             }
         });
-        failed.map_or(Ok(peak), Err)
+        failed.map_or(Ok(Peak { setting, spread }), Err)
+    }
+
+    /// How fast a movement is within what each thread has of so many bytes.
+    fn within(
+        &mut self,
+        movement: Movement,
+        bytes: usize,
+        least: usize,
+        budget: Duration,
+    ) -> Result<Spread, PeaksError> {
+        let isa = self.plan.isa;
+        let huge_pages = self.plan.system.huge_pages;
+        let (team, parts) = self.memory(huge_pages)?;
+        // Long enough that starting the threads does not count.
+        let passes = ((16 << 20) / bytes.max(1)).clamp(1, 1 << 12);
+        let settings = movement.settings_in_cache(huge_pages);
+        let (_, spread) = best_of_at_least(least, settings, budget, |setting| {
+            timed(team, |index, moved| {
+                with(&parts, index, |part| {
+                    let length = (bytes / 4).min(part.len());
+                    add(moved, (0..passes).map(|_| movement.run(isa, &mut part[..length], setting)).sum());
+                });
+            })
+        });
+        Ok(spread)
     }
 
     fn level(&mut self, (level, bytes): (u32, usize), budget: Duration) -> Result<Level, PeaksError> {
-        let mut best = |movement: Movement| -> Result<Spread, PeaksError> {
-            let isa = self.plan.isa;
-            let huge_pages = self.plan.system.huge_pages;
-            let (team, parts) = self.memory(huge_pages)?;
-            // Long enough that starting the threads does not count.
-            let passes = ((16 << 20) / bytes).clamp(1, 1 << 12);
-            let peak = best_of(movement.settings_in_cache(huge_pages), budget, |setting| {
-                let moved = Mutex::new(0);
-                let start = Instant::now();
-                team.run(|index| {
-                    with(&parts, index, |part| {
-                        let length = (bytes / 4).min(part.len());
-                        let sum = (0..passes).map(|_| movement.run(isa, &mut part[..length], setting)).sum();
-                        add(&moved, sum);
-                    });
-                });
-                total(moved) / start.elapsed().as_secs_f64() / 1e9
-            });
-            Ok(peak.spread)
-        };
+        let mut best = |movement: Movement| self.within(movement, bytes, 5, budget);
         let (read, copy, triad) = (best(Movement::Read)?, best(Movement::Copy)?, best(Movement::Triad)?);
         Ok(Level {
             level,
@@ -310,15 +442,90 @@ impl<'a> TeamAndMemory<'a> {
         })
     }
 
-    fn arithmetic(&self, budget: Duration, work: impl Fn(Isa) -> u64 + Sync) -> Peak {
-        let isa = self.plan.isa;
-        best_of(vec![Setting::PLAIN], budget, |_| {
-            let operations = Mutex::new(0);
-            let start = Instant::now();
-            self.team.run(|_| add(&operations, work(isa)));
-            total(operations) / start.elapsed().as_secs_f64() / 1e9
-        })
+    /// Reading within working sets from the smallest to all the memory there is, two to each doubling.
+    fn sweep(&mut self, budget: Duration) -> Result<Vec<WorkingSet>, PeaksError> {
+        let most = self.plan.size / self.plan.threads;
+        let sets = working_sets(most).into_iter().map(|bytes| {
+            let spread = self.within(Movement::Read, bytes, 1, budget)?;
+            Ok(WorkingSet { bytes, read_gb_s: spread.best })
+        });
+        sets.collect()
     }
+
+    /// The roof of a kind of multiply-add; none where the processor has no instruction for it.
+    fn arithmetic(&self, kind: Multiplied, budget: Duration) -> Option<Computed> {
+        let (loops, operands) = loops(self.plan.isa, kind);
+        if loops.is_empty() {
+            return None;
+        }
+        let rounds: Vec<usize> =
+            loops.iter().zip(&operands).map(|(one, operands)| rounds(one, operands)).collect();
+        let (winner, spread) = best_of((0..loops.len()).collect(), budget, |at| {
+            let (one, operands, rounds) = (&loops[at], &operands[at], rounds[at]);
+            timed(&self.team, |_, done| add(done, black_box(one.run(black_box(rounds), operands)).1))
+        });
+        let instruction = loops.get(winner)?.instruction().to_owned();
+        Some(Computed { numbers: kind, instruction, gop_s: spread.best, spread })
+    }
+
+    /// Cycles a second of each thread while all run; none where they can't be counted.
+    fn clock(&self, budget: Duration) -> Option<f64> {
+        kernels::additions_in_line(1)?;
+        let (_, spread) = best_of(vec![()], budget, |()| {
+            timed(&self.team, |_, done| add(done, kernels::additions_in_line(10_000).unwrap_or(0)))
+        });
+        Some(spread.best / self.team.threads() as f64).filter(|ghz| *ghz > 0.0)
+    }
+}
+
+/// How many rounds of a loop of multiply-adds take about half a millisecond.
+fn rounds(one: &MultiplyAdd, operands: &kernels::Operands) -> usize {
+    const TRIED: usize = 500;
+    let start = Instant::now();
+    black_box(one.run(black_box(TRIED), operands));
+    let each = start.elapsed().as_secs_f64() / TRIED as f64;
+    (5e-4 / each.max(1e-9)).clamp(TRIED as f64, 400_000.0) as usize
+}
+
+/// The loops for a kind of number, without the plain ones where there are others, each with its operands. Numbers of fewer than
+/// eight bits are bytes too.
+fn loops(isa: Isa, kind: Multiplied) -> (Vec<MultiplyAdd>, Vec<kernels::Operands>) {
+    let fits = |one: &MultiplyAdd| {
+        one.kind() == kind || (kind == Multiplied::Int4 && one.kind() == Multiplied::Int8)
+    };
+    let mut loops: Vec<MultiplyAdd> = kernels::multiply_adds(isa).filter(fits).collect();
+    if loops.iter().any(|one| one.instruction() != MultiplyAdd::PLAIN) {
+        loops.retain(|one| one.instruction() != MultiplyAdd::PLAIN);
+    }
+    let operands = loops.iter().map(MultiplyAdd::operands).collect();
+    (loops, operands)
+}
+
+/// Sizes from 4 KiB on, two to each doubling, and the largest.
+fn working_sets(most: usize) -> Vec<usize> {
+    let doublings = (0..usize::BITS - 13).map(|doubling| 4096 << doubling);
+    let sizes = doublings.flat_map(|bytes: usize| [bytes, bytes / 2 * 3]);
+    sizes.take_while(|bytes| *bytes < most).chain([most]).collect()
+}
+
+/// Runs work that counts what it did once on each thread: how much it was.
+fn counted(team: &Team, work: impl Fn(usize, &Mutex<u64>) + Sync) -> f64 {
+    let done = Mutex::new(0);
+    team.run(|index| work(index, &done));
+    total(done)
+}
+
+/// The same, in billions a second.
+fn timed(team: &Team, work: impl Fn(usize, &Mutex<u64>) + Sync) -> f64 {
+    let start = Instant::now();
+    let done = counted(team, work);
+    done / start.elapsed().as_secs_f64() / 1e9
+}
+
+/// A thread's part of a buffer, for each thread.
+fn parts(buffer: &mut Buffer, threads: usize) -> Vec<Part<'_>> {
+    let share = share(buffer.len(), threads);
+    buffer.chunks_mut(share).take(threads).map(Mutex::new).collect()
 }
 
 /// How many of `length` f32 each thread gets: whole pages where there are enough, so that no page is
@@ -343,13 +550,23 @@ fn total(sum: Mutex<u64>) -> f64 {
 }
 
 /// The setting with the best single run. All are tried in turn; after each round but the first the slower
-/// half is dropped, and the last few go on until the time is up.
-fn best_of(settings: Vec<Setting>, budget: Duration, mut run: impl FnMut(Setting) -> f64) -> Peak {
-    const LAST: usize = 3;
+/// half is dropped, and the last few go on until the time is up. There must be at least one.
+fn best_of<S: Copy>(settings: Vec<S>, budget: Duration, run: impl FnMut(S) -> f64) -> (S, Spread) {
     const RUNS: usize = 5;
+    best_of_at_least(RUNS, settings, budget, run)
+}
+
+/// The same with so many runs of the winner, whatever time they take.
+fn best_of_at_least<S: Copy>(
+    least: usize,
+    settings: Vec<S>,
+    budget: Duration,
+    mut run: impl FnMut(S) -> f64,
+) -> (S, Spread) {
+    const LAST: usize = 3;
     let deadline = Instant::now() + budget;
-    let mut field: Vec<(Setting, Vec<f64>)> =
-        settings.into_iter().map(|setting| (setting, Vec::new())).collect();
+    let first = settings[0];
+    let mut field: Vec<(S, Vec<f64>)> = settings.into_iter().map(|setting| (setting, Vec::new())).collect();
     let best = |runs: &[f64]| runs.iter().copied().fold(0.0, f64::max);
     for round in 0.. {
         for (at, (setting, runs)) in field.iter_mut().enumerate() {
@@ -366,11 +583,11 @@ fn best_of(settings: Vec<Setting>, budget: Duration, mut run: impl FnMut(Setting
             break;
         }
     }
-    let (setting, mut runs) = field.into_iter().next().unwrap_or((Setting::PLAIN, Vec::new()));
-    while runs.len() < RUNS {
+    let (setting, mut runs) = field.into_iter().next().unwrap_or((first, Vec::new()));
+    while runs.len() < least {
         runs.push(run(setting));
     }
-    Peak { setting, spread: Spread::of(&mut runs) }
+    (setting, Spread::of(&mut runs))
 }
 
 /// Where arithmetic and memory take the same time; zero where no machine is measured, which the contract has no ridge for.
@@ -389,37 +606,75 @@ mod tests {
     #[test]
     fn the_search_finds_the_best_setting_and_keeps_its_runs() {
         let mut calls = 0;
-        let peak = best_of(settings(), Duration::from_millis(500), |setting| {
+        let (setting, spread) = best_of(settings(), Duration::from_millis(500), |setting| {
             calls += 1;
             std::thread::sleep(Duration::from_micros(20));
             if setting.streams == 6 && setting.prefetch == 512 && !setting.huge_pages { 30.0 } else { 10.0 }
         });
-        assert_eq!((peak.setting.streams, peak.setting.prefetch, peak.setting.huge_pages), (6, 512, false));
-        assert_eq!(peak.spread.best, 30.0);
-        assert!(peak.spread.runs >= 5 && calls > settings().len());
+        assert_eq!((setting.streams, setting.prefetch, setting.huge_pages), (6, 512, false));
+        assert_eq!(spread.best, 30.0);
+        assert!(spread.runs >= 5 && calls > settings().len());
     }
 
     #[test]
     fn a_slow_machine_still_gets_an_answer_from_as_few_runs_as_can_be() {
         let mut calls = 0;
-        let peak = best_of(settings(), Duration::from_millis(1), |_| {
+        let (_, spread) = best_of(settings(), Duration::from_millis(1), |_| {
             calls += 1;
             std::thread::sleep(Duration::from_millis(2));
             5.0
         });
-        assert_eq!((peak.spread.best, peak.spread.median), (5.0, 5.0));
+        assert_eq!((spread.best, spread.median), (5.0, 5.0));
         assert_eq!(calls, 5);
     }
 
     #[test]
     fn every_movement_counts_the_bytes_of_its_arrays() {
         let mut memory = vec![1f32; 1 << 20];
-        for (movement, arrays) in [(Movement::Read, 1), (Movement::Copy, 2), (Movement::Triad, 3)] {
+        for (movement, arrays) in
+            [(Movement::Read, 1), (Movement::Write, 1), (Movement::Copy, 2), (Movement::Triad, 3)]
+        {
             for setting in movement.settings(false) {
                 let bytes = movement.run(Isa::detect(), &mut memory, setting) as usize;
                 assert!(bytes <= 4 << 20 && bytes > (4 << 20) * 8 / 10, "{movement:?} {bytes}");
                 assert_eq!(bytes % (4 * arrays), 0);
             }
+        }
+    }
+
+    fn plan(system: &System) -> Plan<'_> {
+        let budget = Duration::from_millis(2);
+        Plan { isa: Isa::detect(), system, threads: 2, size: 8 << 20, budget }
+    }
+
+    #[test]
+    fn memory_of_each_node_is_read_from_each_and_one_node_is_no_matrix() {
+        let system = System::detect();
+        let setting = Movement::Read.settings(false)[0];
+        assert_eq!(nodes(&plan(&system), &[(0, vec![0])], setting).unwrap(), []);
+        // Two nodes of the same processor: where the memory lies does not matter here, who reads what does.
+        let cpu = system.cpus.first().copied().into_iter().collect::<Vec<_>>();
+        let found = nodes(&plan(&system), &[(0, cpu.clone()), (3, cpu)], setting).unwrap();
+        let pairs: Vec<_> = found.iter().map(|read| (read.memory, read.processors)).collect();
+        assert_eq!(pairs, [(0, 0), (0, 3), (3, 0), (3, 3)]);
+        assert!(found.iter().all(|read| read.read_gb_s > 0.0), "{found:?}");
+    }
+
+    #[test]
+    fn working_sets_grow_from_the_nearest_cache_to_all_of_the_memory() {
+        assert_eq!(working_sets(20_000), [4096, 6144, 8192, 12_288, 16_384, 20_000]);
+        assert_eq!(working_sets(4096), [4096]);
+        assert!(working_sets(usize::MAX >> 1).windows(2).all(|pair| pair[0] < pair[1]));
+    }
+
+    #[test]
+    fn narrow_numbers_may_take_the_way_of_bytes_and_plain_loops_only_stand_in() {
+        let (scalar, _) = loops(Isa::SCALAR, Multiplied::F32);
+        assert_eq!(scalar.iter().map(MultiplyAdd::instruction).collect::<Vec<_>>(), [MultiplyAdd::PLAIN]);
+        for isa in &Isa::available()[1..] {
+            let (narrow, _) = loops(*isa, Multiplied::Int4);
+            assert!(narrow.iter().any(|one| one.kind() == Multiplied::Int8), "{isa}");
+            assert!(narrow.iter().all(|one| one.instruction() != MultiplyAdd::PLAIN), "{isa}");
         }
     }
 

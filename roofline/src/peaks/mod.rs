@@ -4,10 +4,12 @@
 mod arena;
 mod buffer;
 mod date;
+mod energy;
 mod measure;
 mod report;
 mod store;
 mod system;
+mod topology;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -17,12 +19,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::document;
 use crate::isa::{Isa, IsaError};
+use crate::kernels::Multiplied;
 use crate::number::threads;
 use crate::report::{Saved, Schema};
 
 pub use arena::Arena;
+pub use energy::Energy;
 pub use store::{clear, directory};
 pub use system::{Beyond, Cache, parse_size};
+pub use topology::Topology;
 
 /// Names a file with a saved machine to take instead of measuring, so that whatever builds on a machine
 /// can be run again with the same figures.
@@ -55,6 +60,9 @@ pub struct Machine {
     pub threads: usize,
     /// The data caches, the nearest first; empty when the system does not tell.
     pub caches: Vec<Cache>,
+    /// How the processors are made up; absent when the system does not tell, and in measurements of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub topology: Option<Topology>,
     /// Bytes of memory that the machine has, or its container may take; none when the system does not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<usize>,
@@ -76,6 +84,15 @@ pub struct Machine {
     pub single: Roofs,
     /// Roofs of all threads.
     pub all: Roofs,
+    /// With SMT, roofs of one thread a core: as if it were off. Absent without.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub one_a_core: Option<OneACore>,
+    /// Reading from each memory node by the processors of each, where there are several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<NodeRead>,
+    /// What reading and multiplying take, where the counters may be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub energy: Option<Energy>,
     /// What the data sheet would say, as far as the system tells.
     pub theory: Theory,
     /// What one should know about these figures.
@@ -95,6 +112,9 @@ pub struct Roofs {
     pub copy_gb_s: f64,
     /// `a = b + s * c` in memory, three arrays counted, GB/s.
     pub triad_gb_s: f64,
+    /// Writing to memory, GB/s; absent in measurements of older versions, as all that may be absent here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write_gb_s: Option<f64>,
     /// f32 multiply-adds, two operations each, GFLOP/s.
     pub f32_gflops: f64,
     /// Byte multiply-adds into 32-bit sums, two operations each, Gop/s.
@@ -111,6 +131,9 @@ pub struct Roofs {
     pub copy: Peak,
     /// How `triad_gb_s` was reached.
     pub triad: Peak,
+    /// How `write_gb_s` was reached.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write: Option<Peak>,
     /// The runs behind `f32_gflops`.
     pub f32: Spread,
     /// The runs behind `int8_gops`.
@@ -118,8 +141,72 @@ pub struct Roofs {
     /// The runs behind `int4_gops`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub int4: Option<Spread>,
+    /// Each kind of multiply-add that the processor has instructions for, with the one that won.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub arithmetic: Vec<Computed>,
+    /// Cycles a second of each thread while all run, in GHz, as additions count them that wait for each other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_ghz: Option<f64>,
+    /// The clock that the system told during the multiply-adds, in GHz.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub told_clock_ghz: Option<f64>,
     /// The same within the caches.
     pub levels: Vec<Level>,
+    /// Reading again and again, from what fits the nearest cache to what fits none: the steps between the caches.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sweep: Vec<WorkingSet>,
+}
+
+/// A roof of arithmetic and the instruction that reached it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "program", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Computed {
+    /// What is multiplied.
+    pub numbers: Multiplied,
+    /// The instruction, and the registers it works on.
+    pub instruction: String,
+    /// Operations a second, two for a multiply-add, in GFLOP/s or Gop/s.
+    pub gop_s: f64,
+    /// The runs behind it.
+    pub spread: Spread,
+}
+
+/// Reading what each thread has of one size.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "program", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct WorkingSet {
+    /// Bytes of each thread.
+    pub bytes: usize,
+    /// All threads together, GB/s.
+    pub read_gb_s: f64,
+}
+
+/// Roofs of one thread a core.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "program", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct OneACore {
+    /// How many threads.
+    pub threads: usize,
+    /// Reading from memory, GB/s.
+    pub read_gb_s: f64,
+    /// f32 multiply-adds, GFLOP/s.
+    pub f32_gflops: f64,
+}
+
+/// Reading from one memory node by the processors of one.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "program", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct NodeRead {
+    /// The node whose processors read.
+    pub processors: usize,
+    /// The node whose processors touched the memory first, so that it lies there.
+    pub memory: usize,
+    /// GB/s.
+    pub read_gb_s: f64,
 }
 
 impl Roofs {
@@ -132,7 +219,15 @@ impl Roofs {
             ("f32", self.f32),
             ("int8", self.int8),
         ];
-        always.into_iter().chain(self.int4.map(|spread| ("int4", spread)))
+        let known = |numbers: &Multiplied| ["f32", "int8", "int4"].contains(&numbers.name());
+        let more = self.arithmetic.iter().filter(move |one| !known(&one.numbers));
+        let more = more.map(|one| (one.numbers.name(), one.spread));
+        always.into_iter().chain(self.int4.map(|spread| ("int4", spread))).chain(more)
+    }
+
+    /// The roof of a kind of multiply-add, where it has instructions of its own.
+    pub fn computed(&self, numbers: Multiplied) -> Option<&Computed> {
+        self.arithmetic.iter().find(|one| one.numbers == numbers)
     }
 
     /// Those whose runs are far apart.
@@ -152,6 +247,10 @@ pub struct Best {
     pub int8_gops: Reached,
     /// Multiply-adds of a byte and fewer than 8 bits into 16-bit sums, Gop/s; none in measurements of older versions.
     pub int4_gops: Option<Reached>,
+    /// f16 multiply-adds, GFLOP/s; none where there are no instructions for them.
+    pub f16_gflops: Option<Reached>,
+    /// bf16 multiply-adds, GFLOP/s; none where there are no instructions for them.
+    pub bf16_gflops: Option<Reached>,
 }
 
 /// A roof and the threads that reached it.
@@ -215,16 +314,6 @@ pub struct Setting {
     pub huge_pages: bool,
     /// Where the threads ran.
     pub placement: Placement,
-}
-
-impl Setting {
-    const PLAIN: Setting = Setting {
-        streams: 1,
-        prefetch: 0,
-        streaming_stores: false,
-        huge_pages: false,
-        placement: Placement::Packed,
-    };
 }
 
 /// Where the threads run.
@@ -363,7 +452,7 @@ impl Options {
     /// About how long a measurement takes.
     pub fn duration(&self) -> Duration {
         /// Searches of each set of threads, in budgets, with the memory that they touch first.
-        const SEARCHES: f64 = 3.6;
+        const SEARCHES: f64 = 4.5;
         let sets = if self.threads == Some(1) { 1.0 } else { 2.0 };
         self.budget().mul_f64(SEARCHES * sets)
     }
@@ -398,6 +487,10 @@ impl Machine {
             f32_gflops: of(|roofs| roofs.f32_gflops),
             int8_gops: of(|roofs| roofs.int8_gops),
             int4_gops: self.all.int4_gops.map(|_| of(|roofs| roofs.int4_gops.unwrap_or(0.0))),
+            f16_gflops: Some(of(|roofs| roofs.computed(Multiplied::F16).map_or(0.0, |one| one.gop_s)))
+                .filter(|roof| roof.value > 0.0),
+            bf16_gflops: Some(of(|roofs| roofs.computed(Multiplied::Bf16).map_or(0.0, |one| one.gop_s)))
+                .filter(|roof| roof.value > 0.0),
         }
     }
 
@@ -462,7 +555,7 @@ impl Machine {
         if let Some(path) = path.as_ref().filter(|_| !options.refresh) {
             match store::load(path, &key) {
                 // Memory is asked for, not measured: it may have changed since.
-                store::Lookup::Found(machine) if machine.all.int4_gops.is_none() => {
+                store::Lookup::Found(machine) if machine.all.arithmetic.is_empty() => {
                     notes.push("the saved measurement was replaced: an older version made it".to_owned());
                 }
                 store::Lookup::Found(machine) => {
@@ -582,6 +675,17 @@ fn measure(
     };
     let single = roofs(1)?;
     let all = if key.threads == 1 { single.clone() } else { roofs(key.threads)? };
+    progress("cores, nodes, energy");
+    let plan = measure::Plan { isa, system, threads: key.threads, size: key.size, budget };
+    let one_a_core = measure::one_a_core(&plan, all.read.setting)?;
+    let nodes = measure::nodes(&plan, &system.groups.nodes, all.read.setting)?;
+    let energy = match energy::Counters::open(Path::new(energy::COUNTERS)) {
+        Ok(counters) => measure::energy(&plan, &counters, all.read.setting)?,
+        Err(reason) => {
+            notes.push(format!("energy is not measured: {reason}"));
+            None
+        }
+    };
     let theory = theory(system, isa, key.threads);
     notes.extend(observations(&single, &all, &theory));
     Ok(Machine {
@@ -591,6 +695,7 @@ fn measure(
         isa: key.isa,
         threads: key.threads,
         caches: system.caches.clone(),
+        topology: system.groups.topology(),
         memory_bytes: system.memory,
         date: Some(date::written(date::today())),
         load,
@@ -599,16 +704,21 @@ fn measure(
         size: key.size,
         single,
         all,
+        one_a_core,
+        nodes,
+        energy,
         theory,
         notes,
     })
 }
 
-/// Two vector multiply-adds a cycle: 256 bits wide with AVX2, 128 with NEON. Scalar code promises nothing.
+/// Two vector multiply-adds a cycle: 256 bits wide with AVX2, 128 with NEON. Scalar code promises nothing, and of wider vectors
+/// some processors do one a cycle and some two.
 fn theory(system: &system::System, isa: Isa, threads: usize) -> Theory {
-    let flops_a_cycle = match isa.name() {
-        "avx2" => Some(32.0),
-        "neon" | "neon-dotprod" => Some(16.0),
+    let flops_a_cycle = match isa {
+        wide if wide.includes("avx512") || wide.includes("sve") => None,
+        wide if wide.includes("avx2") => Some(32.0),
+        wide if wide.includes("neon") => Some(16.0),
         _ => None,
     };
     let single = system.clock_ghz.zip(flops_a_cycle).map(|(clock, flops)| clock * flops);

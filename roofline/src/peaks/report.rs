@@ -1,9 +1,11 @@
 //! A machine as a result: its roofs as figures, tables and a chart.
 
 use super::{Machine, Peak, Placement, Roofs, Spread, date, sets};
+use crate::chart::sweep::Sweep;
 use crate::chart::terminal::{Canvas, draw};
 use crate::chart::{Chart, Roof};
-use crate::number::{FLOP_PER_BYTE, GB_PER_S, GFLOP_PER_S, GOP_PER_S, size, threads};
+use crate::kernels::Multiplied;
+use crate::number::{FLOP_PER_BYTE, GB_PER_S, GFLOP_PER_S, GHZ, GOP_PER_S, size, threads};
 use crate::report::{Better, Figure, Report, Saved, Table, Text};
 
 impl Report for Machine {
@@ -12,23 +14,34 @@ impl Report for Machine {
         "read_gb_s",
         "copy_gb_s",
         "triad_gb_s",
+        "write_gb_s",
+        "f64_gflops",
         "f32_gflops",
+        "f16_gflops",
+        "bf16_gflops",
         "int8_gops",
         "int4_gops",
+        "clock_ghz",
         "ridge",
         "single_read_gb_s",
         "single_copy_gb_s",
         "single_triad_gb_s",
+        "single_write_gb_s",
+        "single_f64_gflops",
         "single_f32_gflops",
+        "single_f16_gflops",
+        "single_bf16_gflops",
         "single_int8_gops",
         "single_int4_gops",
+        "single_clock_ghz",
         "single_ridge",
     ];
     const TEXTS: &'static [&'static str] = &["cpu", "isa"];
 
     fn unit(name: &str) -> &'static str {
         match name.trim_start_matches("single_") {
-            "f32_gflops" => GFLOP_PER_S,
+            "f64_gflops" | "f32_gflops" | "f16_gflops" | "bf16_gflops" => GFLOP_PER_S,
+            "clock_ghz" => GHZ,
             "int8_gops" | "int4_gops" => GOP_PER_S,
             "ridge" => FLOP_PER_BYTE,
             _ => GB_PER_S,
@@ -37,20 +50,23 @@ impl Report for Machine {
 
     fn text(&self, canvas: &Canvas) -> String {
         let date = self.date.iter().map(|date| format!("measured on {date}{}", self.busy()));
-        let notes = date.chain(self.notes.iter().cloned()).map(|note| format!("note: {note}\n"));
+        let notes = date
+            .chain(self.made_up())
+            .chain(self.notes.iter().cloned())
+            .map(|note| format!("note: {note}\n"));
         let notes = notes.collect::<String>();
         let chart = draw(&self.roofline(), canvas);
-        let parts = [
-            chart,
-            self.roofs().fitted(canvas, &[]),
-            self.settings().fitted(canvas, &["runs", "median", "stores", "pages"]),
-            notes,
-        ];
+        let sweep = self.sweep().map_or(String::new(), |sweep| sweep.text(canvas));
+        // What a narrow terminal can do without: of the settings much, of other tables what is left of columns.
+        let fewer = ["runs", "median", "stores", "pages"];
+        let tables = self.tables().iter().map(|table| table.fitted(canvas, &fewer)).collect::<Vec<_>>();
+        let parts = [chart, sweep, tables.join("\n"), notes];
         parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
     }
 
     fn tables(&self) -> Vec<Table> {
-        vec![self.roofs(), self.settings()]
+        let tables = [self.roofs(), self.settings(), self.instructions(), self.node_reads(), self.taken()];
+        tables.into_iter().filter(|table| !table.rows.is_empty()).collect()
     }
 
     fn figures(&self) -> Vec<Figure> {
@@ -80,6 +96,18 @@ impl Report for Machine {
     fn chart(&self) -> Option<Chart> {
         Some(self.roofline())
     }
+
+    fn sweep(&self) -> Option<Sweep> {
+        let line = |roofs: &&Roofs| {
+            let points = roofs.sweep.iter().map(|set| (set.bytes, set.read_gb_s)).collect();
+            (threads(roofs.threads), points)
+        };
+        let mut sets = sets(&self.single, &self.all);
+        sets.reverse();
+        let lines = sets.iter().filter(|roofs| !roofs.sweep.is_empty()).map(line).collect::<Vec<_>>();
+        let title = "Reading again and again, by what each thread reads".to_owned();
+        (!lines.is_empty()).then_some(Sweep { title, unit: GB_PER_S, lines })
+    }
 }
 
 impl Saved for Machine {
@@ -90,6 +118,11 @@ impl Saved for Machine {
                 return Err(format!("`{name}` has the figure {}; all must be above zero", wrong.value));
             }
         }
+        let sweeps = [&self.single.sweep, &self.all.sweep].into_iter().flatten().map(|set| set.read_gb_s);
+        let nodes = self.nodes.iter().map(|read| read.read_gb_s);
+        if let Some(wrong) = sweeps.chain(nodes).find(|value| !(value.is_finite() && *value > 0.0)) {
+            return Err(format!("a working set or a node is read with {wrong} GB/s; it must be above zero"));
+        }
         if let Some(date) = self.date.as_ref().filter(|date| date::read(date).is_none()) {
             return Err(format!("`date` is {date:?}; a day is written as 2026-11-17"));
         }
@@ -99,6 +132,10 @@ impl Saved for Machine {
         Ok(())
     }
 }
+
+/// The arithmetic that not every measurement has, with the names of its figures.
+const MORE: [(Multiplied, &str); 3] =
+    [(Multiplied::F64, "f64_gflops"), (Multiplied::F16, "f16_gflops"), (Multiplied::Bf16, "bf16_gflops")];
 
 impl Roofs {
     /// Every figure, its name behind the prefix. The ridge follows from two others.
@@ -116,6 +153,8 @@ impl Roofs {
             moved("copy_gb_s", "memory copy", self.copy_gb_s, Some(self.copy.spread)),
             moved("triad_gb_s", "memory triad", self.triad_gb_s, Some(self.triad.spread)),
         ];
+        let write = self.write.map(|peak| peak.spread);
+        figures.extend(self.write_gb_s.map(|value| moved("write_gb_s", "memory write", value, write)));
         for level in &self.levels {
             let moved = |what: &str, value, spread| {
                 let (name, label) =
@@ -128,6 +167,13 @@ impl Roofs {
                 moved("triad", level.triad_gb_s, level.triad),
             ]);
         }
+        for (numbers, name) in MORE {
+            let figure = self.computed(numbers).map(|found| {
+                let label = format!("{numbers} multiply-add");
+                one(name, &label, GFLOP_PER_S, better, found.gop_s, Some(found.spread))
+            });
+            figures.extend(figure);
+        }
         let (f32, int8) = (Some(self.f32), Some(self.int8));
         figures.extend([
             one("f32_gflops", "f32 multiply-add", GFLOP_PER_S, better, self.f32_gflops, f32),
@@ -137,6 +183,8 @@ impl Roofs {
             self.int4_gops
                 .map(|roof| one("int4_gops", "int4 multiply-add", GOP_PER_S, better, roof, self.int4)),
         );
+        figures
+            .extend(self.clock_ghz.map(|clock| one("clock_ghz", "clock", GHZ, Better::Neither, clock, None)));
         figures.push(one("ridge", "ridge", FLOP_PER_BYTE, Better::Neither, self.ridge, None));
         figures
     }
@@ -187,7 +235,9 @@ impl Machine {
                 moving("copy", roofs.copy),
                 moving("triad", roofs.triad),
             ]);
-            for (name, spread) in roofs.spreads().skip(3) {
+            rows.extend(roofs.write.map(|peak| moving("write", peak)));
+            // Newer measurements have a table of their own for arithmetic.
+            for (name, spread) in roofs.spreads().skip(3).filter(|_| roofs.arithmetic.is_empty()) {
                 let start = [name.to_owned(), threads(roofs.threads)].into_iter();
                 let none = std::iter::repeat_n("-".to_owned(), 5);
                 rows.push(start.chain(none).chain(figures(spread)).collect());
@@ -208,6 +258,81 @@ impl Machine {
         Table::new("Settings that won", &headings, rows)
     }
 
+    /// Which instruction reached each roof of arithmetic.
+    fn instructions(&self) -> Table {
+        let sets = sets(&self.single, &self.all);
+        let rows = sets.iter().flat_map(|roofs| {
+            roofs.arithmetic.iter().map(|one| {
+                let (name, instruction) = (one.numbers.name().to_owned(), one.instruction.clone());
+                let (best, median) = (format!("{:.1}", one.spread.best), format!("{:.1}", one.spread.median));
+                vec![name, threads(roofs.threads), instruction, best, median, one.spread.runs.to_string()]
+            })
+        });
+        let headings = ["roof", "threads", "instruction", "best", "median", "runs"];
+        Table::new("Instructions that won", &headings, rows)
+    }
+
+    /// Reading across nodes, a row for the processors of each and a column for the memory of each.
+    fn node_reads(&self) -> Table {
+        let mut memories: Vec<usize> = self.nodes.iter().map(|read| read.memory).collect();
+        let mut processors: Vec<usize> = self.nodes.iter().map(|read| read.processors).collect();
+        for numbers in [&mut memories, &mut processors] {
+            numbers.sort_unstable();
+            numbers.dedup();
+        }
+        let rows = processors.iter().map(|processors| {
+            let read = |memory: &usize| {
+                let found =
+                    self.nodes.iter().find(|read| (read.processors, read.memory) == (*processors, *memory));
+                found.map_or("-".to_owned(), |read| format!("{:.1}", read.read_gb_s))
+            };
+            std::iter::once(format!("node {processors}")).chain(memories.iter().map(read)).collect()
+        });
+        let names: Vec<String> = memories.iter().map(|memory| format!("memory of {memory}")).collect();
+        let headings: Vec<&str> =
+            std::iter::once("processors of").chain(names.iter().map(String::as_str)).collect();
+        Table::new("Reading across memory nodes, GB/s", &headings, rows)
+    }
+
+    /// What the work takes in energy, and roofs of one thread a core.
+    fn taken(&self) -> Table {
+        let mut rows = Vec::new();
+        let mut row = |what: &str, value: f64, unit: &str| {
+            rows.push(vec![what.to_owned(), unit.to_owned(), crate::number::figure(value)]);
+        };
+        if let Some(one) = self.one_a_core {
+            let threads = format!("one thread a core, {}", threads(one.threads));
+            row(&format!("memory read, {threads}"), one.read_gb_s, GB_PER_S);
+            row(&format!("f32 multiply-add, {threads}"), one.f32_gflops, GFLOP_PER_S);
+        }
+        for roofs in sets(&self.single, &self.all) {
+            if let Some(clock) = roofs.told_clock_ghz {
+                row(&format!("clock as the system tells, {}", threads(roofs.threads)), clock, GHZ);
+            }
+        }
+        if let Some(energy) = self.energy {
+            row("energy of a byte read from memory", energy.read_nj_byte, "nJ");
+            row("energy of an f32 operation", energy.f32_nj_flop, "nJ");
+            row("power while reading", energy.read_watts, "W");
+            row("power while multiplying", energy.f32_watts, "W");
+        }
+        Table::new("More of the machine", &["what", "unit", "value"], rows)
+    }
+
+    /// How the processors are made up, in words.
+    fn made_up(&self) -> Option<String> {
+        let made = self.topology.as_ref()?;
+        let count = |number: usize, what: &str| {
+            if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
+        };
+        let smt = match made.threads_a_core {
+            0 | 1 => "without SMT".to_owned(),
+            several => format!("with SMT, {several} threads a core"),
+        };
+        let (cores, sockets) = (count(made.cores, "core"), count(made.sockets, "socket"));
+        Some(format!("{cores} of {sockets}, {smt}, {}", count(made.nodes, "memory node")))
+    }
+
     /// The roofs as a chart without points.
     fn roofline(&self) -> Chart {
         let roofs = |roofs: &Roofs| {
@@ -222,7 +347,12 @@ impl Machine {
             let integers = integers.into_iter().filter_map(|(name, roof)| {
                 Some(Roof { name: format!("memory, {name}"), compute_gflop_s: Some(roof?), ..memory.clone() })
             });
-            let integers: Vec<Roof> = integers.collect();
+            let more = MORE.into_iter().filter_map(|(numbers, _)| {
+                let compute = roofs.computed(numbers)?.gop_s;
+                let name = format!("memory, {numbers}");
+                Some(Roof { name, compute_gflop_s: Some(compute), ..memory.clone() })
+            });
+            let integers: Vec<Roof> = integers.chain(more).collect();
             let levels = roofs.levels.iter().rev().map(|level| Roof {
                 name: format!("L{}, read", level.level),
                 group: group.clone(),

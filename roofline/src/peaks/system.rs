@@ -7,6 +7,7 @@ use std::{fs, thread};
 
 use serde::{Deserialize, Serialize};
 
+use super::topology::Groups;
 use crate::isa::Isa;
 
 /// A data cache as one core sees it.
@@ -29,6 +30,8 @@ pub(super) struct System {
     pub caches: Vec<Cache>,
     /// The processors this process may run on.
     pub cpus: Vec<usize>,
+    /// Which of them share a core, and which a node of memory.
+    pub groups: Groups,
     /// How many threads can run at once: fewer than `cpus` under a quota.
     pub parallelism: usize,
     /// What there is in all.
@@ -51,6 +54,7 @@ impl System {
             cpu: cpu_name(),
             caches: caches(&Path::new("/sys/devices/system/cpu").join(format!("cpu{first}/cache"))),
             parallelism: thread::available_parallelism().map_or(1, usize::from),
+            groups: Groups::of(Path::new("/sys/devices/system"), &cpus),
             cpus,
             memory: memory(),
             free_memory: free_memory(),
@@ -79,7 +83,10 @@ pub enum Beyond {
     Avx512,
     AvxVnni,
     Avx512Vnni,
+    Avx512Bf16,
+    Avx512Fp16,
     Amx,
+    AmxFp16,
     Neon,
     Dotprod,
     I8mm,
@@ -90,20 +97,23 @@ pub enum Beyond {
 }
 
 impl Beyond {
-    /// The vendors' name, the feature as Linux names it, and the instruction sets of the kernels that use it.
-    const ALL: [(Beyond, &str, &str, &[&str]); 13] = [
+    /// The vendors' name, the feature as Linux names it, and the instruction sets with a loop of multiply-adds that uses it.
+    const ALL: [(Beyond, &str, &str, &[&str]); 16] = [
         (Beyond::Ssse3, "SSSE3", "ssse3", &["avx2"]),
         (Beyond::Avx2, "AVX2", "avx2", &["avx2"]),
-        (Beyond::Avx512, "AVX-512", "avx512f", &[]),
-        (Beyond::AvxVnni, "AVX-VNNI", "avx_vnni", &[]),
-        (Beyond::Avx512Vnni, "AVX-512 VNNI", "avx512_vnni", &[]),
-        (Beyond::Amx, "AMX", "amx_tile", &[]),
-        (Beyond::Neon, "NEON", "asimd", &["neon", "neon-dotprod"]),
+        (Beyond::Avx512, "AVX-512", "avx512f", &["avx512"]),
+        (Beyond::AvxVnni, "AVX-VNNI", "avx_vnni", &["avx-vnni", "avx512-vnni"]),
+        (Beyond::Avx512Vnni, "AVX-512 VNNI", "avx512_vnni", &["avx512-vnni"]),
+        (Beyond::Avx512Bf16, "AVX-512 BF16", "avx512_bf16", &["avx512-bf16"]),
+        (Beyond::Avx512Fp16, "AVX-512 FP16", "avx512_fp16", &["avx512-fp16"]),
+        (Beyond::Amx, "AMX", "amx_tile", &["amx"]),
+        (Beyond::AmxFp16, "AMX FP16", "amx_fp16", &[]),
+        (Beyond::Neon, "NEON", "asimd", &["neon"]),
         (Beyond::Dotprod, "dot products", "asimddp", &["neon-dotprod"]),
-        (Beyond::I8mm, "I8MM", "i8mm", &[]),
-        (Beyond::Bf16, "BF16", "bf16", &[]),
-        (Beyond::Fp16, "FP16", "asimdhp", &[]),
-        (Beyond::Sve, "SVE", "sve", &[]),
+        (Beyond::I8mm, "I8MM", "i8mm", &["neon-i8mm"]),
+        (Beyond::Bf16, "BF16", "bf16", &["neon-bf16"]),
+        (Beyond::Fp16, "FP16", "asimdhp", &["neon-fp16"]),
+        (Beyond::Sve, "SVE", "sve", &["sve"]),
         (Beyond::Sme, "SME", "sme", &[]),
     ];
 
@@ -111,7 +121,8 @@ impl Beyond {
     pub(super) fn all(isa: Isa, features: &str) -> Vec<Beyond> {
         let has = |feature: &str| features.split_whitespace().any(|word| word == feature);
         let beyond = Beyond::ALL.into_iter();
-        let beyond = beyond.filter(|(_, _, feature, used)| has(feature) && !used.contains(&isa.name()));
+        let used = |names: &[&str]| names.iter().any(|name| isa.includes(name));
+        let beyond = beyond.filter(|(_, _, feature, names)| has(feature) && !used(names));
         beyond.map(|(beyond, ..)| beyond).collect()
     }
 
@@ -122,7 +133,8 @@ impl Beyond {
 
     /// Whether it multiplies whole numbers.
     pub fn multiplies_integers(self) -> bool {
-        !matches!(self, Beyond::Bf16 | Beyond::Fp16)
+        use Beyond::{AmxFp16, Avx512Bf16, Avx512Fp16, Bf16, Fp16};
+        !matches!(self, Bf16 | Fp16 | Avx512Bf16 | Avx512Fp16 | AmxFp16)
     }
 
     /// Whether it multiplies floats of 16 bits.
@@ -251,7 +263,7 @@ pub fn parse_size(text: &str) -> Option<usize> {
 }
 
 /// `0-3,8`: a list of processors as the kernel writes it.
-fn cpu_list(text: &str) -> Vec<usize> {
+pub(super) fn cpu_list(text: &str) -> Vec<usize> {
     text.trim()
         .split(',')
         .filter_map(|part| {
@@ -297,6 +309,13 @@ fn clock_ghz(cpu: usize) -> Option<f64> {
         line.split(':').nth(1)?.trim().parse::<f64>().ok()
     };
     maximum.map(|khz| khz / 1e6).or_else(|| told().map(|mhz| mhz / 1e3)).filter(|ghz| *ghz > 0.0)
+}
+
+/// The highest clock that the system tells of some processors right now, in GHz; many virtual ones tell none.
+pub(super) fn told_clock_ghz(cpus: &[usize]) -> Option<f64> {
+    let path = |cpu| format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_cur_freq");
+    let now = |cpu: &usize| fs::read_to_string(path(*cpu)).ok()?.trim().parse::<f64>().ok();
+    cpus.iter().filter_map(now).map(|khz| khz / 1e6).filter(|ghz| *ghz > 0.0).reduce(f64::max)
 }
 
 /// The memory modules that the firmware lists (SMBIOS type 17): transfers a second times width. Readable

@@ -139,14 +139,18 @@ impl Units {
             false => Peak::Known(precision, roof.value),
         };
         let integers = beyond(Beyond::multiplies_integers);
-        let half = peak(true, Precision::Fp32, roofs.f32_gflops);
+        let halves = beyond(Beyond::multiplies_halves);
+        let fp16 = roofs.f16_gflops.map(|roof| (Precision::Fp16, roof));
+        let bf16 = roofs.bf16_gflops.map(|roof| (Precision::Bf16, roof));
+        let native = fp16.into_iter().chain(bf16).max_by(|(_, a), (_, b)| a.value.total_cmp(&b.value));
+        let half = native.or_else(|| halves.then_some((Precision::Fp32, roofs.f32_gflops)));
         Units {
             // Numbers of fewer bits can add up in 16, faster than bytes do: the roof of bytes is no ceiling for them.
             narrow: roofs.int4_gops.map_or(Peak::Unpublished, |roof| peak(integers, Precision::Int4, roof)),
             fp4: Peak::Absent,
             fp8: Peak::Absent,
             int8: peak(integers, Precision::Int8, roofs.int8_gops),
-            half: if beyond(Beyond::multiplies_halves) { half } else { Peak::Absent },
+            half: half.map_or(Peak::Absent, |(precision, roof)| peak(halves, precision, roof)),
             single: peak(beyond(Beyond::multiplies_singles), Precision::Fp32, roofs.f32_gflops),
         }
     }

@@ -80,7 +80,7 @@ pub struct Measuring {
     /// Buffers beyond the caches, such as 512MiB; by default eight times the last cache.
     #[arg(long, value_name = "BYTES", value_parser = size)]
     pub size: Option<usize>,
-    /// Instruction set to use: scalar, avx2, neon or neon-dotprod; by default the best one.
+    /// Instruction set to use, with those before it: scalar, avx2, avx512, avx-vnni, avx512-vnni, avx512-bf16, avx512-fp16, amx, or neon, neon-fp16, neon-dotprod, neon-i8mm, neon-bf16, sve; by default all there are.
     #[arg(long, value_name = "NAME")]
     pub isa: Option<String>,
 }

@@ -96,7 +96,7 @@ fn a_saved_machine_can_be_plotted() {
 #[test]
 fn wrong_arguments_say_what_is_allowed() {
     let cases: [(&[&str], &str); 6] = [
-        (&["--isa", "sse9"], "unknown instruction set `sse9`; known are scalar, avx2, neon"),
+        (&["--isa", "sse9"], "unknown instruction set `sse9`; known are scalar, avx2, avx512, avx-vnni"),
         (&["--isa", if cfg!(target_arch = "x86_64") { "neon" } else { "avx2" }], "this processor has no"),
         (&["--threads", "0"], "--threads 0: must be from 1 to 4096"),
         (&["--threads", "many"], "invalid value 'many'"),

@@ -119,11 +119,14 @@ impl Pictures {
         page: impl FnOnce() -> Result<Page, Failure>,
     ) -> Result<(), Failure> {
         if let Some(file) = self.svg {
-            file.finish(&svg::draw(chart, svg::Size::default()))?;
+            let size = svg::Size::default();
+            let picture = svg::draw(chart, size);
+            file.finish(&report.sweep().map_or(picture.clone(), |sweep| sweep.below(&picture, size.height)))?;
         }
         if let Some(file) = self.html {
             let Page { chart, what_if } = page()?;
-            file.finish(&html::draw(&chart, what_if.as_ref()))?;
+            let more = report.sweep().map_or(String::new(), |sweep| sweep.svg());
+            file.finish(&html::draw_with(&chart, what_if.as_ref(), &more))?;
         }
         if self.alone {
             return Ok(());
