@@ -441,6 +441,7 @@ impl Bench {
                 .to_owned(),
                 bandwidth_gb_s: Some(row.roof_gb_s),
                 compute_gflop_s: Some(row.roof_gflop_s),
+                curve: Vec::new(),
             };
             // Each product has read its roof again; the highest is the roof of them all.
             let same = |known: &Roof| known.name == roof.name && known.group == roof.group;
@@ -469,6 +470,7 @@ impl Product {
             intensity_flop_byte: Some(self.intensity),
             performance_gflop_s: Some(self.gflop_s),
             share: Some(self.seconds / total),
+            whole: 0,
             bound: self.bound,
             roof: Some(roof),
             details: vec![
@@ -644,6 +646,10 @@ impl Report for Bench {
 
     fn chart(&self) -> Option<Chart> {
         Some(self.roofline())
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.notes.clone()
     }
 
     fn text(&self, canvas: &Canvas) -> String {

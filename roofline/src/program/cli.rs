@@ -638,9 +638,12 @@ pub enum Phase {
 /// Arguments of `plot`.
 #[derive(Debug, Args)]
 pub struct Plot {
-    /// Saved JSON results.
-    #[arg(required_unless_present = "on", value_name = "RESULT.json")]
+    /// Saved JSON results, or a contract that has a roof.
+    #[arg(required_unless_present = "on", value_name = "RESULT.json|CONTRACT.yaml")]
     pub results: Vec<PathBuf>,
+    /// Set a quantity of a contract, or what was measured of one of its roofs.
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub set: Vec<String>,
     /// Devices whose roofs are drawn too.
     #[command(flatten)]
     pub devices: On,

@@ -1,4 +1,6 @@
-//! `roofline plot`: charts from saved results, without measuring again.
+//! `roofline plot`: charts from saved results, without measuring again, and of contracts.
+
+mod contract;
 
 use std::path::Path;
 
@@ -6,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::bench::Bench;
+use crate::chart::html::Page;
 use crate::chart::terminal::{Canvas, draw};
 use crate::chart::{Chart, Roof};
 use crate::document;
@@ -74,9 +77,18 @@ impl Saved for Drawing {}
 /// Reads the results, draws them together.
 pub fn run(args: &cli::Plot) -> Result<Exit, Failure> {
     let pictures = Pictures::open(&args.pictures)?;
-    let mut charts = Vec::new();
+    let (mut charts, mut contracts, mut moved) = (Vec::new(), 0, None);
     for path in &args.results {
+        if path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml") {
+            let (chart, what_if) = contract::drawn(&path.to_string_lossy(), &args.set)?;
+            charts.push(chart);
+            (contracts, moved) = (contracts + 1, what_if);
+            continue;
+        }
         charts.push(read(path).map_err(|reason| Failure(format!("{}: {reason}", path.display())))?);
+    }
+    if contracts == 0 && !args.set.is_empty() {
+        return Err(Failure("--set belongs to a contract, and none is drawn".into()));
     }
     let chosen = args.devices.chosen(&args.devices.files.catalog()?, &[])?;
     if !chosen.is_empty() {
@@ -87,7 +99,10 @@ pub fn run(args: &cli::Plot) -> Result<Exit, Failure> {
         charts.push(Chart { roofs, ..Chart::default() });
     }
     let drawing = Drawing { schema: Schema::new(), chart: Chart::together(charts) };
-    pictures.show(&drawing, args.format, true)?;
+    // Sliders move one contract that is alone.
+    let what_if = moved.filter(|_| args.results.len() == 1 && args.devices.on.is_empty());
+    let page = || Ok(Page { chart: drawing.chart.clone(), what_if, ..Page::default() });
+    pictures.show_with(&drawing, &drawing.chart, args.format, true, page)?;
     Ok(Exit::Fine)
 }
 
@@ -99,6 +114,7 @@ fn roof(target: &Target) -> Roof {
         group: target.name.clone(),
         bandwidth_gb_s: Some(target.bandwidth),
         compute_gflop_s: rate.gflop_s,
+        curve: Vec::new(),
     }
 }
 
