@@ -160,8 +160,7 @@ pub fn moving(work: &Work, users: &Users, sets: &[Set], fixed: Fixed) -> Result<
                 quantity: "reuse".into(),
                 label: "share of a prompt that is still there".into(),
                 stops: reuse,
-                start: Some(users.reuse),
-                ..Slider::default()
+                start: users.reuse,
             },
         ],
         hidden: work.hidden,
