@@ -94,6 +94,46 @@ check("the roof can be chosen, and the table reads against it", "model.html", as
   await page.selectOption("#roof", "2");
   assert.equal(await reached(), "34 %");
   assert.equal(await page.$$eval("#chart .roof.first path", (paths) => paths.length), 1);
+  // A roof of another machine, or of another number of threads, says nothing of the points under this one.
+  await page.selectOption("#roof", "1");
+  assert.equal(await reached(), "-");
+});
+
+check("the wheel, dragging, buttons and keys zoom and move, and all comes back", "model.html", async (page) => {
+  const ticks = () => page.$$eval("#chart .tick", (ticks) => ticks.map((tick) => tick.textContent));
+  const marks = () => page.$$eval("#chart .mark", (marks) => marks.length);
+  const all = await ticks();
+  const [everything, box] = [await marks(), await page.locator("#chart").boundingBox()];
+  const here = await markAt(page, await indexOf(page, "prefill matmul"));
+  await page.mouse.move(...here);
+  await page.keyboard.down("Control");
+  for (let turn = 0; turn < 4; turn++) await page.mouse.wheel(0, -150);
+  await page.keyboard.up("Control");
+  await page.waitForFunction((before) => document.querySelectorAll("#chart .mark").length < before, everything);
+  // What is under the pointer stays there.
+  const after = await markAt(page, await indexOf(page, "prefill matmul"));
+  // But for the part of a pixel that a pointer has none of, as large as the zoom makes it.
+  for (const axis of [0, 1]) assert.ok(Math.abs(after[axis] - here[axis]) < 8, `${here} became ${after}`);
+  await page.mouse.down();
+  await page.mouse.move(after[0] - 60, after[1] + 30, { steps: 5 });
+  await page.mouse.up();
+  const moved = await markAt(page, await indexOf(page, "prefill matmul"));
+  assert.ok(Math.abs(moved[0] - after[0] + 60) < 3 && Math.abs(moved[1] - after[1] - 30) < 3, `${after} became ${moved}`);
+  assert.ok(await page.isHidden("#chosen"), "a drag is no click");
+  assert.notDeepEqual(await ticks(), all);
+  await page.mouse.dblclick(box.x + box.width - 30, box.y + 40);
+  assert.deepEqual(await ticks(), all);
+  await page.click("#zoom-in");
+  assert.notDeepEqual(await ticks(), all);
+  await page.click("#zoom-all");
+  assert.deepEqual(await ticks(), all);
+  assert.ok(await page.isDisabled("#zoom-all"));
+  await page.focus("#chart");
+  await page.keyboard.press("+");
+  await page.keyboard.press("Shift+ArrowRight");
+  assert.notDeepEqual(await ticks(), all);
+  await page.keyboard.press("0");
+  assert.equal(await marks(), everything);
 });
 
 check("the scale can be linear", "model.html", async (page) => {
@@ -237,6 +277,106 @@ check("sliders over predictions move every device as predict does", "predict.htm
   await compare(saved("predict-moved.json"));
 });
 
+check("panel, subtitle, bars, table and memory follow the sliders", "predict.html", async (page) => {
+  const chosen = () => page.textContent("#chosen-facts");
+  await page.click("#rows tr");
+  const before = await chosen();
+  assert.match(before, /expected, token\/s/);
+  assert.match(await page.textContent("#memory-text"), /^[\d.]+ of 80\.0 GB$/);
+  assert.equal(await page.locator("#bars-list .band").count(), 2);
+  await moveTo(page, "batch", 1024);
+  assert.notEqual(await chosen(), before);
+  assert.doesNotMatch(await chosen(), /expected/);
+  assert.equal(await page.textContent("#subtitle"), "What if: batch 1,024 instead of 1");
+  assert.match(await page.textContent("#memory-text"), /: does not fit$/);
+  assert.equal(await page.locator("#bars-list .band").count(), 0);
+  assert.equal(await page.locator("#bars-list .fill.back").count(), 2);
+  assert.ok(await page.locator("#tables .stale").count(), "what was found before is not told from what is shown now");
+  const ceiling = (await summary(page)).decode_ceiling;
+  assert.equal(Number((await csvRows(page)).find((row) => row[0] === "decode on h100_sxm")[7]), ceiling);
+  await page.selectOption("#subject", "1");
+  assert.ok((await summary(page)).decode_ceiling < ceiling, "the second device is the slower one");
+  assert.match(await page.textContent("#memory-text"), / of 16\.0 GB: does not fit$/);
+  await page.click("#what-if-reset");
+  await page.selectOption("#subject", "0");
+  assert.equal(await chosen(), before);
+  assert.match(await page.textContent("#subtitle"), /^ceilings: batch 1,/);
+});
+
+check("a device's own figures move it and its roof as predict has it", "faster.html", async (page) => {
+  await page.click("#what-if-more summary");
+  const line = () => page.getAttribute("#chart .roof path", "d");
+  const before = await line();
+  await setRange(page, "what-if-bandwidth", await page.$eval("#what-if-bandwidth", (input) => Number(input.value) + 4));
+  const wanted = saved("faster-moved.json").predictions[0].results;
+  for (const [name, value] of Object.entries(await summary(page))) if (Number.isFinite(value)) assert.equal(value, wanted[name], name);
+  assert.notEqual(await line(), before);
+  assert.match(await page.textContent("#chart"), /13400 GB\/s/);
+});
+
+check("of many devices the bars come first, and one can be asked for", "all.html", async (page) => {
+  const bars = () => page.locator("#bars-list li").count();
+  assert.equal(await bars(), 24);
+  await page.click("#bars-more");
+  assert.ok((await bars()) > 200);
+  await page.fill("#search", "h100_sxm");
+  assert.equal(await bars(), 1);
+  await page.click("#bars-list button");
+  assert.equal(await page.$eval("#subject", (select) => select.selectedOptions[0].textContent), "h100_sxm");
+  assert.match(await page.textContent("#chosen-facts"), /token\/s/);
+  await page.click("#bars-switch button:nth-child(2)");
+  assert.match(await page.textContent("#bars-subtitle"), /the prompt/);
+});
+
+check("a page of bars alone has its line, its table and no empty chart", "choose.html", async (page) => {
+  assert.ok(await page.isHidden("#stage"));
+  assert.ok(await page.locator("#bars-list .goal").count());
+  assert.ok((await page.locator("#tables tbody tr").count()) > 200);
+});
+
+check("the page of a machine has its roofs, its settings and what to know", "roofs.html", async (page) => {
+  const text = await page.textContent("main");
+  for (const part of ["memory copy", "Settings that won", "L3 read", "huge", "measure again"]) assert.ok(text.includes(part), part);
+});
+
+check("what llama-bench measured is drawn", "llama.html", async (page) => {
+  assert.ok((await visibleRows(page)).length);
+  await page.fill("#search", "llama-bench");
+  assert.deepEqual((await visibleRows(page)).map((row) => row[0]).sort(), ["llama-bench pp512", "llama-bench tg128"]);
+  assert.match(await page.textContent("#bars-list"), /measured 142/);
+});
+
+check("a sweep names its ends, and every point has its speed", "sweep.html", async (page) => {
+  assert.match(await page.textContent("#subtitle"), /batch 1 to 64/);
+  assert.ok((await page.$$eval("th", (cells) => cells.map((cell) => cell.textContent))).includes("ceiling, token/s"));
+});
+
+check("two results stay two", "two.html", async (page) => {
+  const points = await page.evaluate(() => JSON.parse(document.getElementById("data").textContent).chart.points);
+  const sums = {};
+  for (const point of points) sums[point.whole ?? 0] = (sums[point.whole ?? 0] ?? 0) + (point.share ?? 0);
+  assert.equal(Object.keys(sums).length, 2);
+  for (const sum of Object.values(sums)) assert.ok(Math.abs(sum - 1) < 0.01, String(sum));
+});
+
+check("a contract's sliders move its point and its roofs as the program draws them", "levels.html", async (page) => {
+  for (const quantity of ["peak", "memory", "cache", "intensity"]) assert.ok(await page.isVisible(`#what-if-${quantity}`), quantity);
+  await setRange(page, "what-if-memory", await page.$eval("#what-if-memory", (input) => Number(input.value) + 4));
+  const wanted = saved("levels-moved.json").chart;
+  assert.deepEqual((await csvRows(page))[0].slice(2, 4).map(Number), [wanted.points[0].intensity_flop_byte, wanted.points[0].performance_gflop_s]);
+  assert.match(await page.textContent("#what-if-summary"), /ridge2\.45 flop\/B/);
+  assert.match(await page.textContent("#chart"), /from cache/);
+});
+
+check("printing keeps the chart, all bars and the whole table", "all.html", async (page) => {
+  await page.emulateMedia({ media: "print" });
+  await page.evaluate(() => window.dispatchEvent(new Event("beforeprint")));
+  assert.ok((await page.locator("#bars-list li").count()) > 200);
+  assert.equal((await visibleRows(page)).length, await page.evaluate(() => JSON.parse(document.getElementById("data").textContent).chart.points.length));
+  assert.ok(await page.isHidden("#search"));
+  assert.equal(await page.$eval("body", (body) => getComputedStyle(body).color), "rgb(22, 32, 43)");
+});
+
 check("a slider over two thousand operations answers at once", "many.html", async (page) => {
   assert.ok(fs.statSync(path.join(directory, "many.html")).size < 2e6);
   assert.match(await page.textContent("#count"), /of 2,0\d\d/);
@@ -331,12 +471,23 @@ for (const name of ["model", "machine", "crowd", "hostile", "nothing"])
       }
       await page.close();
     }
-    for (const file of ["model", "machine", "hostile", "crowd", "what-if", "nothing", "profile", "predict", "many"])
-      for (const [kind, width] of [["wide", 1280], ["narrow", 420]]) {
+    const pages = ["model", "machine", "hostile", "crowd", "what-if", "nothing", "profile", "predict", "many", "first", "roofs", "choose", "all", "sweep", "two", "llama", "faster", "levels"];
+    for (const file of pages)
+      for (const width of [1400, 800, 390]) {
         const page = await context.newPage();
         await page.setViewportSize({ width, height: 900 });
         await page.goto(`file://${path.join(directory, file)}.html`);
-        await page.screenshot({ path: path.join(directory, `${file}-${kind}-${colorScheme}.png`) });
+        const wrong = await page.evaluate(() => {
+          const found = [];
+          if (document.documentElement.scrollWidth > window.innerWidth) found.push(`the page is ${document.documentElement.scrollWidth} pixels wide`);
+          for (const element of document.querySelectorAll("h1, h2, th button, label, dd, .value"))
+            if (element.checkVisibility() && element.scrollWidth > element.clientWidth + 1 && element.clientWidth) found.push(`clipped: ${element.textContent.slice(0, 40)}`);
+          if (!document.getElementById("problem").hidden) found.push(document.getElementById("problem").textContent);
+          return found;
+        });
+        if (wrong.length) failed++;
+        for (const one of wrong) console.log(`FAILED ${colorScheme} ${file}.html at ${width}: ${one}`);
+        await page.screenshot({ path: path.join(directory, `${file}-${width}-${colorScheme}.png`), fullPage: true });
         await page.close();
       }
     await context.close();

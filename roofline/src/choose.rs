@@ -328,8 +328,9 @@ impl Choice {
                 name: one.device.clone(),
                 value: one.decode_tokens_per_s,
                 stressed: one.verdict == Verdict::Enough,
-                band: one.expected.as_ref().and_then(Expectation::decode_band),
+                band: one.expected.as_ref().and_then(|expected| expected.band(true)),
                 note: one.launch_price_usd.map(|price| format!("USD {price} at launch")).unwrap_or_default(),
+                ..Bar::default()
             })
             .collect();
         bars.sort_by(|a, b| b.value.total_cmp(&a.value));
@@ -346,6 +347,7 @@ impl Choice {
             unit: "token/s".into(),
             line: Some(self.at_least_tokens_per_s).filter(|wanted| *wanted > 0.0),
             bars,
+            ..Bars::default()
         }
     }
 }
@@ -433,6 +435,10 @@ impl Report for Choice {
 
     fn tables(&self) -> Vec<Table> {
         vec![Choice::table("", &self.devices.iter().collect::<Vec<_>>())]
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.expectations.iter().chain(&self.warnings).cloned().collect()
     }
 
     fn text(&self, canvas: &Canvas) -> String {

@@ -33,8 +33,8 @@ pub use crate::word::Precision;
 pub use expected::{Expectation, ExpectedFrom, ExpectedSpeed};
 pub use rate::{Numbers, Rate, Units};
 pub use report::{
-    Change, Entry, Line, MEMORY_ALONE, MOST_POINTS, Predicted, Subject, Sweep, Swept, Workload,
-    ceilings_hold_for,
+    CEILING, Change, ESTIMATE, EXPECTED, Entry, Line, MEMORY_ALONE, MOST_POINTS, Predicted, Subject, Sweep,
+    Swept, Workload, ceilings_hold_for,
 };
 
 impl Precision {

@@ -61,6 +61,11 @@ pub trait Report: Serialize {
         Vec::new()
     }
 
+    /// What one should know about its figures, as sentences.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// The picture of it, where there is one.
     fn chart(&self) -> Option<Chart> {
         None

@@ -233,12 +233,12 @@ fn a_swapped_argument_and_one_of_another_scale_do_not_compile() {
 }
 
 #[test]
-fn the_readme_shows_what_rustc_says_of_swapped_arguments() {
-    let page = std::fs::read_to_string(Path::new(ROOT).join("README.md")).expect("it is there");
+fn the_tour_shows_what_rustc_says_of_swapped_arguments() {
+    let page = std::fs::read_to_string(Path::new(ROOT).join("docs/contract.md")).expect("it is there");
     let page = page.replace("\r\n", "\n");
     let block = |first: &str, has: &str| {
         let mut blocks = page.split("```").skip(1).step_by(2).filter_map(|block| block.strip_prefix(first));
-        blocks.find(|block| block.contains(has)).expect("the README has the block")
+        blocks.find(|block| block.contains(has)).expect("the page has the block")
     };
     let consumer = Consumer::copy("strict", "readme-typed");
     let contract =
@@ -252,7 +252,7 @@ fn the_readme_shows_what_rustc_says_of_swapped_arguments() {
     consumer.write("src/lib.rs", &right.replace(arguments, swapped));
     let output = consumer.cargo(&["build", "--quiet"]);
     let (shown, said) = (block("text\n", "E0308"), text(&output.stderr));
-    assert!(said.contains(shown), "the README shows\n{shown}where rustc says\n{said}");
+    assert!(said.contains(shown), "the page shows\n{shown}where rustc says\n{said}");
 }
 
 #[test]

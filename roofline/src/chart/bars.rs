@@ -2,12 +2,14 @@
 
 use std::fmt::Write;
 
+use serde::Serialize;
+
 use super::svg::STYLE;
 use crate::number::figure;
 use crate::text::{cut, escape};
 
 /// A chart of bars.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Bars {
     /// What it shows.
     pub title: String,
@@ -17,12 +19,16 @@ pub struct Bars {
     pub unit: String,
     /// A value that all are compared with.
     pub line: Option<f64>,
+    /// What a page's equations call the value of a bar, where its sliders move it.
+    pub result: Option<String>,
+    /// The classifier that tells which bars stand back once they have moved, and its answer there.
+    pub doubt: Option<(String, String)>,
     /// The bars, from top to bottom.
     pub bars: Vec<Bar>,
 }
 
 /// A bar.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Bar {
     /// Whose it is.
     pub name: String,
@@ -32,20 +38,26 @@ pub struct Bar {
     pub stressed: bool,
     /// The ends of what is expected, drawn as a line within the bar.
     pub band: Option<(f64, f64)>,
+    /// What was measured, drawn inside the bar.
+    pub measured: Option<f64>,
     /// What else there is to say.
     pub note: String,
+    /// The point of the same page that it belongs to.
+    pub point: Option<usize>,
 }
 
 /// Pixels: a bar with its air, the names, the figures behind the bars, and the head.
 const ROW: f64 = 22.0;
 const NAMES: f64 = 250.0;
-const FIGURES: f64 = 210.0;
+const FIGURES: f64 = 240.0;
 const HEAD: f64 = 64.0;
 const WIDTH: f64 = 960.0;
 /// Names and notes longer than this are cut.
 const LONGEST: usize = 34;
 /// How what is expected is drawn, on light and dark paper.
 const BAND: &str = "fill=\"none\" stroke=\"#d1560c\" stroke-width=\"3\"";
+/// What makes it stand out from its bar.
+const HALO: &str = "fill=\"none\" stroke=\"#ffffff\" stroke-width=\"5\"";
 
 /// The bars as an SVG picture as high as it needs to be.
 pub fn svg(chart: &Bars) -> String {
@@ -70,20 +82,25 @@ pub fn svg(chart: &Bars) -> String {
         let name = escape(&cut(&bar.name, LONGEST, true));
         let text = format!("{} {}", figure(bar.value), chart.unit);
         let note = if bar.note.is_empty() { String::new() } else { format!(", {}", bar.note) };
-        let told = escape(&cut(&format!("{text}{note}"), LONGEST, true));
+        let expected = |(low, high): (f64, f64)| format!(", expected {} to {}", figure(low), figure(high));
+        let expected = bar.band.map(expected).unwrap_or_default();
+        // A note goes before what is expected, which the title has too.
+        let more = if note.is_empty() { &expected } else { &note };
+        let told = escape(&cut(&format!("{text}{more}"), LONGEST, true));
         let middle = y + 3.0 + (ROW - 7.0) / 2.0;
         let line = |(low, high): (f64, f64)| {
             let (from, to) = (NAMES + length(low), NAMES + length(high));
-            format!("<path d=\"M{from:.1} {middle:.1}H{to:.1}\" {BAND}/>")
+            let path = format!("<path d=\"M{from:.1} {middle:.1}H{to:.1}\"");
+            format!("{path} {HALO}/>{path} {BAND}/>")
         };
         let band = bar.band.map(line).unwrap_or_default();
-        let expected = |(low, high): (f64, f64)| format!(", expected {} to {}", figure(low), figure(high));
-        let expected = bar.band.map(expected).unwrap_or_default();
         let _ = writeln!(
             out,
-            "<g><title>{name}: {told}{expected}</title><text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\" class=\"entry\">{name}</text>\
+            "<g><title>{name}: {}{}{expected}</title><text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\" class=\"entry\">{name}</text>\
              <rect x=\"{NAMES}\" y=\"{:.1}\" width=\"{width:.1}\" height=\"{:.1}\" class=\"{class}\"/>{band}\
              <text x=\"{:.1}\" y=\"{:.1}\" class=\"entry\">{told}</text></g>",
+            escape(&text),
+            escape(&note),
             NAMES - 8.0,
             y + 14.0,
             y + 3.0,
@@ -108,44 +125,19 @@ pub fn svg(chart: &Bars) -> String {
     out + "</svg>\n"
 }
 
-/// The bars as one HTML page that needs nothing else, with what was found as a table below.
-pub fn html(chart: &Bars, headings: &[String], rows: &[Vec<String>]) -> String {
-    let cell = |kind: &str, text: &String| format!("<{kind}>{}</{kind}>", escape(text));
-    let row = |kind: &str, cells: &[String]| {
-        format!("<tr>{}</tr>\n", cells.iter().map(|text| cell(kind, text)).collect::<String>())
-    };
-    let rows: String = rows.iter().map(|cells| row("td", cells)).collect();
-    format!(
-        "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<title>{title}</title>\n\
-         <meta name=\"viewport\" content=\"width=device-width\">\n\
-         <style>:root {{ color-scheme: light dark; }} body {{ font-family: sans-serif; margin: 1em auto; max-width: 75em; }} \
-         svg {{ max-width: 100%; height: auto; }} table {{ border-collapse: collapse; font-size: 0.85em; }} \
-         td, th {{ padding: 0.2em 0.6em; text-align: left; border-bottom: 1px solid #8884; }}</style>\n\
-         {picture}<table>\n<thead>{head}</thead>\n<tbody>{rows}</tbody>\n</table>\n</html>\n",
-        title = escape(&chart.title),
-        picture = svg(chart),
-        head = row("th", headings),
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn bars() -> Bars {
-        let bar = |name: &str, value, stressed| Bar {
-            name: name.into(),
-            value,
-            stressed,
-            band: None,
-            note: String::new(),
-        };
+        let bar = |name: &str, value, stressed| Bar { name: name.into(), value, stressed, ..Bar::default() };
         Bars {
             title: "a <model>".into(),
             subtitle: "ceilings".into(),
             unit: "token/s".into(),
             line: Some(20.0),
             bars: vec![bar("fast", 200.0, true), bar("slow & \"old\"", 10.0, false), bar("none", 0.0, false)],
+            ..Bars::default()
         }
     }
 
@@ -157,8 +149,8 @@ mod tests {
             .skip(1)
             .map(|rest| rest.split("width=\"").nth(1).unwrap().split('"').next().unwrap().parse().unwrap())
             .collect();
-        assert_eq!(widths, [500.0, 25.0, 1.0]);
-        assert!(picture.contains("20.0 token/s") && picture.contains("x1=\"300.0\""), "{picture}");
+        assert_eq!(widths, [470.0, 23.5, 1.0]);
+        assert!(picture.contains("20.0 token/s") && picture.contains("x1=\"297.0\""), "{picture}");
     }
 
     #[test]
@@ -167,14 +159,13 @@ mod tests {
         assert!(!svg(&chart).contains(BAND));
         chart.bars[0].band = Some((50.0, 100.0));
         let picture = svg(&chart);
-        assert!(picture.contains(&format!("<path d=\"M375.0 74.5H500.0\" {BAND}/>")), "{picture}");
+        assert!(picture.contains(&format!("<path d=\"M367.5 74.5H485.0\" {BAND}/>")), "{picture}");
         assert!(picture.contains("expected 50.0 to 100</title>"), "{picture}");
     }
 
     #[test]
     fn what_others_wrote_stays_text() {
-        let page = html(&bars(), &["device".to_owned()], &[vec!["<script>".to_owned()]]);
-        assert!(!page.contains("<script>") && page.contains("a &lt;model&gt;"), "{page}");
-        assert!(page.contains("slow &amp; "), "{page}");
+        let picture = svg(&bars());
+        assert!(picture.contains("a &lt;model&gt;") && picture.contains("slow &amp; "), "{picture}");
     }
 }

@@ -1,10 +1,11 @@
-//! The chart as one page that needs nothing else: hover, isolate, search, sort, filter, what-if, export. The data is embedded as
-//! JSON, and the page makes elements from it, so that no text from a file can become markup or script.
+//! A result as one page that needs nothing else: the chart with zoom and pan, bars, what-if, tables, search, sort, filter, export.
+//! The data is embedded as JSON, and the page makes elements from it, so that no text from a file can become markup or script.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::bars::Bars;
 use super::{Chart, drawable, svg};
 use crate::number;
 use crate::text::{cut, escape};
@@ -12,6 +13,34 @@ use crate::text::{cut, escape};
 const PAGE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
+
+/// What a page shows.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Page {
+    /// The chart with every operation; not shown where it has neither roofs nor points.
+    pub chart: Chart,
+    /// What can be moved.
+    pub what_if: Option<WhatIf>,
+    /// Bars, of which one chart is shown at a time.
+    pub bars: Vec<Bars>,
+    /// What was found, as it was before anything is moved.
+    pub tables: Vec<Sheet>,
+    /// Sentences on what the figures mean.
+    pub notes: Vec<String>,
+    /// Another picture, as SVG, below the chart; empty for none.
+    pub more: String,
+}
+
+/// A table as a page shows it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Sheet {
+    /// What it shows; empty for none.
+    pub title: String,
+    /// Column headings.
+    pub headings: Vec<String>,
+    /// Rows, each as long as `headings`.
+    pub rows: Vec<Vec<String>>,
+}
 
 /// Sliders that move the points: for each operation, equations from a contract and what to call them with.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -24,14 +53,13 @@ pub struct WhatIf {
     /// What all operations have in common.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub inputs: BTreeMap<String, f64>,
-    /// The name under which the equations get the bandwidth of the chosen roof, in GB/s.
-    pub bandwidth: String,
-    /// The name under which they get its peak, in GFLOP/s.
-    pub compute: String,
     /// How to compute an operation; most operations share one.
     pub recipes: Vec<Recipe>,
     /// The operations that move.
     pub operations: Vec<Operation>,
+    /// How to compute roofs where a slider moves them: one for each, or one for all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub roofs: Vec<RoofRecipe>,
     /// What to say about all operations together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<Summary>,
@@ -45,14 +73,23 @@ pub struct Slider {
     pub quantity: String,
     /// The word shown.
     pub label: String,
-    /// The values it can take, from least to most.
+    /// The unit after its value; empty for none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub unit: String,
+    /// The values it can take, from least to most. Without any it moves the chosen [`Subject`] alone, around the value it has
+    /// there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stops: Vec<f64>,
-    /// The one of them that the chart was made with.
-    pub start: f64,
+    /// The one of them that the chart was made with; absent where each operation has its own, until it is moved.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<f64>,
+    /// Whether it is folded away until someone asks for more.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub folded: bool,
 }
 
 /// Calls in order, and which of their results place the point. An argument is an input of the operation or of all, a
-/// slider's quantity, an earlier result, or a figure of the roof.
+/// slider's quantity, or an earlier result; a call that nothing is known for is left out, and so is what follows from it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Recipe {
@@ -65,6 +102,9 @@ pub struct Recipe {
     pub intensity: String,
     /// The result in GFLOP/s.
     pub performance: String,
+    /// How many of the results' units are one FLOP/byte and one GFLOP/s, where it is not one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub per: Option<(f64, f64)>,
     /// The result that is a time, for the shares.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time: Option<String>,
@@ -74,6 +114,42 @@ pub struct Recipe {
     /// Sums of the [`Summary`] that only operations of this recipe go into, as in [`Summary::sums`].
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub sums: BTreeMap<String, String>,
+    /// Results that take the place of the point's details with these labels.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub details: Vec<Shown>,
+    /// Details that hold only as long as nothing is moved.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stale: Vec<String>,
+}
+
+/// How to compute a roof: its height at an intensity, and where it bends. With `moves` its own figures are known as `bandwidth` and
+/// `compute`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RoofRecipe {
+    /// The calls.
+    pub steps: Vec<Step>,
+    /// What they need besides.
+    pub inputs: BTreeMap<String, f64>,
+    /// The inputs that sliders move, as in a [`Recipe`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moves: Option<BTreeMap<String, String>>,
+    /// The input that moves along the roof.
+    pub moved: String,
+    /// The input or the result that is the intensity in FLOP/byte; absent where `moved` is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub intensity: Option<String>,
+    /// The result that is the height in GFLOP/s.
+    pub height: String,
+    /// How many of their units are one FLOP/byte and one GFLOP/s, where it is not one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub per: Option<(f64, f64)>,
+    /// The result that is the intensity where it bends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ridge: Option<String>,
+    /// The values of what moves, in place of its ends and its bend.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub samples: Vec<f64>,
 }
 
 /// One call of an equation.
@@ -149,6 +225,36 @@ pub struct Summary {
     pub moves: Option<BTreeMap<String, String>>,
     /// The results to show.
     pub shown: Vec<Shown>,
+    /// Whose results they are, where there are several to choose from; the first is chosen at first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub subjects: Vec<Subject>,
+    /// The memory that it takes, drawn against what is there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<Memory>,
+}
+
+/// Whose results a summary shows.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Subject {
+    /// Its name.
+    pub name: String,
+    /// Its place in [`WhatIf::operations`], which has its inputs and its roof.
+    pub operation: usize,
+}
+
+/// Memory that is taken, part by part, and how much there is.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Memory {
+    /// The parts, all in one unit.
+    pub parts: Vec<Shown>,
+    /// All of them together.
+    pub whole: Shown,
+    /// What there is; absent from the inputs where nobody knows.
+    pub capacity: Shown,
+    /// The classifier that tells whether it is enough, and what it answers where it is not.
+    pub too_large: (String, String),
 }
 
 /// A result as it is shown.
@@ -188,16 +294,18 @@ struct Data<'a> {
     lines: Vec<Line>,
     style: &'a str,
     what_if: Option<&'a WhatIf>,
+    bars: &'a [Bars],
+    tables: &'a [Sheet],
+    notes: &'a [String],
 }
 
-/// The page.
-pub fn draw(chart: &Chart, what_if: Option<&WhatIf>) -> String {
-    draw_with(chart, what_if, "")
-}
-
-/// The page with another picture, as SVG, below what it shows of the chart.
-pub fn draw_with(chart: &Chart, what_if: Option<&WhatIf>, more: &str) -> String {
-    let data = Data { chart, lines: lines(chart), style: svg::STYLE, what_if };
+/// The page as a document.
+pub fn draw(page: &Page) -> String {
+    let Page { chart, what_if, bars, tables, notes, more } = page;
+    let what_if = what_if.as_ref();
+    let alone = bars.first().filter(|_| chart.title.is_empty());
+    let title = alone.map_or(&chart.title, |bars| &bars.title);
+    let data = Data { chart, lines: lines(chart), style: svg::STYLE, what_if, bars, tables, notes };
     // Plain data with text keys: nothing in it can fail to become JSON.
     let data = serde_json::to_string(&data).unwrap_or_default();
     fill(
@@ -205,7 +313,7 @@ pub fn draw_with(chart: &Chart, what_if: Option<&WhatIf>, more: &str) -> String 
         &[
             // Equations arrive as text; only a page that has some may turn text into functions.
             ("eval", if what_if.is_some() { " 'unsafe-eval'" } else { "" }),
-            ("title", &escape(&cut(&chart.title, 200, true))),
+            ("title", &escape(&cut(title, 200, true))),
             ("subtitle", &escape(&cut(&chart.subtitle, 400, true))),
             ("style", &format!("{}{STYLE}", svg::STYLE)),
             ("data", &embed(&data)),
@@ -272,12 +380,11 @@ mod tests {
         let contract = roofline_contracts::compile(source).contract.expect("it has no mistakes");
         let recipe = Recipe {
             steps: Step::all(&contract, &["attainable", "least_time", "bound"], &[]),
-            moves: None,
             intensity: "arithmetic_intensity".into(),
             performance: "attainable".into(),
             time: Some("least_time".into()),
             bound: Some("bound".into()),
-            sums: BTreeMap::new(),
+            ..Recipe::default()
         };
         let sizes = [(4096.0, 4096.0), (4096.0, 14336.0), (4096.0, 128_256.0)];
         let inputs = |(from, to): (f64, f64)| {
@@ -291,17 +398,22 @@ mod tests {
             .collect();
         common.insert("bits_per_weight".to_owned(), 8.5);
         common.insert("activation_size".to_owned(), 4.0);
+        let first = &sample::model().roofs[0];
+        common.extend(
+            [("bandwidth", first.bandwidth_gb_s), ("compute", first.compute_gflop_s)]
+                .map(|(name, figure)| (name.to_owned(), figure.expect("it has one"))),
+        );
         let what_if = WhatIf {
             module: roofline_contracts::emit::javascript::module(&contract) + "// </script>\n",
             sliders: vec![Slider {
                 quantity: "batch".into(),
                 label: "batch".into(),
                 stops: vec![1.0, 2.0, 4.0, 8.0, 16.0, 32.0],
-                start: 1.0,
+                start: Some(1.0),
+                ..Slider::default()
             }],
             inputs: common,
-            bandwidth: "bandwidth".into(),
-            compute: "compute".into(),
+            roofs: Vec::new(),
             recipes: vec![recipe],
             operations: sizes
                 .into_iter()
@@ -309,16 +421,14 @@ mod tests {
                 .map(|(point, size)| Operation { point, recipe: 0, inputs: inputs(size) })
                 .collect(),
             summary: Some(Summary {
-                inputs: BTreeMap::new(),
                 sums: BTreeMap::from([("total_time".to_owned(), "least_time".to_owned())]),
-                steps: Vec::new(),
-                moves: None,
                 shown: vec![Shown {
                     label: "time".into(),
                     result: "total_time".into(),
                     unit: "s".into(),
                     per: None,
                 }],
+                ..Summary::default()
             }),
         };
         let roofs = sample::model().roofs;
@@ -332,6 +442,10 @@ mod tests {
             },
             what_if,
         )
+    }
+
+    fn page(chart: Chart, what_if: Option<WhatIf>) -> Page {
+        Page { chart, what_if, ..Page::default() }
     }
 
     /// A dense layer as the compiled contract places it under the first roof of the small model.
@@ -375,10 +489,10 @@ mod tests {
             ("crowd", sample::crowd(), None),
             ("machine", sample::machine(), None),
             ("nothing", Chart::default(), None),
-            ("what-if", dense_layers, Some(&what_if)),
+            ("what-if", dense_layers, Some(what_if)),
         ];
         for (name, chart, what_if) in charts {
-            let page = draw(&chart, what_if);
+            let page = draw(&page(chart.clone(), what_if));
             assert!(page.len() < 2_000_000, "{name} has {} bytes", page.len());
             assert!(page.starts_with("<!doctype html>") && page.ends_with("</html>\n"), "{name}");
             assert!(!page.contains("{{"), "{name} has an empty place");
@@ -395,7 +509,7 @@ mod tests {
     #[test]
     fn sliders_start_where_the_chart_was_made() {
         let (chart, what_if) = what_if();
-        assert_eq!(what_if.sliders[0].start, 1.0);
+        assert_eq!(what_if.sliders[0].start, Some(1.0));
         let moved: Vec<_> =
             [(4096.0, 4096.0), (4096.0, 14336.0), (4096.0, 128_256.0)].map(|size| dense(size, 32.0)).into();
         assert!(moved.iter().zip(&chart.points).all(|(after, before)| after.bound != before.bound));
@@ -408,8 +522,7 @@ mod tests {
 
     #[test]
     fn no_text_from_a_file_or_a_contract_becomes_markup() {
-        let chart = sample::hostile();
-        let page = draw(&chart, Some(&what_if().1));
+        let page = draw(&page(sample::hostile(), Some(what_if().1)));
         assert_eq!(page.matches("<script").count(), 2);
         assert_eq!(page.matches("</script").count(), 2);
         assert!(!page.contains("<img") && !page.contains("alert(1)<"));
@@ -419,7 +532,7 @@ mod tests {
     #[test]
     fn the_embedded_data_is_the_chart() {
         let chart = sample::hostile();
-        let page = draw(&chart, None);
+        let page = draw(&page(chart.clone(), None));
         let (_, rest) = page.split_once(r#"id="data">"#).expect("the page has data");
         let (data, _) = rest.split_once("</script>").expect("which ends");
         let data: serde_json::Value = serde_json::from_str(data).expect("and is JSON");
@@ -429,8 +542,8 @@ mod tests {
 
     #[test]
     fn only_a_page_with_equations_may_turn_text_into_functions() {
-        let chart = sample::model();
-        assert!(!draw(&chart, None).contains("unsafe-eval"));
-        assert!(draw(&chart, Some(&what_if().1)).contains("script-src 'unsafe-inline' 'unsafe-eval'"));
+        assert!(!draw(&page(sample::model(), None)).contains("unsafe-eval"));
+        let moving = draw(&page(sample::model(), Some(what_if().1)));
+        assert!(moving.contains("script-src 'unsafe-inline' 'unsafe-eval'"));
     }
 }

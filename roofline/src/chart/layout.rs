@@ -1,7 +1,7 @@
 //! Where everything stands on a page, in pixels from its upper left corner: marks of coinciding points, roofs, and labels
 //! that overlap neither each other nor a mark they don't belong to.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::f64::consts::{FRAC_PI_2, TAU};
 
 use super::{Chart, Log, Place, Point};
@@ -270,7 +270,7 @@ impl Layout {
         }
         for mark in &mut marks {
             // The area shows the part of the time.
-            mark.radius = 4.5 + 9.0 * chart.share(&mark.points).unwrap_or(0.0).clamp(0.0, 1.0).sqrt();
+            mark.radius = 4.5 + 9.0 * chart.weight(&mark.points).clamp(0.0, 1.0).sqrt();
         }
         marks.sort_by(|a, b| b.radius.total_cmp(&a.radius));
         marks
@@ -307,6 +307,7 @@ impl Layout {
 
     /// Writes each roof's figures along its slope and its flat part.
     fn label_beams(&mut self, chart: &Chart) {
+        let mut told = BTreeSet::new();
         for index in 0..self.beams.len() {
             let Some(roof) = self.beams.get(index).and_then(|beam| chart.roofs.get(beam.roof)) else {
                 continue;
@@ -318,11 +319,29 @@ impl Layout {
                 [.., from, to] => Some((from, to)),
                 _ => None,
             });
+            // A roof of another shape has no figures: its name stands along its last part.
+            if let [.., from, to] = path[..]
+                && roof.bandwidth_gb_s.is_none()
+                && roof.compute_gflop_s.is_none()
+            {
+                let first = path.first().copied().zip(path.get(1).copied());
+                let label = self.along(index, &name, from, to, 1.0);
+                let label =
+                    label.or_else(|| first.and_then(|(from, to)| self.along(index, &name, from, to, 0.4)));
+                if let Some(beam) = self.beams.get_mut(index) {
+                    beam.unplaced.extend(label.is_none().then(|| name.clone()));
+                    beam.labels.extend(label);
+                }
+            }
             for (part, unit, (figure, (from, to))) in [(0.4, "GB/s", slope), (1.0, "GFLOP/s", flat)]
                 .into_iter()
                 .filter_map(|(part, unit, line)| Some((part, unit, line?)))
             {
                 let figure = format!("{} {unit}", number::figure(figure));
+                // Roofs that share a slope or a flat part are labelled once.
+                if !told.insert((roof.group.clone(), figure.clone())) {
+                    continue;
+                }
                 let texts = [format!("{name}  {figure}"), figure];
                 let placed = texts.iter().find_map(|text| self.along(index, text, from, to, part));
                 let Some(beam) = self.beams.get_mut(index) else { continue };
@@ -378,8 +397,7 @@ impl Layout {
     /// Labels the marks that take most of the time.
     fn label_marks(&mut self, chart: &Chart) {
         let mut order: Vec<usize> = (0..self.marks.len()).collect();
-        let weight =
-            |mark: &usize| self.marks.get(*mark).and_then(|mark| chart.share(&mark.points)).unwrap_or(-1.0);
+        let weight = |mark: &usize| self.marks.get(*mark).map_or(-1.0, |mark| chart.weight(&mark.points));
         order.sort_by(|a, b| weight(b).total_cmp(&weight(a)));
         for index in order.into_iter().take(LABELS) {
             let Some(mark) = self.marks.get(index) else { continue };

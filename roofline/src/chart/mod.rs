@@ -16,6 +16,8 @@ mod scale;
 pub use crate::word::Bound;
 pub use scale::Log;
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::contracts::{hardware, operation};
@@ -52,6 +54,9 @@ pub struct Roof {
     /// Peak in GFLOP/s: the flat part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compute_gflop_s: Option<f64>,
+    /// Places in FLOP/byte and GFLOP/s from left to right, for a roof of another shape; straight between them on logarithmic axes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub curve: Vec<(f64, f64)>,
 }
 
 /// An operation on the chart.
@@ -73,6 +78,9 @@ pub struct Point {
     /// Its part of the whole time, 0 to 1; absent when it is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<f64>,
+    /// Which whole that is, where the chart shows several: parts of different ones don't add up.
+    #[serde(default, skip_serializing_if = "is_first")]
+    pub whole: usize,
     /// What holds it back.
     #[serde(default)]
     pub bound: Bound,
@@ -82,6 +90,10 @@ pub struct Point {
     /// More to tell about it, in the order to show.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub details: Vec<(String, String)>,
+}
+
+fn is_first(whole: &usize) -> bool {
+    *whole == 0
 }
 
 /// A place on the chart: intensity in FLOP/byte and performance in GFLOP/s, both finite and above zero.
@@ -143,8 +155,11 @@ impl Chart {
             titles.push(format!("{}{number}", chart.title));
         }
         let mut whole = Chart { title: titles.join(" | "), ..Chart::default() };
+        let mut wholes = 0usize;
         for (title, Chart { roofs, points, .. }) in titles.into_iter().zip(charts) {
             let before = whole.roofs.len();
+            let first = wholes;
+            let has_roofs = !roofs.is_empty();
             whole.roofs.extend(roofs.into_iter().map(|roof| {
                 let parts = [title.clone(), roof.group].into_iter().filter(|part| !part.is_empty());
                 Roof { group: parts.collect::<Vec<_>>().join(", "), ..roof }
@@ -152,17 +167,37 @@ impl Chart {
             whole.points.extend(points.into_iter().map(|mut point| {
                 let kind = std::mem::replace(&mut point.group, title.clone());
                 point.details.insert(0, ("kind".into(), kind));
-                point.roof = Some(before + point.roof.unwrap_or(0));
+                point.roof = has_roofs.then(|| before + point.roof.unwrap_or(0));
+                point.whole = first.saturating_add(point.whole);
+                wholes = wholes.max(point.whole.saturating_add(1));
                 point
             }));
         }
         whole
     }
 
-    /// The part of the time that some points take together.
+    /// The part of the time that some points take together; none where they are parts of different wholes.
     fn share(&self, points: &[usize]) -> Option<f64> {
-        let shares = points.iter().filter_map(|point| self.points.get(*point)?.share);
-        shares.filter(|share| share.is_finite()).reduce(|sum, share| sum + share)
+        match self.shares(points).into_values().collect::<Vec<_>>()[..] {
+            [share] => Some(share),
+            _ => None,
+        }
+    }
+
+    /// The same for ordering: the greatest part of any whole, and what has none comes last.
+    fn weight(&self, points: &[usize]) -> f64 {
+        self.shares(points).into_values().fold(-1.0, f64::max)
+    }
+
+    /// The part that some points take of each whole.
+    fn shares(&self, points: &[usize]) -> BTreeMap<usize, f64> {
+        let mut shares = BTreeMap::new();
+        for point in points.iter().filter_map(|point| self.points.get(*point)) {
+            if let Some(share) = point.share.filter(|share| share.is_finite()) {
+                *shares.entry(point.whole).or_insert(0.0) += share;
+            }
+        }
+        shares
     }
 
     /// The kinds of operation, in the order they first occur.
@@ -178,12 +213,13 @@ impl Chart {
         groups.position(|group| *group == roof.group).unwrap_or(0)
     }
 
-    /// The highest figure of a roof's group, or of all roofs when the group has none.
+    /// The highest figure of a roof's group, or of all roofs for one that is of no group: another machine's says nothing.
     fn highest(&self, group: &str, figure: impl Fn(&Roof) -> Option<f64>) -> Option<f64> {
         let highest = |within: &dyn Fn(&&Roof) -> bool| {
             self.roofs.iter().filter(within).filter_map(|roof| drawable(figure(roof))).reduce(f64::max)
         };
-        highest(&|roof| roof.group == group).or_else(|| highest(&|_| true))
+        let alone = group.is_empty();
+        highest(&|roof| roof.group == group).or_else(|| highest(&|_| true).filter(|_| alone))
     }
 
     /// A roof's name, with its group where that tells it from others.
@@ -206,8 +242,12 @@ impl Chart {
         drawable(roof.compute_gflop_s).or_else(|| self.highest(&roof.group, |roof| roof.compute_gflop_s))
     }
 
-    /// Where a roof's slope and its flat part meet.
+    /// Where a roof's slope and its flat part meet; of another shape, where it bends last.
     fn ridge_of(&self, roof: &Roof) -> Option<Place> {
+        if !roof.curve.is_empty() {
+            let places = roof.places();
+            return places.len().checked_sub(2).filter(|bend| *bend > 0).map(|bend| places[bend]);
+        }
         drawable(roof.bandwidth_gb_s).or(drawable(roof.compute_gflop_s))?;
         let (bandwidth, compute) = (self.bandwidth(roof)?, self.compute(roof)?);
         let ridge = hardware::Inputs { compute, bandwidth }.evaluate().ok()?.ridge_point;
@@ -226,6 +266,9 @@ impl Chart {
 
     fn line<'a>(&self, roof: &'a Roof, from: f64, to: f64) -> Line<'a> {
         let ridge = self.ridge_of(roof);
+        if !roof.curve.is_empty() {
+            return Line { roof, ridge, vertices: within(&roof.places(), from, to) };
+        }
         let mut vertices = Vec::new();
         if drawable(roof.bandwidth_gb_s).or(drawable(roof.compute_gflop_s)).is_some() {
             let (bandwidth, compute) = (self.bandwidth(roof), self.compute(roof));
@@ -257,6 +300,41 @@ impl Chart {
         let performance = Log::around(heights);
         (intensity, performance)
     }
+}
+
+impl Roof {
+    /// The places of its curve that can be drawn, from left to right.
+    fn places(&self) -> Vec<Place> {
+        let place = |(intensity, performance): &(f64, f64)| {
+            let (intensity, performance) = (drawable(Some(*intensity))?, drawable(Some(*performance))?);
+            Some(Place { intensity, performance })
+        };
+        let mut places: Vec<Place> = self.curve.iter().filter_map(place).collect();
+        places.sort_by(|a, b| a.intensity.total_cmp(&b.intensity));
+        places
+    }
+}
+
+/// The part of a curve between two intensities, straight between its places on logarithmic axes.
+fn within(places: &[Place], from: f64, to: f64) -> Vec<Place> {
+    let mut part: Vec<Place> = Vec::new();
+    for pair in places.windows(2) {
+        let &[a, b] = pair else { continue };
+        let at = |intensity: f64| {
+            let share = (intensity / a.intensity).ln() / (b.intensity / a.intensity).ln();
+            let performance = a.performance * (b.performance / a.performance).powf(share);
+            drawable(Some(performance)).map(|performance| Place { intensity, performance })
+        };
+        let (low, high) = (a.intensity.max(from), b.intensity.min(to));
+        if low >= high {
+            continue;
+        }
+        let start = if low == a.intensity { Some(a) } else { at(low) };
+        let end = if high == b.intensity { Some(b) } else { at(high) };
+        part.extend(start.filter(|start| part.last() != Some(start)));
+        part.extend(end);
+    }
+    part
 }
 
 /// How high a roof is at an intensity; a group without one of the figures is bounded by the other alone. None where the
@@ -341,7 +419,7 @@ mod tests {
                 subtitle: String::new(),
                 roofs: roofs
                     .into_iter()
-                    .map(|(name, group, bandwidth_gb_s, compute_gflop_s)| Roof { name, group, bandwidth_gb_s, compute_gflop_s })
+                    .map(|(name, group, bandwidth_gb_s, compute_gflop_s)| Roof { name, group, bandwidth_gb_s, compute_gflop_s, curve: Vec::new() })
                     .collect(),
                 points: points
                     .into_iter()
@@ -359,7 +437,8 @@ mod tests {
             for value in coordinates {
                 proptest::prop_assert!(!value.contains("NaN") && !value.contains("inf"), "{}", value);
             }
-            proptest::prop_assert!(html::draw(&chart, None).ends_with("</html>\n"));
+            let page = html::Page { chart, ..html::Page::default() };
+            proptest::prop_assert!(html::draw(&page).ends_with("</html>\n"));
         }
     }
 
@@ -386,6 +465,10 @@ mod tests {
         assert_eq!(twins.title, "tiny-8L Q8_0, decode | tiny-8L Q8_0, decode (2)");
         assert_ne!(twins.roofs[0].group, twins.roofs[3].group);
         assert_eq!(both.points[one.points.len()].group, "other");
+        // The same operation of both is no larger a part of the time than of one.
+        assert_eq!(both.share(&[0]), one.share(&[0]));
+        assert_eq!(both.share(&[0, one.points.len()]), None);
+        assert_eq!(both.weight(&[0, one.points.len()]), one.weight(&[0]));
         assert_eq!(Chart::together(vec![one.clone()]), one);
     }
 

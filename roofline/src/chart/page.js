@@ -7,7 +7,7 @@ window.addEventListener("error", (event) => {
 });
 (() => {
   const $ = (id) => document.getElementById(id);
-  const { chart, lines, style, what_if: whatIf } = JSON.parse($("data").textContent);
+  const { chart, lines, style, what_if: whatIf, bars: barCharts = [], tables = [], notes = [] } = JSON.parse($("data").textContent);
 
   // Figures, written as the rest of the program writes them.
   const figure = (value) => {
@@ -56,9 +56,11 @@ window.addEventListener("error", (event) => {
     share: point.share ?? null,
     roof: point.roof ?? 0,
     details: point.details ?? [],
+    results: {},
     words: [point.name, point.group, ...(point.details ?? []).flat()].join("\n").toLowerCase(),
   }));
-  const original = points.map(({ x, y, share, bound }) => ({ x, y, share, bound }));
+  const original = points.map(({ x, y, share, bound, details, results }) => ({ x, y, share, bound, details, results }));
+  const drawn = lines.map(({ vertices, ridge, slope, flat, figures }) => ({ vertices, ridge, slope, flat, figures }));
   const kinds = [...new Set(points.map((point) => point.kind))];
   // Sliders may move a point from one bound to the other.
   const bounds = ["memory", "compute", "overhead", "undefined"].filter(
@@ -77,7 +79,16 @@ window.addEventListener("error", (event) => {
     sort: { key: points.some((point) => point.share !== null) ? "share" : "y", down: true },
     chosen: null,
     over: null,
+    // The ends of both axes as their scale counts them; null for all there is.
+    view: null,
+    subject: 0,
+    bars: 0,
+    allBars: false,
   };
+
+  // Whose figures can be asked for, such as devices, and their roofs.
+  const subjects = whatIf?.summary?.subjects ?? [];
+  const roofOf = (subject) => points[whatIf.operations[subject.operation].point].roof;
 
   // What a roof allows at an intensity: read off its line.
   const allowed = (line, x) => {
@@ -90,13 +101,22 @@ window.addEventListener("error", (event) => {
     }
     return null;
   };
-  const roof = () => lines[Math.max(state.roof, 0)];
-  // The roof that a point is compared with: the chosen one, else its own, else the first.
-  const over = (point) => (state.roof >= 0 ? roof() : (lines[point.roof] ?? roof()));
+  // Among very many roofs that of the chosen device stands out, and the others are a shade.
+  const crowded = lines.length > 12;
+  const roof = () => lines[state.roof >= 0 ? state.roof : crowded && subjects.length ? roofOf(subjects[state.subject]) : 0];
+  // The roof that a point is compared with: its own, else the first; the chosen one, if that belongs to the same machine.
+  const over = (point) => {
+    const own = lines[point.roof] ?? lines[0];
+    if (state.roof < 0) return own;
+    return own && own.group === roof().group ? roof() : null;
+  };
   const reached = (point) => {
-    const most = roof() ? allowed(over(point), point.x) : null;
+    const line = over(point);
+    const most = line ? allowed(line, point.x) : null;
     return most && drawable(point.y) ? point.y / most : null;
   };
+  // A share of more than all says nothing: the roof is not the one that holds the point back.
+  const ofRoof = (share) => (share !== null && share > 1.005 ? "above it" : percent(share));
 
   const shown = (point) =>
     state.kinds.has(point.kind) &&
@@ -104,14 +124,16 @@ window.addEventListener("error", (event) => {
     (state.least === 0 || (point.share ?? 0) >= state.least) &&
     (state.query === "" || point.words.includes(state.query));
 
-  // Scales: both map a value to 0..1 and know their marks.
-  const logScale = (values) => {
-    const logs = values.filter(drawable).map(Math.log10);
-    let from = logs.reduce((least, log) => Math.min(least, log), Infinity);
-    let to = logs.reduce((most, log) => Math.max(most, log), -Infinity);
-    if (!logs.length) [from, to] = [0, 0];
-    const missing = Math.max((2 - (to - from)) / 2, 0);
-    [from, to] = [from - missing, to + missing];
+  // Scales: both map a value to 0..1 between two ends, and know their marks. A logarithmic one counts its ends in decades.
+  const nice = (low, high, most) => {
+    const rough = (high - low) / Math.max(most, 1);
+    const size = 10 ** Math.floor(Math.log10(rough));
+    const step = [1, 2, 5, 10].map((times) => times * size).find((step) => step >= rough);
+    const major = [];
+    for (let index = Math.ceil(low / step); index * step <= high; index++) major.push([index * step, String(Number((index * step).toPrecision(6)))]);
+    return { major, minor: major.map(([value]) => value + step / 2) };
+  };
+  const logScale = (from, to) => {
     const superscript = (exponent) =>
       String(exponent).replace(/./g, (digit) => (digit === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[digit]));
     return {
@@ -120,6 +142,8 @@ window.addEventListener("error", (event) => {
       at: (value) => (Math.log10(value) - from) / (to - from),
       ticks(most) {
         const [first, last] = [Math.ceil(from), Math.floor(to)];
+        // Zoomed in so far that powers of ten would leave the axis without figures.
+        if (last - first < 1) return nice(10 ** from, 10 ** to, Math.min(most, 6));
         const step = Math.max(Math.ceil((last - first + 1) / Math.max(most, 1)), 1);
         const major = [];
         const minor = [];
@@ -134,38 +158,38 @@ window.addEventListener("error", (event) => {
       },
     };
   };
-  const linearScale = (values) => {
-    const high = values.filter(drawable).reduce((most, value) => Math.max(most, value), 0) || 1;
-    return {
-      low: 0,
-      high,
-      at: (value) => value / high,
-      ticks(most) {
-        const rough = high / Math.max(most, 1);
-        const size = 10 ** Math.floor(Math.log10(rough));
-        const step = [1, 2, 5, 10].map((times) => times * size).find((step) => step >= rough);
-        const major = [];
-        for (let index = 0; index * step <= high; index++) major.push([index * step, String(Number((index * step).toPrecision(6)))]);
-        return { major, minor: major.map(([value]) => value + step / 2) };
-      },
-    };
+  const linearScale = (low, high) => ({
+    low,
+    high,
+    at: (value) => (value - low) / (high - low),
+    ticks: (most) => nice(low, high, most),
+  });
+  const logEnds = (values) => {
+    const logs = values.filter(drawable).map(Math.log10);
+    let from = logs.reduce((least, log) => Math.min(least, log), Infinity);
+    let to = logs.reduce((most, log) => Math.max(most, log), -Infinity);
+    if (!logs.length) [from, to] = [0, 0];
+    const missing = Math.max((2 - (to - from)) / 2, 0);
+    return [from - missing, to + missing];
   };
-  const axes = (visible) => {
+  const linearEnds = (values) => [0, values.filter(drawable).reduce((most, value) => Math.max(most, value), 0) || 1];
+  // The ends of both axes that hold every ridge and every point shown.
+  const whole = () => {
     const ridges = lines.map((line) => line.ridge).filter(Boolean);
-    const placed = visible.filter((point) => drawable(point.x) && drawable(point.y));
+    const placed = points.filter((point) => shown(point) && drawable(point.x) && drawable(point.y));
     if (state.scale === "linear") {
       const near = placed.length ? placed.map((point) => point.x * 1.1) : ridges.map((ridge) => ridge[0] * 3);
       const high = [...placed.map((point) => point.y), ...ridges.map((ridge) => ridge[1])];
-      return [linearScale(near), linearScale(high.map((value) => value * 1.15))];
+      return [linearEnds(near), linearEnds(high.map((value) => value * 1.15))];
     }
-    const x = logScale([
+    const x = logEnds([
       ...placed.flatMap((point) => [point.x / 2, point.x, point.x * 2]),
       ...ridges.flatMap((ridge) => [ridge[0] / 20, ridge[0], ridge[0] * 10]),
     ]);
-    const ends = lines.flatMap((line) => [allowed(line, x.low), allowed(line, x.high), line.ridge?.[1]]);
-    const y = logScale([...placed.map((point) => point.y), ...ends.filter(drawable)].flatMap((v) => [v / 1.6, v, v * 1.8]));
-    return [x, y];
+    const ends = lines.flatMap((line) => [allowed(line, 10 ** x[0]), allowed(line, 10 ** x[1]), line.ridge?.[1]]);
+    return [x, logEnds([...placed.map((point) => point.y), ...ends.filter(drawable)].flatMap((v) => [v / 1.6, v, v * 1.8]))];
   };
+  const axes = () => (state.view ?? whole()).map(([from, to]) => (state.scale === "linear" ? linearScale : logScale)(from, to));
 
   const shape = (bound, x, y, radius, attributes) => {
     if (bound === "memory") return svg("circle", { ...attributes, cx: px(x), cy: px(y), r: px(radius) });
@@ -206,8 +230,7 @@ window.addEventListener("error", (event) => {
   const draw = (target, width, height, alone) => {
     target.replaceChildren();
     target.setAttribute("viewBox", `0 0 ${width} ${height}`);
-    const visible = points.filter(shown);
-    const [x, y] = axes(visible);
+    const [x, y] = axes();
     const box = { left: 70, right: width - 18, top: alone ? 68 : 18, bottom: height - (alone ? 96 : 52) };
     const X = (value) => box.left + x.at(value) * (box.right - box.left);
     const Y = (value) => box.bottom - y.at(value) * (box.bottom - box.top);
@@ -218,7 +241,7 @@ window.addEventListener("error", (event) => {
     add(svg("rect", { class: "paper", width, height }));
     if (alone) {
       add(text(cut(chart.title, 80), { class: "title", x: box.left, y: 32 }));
-      add(text(cut(chart.subtitle, 120), { class: "subtitle", x: box.left, y: 52 }));
+      add(text(cut($("subtitle").textContent, 120), { class: "subtitle", x: box.left, y: 52 }));
     }
 
     const columns = x.ticks(Math.floor((box.right - box.left) / 64));
@@ -232,9 +255,9 @@ window.addEventListener("error", (event) => {
     grid("minor", columns.minor, rows.minor);
     grid("major", columns.major.map((tick) => tick[0]), rows.major.map((tick) => tick[0]));
     add(svg("path", { class: "axis", d: `M${box.left} ${box.top}V${box.bottom}H${box.right}` }));
-    for (const [value, label] of columns.major)
+    for (const [value, label] of columns.major.filter((tick) => inside(tick[0], x)))
       add(text(label, { class: "tick", x: px(X(value)), y: box.bottom + 18, "text-anchor": "middle" }));
-    for (const [value, label] of rows.major)
+    for (const [value, label] of rows.major.filter((tick) => inside(tick[0], y)))
       add(text(label, { class: "tick", x: box.left - 8, y: px(Y(value)), dy: "0.35em", "text-anchor": "end" }));
     const middle = { x: (box.left + box.right) / 2, y: (box.top + box.bottom) / 2 };
     add(text("Arithmetic intensity, FLOP/byte", { class: "caption", x: middle.x, y: box.bottom + 40, "text-anchor": "middle" }));
@@ -253,7 +276,7 @@ window.addEventListener("error", (event) => {
     add(clip, roofs);
     const labels = svg("g");
     const main = roof();
-    if (main?.ridge && inside(main.ridge[0], x)) {
+    if (main?.ridge && inside(main.ridge[0], x) && y.at(main.ridge[1]) > 0) {
       const [left, top] = [X(main.ridge[0]), Y(main.ridge[1])];
       roofs.append(svg("path", { class: "border", d: `M${px(left)} ${px(top)}V${box.bottom}` }));
       const words = [["memory-bound", "end", -8, 0], ["compute-bound", "start", 8, 0], [`ridge ${figure(main.ridge[0])}`, "start", 8, -18]];
@@ -265,7 +288,7 @@ window.addEventListener("error", (event) => {
         labels.append(text(label, { class: "word", x: px(left + right), y: box.bottom - 9 + up, "text-anchor": anchor }));
       }
     }
-    const pixels = points.filter((point) => drawable(point.x) && drawable(point.y) && shown(point));
+    const pixels = points.filter((point) => drawable(point.x) && drawable(point.y) && shown(point) && inside(point.x, x) && inside(point.y, y));
     const marks = pixels.map((point) => ({
       point,
       x: X(point.x),
@@ -275,8 +298,7 @@ window.addEventListener("error", (event) => {
     marks.sort((a, b) => b.radius - a.radius);
 
     const paths = lines.map((line) =>
-      [x.low, line.ridge?.[0], x.high]
-        .filter((value) => value !== undefined && value >= x.low && value <= x.high)
+      [x.low, ...line.vertices.map((vertex) => vertex[0]).filter((value) => value > x.low && value < x.high), x.high]
         .map((value) => [value, value === 0 ? 0 : allowed(line, value)])
         .filter((end) => end[1] !== null && (end[1] > 0 || state.scale === "linear"))
         .map(([a, b]) => [X(a), Y(b)])
@@ -290,11 +312,11 @@ window.addEventListener("error", (event) => {
     for (const index of ranked.slice().reverse()) {
       const [line, path] = [lines[index], paths[index]];
       if (path.length < 2) continue;
-      const faded = state.roof >= 0 && line !== main ? " faded" : "";
+      const faded = (state.roof >= 0 || crowded) && line !== main ? " faded" : "";
       const group = svg("g", { class: `roof g${line.group % 3}${line === main ? " first" : ""}${faded}`, "data-roof": index });
       group.append(svg("title", {}, [cut(line.name, 200), ...line.figures].join("\n")));
       group.append(svg("path", { d: `M${path.map(([a, b]) => `${px(a)} ${px(b)}`).join("L")}` }));
-      if (path.length === 3) group.append(svg("circle", { cx: px(path[1][0]), cy: px(path[1][1]), r: 3 }));
+      if (line.ridge && inside(line.ridge[0], x)) group.append(svg("circle", { cx: px(X(line.ridge[0])), cy: px(Y(line.ridge[1])), r: 3 }));
       roofs.append(group);
     }
     const along = (index, label, from, to, at) => {
@@ -320,13 +342,33 @@ window.addEventListener("error", (event) => {
       labels.append(svg("g", { class: `roof${lines[index] === main ? " first" : ""}` }, text(label, attributes)));
       return true;
     };
+    const inBox = ([x, y]) => [Math.min(Math.max(x, box.left), box.right), y];
+    const told = new Set();
     for (const index of ranked) {
       const [line, path] = [lines[index], paths[index]];
-      if (path.length < 2 || (state.roof >= 0 && line !== main)) continue;
-      // A figure alone where its name finds no room.
-      const write = (figure, from, to, at) => along(index, `${cut(line.name, 48)}  ${figure}`, from, to, at) || along(index, figure, from, to, at);
-      if (line.slope && (path.length === 3 || !line.flat)) write(line.slope, path[0], path[1], 0.4);
-      if (line.flat) write(line.flat, path.at(-2), path.at(-1), 1);
+      if (path.length < 2 || ((state.roof >= 0 || crowded) && line !== main)) continue;
+      // Roofs that share a slope or a flat part are labelled once; a figure alone where its name finds no room.
+      const write = (figure, from, to, at) => {
+        const once = `${line.group} ${figure || index}`;
+        if (told.has(once) || Math.hypot(to[0] - from[0], to[1] - from[1]) < 1) return;
+        const texts = [`${cut(line.name, 48)}  ${figure}`, figure].filter(Boolean);
+        if (texts.some((text) => along(index, text.trimEnd(), from, to, at))) told.add(once);
+      };
+      const bend = line.ridge ? inBox([X(line.ridge[0]), Y(line.ridge[1])]) : null;
+      const between = (from, to) => path.filter(([x]) => x >= from && x <= to);
+      if (line.slope && (bend || !line.flat)) {
+        const part = between(box.left, bend ? bend[0] : box.right);
+        if (part.length > 1) write(line.slope, part[0], part.at(-1), 0.4);
+      }
+      if (line.flat && (!bend || bend[0] < box.right)) {
+        const part = between(bend ? bend[0] : box.left, box.right);
+        if (part.length > 1) write(line.flat, part[0], part.at(-1), 1);
+      }
+      // A roof of another shape has no figures: its name stands along its last part, or its first.
+      if (!line.slope && !line.flat) {
+        write("", path.at(-2), path.at(-1), 1);
+        write("", path[0], path[1], 0.4);
+      }
     }
     const layer = svg("g");
     for (const mark of marks) {
@@ -387,7 +429,32 @@ window.addEventListener("error", (event) => {
     const height = Math.min(Math.max(Math.round(width * 0.6), 320), 620);
     $("chart").style.height = `${height}px`;
     marks = draw($("chart"), width, height, false);
+    $("chart").classList.toggle("zoomed", state.view !== null);
+    $("zoom-all").disabled = state.view === null;
     hover(null);
+  };
+
+  // Zoom and pan: the axes get other ends, and everything is drawn between them. Places are parts of the axes.
+  const look = (change) => {
+    const floor = state.scale === "linear" ? 0 : -300;
+    state.view = (state.view ?? whole()).map(([from, to], axis) => {
+      let [low, high] = change(from, to, axis);
+      if (low < floor) [low, high] = [floor, high + floor - low];
+      return high - low > (to - from) * 1e-9 && high - low < 600 * Math.max(1, to - from) ? [low, high] : [from, to];
+    });
+    redraw();
+  };
+  const zoom = (times, ...at) =>
+    look((from, to, axis) => {
+      const fixed = from + (to - from) * (at[axis] ?? 0.5);
+      const widest = state.scale === "linear" ? Infinity : 60;
+      const [low, high] = [fixed - (fixed - from) / times, fixed + (to - fixed) / times];
+      return high - low < 0.02 * (state.scale === "linear" ? to : 1) || high - low > widest ? [from, to] : [low, high];
+    });
+  const pan = (...by) => look((from, to, axis) => [from - (to - from) * by[axis], to - (to - from) * by[axis]]);
+  const showAll = () => {
+    state.view = null;
+    redraw();
   };
 
   // Facts of a point, as pairs.
@@ -395,13 +462,18 @@ window.addEventListener("error", (event) => {
     ...(point.kind ? [["kind", point.kind]] : []),
     ["FLOP/byte", figure(point.x)],
     ["GFLOP/s", figure(point.y)],
-    ...(roof() ? [[`of ${cut(over(point).name, 40)}`, percent(reached(point))]] : []),
+    ...(over(point) ? [[`of ${cut(over(point).name, 40)}`, ofRoof(reached(point))]] : []),
     ...(point.share === null ? [] : [["time", percent(point.share)]]),
     ["bound", point.bound],
     ...point.details,
   ];
   const listFacts = (target, pairs) =>
-    target.replaceChildren(...pairs.flatMap(([key, value]) => [html("dt", {}, cut(key, 200)), html("dd", {}, name(cut(value, 400)))]));
+    target.replaceChildren(
+      ...pairs.flatMap(([key, value]) => {
+        const shown = cut(value, 400);
+        return [html("dt", {}, cut(key, 200)), html("dd", shown.length < 22 ? { class: "plain" } : {}, name(shown))];
+      })
+    );
   const companions = (mark) => marks.filter((other) => other !== mark && Math.hypot(other.x - mark.x, other.y - mark.y) < 8);
 
   const hover = (mark) => {
@@ -423,14 +495,17 @@ window.addEventListener("error", (event) => {
     }
     const stage = $("stage");
     const scale = $("chart").clientWidth / $("chart").viewBox.baseVal.width;
-    const [x, y] = [mark.x * scale + 8, mark.y * scale + 8];
+    const [x, y] = [mark.x * scale + $("chart").clientLeft + 8, mark.y * scale + $("chart").getBoundingClientRect().top - stage.getBoundingClientRect().top];
     tip.style.left = `${x + 16 + tip.offsetWidth > stage.clientWidth ? Math.max(x - 16 - tip.offsetWidth, 0) : x + 16}px`;
     tip.style.top = `${Math.max(Math.min(y - 20, stage.clientHeight - tip.offsetHeight - 4), 4)}px`;
   };
-  const nearest = (event) => {
+  const spot = (event) => {
     const frame = $("chart").getBoundingClientRect();
     const scale = $("chart").viewBox.baseVal.width / frame.width;
-    const [x, y] = [(event.clientX - frame.left) * scale, (event.clientY - frame.top) * scale];
+    return [(event.clientX - frame.left) * scale, (event.clientY - frame.top) * scale];
+  };
+  const nearest = (event) => {
+    const [x, y] = spot(event);
     let best = null;
     let least = Infinity;
     for (const mark of marks) {
@@ -478,13 +553,28 @@ window.addEventListener("error", (event) => {
     { key: "kind", label: "Kind", value: (point) => point.kind, show: (point) => cut(point.kind, 100) },
     { key: "x", label: "FLOP/byte", value: (point) => point.x, show: (point) => figure(point.x) },
     { key: "y", label: "GFLOP/s", value: (point) => point.y, show: (point) => figure(point.y) },
-    { key: "reached", label: "of roof", value: reached, show: (point) => percent(reached(point)) },
+    { key: "reached", label: "of roof", value: reached, show: (point) => ofRoof(reached(point)) },
     { key: "share", label: "Time", value: (point) => point.share, show: (point) => percent(point.share) },
     { key: "bound", label: "Bound", value: (point) => point.bound, show: (point) => point.bound },
   ];
+  // What at least half of the operations tell, such as tokens per second, has a column too.
+  const tell = (key) => (point) => point.details.find((detail) => detail[0] === key);
+  const keys = new Map();
+  for (const point of points) for (const [key, value] of point.details) if (value.length <= 24) keys.set(key, (keys.get(key) ?? 0) + 1);
+  const common = [...keys].filter(([key, count]) => count * 2 >= points.length && !["kind", "tensor"].includes(key)).slice(0, 4);
+  for (const [key] of common) {
+    const texts = points.map(tell(key)).filter((detail) => detail && detail[1] !== "-");
+    const numbers = texts.length > 0 && texts.every((detail) => detail[1].trim() !== "" && Number.isFinite(Number(detail[1])));
+    const value = (point) => {
+      const found = tell(key)(point);
+      if (!found || found[1] === "-") return null;
+      return numbers ? (found[2] ?? Number(found[1])) : found[1];
+    };
+    figures.push({ key: `detail ${key}`, label: cut(key, 40), csv: key, value, show: (point) => cut(tell(key)(point)?.[1] ?? "-", 60), figure: numbers || texts.every((detail) => /^[\d.e]+\.\.[\d.e]+$/.test(detail[1])) });
+  }
   const timed = points.some((point) => point.share !== null) || whatIf?.recipes.some((recipe) => recipe.time);
   const columns = figures.filter((column) => timed || column.key !== "share");
-  const isFigure = (column) => ["x", "y", "reached", "share"].includes(column.key);
+  const isFigure = (column) => column.figure ?? ["x", "y", "reached", "share"].includes(column.key);
   const batch = 100;
   let ordered = [];
   let listed = [];
@@ -531,6 +621,7 @@ window.addEventListener("error", (event) => {
   const refresh = () => {
     for (const recount of recounts) recount();
     list();
+    drawBars();
     redraw();
   };
   $("scroll").addEventListener("scroll", () => {
@@ -597,6 +688,7 @@ window.addEventListener("error", (event) => {
   for (const scale of ["log", "linear"])
     $(`scale-${scale}`).addEventListener("click", () => {
       state.scale = scale;
+      state.view = null;
       $("scale-log").setAttribute("aria-pressed", scale === "log");
       $("scale-linear").setAttribute("aria-pressed", scale === "linear");
       redraw();
@@ -607,19 +699,81 @@ window.addEventListener("error", (event) => {
   });
   $("show-all").addEventListener("click", () => choose(null));
 
-  // Pointing, clicking and keys on the chart and in the table.
+  // Pointing, clicking and keys on the chart and in the table. One pointer moves the view, two pinch it; a finger scrolls the page
+  // until the chart is zoomed.
+  const held = new Map();
+  let dragged = false;
+  const fraction = (event) => {
+    const frame = $("chart").getBoundingClientRect();
+    const [x, y] = spot(event);
+    const { width, height } = $("chart").viewBox.baseVal;
+    return frame.width ? [(x - 70) / (width - 88), 1 - (y - 18) / (height - 70)] : [0.5, 0.5];
+  };
+  $("chart").addEventListener("pointerdown", (event) => {
+    if (event.button > 0) return;
+    if (!held.size) dragged = false;
+    held.set(event.pointerId, fraction(event));
+  });
+  const release = (event) => {
+    held.delete(event.pointerId);
+    if (!held.size) $("chart").classList.remove("moving");
+  };
+  for (const end of ["pointerup", "pointercancel"]) window.addEventListener(end, release);
+  window.addEventListener("pointermove", (event) => {
+    const before = held.get(event.pointerId);
+    if (!before) return;
+    const now = fraction(event);
+    const moved = [now[0] - before[0], now[1] - before[1]];
+    if (held.size > 1) {
+      const other = [...held].find(([id]) => id !== event.pointerId)[1];
+      const apart = (place) => Math.hypot(place[0] - other[0], place[1] - other[1]);
+      dragged = true;
+      held.set(event.pointerId, now);
+      if (apart(before) > 0.01) zoom(apart(now) / apart(before), (now[0] + other[0]) / 2, (now[1] + other[1]) / 2);
+      return;
+    }
+    if (event.pointerType === "touch" && state.view === null) return;
+    if (!dragged && Math.hypot(...moved) < 0.008) return;
+    dragged = true;
+    held.set(event.pointerId, now);
+    $("chart").classList.add("moving");
+    pan(...moved);
+  });
+  $("chart").addEventListener(
+    "wheel",
+    (event) => {
+      if (!event.ctrlKey && !event.metaKey) return;
+      event.preventDefault();
+      zoom(Math.exp(-Math.max(Math.min(event.deltaY, 200), -200) / 300), ...fraction(event));
+    },
+    { passive: false }
+  );
+  $("chart").addEventListener("dblclick", showAll);
+  $("zoom-in").addEventListener("click", () => zoom(1.5));
+  $("zoom-out").addEventListener("click", () => zoom(1 / 1.5));
+  $("zoom-all").addEventListener("click", showAll);
   $("chart").addEventListener("pointermove", (event) => {
+    if (held.size) return;
     const mark = nearest(event);
     if ((mark ? mark.point.index : null) !== state.over) hover(mark);
   });
   $("chart").addEventListener("pointerleave", () => hover(null));
   $("chart").addEventListener("click", (event) => {
+    if (dragged) return;
     const mark = nearest(event);
     choose(mark && mark.point.index !== state.chosen ? mark.point.index : null);
   });
   $("chart").addEventListener("keydown", (event) => {
     const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
-    if (step && marks.length) {
+    const times = { "+": 1.5, "=": 1.5, "-": 1 / 1.5 }[event.key];
+    const towards = { ArrowRight: [-0.1, 0], ArrowLeft: [0.1, 0], ArrowUp: [0, -0.1], ArrowDown: [0, 0.1] }[event.key];
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (times) zoom(times);
+    else if (event.key === "0") showAll();
+    else if (towards && event.shiftKey) {
+      event.preventDefault();
+      pan(...towards);
+    } else if (step && marks.length) {
       event.preventDefault();
       const way = marks.slice().sort((a, b) => a.x - b.x || b.y - a.y);
       const current = way.findIndex((mark) => mark.point.index === state.over);
@@ -661,103 +815,339 @@ window.addEventListener("error", (event) => {
 
   // What if: the equations come with the data; here they are only called, in the order the data gives.
   const sliders = {};
-  let moved = false;
+  const own = subjects.map(() => ({}));
   let equations = {};
-  const called = () => [...(whatIf.recipes ?? []).flatMap((recipe) => recipe.steps), ...(whatIf.summary?.steps ?? [])];
-  // Null where a value is outside the domain that the contract was proven for, or values do not meet what it requires.
+  const called = () => [...whatIf.recipes.flatMap((recipe) => recipe.steps), ...(whatIf.roofs ?? []).flatMap((recipe) => recipe.steps), ...(whatIf.summary?.steps ?? [])];
+  const guards = () => Object.keys(equations).filter((name) => name.endsWith(".$within"));
+  const within = (name, value) => guards().every((guard) => equations[guard](name, value));
+  // Null where a value is outside the domain that the contract was proven for, or values do not meet what it requires. A call
+  // without all of its arguments is left out.
   const run = (steps, known) => {
     for (const step of steps) {
       const module = step.function.split(".")[0];
-      const within = equations[`${module}.$within`];
       if (equations[`${module}.$unmet`](known).length > 0) return null;
-      for (const argument of step.arguments) {
-        if (!(argument in known)) throw new Error(`${step.function} needs ${argument}, which nothing gives`);
-        if (!within(argument, known[argument])) return null;
-      }
+      if (step.arguments.some((argument) => known[argument] === undefined)) continue;
+      if (!step.arguments.every((argument) => equations[`${module}.$within`](argument, known[argument]))) return null;
       known[step.result] = equations[step.function](...step.arguments.map((argument) => known[argument]));
     }
     return known;
   };
-  const placed = (moves) => (moves ? Object.fromEntries(Object.entries(moves).map(([input, slider]) => [input, sliders[slider]])) : sliders);
+  const moves = (map) => {
+    if (!map) return sliders;
+    return Object.fromEntries(Object.entries(map).flatMap(([input, slider]) => (slider in sliders ? [[input, sliders[slider]]] : [])));
+  };
+  // What was moved of the subject that an operation or a roof belongs to.
+  const ownOf = (roof) => own[subjects.findIndex((subject) => roofOf(subject) === roof)] ?? {};
+  const givenTo = (operation) => ({ ...whatIf.inputs, ...operation.inputs });
+  const controls = [];
+  const changed = () => controls.filter((control) => control.isMoved()).map((control) => control.words()).concat(own.flatMap((values, index) => Object.entries(values).map(([quantity, value]) => `${subjects[index].name}: ${quantity.replaceAll("_", " ")} ${figure(value)}`)));
+  const redrawRoofs = (moved) => {
+    lines.forEach((line, index) => {
+      Object.assign(line, drawn[index]);
+      const recipe = whatIf.roofs?.[index] ?? whatIf.roofs?.[0];
+      if (!moved || !recipe || line.vertices.length < 2) return;
+      const figures = recipe.moves ? { bandwidth: line.bandwidth_gb_s ?? undefined, compute: line.compute_gflop_s ?? undefined } : {};
+      const given = { ...(recipe.moves ? {} : whatIf.inputs), ...recipe.inputs, ...figures, ...moves(recipe.moves), ...ownOf(index) };
+      const at = (value) => run(recipe.steps, { ...given, [recipe.moved]: value });
+      const [x, y] = recipe.per ?? [1, 1];
+      const place = (value) => {
+        const known = at(value);
+        return known && [(recipe.intensity ? known[recipe.intensity] : value) / x, known[recipe.height] / y];
+      };
+      const ends = [line.vertices[0][0], line.vertices.at(-1)[0]];
+      const ridge = recipe.ridge ? at(ends[1])?.[recipe.ridge] : undefined;
+      const values = recipe.samples?.length ? recipe.samples : [ends[0], ridge, ends[1]];
+      const vertices = values.filter(drawable).map(place).filter((vertex) => vertex?.every(drawable)).sort((a, b) => a[0] - b[0]);
+      if (vertices.length < 2) return;
+      line.vertices = vertices;
+      line.ridge = drawable(ridge) ? place(ridge) : null;
+      if (line.slope) line.slope = `${figure(given.bandwidth)} GB/s`;
+      if (line.flat) line.flat = `${figure(given.compute)} GFLOP/s`;
+      line.figures = [line.slope, line.flat, line.ridge && `ridge ${figure(line.ridge[0])} FLOP/byte`].filter(Boolean);
+    });
+  };
+  const drawMemory = (memory, known) => {
+    $("memory").hidden = !memory;
+    if (!memory) return;
+    const value = (shown) => known[shown.result] / (shown.per ?? 1);
+    const [whole, capacity] = [value(memory.whole), value(memory.capacity)];
+    const full = Math.max(whole, drawable(capacity) ? capacity : 0);
+    const parts = memory.parts.map((part, index) => ({ ...part, value: value(part), colour: `var(--part-${index})` })).filter((part) => part.value > 0);
+    const piece = (part) => {
+      const element = html("span", { title: `${part.label} ${figure(part.value)} ${part.unit}` });
+      element.style.cssText = `width:${(part.value / full) * 100}%;background:${part.colour}`;
+      return element;
+    };
+    const limit = html("span", { class: "limit" });
+    limit.style.left = `calc(${(capacity / full) * 100}% - 2px)`;
+    $("memory-bar").replaceChildren(...parts.map(piece), ...(drawable(capacity) ? [limit] : []));
+    $("memory-parts").replaceChildren(
+      ...parts.map((part) => {
+        const line = html("li", {}, `${part.label} ${figure(part.value)} ${part.unit}`);
+        line.style.setProperty("--part", part.colour);
+        return line;
+      })
+    );
+    const unit = memory.whole.unit;
+    const large = known[memory.too_large[0]] === memory.too_large[1];
+    const words = !Number.isFinite(whole)
+      ? "outside the domains of the contract"
+      : !drawable(capacity)
+        ? `${figure(whole)} ${unit}; how much memory there is, nobody says`
+        : `${figure(whole)} of ${figure(capacity)} ${unit}${large ? ": does not fit" : ""}`;
+    $("memory-text").textContent = words;
+    $("memory-text").classList.toggle("alarm", large);
+    $("memory-bar").setAttribute("aria-label", `${words}: ${parts.map((part) => `${part.label} ${figure(part.value)} ${part.unit}`).join(", ")}`);
+  };
+  const summarize = (sums) => {
+    const { summary } = whatIf;
+    const subject = subjects[state.subject];
+    const operation = subject && whatIf.operations[subject.operation];
+    const given = operation ? { ...givenTo(operation), ...moves(summary.moves), ...own[state.subject] } : { ...whatIf.inputs, ...summary.inputs, ...sums, ...moves(summary.moves) };
+    const known = run(summary.steps, given) ?? {};
+    listFacts($("what-if-summary"), summary.shown.map((line) => [line.label, `${figure(known[line.result] / (line.per ?? 1))} ${line.unit}`.trimEnd()]));
+    // The whole figure, for whoever wants more digits than are shown.
+    summary.shown.forEach((line, index) => {
+      const value = $("what-if-summary").querySelectorAll("dd")[index];
+      value.dataset.result = line.result;
+      value.title = String(known[line.result]);
+    });
+    drawMemory(summary.memory, known);
+  };
+  const subtitle = $("subtitle").textContent;
   const recompute = () => {
     points.forEach((point, index) => Object.assign(point, original[index]));
     if (whatIf) {
-      const limits = roof() ? { [whatIf.bandwidth]: roof().bandwidth_gb_s, [whatIf.compute]: roof().compute_gflop_s } : {};
-      const common = { ...whatIf.inputs, ...limits };
+      const words = changed();
+      const moved = words.length > 0;
       let total = 0;
       const times = [];
       const summed = (recipe) => Object.entries({ ...whatIf.summary?.sums, ...recipe.sums });
       const sums = Object.fromEntries(whatIf.recipes.flatMap(summed).map(([name]) => [name, 0]));
       for (const operation of whatIf.operations) {
         const recipe = whatIf.recipes[operation.recipe];
-        const known = run(recipe.steps, { ...common, ...operation.inputs, ...placed(recipe.moves) });
         const point = points[operation.point];
+        const known = run(recipe.steps, { ...givenTo(operation), ...moves(recipe.moves), ...ownOf(point.roof) });
         if (!known) {
-          if (moved) Object.assign(point, { x: null, y: null, share: null, bound: "undefined" });
+          if (moved) Object.assign(point, { x: null, y: null, share: null, bound: "undefined", details: [], results: {} });
           for (const name of Object.keys(sums)) sums[name] = NaN;
           continue;
         }
         if (moved) {
-          point.x = known[recipe.intensity];
-          point.y = known[recipe.performance];
+          point.x = known[recipe.intensity] / (recipe.per?.[0] ?? 1);
+          point.y = known[recipe.performance] / (recipe.per?.[1] ?? 1);
           const bound = String(known[recipe.bound] ?? "").toLowerCase();
           if (recipe.bound) point.bound = ["memory", "compute", "overhead"].includes(bound) ? bound : "undefined";
+          const anew = new Map((recipe.details ?? []).map((shown) => [shown.label, known[shown.result] / (shown.per ?? 1)]));
+          // What is expected holds only as it was asked; another device's own figures leave it alone.
+          const same = !controls.some((control) => control.isMoved()) && !Object.keys(ownOf(point.roof)).length;
+          point.details = point.details
+            .filter(([key]) => same || !(recipe.stale ?? []).includes(key))
+            .map((detail) => (anew.has(detail[0]) ? [detail[0], figure(anew.get(detail[0])), anew.get(detail[0])] : detail));
+          point.results = known;
+          point.same = same;
           if (recipe.time) times.push([point, known[recipe.time]]);
           if (recipe.time) total += known[recipe.time];
         }
         for (const [name, result] of summed(recipe)) sums[name] += known[result];
       }
       for (const [point, time] of times) point.share = total > 0 ? time / total : null;
-      if (whatIf.summary) {
-        const known = run(whatIf.summary.steps, { ...common, ...whatIf.summary.inputs, ...sums, ...placed(whatIf.summary.moves) }) ?? {};
-        listFacts($("what-if-summary"), whatIf.summary.shown.map((line) => [line.label, `${figure(known[line.result] / (line.per ?? 1))} ${line.unit}`.trimEnd()]));
-        // The whole figure, for whoever wants more digits than are shown.
-        whatIf.summary.shown.forEach((line, index) => {
-          const value = $("what-if-summary").querySelectorAll("dd")[index];
-          value.dataset.result = line.result;
-          value.title = String(known[line.result]);
-        });
-      }
+      redrawRoofs(moved);
+      $("subtitle").textContent = moved ? `What if: ${words.join("; ")}` : subtitle;
+      for (const section of document.querySelectorAll(".as-asked")) section.classList.toggle("stale", moved);
+      for (const note of document.querySelectorAll(".asked")) note.hidden = !moved;
+      if (whatIf.summary) summarize(sums);
     }
     order();
     refresh();
     if (state.chosen !== null) choose(state.chosen);
   };
+  // Values around one, from a sixteenth of it to sixteen times as much, with digits that can be read.
+  const spread = (quantity, start) => {
+    const stops = [start];
+    for (let quarter = -16; quarter <= 16; quarter++) {
+      const value = Number((start * 2 ** (quarter / 4)).toPrecision(3));
+      stops.push(within(quantity, value) ? value : Math.round(value));
+    }
+    return [...new Set(stops)].filter((value) => value === start || within(quantity, value)).sort((a, b) => a - b);
+  };
+  // A slider over all operations, or over the chosen subject alone where it has no stops of its own.
+  const control = (slider) => {
+    const alone = !(slider.stops ?? []).length;
+    const input = html("input", { type: "range", min: 0, step: 1, id: `what-if-${slider.quantity}` });
+    const output = html("output", { for: input.id });
+    const title = html("span");
+    const label = html("label", { class: "stack" }, html("span", {}, title, output), input);
+    let stops = [];
+    let start = 0;
+    const value = () => stops[Number(input.value)];
+    const show = () => {
+      const shown = value();
+      const target = alone ? own[state.subject] : sliders;
+      const still = Number(input.value) === start;
+      if (shown === undefined || (alone && still)) delete target[slider.quantity];
+      else target[slider.quantity] = shown;
+      const text = shown === undefined ? "as it is" : `${Number.isInteger(shown) && shown < 1e6 ? count(shown) : figure(shown)} ${slider.unit ?? ""}`.trimEnd();
+      output.textContent = text;
+      input.setAttribute("aria-valuetext", text);
+      label.classList.toggle("moved", !still);
+    };
+    const build = () => {
+      title.textContent = alone && subjects.length > 1 ? `${slider.label}, ${subjects[state.subject].name}` : slider.label;
+      if (alone) {
+        const given = givenTo(whatIf.operations[subjects[state.subject].operation])[slider.quantity];
+        label.hidden = !drawable(given);
+        stops = drawable(given) ? spread(slider.quantity, given) : [];
+        start = stops.indexOf(given);
+        const at = own[state.subject][slider.quantity] ?? given;
+        input.max = Math.max(stops.length - 1, 0);
+        input.value = Math.max(stops.indexOf(at), 0);
+      } else {
+        const asIs = slider.start === undefined || slider.start === null;
+        stops = asIs ? [undefined, ...slider.stops] : slider.stops;
+        start = asIs ? 0 : Math.max(stops.indexOf(slider.start), 0);
+        input.max = stops.length - 1;
+        input.value = start;
+      }
+      show();
+    };
+    input.addEventListener("input", () => {
+      show();
+      recompute();
+    });
+    build();
+    const isMoved = () => !alone && Number(input.value) !== start;
+    const words = () => `${slider.label} ${output.textContent}${stops[start] === undefined ? "" : ` instead of ${count(stops[start])}`}`;
+    controls.push({ alone, build, isMoved, words });
+    return label;
+  };
   if (whatIf) {
     const names = [...new Set(called().map((step) => step.function))];
     if (!names.every((name) => /^[A-Za-z_]\w*\.[A-Za-z_]\w*$/.test(name))) throw new Error("an equation's name is not a name");
     const modules = [...new Set(names.map((name) => name.split(".")[0]))];
-    const guards = modules.flatMap((module) => [`${module}.$within`, `${module}.$unmet`]);
-    equations = new Function(`"use strict";\n${whatIf.module}\nreturn {${[...names, ...guards].map((name) => `"${name}": ${name}`).join(", ")}};`)();
-    const outputs = [];
-    for (const slider of whatIf.sliders) {
-      const start = Math.max(slider.stops.indexOf(slider.start), 0);
-      const input = html("input", { type: "range", min: 0, max: slider.stops.length - 1, step: 1, value: start, id: `what-if-${slider.quantity}` });
-      const output = html("output", { for: input.id });
-      const show = () => {
-        sliders[slider.quantity] = slider.stops[Number(input.value)];
-        output.textContent = count(sliders[slider.quantity]);
-        input.setAttribute("aria-valuetext", output.textContent);
-      };
-      input.addEventListener("input", () => {
-        moved = true;
-        show();
-        recompute();
-      });
-      show();
-      outputs.push(() => {
-        input.value = start;
-        show();
-      });
-      $("what-if-sliders").append(html("label", { class: "stack" }, html("span", {}, slider.label, output), input));
-    }
+    const all = [...names, ...modules.flatMap((module) => [`${module}.$within`, `${module}.$unmet`])];
+    equations = new Function(`"use strict";\n${whatIf.module}\nreturn {${all.map((name) => `"${name}": ${name}`).join(", ")}};`)();
+    for (const slider of whatIf.sliders) $(slider.folded ? "what-if-folded" : "what-if-sliders").append(control(slider));
+    const folded = whatIf.sliders.filter((slider) => slider.folded).length;
+    $("what-if-more").hidden = folded === 0;
+    $("what-if-more").querySelector("summary").textContent = `${folded} more quantities`;
+    $("subject").append(...subjects.map((subject, index) => html("option", { value: index }, cut(subject.name, 60))));
+    $("what-if-subject").hidden = subjects.length < 2;
+    $("subject").addEventListener("change", () => about(Number($("subject").value)));
     $("what-if-reset").addEventListener("click", () => {
-      moved = false;
-      for (const reset of outputs) reset();
+      for (const values of own) for (const quantity of Object.keys(values)) delete values[quantity];
+      for (const one of controls) one.build();
       recompute();
     });
     $("what-if").hidden = false;
   }
+  const about = (subject) => {
+    state.subject = subject;
+    $("subject").value = subject;
+    for (const one of controls) if (one.alone) one.build();
+    recompute();
+  };
+
+  // Bars: a list that any reader can read, whose lengths say the same as its figures.
+  const most = 24;
+  const barsNow = () => {
+    const { bars, result, doubt } = barCharts[state.bars];
+    const now = bars.map((bar) => {
+      const known = result && bar.point !== null ? points[bar.point].results : {};
+      const point = bar.point === null ? null : points[bar.point];
+      if (!point || !(result in known)) return { ...bar, hidden: point ? !shown(point) : false };
+      const back = doubt && known[doubt[0]] === doubt[1];
+      const band = point.same ? bar.band : null;
+      return { ...bar, value: known[result], stressed: !back, note: back ? "does not fit" : "", band, hidden: !shown(point) };
+    });
+    const moved = now.some((bar, index) => bar.value !== bars[index].value);
+    return (moved && bars.length > 1 && whatIf ? now.sort((a, b) => b.value - a.value) : now).filter((bar) => !bar.hidden);
+  };
+  const drawBars = () => {
+    $("bars").hidden = !barCharts.length;
+    if (!barCharts.length) return;
+    const { title, subtitle, unit, line } = barCharts[state.bars];
+    $("bars-title").textContent = chart.title ? cut(title, 200) : unit;
+    $("bars-subtitle").textContent = whatIf && changed().length && barCharts[state.bars].result ? "ceilings with what was moved; what is expected holds only as it was asked" : cut(subtitle, 300);
+    const all = barsNow();
+    const longest = Math.max(...all.map((bar) => Math.max(bar.value, bar.band?.[1] ?? 0, bar.measured ?? 0)), line ?? 0, Number.MIN_VALUE);
+    const part = (kind, from, to) => {
+      const element = html("span", { class: kind });
+      element.style.left = `${(from / longest) * 100}%`;
+      element.style.width = `${Math.max(((to - from) / longest) * 100, 0)}%`;
+      return element;
+    };
+    const visible = state.allBars ? all : all.slice(0, most);
+    $("bars-list").replaceChildren(
+      ...visible.map((bar) => {
+        const track = html("span", { class: "track", "aria-hidden": "true" }, part(bar.stressed ? "fill" : "fill back", 0, bar.value));
+        if (bar.measured !== null && bar.measured !== undefined) track.append(part("measured", 0, bar.measured));
+        if (bar.band) track.append(part("band", ...bar.band));
+        if (line) track.append(part("goal", line, line));
+        const expected = bar.band ? `expected ${figure(bar.band[0])} to ${figure(bar.band[1])}` : "";
+        const more = [expected, bar.note].filter(Boolean).join(", ");
+        const value = html("span", { class: "value" }, `${figure(bar.value)} ${unit} `, html("small", {}, more));
+        const title = { class: "whose", title: bar.name };
+        const whose = bar.point === null ? html("span", title, name(cut(bar.name, 80))) : html("button", { type: "button", ...title }, name(cut(bar.name, 80)));
+        if (bar.point !== null)
+          whose.addEventListener("click", () => {
+            const subject = subjects.findIndex((subject) => roofOf(subject) === points[bar.point].roof);
+            if (subject >= 0) about(subject);
+            choose(bar.point);
+          });
+        return html("li", {}, whose, track, value);
+      })
+    );
+    $("bars-more").hidden = all.length <= most;
+    $("bars-more").textContent = state.allBars ? `Show ${most}` : `Show all ${count(all.length)}`;
+  };
+  $("bars-more").addEventListener("click", () => {
+    state.allBars = !state.allBars;
+    drawBars();
+  });
+  window.addEventListener("beforeprint", () => {
+    state.allBars = true;
+    drawBars();
+  });
+  if (barCharts.length > 1)
+    barCharts.forEach((one, index) => {
+      const button = html("button", { type: "button", "aria-pressed": String(index === 0) }, ["decode", "prefill"][index] ?? String(index + 1));
+      button.addEventListener("click", () => {
+        state.bars = index;
+        [...$("bars-switch").children].forEach((other, place) => other.setAttribute("aria-pressed", String(place === index)));
+        drawBars();
+      });
+      $("bars-switch").append(button);
+    });
+  $("bars").classList.toggle("as-asked", barCharts.every((one) => !one.result));
+  // Of many devices the bars say more than their roofs, and the fastest is asked for first.
+  if (barCharts.some((one) => one.bars.length > 8) && lines.length > 8) {
+    $("stage").before($("bars"));
+    const fastest = barCharts[0].bars.find((bar) => bar.stressed) ?? barCharts[0].bars[0];
+    state.subject = Math.max(subjects.findIndex((subject) => roofOf(subject) === points[fastest.point]?.roof), 0);
+    $("subject").value = state.subject;
+    for (const one of controls) if (one.alone) one.build();
+  }
+
+  // Tables and sentences, as they were found.
+  const prose = (text) => cut(text, 2000);
+  for (const { title, headings, rows } of tables.filter((table) => table.rows.length)) {
+    const numeric = headings.map((heading, column) => rows.every((row) => /^[-<>~ ]*[\d.,e+-]*( ?%)?$/.test(row[column])));
+    const cell = (kind) => (text, column) => html(kind, { ...(numeric[column] ? { class: "figure" } : text.length > 60 ? { class: "long" } : {}), ...(kind === "th" ? { scope: "col" } : {}) }, name(cut(kind === "th" ? text.replaceAll("_", " ") : text, 600)));
+    const head = html("thead", {}, html("tr", {}, ...headings.map(cell("th"))));
+    const body = html("tbody", {}, ...rows.slice(0, 2000).map((row) => html("tr", {}, ...row.map(cell("td")))));
+    const heading = cut(title || "Results", 200);
+    const section = html("section", { class: rows.length > 30 ? "as-asked long" : "as-asked", "aria-label": heading }, html("h2", {}, heading));
+    const asked = html("p", { class: "asked" }, "As asked, before anything was moved.");
+    asked.hidden = true;
+    section.append(asked, html("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": heading }, html("table", {}, head, body)));
+    $("tables").append(section);
+    $("tables").hidden = false;
+  }
+  $("notes").hidden = !notes.length;
+  // Where there is nothing to move or to filter, the sentences stand beside the chart.
+  if (!whatIf && !points.length) document.querySelector("aside").append($("notes"));
+  $("notes").querySelector("ul").append(...notes.map((note) => html("li", {}, name(prose(note)))));
 
   // Export: the picture as it stands, with its own style; the table as it is ordered and filtered.
   const save = (content, type, extension) => {
@@ -783,12 +1173,17 @@ window.addEventListener("error", (event) => {
   $("export-csv").addEventListener("click", () => {
     const quote = (value) => (/[",\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
     const lines = listed.map((point) => figures.map((column) => quote(String(column.value(point) ?? ""))).join(","));
-    const heading = "name,kind,flop_per_byte,gflop_s,of_roof,share,bound";
+    const heading = ["name", "kind", "flop_per_byte", "gflop_s", "of_roof", "share", "bound", ...figures.slice(7).map((column) => quote(column.csv))].join(",");
     save([heading, ...lines].map((line) => `${line}\r\n`).join(""), "text/csv", "csv");
   });
 
   $("list").hidden = !points.length;
+  $("more").hidden = !$("more").childElementCount;
+  $("stage").hidden = !points.length && !lines.length && barCharts.length > 0;
+  for (const id of ["view", "export-svg", "export-png"]) $(id).hidden = $("stage").hidden;
+  $("roof").value = state.roof;
   $("export-csv").hidden = !points.length;
   recompute();
-  new ResizeObserver(() => redraw()).observe($("stage"));
+  // In the next frame: drawing changes the height that is observed.
+  new ResizeObserver(() => requestAnimationFrame(redraw)).observe($("stage"));
 })();

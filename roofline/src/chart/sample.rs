@@ -3,7 +3,7 @@
 use super::{Bound, Chart, Point, Roof};
 
 fn roof(name: &str, group: &str, bandwidth_gb_s: Option<f64>, compute_gflop_s: Option<f64>) -> Roof {
-    Roof { name: name.into(), group: group.into(), bandwidth_gb_s, compute_gflop_s }
+    Roof { name: name.into(), group: group.into(), bandwidth_gb_s, compute_gflop_s, curve: Vec::new() }
 }
 
 fn point(name: &str, group: &str, intensity: f64, performance: f64, share: f64, bound: Bound) -> Point {
@@ -14,6 +14,7 @@ fn point(name: &str, group: &str, intensity: f64, performance: f64, share: f64, 
         performance_gflop_s: Some(performance),
         share: Some(share),
         bound,
+        whole: 0,
         roof: None,
         details: vec![("weights".into(), "Q8_0".into()), ("bytes".into(), "47.1 MB".into())],
     }

@@ -444,8 +444,9 @@ fn mark_title(chart: &Chart, mark: &Mark) -> String {
     }
     let left = mark.points.len().saturating_sub(1);
     if left > 0 {
-        let together = number::percent(chart.share(&mark.points));
-        lines.push(format!("and {} more here, together {together} of the time:", number::count(left)));
+        let share = chart.share(&mark.points);
+        let together = share.map(|share| format!(", together {} of the time", number::percent(Some(share))));
+        lines.push(format!("and {} more here{}:", number::count(left), together.unwrap_or_default()));
         lines.extend(points.by_ref().take(MORE).map(|point| cut(&point.name, LONGEST, true)));
         if left > MORE {
             lines.push("…".into());

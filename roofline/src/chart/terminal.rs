@@ -159,7 +159,7 @@ impl<'a> Picture<'a> {
                 Spot { at, points }
             })
             .collect();
-        let weight = |spot: &Spot| chart.share(&spot.points).unwrap_or(-1.0);
+        let weight = |spot: &Spot| chart.weight(&spot.points);
         spots.sort_by(|a, b| weight(b).total_cmp(&weight(a)));
         spots
     }
@@ -301,6 +301,16 @@ impl<'a> Picture<'a> {
             let texts = texts(line.roof.bandwidth_gb_s, "GB/s");
             self.label_slope(from, to, &texts);
         }
+        if !line.roof.curve.is_empty()
+            && let [.., start, end] = line.vertices[..]
+        {
+            let texts = [format!("{tag}{name}"), tag.trim_end_matches(": ").to_owned()];
+            self.label_flat(
+                start,
+                end,
+                &texts.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>(),
+            );
+        }
         if line.roof.compute_gflop_s.is_some()
             && let [.., start, end] = line.vertices[..]
         {
@@ -437,7 +447,8 @@ fn roofs(chart: &Chart, canvas: &Canvas) -> String {
         figures: true,
         cells: chart.roofs.iter().map(cell).collect(),
     };
-    let ridge = |roof: &Roof| chart.ridge_of(roof).filter(|_| drawable(roof.bandwidth_gb_s).is_some());
+    let bends = |roof: &Roof| drawable(roof.bandwidth_gb_s).is_some() || !roof.curve.is_empty();
+    let ridge = |roof: &Roof| chart.ridge_of(roof).filter(|_| bends(roof));
     let grid = Grid {
         marks: (1..=chart.roofs.len()).map(|tag| (tag.to_string(), Ink::Plain)).collect(),
         heading: "roof",

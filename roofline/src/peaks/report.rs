@@ -49,12 +49,7 @@ impl Report for Machine {
     }
 
     fn text(&self, canvas: &Canvas) -> String {
-        let date = self.date.iter().map(|date| format!("measured on {date}{}", self.busy()));
-        let notes = date
-            .chain(self.made_up())
-            .chain(self.notes.iter().cloned())
-            .map(|note| format!("note: {note}\n"));
-        let notes = notes.collect::<String>();
+        let notes = self.noted().map(|note| format!("note: {note}\n")).collect::<String>();
         let chart = draw(&self.roofline(), canvas);
         let sweep = self.sweep().map_or(String::new(), |sweep| sweep.text(canvas));
         // What a narrow terminal can do without: of the settings much, of other tables what is left of columns.
@@ -107,6 +102,10 @@ impl Report for Machine {
         let lines = sets.iter().filter(|roofs| !roofs.sweep.is_empty()).map(line).collect::<Vec<_>>();
         let title = "Reading again and again, by what each thread reads".to_owned();
         (!lines.is_empty()).then_some(Sweep { title, unit: GB_PER_S, lines })
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.noted().chain(self.doubts()).collect()
     }
 }
 
@@ -342,6 +341,7 @@ impl Machine {
                 group: group.clone(),
                 bandwidth_gb_s: Some(roofs.read_gb_s),
                 compute_gflop_s: Some(roofs.f32_gflops),
+                curve: Vec::new(),
             };
             let integers = [("int8", Some(roofs.int8_gops)), ("int4", roofs.int4_gops)];
             let integers = integers.into_iter().filter_map(|(name, roof)| {
@@ -358,6 +358,7 @@ impl Machine {
                 group: group.clone(),
                 bandwidth_gb_s: Some(level.read_gb_s),
                 compute_gflop_s: None,
+                curve: Vec::new(),
             });
             std::iter::once(memory).chain(integers).chain(levels).collect::<Vec<_>>()
         };
@@ -366,6 +367,12 @@ impl Machine {
             all.extend(roofs(&self.single).into_iter().take(1));
         }
         Chart { title: self.cpu.clone(), subtitle: self.subtitle(), roofs: all, points: Vec::new() }
+    }
+
+    /// When it was measured, and what was noticed then.
+    fn noted(&self) -> impl Iterator<Item = String> {
+        let date = self.date.iter().map(|date| format!("measured on {date}{}", self.busy()));
+        date.chain(self.made_up()).chain(self.notes.iter().cloned())
     }
 
     /// How busy it was before.

@@ -108,9 +108,10 @@ impl Expectation {
         }
     }
 
-    /// The ends of the band of decoding.
-    pub fn decode_band(&self) -> Option<(f64, f64)> {
-        self.decode.as_ref().map(|speed| (speed.low_tokens_per_s, speed.high_tokens_per_s))
+    /// The ends of the band of decoding, or of the prompt.
+    pub fn band(&self, decode: bool) -> Option<(f64, f64)> {
+        let speed = if decode { &self.decode } else { &self.prefill };
+        speed.as_ref().map(|speed| (speed.low_tokens_per_s, speed.high_tokens_per_s))
     }
 
     /// Whether anything is expected.

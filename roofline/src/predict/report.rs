@@ -17,6 +17,13 @@ use crate::word::{Bound, Feasibility, Precision};
 /// A longer sweep belongs to a program that uses the library.
 pub const MOST_POINTS: usize = 10_000;
 
+/// What the details of a point are called: its ceiling,
+pub const CEILING: &str = "ceiling, token/s";
+/// its estimate,
+pub const ESTIMATE: &str = "estimate, token/s";
+/// and the speed to expect, which holds only as it was asked.
+pub const EXPECTED: &str = "expected, token/s";
+
 /// The results that a device may have no figure for.
 const ENERGY: &str = "token_energy";
 const ARITHMETIC: &str = "compute_ceiling";
@@ -400,6 +407,22 @@ impl Predicted {
         self.predictions.iter().any(|entry| entry.device != self.predictions[0].device)
     }
 
+    /// A figure of the work, or the first and the last value where a sweep varies it.
+    fn ends(&self, of: Swept, value: f64) -> String {
+        let at = |entry: &Entry| match of {
+            of if self.swept == Some(of) => entry.at,
+            of if self.across == Some(of) => entry.across,
+            _ => None,
+        };
+        let values = || self.predictions.iter().filter_map(at);
+        let (least, most) = (values().reduce(f64::min), values().reduce(f64::max));
+        match least.zip(most) {
+            Some((least, most)) if least < most => format!("{least} to {most}"),
+            Some((only, _)) => only.to_string(),
+            None => value.to_string(),
+        }
+    }
+
     fn main(&self) -> Table {
         let mut headings = vec!["device", "units"];
         headings.extend([self.across, self.swept].into_iter().flatten().map(Swept::name));
@@ -456,7 +479,7 @@ impl Predicted {
     }
 
     /// The device, and the point of the sweeps.
-    fn place(&self, entry: &Entry) -> String {
+    pub(crate) fn place(&self, entry: &Entry) -> String {
         let values = [entry.at, entry.across].into_iter().flatten();
         let at = self.axes().zip(values).map(|(swept, value)| format!(" {}={value}", swept.name()));
         entry.device.clone() + &at.collect::<String>()
@@ -676,7 +699,7 @@ impl Entry {
         let expected = |group: &str| {
             let expected = self.expected.as_ref()?;
             let speed = if group == "decode" { &expected.decode } else { &expected.prefill };
-            speed.as_ref().map(|speed| ("expected, token/s".to_owned(), speed.band()))
+            speed.as_ref().map(|speed| (EXPECTED.to_owned(), speed.band()))
         };
         let point = |group: &str, bound| Point {
             name: format!("{group}{at}{device}"),
@@ -684,11 +707,12 @@ impl Entry {
             intensity_flop_byte: self.result(&format!("{group}_intensity")),
             performance_gflop_s: self.result(&format!("{group}_performance")),
             share: None,
+            whole: 0,
             bound,
             roof,
             details: vec![
-                ("ceiling, token/s".into(), maybe(self.result(&format!("{group}_ceiling")))),
-                ("estimate, token/s".into(), maybe(self.result(&format!("{group}_estimate")))),
+                (CEILING.into(), maybe(self.result(&format!("{group}_ceiling")))),
+                (ESTIMATE.into(), maybe(self.result(&format!("{group}_estimate")))),
             ]
             .into_iter()
             .chain(expected(group))
@@ -877,6 +901,7 @@ impl Report for Predicted {
                     group: entry.device.clone(),
                     bandwidth_gb_s: Some(entry.bandwidth_gb_s),
                     compute_gflop_s: entry.compute_gflop_s,
+                    curve: Vec::new(),
                 });
             }
         }
@@ -901,11 +926,19 @@ impl Report for Predicted {
         Some(Chart {
             title: format!("{}, {}", file_name(&self.model.name), self.model.quant),
             subtitle: format!(
-                "ceilings: batch {batch}, {context} tokens in the cache, a prompt of {prompt} tokens{expected}"
+                "ceilings: batch {}, {} tokens in the cache, a prompt of {} tokens{expected}",
+                self.ends(Swept::Batch, batch),
+                self.ends(Swept::Context, context),
+                self.ends(Swept::Prompt, prompt),
             ),
             roofs,
             points,
         })
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let sentences = [&self.ceilings, &self.estimates].into_iter().chain(&self.expectations);
+        sentences.chain(&self.warnings).cloned().collect()
     }
 }
 

@@ -46,6 +46,13 @@ pub struct Compared {
     pub gflop_s: Option<f64>,
 }
 
+impl Compared {
+    /// Whether it made tokens, and read no prompt.
+    pub fn decodes(&self) -> bool {
+        self.test.starts_with("tg")
+    }
+}
+
 /// Why the results can't be taken.
 #[derive(Debug, thiserror::Error)]
 pub enum LlamaBenchError {

@@ -9,16 +9,17 @@ use super::llama_bench::Compared;
 use super::measure::{Measured, Passes};
 use super::stack;
 use super::{Advice, Cost, Entry, Row, Total, Workload};
+use crate::chart::bars::{Bar, Bars};
 use crate::chart::terminal::{Canvas, draw};
 use crate::chart::{Chart, Point, Roof};
 use crate::contracts::quantization::formats;
 use crate::contracts::transformer_unit;
 use crate::number::{GB_PER_S, GFLOP_PER_S, SECONDS, figure, maybe, percent};
 use crate::paired::Paired;
-use crate::predict::{Expectation, ExpectedSpeed, Numbers};
+use crate::predict::{CEILING, Expectation, ExpectedSpeed, Numbers};
 use crate::report::{Better, Checked, Figure, Report, Saved, Schema, Table, Text};
 use crate::text::file_name;
-use crate::word::{Bound, By, Phase, Precision, WHY_NOT_ALL};
+use crate::word::{Bound, By, Phase, Precision};
 
 /// Rows that a terminal shows when nobody says how many.
 const ROWS: usize = 24;
@@ -264,8 +265,13 @@ impl Profile {
 
     /// The chart with every operation, for a page that can search and filter; the measured ones alone, where there are some.
     pub fn page(&self) -> Chart {
+        let roofs = self.roofs();
         let operation = |entry: &Entry| {
             let mut point = point(&entry.name, entry.kind.name(), entry.cost(self.phase));
+            // Under the roof of the units that multiply its numbers.
+            let own =
+                |roof: &Roof| entry.precision.is_some() && roof.compute_gflop_s == entry.compute_gflop_s;
+            point.roof = Some(roofs.iter().position(own).unwrap_or(0));
             point.details.extend(entry.dtype.iter().map(|dtype| ("type".to_owned(), dtype.clone())));
             // A name that says no more than the operation's needs no room.
             let tensor = entry.tensors.first().filter(|tensor| **tensor != entry.name);
@@ -288,6 +294,7 @@ impl Profile {
             })
             .collect();
         let Device { name, source, .. } = &self.device;
+        let points = if measured.is_empty() { ceilings() } else { measured.clone() };
         Chart {
             title: format!("{}, {} on {name}", file_name(&self.model.file), self.model.architecture),
             subtitle: match (measured.is_empty(), self.phase) {
@@ -300,8 +307,72 @@ impl Profile {
                 }
             },
             roofs: self.roofs(),
-            points: if measured.is_empty() { ceilings() } else { measured },
+            points: points.into_iter().chain(self.tested()).collect(),
         }
+    }
+
+    /// What llama-bench measured of the whole model, for the tests that there is a ceiling for.
+    fn tested(&self) -> impl Iterator<Item = Point> {
+        self.llama_bench.iter().filter_map(|test| {
+            let (gb_s, gflop_s) = (test.gb_s?, test.gflop_s?);
+            let total = if test.decodes() { &self.decode } else { &self.prefill };
+            Some(Point {
+                intensity_flop_byte: Some(gflop_s / gb_s),
+                performance_gflop_s: Some(gflop_s),
+                bound: total.as_ref().map_or(Bound::Undefined, |total| total.bound),
+                details: vec![
+                    ("measured, token/s".into(), figure(test.tokens_per_s)),
+                    (CEILING.into(), maybe(test.ceiling_tokens_per_s)),
+                    ("of the ceiling".into(), percent(test.share)),
+                ],
+                ..point(&format!("llama-bench {}", test.test), "llama-bench", None)
+            })
+        })
+    }
+
+    /// Tokens per second beside what is expected and what llama-bench measured: of decoding, and of the prompt.
+    pub fn bars(&self) -> Vec<Bars> {
+        let of = |phase: Phase, total: Option<&Total>| {
+            let total = total?;
+            let decode = phase == Phase::Decode;
+            let task = &self.workload;
+            let tests = self.llama_bench.iter().filter(|test| test.decodes() == decode);
+            let tests = tests.filter_map(|test| {
+                Some(Bar {
+                    name: format!("llama-bench {}", test.test),
+                    value: test.ceiling_tokens_per_s?,
+                    measured: Some(test.tokens_per_s),
+                    note: format!("measured {}, {}", figure(test.tokens_per_s), percent(test.share)),
+                    stressed: true,
+                    ..Bar::default()
+                })
+            });
+            let asked = Bar {
+                name: phase.to_string(),
+                value: total.ceiling_per_s,
+                band: self.expected.as_ref().and_then(|expected| expected.band(decode)),
+                stressed: true,
+                ..Bar::default()
+            };
+            let work = match decode {
+                true => format!("{} tokens in the cache", maybe(task.context)),
+                false => format!("a prompt of {} tokens", maybe(task.prompt)),
+            };
+            Some(Bars {
+                title: format!("{}: tokens per second", file_name(&self.model.file)),
+                subtitle: format!("ceiling of {phase}, with batch {} and {work}", task.batch),
+                unit: "token/s".into(),
+                bars: std::iter::once(asked).chain(tests).collect(),
+                ..Bars::default()
+            })
+        };
+        let defined = self.undefined().is_none();
+        let phases = [(Phase::Decode, &self.decode), (Phase::Prefill, &self.prefill)];
+        phases
+            .into_iter()
+            .filter(|_| defined)
+            .filter_map(|(phase, total)| of(phase, total.as_ref()))
+            .collect()
     }
 
     /// A roof for each kind of units that multiply something, those of most numbers first.
@@ -311,6 +382,7 @@ impl Profile {
             group: self.device.name.clone(),
             bandwidth_gb_s: Some(self.device.bandwidth_gb_s),
             compute_gflop_s,
+            curve: Vec::new(),
         };
         let mut roofs = vec![roof(self.device.precision, self.device.compute_gflop_s)];
         for entry in
@@ -420,7 +492,7 @@ impl Profile {
         let phases =
             [(Phase::Decode, &self.decode), (Phase::Prefill, &self.prefill), (Phase::Pass, &self.pass)];
         let rows = phases.iter().filter_map(|(phase, total)| Some(row((*phase, total.as_ref()?))));
-        let unit = if self.phase == Phase::Pass { "samples_per_s" } else { "tokens_per_s" };
+        let unit = if self.pass.is_some() { "samples_per_s" } else { "tokens_per_s" };
         let (ceiling, estimate) = (format!("ceiling_{unit}"), format!("estimate_{unit}"));
         let headings =
             ["phase", &ceiling, "ceiling_from", &estimate, "least_s", "gflop", "gb", "flop_per_byte"];
@@ -497,7 +569,7 @@ impl Profile {
         let (time, ideal) =
             self.measured().fold((0.0, 0.0), |sum, (_, each)| (sum.0 + each.median_s, sum.1 + each.least_s));
         format!(
-            "{} measured operations: {} ms a {}, at least {} ms; {} of the ceiling, of which 100 % is out of reach: {WHY_NOT_ALL}\n",
+            "{} measured operations: {} ms a {}, at least {} ms; {} of the ceiling\n",
             self.measured().count(),
             figure(time * 1e3),
             self.unit(),
@@ -534,11 +606,10 @@ impl Profile {
                 percent(Some(advice.share)),
                 advice.operations.to_string(),
                 advice.first.clone(),
-                advice.layers.clone(),
                 advice.text.clone(),
             ]
         };
-        let headings = ["priority", "share", "operations", "first", "layers", "advice"];
+        let headings = ["priority", "share", "operations", "first", "advice"];
         Some(Table::new("Advice", &headings, advice.iter().map(row)))
     }
 
@@ -732,6 +803,12 @@ impl Report for Profile {
         ]
     }
 
+    fn notes(&self) -> Vec<String> {
+        let told = self.told().lines().map(str::to_owned).collect::<Vec<_>>();
+        let ceilings = (!self.ceilings.is_empty()).then(|| self.ceilings.clone());
+        ceilings.into_iter().chain(told).chain(self.warnings.iter().cloned()).collect()
+    }
+
     fn chart(&self) -> Option<Chart> {
         // Operations that compute nothing have no place.
         let rows = || self.rows.iter().filter(|row| row.cost.is_none_or(|cost| cost.flops > 0.0));
@@ -799,6 +876,6 @@ fn point(name: &str, group: &str, cost: Option<&Cost>) -> Point {
         share: cost.map(|cost| cost.share),
         bound: cost.map_or(Bound::Undefined, |cost| cost.bound),
         roof: Some(0),
-        details: Vec::new(),
+        ..Point::default()
     }
 }

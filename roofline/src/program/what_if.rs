@@ -7,10 +7,13 @@ use roofline_contracts::contract::Contract;
 use roofline_contracts::emit::javascript;
 use roofline_contracts::{check_in, library};
 
-use crate::chart::html::{Operation, Recipe, Shown, Slider, Step, Summary, WhatIf};
+use crate::chart::html::{
+    Memory, Operation, Recipe, RoofRecipe, Shown, Slider, Step, Subject, Summary, WhatIf,
+};
+use crate::contracts::quantization::formats;
 use crate::contracts::{operation, transformer};
 use crate::model::Role;
-use crate::predict::{Workload, dense};
+use crate::predict::{CEILING, ESTIMATE, EXPECTED, Workload, bits_per_weight, dense};
 use crate::profile::Phase;
 use crate::program::Failure;
 
@@ -105,10 +108,14 @@ pub fn operations(
     let length = if phase == Phase::Prefill { asked.prompt } else { asked.context };
     let (model, layers) = (contract(TRANSFORMER)?, contract(LAYER)?);
     let length_of = if phase == Phase::Prefill { "tokens" } else { "context" };
-    let all = moves(&[("batch", "batch"), (length_of, names.length)]);
-    let recipes = [all, moves(&[("batch", "batch")])].into_iter().flat_map(|moves| {
-        let of =
-            |sum: &'static str| Recipe { sums: named(&[(sum, "flops")]), ..recipe(&layers, moves.clone()) };
+    let everywhere = [("batch", "batch"), ("bandwidth", "bandwidth"), ("compute", "compute"), (BITS, BITS)];
+    let grows = [(length_of, names.length), ("cache_size", "cache_size")];
+    let all: Vec<_> = everywhere.into_iter().chain(grows).collect();
+    let recipes = [all.as_slice(), &everywhere].into_iter().flat_map(|moves| {
+        let of = |sum: &'static str| Recipe {
+            sums: named(&[(sum, "flops")]),
+            ..recipe(&layers, Some(named(moves)))
+        };
         names.flops.map(of)
     });
     let recipes = recipes.collect();
@@ -116,52 +123,101 @@ pub fn operations(
     let recipe_of = |each: &Moving| each.part as usize + usize::from(each.fixed) * Part::ALL.len();
     let (inputs, operations) = moving(asked.bandwidth, operations, recipe_of);
     let [matrix, head, attention] = names.flops;
+    let mut sliders = sliders(names, asked.batch, length, longest);
+    sliders.extend(figures(asked.bandwidth, asked.compute));
+    sliders.push(around(&model, "cache_size", asked.cache_size));
+    let computes = ["compute", "head_compute", "attention_compute"].map(|rate| (rate, "compute"));
+    let same = ["batch", names.length, "bandwidth", "cache_size"].map(|quantity| (quantity, quantity));
     Ok(WhatIf {
         module: javascript::module(&model) + &javascript::module(&layers),
-        sliders: sliders(names, asked.batch, length, longest),
-        // Each operation has the rate of its own numbers.
-        bandwidth: "chosen_bandwidth".into(),
-        compute: "chosen_compute".into(),
+        sliders,
         recipes,
         operations,
+        roofs: vec![roof(&layers)],
         summary: Some(Summary {
             inputs: values(transformer::Inputs::NAMES, asked.to_array()),
             sums: named(&[(names.bytes, "bytes")]),
             steps: Step::all(&model, &[names.speed], &[matrix, head, attention, names.bytes]),
-            moves: None,
+            moves: Some(named(&[&computes[..], &same[..]].concat())),
             shown: vec![
                 shown("ceiling, tokens per second", names.speed, ""),
                 shown("least time", names.time, "s"),
             ],
+            ..Summary::default()
         }),
         inputs,
     })
 }
 
-/// A slider for the batch over the layers of a stack. `resident` bytes may stay in caches.
-pub fn layers(batch: f64, resident: f64, bandwidth: f64, operations: &[Moving]) -> Result<WhatIf, Failure> {
+/// Sliders for the batch and the device over the layers of a stack. `resident` bytes may stay in caches.
+pub fn layers(
+    batch: f64,
+    resident: f64,
+    (bandwidth, compute): (f64, f64),
+    operations: &[Moving],
+) -> Result<WhatIf, Failure> {
     let layers = contract(LAYER)?;
     let (inputs, operations) = moving(bandwidth, operations, |_| 0);
     Ok(WhatIf {
         module: javascript::module(&layers),
-        sliders: vec![slider("batch", "batch", batch, 1024.0)],
-        // Each operation has the rate of its own numbers.
-        bandwidth: "chosen_bandwidth".into(),
-        compute: "chosen_compute".into(),
+        sliders: [slider("batch", "batch", batch, 1024.0)]
+            .into_iter()
+            .chain(figures(bandwidth, compute))
+            .collect(),
         recipes: vec![recipe(&layers, None)],
         operations,
+        roofs: vec![roof(&layers)],
         summary: Some(Summary {
             inputs: BTreeMap::from([("bandwidth".to_owned(), bandwidth), ("resident".to_owned(), resident)]),
             sums: named(&[("compute_time", "compute_time"), ("bytes", "bytes")]),
             steps: Step::all(&layers, &["pass_ceiling"], &["compute_time", "bytes"]),
-            moves: moves(&[("results", "batch")]),
+            moves: Some(named(&[("results", "batch"), ("bandwidth", "bandwidth")])),
             shown: vec![
                 shown("ceiling, samples per second", "pass_ceiling", ""),
                 shown("least time", "least_time", "s"),
             ],
+            ..Summary::default()
         }),
         inputs,
     })
+}
+
+/// What an operation calls its bits of a weight.
+const BITS: &str = "bits_per_weight";
+
+/// Sliders for the device and the formats of a model's operations, each of which has its own rate and its own bits.
+fn figures(bandwidth: f64, compute: f64) -> [Slider; 3] {
+    let each = |quantity: &str, label: &str, unit: &str, stops| Slider {
+        quantity: quantity.to_owned(),
+        label: label.to_owned(),
+        unit: unit.to_owned(),
+        stops,
+        start: None,
+        folded: true,
+    };
+    let mut bits: Vec<f64> = formats::ALL.iter().filter_map(|format| bits_per_weight(format).ok()).collect();
+    bits.sort_by(f64::total_cmp);
+    bits.dedup();
+    [
+        Slider { start: Some(bandwidth), ..each("bandwidth", "bandwidth", "GB/s", spread(bandwidth)) },
+        each("compute", "compute of all units", "GFLOP/s", spread(compute)),
+        each(BITS, "bits a weight, of all", "", bits),
+    ]
+}
+
+/// How the height of a roof and its ridge follow from its own figures.
+fn roof(layers: &Contract) -> RoofRecipe {
+    // So many operations on one byte, as the chart draws it.
+    let byte = operation::Inputs { other_bytes: 1.0, ..operation::Inputs::new(1.0, 1.0) };
+    RoofRecipe {
+        steps: Step::all(layers, &["attainable", "ridge_point"], &[]),
+        inputs: values(operation::Inputs::NAMES, byte.to_array()),
+        moves: Some(named(&[("bandwidth", "bandwidth"), ("compute", "compute")])),
+        moved: "other_flops".into(),
+        height: "attainable".into(),
+        ridge: Some("ridge_point".into()),
+        ..RoofRecipe::default()
+    }
 }
 
 /// What all operations have in common, said once, and each with the rest.
@@ -180,64 +236,99 @@ fn moving(
     (common.clone(), each.collect())
 }
 
-/// Sliders over predictions: two points for each, decoding and the prompt, with everything that went into it. What is shown in
-/// words is that of the first, with the name of its device where there are several.
+/// Sliders over predictions: two points for each, decoding and the prompt, with everything that went into it. Those over the work
+/// move all of them, the others the device that is chosen.
 pub fn predictions(
     longest: Option<u64>,
-    device: Option<&str>,
     workload: &Workload,
-    predictions: &[&Values],
+    predictions: &[(&str, &Values)],
 ) -> Result<Option<WhatIf>, Failure> {
-    let Some(first) = predictions.first() else { return Ok(None) };
-    let model = contract(TRANSFORMER)?;
-    let part = |names: &Names| {
+    let Some((_, first)) = predictions.first() else { return Ok(None) };
+    let (model, layers) = (contract(TRANSFORMER)?, contract(LAYER)?);
+    let part = |names: &Names, estimate: &str| {
         let [intensity, performance, bound] = names.point;
+        let results = [names.speed, estimate, "feasibility"];
         Recipe {
-            steps: Step::all(&model, &names.point, &[]),
-            moves: None,
+            steps: Step::all(&model, &[&names.point[..], &results].concat(), &[]),
             intensity: intensity.to_owned(),
             performance: performance.to_owned(),
-            time: None,
             bound: Some(bound.to_owned()),
-            sums: BTreeMap::new(),
+            details: vec![shown(CEILING, names.speed, ""), shown(ESTIMATE, estimate, "")],
+            stale: vec![EXPECTED.to_owned()],
+            ..Recipe::default()
         }
     };
     let Workload { batch, context, prompt, .. } = *workload;
     let mut sliders = sliders(&DECODE, batch, context, longest);
     sliders.extend(self::sliders(&PREFILL, batch, prompt, longest).into_iter().skip(1));
-    let on = device.map(|device| format!(" on {device}")).unwrap_or_default();
-    let on_first = |label: &str, result, unit| shown(&format!("{label}{on}"), result, unit);
-    let results = [DECODE.speed, PREFILL.speed, PREFILL.time, "cache_bytes", "footprint"];
-    // What a device does not publish is asked for nowhere, but has a place among the inputs.
-    let common = values(transformer::Inputs::NAMES, dense(1.0).to_array());
-    let of =
-        |point: usize, recipe: usize, inputs: &Values| Operation { point, recipe, inputs: inputs.clone() };
+    let more: Vec<Slider> = transformer::Inputs::NAMES
+        .iter()
+        .filter(|name| sliders.iter().all(|slider| slider.quantity != **name))
+        .filter(|name| predictions.iter().any(|(_, inputs)| matters(&model, name, inputs)))
+        .map(|name| match first.get(*name) {
+            // What all devices have in common is of the work.
+            Some(value) if predictions.iter().all(|(_, inputs)| inputs.get(*name) == Some(value)) => {
+                around(&model, name, *value)
+            }
+            _ => Slider { stops: Vec::new(), start: None, ..around(&model, name, 1.0) },
+        })
+        .collect();
+    sliders.extend(more);
+    // Said once; and what a device does not publish, nothing follows from.
+    let common: Values = (first.iter())
+        .filter(|(name, value)| predictions.iter().all(|(_, inputs)| inputs.get(*name) == Some(value)))
+        .map(|(name, value)| (name.clone(), *value))
+        .collect();
+    let own = |inputs: &Values| -> Values {
+        let own = inputs.iter().filter(|(name, _)| !common.contains_key(*name));
+        own.map(|(name, value)| (name.clone(), *value)).collect()
+    };
+    let of = |point: usize, recipe: usize, inputs: &Values| Operation { point, recipe, inputs: own(inputs) };
+    let gigabytes = |label: &str, result: &str| Shown { per: Some(1e9), ..shown(label, result, "GB") };
+    let memory = Memory {
+        parts: vec![
+            gigabytes("weights", "weight_bytes"),
+            gigabytes("KV cache", "cache_bytes"),
+            gigabytes("state", "state_bytes"),
+            gigabytes("activations", "activation_bytes"),
+        ],
+        whole: gigabytes("footprint, estimate", "footprint"),
+        capacity: shown("memory", "capacity", "GB"),
+        too_large: ("feasibility".into(), "TooLarge".into()),
+    };
+    let shown = vec![
+        shown("decode, ceiling", DECODE.speed, "token/s"),
+        shown("decode, estimate", "decode_estimate", "token/s"),
+        shown("prefill, ceiling", PREFILL.speed, "token/s"),
+        shown("prefill, estimate", "prefill_estimate", "token/s"),
+        shown("first token, at least", PREFILL.time, "s"),
+        shown("first token, estimate", "time_to_first_token", "s"),
+        shown("energy, estimate", "token_energy", "J/token"),
+    ];
+    let drawn = memory.parts.iter().chain([&memory.whole]).chain(&shown).map(|one| one.result.as_str());
+    let results: Vec<&str> = drawn.chain(["feasibility"]).collect();
+    let subjects = predictions
+        .iter()
+        .enumerate()
+        .map(|(index, (device, _))| Subject { name: (*device).to_owned(), operation: 2 * index });
     Ok(Some(WhatIf {
-        module: javascript::module(&model),
+        module: javascript::module(&model) + &javascript::module(&layers),
         sliders,
-        // Each prediction has the figures of its own device.
-        bandwidth: "chosen_bandwidth".into(),
-        compute: "chosen_compute".into(),
-        recipes: vec![part(&DECODE), part(&PREFILL)],
+        recipes: vec![part(&DECODE, "decode_estimate"), part(&PREFILL, "prefill_estimate")],
         operations: predictions
             .iter()
             .enumerate()
-            .flat_map(|(index, inputs)| [of(2 * index, 0, inputs), of(2 * index + 1, 1, inputs)])
+            .flat_map(|(index, (_, inputs))| [of(2 * index, 0, inputs), of(2 * index + 1, 1, inputs)])
             .collect(),
+        roofs: vec![roof(&layers)],
         summary: Some(Summary {
-            inputs: BTreeMap::new(),
-            sums: BTreeMap::new(),
             steps: Step::all(&model, &results, &[]),
-            moves: None,
-            shown: vec![
-                on_first("decode, ceiling", DECODE.speed, "token/s"),
-                on_first("prefill, ceiling", PREFILL.speed, "token/s"),
-                on_first("first token, at least", PREFILL.time, "s"),
-                Shown { per: Some(1e9), ..shown("KV cache", "cache_bytes", "GB") },
-                Shown { per: Some(1e9), ..shown("footprint", "footprint", "GB") },
-            ],
+            subjects: subjects.collect(),
+            shown,
+            memory: Some(memory),
+            ..Summary::default()
         }),
-        inputs: common.into_iter().chain((*first).clone()).collect(),
+        inputs: common,
     }))
 }
 
@@ -256,16 +347,12 @@ fn recipe(layers: &Contract, moves: Option<BTreeMap<String, String>>) -> Recipe 
         performance: "attainable".into(),
         time: Some("least_time".into()),
         bound: Some("bound".into()),
-        sums: BTreeMap::new(),
+        ..Recipe::default()
     }
 }
 
 fn named(names: &[(&str, &str)]) -> BTreeMap<String, String> {
     names.iter().map(|(name, of)| ((*name).to_owned(), (*of).to_owned())).collect()
-}
-
-fn moves(names: &[(&str, &str)]) -> Option<BTreeMap<String, String>> {
-    Some(named(names))
 }
 
 fn values<const N: usize>(names: [&str; N], values: [f64; N]) -> Values {
@@ -285,7 +372,48 @@ pub fn slider(quantity: &str, label: &str, start: f64, most: f64) -> Slider {
     stops.extend([start, most.max(start)]);
     stops.sort_by(f64::total_cmp);
     stops.dedup();
-    Slider { quantity: quantity.to_owned(), label: label.to_owned(), stops, start }
+    let (quantity, label) = (quantity.to_owned(), label.to_owned());
+    Slider { quantity, label, stops, start: Some(start), ..Slider::default() }
+}
+
+/// A quantity of a contract around the value it has, folded away.
+pub fn around(contract: &Contract, quantity: &str, start: f64) -> Slider {
+    let (mut stops, mut unit) = (vec![start], String::new());
+    if let Some(known) = contract.quantity(quantity).and_then(|index| contract.quantities.get(index)) {
+        let whole = |stop: f64| if known.domain.integer { stop.round() } else { stop };
+        stops.extend(spread(start).into_iter().map(whole).filter(|stop| known.domain.contains(*stop)));
+        unit = if known.unit_text == "1" { String::new() } else { known.unit_text.clone() };
+    }
+    stops.sort_by(f64::total_cmp);
+    stops.dedup();
+    Slider { unit, stops, folded: true, ..slider(quantity, &quantity.replace('_', " "), start, start) }
+}
+
+/// Whether anything changes when a slider moves the quantity to one of its ends.
+fn matters(model: &Contract, name: &str, inputs: &Values) -> bool {
+    let Some(&start) = inputs.get(name).filter(|value| **value > 0.0) else { return false };
+    let stops = around(model, name, start).stops;
+    let at = |value: f64| {
+        let mut values = dense(1.0).to_array();
+        for (place, known) in values.iter_mut().zip(transformer::Inputs::NAMES) {
+            *place = if known == name { value } else { *inputs.get(known).unwrap_or(place) };
+        }
+        transformer::Inputs::from_array(values).evaluate().ok()
+    };
+    let now = at(start);
+    [stops.first(), stops.last()].into_iter().flatten().any(|stop| at(*stop) != now)
+}
+
+/// Values around one, from a sixteenth of it to sixteen times as much, with digits that can be read.
+fn spread(start: f64) -> Vec<f64> {
+    let at = |quarter: i32| start * (f64::from(quarter) / 4.0).exp2();
+    let round = |value: f64| format!("{value:.2e}").parse().unwrap_or(value);
+    let mut stops: Vec<f64> =
+        (-16..=16).filter(|quarter| *quarter != 0).map(|quarter| round(at(quarter))).collect();
+    stops.push(start);
+    stops.sort_by(f64::total_cmp);
+    stops.dedup();
+    stops
 }
 
 fn shown(label: &str, result: &str, unit: &str) -> Shown {

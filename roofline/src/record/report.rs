@@ -386,6 +386,7 @@ impl Report for Evidence {
                 group: (*name).to_owned(),
                 bandwidth_gb_s: Some(device.bandwidth),
                 compute_gflop_s: super::format::fastest(device),
+                curve: Vec::new(),
             })
         });
         let points = self.rows.iter().filter_map(|row| {
@@ -397,6 +398,7 @@ impl Report for Evidence {
                 intensity_flop_byte: row.intensity_flop_byte,
                 performance_gflop_s: row.gflop_s.map(|rate| rate / row.devices),
                 share: None,
+                whole: 0,
                 bound: row.bound,
                 roof: Some(roof),
                 details: vec![

@@ -108,7 +108,11 @@ fn bars_show_tokens_per_second_by_device_as_a_picture_and_on_a_page() {
     let picture = std::fs::read_to_string(&svg).expect("the picture");
     assert!(picture.starts_with("<svg") && picture.contains(">h100_sxm<"), "{picture}");
     let page = std::fs::read_to_string(&html).expect("the page");
-    assert!(page.contains("<svg") && page.contains("<td>rtx_4090</td>"), "{page}");
+    assert!(
+        page.contains("\"unit\":\"token/s\",\"line\":30.0")
+            && page.contains("[\"rtx_4090\",\"gpu\",\"enough\""),
+        "{page}"
+    );
     // The same for many predictions, where roofs would be a tangle.
     printed(&[&["predict", "llama-3.1-8b", "--all-devices"][..], &files].concat());
     let picture = std::fs::read_to_string(&svg).expect("the picture");

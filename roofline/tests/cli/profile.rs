@@ -184,13 +184,11 @@ fn the_text_has_ceilings_layers_a_chart_and_advice() {
     let output = run(&["--ascii"], &file);
     assert!(output.status.success(), "{}", err(&output));
     let shown = out(&output);
-    for part in
-        ["GGUF llama", "45.0 GB/s", "decode", "prefill", "layer 0", "head", "few bits a number already"]
-    {
+    for part in ["GGUF llama", "45.0 GB/s", "decode", "prefill", "layer 0", "head", "quantize the weights"] {
         assert!(shown.contains(part), "{part} is not in\n{shown}");
     }
     let plain = out(&run(&["--ascii", "--no-advice"], &file));
-    assert!(!plain.contains("few bits a number already"), "{plain}");
+    assert!(!plain.contains("quantize the weights"), "{plain}");
 }
 
 #[test]
@@ -702,7 +700,7 @@ fn the_page_has_every_operation_and_moves_those_whose_cost_is_known() {
         .iter()
         .map(|slider| slider["quantity"].as_str().unwrap())
         .collect();
-    assert_eq!(sliders, ["batch", "context"]);
+    assert_eq!(sliders, ["batch", "context", "bandwidth", "compute", "bits_per_weight", "cache_size"]);
     // The head has its own parameters, and what all have in common is said once.
     let head = &what_if["operations"][11]["inputs"];
     assert_eq!(
@@ -824,7 +822,7 @@ fn sliders_move_no_attention_to_what_an_encoder_made() {
     );
     let html = std::fs::read_to_string(page).unwrap();
     // Recipes that a slider of the context moves, for weights, head and cache, and then those that it does not.
-    assert!(html.contains(r#""moves":{"batch":"batch","context":"context"}"#), "{html}");
+    assert!(html.contains(r#""compute":"compute","context":"context"}"#), "{html}");
     assert!(html.contains(r#""context":77"#), "what the encoder made of the prompt");
     let fixed = html.split(r#""recipe":5"#).nth(1).unwrap();
     assert!(fixed[..fixed.find('}').unwrap()].contains(r#""context":77"#), "{fixed}");

@@ -149,6 +149,16 @@ fn every_document_is_of_its_schema_and_every_schema_has_a_document() {
 }
 
 #[test]
+fn the_chart_of_the_documentation_is_of_its_schema() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/commands/plot.md");
+    let page = fs::read_to_string(page).expect("it is there");
+    let (_, rest) = page.split_once("```json chart.json\n").expect("it has a chart");
+    let chart: Value = serde_json::from_str(rest.split("```").next().expect("which ends")).expect("JSON");
+    let schema = json(&directory("chart"), &["schema", "chart"]);
+    assert_eq!(Schema(&schema).check(&schema, &chart, ""), Ok(()));
+}
+
+#[test]
 fn every_field_is_described() {
     let directory = directory("fields");
     let listed = json(&directory, &["schema", "--format", "json"]);

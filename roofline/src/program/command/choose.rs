@@ -1,14 +1,13 @@
 //! `roofline choose`: the devices that hold a model and are fast enough, and what the others are short of.
 
-use crate::chart::bars;
+use crate::chart::html::Page;
 use crate::choose::{By, Choice};
 use crate::predict::{Prediction, Target, predict as reached};
 use crate::program::command::{plan::question, predict};
 use crate::program::expected::{ModelTraits, missing};
-use crate::program::output::picture::Pictures;
+use crate::program::output::picture::{self, Pictures};
 use crate::program::require::Names;
 use crate::program::{Exit, Failure, cli, select};
-use crate::report::Report;
 
 /// Chooses, and exits with 1 when no device does.
 pub fn run(args: &cli::Choose) -> Result<Exit, Failure> {
@@ -16,7 +15,6 @@ pub fn run(args: &cli::Choose) -> Result<Exit, Failure> {
     let refused = [
         (!args.sweep.is_empty(), "--sweep"),
         (args.explain, "--explain"),
-        (args.flops.is_some(), "--flops"),
         (!args.require.is_empty(), "--require"),
         (!args.select.columns.is_empty(), "--columns"),
     ];
@@ -63,14 +61,9 @@ pub fn run(args: &cli::Choose) -> Result<Exit, Failure> {
         eprintln!("warning: {warning}");
     }
     choice.warnings = warnings;
-    let table = choice.tables().remove(0);
     let chart = choice.bars();
-    pictures.show_bars(
-        &choice,
-        || bars::svg(&chart),
-        || bars::html(&chart, &table.headings, &table.rows),
-        args.format,
-    )?;
+    let page = || Ok(Page { bars: vec![chart.clone()], ..picture::page(&choice) });
+    pictures.show_bars(&choice, &chart, args.format, page)?;
     Ok(if choice.enough().next().is_some() { Exit::Fine } else { Exit::Failed })
 }
 

@@ -200,7 +200,7 @@ fn evaluated(
 }
 
 /// What `--set` says; the name of a case is its number.
-fn settings(texts: &[String], contract: &Contract) -> Result<BTreeMap<String, f64>, Failure> {
+pub fn settings(texts: &[String], contract: &Contract) -> Result<BTreeMap<String, f64>, Failure> {
     let mut found = BTreeMap::new();
     for text in texts {
         let (name, value) =
@@ -259,7 +259,8 @@ fn somewhere(domain: &Domain) -> Option<f64> {
     [1.0, domain.low, domain.high].into_iter().find(|value| domain.contains(*value))
 }
 
-fn unknown_name(contract: &Contract, name: &str) -> Failure {
+/// Why a name can't be set.
+pub fn unknown_name(contract: &Contract, name: &str) -> Failure {
     let quantities = contract.quantities.iter().map(|quantity| quantity.name.as_str());
     let known: Vec<&str> = quantities
         .chain(contract.equations.iter().filter_map(|equation| equation.bounds.as_deref()))

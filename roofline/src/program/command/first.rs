@@ -201,6 +201,7 @@ impl First {
             group: threads(reached.threads),
             bandwidth_gb_s: Some(best.read_gb_s.value),
             compute_gflop_s: Some(reached.value),
+            curve: Vec::new(),
         };
         chart.roofs = roofs.iter().map(roof).collect();
         let under = |placed: &Placed| {
@@ -218,15 +219,14 @@ impl First {
                 intensity_flop_byte: Some(phase.intensity_flop_byte),
                 performance_gflop_s: Some(phase.ceiling_gflop_s),
                 share: None,
+                whole: 0,
                 bound: phase.bound,
                 roof: under(placed),
                 details: {
                     let expected = &placed.expected;
                     let speed = if kind == "decode" { &expected.decode } else { &expected.prefill };
-                    let expected =
-                        speed.iter().map(|one| ("expected".into(), format!("{} tokens/s", one.band())));
-                    let ceiling =
-                        ("ceiling".into(), format!("{} tokens/s", figure(phase.ceiling_tokens_per_s)));
+                    let expected = speed.iter().map(|one| (predict::EXPECTED.into(), one.band()));
+                    let ceiling = (predict::CEILING.into(), figure(phase.ceiling_tokens_per_s));
                     [ceiling].into_iter().chain(expected).collect()
                 },
             })
@@ -341,5 +341,9 @@ impl Report for First {
 
     fn tables(&self) -> Vec<Table> {
         [self.table()].into_iter().chain(self.expected()).collect()
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.meaning()
     }
 }

@@ -1,21 +1,19 @@
-//! `roofline man`: manual pages from the same definitions that parse the arguments, with examples, exit codes, variables and files.
+//! `roofline man`: manual pages from the same definitions that parse the arguments.
 
-use clap::Command;
-use clap::builder::Resettable;
+use clap::CommandFactory;
 use clap_mangen::Man;
-use clap_mangen::roff::{Roff, bold, roman};
 
-use crate::program::{Exit, Failure, cli, help, output};
+use crate::program::{Exit, Failure, cli, output};
 
 /// Prints the page.
 pub fn run(args: &cli::Man) -> Result<Exit, Failure> {
-    let mut program = help::program();
+    let mut program = cli::Cli::command();
     // Gives each command its full name and the options that all share.
     program.build();
-    let (page, examples) = match &args.command {
-        None => (Man::new(without_examples(program)), help::examples("")),
+    let page = match &args.command {
+        None => Man::new(program),
         Some(name) => match program.find_subcommand(name) {
-            Some(command) => (Man::new(without_examples(command.clone())), help::examples(name)),
+            Some(command) => Man::new(command.clone()),
             None => {
                 let names: Vec<&str> = program.get_subcommands().map(|command| command.get_name()).collect();
                 return Err(Failure(format!(
@@ -25,27 +23,8 @@ pub fn run(args: &cli::Man) -> Result<Exit, Failure> {
             }
         },
     };
-    let mut out = Vec::new();
-    page.render(&mut out)?;
-    let lists: [(&str, &[(&str, &str)]); 4] = [
-        ("EXAMPLES", examples),
-        ("EXIT STATUS", &help::EXITS),
-        ("ENVIRONMENT", &help::ENVIRONMENT),
-        ("FILES", &help::FILES),
-    ];
-    for (title, entries) in lists {
-        let mut section = Roff::new();
-        section.control("SH", [title]);
-        for (term, what) in entries {
-            section.control("TP", []).text([bold(*term)]).text([roman(*what)]);
-        }
-        out.extend(section.to_roff().bytes());
-    }
-    output::write(&out)?;
+    let mut roff = Vec::new();
+    page.render(&mut roff)?;
+    output::write(&roff)?;
     Ok(Exit::Fine)
-}
-
-/// Examples have a section of their own.
-fn without_examples(command: Command) -> Command {
-    command.after_help(Resettable::Reset)
 }

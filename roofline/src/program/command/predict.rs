@@ -8,8 +8,8 @@ use roofline_contracts::contract::Contract;
 use roofline_contracts::formula::Kind;
 use roofline_contracts::{check_in, library, suggest};
 
-use crate::chart::bars::{self, Bar, Bars};
-use crate::chart::html::WhatIf;
+use crate::chart::bars::{Bar, Bars};
+use crate::chart::html::{Page, WhatIf};
 use crate::contracts::choice;
 use crate::contracts::hardware::devices::Device;
 use crate::contracts::quantization::formats;
@@ -18,17 +18,14 @@ use crate::device::Chosen;
 use crate::model::{Hyper, Mix, Model, Operation, by_name};
 use crate::number::short;
 use crate::predict::{
-    self, Entry, Expectation, Line, MOST_POINTS, Numbers, Precision, Predicted, Stored, Subject, Swept,
-    Target, Workload,
+    self, Entry, Line, MOST_POINTS, Numbers, Precision, Predicted, Stored, Subject, Swept, Target, Workload,
 };
 use crate::profile;
-use crate::program::command::eval;
 use crate::program::command::models;
 use crate::program::command::plan::question;
-use crate::program::device::{Files, Measuring, On};
 use crate::program::expected::{ModelTraits, missing};
 use crate::program::name::normal;
-use crate::program::output::picture::{Page, Pictures};
+use crate::program::output::picture::{self, Pictures};
 use crate::program::select::Row;
 use crate::program::{Exit, Failure, cli, device, require, select, what_if};
 use crate::report::Report;
@@ -46,9 +43,6 @@ const PROMPT: f64 = 512.0;
 pub fn run(args: &cli::Predict) -> Result<Exit, Failure> {
     if question::is_asked(args) {
         return question::run(args);
-    }
-    if let Some(flops) = args.flops {
-        return inference(args, flops);
     }
     let names = require::Names::of::<Predicted>();
     if names.help(&args.require)? || args.expecting.help()? {
@@ -81,53 +75,19 @@ pub fn run(args: &cli::Predict) -> Result<Exit, Failure> {
     for warning in &predicted.warnings {
         eprintln!("warning: {warning}");
     }
-    if let Some(chart) = bars(&predicted) {
-        let table = predicted.tables().remove(0);
-        pictures.show_bars(
-            &predicted,
-            || bars::svg(&chart),
-            || bars::html(&chart, &table.headings, &table.rows),
-            args.format,
-        )?;
-        return Ok(require::exit(&predicted.requirements));
+    let bars = bars(&predicted);
+    let page = || {
+        let what_if = what_if(&predicted)?;
+        Ok(Page { what_if, bars: bars.to_vec(), ..picture::page(&predicted) })
+    };
+    // More roofs than these are a tangle in one picture, and tokens per second by device say more.
+    if bars[0].bars.len() > ROOFS && predicted.swept.is_none() {
+        pictures.show_bars(&predicted, &bars[0], args.format, page)?;
+    } else {
+        let chart = predicted.chart().unwrap_or_default();
+        pictures.show_with(&predicted, &chart, args.format, false, page)?;
     }
-    let chart = predicted.chart().unwrap_or_default();
-    let page = || Ok(Page { chart: chart.clone(), what_if: what_if(&predicted)? });
-    pictures.show_with(&predicted, &chart, args.format, false, page)?;
     Ok(require::exit(&predicted.requirements))
-}
-
-/// Of a model that makes no tokens: what `roofline eval inference-latency-v1` says of it, on the devices asked for.
-fn inference(args: &cli::Predict, flops: f64) -> Result<Exit, Failure> {
-    let size = predict::bytes_per_number(format(args.quant.as_deref().unwrap_or("f16"), "--quant")?)?;
-    let set = [
-        ("total_params", args.params.unwrap_or(1.0)),
-        ("param_size", size),
-        ("sample_flops", flops),
-        ("batch", args.batch),
-        ("efficiency", args.efficiency),
-        ("overhead", args.overhead.unwrap_or(0.0)),
-    ];
-    let contract = "inference-latency-v1".to_owned();
-    let On { on, files } = &args.devices;
-    let on = if on.is_empty() { vec!["this".to_owned()] } else { on.clone() };
-    let Measuring { quick, refresh, no_cache, threads, size, isa } = &args.measuring;
-    eval::run(&cli::Eval {
-        contract,
-        set: set.iter().map(|(name, value)| format!("{name}={value}")).collect(),
-        profile: None,
-        devices: On { on, files: Files { devices: files.devices.clone() } },
-        measuring: Measuring {
-            quick: *quick,
-            refresh: *refresh,
-            no_cache: *no_cache,
-            threads: *threads,
-            size: *size,
-            isa: isa.clone(),
-        },
-        require: args.require.clone(),
-        format: args.format,
-    })
 }
 
 /// What a condition or a column may say of a prediction: what the contract computes, and what the registry knows.
@@ -151,40 +111,48 @@ fn row(entry: &Entry, devices: &[&'static Device]) -> Result<Row, Failure> {
     Ok(row)
 }
 
-/// More roofs than these are a tangle in one picture, and tokens per second by device say more.
+/// The most roofs in one picture.
 const ROOFS: usize = 8;
 
-/// The picture of many devices.
-fn bars(predicted: &Predicted) -> Option<Bars> {
-    if predicted.predictions.len() <= ROOFS || predicted.swept.is_some() {
-        return None;
-    }
-    let mut bars: Vec<Bar> = predicted
-        .predictions
-        .iter()
-        .map(|entry| Bar {
-            name: entry.device.clone(),
-            value: entry.result("decode_ceiling").unwrap_or(0.0),
+/// Tokens per second by device, and by the points of a sweep: of decoding, and of the prompt.
+fn bars(predicted: &Predicted) -> [Bars; 2] {
+    let Workload { batch, context, prompt, .. } = predicted.workload;
+    let of = |decode: bool| {
+        let result = if decode { "decode_ceiling" } else { "prefill_ceiling" };
+        let bar = |(index, entry): (usize, &Entry)| Bar {
+            name: predicted.place(entry),
+            value: entry.result(result).unwrap_or(0.0),
             stressed: entry.fits != Some(false),
-            band: entry.expected().and_then(Expectation::decode_band),
+            band: entry.expected().and_then(|expected| expected.band(decode)),
             note: if entry.fits == Some(false) { "does not fit".into() } else { String::new() },
-        })
-        .collect();
-    bars.sort_by(|a, b| b.value.total_cmp(&a.value));
-    let Workload { batch, context, .. } = predicted.workload;
-    Some(Bars {
-        title: format!(
-            "{}, {}: tokens per second by device",
-            file_name(&predicted.model.name),
-            predicted.model.quant
-        ),
-        subtitle: format!(
-            "ceilings of decoding, and what to expect as lines: batch {batch}, {context} tokens in the cache"
-        ),
-        unit: "token/s".into(),
-        line: None,
-        bars,
-    })
+            point: Some(2 * index + usize::from(!decode)),
+            ..Bar::default()
+        };
+        let mut bars: Vec<Bar> = predicted.predictions.iter().enumerate().map(bar).collect();
+        if predicted.swept.is_none() {
+            bars.sort_by(|a, b| b.value.total_cmp(&a.value));
+        }
+        let (part, work) = match decode {
+            true => ("decoding", format!("{context} tokens in the cache")),
+            false => ("the prompt", format!("{prompt} tokens")),
+        };
+        let model = file_name(&predicted.model.name);
+        Bars {
+            title: format!("{model}, {}: tokens per second by device", predicted.model.quant),
+            subtitle: match predicted.swept {
+                None => format!("ceilings of {part}, and what to expect as lines: batch {batch}, {work}"),
+                Some(swept) => {
+                    format!("ceilings of {part}, and what to expect as lines, by {}", swept.name())
+                }
+            },
+            unit: "token/s".into(),
+            result: Some(result.to_owned()),
+            doubt: Some(("feasibility".into(), "TooLarge".into())),
+            bars,
+            ..Bars::default()
+        }
+    };
+    [of(true), of(false)]
 }
 
 /// What is asked: a model and the work.
@@ -226,11 +194,6 @@ fn predicted(args: &cli::Predict) -> Result<(Predicted, Vec<&'static Device>), F
         [one, other] if one.0 != other.0 => [sweep_of(0), sweep_of(1)],
         [one, _] => return Err(Failure(format!("--sweep: {} is swept twice", one.0.name()))),
         _ => return Err(Failure("--sweep: two inputs can be swept at once, and no more".into())),
-    };
-    let subject = match axes.into_iter().flatten().find(|(swept, _)| *swept == Swept::Bits) {
-        Some((_, [bits])) => Subject { quant: format!("{bits} bits"), bits_per_weight: *bits, ..subject },
-        Some(_) => Subject { quant: "bits as swept".into(), ..subject },
-        None => subject,
     };
     let mut predicted = Predicted::new(subject, (inputs, &stored), &normal(&args.cache), &targets, axes)?;
     let (model, format) = (predicted.model.name.clone(), predicted.model.quant.clone());
@@ -559,15 +522,13 @@ fn explain(contract: &Contract, entry: &Entry) -> Vec<Line> {
     contract.order.iter().filter_map(line).collect()
 }
 
-/// Sliders for batch, context and prompt; none where a sweep has moved them already.
+/// Sliders for every quantity; none where a sweep has moved one already.
 fn what_if(predicted: &Predicted) -> Result<Option<WhatIf>, Failure> {
     if predicted.swept.is_some() {
         return Ok(None);
     }
-    let device = predicted.predictions.first().filter(|_| predicted.predictions.len() > 1);
-    let device = device.map(|entry| entry.device.as_str());
-    let inputs: Vec<_> = predicted.predictions.iter().map(|entry| &entry.inputs).collect();
-    what_if::predictions(predicted.model.context_length, device, &predicted.workload, &inputs)
+    let each = predicted.predictions.iter().map(|entry| (entry.device.as_str(), &entry.inputs));
+    what_if::predictions(predicted.model.context_length, &predicted.workload, &each.collect::<Vec<_>>())
 }
 
 #[cfg(test)]

@@ -5,15 +5,16 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::chart::bars::{self, Bars};
 use crate::chart::curve::{self, Curves, Moving};
-use crate::chart::html::{self, WhatIf};
+use crate::chart::html::{self, Page, Sheet};
 use crate::chart::terminal::{Canvas, draw};
 use crate::chart::{Chart, svg};
 use crate::program::Failure;
 use crate::program::output::file::Unfinished;
 use crate::program::output::terminal;
 use crate::program::output::{self, Format};
-use crate::report::Report;
+use crate::report::{Report, Table};
 
 /// How and where a command draws its chart.
 #[derive(Debug, Args)]
@@ -43,12 +44,13 @@ pub struct Pictures {
     canvas: Canvas,
 }
 
-/// What a page shows, where it shows more than the picture.
-pub struct Page {
-    /// The chart with every operation.
-    pub chart: Chart,
-    /// What can be moved.
-    pub what_if: Option<WhatIf>,
+/// The page of a result: its chart, its tables and what one should know.
+pub fn page(report: &impl Report) -> Page {
+    let chart = report.chart().unwrap_or_default();
+    let sheet = |Table { title, headings, rows }: Table| Sheet { title, headings, rows };
+    let tables = report.tables().into_iter().map(sheet).collect();
+    let more = report.sweep().map_or(String::new(), |sweep| sweep.svg());
+    Page { chart, tables, notes: report.notes(), more, ..Page::default() }
 }
 
 impl Pictures {
@@ -68,22 +70,33 @@ impl Pictures {
     /// unless that has its own.
     pub fn show(self, report: &impl Report, format: Format, own: bool) -> Result<(), Failure> {
         let chart = report.chart().unwrap_or_default();
-        self.show_with(report, &chart, format, own, || Ok(Page { chart: chart.clone(), what_if: None }))
+        self.show_with(report, &chart, format, own, || Ok(page(report)))
     }
 
-    /// Bars in place of a roofline; each is drawn only when it is wanted.
+    /// Bars in place of a roofline; the page is made only when it is wanted.
     pub fn show_bars(
         self,
         report: &impl Report,
+        chart: &Bars,
+        format: Format,
+        page: impl FnOnce() -> Result<Page, Failure>,
+    ) -> Result<(), Failure> {
+        self.show_other(report, || bars::svg(chart), || Ok(html::draw(&page()?)), format)
+    }
+
+    /// A picture and a page that are no roofline; each is drawn only when it is wanted.
+    fn show_other(
+        self,
+        report: &impl Report,
         svg: impl FnOnce() -> String,
-        html: impl FnOnce() -> String,
+        html: impl FnOnce() -> Result<String, Failure>,
         format: Format,
     ) -> Result<(), Failure> {
         if let Some(file) = self.svg {
             file.finish(&svg())?;
         }
         if let Some(file) = self.html {
-            file.finish(&html())?;
+            file.finish(&html()?)?;
         }
         if self.alone {
             return Ok(());
@@ -106,7 +119,7 @@ impl Pictures {
                 Format::Json | Format::Csv | Format::Md => eprint!("{text}"),
             }
         }
-        self.show_bars(report, || curve::svg(chart), || curve::page(chart, moving), format)
+        self.show_other(report, || curve::svg(chart), || Ok(curve::page(chart, moving)), format)
     }
 
     /// The same with a page that shows more than the picture; it is made only when it is wanted.
@@ -124,9 +137,7 @@ impl Pictures {
             file.finish(&report.sweep().map_or(picture.clone(), |sweep| sweep.below(&picture, size.height)))?;
         }
         if let Some(file) = self.html {
-            let Page { chart, what_if } = page()?;
-            let more = report.sweep().map_or(String::new(), |sweep| sweep.svg());
-            file.finish(&html::draw_with(&chart, what_if.as_ref(), &more))?;
+            file.finish(&html::draw(&page()?))?;
         }
         if self.alone {
             return Ok(());

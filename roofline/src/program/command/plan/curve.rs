@@ -160,7 +160,8 @@ pub fn moving(work: &Work, users: &Users, sets: &[Set], fixed: Fixed) -> Result<
                 quantity: "reuse".into(),
                 label: "share of a prompt that is still there".into(),
                 stops: reuse,
-                start: users.reuse,
+                start: Some(users.reuse),
+                ..Slider::default()
             },
         ],
         hidden: work.hidden,

@@ -13,7 +13,7 @@ use std::time::Duration;
 use regex_lite::Regex;
 use roofline_contracts::suggest;
 
-use crate::chart::html::WhatIf;
+use crate::chart::html::{Page, WhatIf};
 use crate::contracts::transformer;
 use crate::device::Chosen;
 use crate::document;
@@ -33,7 +33,7 @@ use crate::profile::{
 };
 use crate::program::command::predict;
 use crate::program::expected::{ModelTraits, missing};
-use crate::program::output::picture::{Page, Pictures};
+use crate::program::output::picture::{self, Pictures};
 use crate::program::output::terminal::Progress;
 use crate::program::what_if::{self, Moving, Part};
 use crate::program::{Exit, Failure, cli, device, require};
@@ -53,7 +53,10 @@ pub fn run(args: &cli::Profile) -> Result<Exit, Failure> {
     };
     let report = profiled(args, chosen)?;
     let chart = report.chart().unwrap_or_default();
-    let page = || Ok(Page { chart: report.page(), what_if: moved(&report)? });
+    let page = || {
+        let what_if = moved(&report)?;
+        Ok(Page { chart: report.page(), what_if, bars: report.bars(), ..picture::page(&report) })
+    };
     pictures.show_with(&report, &chart, args.format, true, page)?;
     Ok(require::exit(&report.requirements))
 }
@@ -472,7 +475,8 @@ fn moved(profile: &Profile) -> Result<Option<WhatIf>, Failure> {
     };
     let parts: Vec<Moving> = profile.operations.iter().enumerate().filter_map(moving).collect();
     let Some(Workload { batch, context, prompt, cache_size, .. }) = workload else {
-        return what_if::layers(profile.workload.batch, resident, bandwidth, &parts).map(Some);
+        let compute = profile.device.compute_gflop_s.unwrap_or(dense(1.0).compute);
+        return what_if::layers(profile.workload.batch, resident, (bandwidth, compute), &parts).map(Some);
     };
     // Each part at the rate of its own numbers, as `predict` has it.
     let rate = |part: Part| {

@@ -39,15 +39,17 @@ struct Document {
     id: &'static str,
     by: &'static str,
     make: fn(&mut SchemaGenerator) -> Schema,
+    /// Whether people write it too, and may leave out what has a default.
+    by_hand: bool,
 }
 
 const fn document<T: Report + JsonSchema>(by: &'static str) -> Document {
-    Document { id: T::SCHEMA, by, make: |generator| generator.root_schema_for::<T>() }
+    Document { id: T::SCHEMA, by, make: |generator| generator.root_schema_for::<T>(), by_hand: false }
 }
 
 const ALL: &[Document] = &[
     document::<Bench>("roofline bench"),
-    document::<plot::Drawing>("roofline plot"),
+    Document { by_hand: true, ..document::<plot::Drawing>("roofline plot") },
     document::<check::Checked>("roofline check"),
     document::<Choice>("roofline choose"),
     document::<contracts::Contracts>("roofline contracts"),
@@ -73,6 +75,7 @@ const ALL: &[Document] = &[
         id: "roofline.certificate/1",
         by: "roofline prove --certificates",
         make: |generator| generator.root_schema_for::<roofline_checker::Certificate>(),
+        by_hand: false,
     },
     document::<Schemas>("roofline schema"),
 ];
@@ -137,7 +140,9 @@ impl Document {
     }
 
     fn schema(&self) -> Schema {
-        let mut generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
+        let settings = SchemaSettings::draft2020_12();
+        let settings = if self.by_hand { settings.for_deserialize() } else { settings.for_serialize() };
+        let mut generator = settings.into_generator();
         let mut schema = (self.make)(&mut generator);
         Closed.transform(&mut schema);
         schema.insert("title".to_owned(), self.id.into());
