@@ -14,7 +14,7 @@ use crate::number::{FLOP_PER_BYTE, GB_PER_S, GFLOP_PER_S, SECONDS};
 use crate::paired::Paired;
 use crate::peaks::{Arena, Machine, PeaksError, Roofs, Spread};
 use crate::report::{Better, Figure, Report, Saved, Schema, Table};
-use crate::word::{Band, Bound};
+use crate::word::{Band, Bound, WHY_NOT_ALL};
 
 /// A byte that makes ordinary numbers of every type: 0.0115 as f32 and bf16, 1.06 as f16, 60 as a quant.
 const PATTERN: u8 = 0x3c;
@@ -656,6 +656,7 @@ impl Report for Bench {
         let mut text = format!("{}, {}, {} thread(s)\n\n", self.cpu, self.isa, self.threads);
         text +=
             &self.tables().iter().map(|table| table.fitted(canvas, &LEAST)).collect::<Vec<_>>().join("\n");
+        text += &format!("100 % is out of reach: {WHY_NOT_ALL}\n");
         text.extend(self.notes.iter().map(|note| format!("note: {note}\n")));
         text
     }

@@ -194,6 +194,13 @@ mod tests {
         assert_eq!(names(100.0, 100.0), ["quantize_weights"]);
         assert_eq!(names(1e6, 100.0), ["vectorize"]);
         assert_eq!(names(2e9, 100.0), ["vectorize", "distil"]);
+        assert_eq!(names(0.0, 0.0), [""; 0], "nothing is no work to speed up");
+        let few =
+            Inputs { other_flops: 10.0, other_bytes: 100.0, bits_per_weight: 8.5, ..Inputs::new(1.0, 1.0) };
+        let few = Inputs { bandwidth: 1.0, compute: 2.0, ..few };
+        let advice = layer_roofline::recommendations(&few, &few.evaluate().unwrap());
+        let names: Vec<&str> = advice.into_iter().flatten().map(|advice| advice.name).collect();
+        assert_eq!(names, ["share_bytes", "prune"], "q8_0 is quantized already");
     }
 
     #[test]

@@ -13,6 +13,8 @@ pub mod chart;
 pub mod choose;
 pub mod contracts;
 #[cfg(feature = "models")]
+mod csv;
+#[cfg(feature = "models")]
 pub mod device;
 #[cfg(feature = "models")]
 mod document;
@@ -28,6 +30,8 @@ mod number;
 pub mod paired;
 #[cfg(feature = "models")]
 pub mod peaks;
+#[cfg(feature = "models")]
+pub mod points;
 #[cfg(feature = "models")]
 pub mod predict;
 #[cfg(feature = "models")]

@@ -133,6 +133,11 @@ pub struct Entry {
 }
 
 impl Entry {
+    /// What the file calls its weights; its own name where it has none, or several.
+    pub fn in_file(&self) -> &str {
+        if let [tensor] = self.tensors.as_slice() { tensor } else { &self.name }
+    }
+
     /// Its cost in this phase.
     pub fn cost(&self, phase: Phase) -> Option<&Cost> {
         match phase {
@@ -205,8 +210,14 @@ pub struct Advice {
     pub text: String,
     /// The operations that it applies to.
     pub operations: usize,
-    /// The one that takes the longest.
+    /// The one that takes the longest, as the file calls its weights.
     pub first: String,
+    /// All of them as the file calls their weights, the longest first.
+    #[serde(default)]
+    pub names: Vec<String>,
+    /// Their layers, as ranges, then those outside the layers.
+    #[serde(default)]
+    pub layers: String,
     /// Their part of the least time.
     pub share: f64,
 }
@@ -722,7 +733,14 @@ impl Costs {
         let mut found: Vec<(Recommendation, Vec<&Entry>)> = Vec::new();
         for entry in &self.entries {
             let Some(cost) = entry.cost(phase) else { continue };
-            let inputs = passed(cost.flops, cost.bytes, target.bandwidth, cost.compute());
+            // What has no weights moves a cache.
+            let cached = 8.0 * self.common.cache_size;
+            let bits_per_weight = match &entry.shape {
+                Some(shape) if entry.parameters > 0.0 => shape.bits_per_weight,
+                _ => cached,
+            };
+            let cost = passed(cost.flops, cost.bytes, target.bandwidth, cost.compute());
+            let inputs = layer_roofline::Inputs { bits_per_weight, ..cost };
             let outputs = inputs.evaluate()?;
             for advice in layer_roofline::recommendations(&inputs, &outputs).into_iter().flatten() {
                 match found.iter_mut().find(|(known, _)| *known == advice) {
@@ -733,20 +751,45 @@ impl Costs {
         }
         found.sort_by_key(|(advice, _)| advice.priority);
         let share = |entry: &Entry| entry.cost(phase).map_or(0.0, |cost| cost.share);
-        let advice = found.into_iter().map(|(advice, entries)| Advice {
-            name: advice.name.to_owned(),
-            priority: advice.priority.into(),
-            text: advice.text.to_owned(),
-            operations: entries.len(),
-            first: entries
-                .iter()
-                .max_by(|a, b| share(a).total_cmp(&share(b)))
-                .map(|entry| entry.name.clone())
-                .unwrap_or_default(),
-            share: entries.iter().map(|entry| share(entry)).sum(),
+        let advice = found.into_iter().map(|(advice, mut entries)| {
+            let layers = layers(&entries);
+            entries.sort_by(|a, b| share(b).total_cmp(&share(a)));
+            let names: Vec<String> = entries.iter().map(|entry| entry.in_file().to_owned()).collect();
+            Advice {
+                name: advice.name.to_owned(),
+                priority: advice.priority.into(),
+                text: advice.text.to_owned(),
+                operations: entries.len(),
+                first: names.first().cloned().unwrap_or_default(),
+                names,
+                layers,
+                share: entries.iter().map(|entry| share(entry)).sum(),
+            }
         });
-        Ok(advice.collect())
+        // Nobody gains from what takes no time.
+        Ok(advice.filter(|advice| advice.share >= WORTH_IT).collect())
     }
+}
+
+/// The share of the least time below which no advice is given.
+const WORTH_IT: f64 = 0.01;
+
+/// The layers of some operations as ranges, in order, then what is outside the layers by name.
+fn layers(entries: &[&Entry]) -> String {
+    let numbers: std::collections::BTreeSet<u64> = entries.iter().filter_map(|entry| entry.layer).collect();
+    let mut ranges: Vec<(u64, u64)> = Vec::new();
+    for number in numbers {
+        match ranges.last_mut() {
+            Some((_, last)) if *last + 1 == number => *last = number,
+            _ => ranges.push((number, number)),
+        }
+    }
+    let ranges = ranges.into_iter().map(|(first, last)| match first == last {
+        true => first.to_string(),
+        false => format!("{first}-{last}"),
+    });
+    let outside = entries.iter().filter(|entry| entry.layer.is_none()).map(|entry| entry.name.clone());
+    ranges.chain(outside).collect::<Vec<_>>().join(", ")
 }
 
 /// Two costs, one after the other.

@@ -157,6 +157,10 @@ spelled!(By {
     Kind = "kind",
 });
 
+/// Why no code reaches the whole of a measured roof.
+pub const WHY_NOT_ALL: &str = "threads start and meet, rows have ends, results are written, and memory is refreshed; 90 % and more \
+                               is near optimal";
+
 /// How urgent advice is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Priority {

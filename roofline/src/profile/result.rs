@@ -19,7 +19,7 @@ use crate::paired::Paired;
 use crate::predict::{CEILING, Expectation, ExpectedSpeed, Numbers};
 use crate::report::{Better, Checked, Figure, Report, Saved, Schema, Table, Text};
 use crate::text::file_name;
-use crate::word::{Bound, By, Phase, Precision};
+use crate::word::{Bound, By, Phase, Precision, WHY_NOT_ALL};
 
 /// Rows that a terminal shows when nobody says how many.
 const ROWS: usize = 24;
@@ -492,7 +492,7 @@ impl Profile {
         let phases =
             [(Phase::Decode, &self.decode), (Phase::Prefill, &self.prefill), (Phase::Pass, &self.pass)];
         let rows = phases.iter().filter_map(|(phase, total)| Some(row((*phase, total.as_ref()?))));
-        let unit = if self.pass.is_some() { "samples_per_s" } else { "tokens_per_s" };
+        let unit = if self.phase == Phase::Pass { "samples_per_s" } else { "tokens_per_s" };
         let (ceiling, estimate) = (format!("ceiling_{unit}"), format!("estimate_{unit}"));
         let headings =
             ["phase", &ceiling, "ceiling_from", &estimate, "least_s", "gflop", "gb", "flop_per_byte"];
@@ -569,7 +569,7 @@ impl Profile {
         let (time, ideal) =
             self.measured().fold((0.0, 0.0), |sum, (_, each)| (sum.0 + each.median_s, sum.1 + each.least_s));
         format!(
-            "{} measured operations: {} ms a {}, at least {} ms; {} of the ceiling\n",
+            "{} measured operations: {} ms a {}, at least {} ms; {} of the ceiling, of which 100 % is out of reach: {WHY_NOT_ALL}\n",
             self.measured().count(),
             figure(time * 1e3),
             self.unit(),
@@ -606,10 +606,11 @@ impl Profile {
                 percent(Some(advice.share)),
                 advice.operations.to_string(),
                 advice.first.clone(),
+                advice.layers.clone(),
                 advice.text.clone(),
             ]
         };
-        let headings = ["priority", "share", "operations", "first", "advice"];
+        let headings = ["priority", "share", "operations", "first", "layers", "advice"];
         Some(Table::new("Advice", &headings, advice.iter().map(row)))
     }
 

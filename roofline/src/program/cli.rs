@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::points::Own;
 use crate::program::device::{Files, Measuring, On, size};
 use crate::program::expected::Expecting;
 use crate::program::many::Many;
@@ -332,6 +333,10 @@ pub struct Predict {
     /// A number of parameters, in place of a model, such as 8b.
     #[arg(long, value_name = "NUMBER", allow_negative_numbers = true, value_parser = written::parameters)]
     pub params: Option<f64>,
+    /// Operations of one inference, beside --params: of a model that makes no tokens, such as 8.2e9 for an image classifier. Latency,
+    /// throughput, energy and memory are those of inference-latency-v1.
+    #[arg(long, value_name = "NUMBER", requires = "params", conflicts_with_all = ["model", "sweep", "explain", "users", "offload", "all_devices"])]
+    pub flops: Option<f64>,
     /// Which devices.
     #[command(flatten)]
     pub devices: On,
@@ -406,6 +411,7 @@ pub struct Predict {
 /// Arguments of `choose`: those of `predict`, but for what makes no sense here.
 #[derive(Debug, Args)]
 #[command(mut_arg("sweep", |arg| arg.hide(true)), mut_arg("explain", |arg| arg.hide(true)), mut_arg("require", |arg| arg.hide(true)))]
+#[command(mut_arg("flops", |arg| arg.hide(true)))]
 #[command(mut_arg("columns", |arg| arg.hide(true)), mut_arg("chart", |arg| arg.hide(true)), mut_arg("ascii", |arg| arg.hide(true)))]
 pub struct Choose {
     /// The speed that decoding must be able to reach, such as '20 token/s'.
@@ -420,6 +426,7 @@ pub struct Choose {
 #[derive(Debug, Args)]
 #[command(mut_arg("sweep", |arg| arg.hide(true)), mut_arg("explain", |arg| arg.hide(true)), mut_arg("offload", |arg| arg.hide(true)))]
 #[command(mut_arg("columns", |arg| arg.hide(true)), mut_arg("sort", |arg| arg.hide(true)), mut_arg("host", |arg| arg.hide(true)))]
+#[command(mut_arg("flops", |arg| arg.hide(true)))]
 #[command(mut_arg("chart", |arg| arg.hide(true)), mut_arg("ascii", |arg| arg.hide(true)))]
 pub struct Plan {
     /// The speed of all users together that a set must be estimated to reach, such as '2000 token/s'.
@@ -639,11 +646,23 @@ pub enum Phase {
 #[derive(Debug, Args)]
 pub struct Plot {
     /// Saved JSON results, or a contract that has a roof.
-    #[arg(required_unless_present = "on", value_name = "RESULT.json|CONTRACT.yaml")]
+    #[arg(required_unless_present_any = ["on", "point", "points"], value_name = "RESULT.json|CONTRACT.yaml")]
     pub results: Vec<PathBuf>,
     /// Set a quantity of a contract, or what was measured of one of its roofs.
     #[arg(long, value_name = "NAME=VALUE")]
     pub set: Vec<String>,
+    /// A kernel of your own, such as 'my kernel=0.25 [flop/B],12.3 [Gflop/s]', under the roofs of --on, or of this machine; figures
+    /// are told by their units, flop/B, Gflop/s, GB/s or s; may be repeated. It adds to the kernel of the same name in --points.
+    #[arg(long, value_name = "NAME=FIGURES", value_parser = Own::written)]
+    pub point: Vec<Own>,
+    /// Kernels that were measured elsewhere: a CSV file with name and flop_per_byte, gflop_s, gb_s, seconds, flops or bytes; the
+    /// directory target/criterion; the output of likwid-bench, of a Google benchmark as JSON, of `ncu --csv`, or pmc_perf.csv of
+    /// rocprof-compute; may be repeated.
+    #[arg(long, value_name = "FILE")]
+    pub points: Vec<PathBuf>,
+    /// The title of the chart.
+    #[arg(long, value_name = "TEXT")]
+    pub title: Option<String>,
     /// Devices whose roofs are drawn too.
     #[command(flatten)]
     pub devices: On,
@@ -661,7 +680,7 @@ pub struct Plot {
 /// Arguments of `gate`.
 #[derive(Debug, Args)]
 pub struct Gate {
-    /// A saved machine, bench, profile or prediction.
+    /// A saved machine, bench, profile or prediction, or kernels that another tool measured, as `plot --points` takes them.
     #[arg(value_name = "BASELINE.json")]
     pub baseline: PathBuf,
     /// What to compare it with; without it, what was measured is measured again with the same settings.

@@ -5,6 +5,7 @@ mod command;
 mod contract;
 mod device;
 mod expected;
+mod help;
 mod many;
 mod name;
 mod output;
@@ -17,7 +18,7 @@ pub use command::schema::contract as contract_schema;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::FromArgMatches;
 use roofline_contracts::Compiler;
 use roofline_contracts::contract::Contract;
 use roofline_contracts::source::Source;
@@ -51,7 +52,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 
 /// The same, for a program that has this one inside.
 pub fn exit(args: impl IntoIterator<Item = OsString>) -> Exit {
-    match cli::Cli::try_parse_from(args) {
+    match parsed(args) {
         Ok(cli) => dispatch(cli).unwrap_or_else(|Failure(message)| {
             eprintln!("error: {message}");
             Exit::BadInput
@@ -69,10 +70,16 @@ pub fn exit(args: impl IntoIterator<Item = OsString>) -> Exit {
 /// Runs a command for a program that has this one inside: how it exits, and what it prints on standard output. The first
 /// argument is the program's name.
 pub fn call(args: impl IntoIterator<Item = OsString>) -> Result<(Exit, Vec<u8>), Failure> {
-    let cli =
-        cli::Cli::try_parse_from(args).map_err(|error| Failure(error.to_string().trim_end().to_owned()))?;
+    let cli = parsed(args).map_err(|error| Failure(error.to_string().trim_end().to_owned()))?;
     let (exit, printed) = output::collect(|| dispatch(cli));
     Ok((exit?, printed))
+}
+
+/// The arguments as the definitions with their help take them.
+fn parsed(args: impl IntoIterator<Item = OsString>) -> Result<cli::Cli, clap::Error> {
+    let mut program = help::program();
+    let matches = program.try_get_matches_from_mut(args)?;
+    cli::Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut program))
 }
 
 /// The contract of this path or built-in name, to compute with.

@@ -13,7 +13,6 @@
 
 mod calibration;
 mod ceiling;
-mod csv;
 mod device;
 mod engine;
 mod evaluation;
@@ -28,6 +27,7 @@ mod question;
 mod report;
 mod table;
 
+pub use crate::csv::Mistake;
 pub use calibration::{CalibratedRun, Calibration, Dimensions, Origin, Run};
 pub use ceiling::{Beside, Uncovered, Verdict, judge};
 pub use device::of as device_of;
@@ -37,4 +37,4 @@ pub use expectation::{Band, Expected, Silence, expect, expect_of};
 pub use page::{page, picture};
 pub use question::Setting;
 pub use report::{Evaluation, EvaluationEntry, Evidence, EvidenceRow, Finding};
-pub use table::{Mistake, Phase, Row, read, read_llama_bench, rows};
+pub use table::{Phase, Row, read, read_llama_bench, rows};

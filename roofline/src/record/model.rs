@@ -3,9 +3,9 @@
 
 use std::sync::LazyLock;
 
-use super::csv;
 use super::device::words;
 use crate::contracts::transformer::Inputs;
+use crate::csv;
 use crate::model::{Hyper, KNOWN, by_name};
 use crate::predict;
 

@@ -1,12 +1,11 @@
 //! Rows of published speeds: the table that ships, a user's CSV file with the same columns, or what `llama-bench -o json`
 //! printed.
 
-use std::fmt;
 use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
 
-use super::csv::{self, Record};
+use crate::csv::{self, Mistake, Record};
 
 /// What a row measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -91,23 +90,6 @@ pub struct Row {
     /// What else the source says.
     pub note: String,
 }
-
-/// What is wrong with a file of rows, and where.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mistake {
-    /// The line, from 1; of a list of tests the test.
-    pub line: usize,
-    /// What is wrong and what is allowed.
-    pub what: String,
-}
-
-impl fmt::Display for Mistake {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.line, self.what)
-    }
-}
-
-impl std::error::Error for Mistake {}
 
 /// The rows that ship.
 pub fn rows() -> &'static [Row] {

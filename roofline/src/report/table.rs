@@ -51,7 +51,7 @@ impl Table {
         }
         let mut out = table.rendered(canvas.colour);
         if !left_out.is_empty() {
-            let names = format!("not shown for want of room: {}", left_out.join(", "));
+            let names = format!("not shown for want of room: {}", left_out.join("; "));
             let lines = broken(&names, limit.saturating_sub(1)).replace('\n', "\n ");
             out += &format!(" {lines}\n");
         }
@@ -221,7 +221,7 @@ mod tests {
     fn the_least_important_columns_go_first_and_are_named() {
         let shown = wide().fitted(&canvas(Some(28)), &["why", "GB"]);
         let first = " device    token/s  fits\n rtx_4090  189.5    yes\n";
-        assert_eq!(shown, format!("{first} not shown for want of room:\n why, GB\n"));
+        assert_eq!(shown, format!("{first} not shown for want of room:\n why; GB\n"));
         let least = wide().fitted(&canvas(Some(1)), &[]);
         assert!(least.starts_with(" device\n rtx_4090\n not shown"), "{least}");
     }

@@ -228,6 +228,34 @@ fn what_is_faster_than_its_ceiling_is_called_impossible() {
 }
 
 #[test]
+fn what_other_tools_measured_is_compared_too() {
+    let points = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/points");
+    for name in [
+        "own.csv",
+        "likwid-bench.txt",
+        "google-benchmark.json",
+        "nsight-compute.csv",
+        "rocprof-compute.csv",
+        "criterion",
+    ] {
+        let path = format!("{points}/{name}");
+        let (code, shown) = gate(&[&path, &path]);
+        assert_eq!(code, Some(0), "{name}: {shown}");
+    }
+    let slower = fs::read_to_string(format!("{points}/google-benchmark.json")).expect("it is there");
+    let slower = crate::program::file("gate-slower-benchmark.json", slower.replace("524288.0", "624288.0"));
+    let (code, shown) = gate(&[&format!("{points}/google-benchmark.json"), &slower]);
+    assert_eq!(code, Some(1), "{shown}");
+    assert!(
+        shown.contains("BM_axpy/1048576") && shown.contains("+19.1 %") && shown.contains("worse"),
+        "{shown}"
+    );
+    let (code, shown) = gate(&[&slower]);
+    assert_eq!(code, Some(2), "{shown}");
+    assert!(shown.contains("give its new run as a second file"), "{shown}");
+}
+
+#[test]
 fn another_machine_is_refused_unless_it_is_wanted() {
     let mut other = json(MACHINE);
     other["cpu"] = json!("Another CPU");

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::Output;
 
-use crate::program::{BENCH, MACHINE, err, file, out, printed, run};
+use crate::program::{BENCH, MACHINE, err, file, out, printed, refused, run};
 use crate::scratch;
 
 fn plot(name: &str, json: &str, args: &[&str]) -> Output {
@@ -81,6 +81,49 @@ fn a_picture_is_written_whole_or_not_at_all() {
         assert!(text.contains("can't be written"), "{text}");
         assert!(output.stdout.is_empty());
     }
+}
+
+const POINTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/points");
+
+#[test]
+fn kernels_of_ones_own_stand_under_the_roofs_of_this_machine() {
+    let text = printed(&["plot", "--point", "my kernel=0.25 [flop/B],12.3 [Gflop/s]", "--title", "Mine"]);
+    assert!(text.starts_with("Mine\n") && text.contains("A  my kernel"), "{text}");
+    assert!(text.contains("above the memory roof, under the L3 roof: its data come from L3"), "{text}");
+    assert!(text.contains("100 % is out of reach"), "{text}");
+    for file in [
+        "own.csv",
+        "likwid-bench.txt",
+        "google-benchmark.json",
+        "nsight-compute.csv",
+        "rocprof-compute.csv",
+        "criterion",
+    ] {
+        let text = printed(&[
+            "plot",
+            "--points",
+            &format!("{POINTS}/{file}"),
+            "--on",
+            "a100-sxm-80gb",
+            "--format",
+            "csv",
+        ]);
+        assert!(text.contains("own kernels"), "{file}: {text}");
+    }
+    // What criterion can't know is said by hand.
+    let criterion = format!("{POINTS}/criterion");
+    let text = printed(&[
+        "plot",
+        "--points",
+        &criterion,
+        "--point",
+        "axpy/1048576=0.1667 [flop/B],4 [Gflop/s]",
+        "--title",
+        "",
+    ]);
+    assert!(text.contains("axpy/1048576: 4.00 GFLOP/s at 0.167 FLOP/B on this"), "{text}");
+    refused(&["plot", "--point", "a=1"], "is no figure in flop/B, Gflop/s, GB/s or s");
+    refused(&["plot", "--points", "/nowhere.csv"], "/nowhere.csv: No such file");
 }
 
 #[test]

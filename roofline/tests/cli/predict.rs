@@ -6,6 +6,19 @@ use crate::program::{err, file, json, printed, refused, run};
 use crate::scratch;
 
 #[test]
+fn a_model_that_makes_no_tokens_is_known_by_its_parameters_and_operations() {
+    let args = ["predict", "--params", "25.6m", "--flops", "8.2e9", "--batch", "32", "--on", "t4,h100-sxm"];
+    let text = printed(&args);
+    assert!(
+        text.starts_with("inference-latency-v1") && text.contains("throughput") && text.contains("h100_sxm"),
+        "{text}"
+    );
+    refused(&["predict", "llama-3.1-8b", "--flops", "1e9"], "--flops");
+    let text = printed(&["predict", "--params", "7e9", "--sweep", "bits=4", "--on", "h100-sxm"]);
+    assert!(text.contains("4 bits") && !text.contains("parameters, f16"), "{text}");
+}
+
+#[test]
 fn a_known_model_on_a_known_device_shows_what_it_needs_and_reaches() {
     let shown =
         printed(&["predict", "llama-3.1-8b", "--on", "H100-SXM", "--quant", "q8_0", "--context", "8192"]);

@@ -184,11 +184,13 @@ fn the_text_has_ceilings_layers_a_chart_and_advice() {
     let output = run(&["--ascii"], &file);
     assert!(output.status.success(), "{}", err(&output));
     let shown = out(&output);
-    for part in ["GGUF llama", "45.0 GB/s", "decode", "prefill", "layer 0", "head", "quantize the weights"] {
+    for part in
+        ["GGUF llama", "45.0 GB/s", "decode", "prefill", "layer 0", "head", "few bits a number already"]
+    {
         assert!(shown.contains(part), "{part} is not in\n{shown}");
     }
     let plain = out(&run(&["--ascii", "--no-advice"], &file));
-    assert!(!plain.contains("quantize the weights"), "{plain}");
+    assert!(!plain.contains("few bits a number already"), "{plain}");
 }
 
 #[test]

@@ -71,8 +71,11 @@ pub fn file(name: &str, bytes: impl AsRef<[u8]>) -> String {
 /// The commands that the program itself lists, without `help`.
 pub fn commands() -> Vec<String> {
     let help = printed(&["--help"]);
-    let (_, list) = help.split_once("Commands:\n").expect("help lists the commands");
-    let lines = list.lines().take_while(|line| !line.is_empty()).filter(|line| !line.starts_with("   "));
+    let (_, list) = help.split_once("Usage:").expect("help says how it is used");
+    let (list, _) = list.split_once("Options:").expect("help lists the commands, then the options");
+    let command =
+        |line: &&str| line.starts_with("  ") && line[2..].starts_with(|c: char| c.is_ascii_lowercase());
+    let lines = list.lines().filter(command);
     let names = lines.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help");
     let names: Vec<String> = names.map(str::to_owned).collect();
     assert!(names.iter().any(|name| name == "machine"), "{names:?}");

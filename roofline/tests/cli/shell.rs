@@ -34,6 +34,32 @@ fn the_manual_has_a_page_for_the_program_and_for_each_command() {
 }
 
 #[test]
+fn completions_know_devices_models_and_formats() {
+    for shell in ["bash", "zsh", "fish"] {
+        let script = out(&run(&["completions", shell]));
+        for known in ["h100_sxm", "q4_k_m", "neon-dotprod", "bf16"] {
+            assert!(script.contains(known), "{shell} does not know {known}");
+        }
+    }
+    for known in ["llama_3_1_8b", "transformer-v1"] {
+        assert!(out(&run(&["completions", "bash"])).contains(known), "{known}");
+    }
+}
+
+#[test]
+fn help_has_commands_by_task_and_examples_and_the_manual_its_usual_sections() {
+    let help = out(&run(&["--help"]));
+    for part in ["Will a model run, and how fast:", "Write and prove contracts:", "Examples:\n  roofline\n"] {
+        assert!(help.contains(part), "{part}: {help}");
+    }
+    assert!(out(&run(&["gate", "--help"])).contains("Examples:\n  roofline gate main.json now.json"));
+    for page in [out(&run(&["man"])), out(&run(&["man", "plot"]))] {
+        let sections = [".SH EXAMPLES", ".SH \"EXIT STATUS\"", ".SH ENVIRONMENT", ".SH FILES"];
+        assert!(sections.iter().all(|section| page.contains(section)), "{page}");
+    }
+}
+
+#[test]
 fn a_command_without_a_page_is_refused_with_the_commands_there_are() {
     let output = run(&["man", "nonsense"]);
     let text = err(&output);

@@ -15,6 +15,7 @@ pub fn run(args: &cli::Choose) -> Result<Exit, Failure> {
     let refused = [
         (!args.sweep.is_empty(), "--sweep"),
         (args.explain, "--explain"),
+        (args.flops.is_some(), "--flops"),
         (!args.require.is_empty(), "--require"),
         (!args.select.columns.is_empty(), "--columns"),
     ];

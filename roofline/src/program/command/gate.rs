@@ -15,6 +15,7 @@ use crate::document;
 use crate::isa::Isa;
 use crate::number::{figure, percent};
 use crate::peaks::{self, Machine};
+use crate::points::{self, Own};
 use crate::predict::Predicted;
 use crate::profile::Profile;
 use crate::program::command::profile::{chosen, profiled};
@@ -34,6 +35,8 @@ enum Run {
     Bench(Bench),
     Prediction(Box<Predicted>),
     Profile(Box<Profile>),
+    /// Kernels that another tool measured.
+    Own(Vec<Own>),
 }
 
 /// What happened to a figure.
@@ -188,6 +191,13 @@ pub fn run(args: &cli::Gate) -> Result<Exit, Failure> {
 }
 
 fn read(path: &Path) -> Result<Run, Failure> {
+    // A result of this program names its schema; whatever does not may be that of another tool.
+    let ours = path.is_file() && document::read(path).is_ok_and(|text| text.contains("\"roofline."));
+    if !ours && let Ok(kernels) = points::read(path) {
+        let run = Run::Own(kernels);
+        run.comparable().map_err(|reason| Failure(format!("{}: {reason}", path.display())))?;
+        return Ok(run);
+    }
     let run = document::read_result(path).and_then(|(schema, text)| Run::parse(&schema, &text));
     run.map_err(|reason| Failure(format!("{}: {reason}", path.display())))
 }
@@ -201,14 +211,20 @@ impl Run {
             Profile::SCHEMA => Run::Profile(Box::new(Profile::from_json(text)?)),
             other => return Err(document::refuse(other, &COMPARED, "compared")),
         };
-        let figures = run.figures();
+        run.comparable()?;
+        Ok(run)
+    }
+
+    /// Whether there are figures, all above zero.
+    fn comparable(&self) -> Result<(), String> {
+        let figures = self.figures();
         if figures.is_empty() {
             return Err("no figures to compare".into());
         }
-        if let Some(wrong) = figures.iter().find(|figure| !(figure.value.is_finite() && figure.value > 0.0)) {
-            return Err(format!("{:?} is {}; it must be above zero", wrong.label, wrong.value));
+        match figures.iter().find(|figure| !(figure.value.is_finite() && figure.value > 0.0)) {
+            Some(wrong) => Err(format!("{:?} is {}; it must be above zero", wrong.label, wrong.value)),
+            None => Ok(()),
         }
-        Ok(run)
     }
 
     fn schema(&self) -> &'static str {
@@ -217,6 +233,7 @@ impl Run {
             Run::Bench(_) => Bench::SCHEMA,
             Run::Prediction(_) => Predicted::SCHEMA,
             Run::Profile(_) => Profile::SCHEMA,
+            Run::Own(_) => "list of kernels",
         }
     }
 
@@ -226,13 +243,14 @@ impl Run {
             Run::Bench(bench) => bench.setting(),
             Run::Prediction(predicted) => predicted.setting(),
             Run::Profile(profile) => profile.setting(),
+            Run::Own(_) => Vec::new(),
         }
     }
 
     /// What was measured above its ceiling.
     fn impossible(&self) -> Vec<String> {
         match self {
-            Run::Machine(_) | Run::Prediction(_) => Vec::new(),
+            Run::Machine(_) | Run::Prediction(_) | Run::Own(_) => Vec::new(),
             Run::Bench(bench) => bench.impossible().into_iter().collect(),
             Run::Profile(profile) => profile.impossible(),
         }
@@ -245,6 +263,7 @@ impl Run {
             Run::Bench(bench) => bench.figures(),
             Run::Prediction(predicted) => predicted.figures(),
             Run::Profile(profile) => profile.figures(),
+            Run::Own(kernels) => kernels.iter().filter_map(Own::figure).collect(),
         };
         figures.retain(|figure| figure.better != Better::Neither);
         figures
@@ -274,13 +293,24 @@ impl Run {
                     .chain([format!("--isa={}", bench.isa), format!("--threads={}", bench.threads)])
                     .collect()
             }
-            Run::Prediction(_) => vec!["predict".to_owned()],
+            Run::Prediction(_) | Run::Own(_) => Vec::new(),
             Run::Profile(profile) => profile_arguments(profile),
         }
     }
 
     /// Makes the run again with its own settings, and says how.
     fn again(&self) -> Result<(Run, String), Failure> {
+        match self {
+            Run::Prediction(_) => {
+                return Err(Failure(
+                    "a prediction is not made again; give the new one as a second file".into(),
+                ));
+            }
+            Run::Own(_) => {
+                return Err(Failure("another tool measured it; give its new run as a second file".into()));
+            }
+            Run::Machine(_) | Run::Bench(_) | Run::Profile(_) => {}
+        }
         let arguments = self.arguments();
         let command = format!("roofline {}", arguments.join(" "));
         let failed = |Failure(reason): Failure| Failure(format!("`{command}`: {reason}"));
@@ -321,10 +351,8 @@ impl Run {
                 let progress = Progress::counting(bench::count(&machine, &options));
                 Ok(Run::Bench(Bench::measure(&machine, &options, |what| progress.step(what))?))
             }
-            Run::Prediction(_) => {
-                Err(Failure("a prediction is not made again; give the new one as a second file".into()))
-            }
-            Run::Profile(_) => {
+            // What is not made again was refused before.
+            Run::Prediction(_) | Run::Own(_) | Run::Profile(_) => {
                 let command = ["roofline".to_owned()].into_iter().chain(arguments);
                 let Some(cli::Command::Profile(args)) = cli::Cli::try_parse_from(command)?.command else {
                     return Err(Failure("its settings make no profile".into()));

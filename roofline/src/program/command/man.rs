@@ -1,19 +1,21 @@
-//! `roofline man`: manual pages from the same definitions that parse the arguments.
+//! `roofline man`: manual pages from the same definitions that parse the arguments, with examples, exit codes, variables and files.
 
-use clap::CommandFactory;
+use clap::Command;
+use clap::builder::Resettable;
 use clap_mangen::Man;
+use clap_mangen::roff::{Roff, bold, roman};
 
-use crate::program::{Exit, Failure, cli, output};
+use crate::program::{Exit, Failure, cli, help, output};
 
 /// Prints the page.
 pub fn run(args: &cli::Man) -> Result<Exit, Failure> {
-    let mut program = cli::Cli::command();
+    let mut program = help::program();
     // Gives each command its full name and the options that all share.
     program.build();
-    let page = match &args.command {
-        None => Man::new(program),
+    let (page, examples) = match &args.command {
+        None => (Man::new(without_examples(program)), help::examples("")),
         Some(name) => match program.find_subcommand(name) {
-            Some(command) => Man::new(command.clone()),
+            Some(command) => (Man::new(without_examples(command.clone())), help::examples(name)),
             None => {
                 let names: Vec<&str> = program.get_subcommands().map(|command| command.get_name()).collect();
                 return Err(Failure(format!(
@@ -23,8 +25,27 @@ pub fn run(args: &cli::Man) -> Result<Exit, Failure> {
             }
         },
     };
-    let mut roff = Vec::new();
-    page.render(&mut roff)?;
-    output::write(&roff)?;
+    let mut out = Vec::new();
+    page.render(&mut out)?;
+    let lists: [(&str, &[(&str, &str)]); 4] = [
+        ("EXAMPLES", examples),
+        ("EXIT STATUS", &help::EXITS),
+        ("ENVIRONMENT", &help::ENVIRONMENT),
+        ("FILES", &help::FILES),
+    ];
+    for (title, entries) in lists {
+        let mut section = Roff::new();
+        section.control("SH", [title]);
+        for (term, what) in entries {
+            section.control("TP", []).text([bold(*term)]).text([roman(*what)]);
+        }
+        out.extend(section.to_roff().bytes());
+    }
+    output::write(&out)?;
     Ok(Exit::Fine)
+}
+
+/// Examples have a section of their own.
+fn without_examples(command: Command) -> Command {
+    command.after_help(Resettable::Reset)
 }

@@ -11,13 +11,16 @@ use crate::bench::Bench;
 use crate::chart::html::Page;
 use crate::chart::terminal::{Canvas, draw};
 use crate::chart::{Chart, Roof};
+use crate::device::Chosen;
 use crate::document;
 use crate::peaks::Machine;
+use crate::points::{self, Levels, Own};
 use crate::predict::{Numbers, Predicted, Target};
 use crate::profile::Profile;
 use crate::program::output::picture::Pictures;
 use crate::program::{Exit, Failure, cli, device};
 use crate::report::{Report, Saved, Schema, Table};
+use crate::word::WHY_NOT_ALL;
 
 /// More than anyone could tell apart.
 const ROOFS: usize = 200;
@@ -31,6 +34,9 @@ pub struct Drawing {
     schema: Schema<Self>,
     /// The chart.
     chart: Chart,
+    /// Where each kernel of one's own stands among the roofs, and what that says of its data.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    sentences: Vec<String>,
 }
 
 impl Report for Drawing {
@@ -41,7 +47,12 @@ impl Report for Drawing {
     }
 
     fn text(&self, canvas: &Canvas) -> String {
-        draw(&self.chart, canvas)
+        let mut text = draw(&self.chart, canvas);
+        if !self.sentences.is_empty() {
+            let why = format!("100 % is out of reach: {WHY_NOT_ALL}");
+            text += &format!("\n{}\n{why}\n", self.sentences.join("\n"));
+        }
+        text
     }
 
     fn tables(&self) -> Vec<Table> {
@@ -90,20 +101,79 @@ pub fn run(args: &cli::Plot) -> Result<Exit, Failure> {
     if contracts == 0 && !args.set.is_empty() {
         return Err(Failure("--set belongs to a contract, and none is drawn".into()));
     }
-    let chosen = args.devices.chosen(&args.devices.files.catalog()?, &[])?;
-    if !chosen.is_empty() {
-        let mut roofs = Vec::new();
-        for device in chosen {
-            roofs.push(roof(&device.measured(|| device::this(&args.measuring))?.target(None)?));
+    let own = own(args)?;
+    // Kernels of one's own stand under the roofs of this machine unless others are given.
+    let otherwise: &[&str] = if own.is_empty() || !charts.is_empty() { &[] } else { &["this"] };
+    let chosen = args.devices.chosen(&args.devices.files.catalog()?, otherwise)?;
+    let mut levels = Vec::new();
+    let mut roofs = Vec::new();
+    for device in chosen {
+        let device = device.measured(|| device::this(&args.measuring))?;
+        let target = device.target(None)?;
+        match &device {
+            Chosen::Saved { machine, .. } if !own.is_empty() => {
+                roofs.extend(machine.chart().unwrap_or_default().roofs);
+                levels.push(machine_levels(&target.name, machine));
+            }
+            _ => {
+                roofs.push(roof(&target));
+                levels.push(device_levels(&target));
+            }
         }
-        charts.push(Chart { roofs, ..Chart::default() });
     }
-    let drawing = Drawing { schema: Schema::new(), chart: Chart::together(charts) };
+    let sentences =
+        own.iter().flat_map(|own| levels.iter().filter_map(|levels| levels.sentence(own))).collect();
+    if !roofs.is_empty() || !own.is_empty() {
+        let first = if roofs.is_empty() { None } else { Some(0) };
+        let points = own.iter().map(|own| own.point(first)).collect();
+        let title = if own.is_empty() { "" } else { "Own kernels" };
+        charts.push(Chart { title: title.to_owned(), roofs, points, ..Chart::default() });
+    }
+    let mut chart = Chart::together(charts);
+    if let Some(title) = &args.title {
+        chart.title.clone_from(title);
+    }
+    let drawing = Drawing { schema: Schema::new(), chart, sentences };
     // Sliders move one contract that is alone.
-    let what_if = moved.filter(|_| args.results.len() == 1 && args.devices.on.is_empty());
+    let alone = args.results.len() == 1 && args.devices.on.is_empty() && own.is_empty();
+    let what_if = moved.filter(|_| alone);
     let page = || Ok(Page { chart: drawing.chart.clone(), what_if, ..Page::default() });
     pictures.show_with(&drawing, &drawing.chart, args.format, true, page)?;
     Ok(Exit::Fine)
+}
+
+/// The kernels that the arguments give. One that is written tells what a file does not say of the kernel of the same name.
+fn own(args: &cli::Plot) -> Result<Vec<Own>, Failure> {
+    let mut all: Vec<Own> = Vec::new();
+    for path in &args.points {
+        all.extend(points::read(path).map_err(Failure)?);
+    }
+    for written in &args.point {
+        match all.iter_mut().find(|own| own.name == written.name) {
+            Some(own) => own.fill(written),
+            None => all.push(written.clone()),
+        }
+    }
+    Ok(all)
+}
+
+/// What was measured of a machine with all threads.
+fn machine_levels(name: &str, machine: &Machine) -> Levels {
+    let caches = machine.all.levels.iter().rev().map(|level| (format!("L{}", level.level), level.read_gb_s));
+    Levels {
+        device: name.to_owned(),
+        bandwidths: std::iter::once(("memory".to_owned(), machine.all.read_gb_s)).chain(caches).collect(),
+        gflop_s: Some(machine.all.f32_gflops),
+    }
+}
+
+/// What is published of a device.
+fn device_levels(target: &Target) -> Levels {
+    Levels {
+        device: target.name.clone(),
+        bandwidths: vec![("memory".to_owned(), target.bandwidth)],
+        gflop_s: target.rate(Numbers::Half).gflop_s,
+    }
 }
 
 /// The roof of a device for numbers of 16 bits.

@@ -21,8 +21,10 @@ use crate::predict::{
     self, Entry, Line, MOST_POINTS, Numbers, Precision, Predicted, Stored, Subject, Swept, Target, Workload,
 };
 use crate::profile;
+use crate::program::command::eval;
 use crate::program::command::models;
 use crate::program::command::plan::question;
+use crate::program::device::{Files, Measuring, On};
 use crate::program::expected::{ModelTraits, missing};
 use crate::program::name::normal;
 use crate::program::output::picture::{self, Pictures};
@@ -43,6 +45,9 @@ const PROMPT: f64 = 512.0;
 pub fn run(args: &cli::Predict) -> Result<Exit, Failure> {
     if question::is_asked(args) {
         return question::run(args);
+    }
+    if let Some(flops) = args.flops {
+        return inference(args, flops);
     }
     let names = require::Names::of::<Predicted>();
     if names.help(&args.require)? || args.expecting.help()? {
@@ -88,6 +93,39 @@ pub fn run(args: &cli::Predict) -> Result<Exit, Failure> {
         pictures.show_with(&predicted, &chart, args.format, false, page)?;
     }
     Ok(require::exit(&predicted.requirements))
+}
+
+/// Of a model that makes no tokens: what `roofline eval inference-latency-v1` says of it, on the devices asked for.
+fn inference(args: &cli::Predict, flops: f64) -> Result<Exit, Failure> {
+    let size = predict::bytes_per_number(format(args.quant.as_deref().unwrap_or("f16"), "--quant")?)?;
+    let set = [
+        ("total_params", args.params.unwrap_or(1.0)),
+        ("param_size", size),
+        ("sample_flops", flops),
+        ("batch", args.batch),
+        ("efficiency", args.efficiency),
+        ("overhead", args.overhead.unwrap_or(0.0)),
+    ];
+    let contract = "inference-latency-v1".to_owned();
+    let On { on, files } = &args.devices;
+    let on = if on.is_empty() { vec!["this".to_owned()] } else { on.clone() };
+    let Measuring { quick, refresh, no_cache, threads, size, isa } = &args.measuring;
+    eval::run(&cli::Eval {
+        contract,
+        set: set.iter().map(|(name, value)| format!("{name}={value}")).collect(),
+        profile: None,
+        devices: On { on, files: Files { devices: files.devices.clone() } },
+        measuring: Measuring {
+            quick: *quick,
+            refresh: *refresh,
+            no_cache: *no_cache,
+            threads: *threads,
+            size: *size,
+            isa: isa.clone(),
+        },
+        require: args.require.clone(),
+        format: args.format,
+    })
 }
 
 /// What a condition or a column may say of a prediction: what the contract computes, and what the registry knows.
@@ -194,6 +232,11 @@ fn predicted(args: &cli::Predict) -> Result<(Predicted, Vec<&'static Device>), F
         [one, other] if one.0 != other.0 => [sweep_of(0), sweep_of(1)],
         [one, _] => return Err(Failure(format!("--sweep: {} is swept twice", one.0.name()))),
         _ => return Err(Failure("--sweep: two inputs can be swept at once, and no more".into())),
+    };
+    let subject = match axes.into_iter().flatten().find(|(swept, _)| *swept == Swept::Bits) {
+        Some((_, [bits])) => Subject { quant: format!("{bits} bits"), bits_per_weight: *bits, ..subject },
+        Some(_) => Subject { quant: "bits as swept".into(), ..subject },
+        None => subject,
     };
     let mut predicted = Predicted::new(subject, (inputs, &stored), &normal(&args.cache), &targets, axes)?;
     let (model, format) = (predicted.model.name.clone(), predicted.model.quant.clone());

@@ -16,6 +16,7 @@ pub fn run(args: &cli::Plan) -> Result<Exit, Failure> {
     let refused = [
         (!args.sweep.is_empty(), "--sweep"),
         (args.explain, "--explain"),
+        (args.flops.is_some(), "--flops"),
         (args.many.offload.is_some(), "--offload"),
         (!args.require.is_empty(), "--require"),
         (args.select.sort.is_some() || !args.select.columns.is_empty(), "--sort or --columns"),

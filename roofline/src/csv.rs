@@ -1,9 +1,26 @@
 //! Comma-separated values as RFC 4180 has them, with the line of each record for messages.
 
-use super::table::Mistake;
+use std::fmt;
+
+/// What is wrong with a file of rows, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mistake {
+    /// The line, from 1; of a list of tests the test.
+    pub line: usize,
+    /// What is wrong and what is allowed.
+    pub what: String,
+}
+
+impl fmt::Display for Mistake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.line, self.what)
+    }
+}
+
+impl std::error::Error for Mistake {}
 
 /// One record of a file.
-pub(super) struct Record {
+pub struct Record {
     /// The line it starts on, from 1.
     pub line: usize,
     /// Its fields.
@@ -11,7 +28,7 @@ pub(super) struct Record {
 }
 
 /// The records of a text; lines without anything are passed over.
-pub(super) fn records(text: &str) -> Result<Vec<Record>, Mistake> {
+pub fn records(text: &str) -> Result<Vec<Record>, Mistake> {
     let mut out = Vec::new();
     let mut record = Record { line: 1, fields: Vec::new() };
     let mut field = String::new();

@@ -1,0 +1,101 @@
+//! What a Google benchmark prints with `--benchmark_format=json`. Bytes are what `SetBytesProcessed` set; operations are a counter
+//! named FLOPS, as a rate.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{Counted, Own};
+use crate::csv::Mistake;
+
+/// Counters that hold operations per second, each with what one of it is.
+const FLOPS: [(&str, f64); 8] = [
+    ("FLOPS", 1.0),
+    ("FLOPs", 1.0),
+    ("flops", 1.0),
+    ("FLOP/s", 1.0),
+    ("GFLOPS", 1e9),
+    ("GFLOPs", 1e9),
+    ("gflops", 1e9),
+    ("GFLOP/s", 1e9),
+];
+
+#[derive(Deserialize)]
+struct Output {
+    /// Counters of a benchmark's author stand among the fields of each.
+    benchmarks: Vec<BTreeMap<String, Value>>,
+}
+
+/// One line of the output.
+struct Run<'a>(&'a BTreeMap<String, Value>);
+
+impl<'a> Run<'a> {
+    fn text(&self, key: &str) -> Option<&'a str> {
+        self.0.get(key)?.as_str()
+    }
+
+    /// A figure above zero.
+    fn number(&self, key: &str) -> Option<f64> {
+        self.0.get(key)?.as_f64().filter(|value| value.is_finite() && *value > 0.0)
+    }
+
+    fn failed(&self) -> bool {
+        self.0.get("error_occurred").and_then(Value::as_bool).unwrap_or(false)
+    }
+}
+
+pub(super) fn parse(text: &str) -> Result<Vec<Own>, Mistake> {
+    let Output { benchmarks } = serde_json::from_str(text).map_err(|error| Mistake {
+        line: error.line().max(1),
+        what: format!("not the output of a Google benchmark as JSON: {error}"),
+    })?;
+    let all: Vec<Run> = benchmarks.iter().map(Run).filter(|run| !run.failed()).collect();
+    let mut order: Vec<&str> = Vec::new();
+    let mut runs: BTreeMap<&str, Vec<&Run>> = BTreeMap::new();
+    for run in &all {
+        let Some(name) = run.text("run_name").or(run.text("name")) else {
+            return Err(Mistake {
+                line: 1,
+                what: "not the output of a Google benchmark as JSON: one has no name".into(),
+            });
+        };
+        if !runs.contains_key(name) {
+            order.push(name);
+        }
+        runs.entry(name).or_default().push(run);
+    }
+    let own = |name: &&str| one(name, runs.get(name).map_or(&[], Vec::as_slice));
+    order.iter().map(own).collect::<Result<_, _>>().map_err(|what| Mistake { line: 0, what })
+}
+
+/// The median of the repetitions, and how far they lie apart.
+fn one(name: &str, runs: &[&Run]) -> Result<Own, String> {
+    let aggregate =
+        |wanted: &str| runs.iter().find(|run| run.text("aggregate_name") == Some(wanted)).copied();
+    let time = |run: &Run| run.number("real_time");
+    let mut single: Vec<&Run> =
+        runs.iter().filter(|run| run.text("aggregate_name").is_none()).copied().collect();
+    single.sort_by(|a, b| time(a).unwrap_or(0.0).total_cmp(&time(b).unwrap_or(0.0)));
+    let Some(run) = aggregate("median").or_else(|| single.get(single.len() / 2).copied()) else {
+        return Ok(Own { name: name.to_owned(), ..Own::default() });
+    };
+    let unit = match run.text("time_unit") {
+        Some("s") => 1.0,
+        Some("ms") => 1e-3,
+        Some("us") => 1e-6,
+        Some("ns") | None => 1e-9,
+        Some(other) => return Err(format!("{name}: time_unit is {other:?}; it must be ns, us, ms or s")),
+    };
+    let seconds = time(run).map(|time| time * unit);
+    let counter = |(key, each): &(&str, f64)| run.number(key).map(|count| count * each);
+    // Rates are counts of one second.
+    let rates = Counted {
+        flops: FLOPS.iter().find_map(counter),
+        bytes: run.number("bytes_per_second"),
+        seconds: Some(1.0),
+    };
+    let deviation = aggregate("stddev").and_then(time).map(|time| time * unit);
+    let noise = deviation.zip(seconds).map(|(deviation, seconds)| deviation / seconds);
+    Ok(Own { seconds, noise, ..Own::counted(name, rates)? })
+}
