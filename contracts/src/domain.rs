@@ -75,7 +75,15 @@ impl Domain {
         self.low <= value
             && value <= self.high
             && (self.set.is_empty() || self.set.contains(&value))
-            && (!self.integer || value % 1.0 == 0.0)
+            && (!self.integer || value.fract() == 0.0)
+    }
+
+    /// Whether all of these values are allowed.
+    pub fn contains_all(&self, values: &[f64]) -> bool {
+        // Without a branch for each value.
+        let within =
+            values.iter().fold(true, |all, value| all & (self.low <= *value) & (*value <= self.high));
+        within && ((self.set.is_empty() && !self.integer) || values.iter().all(|value| self.contains(*value)))
     }
 
     /// Whether both hold the same values, however they are written.

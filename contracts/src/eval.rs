@@ -1,6 +1,6 @@
 //! The interpreter: the same operations as the generated Rust, in the same order, bit for bit.
 
-use crate::contract::Contract;
+use crate::contract::{Classifier, Contract};
 use crate::graph::{Graph, Id, MAX_POW, Op};
 
 /// A value of a node.
@@ -38,64 +38,109 @@ pub fn pow(base: f64, exponent: f64) -> f64 {
     product
 }
 
-/// Evaluates nodes at one point after another; keeps its memory between points.
+/// Evaluates nodes at `LANES` points at once, again and again; keeps its memory between them. An operation is chosen once for
+/// all lanes, which is what takes the time of one.
 #[derive(Clone, Debug)]
-pub struct Evaluator<'a> {
+pub struct Evaluator<'a, const LANES: usize = 1> {
     graph: &'a Graph,
     order: Vec<Id>,
-    values: Vec<Value>,
+    /// The lanes of each node; a truth value is 1 or 0.
+    values: Vec<[f64; LANES]>,
 }
 
 impl<'a> Evaluator<'a> {
-    /// Prepares to evaluate these nodes.
+    /// Prepares to evaluate these nodes at one point after another.
     pub fn new(graph: &'a Graph, roots: &[Id]) -> Self {
-        let order = graph.reachable(roots);
-        let values = vec![Value::Bool(false); graph.ops().len()];
-        Evaluator { graph, order, values }
-    }
-
-    /// Evaluates all nodes at a point, one value for each quantity of the contract.
-    pub fn run(&mut self, point: &[f64]) -> &mut Self {
-        for i in 0..self.order.len() {
-            let id = self.order[i];
-            self.values[id.index()] = self.step(self.graph.op(id), point);
-        }
-        self
+        Evaluator::lanes(graph, roots)
     }
 
     /// The value of a node at the last point.
     pub fn value(&self, id: Id) -> Value {
-        self.values[id.index()]
+        let [value] = self.values[id.index()];
+        if self.graph.op(id).is_truth() { Value::Bool(value != 0.0) } else { Value::Number(value) }
+    }
+}
+
+impl<'a, const LANES: usize> Evaluator<'a, LANES> {
+    /// Prepares to evaluate these nodes.
+    pub fn lanes(graph: &'a Graph, roots: &[Id]) -> Self {
+        let mut order = graph.reachable(roots);
+        let mut values = vec![[0.0; LANES]; graph.ops().len()];
+        // What is written in the contract stays as it is.
+        order.retain(|id| {
+            let written = match graph.op(*id) {
+                Op::Number(bits) => f64::from_bits(bits),
+                Op::Bool(value) => f64::from(value),
+                _ => return true,
+            };
+            values[id.index()] = [written; LANES];
+            false
+        });
+        Evaluator { graph, order, values }
     }
 
-    fn step(&self, op: Op, point: &[f64]) -> Value {
-        let number = |id: Id| self.values[id.index()].number();
-        let truth = |id: Id| self.values[id.index()].truth();
-        match op {
-            Op::Number(bits) => Value::Number(f64::from_bits(bits)),
-            Op::Quantity(index) => Value::Number(point[index]),
-            Op::Neg(a) => Value::Number(-number(a)),
-            Op::Add(a, b) => Value::Number(number(a) + number(b)),
-            Op::Sub(a, b) => Value::Number(number(a) - number(b)),
-            Op::Mul(a, b) => Value::Number(number(a) * number(b)),
-            Op::Div(a, b) => Value::Number(number(a) / number(b)),
-            Op::Min(a, b) => Value::Number(if number(a) < number(b) { number(a) } else { number(b) }),
-            Op::Max(a, b) => Value::Number(if number(a) > number(b) { number(a) } else { number(b) }),
-            Op::Floor(a) => Value::Number(number(a).floor()),
-            Op::Ceil(a) => Value::Number(number(a).ceil()),
-            Op::Sqrt(a) => Value::Number(number(a).sqrt()),
-            Op::Abs(a) => Value::Number(number(a).abs()),
-            Op::Pow(a, b) => Value::Number(pow(number(a), number(b))),
-            Op::If(c, a, b) => Value::Number(if truth(c) { number(a) } else { number(b) }),
-            Op::Bool(value) => Value::Bool(value),
-            Op::Less(a, b) => Value::Bool(number(a) < number(b)),
-            Op::LessEqual(a, b) => Value::Bool(number(a) <= number(b)),
-            Op::Equal(a, b) => Value::Bool(number(a) == number(b)),
-            Op::And(a, b) => Value::Bool(truth(a) && truth(b)),
-            Op::Or(a, b) => Value::Bool(truth(a) || truth(b)),
-            Op::Not(a) => Value::Bool(!truth(a)),
-            Op::Iff(a, b) => Value::Bool(truth(a) == truth(b)),
-            Op::Finite(a) => Value::Bool(number(a).is_finite()),
+    /// Evaluates all nodes: at `LANES` values for each quantity of the contract, those of the first quantity first.
+    pub fn run(&mut self, points: &[f64]) -> &mut Self {
+        let (points, _) = points.as_chunks::<LANES>();
+        for i in 0..self.order.len() {
+            self.step(self.order[i], points);
+        }
+        self
+    }
+
+    /// The values of a node; a truth value is 1 or 0.
+    pub fn values(&self, id: Id) -> &[f64; LANES] {
+        &self.values[id.index()]
+    }
+
+    fn step(&mut self, id: Id, points: &[[f64; LANES]]) {
+        // Operands come before what is made of them.
+        let (before, rest) = self.values.split_at_mut(id.index());
+        let Some(out) = rest.first_mut() else { return };
+        // A generic function, so that each operation is a loop of its own that the compiler can widen.
+        fn one<const LANES: usize>(out: &mut [f64; LANES], a: &[f64; LANES], of: impl Fn(f64) -> f64) {
+            for (out, a) in out.iter_mut().zip(a) {
+                *out = of(*a);
+            }
+        }
+        fn two<const LANES: usize>(
+            out: &mut [f64; LANES],
+            [a, b]: [&[f64; LANES]; 2],
+            of: impl Fn(f64, f64) -> f64,
+        ) {
+            for ((out, a), b) in out.iter_mut().zip(a).zip(b) {
+                *out = of(*a, *b);
+            }
+        }
+        let at = |id: Id| &before[id.index()];
+        match self.graph.op(id) {
+            Op::Number(_) | Op::Bool(_) => {}
+            Op::Quantity(index) => *out = points[index],
+            Op::If(c, a, b) => {
+                for (((out, c), a), b) in out.iter_mut().zip(at(c)).zip(at(a)).zip(at(b)) {
+                    *out = if *c != 0.0 { *a } else { *b };
+                }
+            }
+            Op::Neg(a) => one(out, at(a), |a| -a),
+            Op::Floor(a) => one(out, at(a), f64::floor),
+            Op::Ceil(a) => one(out, at(a), f64::ceil),
+            Op::Sqrt(a) => one(out, at(a), f64::sqrt),
+            Op::Abs(a) => one(out, at(a), f64::abs),
+            Op::Not(a) => one(out, at(a), |a| 1.0 - a),
+            Op::Finite(a) => one(out, at(a), |a| f64::from(a.is_finite())),
+            Op::Add(a, b) => two(out, [at(a), at(b)], |a, b| a + b),
+            Op::Sub(a, b) => two(out, [at(a), at(b)], |a, b| a - b),
+            Op::Mul(a, b) => two(out, [at(a), at(b)], |a, b| a * b),
+            Op::Div(a, b) => two(out, [at(a), at(b)], |a, b| a / b),
+            Op::Min(a, b) => two(out, [at(a), at(b)], |a, b| if a < b { a } else { b }),
+            Op::Max(a, b) => two(out, [at(a), at(b)], |a, b| if a > b { a } else { b }),
+            Op::Pow(a, b) => two(out, [at(a), at(b)], pow),
+            Op::Less(a, b) => two(out, [at(a), at(b)], |a, b| f64::from(a < b)),
+            Op::LessEqual(a, b) => two(out, [at(a), at(b)], |a, b| f64::from(a <= b)),
+            Op::Equal(a, b) => two(out, [at(a), at(b)], |a, b| f64::from(a == b)),
+            Op::And(a, b) => two(out, [at(a), at(b)], |a, b| a * b),
+            Op::Or(a, b) => two(out, [at(a), at(b)], |a, b| if a > b { a } else { b }),
+            Op::Iff(a, b) => two(out, [at(a), at(b)], |a, b| f64::from(a == b)),
         }
     }
 }
@@ -143,73 +188,176 @@ impl std::fmt::Display for OutOfDomain {
 
 impl std::error::Error for OutOfDomain {}
 
-/// Evaluates a contract at one point after another.
-#[derive(Clone, Debug)]
-pub struct Points<'a> {
-    contract: &'a Contract,
-    evaluator: Evaluator<'a>,
+/// All that a contract computes.
+fn roots(contract: &Contract) -> Vec<Id> {
+    let cases = contract.classifiers.iter().flat_map(|classifier| &classifier.cases);
+    (contract.equations.iter().map(|equation| equation.expression.id))
+        .chain(cases.map(|case| case.chosen))
+        .chain(contract.recommendations.iter().map(|advice| advice.when.id))
+        .chain(contract.required())
+        .collect()
 }
 
-impl<'a> Points<'a> {
-    /// Prepares to evaluate this contract.
-    pub fn of(contract: &'a Contract) -> Self {
-        let cases = contract.classifiers.iter().flat_map(|classifier| &classifier.cases);
-        let roots: Vec<Id> = (contract.equations.iter().map(|equation| equation.expression.id))
-            .chain(cases.map(|case| case.chosen))
-            .chain(contract.recommendations.iter().map(|advice| advice.when.id))
-            .chain(contract.required())
-            .collect();
-        Points { contract, evaluator: Evaluator::new(&contract.graph, &roots) }
-    }
+/// Points that are evaluated together: enough to forget what choosing an operation costs, few enough for their values to
+/// stay in the nearest caches.
+const LANES: usize = 64;
 
-    /// Checks every domain and every requirement, then evaluates everything. `point` has one value for each quantity.
-    pub fn at(&mut self, point: &[f64]) -> Result<&mut Self, OutOfDomain> {
-        let quantities = &self.contract.quantities;
-        if !quantities.iter().zip(point).all(|(quantity, value)| quantity.domain.contains(*value)) {
-            let outside = (quantities.iter().zip(point))
-                .filter(|(quantity, value)| !quantity.domain.contains(**value))
-                .map(|(quantity, &value)| {
-                    let (quantity, domain) = (quantity.name.clone(), quantity.domain.to_string());
-                    Outside { quantity, value, domain }
-                });
-            return Err(OutOfDomain { outside: outside.collect(), unmet: Vec::new() });
+/// Evaluates a contract at many points. A column has a value for each point, or one for all; the columns of the equations
+/// come back, then those of the classifiers, which have the positions of the chosen cases. The first point that is
+/// refused ends it, with its position.
+pub fn columns(
+    contract: &Contract,
+    columns: &[&[f64]],
+    rows: usize,
+) -> Result<Vec<Vec<f64>>, (usize, OutOfDomain)> {
+    let mut evaluator = Evaluator::<LANES>::lanes(&contract.graph, &roots(contract));
+    let mut computed = vec![Vec::with_capacity(rows); contract.equations.len() + contract.classifiers.len()];
+    let mut points = vec![0.0; LANES * columns.len()];
+    for (lanes, column) in points.as_chunks_mut::<LANES>().0.iter_mut().zip(columns) {
+        if let [value] = column {
+            *lanes = [*value; LANES];
         }
-        self.evaluator.run(point);
-        let unmet: Vec<String> = (self.contract.requires.iter().map(|requirement| &requirement.expression))
-            .filter(|expression| !self.evaluator.value(expression.id).truth())
-            .map(|expression| expression.formula.to_string())
-            .collect();
-        if unmet.is_empty() { Ok(self) } else { Err(OutOfDomain { outside: Vec::new(), unmet }) }
     }
+    for first in (0..rows).step_by(LANES) {
+        let count = LANES.min(rows - first);
+        let mut inside = true;
+        let lanes = points.as_chunks_mut::<LANES>().0.iter_mut();
+        for ((lanes, column), quantity) in lanes.zip(columns).zip(&contract.quantities) {
+            match column {
+                // What holds for all points is looked at once.
+                [_] if first > 0 => continue,
+                [_] => {}
+                // What is left over of the last lanes is computed with the last point, and dropped.
+                _ => {
+                    lanes[..count].copy_from_slice(&column[first..first + count]);
+                    lanes[count..].fill(column[first + count - 1]);
+                }
+            }
+            inside &= quantity.domain.contains_all(lanes);
+        }
+        let met = |evaluator: &Evaluator<LANES>| {
+            contract.required().into_iter().all(|id| evaluator.values(id).iter().all(|truth| *truth != 0.0))
+        };
+        if !(inside && met(evaluator.run(&points))) {
+            refused(contract, columns, first..first + count)?;
+        }
+        let (equations, classes) = computed.split_at_mut(contract.equations.len());
+        for (column, equation) in equations.iter_mut().zip(&contract.equations) {
+            column.extend_from_slice(&evaluator.values(equation.expression.id)[..count]);
+        }
+        for (column, classifier) in classes.iter_mut().zip(&contract.classifiers) {
+            column.extend((0..count).map(|lane| {
+                let chosen =
+                    classifier.cases.iter().position(|case| evaluator.values(case.chosen)[lane] != 0.0);
+                chosen.unwrap_or(classifier.cases.len() - 1) as f64
+            }));
+        }
+    }
+    Ok(computed)
+}
 
-    /// The value of each equation at the last point, in the order of the contract.
-    pub fn equations(&self) -> impl Iterator<Item = f64> {
-        self.contract.equations.iter().map(|equation| self.evaluator.value(equation.expression.id).number())
+/// Finds the first of these points that is outside, and says why.
+fn refused(
+    contract: &Contract,
+    columns: &[&[f64]],
+    rows: std::ops::Range<usize>,
+) -> Result<(), (usize, OutOfDomain)> {
+    for row in rows {
+        let value = |column: &&[f64]| if let [value] = column { *value } else { column[row] };
+        let point: Vec<f64> = columns.iter().map(value).collect();
+        evaluate(contract, &point).map_err(|outside| (row, outside))?;
     }
-
-    /// The position of the chosen case for each classifier.
-    pub fn classes(&self) -> impl Iterator<Item = usize> {
-        self.contract.classifiers.iter().map(|classifier| {
-            let chosen = classifier.cases.iter().position(|case| self.evaluator.value(case.chosen).truth());
-            chosen.unwrap_or(classifier.cases.len() - 1)
-        })
-    }
-
-    fn recommendations(&self) -> Vec<usize> {
-        let applies = |&i: &usize| self.evaluator.value(self.contract.recommendations[i].when.id).truth();
-        let mut found: Vec<usize> = (0..self.contract.recommendations.len()).filter(applies).collect();
-        found.sort_by_key(|&i| self.contract.recommendations[i].priority);
-        found
-    }
+    Ok(())
 }
 
 /// Checks every domain and every requirement, then evaluates everything. `point` has one value for each quantity.
 pub fn evaluate(contract: &Contract, point: &[f64]) -> Result<Outputs, OutOfDomain> {
-    let mut points = Points::of(contract);
-    let at = points.at(point)?;
+    let outside: Vec<Outside> = (contract.quantities.iter().zip(point))
+        .filter(|(quantity, value)| !quantity.domain.contains(**value))
+        .map(|(quantity, &value)| {
+            let (quantity, domain) = (quantity.name.clone(), quantity.domain.to_string());
+            Outside { quantity, value, domain }
+        })
+        .collect();
+    if !outside.is_empty() {
+        return Err(OutOfDomain { outside, unmet: Vec::new() });
+    }
+    let mut evaluator = Evaluator::new(&contract.graph, &roots(contract));
+    evaluator.run(point);
+    let truth = |id: Id| evaluator.value(id).truth();
+    let unmet: Vec<String> = (contract.requires.iter().map(|requirement| &requirement.expression))
+        .filter(|expression| !truth(expression.id))
+        .map(|expression| expression.formula.to_string())
+        .collect();
+    if !unmet.is_empty() {
+        return Err(OutOfDomain { outside: Vec::new(), unmet });
+    }
+    let chosen = |classifier: &Classifier| {
+        let chosen = classifier.cases.iter().position(|case| truth(case.chosen));
+        chosen.unwrap_or(classifier.cases.len() - 1)
+    };
+    let advice = &contract.recommendations;
+    let mut recommendations: Vec<usize> = (0..advice.len()).filter(|&i| truth(advice[i].when.id)).collect();
+    recommendations.sort_by_key(|&i| advice[i].priority);
+    let equations =
+        contract.equations.iter().map(|equation| evaluator.value(equation.expression.id).number());
     Ok(Outputs {
-        equations: at.equations().collect(),
-        classes: at.classes().collect(),
-        recommendations: at.recommendations(),
+        equations: equations.collect(),
+        classes: contract.classifiers.iter().map(chosen).collect(),
+        recommendations,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::library;
+
+    #[test]
+    fn columns_are_the_points_one_by_one() {
+        let found = library::find("operation-v1", None).unwrap();
+        let contract = crate::check_in(found.source, None).contract.unwrap();
+        // More than the lanes, and not a multiple of them; every operation of an attention and a convolution takes part.
+        let rows = 2 * LANES + 7;
+        let mut values: Vec<Vec<f64>> = (contract.quantities.iter())
+            .map(|quantity| vec![quantity.default.unwrap_or(quantity.domain.low.max(1.0))])
+            .collect();
+        for (place, quantity) in contract.quantities.iter().enumerate() {
+            let moved = [
+                "batch",
+                "tokens",
+                "context",
+                "heads",
+                "key_length",
+                "in_channels",
+                "input_width",
+                "compute",
+            ];
+            if moved.contains(&quantity.name.as_str()) {
+                values[place] = (0..rows).map(|row| (1 + row * (place + 3) % 97) as f64).collect();
+            }
+        }
+        let columns: Vec<&[f64]> = values.iter().map(Vec::as_slice).collect();
+        let computed = super::columns(&contract, &columns, rows).unwrap();
+        for row in 0..rows {
+            let point: Vec<f64> = values.iter().map(|all| all[row.min(all.len() - 1)]).collect();
+            let Outputs { equations, classes, .. } = evaluate(&contract, &point).unwrap();
+            let expected = equations.into_iter().chain(classes.into_iter().map(|class| class as f64));
+            let bits: Vec<u64> = expected.map(f64::to_bits).collect();
+            assert_eq!(
+                computed.iter().map(|column| column[row].to_bits()).collect::<Vec<_>>(),
+                bits,
+                "{row}"
+            );
+        }
+
+        let batch = contract.quantities.iter().position(|quantity| quantity.name == "batch").unwrap();
+        values[batch][LANES + 5] = 0.5;
+        let columns: Vec<&[f64]> = values.iter().map(Vec::as_slice).collect();
+        let (row, refused) = super::columns(&contract, &columns, rows).unwrap_err();
+        assert_eq!(
+            (row, refused.to_string()),
+            (LANES + 5, "batch = 0.5 is outside its domain integer [1, 65536]".into())
+        );
+    }
 }

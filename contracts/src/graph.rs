@@ -102,6 +102,15 @@ pub enum Op {
 }
 
 impl Op {
+    /// Whether it is a truth value, not a number.
+    pub fn is_truth(self) -> bool {
+        use Op::{And, Bool, Equal, Finite, Iff, Less, LessEqual, Not, Or};
+        matches!(
+            self,
+            Bool(_) | Less(..) | LessEqual(..) | Equal(..) | And(..) | Or(..) | Not(_) | Iff(..) | Finite(_)
+        )
+    }
+
     /// The operands, in order.
     pub fn operands(self) -> impl Iterator<Item = Id> {
         let [a, b, c] = match self {

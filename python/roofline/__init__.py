@@ -25,6 +25,8 @@ from typing import Any, Optional, Union
 from roofline import _roofline
 from roofline._roofline import Error
 
+__version__: str = _roofline.version()
+
 __all__ = ["Contract", "Error", "Evaluated", "Figure", "Quantity", "Result", "contract", "machine", "predict", "profile"]
 
 
@@ -111,8 +113,6 @@ class Result(Mapping[str, Any]):
             Figure(name, of, label, Quantity(value, unit), noise) for name, of, label, unit, value, noise in found
         ]
         """The numbers with their units."""
-        for text in self.data.get("warnings", []):
-            warnings.warn(text, stacklevel=4)
 
     def __getitem__(self, key: Union[str, tuple[str, str]]) -> Any:
         name, of = key if isinstance(key, tuple) else (key, None)
@@ -134,6 +134,9 @@ class Result(Mapping[str, Any]):
         return len(self.data)
 
     def __str__(self) -> str:
+        if self._measured():
+            # Measuring again would give another result than this one.
+            return _roofline.text(self.data["schema"], self._printed)
         return self._again(["--format", "text"])
 
     def __repr__(self) -> str:
@@ -170,12 +173,9 @@ class Result(Mapping[str, Any]):
         return self.svg()
 
     def _measured(self) -> bool:
-        return self._command == "machine" or "--measure" in self._flags
+        return self._command == "machine" or "--measure" in self._flags or "--on=this" in self._flags
 
     def _again(self, more: list[str]) -> str:
-        if self._measured():
-            # Measuring again would give another result than this one.
-            return "\n".join(f"{figure.label}: {figure.quantity}" for figure in self.figures)
         return _call(self._command, [*self._flags, *more], self._positional)[1]
 
     def _drawn(self, flag: str) -> str:
@@ -198,19 +198,29 @@ def _run(command: str, positional: Iterable[Any], options: Mapping[str, Any]) ->
     flags = []
     for name, value in options.items():
         flag = "--" + name.replace("_", "-")
-        for one in value if isinstance(value, (list, tuple)) else [value]:
+        if name == "format" or name in ("svg", "html") and value == "-":
+            raise Error(f"{flag} is for the program; a result has str(), to_json(), to_frame(), svg() and html()")
+        alone = not isinstance(value, Iterable) or isinstance(value, (str, bytes, Mapping))
+        for one in [value] if alone else value:
             if one is True:
                 flags.append(flag)
             elif one is not None and one is not False:
                 # A value may begin with a dash.
                 flags.append(f"{flag}={one}")
-    positional = [os.fspath(one) for one in positional]
-    code, printed = _call(command, [*flags, "--format=json"], positional)
+    positional = [os.fsdecode(one) for one in positional]
+    code, printed, said = _roofline.call(["roofline", command, *flags, "--format=json", "--", *positional])
+    if not printed.startswith("{"):
+        # Such as a --where that nothing meets, or the names that --require=help lists.
+        raise Error("\n".join([*said, printed.strip()]).strip())
+    for line in said:
+        if line.startswith("warning: "):
+            warnings.warn(line[len("warning: ") :], stacklevel=3)
     return Result(command, flags, positional, code, printed)
 
 
 def _call(command: str, flags: list[str], positional: list[str]) -> tuple[int, str]:
-    return _roofline.call(["roofline", command, *flags, "--", *positional])
+    code, printed, _ = _roofline.call(["roofline", command, *flags, "--", *positional])
+    return code, printed
 
 
 def predict(model: Union[str, os.PathLike[str], None] = None, **options: Any) -> Result:
@@ -281,7 +291,10 @@ class Contract:
     """A contract that computes: a performance model with units, domains and proven claims."""
 
     def __init__(self, path_or_text: Union[str, os.PathLike[str]]) -> None:
-        self._contract = _roofline.Contract(os.fspath(path_or_text))
+        self._source = os.fsdecode(path_or_text)
+        self._contract = _roofline.Contract(self._source)
+        for line in self._contract.said:
+            warnings.warn(line, stacklevel=3)
         self.id: str = self._contract.id
         """Its name."""
         self.version: str = self._contract.version
@@ -292,6 +305,9 @@ class Contract:
 
     def __repr__(self) -> str:
         return f"<contract {self.id} {self.version}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Contract, (self._source,)
 
     @property
     def quantities(self) -> dict[str, dict[str, Any]]:
@@ -334,13 +350,14 @@ class Contract:
                 raise Error(f"{name} has {length} values, others have {rows}")
             rows = length if length is not None else rows
             columns.append(column)
-        computed = self._contract.evaluate(columns, 1 if rows is None else rows)
+        points = 1 if rows is None else rows
+        count = len(self._equations) + len(self._classifiers)
+        computed = _columns(self._contract.evaluate(columns, points), count, points)
         values: dict[str, Any] = {}
         for (name, unit, _), column in zip(self._equations, computed):
-            values[name] = Quantity(_numbers(column)[0], unit) if rows is None else _array(column)
+            values[name] = Quantity(column[0], unit) if rows is None else column
         for (name, variants), column in zip(self._classifiers, computed[len(self._equations) :]):
-            chosen = [variants[int(one)] for one in _numbers(column)]
-            values[name] = chosen[0] if rows is None else chosen
+            values[name] = variants[int(column[0])] if rows is None else _chosen(variants, column)
         return Evaluated(values, {name: unit for name, unit, _ in self._equations})
 
 
@@ -357,29 +374,37 @@ def _column(name: str, value: Any, cases: list[str]) -> tuple[bytes, Optional[in
             return float(cases.index(one))
         try:
             return float(one)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             allowed = f"one of {', '.join(cases)}" if cases else "a number"
             raise Error(f"{name} = {one!r} is not {allowed}") from None
 
     if hasattr(value, "to_numpy"):
         value = value.to_numpy()
     if hasattr(value, "astype") and getattr(value, "ndim", 0) == 1 and not cases:
-        return value.astype("float64").tobytes(), len(value)
-    if hasattr(value, "__len__") and not isinstance(value, str):
+        try:
+            return value.astype("float64").tobytes(), len(value)
+        except (TypeError, ValueError):
+            pass  # Name by name, for a message that names the one.
+    if hasattr(value, "__len__") and not isinstance(value, (str, Mapping)) and getattr(value, "ndim", 1) == 1:
         return array("d", (number(one) for one in value)).tobytes(), len(value)
     return array("d", [number(value)]).tobytes(), None
 
 
-def _numbers(column: bytes) -> array[float]:
-    numbers = array("d")
-    numbers.frombytes(column)
-    return numbers
-
-
-def _array(column: bytes) -> Any:
-    """The doubles as a numpy array, or as an array of the standard library where there is no numpy."""
+def _columns(computed: bytes, count: int, rows: int) -> list[Any]:
+    """The columns, as numpy arrays, or as arrays of the standard library where there is no numpy."""
     try:
         import numpy
     except ImportError:
-        return _numbers(column)
-    return numpy.frombuffer(column)
+        numbers = array("d")
+        numbers.frombytes(computed)
+        return [numbers[place * rows : (place + 1) * rows] for place in range(count)]
+    return list(numpy.frombuffer(computed).reshape(count, rows))
+
+
+def _chosen(variants: list[str], column: Any) -> Any:
+    """The variant at each position, as a numpy array of texts, or as a list where there is no numpy."""
+    try:
+        import numpy
+    except ImportError:
+        return [variants[int(one)] for one in column]
+    return numpy.array(variants, dtype=object)[column.astype(numpy.intp)]

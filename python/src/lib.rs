@@ -13,14 +13,15 @@ mod _roofline {
     use std::ffi::OsString;
 
     use pyo3::prelude::*;
+    use pyo3::pybacked::PyBackedBytes;
     use pyo3::types::PyBytes;
+    use roofline::chart::terminal::Canvas;
     use roofline::peaks::Machine;
     use roofline::predict::Predicted;
     use roofline::profile::Profile;
-    use roofline::program::{self, Failure};
+    use roofline::program::{self, Called, Failure};
     use roofline::report::{Report, Saved};
-    use roofline_contracts::contract;
-    use roofline_contracts::eval::Points;
+    use roofline_contracts::{contract, eval};
 
     #[pymodule_export]
     use super::Error;
@@ -29,17 +30,23 @@ mod _roofline {
         Error::new_err(message)
     }
 
+    /// The version of all of it.
+    #[pyfunction]
+    fn version() -> &'static str {
+        env!("CARGO_PKG_VERSION")
+    }
+
     /// Runs the program as a terminal would, and says how it exits.
     #[pyfunction]
     fn main(py: Python<'_>, args: Vec<OsString>) -> u8 {
         py.detach(|| program::exit(args) as u8)
     }
 
-    /// Runs a command: its exit code, and what it prints.
+    /// Runs a command: its exit code, what it prints, and the lines that it says besides.
     #[pyfunction]
-    fn call(py: Python<'_>, args: Vec<OsString>) -> PyResult<(u8, String)> {
-        let (exit, printed) = py.detach(|| program::call(args)).map_err(raised)?;
-        Ok((exit as u8, String::from_utf8_lossy(&printed).into_owned()))
+    fn call(py: Python<'_>, args: Vec<OsString>) -> PyResult<(u8, String, Vec<String>)> {
+        let Called { exit, printed, said } = py.detach(|| program::call(args)).map_err(raised)?;
+        Ok((exit as u8, String::from_utf8_lossy(&printed).into_owned(), said))
     }
 
     /// A figure as Python gets it: name, what it is of, label, unit, value, noise.
@@ -62,9 +69,26 @@ mod _roofline {
         }
     }
 
-    /// A contract that computes.
+    fn shown<T: Saved>(json: &str) -> PyResult<String> {
+        // As wide as people are used to; colours are for terminals.
+        let canvas = Canvas { columns: 100, rows: 20, unicode: true, colour: false, limit: None };
+        Ok(T::from_json(json).map_err(Error::new_err)?.text(&canvas))
+    }
+
+    /// A result as text for people.
+    #[pyfunction]
+    fn text(schema: &str, json: &str) -> PyResult<String> {
+        match schema {
+            Predicted::SCHEMA => shown::<Predicted>(json),
+            Profile::SCHEMA => shown::<Profile>(json),
+            Machine::SCHEMA => shown::<Machine>(json),
+            _ => Ok(json.to_owned()),
+        }
+    }
+
+    /// A contract that computes, and what the program says about it.
     #[pyclass(frozen, module = "roofline._roofline")]
-    struct Contract(contract::Contract);
+    struct Contract(contract::Contract, Vec<String>);
 
     /// A quantity as Python gets it: name, unit, domain, documentation, default, cases.
     type Quantity = (String, String, String, String, Option<f64>, Vec<String>);
@@ -75,10 +99,16 @@ mod _roofline {
         #[new]
         fn new(py: Python<'_>, path_or_text: &str) -> PyResult<Contract> {
             let read = || match path_or_text.contains('\n') {
-                true => program::contract_of(path_or_text),
+                true => program::contract_of(path_or_text).map(|contract| (contract, Vec::new())),
                 false => program::contract(path_or_text),
             };
-            py.detach(read).map(Contract).map_err(raised)
+            py.detach(read).map(|(contract, said)| Contract(contract, said)).map_err(raised)
+        }
+
+        /// Lines such as the claims that are neither proven nor refuted.
+        #[getter]
+        fn said(&self) -> Vec<String> {
+            self.1.clone()
         }
 
         #[getter]
@@ -113,44 +143,54 @@ mod _roofline {
         }
 
         /// Evaluates `rows` points. Each quantity is a column of doubles, of one value for all points or one for each.
-        /// The columns of the equations come back, then those of the classifiers, in the order of the contract.
+        /// The columns of the equations come back, then those of the classifiers, in the order of the contract, one
+        /// after the other.
         fn evaluate<'py>(
             &self,
             py: Python<'py>,
-            columns: Vec<Vec<u8>>,
+            columns: Vec<PyBackedBytes>,
             rows: usize,
-        ) -> PyResult<Vec<Bound<'py, PyBytes>>> {
-            let computed = py.detach(|| compute(&self.0, &columns, rows)).map_err(Error::new_err)?;
-            Ok(computed.iter().map(|column| PyBytes::new(py, column)).collect())
+        ) -> PyResult<Bound<'py, PyBytes>> {
+            let count = self.0.equations.len() + self.0.classifiers.len();
+            PyBytes::new_with(py, 8 * rows * count, |all| {
+                py.detach(|| compute(&self.0, &columns, rows, all)).map_err(Error::new_err)
+            })
         }
     }
 
+    /// Points whose columns stay in the caches; new memory for all of them costs more than computing them.
+    const PART: usize = 4096;
+
     fn compute(
         contract: &contract::Contract,
-        columns: &[Vec<u8>],
+        columns: &[PyBackedBytes],
         rows: usize,
-    ) -> Result<Vec<Vec<u8>>, String> {
-        let (words, _): (Vec<_>, Vec<_>) = columns.iter().map(|column| column.as_chunks::<8>()).unzip();
+        all: &mut [u8],
+    ) -> Result<(), String> {
+        let words: Vec<&[[u8; 8]]> = columns.iter().map(|column| column.as_chunks::<8>().0).collect();
         if words.len() != contract.quantities.len() || words.iter().any(|all| ![1, rows].contains(&all.len()))
         {
             return Err(format!("a column of one or {rows} doubles is needed for each quantity"));
         }
-        let mut point = vec![0.0; words.len()];
-        let count = contract.equations.len() + contract.classifiers.len();
-        let mut computed = vec![Vec::with_capacity(8 * rows); count];
-        let mut points = Points::of(contract);
-        for row in 0..rows {
-            for (value, column) in point.iter_mut().zip(&words) {
-                *value = f64::from_ne_bytes(column[if column.len() == 1 { 0 } else { row }]);
-            }
-            let at = points.at(&point).map_err(|refused| {
-                if rows == 1 { refused.to_string() } else { format!("row {row}: {refused}") }
+        let (all, _) = all.as_chunks_mut::<8>();
+        for first in (0..rows).step_by(PART) {
+            let count = PART.min(rows - first);
+            let part = |words: &&[[u8; 8]]| -> Vec<f64> {
+                let words = if words.len() == 1 { words } else { &words[first..first + count] };
+                words.iter().map(|word| f64::from_ne_bytes(*word)).collect()
+            };
+            let parts: Vec<Vec<f64>> = words.iter().map(part).collect();
+            let parts: Vec<&[f64]> = parts.iter().map(Vec::as_slice).collect();
+            let computed = eval::columns(contract, &parts, count).map_err(|(row, refused)| match rows {
+                1 => refused.to_string(),
+                _ => format!("row {}: {refused}", first + row),
             })?;
-            let values = at.equations().chain(at.classes().map(|class| class as f64));
-            for (column, value) in computed.iter_mut().zip(values) {
-                column.extend(value.to_ne_bytes());
+            for (column, values) in all.chunks_exact_mut(rows).zip(computed) {
+                for (word, value) in column[first..].iter_mut().zip(values) {
+                    *word = value.to_ne_bytes();
+                }
             }
         }
-        Ok(computed)
+        Ok(())
     }
 }

@@ -1,15 +1,30 @@
 """The module as people use it: results with units, contracts, errors with the program's text."""
 
 import doctest
+import importlib.metadata
 import json
 import pathlib
+import pickle
+import re
 import subprocess
 import sys
+import warnings
 
 import pytest
 
 import roofline
 
+CONFIG = {
+    "architectures": ["LlamaForCausalLM"],
+    "model_type": "llama",
+    "hidden_size": 64,
+    "intermediate_size": 128,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "num_hidden_layers": 2,
+    "vocab_size": 1000,
+}
+README = pathlib.Path(__file__).parent.parent / "README.md"
 CONTRACT = """\
 metadata:
   version: 1.0.0
@@ -67,6 +82,11 @@ def test_bad_input_is_an_exception_with_the_text_of_the_program():
         (lambda: roofline.profile("nowhere.gguf"), "nowhere.gguf"),
         (lambda: roofline.contract("nowhere.yaml"), "nowhere.yaml"),
         (lambda: roofline.contract(CONTRACT.replace("GB/s", "GB/ss")), "unknown unit `ss`"),
+        (lambda: roofline.predict("llama-3.1-8b", on="t4", batch=[1, 2]), "^the argument '--batch"),
+        (lambda: roofline.predict("llama-3.1-8b", on="t4", format="text"), "--format is for the program"),
+        (lambda: roofline.predict("llama-3.1-8b", on="t4", svg="-"), "--svg is for the program"),
+        (lambda: roofline.predict("llama-3.1-8b", all_devices=True, where="decode_ceiling > 1e9"), "no prediction meets --where"),
+        (lambda: roofline.predict("llama-3.1-8b", on="t4", require="help"), "decode_ceiling"),
     ]:
         with pytest.raises(roofline.Error, match=message):
             use()
@@ -75,22 +95,23 @@ def test_bad_input_is_an_exception_with_the_text_of_the_program():
 
 def test_a_config_is_profiled_operation_by_operation(tmp_path: pathlib.Path):
     config = tmp_path / "config.json"
-    config.write_text(
-        json.dumps(
-            {
-                "architectures": ["LlamaForCausalLM"],
-                "model_type": "llama",
-                "hidden_size": 64,
-                "intermediate_size": 128,
-                "num_attention_heads": 4,
-                "num_key_value_heads": 2,
-                "num_hidden_layers": 2,
-                "vocab_size": 1000,
-            }
-        )
-    )
+    config.write_text(json.dumps(CONFIG))
     result = roofline.profile(config, on="rtx-4090")
     assert result["operations"] and result["schema"].startswith("roofline.profile/")
+    assert roofline.profile(str(config).encode(), on="rtx-4090").data == result.data
+
+
+def test_the_page_of_the_module_is_true(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch):
+    pytest.importorskip("pandas")
+    (tmp_path / "config.json").write_text(json.dumps(CONFIG))
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+    blocks = [block for block in blocks if "torch" not in block]
+    assert len(blocks) == 2
+    for block in blocks:
+        names = {}
+        exec(block, names)
+    assert (repr(names["at"]["throughput_ceiling"]), names["at"]["bottleneck"]) == ("57.14 token/s", "Bandwidth")
 
 
 def test_a_contract_computes_one_point_or_whole_columns():
@@ -105,16 +126,47 @@ def test_a_contract_computes_one_point_or_whole_columns():
         ({}, "no value for size"),
         ({"size": 1, "time": 2}, "has no quantity 'time'"),
         ({"size": "much"}, "is not a number"),
+        ({"size": ["1", "much"]}, "size = 'much' is not a number"),
+        ({"size": [[1, 2]]}, "is not a number"),
+        ({"size": {}}, "is not a number"),
+        ({"size": 10**400}, "is not a number"),
+        ({"size": float("nan")}, "size = NaN is outside its domain"),
         ({"size": [1, 2], "speed": [1, 2, 3]}, "speed has 3 values, others have 2"),
     ]:
         with pytest.raises(roofline.Error, match=message):
             copy.evaluate(**quantities)
 
 
+def test_results_and_contracts_are_copied_and_sent():
+    copy = pickle.loads(pickle.dumps(roofline.contract(CONTRACT)))
+    assert copy.evaluate(size=10)["time"] == 2.0
+    result = roofline.predict("llama-3.1-8b", on=iter(["t4"]))
+    assert pickle.loads(pickle.dumps(result))["decode_ceiling"] == result["decode_ceiling"]
+    assert pickle.loads(pickle.dumps(result["decode_ceiling"])).unit == "token/s"
+
+
+def test_what_the_program_warns_of_is_a_warning():
+    claim = """
+obligations:
+  - id: squared
+    type: bound
+    formal: time * time >= 0 [s*s]
+"""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        roofline.contract(CONTRACT + claim)
+    with pytest.warns(UserWarning, match="takes the units of the ceiling"):
+        roofline.predict("llama-3.1-8b", on="p40", precision="bf16", allow_fallback=True)
+
+
+def test_the_version_is_that_of_the_wheel():
+    assert roofline.__version__ == importlib.metadata.version("roofline-model")
+
+
 def test_classifiers_name_their_variants():
     model = roofline.contract("roofline-model-v1")
     at = model.evaluate(total_params=[7e9, 1000], bits_per_weight=[4, 32], bandwidth=[200, 1000], compute=[5000, 1])
-    assert at["bottleneck"] == ["Bandwidth", "Compute"]
+    assert list(at["bottleneck"]) == ["Bandwidth", "Compute"]
     assert at["bw_ceiling"][0] == pytest.approx(57.142857)
 
 
@@ -126,6 +178,11 @@ def test_columns_of_numpy_and_pandas_go_in_and_come_out():
     assert isinstance(at["bw_ceiling"], numpy.ndarray)
     numpy.testing.assert_allclose(at["bw_ceiling"], 200e9 / (params / 2), rtol=1e-15)
     pandas = pytest.importorskip("pandas")
+    empty = model.evaluate(total_params=numpy.array([]), bits_per_weight=4, bandwidth=200, compute=5000)
+    assert [len(column) for column in empty.values()] == [0] * len(empty)
+    grid = numpy.ones((2, 2))
+    with pytest.raises(roofline.Error, match="is not a number"):
+        model.evaluate(total_params=grid, bits_per_weight=4, bandwidth=200, compute=5000)
     frame = model.evaluate(total_params=pandas.Series([7e9]), bits_per_weight=4, bandwidth=200, compute=5000).to_frame()
     assert frame.loc[0, "bottleneck"] == "Bandwidth"
     assert len(roofline.predict("llama-3.1-8b", on=["t4", "l4"]).to_frame()) == 2

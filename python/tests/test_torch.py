@@ -2,6 +2,8 @@
 
 import doctest
 import json
+import pathlib
+import re
 import warnings
 
 import pytest
@@ -343,6 +345,15 @@ def test_the_examples_in_the_documentation_are_true():
     for module in (roofline.torch, roofline.torch._result):
         failed, tried = doctest.testmod(module)
         assert tried > 1 and failed == 0
+
+
+def test_the_page_of_the_module_is_true(monkeypatch):
+    text = (pathlib.Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
+    (block,) = (block for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if "torch" in block)
+    monkeypatch.setattr(Peaks, "measured", staticmethod(lambda **_: PEAKS))
+    names = {}
+    exec(block, names)
+    assert names["profiled"]["0"].flops == 2 * 8 * 512 * 2048 and names["profiled"].settings["steps"] == 10
 
 
 def test_a_notebook_shows_a_table_and_a_frame():

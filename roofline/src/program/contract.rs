@@ -6,7 +6,7 @@ use roofline_contracts::contract::{Contract, Verdict};
 use roofline_contracts::report::Severity;
 use roofline_contracts::{Compiled, Compiler, check_on_proven, library};
 
-use crate::program::Failure;
+use crate::program::{Failure, output};
 
 /// Compiles the contract of this path or built-in name; only a file that can't be read is a failure. What it depends
 /// on is looked for beside it.
@@ -19,7 +19,7 @@ pub fn compiled(name: &str, compiler: &mut Compiler) -> Result<Compiled, Failure
 pub fn open(name: &str) -> Result<Contract, Failure> {
     let compiled = compiled(name, &mut Compiler::default())?;
     for warning in compiled.rendered(Severity::Warning) {
-        eprintln!("{warning}");
+        output::say(&warning);
     }
     valid(name, compiled)
 }
@@ -36,10 +36,10 @@ pub fn open_to_compute(name: &str) -> Result<Contract, Failure> {
     if undecided.is_empty() || refuted {
         return open(name);
     }
-    eprintln!(
+    output::say(&format!(
         "{name}: note: neither proven nor refuted: {}; `roofline prove {name}` says more",
         undecided.join(", ")
-    );
+    ));
     Ok(checked(name)?.0)
 }
 

@@ -67,12 +67,24 @@ pub fn exit(args: impl IntoIterator<Item = OsString>) -> Exit {
     }
 }
 
-/// Runs a command for a program that has this one inside: how it exits, and what it prints on standard output. The first
-/// argument is the program's name.
-pub fn call(args: impl IntoIterator<Item = OsString>) -> Result<(Exit, Vec<u8>), Failure> {
-    let cli = parsed(args).map_err(|error| Failure(error.to_string().trim_end().to_owned()))?;
-    let (exit, printed) = output::collect(|| dispatch(cli));
-    Ok((exit?, printed))
+/// What a command did for a program that has this one inside.
+pub struct Called {
+    /// How it exits.
+    pub exit: Exit,
+    /// What it prints on standard output.
+    pub printed: Vec<u8>,
+    /// The lines that it says on standard error.
+    pub said: Vec<String>,
+}
+
+/// Runs a command for a program that has this one inside. The first argument is the program's name.
+pub fn call(args: impl IntoIterator<Item = OsString>) -> Result<Called, Failure> {
+    let cli = parsed(args).map_err(|error| {
+        let text = error.to_string();
+        Failure(text.strip_prefix("error: ").unwrap_or(&text).trim_end().to_owned())
+    })?;
+    let (exit, output::Collected { printed, said }) = output::collect(|| dispatch(cli));
+    Ok(Called { exit: exit?, printed, said })
 }
 
 /// The arguments as the definitions with their help take them.
@@ -82,9 +94,10 @@ fn parsed(args: impl IntoIterator<Item = OsString>) -> Result<cli::Cli, clap::Er
     cli::Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut program))
 }
 
-/// The contract of this path or built-in name, to compute with.
-pub fn contract(name: &str) -> Result<Contract, Failure> {
-    contract::open_to_compute(name)
+/// The contract of this path or built-in name, to compute with, and the lines that the program says about it.
+pub fn contract(name: &str) -> Result<(Contract, Vec<String>), Failure> {
+    let (contract, collected) = output::collect(|| contract::open_to_compute(name));
+    Ok((contract?, collected.said))
 }
 
 /// The contract that this is the text of.

@@ -242,7 +242,7 @@ pub fn exit(checked: &[Checked]) -> Exit {
         let values: Vec<String> =
             gate.values.iter().map(|(name, value)| format!("{name} = {value}")).collect();
         let of = if gate.of.is_empty() { String::new() } else { format!("{}: ", gate.of) };
-        eprintln!("{of}not met: {} ({})", gate.condition, values.join(", "));
+        output::say(&format!("{of}not met: {} ({})", gate.condition, values.join(", ")));
         exit = Exit::Failed;
     }
     exit

@@ -19,7 +19,7 @@ pub fn run(args: &cli::Machine) -> Result<Exit, Failure> {
     let pictures = Pictures::open(&args.pictures)?;
     let machine = device::this(&args.measuring)?;
     for doubt in machine.doubts() {
-        eprintln!("warning: {doubt}");
+        output::say(&format!("warning: {doubt}"));
     }
     pictures.show(&machine, args.format, true)?;
     Ok(require::exit(&require::check_report(&gates, &machine)))

@@ -29,7 +29,7 @@ use crate::program::expected::{ModelTraits, missing};
 use crate::program::name::normal;
 use crate::program::output::picture::{self, Pictures};
 use crate::program::select::Row;
-use crate::program::{Exit, Failure, cli, device, require, select, what_if};
+use crate::program::{Exit, Failure, cli, device, output, require, select, what_if};
 use crate::report::Report;
 use crate::text::file_name;
 use crate::written::tokens;
@@ -69,7 +69,7 @@ pub fn run(args: &cli::Predict) -> Result<Exit, Failure> {
         let rows = rows?;
         let order = args.select.rows(&names, &rows)?;
         if order.is_empty() {
-            eprintln!("no prediction meets --where");
+            output::say("no prediction meets --where");
             return Ok(Exit::Failed);
         }
         let kept: Vec<&Row> = order.iter().map(|&index| &rows[index]).collect();
@@ -78,7 +78,7 @@ pub fn run(args: &cli::Predict) -> Result<Exit, Failure> {
     }
     predicted.requirements = require::check_report(&gates, &predicted);
     for warning in &predicted.warnings {
-        eprintln!("warning: {warning}");
+        output::say(&format!("warning: {warning}"));
     }
     let bars = bars(&predicted);
     let page = || {

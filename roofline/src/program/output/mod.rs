@@ -74,27 +74,46 @@ pub fn print_on(report: &impl Report, format: Format, canvas: &Canvas) -> Result
     write(text.as_bytes())
 }
 
-thread_local! {
-    /// What this thread prints, while somebody collects it.
-    static COLLECTED: RefCell<Option<Vec<u8>>> = const { RefCell::new(None) };
+/// What a command prints and says, where somebody collects it.
+#[derive(Default)]
+pub struct Collected {
+    /// What goes to standard output.
+    pub printed: Vec<u8>,
+    /// The lines that go to standard error.
+    pub said: Vec<String>,
 }
 
-/// Does something, and collects what this thread would print on standard output meanwhile.
-pub fn collect<T>(work: impl FnOnce() -> T) -> (T, Vec<u8>) {
-    COLLECTED.set(Some(Vec::new()));
+thread_local! {
+    /// What this thread prints and says, while somebody collects it.
+    static COLLECTED: RefCell<Option<Collected>> = const { RefCell::new(None) };
+}
+
+/// Does something, and collects what this thread prints and says meanwhile.
+pub fn collect<T>(work: impl FnOnce() -> T) -> (T, Collected) {
+    COLLECTED.set(Some(Collected::default()));
     let done = work();
     (done, COLLECTED.take().unwrap_or_default())
 }
 
 /// Writes to standard output, or to whoever collects. A reader that has seen enough, such as `head`, is no mistake.
 pub fn write(bytes: &[u8]) -> Result<(), Failure> {
-    let collected = COLLECTED.with_borrow_mut(|collected| collected.as_mut().map(|all| all.extend(bytes)));
+    let collected =
+        COLLECTED.with_borrow_mut(|collected| collected.as_mut().map(|all| all.printed.extend(bytes)));
     if collected.is_some() {
         return Ok(());
     }
     match std::io::stdout().lock().write_all(bytes) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
         _ => Ok(()),
+    }
+}
+
+/// Says a line on standard error, or to whoever collects.
+pub fn say(line: &str) {
+    let collected =
+        COLLECTED.with_borrow_mut(|collected| collected.as_mut().map(|all| all.said.push(line.to_owned())));
+    if collected.is_none() {
+        eprintln!("{line}");
     }
 }
 

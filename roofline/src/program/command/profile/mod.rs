@@ -36,7 +36,7 @@ use crate::program::expected::{ModelTraits, missing};
 use crate::program::output::picture::{self, Pictures};
 use crate::program::output::terminal::Progress;
 use crate::program::what_if::{self, Moving, Part};
-use crate::program::{Exit, Failure, cli, device, require};
+use crate::program::{Exit, Failure, cli, device, output, require};
 use crate::report::{Report, Schema};
 
 /// Profiles the file, and exits with 1 when a requirement does not hold.
@@ -221,7 +221,7 @@ pub fn profiled(args: &cli::Profile, chosen: &Chosen) -> Result<Profile, Failure
         }
     }
     for warning in &report.warnings {
-        eprintln!("warning: {warning}");
+        output::say(&format!("warning: {warning}"));
     }
     Ok(report)
 }
