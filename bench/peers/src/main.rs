@@ -54,8 +54,8 @@ fn main() {
         let mut candle = vec![0f32; rows];
         let mut contenders: Vec<Contender> = vec![
             ("roofline", Box::new(|| {
-                let x = kernels::quantized_q8_0(isa, &x).expect("whole blocks");
-                kernels::matvec_q8_0_q8_0(&team, weights.matrix(), &x, &mut ours).expect("shapes fit");
+                let x = kernels::quantized::<BlockQ8_0>(isa, &x).expect("whole blocks");
+                kernels::matvec(&team, weights.matrix(), &x, &mut ours).expect("shapes fit");
             })),
             ("read roof", Box::new(|| {
                 team.run(|index| {
@@ -83,14 +83,14 @@ fn main() {
 fn in_cache(isa: Isa, team: &Team, read: Streams) {
     let (rows, columns) = (112, 2048);
     let weights = Weights::new(rows, columns);
-    let x = kernels::quantized_q8_0(isa, &activations(columns)).expect("whole blocks");
+    let x = kernels::quantized::<BlockQ8_0>(isa, &activations(columns)).expect("whole blocks");
     let (mut ours, mut theirs, mut candle) = (vec![0f32; rows], vec![0f32; rows], vec![0f32; rows]);
     let blocks = columns / 32;
     // SAFETY: ggml's table of types has an entry for Q8_0 that lives forever.
     let vec_dot = unsafe { (*ggml::ggml_get_type_traits_cpu(ggml::GGML_TYPE_Q8_0)).vec_dot }.expect("Q8_0 has a dot");
     let mut contenders: Vec<Contender> = vec![
         ("roofline", Box::new(|| {
-            kernels::matvec_q8_0_q8_0(team, weights.matrix(), &x, &mut ours).expect("shapes fit");
+            kernels::matvec(team, weights.matrix(), &x, &mut ours).expect("shapes fit");
         })),
         ("read roof", Box::new(|| {
             black_box(kernels::read(isa, weights.floats(), read));

@@ -4,7 +4,7 @@
 use std::error::Error;
 
 use roofline::isa::Isa;
-use roofline::kernels::{self, Matrix, Team};
+use roofline::kernels::{self, BlockQ8_0, Matrix, Team};
 
 const ROWS: usize = 256;
 const COLUMNS: usize = 1024;
@@ -12,7 +12,7 @@ const COLUMNS: usize = 1024;
 fn main() -> Result<(), Box<dyn Error>> {
     let weights: Vec<f32> = (0..ROWS * COLUMNS).map(|at| (at % 127) as f32).collect();
     let x: Vec<f32> = (0..COLUMNS).map(|at| (at % 3) as f32).collect();
-    let blocks = kernels::quantized_q8_0(Isa::detect(), &weights)?;
+    let blocks = kernels::quantized::<BlockQ8_0>(Isa::detect(), &weights)?;
     let matrix = Matrix::new(&blocks, ROWS, COLUMNS)?;
 
     let product = |team: &Team| -> Result<Vec<f32>, kernels::KernelError> {

@@ -8,7 +8,8 @@ pub(super) use std::arch::x86_64::*;
 
 use half::{bf16, f16};
 
-use super::format::{BlockQ8_0, BlockQ8K, Format, Quantized};
+use super::format::{BlockQ8_0, BlockQ8K, Format, Quantized, Scale};
+use super::panel::{AT_ONCE, CHUNK, Column, Panel, ROWS, Tile};
 use super::scalar;
 use super::stream::{Piece, Streams, distance, rows, walk};
 
@@ -247,39 +248,192 @@ pub fn block_products<T: Format>(sums: &mut [[i32; 2]], blocks: &[T], x: &[T::X]
     }
 }
 
-/// A matrix of blocks times quantized activations; one row for each element of `out`.
+/// A matrix of blocks times quantized activations; one row for each element of `out`. Where a block is a few instructions its
+/// scale matters, and four rows share that work; larger ones leave no registers for it.
 #[target_feature(enable = "avx2,fma,f16c")]
 pub fn block_rows<T: Format>(weights: &[T], x: &[T::X], out: &mut [f32]) {
-    rows(weights, out, |rows: [_; 4]| block_dots(rows, x), |row| block_dots([row], x)[0]);
+    let one = |row: &[T]| block_dots([row], x)[0];
+    if T::WEIGHTS <= 64 && !T::MINIMA {
+        rows(weights, out, |rows| eight_block_dots(rows, x), one);
+    } else {
+        rows(weights, out, |rows: [_; 4]| block_dots(rows, x), one);
+    }
 }
 
-/// Rows of blocks that share the work on the activations.
+/// Rows that share the work on the activations.
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
 fn block_dots<T: Format, const N: usize>(rows: [&[T]; N], x: &[T::X]) -> [f32; N] {
-    let half = |value: f16| _mm_cvtss_f32(_mm_cvtph_ps(_mm_set1_epi16(value.to_bits() as i16)));
     let blocks = rows.iter().fold(x.len(), |blocks, row| blocks.min(row.len()));
     let mut sums = [_mm256_setzero_ps(); N];
     for (at, x) in x[..blocks].iter().enumerate() {
-        for row in rows {
-            for line in (0..size_of::<T>()).step_by(64) {
-                prefetch(row, at, PREFETCH + line);
-            }
-        }
-        let x_scale = x.scale(half);
+        prefetch_blocks(&rows, at);
+        let x_scale = single(x.scale());
         for (row, sum) in rows.iter().zip(&mut sums) {
             // SAFETY: `at` is below `blocks`, and no row is shorter than that.
             let block = unsafe { row.get_unchecked(at) };
             // SAFETY: this function is called only where these instructions exist.
             let [quants, minima] = unsafe { block.product(x) };
-            let [scale, minimum] = block.scales(half);
-            *sum = _mm256_fmadd_ps(_mm256_cvtepi32_ps(quants), _mm256_set1_ps(scale * x_scale), *sum);
+            let [scale, minimum] = block.scales().map(|scale| _mm256_set1_ps(single(scale) * x_scale));
+            *sum = _mm256_fmadd_ps(_mm256_cvtepi32_ps(quants), scale, *sum);
             if T::MINIMA {
-                *sum = _mm256_fmadd_ps(_mm256_cvtepi32_ps(minima), _mm256_set1_ps(minimum * x_scale), *sum);
+                *sum = _mm256_fmadd_ps(_mm256_cvtepi32_ps(minima), minimum, *sum);
             }
         }
     }
     sums.map(|sum| horizontal_sum(sum))
+}
+
+/// Eight rows at once. Of each four, the scales are converted by one instruction, and the integer products are reduced together
+/// until one vector holds four rows twice.
+#[target_feature(enable = "avx2,fma,f16c")]
+#[inline]
+fn eight_block_dots<T: Format>(rows: [&[T]; 8], x: &[T::X]) -> [f32; 8] {
+    let blocks = rows.iter().fold(x.len(), |blocks, row| blocks.min(row.len()));
+    let mut sums = [_mm256_setzero_ps(); 2];
+    for (at, x) in x[..blocks].iter().enumerate() {
+        let x_scale = _mm256_set1_ps(single(x.scale()));
+        for (rows, sum) in rows.as_chunks::<4>().0.iter().zip(&mut sums) {
+            // SAFETY: `at` is below `blocks`, and no row is shorter than that.
+            let four = rows.map(|row| unsafe { row.get_unchecked(at) });
+            // SAFETY: this function is called only where these instructions exist.
+            let products = four.map(|block| unsafe { block.product(x) }[0]);
+            prefetch_blocks(rows, at);
+            let pairs = [fold(products[0], products[1]), fold(products[2], products[3])];
+            let reduced = _mm256_cvtepi32_ps(_mm256_hadd_epi32(pairs[0], pairs[1]));
+            let scales = four_scales(four.map(|block| block.scales()[0]));
+            *sum = _mm256_fmadd_ps(reduced, _mm256_mul_ps(scales, x_scale), *sum);
+        }
+    }
+    let mut dots = [0f32; 8];
+    for (dots, sum) in dots.as_chunks_mut::<4>().0.iter_mut().zip(sums) {
+        *dots = store_four(_mm_add_ps(_mm256_castps256_ps128(sum), _mm256_extractf128_ps::<1>(sum)));
+    }
+    dots
+}
+
+/// Asks for the block of each row that is far enough ahead.
+#[target_feature(enable = "avx2,fma,f16c")]
+#[inline]
+fn prefetch_blocks<T>(rows: &[&[T]], at: usize) {
+    for row in rows {
+        for line in (0..size_of::<T>()).step_by(64) {
+            prefetch(row, at, PREFETCH + line);
+        }
+    }
+}
+
+/// A scale as f32.
+#[target_feature(enable = "avx2,fma,f16c")]
+#[inline]
+fn single(scale: Scale) -> f32 {
+    match scale {
+        Scale::Half(scale) => _mm_cvtss_f32(_mm_cvtph_ps(_mm_set1_epi16(scale.to_bits() as i16))),
+        Scale::Single(scale) => scale,
+    }
+}
+
+/// `[a0+a2, a1+a3, b0+b2, b1+b3]` in each half.
+#[target_feature(enable = "avx2,fma,f16c")]
+#[inline]
+fn fold(a: __m256i, b: __m256i) -> __m256i {
+    _mm256_add_epi32(_mm256_blend_epi32::<0b1100_1100>(a, b), _mm256_alignr_epi8::<8>(b, a))
+}
+
+/// Four scales as f32, twice.
+#[target_feature(enable = "avx2,fma,f16c")]
+#[inline]
+fn four_scales(scales: [Scale; 4]) -> __m256 {
+    match scales {
+        [Scale::Half(a), Scale::Half(b), Scale::Half(c), Scale::Half(d)] => {
+            let bits = [a, b, c, d].map(|scale| u64::from(scale.to_bits()));
+            let bits = bits[0] | bits[1] << 16 | bits[2] << 32 | bits[3] << 48;
+            _mm256_cvtph_ps(_mm_set1_epi64x(bits as i64))
+        }
+        scales => {
+            let [a, b, c, d] = scales.map(Scale::to_f32);
+            _mm256_setr_ps(a, b, c, d, a, b, c, d)
+        }
+    }
+}
+
+/// Unpacks a chunk of a row: the scalar code, compiled with these instructions.
+#[target_feature(enable = "avx2,fma,f16c")]
+pub(super) fn unpack<T: Format>(panel: &mut Panel, row: usize, blocks: &[T]) {
+    panel.unpack(row, blocks, |scale| single(scale));
+}
+
+/// Adds the products of a panel with a few columns. Sixteen-bit numbers make as many products a cycle as bytes do here, since
+/// bytes need one more step to 32 bits, and they are exact whatever the bytes.
+#[target_feature(enable = "avx2,fma,f16c")]
+pub(super) fn multiply(panel: &Panel, x: [Column; AT_ONCE], tile: &mut Tile) {
+    let pairs = CHUNK / 2 / panel.scales.len();
+    for (at, scales) in panel.scales.iter().enumerate() {
+        let quants = &panel.quants[at * pairs..(at + 1) * pairs];
+        let columns = x.map(|x| &x.quants.as_chunks::<2>().0[at * pairs..(at + 1) * pairs]);
+        let mut sums = [[_mm256_setzero_si256(); 2]; AT_ONCE];
+        for (pair, rows) in quants.iter().enumerate() {
+            let (low, high) = (load_pairs(rows, 0), load_pairs(rows, 8));
+            for (sums, column) in sums.iter_mut().zip(columns) {
+                // SAFETY: every column has as many pairs as the panel's block.
+                let [a, b] = *unsafe { column.get_unchecked(pair) };
+                let two = _mm256_set1_epi32((u32::from(a as u16) | u32::from(b as u16) << 16) as i32);
+                sums[0] = _mm256_add_epi32(sums[0], _mm256_madd_epi16(low, two));
+                sums[1] = _mm256_add_epi32(sums[1], _mm256_madd_epi16(high, two));
+            }
+        }
+        for ((tile, sums), x) in tile.iter_mut().zip(sums).zip(x) {
+            let scale = _mm256_set1_ps(x.scales[at]);
+            for (half, sums) in sums.into_iter().enumerate() {
+                let scales = _mm256_mul_ps(load_f32(scales, 8 * half), scale);
+                let sums = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sums), scales, load_f32(&*tile, 8 * half));
+                store_f32(tile, 8 * half, sums);
+            }
+        }
+    }
+    if panel.minima.is_empty() {
+        return;
+    }
+    for (tile, x) in tile.iter_mut().zip(x) {
+        let mut sums = [load_f32(&*tile, 0), load_f32(&*tile, 8)];
+        for (minima, sum) in panel.minima.iter().zip(x.sums) {
+            for (half, sums) in sums.iter_mut().enumerate() {
+                *sums = _mm256_fmadd_ps(load_f32(minima, 8 * half), _mm256_set1_ps(*sum), *sums);
+            }
+        }
+        store_f32(tile, 0, sums[0]);
+        store_f32(tile, 8, sums[1]);
+    }
+}
+
+/// Adds the products of a panel of f32 with a few columns.
+#[target_feature(enable = "avx2,fma,f16c")]
+pub(super) fn multiply_floats(panel: &[[f32; ROWS]], x: [&[f32]; AT_ONCE], tile: &mut Tile) {
+    let x = x.map(|x| &x[..panel.len()]);
+    let mut sums: [[__m256; 2]; AT_ONCE] =
+        std::array::from_fn(|column| [load_f32(&tile[column], 0), load_f32(&tile[column], 8)]);
+    for (at, rows) in panel.iter().enumerate() {
+        let (low, high) = (load_f32(rows, 0), load_f32(rows, 8));
+        for (sums, x) in sums.iter_mut().zip(x) {
+            // SAFETY: every column was cut to the length of the panel above.
+            let x = _mm256_set1_ps(*unsafe { x.get_unchecked(at) });
+            sums[0] = _mm256_fmadd_ps(low, x, sums[0]);
+            sums[1] = _mm256_fmadd_ps(high, x, sums[1]);
+        }
+    }
+    for (tile, sums) in tile.iter_mut().zip(sums) {
+        store_f32(tile, 0, sums[0]);
+        store_f32(tile, 8, sums[1]);
+    }
+}
+
+/// Pairs of eight rows.
+#[target_feature(enable = "avx2,fma,f16c")]
+#[inline]
+fn load_pairs(rows: &[[i16; 2]; ROWS], at: usize) -> __m256i {
+    let eight = &rows[at..at + 8];
+    // SAFETY: `eight` is 32 readable bytes.
+    unsafe { _mm256_loadu_si256(eight.as_ptr().cast()) }
 }
 
 /// The product of a Q8_0 row with f32 activations.
@@ -591,6 +745,15 @@ fn store_i8(value: __m256i) -> [i8; 32] {
     // SAFETY: `bytes` is 32 writable bytes.
     unsafe { _mm256_storeu_si256(bytes.as_mut_ptr().cast(), value) };
     bytes
+}
+
+#[target_feature(enable = "avx2,fma,f16c")]
+#[inline]
+fn store_four(value: __m128) -> [f32; 4] {
+    let mut four = [0f32; 4];
+    // SAFETY: `four` is 16 writable bytes.
+    unsafe { _mm_storeu_ps(four.as_mut_ptr(), value) };
+    four
 }
 
 #[target_feature(enable = "avx2,fma,f16c")]

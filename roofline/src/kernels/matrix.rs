@@ -7,6 +7,8 @@ use super::avx2;
 use super::format::Activation;
 #[cfg(target_arch = "aarch64")]
 use super::neon;
+use super::panel;
+use super::team::Team;
 use super::{KernelError, dispatch, scalar};
 use crate::isa::{Isa, Level};
 
@@ -21,6 +23,15 @@ pub trait Weight: sealed::Bytes + Copy + Send + Sync + 'static {
 
     /// One product for each row of a matrix, on the thread that calls.
     fn rows(isa: Isa, weights: &[Self], x: &[Self::X], out: &mut [f32]);
+
+    /// A matrix times several columns: [`super::matmul`].
+    fn columns(
+        team: &Team,
+        weights: Matrix<Self>,
+        x: &[f32],
+        columns: usize,
+        out: &mut [f32],
+    ) -> Result<(), KernelError>;
 }
 
 pub(super) mod sealed {
@@ -32,7 +43,7 @@ pub(super) mod sealed {
 }
 
 macro_rules! weight {
-    ($($type:ty, $name:expr, $rows:ident;)*) => {$(
+    ($($type:ty, $name:expr, $rows:ident, $value:expr;)*) => {$(
         // SAFETY: plain numbers.
         unsafe impl sealed::Bytes for $type {}
         impl Weight for $type {
@@ -43,13 +54,23 @@ macro_rules! weight {
             fn rows(isa: Isa, weights: &[$type], x: &[f32], out: &mut [f32]) {
                 dispatch!(isa, $rows(weights, x, out));
             }
+
+            fn columns(
+                team: &Team,
+                weights: Matrix<$type>,
+                x: &[f32],
+                columns: usize,
+                out: &mut [f32],
+            ) -> Result<(), KernelError> {
+                panel::numbers(team, weights, x, columns, out, $value)
+            }
         }
     )*};
 }
 weight! {
-    f32, "f32", matvec_f32;
-    f16, "f16", matvec_f16;
-    bf16, "bf16", matvec_bf16;
+    f32, "f32", matvec_f32, |number| *number;
+    f16, "f16", matvec_f16, |number| number.to_f32();
+    bf16, "bf16", matvec_bf16, |number| number.to_f32();
 }
 
 /// A row-major matrix of weights.

@@ -7,6 +7,7 @@ mod cycles;
 mod format;
 mod matrix;
 mod multiply_add;
+mod panel;
 pub mod scalar;
 mod stored;
 pub(crate) mod stream;
@@ -20,8 +21,6 @@ mod avx512;
 mod neon;
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod plain;
-
-use std::sync::Mutex;
 
 #[cfg(target_arch = "x86_64")]
 use crate::isa::Set;
@@ -307,8 +306,44 @@ pub fn matvec<T: Weight>(
     by_rows(team, weights, out, |weights, out| T::rows(team.isa(), weights, x, out))
 }
 
-/// Shares the rows out to the team: thread `i` of `n` takes the `i`th of `n` equal parts, so that it meets
-/// the same rows, in its own cache and memory, every time.
+/// A matrix times several columns of activations, one after the other in `x`, each of as many numbers as the matrix has columns;
+/// `out` has the columns of a row one after the other. Quantized weights are multiplied with quantized activations, as in
+/// [`matvec`].
+pub fn matmul<T: Weight>(
+    team: &Team,
+    weights: Matrix<T>,
+    x: &[f32],
+    columns: usize,
+    out: &mut [f32],
+) -> Result<(), KernelError> {
+    T::columns(team, weights, x, columns, out)
+}
+
+/// Unpacks a chunk of a row.
+fn unpack<T: Format>(isa: Isa, panel: &mut panel::Panel, row: usize, blocks: &[T]) {
+    dispatch!(isa, unpack::<T>(panel, row, blocks));
+}
+
+/// Adds the products of a panel with a few columns.
+fn multiply(isa: Isa, panel: &panel::Panel, x: [panel::Column; panel::AT_ONCE], tile: &mut panel::Tile) {
+    dispatch!(isa, multiply(panel, x, tile));
+}
+
+/// Adds the products of a panel of f32 with a few columns.
+fn multiply_floats(
+    isa: Isa,
+    panel: &[[f32; panel::ROWS]],
+    x: [&[f32]; panel::AT_ONCE],
+    tile: &mut panel::Tile,
+) {
+    dispatch!(isa, multiply_floats(panel, x, tile));
+}
+
+/// Bytes of weights that a thread takes at a time, at least: far more than taking them costs.
+const PART: usize = 4 << 20;
+
+/// Shares the rows out to the team, in parts of which every thread has the same number, so that a thread meets the same rows, in
+/// its own cache and memory, every time, unless it is late.
 fn by_rows<T: Weight>(
     team: &Team,
     weights: Matrix<T>,
@@ -321,24 +356,18 @@ fn by_rows<T: Weight>(
         kernel(weights.data(), out);
         return Ok(());
     }
+    let parts = threads * (weights.bytes() / threads / PART).max(1);
     let length = weights.columns() / T::WEIGHTS;
     let (mut data, mut out) = (weights.data(), out);
-    let mut shares = Vec::with_capacity(threads);
-    for index in 0..threads {
-        let rows = Team::share(weights.rows(), threads, index);
-        let (share, rest) = data.split_at(rows.len() * length);
-        let (share_out, rest_out) = out.split_at_mut(rows.len());
-        shares.push(Mutex::new((share, share_out)));
+    let mut items = Vec::with_capacity(parts);
+    for index in 0..parts {
+        let rows = Team::share(weights.rows(), parts, index);
+        let (part, rest) = data.split_at(rows.len() * length);
+        let (part_out, rest_out) = out.split_at_mut(rows.len());
+        items.push((part, part_out));
         (data, out) = (rest, rest_out);
     }
-    team.run(|index| {
-        // Each thread locks its own share only; a poisoned one is a panic that is already on its way.
-        if let Some(Ok(mut share)) = shares.get(index).map(Mutex::lock) {
-            let (weights, out) = &mut *share;
-            if !out.is_empty() {
-                kernel(weights, out);
-            }
-        }
-    });
+    items.retain(|(_, out)| !out.is_empty());
+    team.each(items, |(weights, out)| kernel(weights, out));
     Ok(())
 }

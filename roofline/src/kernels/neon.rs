@@ -7,7 +7,8 @@ use std::arch::asm;
 
 use half::{bf16, f16};
 
-use super::format::{BlockQ8_0, BlockQ8K, Format, Quantized};
+use super::format::{BlockQ8_0, BlockQ8K, Format, Quantized, Scale};
+use super::panel::{AT_ONCE, CHUNK, Column, Panel, ROWS, Tile};
 use super::scalar;
 use super::stream::{Piece, Streams, distance, rows, walk};
 
@@ -232,36 +233,121 @@ pub fn block_products<const DOTPROD: bool, T: Format>(sums: &mut [[i32; 2]], blo
 /// A matrix of blocks times quantized activations; one row for each element of `out`.
 #[target_feature(enable = "neon")]
 pub fn block_rows<const DOTPROD: bool, T: Format>(weights: &[T], x: &[T::X], out: &mut [f32]) {
-    let one = |row: &[T]| block_dots::<DOTPROD, T, 1>([row], x)[0];
-    rows(weights, out, |rows: [_; 4]| block_dots::<DOTPROD, T, 4>(rows, x), one);
+    let one = |row: &[T]| block_dots::<DOTPROD, T>([row; 4], x)[0];
+    rows(weights, out, |rows: [_; 4]| block_dots::<DOTPROD, T>(rows, x), one);
 }
 
-/// Rows of blocks that share the work on the activations.
+/// Four rows at once, which share the work on the activations: their scales are converted by one instruction, and their integer
+/// products are reduced together until one vector holds the four rows.
 #[target_feature(enable = "neon")]
 #[inline]
-fn block_dots<const DOTPROD: bool, T: Format, const N: usize>(rows: [&[T]; N], x: &[T::X]) -> [f32; N] {
-    let half = |value: f16| vgetq_lane_f32::<0>(half_to_f32(vdupq_n_u16(value.to_bits()))[0]);
+fn block_dots<const DOTPROD: bool, T: Format>(rows: [&[T]; 4], x: &[T::X]) -> [f32; 4] {
     let blocks = rows.iter().fold(x.len(), |blocks, row| blocks.min(row.len()));
     let (x, rows) = (&x[..blocks], rows.map(|row| &row[..blocks]));
-    let mut sums = [vdupq_n_f32(0.0); N];
+    let mut sum = vdupq_n_f32(0.0);
     for (at, x) in x.iter().enumerate() {
         for row in &rows {
             for line in (0..size_of::<T>()).step_by(64) {
                 prefetch(row, at, PREFETCH + line);
             }
         }
-        let x_scale = x.scale(half);
-        for (row, sum) in rows.iter().zip(&mut sums) {
-            // SAFETY: this function is called only where these instructions exist.
-            let [quants, minima] = unsafe { row[at].product::<DOTPROD>(x) };
-            let [scale, minimum] = row[at].scales(half);
-            *sum = vfmaq_n_f32(*sum, vcvtq_f32_s32(quants), scale * x_scale);
-            if T::MINIMA {
-                *sum = vfmaq_n_f32(*sum, vcvtq_f32_s32(minima), minimum * x_scale);
+        let four = rows.map(|row| &row[at]);
+        // SAFETY: this function is called only where these instructions exist.
+        let products = four.map(|block| unsafe { block.product::<DOTPROD>(x) });
+        let (scales, x_scale) = (four.map(|block| block.scales()), four_scales([x.scale(); 4]));
+        let term = |sum, which: usize| {
+            let scales = vmulq_f32(four_scales(scales.map(|scales| scales[which])), x_scale);
+            let [a, b, c, d] = products.map(|products| products[which]);
+            vfmaq_f32(sum, vcvtq_f32_s32(vpaddq_s32(vpaddq_s32(a, b), vpaddq_s32(c, d))), scales)
+        };
+        sum = term(sum, 0);
+        if T::MINIMA {
+            sum = term(sum, 1);
+        }
+    }
+    let mut dots = [0f32; 4];
+    store_f32(&mut dots, 0, sum);
+    dots
+}
+
+/// Four scales as f32.
+#[target_feature(enable = "neon")]
+#[inline]
+fn four_scales(scales: [Scale; 4]) -> float32x4_t {
+    match scales {
+        [Scale::Half(a), Scale::Half(b), Scale::Half(c), Scale::Half(d)] => {
+            let bits = [a, b, c, d].map(|scale| u64::from(scale.to_bits()));
+            let bits = bits[0] | bits[1] << 16 | bits[2] << 32 | bits[3] << 48;
+            half_to_f32(vreinterpretq_u16_u64(vdupq_n_u64(bits)))[0]
+        }
+        scales => load_f32(&scales.map(Scale::to_f32), 0),
+    }
+}
+
+/// Unpacks a chunk of a row: the scalar code, compiled with these instructions.
+#[target_feature(enable = "neon")]
+pub(super) fn unpack<const DOTPROD: bool, T: Format>(panel: &mut Panel, row: usize, blocks: &[T]) {
+    panel.unpack(row, blocks, |scale| vgetq_lane_f32::<0>(four_scales([scale; 4])));
+}
+
+/// Adds the products of a panel with a few columns. Of each pair of products both are added up, and the pairs at the end.
+#[target_feature(enable = "neon")]
+pub(super) fn multiply<const DOTPROD: bool>(panel: &Panel, x: [Column; AT_ONCE], tile: &mut Tile) {
+    let pairs = CHUNK / 2 / panel.scales.len();
+    for (tile, x) in tile.iter_mut().zip(x) {
+        let blocks = panel.quants.chunks(pairs).zip(x.quants.as_chunks::<2>().0.chunks(pairs));
+        for ((quants, x), (scales, scale)) in blocks.zip(panel.scales.iter().zip(x.scales)) {
+            let mut sums = [[vdupq_n_s32(0); 2]; 4];
+            for (rows, x) in quants.iter().zip(x) {
+                let two = u32::from(x[0] as u16) | u32::from(x[1] as u16) << 16;
+                let two = vreinterpretq_s16_u32(vdupq_n_u32(two));
+                for (sums, rows) in sums.iter_mut().zip(rows.as_chunks::<4>().0) {
+                    let rows = load_pairs(rows);
+                    sums[0] = vmlal_s16(sums[0], vget_low_s16(rows), vget_low_s16(two));
+                    sums[1] = vmlal_high_s16(sums[1], rows, two);
+                }
+            }
+            for (part, sums) in sums.into_iter().enumerate() {
+                let sums = vcvtq_f32_s32(vpaddq_s32(sums[0], sums[1]));
+                let scales = vmulq_n_f32(load_f32(scales, 4 * part), *scale);
+                let sums = vfmaq_f32(load_f32(&*tile, 4 * part), sums, scales);
+                store_f32(tile, 4 * part, sums);
+            }
+        }
+        for (minima, sum) in panel.minima.iter().zip(x.sums) {
+            for part in 0..4 {
+                let sums = vfmaq_n_f32(load_f32(&*tile, 4 * part), load_f32(minima, 4 * part), *sum);
+                store_f32(tile, 4 * part, sums);
             }
         }
     }
-    sums.map(|sum| vaddvq_f32(sum))
+}
+
+/// Adds the products of a panel of f32 with a few columns.
+#[target_feature(enable = "neon")]
+pub(super) fn multiply_floats<const DOTPROD: bool>(
+    panel: &[[f32; ROWS]],
+    x: [&[f32]; AT_ONCE],
+    tile: &mut Tile,
+) {
+    for (tile, x) in tile.iter_mut().zip(x) {
+        let mut sums: [float32x4_t; 4] = std::array::from_fn(|part| load_f32(&*tile, 4 * part));
+        for (rows, x) in panel.iter().zip(x) {
+            for (part, sum) in sums.iter_mut().enumerate() {
+                *sum = vfmaq_n_f32(*sum, load_f32(rows, 4 * part), *x);
+            }
+        }
+        for (part, sum) in sums.into_iter().enumerate() {
+            store_f32(tile, 4 * part, sum);
+        }
+    }
+}
+
+#[target_feature(enable = "neon")]
+#[inline]
+fn load_pairs(pairs: &[[i16; 2]; 4]) -> int16x8_t {
+    // SAFETY: `pairs` is 16 readable bytes.
+    unsafe { vld1q_s16(pairs.as_ptr().cast()) }
 }
 
 /// The product of a Q8_0 row with f32 activations.

@@ -3,7 +3,8 @@
 
 use half::{bf16, f16};
 
-use super::format::{BlockQ8_0, BlockQ8K, Format, GROUP, MOST_WEIGHTS, Quantized};
+use super::format::{BlockQ8_0, BlockQ8K, Format, GROUP, MOST_WEIGHTS, Quantized, Scale};
+use super::panel::{AT_ONCE, CHUNK, Column, Panel, ROWS, Tile};
 use super::stream::Streams;
 
 /// How many sums the loops below keep apart, so that one addition need not wait for the last.
@@ -121,7 +122,7 @@ pub fn quantize_q8_k(blocks: &mut [BlockQ8K], values: &[f32]) {
 pub fn dequantize<T: Format>(values: &mut [f32], blocks: &[T]) {
     for (values, block) in values.chunks_exact_mut(T::WEIGHTS).zip(blocks) {
         let (quants, minima) = numbers(block);
-        let [scale, minimum] = block.scales(f16::to_f32);
+        let [scale, minimum] = block.scales().map(Scale::to_f32);
         for (at, (value, quant)) in values.iter_mut().zip(quants).enumerate() {
             *value = scale * f32::from(quant);
             if T::MINIMA {
@@ -164,10 +165,52 @@ pub fn block_rows<T: Format>(weights: &[T], x: &[T::X], out: &mut [f32]) {
 
 /// What a block contributes to the product of its row.
 fn term<T: Format>(block: &T, x: &T::X) -> f32 {
-    let ([quants, minima], [scale, minimum]) = (block_product(block, x), block.scales(f16::to_f32));
-    let x = x.scale(f16::to_f32);
+    let ([quants, minima], [scale, minimum]) = (block_product(block, x), block.scales().map(Scale::to_f32));
+    let x = x.scale().to_f32();
     let sum = scale * x * quants as f32;
     if T::MINIMA { sum + minimum * x * minima as f32 } else { sum }
+}
+
+/// Unpacks a chunk of a row.
+pub(super) fn unpack<T: Format>(panel: &mut Panel, row: usize, blocks: &[T]) {
+    panel.unpack(row, blocks, Scale::to_f32);
+}
+
+/// Adds the products of a panel with a few columns.
+#[inline(always)]
+pub(super) fn multiply(panel: &Panel, x: [Column; AT_ONCE], tile: &mut Tile) {
+    let pairs = CHUNK / 2 / panel.scales.len();
+    for (tile, x) in tile.iter_mut().zip(x) {
+        let blocks = panel.quants.chunks(pairs).zip(x.quants.as_chunks::<2>().0.chunks(pairs));
+        for ((quants, x), (scales, scale)) in blocks.zip(panel.scales.iter().zip(x.scales)) {
+            let mut sums = [0i32; ROWS];
+            for (rows, x) in quants.iter().zip(x) {
+                for (sum, row) in sums.iter_mut().zip(rows) {
+                    *sum += i32::from(row[0]) * i32::from(x[0]) + i32::from(row[1]) * i32::from(x[1]);
+                }
+            }
+            for ((tile, sum), row) in tile.iter_mut().zip(sums).zip(scales) {
+                *tile += sum as f32 * (row * scale);
+            }
+        }
+        for (minima, sum) in panel.minima.iter().zip(x.sums) {
+            for (tile, minimum) in tile.iter_mut().zip(minima) {
+                *tile += minimum * sum;
+            }
+        }
+    }
+}
+
+/// Adds the products of a panel of f32 with a few columns.
+#[inline(always)]
+pub(super) fn multiply_floats(panel: &[[f32; ROWS]], x: [&[f32]; AT_ONCE], tile: &mut Tile) {
+    for (tile, x) in tile.iter_mut().zip(x) {
+        for (rows, x) in panel.iter().zip(x) {
+            for (sum, row) in tile.iter_mut().zip(rows) {
+                *sum += row * x;
+            }
+        }
+    }
 }
 
 /// The product of a Q8_0 row with f32 activations.

@@ -2,7 +2,7 @@
 
 use super::matrix::{Matrix, Weight};
 use super::team::Team;
-use super::{KernelError, matvec, quantized, same_length};
+use super::{KernelError, matmul, matvec, quantized, same_length};
 
 /// A matrix in any format.
 pub trait Stored: Send + Sync {
@@ -17,6 +17,9 @@ pub trait Stored: Send + Sync {
 
     /// Its product with one vector, which is quantized first if the format wants that.
     fn vector(&self, team: &Team, x: &[f32], out: &mut [f32]) -> Result<(), KernelError>;
+
+    /// Its product with several vectors: [`matmul`].
+    fn vectors(&self, team: &Team, x: &[f32], count: usize, out: &mut [f32]) -> Result<(), KernelError>;
 }
 
 impl<T: Weight> Stored for Matrix<'_, T> {
@@ -35,5 +38,9 @@ impl<T: Weight> Stored for Matrix<'_, T> {
     fn vector(&self, team: &Team, x: &[f32], out: &mut [f32]) -> Result<(), KernelError> {
         same_length("activations", self.columns(), x.len())?;
         matvec(team, *self, &quantized::<T::X>(team.isa(), x)?, out)
+    }
+
+    fn vectors(&self, team: &Team, x: &[f32], count: usize, out: &mut [f32]) -> Result<(), KernelError> {
+        matmul(team, *self, x, count, out)
     }
 }

@@ -1,9 +1,13 @@
 //! Threads that stay: a matrix-vector product takes microseconds, starting a thread tens of them.
+//!
+//! On a busy machine a thread may be away for milliseconds. Work that comes in parts is therefore shared out in advance, so that
+//! a thread meets the same part of memory every time, and who is done takes over parts of others. A thread that comes only when
+//! nothing is left is not waited for.
 
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{JoinHandle, Thread};
 
 use crate::isa::Isa;
@@ -20,16 +24,34 @@ pub struct Team {
 }
 
 struct Shared {
-    /// The work of this round; `None` ends the workers.
-    job: Mutex<Option<Job>>,
-    /// Counts the rounds; a worker starts when it changes.
+    /// The work of this round.
+    state: Mutex<State>,
+    /// Counts the rounds; a worker looks at the state when it changes.
     round: AtomicUsize,
-    /// Workers still busy in this round.
+    /// Workers still busy in this round, or still awaited.
     busy: AtomicUsize,
     /// A worker's share of the work panicked.
     panicked: AtomicBool,
     /// Allows one round at a time.
     running: Mutex<()>,
+}
+
+struct State {
+    /// Which round it is.
+    round: usize,
+    task: Task,
+}
+
+#[derive(Clone)]
+enum Task {
+    /// Nothing, or nothing any more.
+    None,
+    /// Every worker does it, and is awaited.
+    All(Job),
+    /// Workers that come in time do it.
+    Some(Job),
+    /// The workers end.
+    End,
 }
 
 #[derive(Clone)]
@@ -66,7 +88,7 @@ impl Team {
     /// The caller alone.
     pub fn single(isa: Isa) -> Team {
         let shared = Shared {
-            job: Mutex::new(None),
+            state: Mutex::new(State { round: 0, task: Task::None }),
             round: AtomicUsize::new(0),
             busy: AtomicUsize::new(0),
             panicked: AtomicBool::new(false),
@@ -95,17 +117,61 @@ impl Team {
 
     /// Runs `work` once on each thread, with the thread's index, and waits for all.
     pub fn run(&self, work: impl Fn(usize) + Sync) {
+        self.round(&work, Task::All);
+    }
+
+    /// Runs `work` on every item, once. Thread `i` of `n` begins with the `i`th of `n` equal shares of the items, and then takes
+    /// over what is left of the others'.
+    pub fn each<T: Send>(&self, items: Vec<T>, work: impl Fn(T) + Sync) {
+        if self.workers.is_empty() {
+            return items.into_iter().for_each(work);
+        }
+        let threads = self.threads();
+        let shares: Vec<(Range<usize>, AtomicUsize)> = (0..threads)
+            .map(|index| Team::share(items.len(), threads, index))
+            .map(|share| (share.clone(), AtomicUsize::new(share.start)))
+            .collect();
+        let items: Vec<Mutex<Option<T>>> = items.into_iter().map(|item| Mutex::new(Some(item))).collect();
+        let take = |(share, next): &(Range<usize>, AtomicUsize)| {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let item = items.get(at).filter(|_| share.contains(&at))?;
+            item.lock().unwrap_or_else(PoisonError::into_inner).take()
+        };
+        let work = |index: usize| {
+            for share in shares.iter().cycle().skip(index).take(threads) {
+                while let Some(item) = take(share) {
+                    work(item);
+                }
+            }
+        };
+        self.round(&work, Task::Some);
+    }
+
+    /// One round of work on the workers and on the thread that calls.
+    fn round(&self, work: &(dyn Fn(usize) + Sync), task: fn(Job) -> Task) {
         if self.workers.is_empty() {
             return work(0);
         }
         let _one_at_a_time = self.shared.running.lock().unwrap_or_else(PoisonError::into_inner);
-        let work: &(dyn Fn(usize) + Sync) = &work;
-        // SAFETY: only the lifetime changes. No worker keeps the reference after it has counted itself out
-        // of `busy`, and this function does not return or unwind before `busy` is zero (see below).
+        // SAFETY: only the lifetime changes. A worker takes the reference only while the state holds it, and keeps it no longer
+        // than it counts itself as busy; this function takes it from the state and does not return or unwind before `busy` is
+        // zero (see below).
         let work: &'static (dyn Fn(usize) + Sync) = unsafe { std::mem::transmute(work) };
-        self.shared.start(Some(Job { work, caller: std::thread::current() }), &self.workers);
+        self.shared.start(task(Job { work, caller: std::thread::current() }), &self.workers);
         let own = catch_unwind(AssertUnwindSafe(|| work(0)));
+        let closed = {
+            let mut state = self.shared.state();
+            // Workers that are awaited still have to find it.
+            let closed = !matches!(state.task, Task::All(_));
+            if closed {
+                state.task = Task::None;
+            }
+            closed
+        };
         wait_until(|| self.shared.busy.load(Ordering::Acquire) == 0);
+        if !closed {
+            self.shared.state().task = Task::None;
+        }
         let panicked = self.shared.panicked.swap(false, Ordering::Relaxed);
         if let Err(panic) = own {
             resume_unwind(panic);
@@ -116,7 +182,7 @@ impl Team {
 
 impl Drop for Team {
     fn drop(&mut self) {
-        self.shared.start(None, &self.workers);
+        self.shared.start(Task::End, &self.workers);
         for worker in self.workers.drain(..) {
             // A worker catches the panics of its work; there is nothing else it could report.
             let _ = worker.join();
@@ -125,10 +191,17 @@ impl Drop for Team {
 }
 
 impl Shared {
-    fn start(&self, job: Option<Job>, workers: &[JoinHandle<()>]) {
-        *self.job.lock().unwrap_or_else(PoisonError::into_inner) = job;
-        self.busy.store(workers.len(), Ordering::Relaxed);
-        self.round.fetch_add(1, Ordering::Release);
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn start(&self, task: Task, workers: &[JoinHandle<()>]) {
+        let mut state = self.state();
+        let awaited = if matches!(task, Task::All(_)) { workers.len() } else { 0 };
+        self.busy.store(awaited, Ordering::Relaxed);
+        *state = State { round: state.round.wrapping_add(1), task };
+        self.round.store(state.round, Ordering::Release);
+        drop(state);
         for worker in workers {
             worker.thread().unpark();
         }
@@ -138,9 +211,20 @@ impl Shared {
         let mut last = 0;
         loop {
             wait_until(|| self.round.load(Ordering::Acquire) != last);
-            last = last.wrapping_add(1);
-            let Some(job) = self.job.lock().unwrap_or_else(PoisonError::into_inner).clone() else { return };
-            let Job { work, caller } = job;
+            let Job { work, caller } = {
+                let state = self.state();
+                last = state.round;
+                match state.task.clone() {
+                    Task::None => continue,
+                    Task::End => return,
+                    Task::All(job) => job,
+                    Task::Some(job) => {
+                        // While the state is held: who takes the job from it finds this worker busy.
+                        self.busy.fetch_add(1, Ordering::Relaxed);
+                        job
+                    }
+                }
+            };
             if catch_unwind(AssertUnwindSafe(|| work(index))).is_err() {
                 self.panicked.store(true, Ordering::Relaxed);
             }
@@ -177,6 +261,31 @@ mod tests {
             });
             assert!(counts.iter().all(|count| count.load(Ordering::Relaxed) == round));
         }
+    }
+
+    #[test]
+    fn every_item_is_worked_on_once_whoever_comes() {
+        let team = Team::new(Isa::SCALAR, 3).unwrap();
+        for count in (0..20).chain([1000]) {
+            let seen: Vec<AtomicUsize> = (0..count).map(|_| AtomicUsize::new(0)).collect();
+            // Rounds of both kinds in turn: a worker that comes late must not take the next round for its own.
+            team.each((0..count).collect(), |item: usize| {
+                seen[item].fetch_add(1, Ordering::Relaxed);
+            });
+            assert!(seen.iter().all(|count| count.load(Ordering::Relaxed) == 1));
+            let rounds = AtomicUsize::new(0);
+            team.run(|_| {
+                rounds.fetch_add(1, Ordering::Relaxed);
+            });
+            assert_eq!(rounds.into_inner(), 3);
+        }
+    }
+
+    #[test]
+    fn a_panic_over_an_item_reaches_the_caller() {
+        let team = Team::new(Isa::SCALAR, 2).unwrap();
+        let run = catch_unwind(AssertUnwindSafe(|| team.each(vec![1, 2, 3, 4], |item| assert_ne!(item, 3))));
+        assert!(run.is_err());
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! Runs the stored weights through the kernels: matrix times vector, one operation after the other as decoding does, pass by pass,
-//! so that a model larger than the caches comes from memory every time.
+//! Runs the stored weights through the kernels: matrix times vector or, for prompts and batches, times many, one operation after
+//! the other as the model does, pass by pass, so that a model larger than the caches comes from memory every time.
 
 use std::collections::HashMap;
 use std::hint::black_box;
@@ -11,7 +11,7 @@ use super::convolution::Convolution;
 use super::{Entry, OutOfDomain, evaluate, passed};
 use crate::contracts::layer_roofline;
 use crate::contracts::operation::{Inputs, Outputs};
-use crate::isa::Isa;
+use crate::isa::{Isa, IsaError};
 use crate::kernels::{self, Arithmetic, KernelError, Kind, Matrix, Stored, Streams, Team};
 use crate::model::{self, Dtype, Format, Model, Tensor};
 use crate::paired::Paired;
@@ -30,7 +30,7 @@ const PASSES: (usize, usize) = (3, 40);
 /// How often the reference runs between operations.
 const REFERENCE_EVERY: Duration = Duration::from_millis(20);
 
-/// What was measured of an operation on one token, and what follows from it.
+/// What was measured of an operation on one token, or on several at once, and what follows from it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "program", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -61,6 +61,33 @@ pub struct Measured {
     pub residual_s: f64,
     /// Whether the weights ran from a copy, because of where they lie in the file. The copy is made before and not timed.
     pub copied: bool,
+    /// How many tokens were multiplied at once.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub columns: usize,
+}
+
+fn one() -> usize {
+    1
+}
+
+fn is_one(columns: &usize) -> bool {
+    *columns == 1
+}
+
+/// Tokens that go through the model at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Columns {
+    /// Through every product but those that meet one token of a sequence.
+    pub tokens: usize,
+    /// Through those: as many as there are sequences.
+    pub sequences: usize,
+}
+
+impl Columns {
+    /// One token of one sequence.
+    pub const ONE: Columns = Columns { tokens: 1, sequences: 1 };
+    /// More at once would need more memory for activations than for weights.
+    pub const MOST: usize = 4096;
 }
 
 /// All measured operations one after the other, pass by pass.
@@ -125,6 +152,9 @@ pub enum MeasureError {
     /// No threads.
     #[error("threads can't be started: {0}")]
     Threads(#[from] std::io::Error),
+    /// The instruction set that the machine was measured with is not there.
+    #[error(transparent)]
+    Isa(#[from] IsaError),
     /// A kernel refused its input.
     #[error(transparent)]
     Kernel(#[from] KernelError),
@@ -139,7 +169,7 @@ pub fn measure(
     model: &Model,
     entries: &mut [Entry],
     machine: &Machine,
-    isa: Isa,
+    columns: Columns,
     budget: Duration,
     wanted: impl Fn(&Entry) -> bool,
     mut progress: impl FnMut(usize, usize),
@@ -153,12 +183,12 @@ pub fn measure(
     let mut jobs = Vec::new();
     let wanted = |entry: &Entry| wanted(entry) && entry.not_measured.is_none();
     for (place, entry) in entries.iter_mut().enumerate().filter(|(_, entry)| wanted(entry)) {
-        match copies.steps(model, entry) {
+        match copies.steps(model, entry, columns) {
             Ok(steps) => jobs.push(Job { place, steps, times: Vec::new(), first: None }),
             Err(reason) => entry.not_measured = Some(reason),
         }
     }
-    let team = Team::new(isa, machine.threads)?;
+    let team = Team::new(Isa::named(&machine.isa)?, machine.threads)?;
     let widest =
         |side: fn(&Step) -> usize| jobs.iter().flat_map(|job| &job.steps).map(side).max().unwrap_or(0);
     let mut field = Field {
@@ -254,6 +284,7 @@ impl Job<'_> {
             least_s: outputs.least_time,
             residual_s: median - outputs.least_time,
             copied: self.steps.iter().any(|step| step.copied),
+            columns: self.steps.iter().map(|step| step.columns).max().unwrap_or(1),
         }))
     }
 }
@@ -269,9 +300,11 @@ impl Field {
     fn run(&mut self, step: &Step) -> Result<(), KernelError> {
         let x = self.x.get(..step.numbers_in()).unwrap_or_default();
         let out = self.out.get_mut(..step.numbers_out()).unwrap_or_default();
+        let columns = step.columns;
         match &step.work {
             Work::Convolution(convolution) => convolution.run(&self.team, x, out)?,
-            Work::Product(matrix) => matrix.vector(&self.team, x, out)?,
+            Work::Product(matrix) if columns == 1 => matrix.vector(&self.team, x, out)?,
+            Work::Product(matrix) => matrix.vectors(&self.team, x, columns, out)?,
         }
         black_box(&self.out);
         Ok(())
@@ -281,6 +314,7 @@ impl Field {
 /// What is run at once, and what it amounts to for one token or sample.
 struct Step<'a> {
     work: Work<'a>,
+    columns: usize,
     arithmetic: Arithmetic,
     flops: f64,
     bytes: f64,
@@ -295,14 +329,14 @@ enum Work<'a> {
 impl Step<'_> {
     fn numbers_in(&self) -> usize {
         match &self.work {
-            Work::Product(product) => product.columns(),
+            Work::Product(product) => product.columns().saturating_mul(self.columns),
             Work::Convolution(convolution) => convolution.numbers_in(),
         }
     }
 
     fn numbers_out(&self) -> usize {
         match &self.work {
-            Work::Product(product) => product.rows(),
+            Work::Product(product) => product.rows().saturating_mul(self.columns),
             Work::Convolution(convolution) => convolution.numbers_out(),
         }
     }
@@ -313,8 +347,8 @@ fn kind(dtype: Dtype) -> Option<Kind> {
     Kind::from_name(&dtype.to_string())
 }
 
-/// What a product costs for one token.
-fn cost(matrix: &dyn Stored) -> Result<Outputs, String> {
+/// What a product costs for so many tokens at once.
+fn cost(matrix: &dyn Stored, tokens: usize) -> Result<Outputs, String> {
     let (rows, columns) = (matrix.rows() as f64, matrix.columns() as f64);
     let bits_per_weight =
         stored_bits(matrix.bytes() as f64, rows * columns).map_err(|error| error.to_string())?;
@@ -324,6 +358,7 @@ fn cost(matrix: &dyn Stored) -> Result<Outputs, String> {
         out_features: rows,
         bits_per_weight,
         activation_size: ACTIVATION,
+        batch: tokens as f64,
         ..Inputs::new(1.0, 1.0)
     })
 }
@@ -380,7 +415,12 @@ impl Copies {
     }
 
     /// What a token or a sample meets in an operation, or why no kernel takes it.
-    fn steps<'a>(&'a self, model: &'a Model, entry: &Entry) -> Result<Vec<Step<'a>>, String> {
+    fn steps<'a>(
+        &'a self,
+        model: &'a Model,
+        entry: &Entry,
+        columns: Columns,
+    ) -> Result<Vec<Step<'a>>, String> {
         let Some(operation) = model.architecture.operations.get(entry.operation) else {
             return Err("not part of the model".into());
         };
@@ -389,6 +429,10 @@ impl Copies {
             model::Work::Experts { used, .. } => Some(usize::try_from(used).unwrap_or(usize::MAX)),
             _ => return Err(NO_PRODUCT.into()),
         };
+        let tokens = if entry.role.meets_one_token() { columns.sequences } else { columns.tokens };
+        if used.is_some() && tokens > 1 {
+            return Err("which experts several tokens choose is not known; one token is measured".into());
+        }
         if matches!(model.format, Format::Gguf { big_endian: true, .. }) == cfg!(target_endian = "little") {
             return Err("its numbers are stored in the other byte order".into());
         }
@@ -416,9 +460,16 @@ impl Copies {
                 }
                 let kind = kind(tensor.dtype).ok_or_else(|| format!("no kernel for {}", tensor.dtype))?;
                 let matrix = kind.matrix(matrix, rows, columns).map_err(|error| error.to_string())?;
-                let Outputs { flops, bytes, .. } = cost(&*matrix)?;
+                let Outputs { flops, bytes, .. } = cost(&*matrix, tokens)?;
                 let arithmetic = kind.arithmetic();
-                out.push(Step { work: Work::Product(matrix), arithmetic, flops, bytes, copied });
+                out.push(Step {
+                    work: Work::Product(matrix),
+                    columns: tokens,
+                    arithmetic,
+                    flops,
+                    bytes,
+                    copied,
+                });
             }
         }
         if out.is_empty() { Err("no weights in the file".into()) } else { Ok(out) }
@@ -443,6 +494,7 @@ fn convolution<'a>(
     let weights = Matrix::from_bytes(bytes, outputs, taps).map_err(|error| error.to_string())?;
     Ok(Step {
         work: Work::Convolution(Box::new(Convolution::new(weights, &shape)?)),
+        columns: 1,
         arithmetic: Arithmetic::Floats,
         flops,
         bytes: moved,

@@ -298,7 +298,7 @@ impl Profile {
         Chart {
             title: format!("{}, {} on {name}", file_name(&self.model.file), self.model.architecture),
             subtitle: match (measured.is_empty(), self.phase) {
-                (false, _) => format!("measured on one {}, {source}", self.unit()),
+                (false, _) => format!("measured on {}, {source}", self.at_once()),
                 (true, Phase::Pass) => format!("ceilings of a pass, {source}"),
                 (true, phase) => {
                     let expected = self.speeds().find(|(of, _)| *of == phase);
@@ -396,6 +396,19 @@ impl Profile {
             }
         }
         roofs
+    }
+
+    /// How many tokens were measured at once.
+    fn columns(&self) -> usize {
+        self.measured().map(|(_, measured)| measured.columns).max().unwrap_or(1)
+    }
+
+    /// What went through the model at once while it was measured.
+    fn at_once(&self) -> String {
+        match self.columns() {
+            1 => format!("one {}", self.unit()),
+            columns => format!("{columns} {}s at once", self.unit()),
+        }
     }
 
     /// What goes through the model.
@@ -561,18 +574,22 @@ impl Profile {
             "first_us",
             "first_from",
         ];
-        Some(Table::new(format!("Measured on one {}", self.unit()), &headings, found.iter().map(row)))
+        Some(Table::new(format!("Measured on {}", self.at_once()), &headings, found.iter().map(row)))
     }
 
     /// All measured operations, one after the other.
     fn chain(&self) -> String {
         let (time, ideal) =
             self.measured().fold((0.0, 0.0), |sum, (_, each)| (sum.0 + each.median_s, sum.1 + each.least_s));
+        let tokens = self.columns();
+        let (unit, speed) = match tokens {
+            1 => (format!("a {}", self.unit()), String::new()),
+            _ => (format!("for {}", self.at_once()), format!(", {} token/s", figure(tokens as f64 / time))),
+        };
         format!(
-            "{} measured operations: {} ms a {}, at least {} ms; {} of the ceiling, of which 100 % is out of reach: {WHY_NOT_ALL}\n",
+            "{} measured operations: {} ms {unit}{speed}, at least {} ms; {} of the ceiling, of which 100 % is out of reach: {WHY_NOT_ALL}\n",
             self.measured().count(),
             figure(time * 1e3),
-            self.unit(),
             figure(ideal * 1e3),
             percent(Some(ideal / time))
         )

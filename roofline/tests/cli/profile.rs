@@ -578,6 +578,31 @@ fn a_type_without_a_kernel_is_not_measured() {
 }
 
 #[test]
+fn prompts_and_batches_are_measured_as_many_tokens_at_once() {
+    let file = file("measure-prompt", &llama(Q8_0));
+    let of = |args: &[&str], name: &str| {
+        let result = json(&[&["--measure", "--quick"], args].concat(), &file);
+        let operations = result["operations"].as_array().unwrap().clone();
+        operations.into_iter().find(|operation| operation["name"] == name).unwrap()["measured"].clone()
+    };
+    let one = of(&[], "0.ffn_up");
+    assert_eq!(one.get("columns"), None, "one token");
+    let prompt = of(&["--prompt", "16", "--batch", "2"], "0.ffn_up");
+    assert_eq!(prompt["columns"], 32);
+    let operations = |measured: &serde_json::Value| {
+        measured["gflop_s"].as_f64().unwrap() * measured["median_s"].as_f64().unwrap()
+    };
+    assert!((operations(&prompt) / operations(&one) - 32.0).abs() < 1e-6, "{prompt} {one}");
+    assert_eq!(of(&["--batch", "8"], "0.ffn_up")["columns"], 8);
+    assert_eq!(of(&["--prompt", "16", "--batch", "2"], "head")["columns"], 2, "logits are of the last token");
+    let output = run(&["--measure", "--quick", "--prompt", "16", "--ops", "ffn_up"], &file);
+    assert!(out(&output).contains("Measured on 16 tokens at once"), "{}", out(&output));
+    let output = run(&["--measure", "--quick", "--prompt", "100000"], &file);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(err(&output).contains("at most 4096 tokens at once"), "{}", err(&output));
+}
+
+#[test]
 fn only_this_machine_and_known_operations_can_be_measured() {
     let file = file("measure-wrong", &llama(Q8_0));
     for (args, expected) in [

@@ -152,9 +152,7 @@ fn products_of_every_format_agree_with_restored_weights() {
                     dequantize(&mut restored, &weights).unwrap();
                     let values: Vec<f32> = x
                         .iter()
-                        .flat_map(|x| {
-                            x.quants().iter().map(|quant| x.scale(half::f16::to_f32) * f32::from(*quant))
-                        })
+                        .flat_map(|x| x.quants().iter().map(|quant| x.scale().to_f32() * f32::from(*quant)))
                         .collect();
                     let (mut found, mut oracle) = (vec![f32::NAN; rows], vec![f32::NAN; rows]);
                     matvec(&team, Matrix::new(&weights, rows, length * T::WEIGHTS).unwrap(), &x, &mut found)
@@ -178,6 +176,85 @@ fn products_of_every_format_agree_with_restored_weights() {
 }
 
 #[test]
+fn products_with_many_columns_agree_with_products_of_each() {
+    fn check<T: Format<X: Any>>(bytes: &[u8], _: &[u8]) {
+        let mut noise = Noise(24);
+        let stored = blocks::<T>(bytes);
+        for &isa in Isa::available() {
+            for (threads, rows, length, columns) in
+                [(1, 17, 256 / T::WEIGHTS, 8), (3, 35, 3, 13), (2, 5, 9, 3)]
+            {
+                let team = Team::new(isa, threads).unwrap();
+                let weights: Vec<T> =
+                    (0..rows * length).map(|_| stored[noise.bits() as usize % stored.len()]).collect();
+                let matrix = Matrix::new(&weights, rows, length * T::WEIGHTS).unwrap();
+                let x = noise.values(columns * matrix.columns());
+                let mut found = vec![f32::NAN; rows * columns];
+                matmul(&team, matrix, &x, columns, &mut found).unwrap();
+                for (column, x) in x.chunks(matrix.columns()).enumerate() {
+                    let mut expected = vec![f32::NAN; rows];
+                    let x = quantized::<T::X>(Isa::SCALAR, x).unwrap();
+                    scalar::block_rows(&weights, &x, &mut expected);
+                    for (row, expected) in expected.iter().enumerate() {
+                        let blocks = &weights[row * length..(row + 1) * length];
+                        let mut restored = vec![0f32; T::WEIGHTS * length];
+                        dequantize(&mut restored, blocks).unwrap();
+                        let values = x.iter().flat_map(|x| {
+                            x.quants().iter().map(|quant| f64::from(*quant) * f64::from(x.scale().to_f32()))
+                        });
+                        let sizes =
+                            restored.iter().zip(values).map(|(w, x)| (f64::from(*w) * x).abs()).sum::<f64>();
+                        let what = format!("{isa} {} row {row}, column {column} of {columns}", T::NAME);
+                        let sizes = if T::MINIMA { 40.0 } else { 1.0 } * sizes;
+                        assert_close(
+                            found[row * columns + column],
+                            *expected,
+                            sizes,
+                            matrix.columns(),
+                            &what,
+                        );
+                    }
+                }
+            }
+        }
+    }
+    each!(check);
+}
+
+#[test]
+fn plain_numbers_times_many_columns_agree_with_exact_sums() {
+    let mut noise = Noise(25);
+    for &isa in Isa::available() {
+        for (threads, rows, length, columns) in [(1, 17, 300, 8), (3, 35, 9, 13), (2, 5, 256, 3)] {
+            let team = Team::new(isa, threads).unwrap();
+            let (weights, x) = (noise.values(rows * length), noise.values(columns * length));
+            let half: Vec<half::f16> = weights.iter().map(|value| half::f16::from_f32(*value)).collect();
+            let brain: Vec<half::bf16> = weights.iter().map(|value| half::bf16::from_f32(*value)).collect();
+            let exact = |value: &dyn Fn(usize) -> f32, found: &[f32], name: &str| {
+                for (at, found) in found.iter().enumerate() {
+                    let (row, column) = (at / columns, at % columns);
+                    let terms = (0..length)
+                        .map(|k| f64::from(value(row * length + k)) * f64::from(x[column * length + k]));
+                    let (sum, sizes) =
+                        terms.fold((0.0, 0.0), |(sum, sizes), term| (sum + term, sizes + term.abs()));
+                    assert_close(*found, sum as f32, sizes, length, &format!("{isa} {name} {row} {column}"));
+                }
+            };
+            let mut found = vec![f32::NAN; rows * columns];
+            matmul(&team, Matrix::new(&weights, rows, length).unwrap(), &x, columns, &mut found).unwrap();
+            exact(&|at| weights[at], &found, "f32");
+            matmul(&team, Matrix::new(&half, rows, length).unwrap(), &x, columns, &mut found).unwrap();
+            exact(&|at| half[at].to_f32(), &found, "f16");
+            matmul(&team, Matrix::new(&brain, rows, length).unwrap(), &x, columns, &mut found).unwrap();
+            exact(&|at| brain[at].to_f32(), &found, "bf16");
+        }
+    }
+    let matrix = Matrix::new(&[1f32; 6], 2, 3).unwrap();
+    let wrong = matmul(&Team::single(Isa::SCALAR), matrix, &[0.0; 8], 3, &mut [0.0; 6]);
+    assert_eq!(wrong, Err(KernelError::Length { what: "activations", expected: 9, found: 8 }));
+}
+
+#[test]
 fn activations_of_256_are_quantized_as_ggml_does() {
     let mut noise = Noise(23);
     for scale in [1.0, -3e-9, 7e20, 1e-35] {
@@ -191,7 +268,7 @@ fn activations_of_256_are_quantized_as_ggml_does() {
                 let largest = values
                     .iter()
                     .fold(0f32, |largest, value| if value.abs() > largest.abs() { *value } else { largest });
-                let step = block.scale(half::f16::to_f32);
+                let step = block.scale().to_f32();
                 for (quant, value) in block.quants().iter().zip(values) {
                     assert!(
                         *quant >= -127 && (f32::from(*quant) * step - value).abs() <= step.abs() * 0.5001,
@@ -207,10 +284,7 @@ fn activations_of_256_are_quantized_as_ggml_does() {
         for bad in [f32::NAN, f32::INFINITY] {
             let mut values = [1f32; 256];
             values[77] = bad;
-            assert!(
-                quantized::<BlockQ8K>(isa, &values).unwrap()[0].scale(half::f16::to_f32).is_nan(),
-                "{isa}"
-            );
+            assert!(quantized::<BlockQ8K>(isa, &values).unwrap()[0].scale().to_f32().is_nan(), "{isa}");
         }
     }
 }

@@ -1,8 +1,6 @@
 //! IQ4_XS: 256 weights, each one of sixteen numbers as in IQ4_NL; every 32 of them have a scale of six bits, less 32.
 
-use half::f16;
-
-use super::{BlockQ8K, Format, NONLINEAR, block, nibbles};
+use super::{BlockQ8K, Format, NONLINEAR, Scale, block, nibbles};
 
 block! {
     /// 256 weights in 136 bytes.
@@ -38,8 +36,8 @@ impl Format for BlockIq4Xs {
     }
 
     #[inline(always)]
-    fn scales(&self, half: impl Fn(f16) -> f32) -> [f32; 2] {
-        [half(f16::from_le_bytes(self.scale)), 0.0]
+    fn scales(&self) -> [Scale; 2] {
+        [Scale::half(self.scale), Scale::ZERO]
     }
 }
 

@@ -60,8 +60,49 @@ pub trait Format: Weight<X: Quantized> + Vector<<Self as Weight>::X> {
         minima.fill(0);
     }
 
-    /// What quants and minima are multiplied with; `half` turns an f16 into an f32 by the fastest way there is.
-    fn scales(&self, half: impl Fn(f16) -> f32) -> [f32; 2];
+    /// What quants and minima are multiplied with.
+    fn scales(&self) -> [Scale; 2];
+}
+
+/// What whole numbers are multiplied with, as it is stored: each instruction set has a way of its own to widen it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Scale {
+    /// Half precision.
+    Half(f16),
+    /// Single precision.
+    Single(f32),
+}
+
+impl Scale {
+    /// None at all.
+    pub const ZERO: Scale = Scale::Half(f16::ZERO);
+
+    /// The scale that these bytes hold.
+    #[inline(always)]
+    fn half(bytes: [u8; 2]) -> Scale {
+        Scale::Half(f16::from_le_bytes(bytes))
+    }
+
+    /// As an f32, exactly.
+    #[inline(always)]
+    pub fn to_f32(self) -> f32 {
+        match self {
+            Scale::Half(scale) => scale.to_f32(),
+            Scale::Single(scale) => scale,
+        }
+    }
+}
+
+impl std::ops::Neg for Scale {
+    type Output = Scale;
+
+    #[inline(always)]
+    fn neg(self) -> Scale {
+        match self {
+            Scale::Half(scale) => Scale::Half(f16::from_bits(scale.to_bits() ^ 0x8000)),
+            Scale::Single(scale) => Scale::Single(-scale),
+        }
+    }
 }
 
 /// What activations are stored in while they are multiplied.
@@ -80,8 +121,8 @@ pub trait Quantized: Activation {
     /// The whole numbers.
     fn quants(&self) -> &[i8];
 
-    /// What they are multiplied with; `half` as in [`Format::scales`].
-    fn scale(&self, half: impl Fn(f16) -> f32) -> f32;
+    /// What they are multiplied with.
+    fn scale(&self) -> Scale;
 }
 
 impl Activation for f32 {
@@ -117,6 +158,16 @@ macro_rules! block {
 
             fn rows(isa: $crate::isa::Isa, weights: &[$block], x: &[$x], out: &mut [f32]) {
                 $crate::kernels::block_rows(isa, weights, x, out);
+            }
+
+            fn columns(
+                team: &$crate::kernels::Team,
+                weights: $crate::kernels::Matrix<$block>,
+                x: &[f32],
+                columns: usize,
+                out: &mut [f32],
+            ) -> Result<(), $crate::kernels::KernelError> {
+                $crate::kernels::panel::blocks(team, weights, x, columns, out)
             }
         }
     };

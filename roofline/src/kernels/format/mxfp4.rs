@@ -1,9 +1,7 @@
 //! MXFP4: 32 floats of four bits (E2M1), and a power of two as their scale (E8M0). Twice such a float is a whole number, so the
 //! numbers here are doubled and the scale is halved.
 
-use half::f16;
-
-use super::{BlockQ8_0, Format, block, nibbles};
+use super::{BlockQ8_0, Format, Scale, block, nibbles};
 
 /// The sixteen floats, doubled.
 const DOUBLED: [i8; 16] = [0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12];
@@ -24,10 +22,10 @@ impl Format for BlockMxfp4 {
 
     /// Half of `2^(exponent - 127)`: the two smallest are no normal numbers.
     #[inline(always)]
-    fn scales(&self, _: impl Fn(f16) -> f32) -> [f32; 2] {
+    fn scales(&self) -> [Scale; 2] {
         let exponent = u32::from(self.exponent);
         let bits = if exponent < 2 { 0x0020_0000 << exponent } else { (exponent - 1) << 23 };
-        [f32::from_bits(bits), 0.0]
+        [Scale::Single(f32::from_bits(bits)), Scale::ZERO]
     }
 }
 

@@ -1,8 +1,6 @@
 //! Q2_K: 256 weights of two bits; every 16 of them have a scale and a minimum of four bits each.
 
-use half::f16;
-
-use super::{BlockQ8K, Format, block};
+use super::{BlockQ8K, Format, Scale, block};
 
 block! {
     /// 256 weights in 84 bytes.
@@ -37,8 +35,8 @@ impl Format for BlockQ2K {
     }
 
     #[inline(always)]
-    fn scales(&self, half: impl Fn(f16) -> f32) -> [f32; 2] {
-        [half(f16::from_le_bytes(self.scale)), -half(f16::from_le_bytes(self.minimum))]
+    fn scales(&self) -> [Scale; 2] {
+        [Scale::half(self.scale), -Scale::half(self.minimum)]
     }
 }
 

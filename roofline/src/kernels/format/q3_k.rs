@@ -1,8 +1,6 @@
 //! Q3_K: 256 weights of three bits, less four; every 16 of them have a scale of six bits, less 32. The third bits are kept apart.
 
-use half::f16;
-
-use super::{BlockQ8K, Format, block};
+use super::{BlockQ8K, Format, Scale, block};
 
 block! {
     /// 256 weights in 110 bytes.
@@ -47,8 +45,8 @@ impl Format for BlockQ3K {
     }
 
     #[inline(always)]
-    fn scales(&self, half: impl Fn(f16) -> f32) -> [f32; 2] {
-        [half(f16::from_le_bytes(self.scale)), 0.0]
+    fn scales(&self) -> [Scale; 2] {
+        [Scale::half(self.scale), Scale::ZERO]
     }
 }
 

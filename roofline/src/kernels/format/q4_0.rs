@@ -1,8 +1,6 @@
 //! Q4_0: 32 weights of four bits, less eight, and one f16 scale.
 
-use half::f16;
-
-use super::{BlockQ8_0, Format, block, nibbles};
+use super::{BlockQ8_0, Format, Scale, block, nibbles};
 
 block! {
     /// 32 weights in 18 bytes.
@@ -19,8 +17,8 @@ impl Format for BlockQ4_0 {
     }
 
     #[inline(always)]
-    fn scales(&self, half: impl Fn(f16) -> f32) -> [f32; 2] {
-        [half(f16::from_le_bytes(self.scale)), 0.0]
+    fn scales(&self) -> [Scale; 2] {
+        [Scale::half(self.scale), Scale::ZERO]
     }
 }
 

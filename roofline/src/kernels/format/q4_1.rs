@@ -1,8 +1,6 @@
 //! Q4_1: 32 weights of four bits, one f16 scale and one f16 minimum.
 
-use half::f16;
-
-use super::{BlockQ8_0, Format, block, nibbles};
+use super::{BlockQ8_0, Format, Scale, block, nibbles};
 
 block! {
     /// 32 weights in 20 bytes.
@@ -27,8 +25,8 @@ impl Format for BlockQ4_1 {
     }
 
     #[inline(always)]
-    fn scales(&self, half: impl Fn(f16) -> f32) -> [f32; 2] {
-        [half(f16::from_le_bytes(self.scale)), half(f16::from_le_bytes(self.minimum))]
+    fn scales(&self) -> [Scale; 2] {
+        [Scale::half(self.scale), Scale::half(self.minimum)]
     }
 }
 

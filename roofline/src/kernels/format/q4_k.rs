@@ -1,8 +1,6 @@
 //! Q4_K: 256 weights of four bits; every 32 of them have a scale and a minimum of six bits each.
 
-use half::f16;
-
-use super::{BlockQ8K, Format, block, six_bits};
+use super::{BlockQ8K, Format, Scale, block, six_bits};
 
 block! {
     /// 256 weights in 144 bytes.
@@ -37,8 +35,8 @@ impl Format for BlockQ4K {
     }
 
     #[inline(always)]
-    fn scales(&self, half: impl Fn(f16) -> f32) -> [f32; 2] {
-        [half(f16::from_le_bytes(self.scale)), -half(f16::from_le_bytes(self.minimum))]
+    fn scales(&self) -> [Scale; 2] {
+        [Scale::half(self.scale), -Scale::half(self.minimum)]
     }
 }
 

@@ -1,8 +1,6 @@
 //! Q5_0: 32 weights of five bits, less sixteen, and one f16 scale. The fifth bits are kept together.
 
-use half::f16;
-
-use super::{BlockQ8_0, Format, block, fifth_bits, nibbles};
+use super::{BlockQ8_0, Format, Scale, block, fifth_bits, nibbles};
 
 block! {
     /// 32 weights in 22 bytes.
@@ -21,8 +19,8 @@ impl Format for BlockQ5_0 {
     }
 
     #[inline(always)]
-    fn scales(&self, half: impl Fn(f16) -> f32) -> [f32; 2] {
-        [half(f16::from_le_bytes(self.scale)), 0.0]
+    fn scales(&self) -> [Scale; 2] {
+        [Scale::half(self.scale), Scale::ZERO]
     }
 }
 

@@ -1,8 +1,6 @@
 //! Q5_1: 32 weights of five bits, one f16 scale and one f16 minimum. The fifth bits are kept together.
 
-use half::f16;
-
-use super::{BlockQ8_0, Format, block, fifth_bits, nibbles};
+use super::{BlockQ8_0, Format, Scale, block, fifth_bits, nibbles};
 
 block! {
     /// 32 weights in 24 bytes.
@@ -29,8 +27,8 @@ impl Format for BlockQ5_1 {
     }
 
     #[inline(always)]
-    fn scales(&self, half: impl Fn(f16) -> f32) -> [f32; 2] {
-        [half(f16::from_le_bytes(self.scale)), half(f16::from_le_bytes(self.minimum))]
+    fn scales(&self) -> [Scale; 2] {
+        [Scale::half(self.scale), Scale::half(self.minimum)]
     }
 }
 

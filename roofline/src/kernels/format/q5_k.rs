@@ -1,8 +1,6 @@
 //! Q5_K: 256 weights of five bits; every 32 of them have a scale and a minimum of six bits each. The fifth bits are kept apart.
 
-use half::f16;
-
-use super::{BlockQ8K, Format, block, six_bits};
+use super::{BlockQ8K, Format, Scale, block, six_bits};
 
 block! {
     /// 256 weights in 176 bytes.
@@ -39,8 +37,8 @@ impl Format for BlockQ5K {
     }
 
     #[inline(always)]
-    fn scales(&self, half: impl Fn(f16) -> f32) -> [f32; 2] {
-        [half(f16::from_le_bytes(self.scale)), -half(f16::from_le_bytes(self.minimum))]
+    fn scales(&self) -> [Scale; 2] {
+        [Scale::half(self.scale), -Scale::half(self.minimum)]
     }
 }
 

@@ -1,9 +1,7 @@
 //! Q6_K: 256 weights of six bits, less 32; every 16 of them have a scale of eight bits. Four bits of each lie in one place, two
 //! in another.
 
-use half::f16;
-
-use super::{BlockQ8K, Format, block};
+use super::{BlockQ8K, Format, Scale, block};
 
 block! {
     /// 256 weights in 210 bytes.
@@ -31,8 +29,8 @@ impl Format for BlockQ6K {
     }
 
     #[inline(always)]
-    fn scales(&self, half: impl Fn(f16) -> f32) -> [f32; 2] {
-        [half(f16::from_le_bytes(self.scale)), 0.0]
+    fn scales(&self) -> [Scale; 2] {
+        [Scale::half(self.scale), Scale::ZERO]
     }
 }
 

@@ -2,10 +2,10 @@
 
 use half::f16;
 
-use super::{Activation, Format, Quantized};
+use super::{Activation, Format, Quantized, Scale};
 use crate::isa::Isa;
 use crate::kernels::matrix::{self, sealed};
-use crate::kernels::{self, KernelError, Weight};
+use crate::kernels::{self, KernelError, Matrix, Team, Weight, panel};
 
 /// 32 weights in 34 bytes: one f16 scale, little endian, then 32 signed bytes. The weight is
 /// `scale * quant`. Alignment 1, so that a block can lie anywhere in a file.
@@ -59,6 +59,16 @@ impl Weight for BlockQ8_0 {
     fn rows(isa: Isa, weights: &[BlockQ8_0], x: &[BlockQ8_0], out: &mut [f32]) {
         kernels::block_rows(isa, weights, x, out);
     }
+
+    fn columns(
+        team: &Team,
+        weights: Matrix<BlockQ8_0>,
+        x: &[f32],
+        columns: usize,
+        out: &mut [f32],
+    ) -> Result<(), KernelError> {
+        panel::blocks(team, weights, x, columns, out)
+    }
 }
 
 impl Format for BlockQ8_0 {
@@ -70,8 +80,8 @@ impl Format for BlockQ8_0 {
     }
 
     #[inline(always)]
-    fn scales(&self, half: impl Fn(f16) -> f32) -> [f32; 2] {
-        [half(self.scale()), 0.0]
+    fn scales(&self) -> [Scale; 2] {
+        [Scale::half(self.scale), Scale::ZERO]
     }
 }
 
@@ -90,8 +100,8 @@ impl Quantized for BlockQ8_0 {
     }
 
     #[inline(always)]
-    fn scale(&self, half: impl Fn(f16) -> f32) -> f32 {
-        half(BlockQ8_0::scale(self))
+    fn scale(&self) -> Scale {
+        Scale::half(self.scale)
     }
 }
 

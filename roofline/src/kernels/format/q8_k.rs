@@ -3,9 +3,7 @@
 
 use std::cmp::Ordering;
 
-use half::f16;
-
-use super::{Activation, GROUP, Quantized};
+use super::{Activation, GROUP, Quantized, Scale};
 use crate::isa::Isa;
 use crate::kernels::{self, matrix::sealed};
 
@@ -81,7 +79,7 @@ impl Quantized for BlockQ8K {
     }
 
     #[inline(always)]
-    fn scale(&self, _: impl Fn(f16) -> f32) -> f32 {
-        self.scale
+    fn scale(&self) -> Scale {
+        Scale::Single(self.scale)
     }
 }

@@ -17,7 +17,6 @@ use crate::chart::html::{Page, WhatIf};
 use crate::contracts::transformer;
 use crate::device::Chosen;
 use crate::document;
-use crate::isa::Isa;
 use crate::model::{Basis, Dtype, Format, Mix, Model, Operation, Role, Work};
 use crate::number::figure;
 use crate::peaks::Machine;
@@ -26,7 +25,7 @@ use crate::predict::{
     one_after_the_other, predict as reached,
 };
 use crate::profile::llama_bench::{Compared, compare};
-use crate::profile::measure::{NO_PRODUCT, Passes, measure};
+use crate::profile::measure::{Columns, NO_PRODUCT, Passes, measure};
 use crate::profile::{
     self, By, Costs, Device, Entry, ModelFile, Phase, Profile, SOURCES, Task, WITHOUT_TENSORS, Workload,
     stack,
@@ -140,7 +139,8 @@ pub fn profiled(args: &cli::Profile, chosen: &Chosen) -> Result<Profile, Failure
     warn(&found, &model, change, &mut warnings);
     let passes = match &chosen {
         Chosen::Saved { machine, .. } if args.measure => {
-            run_kernels(args, ops.as_ref(), &model, machine, &mut found.entries, &mut warnings)?
+            let columns = columns(args, task.workload().as_ref(), phase)?;
+            run_kernels(args, ops.as_ref(), &model, machine, columns, &mut found.entries, &mut warnings)?
         }
         _ => None,
     };
@@ -317,12 +317,27 @@ fn check_sizes(
     Ok(())
 }
 
+/// How many tokens are measured at once: those of a prompt where one is asked for, else one of each sequence.
+fn columns(args: &cli::Profile, workload: Option<&Workload>, phase: Phase) -> Result<Columns, Failure> {
+    let Some(workload) = workload else { return Ok(Columns::ONE) };
+    let prompt = if phase == Phase::Prefill || args.prompt.is_some() { workload.prompt } else { 1.0 };
+    let tokens = prompt * workload.batch;
+    if tokens > Columns::MOST as f64 {
+        return Err(Failure(format!(
+            "--measure takes at most {} tokens at once, not {tokens}; give a smaller --prompt or --batch",
+            Columns::MOST
+        )));
+    }
+    Ok(Columns { tokens: tokens.max(1.0) as usize, sequences: workload.batch.max(1.0) as usize })
+}
+
 /// Measures the operations asked for.
 fn run_kernels(
     args: &cli::Profile,
     ops: Option<&Regex>,
     model: &Model,
     machine: &Machine,
+    columns: Columns,
     entries: &mut [Entry],
     warnings: &mut Vec<String>,
 ) -> Result<Option<Passes>, Failure> {
@@ -335,10 +350,9 @@ fn run_kernels(
             names.join(", ")
         )));
     }
-    let isa = Isa::named(&machine.isa)?;
     let budget = Duration::from_secs(if args.measuring.quick { 2 } else { 10 });
     let progress = Progress::lasting(budget);
-    let passes = measure(model, entries, machine, isa, budget, wanted, |pass, most| {
+    let passes = measure(model, entries, machine, columns, budget, wanted, |pass, most| {
         progress.say(&format!("running the weights, pass {pass} of at most {most}"));
     })?;
     let count = |reason: fn(&str) -> bool| {
