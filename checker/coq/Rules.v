@@ -3,8 +3,9 @@
    A certificate is a list of facts, and each follows from earlier ones by one of these lemmas. Facts speak of floats as they
    are computed, rounded to nearest even; finiteness is part of each, so nothing overflows where a fact holds. *)
 
-From Coq Require Import ZArith Reals Lra Lia Bool.
-From Flocq Require Import Core BinarySingleNaN Plus_error Mult_error Relative.
+From Coq Require Import ZArith Reals Lra Lia Bool List.
+From Flocq Require Import Core BinarySingleNaN Plus_error Mult_error Relative Operations.
+Import ListNotations.
 
 Open Scope R_scope.
 
@@ -44,6 +45,7 @@ Definition pow (x n : f64) : f64 := Nat.iter (times n) (fun p => mul p x) (num 1
 (* What the statements of theorems are made of. *)
 
 Definition between (low high x : f64) : Prop := le low x = true /\ le x high = true.
+Definition whole (x : f64) : bool := eq (floor x) x.
 
 (* Facts. *)
 
@@ -1474,99 +1476,6 @@ Proof.
   intros. open_facts. values. facts; [rewrite abs_fin; assumption|]. rewrite abs_val, Rabs_pos_eq; lra.
 Qed.
 
-(* What is divided and multiplied again, but for the roundings. *)
-
-Definition above_one : f64 := num 1125899906842625 (-50).
-Definition below_one : f64 := num 1125899906842623 (-50).
-
-Lemma above_one_val : val above_one = 1 + / 1125899906842624.
-Proof. unfold above_one. vm_compute. lra. Qed.
-Lemma below_one_val : val below_one = 1 - / 1125899906842624.
-Proof. unfold below_one. vm_compute. lra. Qed.
-
-Definition unit_roundoff : R := / 9007199254740992.
-
-(* A positive normal result is the exact one, but for one rounding. *)
-Lemma one_rounding : forall r, 0 < r -> smallest < rnd r ->
-  r * (1 - unit_roundoff) <= rnd r <= r * (1 + unit_roundoff).
-Proof.
-  intros r P H.
-  assert (S : smallest <= Rabs r).
-  { apply normal_before. apply Rlt_le_trans with (1 := H). apply Rle_abs. }
-  assert (E : Rabs (rnd r - r) <= / 2 * bpow radix2 (- precision + 1) * Rabs r).
-  { apply (relative_error_N_FLT radix2 (-1074) precision); [reflexivity|].
-    exact S. }
-  rewrite (Rabs_pos_eq r) in E by lra.
-  assert (U : / 2 * bpow radix2 (- precision + 1) = unit_roundoff) by (unfold unit_roundoff; simpl; lra).
-  rewrite U in E. apply Rabs_le_inv in E. unfold unit_roundoff in *. lra.
-Qed.
-
-Lemma undone : forall a t, 0 < a -> 0 < t -> smallest < rnd (a / t) -> smallest < rnd (rnd (a / t) * t) ->
-  a * ((1 - unit_roundoff) * (1 - unit_roundoff)) <= rnd (rnd (a / t) * t) <= a * ((1 + unit_roundoff) * (1 + unit_roundoff)).
-Proof.
-  intros a t A T Q N.
-  assert (D : 0 < a / t) by (apply Rdiv_lt_0_compat; assumption).
-  assert (Z : 0 < smallest) by apply bpow_gt_0.
-  destruct (one_rounding _ D Q) as [L H].
-  assert (P : 0 < rnd (a / t) * t) by (apply Rmult_lt_0_compat; lra).
-  destruct (one_rounding _ P N) as [L2 H2].
-  assert (E : a = a / t * t) by (field; lra).
-  assert (M1 : a / t * (1 - unit_roundoff) * t <= rnd (a / t) * t) by (apply Rmult_le_compat_r; lra).
-  assert (M2 : rnd (a / t) * t <= a / t * (1 + unit_roundoff) * t) by (apply Rmult_le_compat_r; lra).
-  assert (U : 0 <= unit_roundoff <= 1) by (unfold unit_roundoff; lra).
-  split.
-  - apply Rle_trans with (2 := L2). rewrite E at 1.
-    replace (a / t * t * ((1 - unit_roundoff) * (1 - unit_roundoff)))
-      with (a / t * (1 - unit_roundoff) * t * (1 - unit_roundoff)) by ring.
-    apply Rmult_le_compat_r; lra.
-  - apply Rle_trans with (1 := H2). rewrite E at 2.
-    replace (a / t * t * ((1 + unit_roundoff) * (1 + unit_roundoff)))
-      with (a / t * (1 + unit_roundoff) * t * (1 + unit_roundoff)) by ring.
-    apply Rmult_le_compat_r; lra.
-Qed.
-
-Lemma undo_below {a t n m c l h k g r s u v w i j} : Range a l h -> Range t k g -> Range (div a t) r s -> Range n u v ->
-  Range c w w -> Range m i j -> product n (div a t) t -> product m a c ->
-  fin l && lt zero l && fin k && lt zero k && fin r && lt least r && fin u && lt least u && fin i && lt least i
-    && fin w && le above_one w = true -> Le n m.
-Proof.
-  intros A T Q N C M Pn Pm H. open_facts.
-  assert (fin least = true) by reflexivity. assert (fin above_one = true) by reflexivity. values.
-  rewrite least_val in *. rewrite above_one_val in *. facts.
-  assert (Z : 0 < smallest) by apply bpow_gt_0.
-  assert (Vm := product_val m a c Pm). assert (Vn := product_val n (div a t) t Pn).
-  rewrite div_val in * by (assumption || lra).
-  rewrite Vn in * by assumption. rewrite Vm in * by assumption.
-  destruct (undone (val a) (val t)) as [_ B]; try lra.
-  assert (P : 0 < val a * val c) by (apply Rmult_lt_0_compat; lra).
-  destruct (one_rounding _ P) as [L _]; [lra|].
-  apply Rle_trans with (1 := B). apply Rle_trans with (2 := L).
-  replace (val a * val c * (1 - unit_roundoff)) with (val a * (val c * (1 - unit_roundoff))) by ring.
-  apply Rmult_le_compat_l; [lra|]. unfold unit_roundoff. nra.
-Qed.
-
-Lemma undo_above {a t n m c l h k g r s u v w i j} : Range a l h -> Range t k g -> Range (div a t) r s -> Range m u v ->
-  Range c w w -> Range n i j -> product m (div a t) t -> product n a c ->
-  fin l && lt zero l && fin k && lt zero k && fin r && lt least r && fin u && lt least u && fin i && lt least i
-    && fin w && le w below_one = true -> Le n m.
-Proof.
-  intros A T Q M C N Pm Pn H. open_facts.
-  assert (fin least = true) by reflexivity. assert (fin below_one = true) by reflexivity. values.
-  rewrite least_val in *. rewrite below_one_val in *. facts.
-  assert (Z : 0 < smallest) by apply bpow_gt_0.
-  assert (Vn := product_val n a c Pn). assert (Vm := product_val m (div a t) t Pm).
-  rewrite div_val in * by (assumption || lra).
-  rewrite Vn in * by assumption. rewrite Vm in * by assumption.
-  destruct (undone (val a) (val t)) as [B _]; try lra.
-  assert (P : 0 < val a * val c).
-  { destruct (Rle_or_lt (val a * val c) 0) as [L|]; [|assumption].
-    assert (rnd (val a * val c) <= rnd 0) by (apply rnd_le; assumption). rewrite rnd_0 in *. lra. }
-  destruct (one_rounding _ P) as [_ L]; [lra|].
-  apply Rle_trans with (1 := L). apply Rle_trans with (2 := B).
-  replace (val a * val c * (1 + unit_roundoff)) with (val a * (val c * (1 + unit_roundoff))) by ring.
-  apply Rmult_le_compat_l; [lra|]. unfold unit_roundoff. nra.
-Qed.
-
 (* Values that differ are as far apart as neighbours. *)
 
 Notation below y := (pred radix2 exponents y).
@@ -1651,6 +1560,858 @@ Proof.
     apply below_share; lra. }
   either; values; lra.
 Qed.
+
+(* Whole numbers. *)
+
+Definition Whole (x : f64) : Prop := fin x = true /\ exists z, val x = IZR z.
+
+Lemma whole_domain {x low high} : between low high x -> whole x = true -> fin low && fin high = true -> Whole x.
+Proof.
+  intros B W F. destruct (domain B F) as [Fx _]. split; [exact Fx|]. exists (Zfloor (val x)).
+  unfold whole, eq in W. rewrite Beqb_correct in W by (rewrite ?floor_fin; exact Fx).
+  revert W. case Req_bool_spec; [|discriminate]. rewrite floor_val. intros; auto.
+Qed.
+
+Lemma whole_constant {m e} : fin (num m e) && whole (num m e) = true -> Whole (num m e).
+Proof.
+  intros H. apply andb_prop in H. destruct H as [F W]. split; [exact F|]. exists (Zfloor (val (num m e))).
+  unfold whole, eq in W. rewrite Beqb_correct in W by (rewrite ?floor_fin; exact F).
+  revert W. case Req_bool_spec; [|discriminate]. rewrite floor_val. intros; auto.
+Qed.
+
+Lemma whole_floor {x l h} : Range x l h -> Whole (floor x).
+Proof. intros [F _]. split; [rewrite floor_fin; exact F|]. exists (Zfloor (val x)). apply floor_val. Qed.
+
+Lemma whole_ceil {x l h} : Range x l h -> Whole (ceil x).
+Proof. intros [F _]. split; [rewrite ceil_fin; exact F|]. exists (Zceil (val x)). apply ceil_val. Qed.
+
+Lemma whole_neg {x} : Whole x -> Whole (neg x).
+Proof. intros [F [z E]]. split; [rewrite neg_fin; exact F|]. exists (- z)%Z. rewrite neg_val, E, opp_IZR. reflexivity. Qed.
+
+Lemma whole_abs {x} : Whole x -> Whole (abs x).
+Proof. intros [F [z E]]. split; [rewrite abs_fin; exact F|]. exists (Z.abs z). rewrite abs_val, E, abs_IZR. reflexivity. Qed.
+
+Lemma whole_min {x y} : Whole x -> Whole y -> Whole (min x y).
+Proof. intros X Y. unfold min. destruct (lt x y); assumption. Qed.
+
+Lemma whole_max {x y} : Whole x -> Whole y -> Whole (max x y).
+Proof. intros X Y. unfold max. destruct (lt y x); assumption. Qed.
+
+Lemma whole_if {c : bool} {x y} : Whole x -> Whole y -> Whole (if c then x else y).
+Proof. intros X Y. destruct c; assumption. Qed.
+
+Definition most_whole : f64 := num 1 53.
+Lemma most_whole_val : val most_whole = 9007199254740992.
+Proof. unfold most_whole. vm_compute. lra. Qed.
+
+Lemma whole_format : forall z, Rabs (IZR z) <= 9007199254740992 -> generic_format radix2 exponents (IZR z).
+Proof.
+  intros z H. destruct (Rle_lt_or_eq_dec _ _ H) as [L|E].
+  - apply (generic_format_FLT radix2 (-1074) precision). exists (Float radix2 z 0).
+    + unfold F2R. simpl. ring.
+    + simpl. apply lt_IZR. rewrite abs_IZR. exact L.
+    + simpl. lia.
+  - assert (S : generic_format radix2 exponents 9007199254740992) by (rewrite <- most_whole_val; apply generic_format_B2R).
+    revert E. unfold Rabs. case Rcase_abs; intros _ E.
+    + replace (IZR z) with (- (9007199254740992)) by lra. apply generic_format_opp. exact S.
+    + rewrite E. exact S.
+Qed.
+
+(* What is rounded to less than 2^53 was a whole number that is representable. *)
+Lemma whole_round : forall z, Rabs (rnd (IZR z)) < 9007199254740992 -> rnd (IZR z) = IZR z.
+Proof.
+  intros z H. apply round_generic; auto with typeclass_instances. apply whole_format.
+  destruct (Rle_or_lt (Rabs (IZR z)) 9007199254740992) as [L|L]; [exact L|]. exfalso.
+  assert (M := rnd_val most_whole). rewrite most_whole_val in M.
+  revert L. unfold Rabs at 1. case Rcase_abs; intros S L.
+  - assert (A : rnd (IZR z) <= rnd (- (9007199254740992))) by (apply rnd_le; lra).
+    rewrite round_NE_opp, M in A. apply Rabs_def2 in H. lra.
+  - assert (A : rnd 9007199254740992 <= rnd (IZR z)) by (apply rnd_le; lra).
+    rewrite M in A. apply Rabs_def2 in H. lra.
+Qed.
+
+Definition small_whole (l h : f64) : bool := fin l && fin h && lt (neg most_whole) l && lt h most_whole.
+
+Lemma small_whole_val : forall x l h, Range x l h -> small_whole l h = true -> Rabs (val x) < 9007199254740992.
+Proof.
+  unfold small_whole. intros x l h R H. open_facts.
+  assert (fin most_whole = true) by reflexivity. assert (fin (neg most_whole) = true) by reflexivity. values.
+  rewrite neg_val in *. rewrite most_whole_val in *. apply Rabs_def1; lra.
+Qed.
+
+Lemma sum_whole : forall x y l h, Whole x -> Whole y -> Range (add x y) l h -> small_whole l h = true ->
+  val (add x y) = val x + val y /\ Whole (add x y).
+Proof.
+  intros x y l h [Fx [a A]] [Fy [b B]] R H. assert (V := small_whole_val _ _ _ R H). destruct R as [F _].
+  assert (E : val (add x y) = val x + val y).
+  { rewrite add_val in * by assumption. rewrite A, B, <- plus_IZR in *. apply whole_round. exact V. }
+  split; [exact E|]. split; [exact F|]. exists (a + b)%Z. rewrite E, A, B, plus_IZR. reflexivity.
+Qed.
+
+Lemma difference_whole : forall x y l h, Whole x -> Whole y -> Range (sub x y) l h -> small_whole l h = true ->
+  val (sub x y) = val x - val y /\ Whole (sub x y).
+Proof.
+  intros x y l h [Fx [a A]] [Fy [b B]] R H. assert (V := small_whole_val _ _ _ R H). destruct R as [F _].
+  assert (E : val (sub x y) = val x - val y).
+  { rewrite sub_val in * by assumption. rewrite A, B, <- minus_IZR in *. apply whole_round. exact V. }
+  split; [exact E|]. split; [exact F|]. exists (a - b)%Z. rewrite E, A, B, minus_IZR. reflexivity.
+Qed.
+
+Lemma product_whole : forall x y l h, Whole x -> Whole y -> Range (mul x y) l h -> small_whole l h = true ->
+  val (mul x y) = val x * val y /\ Whole (mul x y).
+Proof.
+  intros x y l h [Fx [a A]] [Fy [b B]] R H. assert (V := small_whole_val _ _ _ R H). destruct R as [F _].
+  assert (E : val (mul x y) = val x * val y).
+  { rewrite mul_val in * by assumption. rewrite A, B, <- mult_IZR in *. apply whole_round. exact V. }
+  split; [exact E|]. split; [exact F|]. exists (a * b)%Z. rewrite E, A, B, mult_IZR. reflexivity.
+Qed.
+
+Lemma whole_add {x y l h} : Whole x -> Whole y -> Range (add x y) l h -> small_whole l h = true -> Whole (add x y).
+Proof. intros. eapply sum_whole; eassumption. Qed.
+Lemma whole_sub {x y l h} : Whole x -> Whole y -> Range (sub x y) l h -> small_whole l h = true -> Whole (sub x y).
+Proof. intros. eapply difference_whole; eassumption. Qed.
+Lemma whole_mul {x y l h} : Whole x -> Whole y -> Range (mul x y) l h -> small_whole l h = true -> Whole (mul x y).
+Proof. intros. eapply product_whole; eassumption. Qed.
+
+(* A whole number is between whole numbers. *)
+Lemma inward {x l h low high} : Whole x -> Range x l h ->
+  fin l && fin h && within low high (ceil l) && within low high (floor h) = true -> Range x low high.
+Proof.
+  intros [_ [z E]] R H. open_facts. rewrite ceil_val, floor_val in *. split; [assumption|].
+  assert (IZR (Zceil (val l)) <= val x) by (rewrite E in *; apply IZR_le, Zceil_glb; assumption).
+  assert (val x <= IZR (Zfloor (val h))) by (rewrite E in *; apply IZR_le, Zfloor_lub; assumption).
+  lra.
+Qed.
+
+Lemma whole_equal {x y} : Le x y -> Le y x -> Whole y -> Whole x.
+Proof. intros A B [_ [z E]]. open_facts. split; [assumption|]. exists z. lra. Qed.
+
+Lemma floor_whole {x l h} : Range x l h -> Whole x -> Le x (floor x).
+Proof. intros R [F [z E]]. unfold Le. rewrite floor_fin, floor_val, E, Zfloor_IZR. facts. lra. Qed.
+
+Lemma ceil_whole {x l h} : Range x l h -> Whole x -> Le (ceil x) x.
+Proof. intros R [F [z E]]. unfold Le. rewrite ceil_fin, ceil_val, E, Zceil_IZR. facts. lra. Qed.
+
+(* Multiples: of whole numbers below 2^53 no quotient is rounded past a whole number. *)
+
+Lemma quotient_error : forall c l, 1 <= c < 9007199254740992 -> 1 <= l -> l <= 9007199254740992 ->
+  c / l * (1 - / 9007199254740992) <= rnd (c / l) <= c / l * (1 + / 9007199254740992).
+Proof.
+  intros c l C L M. assert (D : 0 < c / l) by (apply Rdiv_lt_0_compat; lra).
+  assert (P : (0 < precision)%Z) by reflexivity.
+  assert (S : bpow radix2 (-1074 + precision - 1) <= Rabs (c / l)).
+  { rewrite Rabs_pos_eq by lra. apply Rle_trans with (bpow radix2 (-53)).
+    - apply bpow_le. unfold precision. lia.
+    - assert (E : bpow radix2 (-53) = / 9007199254740992) by (simpl; lra). rewrite E.
+      apply Rle_trans with (1 * / l); [rewrite Rmult_1_l; apply Rinv_le_contravar; lra|].
+      unfold Rdiv. apply Rmult_le_compat_r; [left; apply Rinv_0_lt_compat; lra | lra]. }
+  destruct (relative_error_N_FLT_ex radix2 (-1074) precision P (fun z => negb (Z.even z)) (c / l) S) as [e [B F]].
+  assert (U : / 2 * bpow radix2 (- precision + 1) = / 9007199254740992) by (simpl; lra).
+  rewrite U in B. apply Rabs_le_inv in B.
+  change (rnd (c / l)) with (round radix2 (FLT_exp (-1074) precision) (Znearest (fun z => negb (Z.even z))) (c / l)).
+  rewrite F. split; apply Rmult_le_compat_l; lra.
+Qed.
+
+Lemma whole_ge_1 : forall x, Whole x -> 0 < val x -> 1 <= val x.
+Proof. intros x [_ [z E]] H. rewrite E in *. apply lt_IZR in H. apply IZR_le. lia. Qed.
+
+Lemma multiple_up : forall c l, Whole c -> Whole l -> 0 <= val c < 9007199254740992 -> 0 < val l <= 9007199254740992 ->
+  val c <= IZR (Zceil (rnd (val c / val l))) * val l.
+Proof.
+  intros c l C L B P. destruct (Rle_or_lt (val c) (IZR (Zceil (rnd (val c / val l))) * val l)) as [H|H]; [exact H|]. exfalso.
+  assert (Ll := whole_ge_1 l L (proj1 P)).
+  destruct (Req_dec (val c) 0) as [Z|Z].
+  { rewrite Z in H. unfold Rdiv in H. rewrite Rmult_0_l, rnd_0 in H. assert (E : Zceil 0 = 0%Z) by (rewrite (Zceil_IZR 0); reflexivity).
+    rewrite E in H. lra. }
+  assert (Cc : 1 <= val c) by (apply whole_ge_1; auto; lra).
+  destruct (quotient_error (val c) (val l)) as [E _]; try lra.
+  assert (U := Zceil_ub (rnd (val c / val l))). set (q := Zceil (rnd (val c / val l))) in *.
+  destruct C as [_ [m Em]]. destruct L as [_ [n En]].
+  assert (K : val c - 1 < IZR q * val l).
+  { apply Rlt_le_trans with (val c / val l * (1 - / 9007199254740992) * val l).
+    - replace (val c / val l * (1 - / 9007199254740992) * val l) with (val c * (1 - / 9007199254740992)) by (field; lra). lra.
+    - apply Rmult_le_compat_r; lra. }
+  rewrite Em, En in *. rewrite <- mult_IZR in *. rewrite <- minus_IZR in K. apply lt_IZR in K. apply lt_IZR in H. lia.
+Qed.
+
+Lemma multiple_down : forall c l, Whole c -> Whole l -> 0 <= val c < 9007199254740992 -> 0 < val l <= 9007199254740992 ->
+  IZR (Zfloor (rnd (val c / val l))) * val l <= val c.
+Proof.
+  intros c l C L B P. destruct (Rle_or_lt (IZR (Zfloor (rnd (val c / val l))) * val l) (val c)) as [H|H]; [exact H|]. exfalso.
+  assert (Ll := whole_ge_1 l L (proj1 P)).
+  destruct (Req_dec (val c) 0) as [Z|Z].
+  { rewrite Z in H. unfold Rdiv in H. rewrite Rmult_0_l, rnd_0 in H. assert (E : Zfloor 0 = 0%Z) by (rewrite (Zfloor_IZR 0); reflexivity).
+    rewrite E in H. lra. }
+  assert (Cc : 1 <= val c) by (apply whole_ge_1; auto; lra).
+  destruct (quotient_error (val c) (val l)) as [_ E]; try lra.
+  assert (U := Zfloor_lb (rnd (val c / val l))). set (q := Zfloor (rnd (val c / val l))) in *.
+  destruct C as [_ [m Em]]. destruct L as [_ [n En]].
+  assert (K : IZR q * val l < val c + 1).
+  { apply Rle_lt_trans with (val c / val l * (1 + / 9007199254740992) * val l).
+    - apply Rmult_le_compat_r; lra.
+    - replace (val c / val l * (1 + / 9007199254740992) * val l) with (val c * (1 + / 9007199254740992)) by (field; lra). lra. }
+  rewrite Em, En in *. rewrite <- mult_IZR in *. rewrite <- plus_IZR in K. apply lt_IZR in K. apply lt_IZR in H. lia.
+Qed.
+
+Lemma multiple_above {c l n a b k g r s i j} : Whole c -> Whole l -> Range c a b -> Range l k g -> Range (div c l) r s -> Range n i j ->
+  product n (ceil (div c l)) l ->
+  fin a && fin b && fin k && fin g && le zero a && lt b most_whole && lt zero k && le g most_whole = true -> Le c n.
+Proof.
+  intros C L Rc Rl Rq Rn P H. open_facts. assert (fin most_whole = true) by reflexivity. values. rewrite most_whole_val in *.
+  facts. rewrite (product_val _ _ _ P) by assumption. rewrite ceil_val, div_val by (assumption || lra).
+  rewrite <- (rnd_val c) at 1. apply rnd_le. apply multiple_up; auto; lra.
+Qed.
+
+Lemma multiple_below {c l n a b k g r s i j} : Whole c -> Whole l -> Range c a b -> Range l k g -> Range (div c l) r s -> Range n i j ->
+  product n (floor (div c l)) l ->
+  fin a && fin b && fin k && fin g && le zero a && lt b most_whole && lt zero k && le g most_whole = true -> Le n c.
+Proof.
+  intros C L Rc Rl Rq Rn P H. open_facts. assert (fin most_whole = true) by reflexivity. values. rewrite most_whole_val in *.
+  facts. rewrite (product_val _ _ _ P) by assumption. rewrite floor_val, div_val by (assumption || lra).
+  rewrite <- (rnd_val c) at 2. apply rnd_le. apply multiple_down; auto; lra.
+Qed.
+
+Lemma remainder {c l n a b k g r s i j u v} : Whole c -> Whole l -> Range c a b -> Range l k g -> Range (div c l) r s -> Range n i j ->
+  Range (sub c n) u v -> product n (floor (div c l)) l ->
+  fin a && fin b && fin k && fin g && le zero a && lt b most_whole && lt zero k && le g most_whole = true -> Lt (sub c n) l.
+Proof.
+  intros C L Rc Rl Rq Rn Rd P H. open_facts. assert (fin most_whole = true) by reflexivity. values. rewrite most_whole_val in *.
+  facts. rewrite sub_val, (product_val _ _ _ P), floor_val, div_val by (assumption || lra).
+  assert (D := multiple_down c l C L). assert (Ll := whole_ge_1 l L).
+  set (q := Zfloor (rnd (val c / val l))) in *.
+  assert (N : (0 <= q)%Z).
+  { unfold q. apply Zfloor_lub. rewrite <- rnd_0. apply rnd_le. unfold Rdiv. apply Rmult_le_pos; [lra|].
+    left. apply Rinv_0_lt_compat. lra. }
+  apply IZR_le in N.
+  assert (E : 0 <= IZR q * val l) by (apply Rmult_le_pos; lra).
+  assert (K : val c < (IZR q + 1) * val l).
+  { destruct (Rlt_or_le (val c) ((IZR q + 1) * val l)) as [K|K]; [exact K|]. exfalso.
+    assert (M : IZR q + 1 <= val c / val l).
+    { apply Rmult_le_reg_r with (val l); [lra|]. unfold Rdiv. rewrite Rmult_assoc, Rinv_l by lra. lra. }
+    assert (M2 : val c / val l <= val c).
+    { apply Rmult_le_reg_r with (val l); [lra|]. unfold Rdiv. rewrite Rmult_assoc, Rinv_l by lra.
+      assert (val c * 1 <= val c * val l) by (apply Rmult_le_compat_l; lra). lra. }
+    assert (G : rnd (IZR q + 1) <= rnd (val c / val l)) by (apply rnd_le; exact M).
+    rewrite <- plus_IZR in G. rewrite (round_generic radix2 exponents ZnearestE (IZR (q + 1))) in G.
+    - assert (F : (q + 1 <= q)%Z) by (unfold q at 2; apply Zfloor_lub; exact G). lia.
+    - apply whole_format. rewrite plus_IZR, Rabs_pos_eq; lra. }
+  destruct C as [_ [x Ex]]. destruct L as [_ [y Ey]].
+  assert (W : rnd (IZR q * val l) = IZR q * val l).
+  { rewrite Ey, <- mult_IZR. apply round_generic; auto with typeclass_instances. apply whole_format.
+    rewrite mult_IZR, <- Ey. rewrite Rabs_pos_eq by exact E. assert (IZR q * val l <= val c) by (apply D; lra). lra. }
+  rewrite W. assert (IZR q * val l <= val c) by (apply D; lra).
+  assert (V : rnd (val c - IZR q * val l) = val c - IZR q * val l).
+  { rewrite Ey, Ex, <- mult_IZR, <- minus_IZR. apply round_generic; auto with typeclass_instances. apply whole_format.
+    rewrite minus_IZR, mult_IZR, <- Ex, <- Ey. rewrite Rabs_pos_eq; lra. }
+  rewrite V. lra.
+Qed.
+
+(* Powers and their exponents. *)
+
+Lemma pow_less {x e f l h a b c d} : Le e f -> Range x l h -> Range (pow x f) a b -> Range (pow x e) c d ->
+  fin l && fin h && le zero l && le h one = true -> Le (pow x f) (pow x e).
+Proof.
+  intros. open_facts. values. facts. assert (T : (times e <= times f)%nat) by (apply times_le; assumption).
+  change (pow x f) with (power x (times f)) in *. change (pow x e) with (power x (times e)) in *.
+  assert (Fx : fin x = true) by assumption. assert (B : 0 <= val x <= 1) by lra.
+  destruct (power_down x (times e) (times f - times e) Fx B) as [_ [_ D]].
+  replace ((times f - times e) + times e)%nat with (times f) in D by lia. apply D. assumption.
+Qed.
+
+Lemma pow_more {x e f l h a b c d} : Le e f -> Range x l h -> Range (pow x e) a b -> Range (pow x f) c d ->
+  fin l && le one l = true -> Le (pow x e) (pow x f).
+Proof.
+  intros. open_facts. values. facts. assert (T : (times e <= times f)%nat) by (apply times_le; assumption).
+  change (pow x f) with (power x (times f)) in *. change (pow x e) with (power x (times e)) in *.
+  assert (Fx : fin x = true) by assumption. assert (B : 1 <= val x) by lra.
+  replace (times f) with ((times f - times e) + times e)%nat in * by lia.
+  apply (power_up x (times e) (times f - times e) Fx B). assumption.
+Qed.
+
+Lemma power_1 : forall x, fin x = true -> fin (power x 1) = true /\ val (power x 1) = val x.
+Proof.
+  intros x F. change (power x 1) with (mul one x).
+  assert (E : rnd (val one * val x) = val x) by (rewrite one_val, Rmult_1_l; apply rnd_val).
+  assert (G : fin (mul one x) = true) by (apply (mul_fin one x x x); auto; rewrite E; lra).
+  split; [exact G|]. rewrite mul_val by exact G. exact E.
+Qed.
+
+Lemma times_one : times one = 1%nat.
+Proof. vm_compute. reflexivity. Qed.
+
+Lemma times_once : forall e k g, Range e k g -> fin k = true -> val one <= val k -> (1 <= times e)%nat.
+Proof. intros e k g R F H. open_facts. rewrite <- times_one. apply times_le; auto. lra. Qed.
+
+Lemma pow_once_below {x e l h k g a b} : Range x l h -> Range e k g -> Range (pow x e) a b ->
+  fin l && fin h && fin k && le zero l && le h one && le one k = true -> Le (pow x e) x.
+Proof.
+  intros X E P H. open_facts. values. facts.
+  assert (T : (1 <= times e)%nat) by (apply (times_once e k g); [repeat split; assumption | assumption | rewrite one_val; lra]).
+  change (pow x e) with (power x (times e)) in *.
+  assert (Fx : fin x = true) by assumption. assert (B : 0 <= val x <= 1) by lra. destruct (power_1 x Fx) as [F1 V1].
+  destruct (power_down x 1 (times e - 1) Fx B) as [_ [_ D]].
+  replace ((times e - 1) + 1)%nat with (times e) in D by lia. rewrite <- V1. apply D. assumption.
+Qed.
+
+Lemma pow_once_above {x e l h k g a b} : Range x l h -> Range e k g -> Range (pow x e) a b ->
+  fin l && fin k && le one l && le one k = true -> Le x (pow x e).
+Proof.
+  intros X E P H. open_facts. values. facts.
+  assert (T : (1 <= times e)%nat) by (apply (times_once e k g); [repeat split; assumption | assumption | rewrite one_val; lra]).
+  change (pow x e) with (power x (times e)) in *.
+  assert (Fx : fin x = true) by assumption. assert (B : 1 <= val x) by lra. destruct (power_1 x Fx) as [F1 V1].
+  replace (times e) with ((times e - 1) + 1)%nat in * by lia. rewrite <- V1.
+  apply (power_up x 1 (times e - 1) Fx B). assumption.
+Qed.
+
+Lemma pow_once_same : forall x e k g, Range x k g -> Range e one one -> fin (pow x e) = true /\ val (pow x e) = val x.
+Proof.
+  intros x e k g X E. open_facts. change (pow x e) with (power x (times e)).
+  assert (T : times e = 1%nat).
+  { assert (fin one = true) by reflexivity.
+    assert ((times e <= times one)%nat) by (apply times_le; auto; lra).
+    assert ((times one <= times e)%nat) by (apply times_le; auto; lra). rewrite times_one in *. lia. }
+  rewrite T. apply power_1. assumption.
+Qed.
+
+Lemma pow_itself_below {x e k g} : Range x k g -> Range e (num 1 0) (num 1 0) -> Le (pow x e) x.
+Proof. intros X E. destruct (pow_once_same x e k g X E). destruct X. facts. lra. Qed.
+Lemma pow_itself_above {x e k g} : Range x k g -> Range e (num 1 0) (num 1 0) -> Le x (pow x e).
+Proof. intros X E. destruct (pow_once_same x e k g X E). destruct X. facts. lra. Qed.
+
+(* Real numbers: a value as a quotient of polynomials in variables that are never negative. A coefficient is any number of
+   an interval, which is what roundings make of it. All of it is computed, and exact. *)
+
+Definition dyadic := float radix2.
+Notation real := (@F2R radix2).
+
+Definition dyadic_of (x : f64) : dyadic :=
+  match x with B754_finite s m e _ => Float radix2 (cond_Zopp s (Zpos m)) e | _ => Float radix2 0 0 end.
+
+Lemma dyadic_val : forall x, real (dyadic_of x) = val x.
+Proof. intros [s|s| |s m e B]; simpl; try reflexivity; unfold F2R; simpl; ring. Qed.
+
+Definition lesser (a b : dyadic) : dyadic := if (Fnum (Fminus a b) <=? 0)%Z then a else b.
+Definition greater (a b : dyadic) : dyadic := if (Fnum (Fminus a b) <=? 0)%Z then b else a.
+
+Lemma Fminus_sign : forall a b : dyadic, if (Fnum (Fminus a b) <=? 0)%Z then real a <= real b else real b <= real a.
+Proof.
+  intros a b. assert (E := F2R_minus a b).
+  destruct (Z.leb_spec (Fnum (Fminus a b)) 0) as [H|H].
+  - assert (real (Fminus a b) <= 0) by (apply F2R_le_0; exact H). lra.
+  - assert (0 <= real (Fminus a b)) by (apply F2R_ge_0; lia). lra.
+Qed.
+
+Lemma lesser_val : forall a b, real (lesser a b) <= real a /\ real (lesser a b) <= real b.
+Proof. intros a b. unfold lesser. generalize (Fminus_sign a b). destruct (_ <=? _)%Z; lra. Qed.
+Lemma greater_val : forall a b, real a <= real (greater a b) /\ real b <= real (greater a b).
+Proof. intros a b. unfold greater. generalize (Fminus_sign a b). destruct (_ <=? _)%Z; lra. Qed.
+
+Definition interval := (dyadic * dyadic)%type.
+Definition has (i : interval) (c : R) : Prop := real (fst i) <= c <= real (snd i).
+
+Definition iadd (i j : interval) : interval := (Fplus (fst i) (fst j), Fplus (snd i) (snd j)).
+Definition imul (i j : interval) : interval :=
+  let a := Fmult (fst i) (fst j) in let b := Fmult (fst i) (snd j) in
+  let c := Fmult (snd i) (fst j) in let d := Fmult (snd i) (snd j) in
+  (lesser (lesser a b) (lesser c d), greater (greater a b) (greater c d)).
+Definition point (x : f64) : interval := (dyadic_of x, dyadic_of x).
+
+Lemma iadd_has : forall i j c d, has i c -> has j d -> has (iadd i j) (c + d).
+Proof. unfold has, iadd. intros [a b] [e f] c d; simpl. rewrite !F2R_plus. lra. Qed.
+
+Lemma imul_has : forall i j c d, has i c -> has j d -> has (imul i j) (c * d).
+Proof.
+  unfold has, imul. intros [a b] [e f] c d Hc Hd. cbn [fst snd] in *.
+  assert (P := F2R_mult a e). assert (Q := F2R_mult a f).
+  assert (S := F2R_mult b e). assert (T := F2R_mult b f).
+  generalize (lesser_val (Fmult a e) (Fmult a f)) (lesser_val (Fmult b e) (Fmult b f))
+    (lesser_val (lesser (Fmult a e) (Fmult a f)) (lesser (Fmult b e) (Fmult b f)))
+    (greater_val (Fmult a e) (Fmult a f)) (greater_val (Fmult b e) (Fmult b f))
+    (greater_val (greater (Fmult a e) (Fmult a f)) (greater (Fmult b e) (Fmult b f))). intros.
+  destruct (corner_below (real a) (real b) (real e) (real f) c d Hc Hd) as [L|[L|[L|L]]];
+  destruct (corner_above (real a) (real b) (real e) (real f) c d Hc Hd) as [U|[U|[U|U]]]; lra.
+Qed.
+
+Lemma point_has : forall x, has (point x) (val x).
+Proof. intros. unfold has, point. simpl. rewrite dyadic_val. lra. Qed.
+
+(* A product of variables as the exponent of each. *)
+Definition monomial := list nat.
+
+Fixpoint mmul (a b : monomial) : monomial :=
+  match a, b with [], _ => b | _, [] => a | x :: a', y :: b' => (x + y)%nat :: mmul a' b' end.
+
+Fixpoint meval (v : list R) (m : monomial) : R :=
+  match m with [] => 1 | x :: m' => hd 0 v ^ x * meval (tl v) m' end.
+
+Lemma mmul_val : forall a b v, meval v (mmul a b) = meval v a * meval v b.
+Proof.
+  induction a as [|x a IH]; intros [|y b] v; simpl; try ring. rewrite IH, pow_add. ring.
+Qed.
+
+Fixpoint meq (a b : monomial) : bool :=
+  match a, b with [], [] => true | x :: a', y :: b' => Nat.eqb x y && meq a' b' | _, _ => false end.
+
+Lemma meq_val : forall a b, meq a b = true -> a = b.
+Proof.
+  induction a as [|x a IH]; intros [|y b] H; try discriminate; auto. simpl in H.
+  apply andb_prop in H. destruct H as [E F]. apply Nat.eqb_eq in E. rewrite E, (IH b F). reflexivity.
+Qed.
+
+Lemma meval_nonnegative : forall m v, Forall (fun r => 0 <= r) v -> 0 <= meval v m.
+Proof.
+  induction m as [|x m IH]; intros v H; simpl; [lra|].
+  assert (0 <= hd 0 v) by (destruct H; simpl; lra).
+  assert (Forall (fun r => 0 <= r) (tl v)) by (destruct H; simpl; auto).
+  apply Rmult_le_pos; [apply Rfunctions.pow_le; assumption | apply IH; assumption].
+Qed.
+
+Definition polynomial := list (monomial * interval).
+
+Fixpoint Sum (v : list R) (p : polynomial) (r : R) : Prop :=
+  match p with
+  | [] => r = 0
+  | (m, i) :: q => exists c s, has i c /\ Sum v q s /\ r = c * meval v m + s
+  end.
+
+Fixpoint pterm (m : monomial) (i : interval) (p : polynomial) : polynomial :=
+  match p with
+  | [] => [(m, i)]
+  | (n, j) :: q => if meq m n then (n, iadd i j) :: q else (n, j) :: pterm m i q
+  end.
+
+Definition padd (p q : polynomial) : polynomial := fold_right (fun t => pterm (fst t) (snd t)) q p.
+Definition pscale (m : monomial) (i : interval) (p : polynomial) : polynomial :=
+  map (fun t => (mmul m (fst t), imul i (snd t))) p.
+Definition pmul (p q : polynomial) : polynomial := fold_right (fun t => padd (pscale (fst t) (snd t) q)) [] p.
+
+Lemma pterm_sum : forall v m i c p s, has i c -> Sum v p s -> Sum v (pterm m i p) (c * meval v m + s).
+Proof.
+  intros v m i c p. induction p as [|[n j] p IH]; intros s H S; simpl in *.
+  - exists c, 0. subst s. auto.
+  - destruct S as [d [t [D [T E]]]]. case_eq (meq m n); intros M.
+    + apply meq_val in M. subst n. exists (c + d), t. split; [apply iadd_has; assumption|]. split; [exact T|]. subst s. ring.
+    + exists d, (c * meval v m + t). split; [exact D|]. split; [apply IH; assumption|]. subst s. ring.
+Qed.
+
+Lemma padd_sum : forall v p q r s, Sum v p r -> Sum v q s -> Sum v (padd p q) (r + s).
+Proof.
+  intros v p. induction p as [|[m i] p IH]; intros q r s P Q; simpl in *.
+  - subst r. rewrite Rplus_0_l. exact Q.
+  - destruct P as [c [t [C [T E]]]]. subst r. rewrite Rplus_assoc. apply pterm_sum; auto.
+Qed.
+
+Lemma pscale_sum : forall v m i c p r, has i c -> Sum v p r -> Sum v (pscale m i p) (c * meval v m * r).
+Proof.
+  intros v m i c p. induction p as [|[n j] p IH]; intros r H P; simpl in *.
+  - subst r. ring.
+  - destruct P as [d [t [D [T E]]]]. exists (c * d), (c * meval v m * t).
+    split; [apply imul_has; assumption|]. split; [apply IH; assumption|]. subst r. rewrite mmul_val. ring.
+Qed.
+
+Lemma pmul_sum : forall v p q r s, Sum v p r -> Sum v q s -> Sum v (pmul p q) (r * s).
+Proof.
+  intros v p. induction p as [|[m i] p IH]; intros q r s P Q; simpl in *.
+  - subst r. ring.
+  - destruct P as [c [t [C [T E]]]]. subst r. rewrite Rmult_plus_distr_r.
+    apply padd_sum; [apply pscale_sum; assumption | apply IH; assumption].
+Qed.
+
+Definition minus_one : interval := (Float radix2 (-1) 0, Float radix2 (-1) 0).
+Definition pneg (p : polynomial) : polynomial := pscale [] minus_one p.
+Definition pconst (i : interval) : polynomial := [([], i)].
+Definition pone : polynomial := pconst (Float radix2 1 0, Float radix2 1 0).
+(* The variable with this number. *)
+Definition pvar (i : nat) : polynomial := [(repeat 0%nat i ++ [1%nat], (Float radix2 1 0, Float radix2 1 0))].
+
+Lemma one_real : real (Float radix2 1 0) = 1.
+Proof. unfold F2R; simpl; ring. Qed.
+
+Lemma pneg_sum : forall v p r, Sum v p r -> Sum v (pneg p) (- r).
+Proof.
+  intros v p r P. replace (- r) with (-1 * meval v [] * r) by (simpl; ring). apply pscale_sum; [|exact P].
+  unfold has, minus_one, F2R; simpl. lra.
+Qed.
+
+Lemma pconst_sum : forall v i c, has i c -> Sum v (pconst i) c.
+Proof. intros v i c H. exists c, 0. simpl. split; [exact H|]. split; [reflexivity | ring]. Qed.
+
+Lemma pone_sum : forall v, Sum v pone 1.
+Proof. intros v. apply pconst_sum. unfold has; simpl. rewrite one_real. lra. Qed.
+
+Lemma pvar_sum : forall i v, Sum v (pvar i) (nth i v 0).
+Proof.
+  intros i v. exists 1, 0. split; [unfold has; simpl; rewrite one_real; lra|]. split; [reflexivity|].
+  assert (E : meval v (repeat 0%nat i ++ [1%nat]) = nth i v 0).
+  { revert v. induction i as [|i IH]; intros v; simpl.
+    - destruct v; simpl; ring.
+    - rewrite IH. destruct v; simpl; [destruct i|]; ring. }
+  rewrite E. ring.
+Qed.
+
+(* The variables are differences: what is larger, what is smaller, and perhaps how large they are at most. *)
+Definition gap_of := (f64 * f64 * option dyadic)%type.
+Definition gaps := list gap_of.
+Definition size (t : gap_of) : R := val (fst (fst t)) - val (snd (fst t)).
+Definition sizes (g : gaps) : list R := map size g.
+Definition fits (t : gap_of) : Prop := 0 <= size t /\ match snd t with Some b => size t <= real b | None => True end.
+Definition Gaps (g : gaps) : Prop := Forall fits g.
+Definition width (l h : f64) : option dyadic := Some (Fminus (dyadic_of h) (dyadic_of l)).
+
+Lemma no_gap : Gaps [].
+Proof. constructor. Qed.
+Lemma gap_low {g x l h} : Range x l h -> Gaps g -> Gaps ((x, l, width l h) :: g).
+Proof. intros [_ B] G. constructor; [|exact G]. unfold fits, size; simpl. rewrite F2R_minus, !dyadic_val. lra. Qed.
+Lemma gap_high {g x l h} : Range x l h -> Gaps g -> Gaps ((h, x, width l h) :: g).
+Proof. intros [_ B] G. constructor; [|exact G]. unfold fits, size; simpl. rewrite F2R_minus, !dyadic_val. lra. Qed.
+Lemma gap_le {g x y} : Le x y -> Gaps g -> Gaps ((y, x, None) :: g).
+Proof. intros [_ [_ B]] G. constructor; [|exact G]. unfold fits, size; simpl. lra. Qed.
+Lemma gap_lt {g x y} : Lt x y -> Gaps g -> Gaps ((y, x, None) :: g).
+Proof. intros [_ [_ B]] G. constructor; [|exact G]. unfold fits, size; simpl. lra. Qed.
+
+Lemma sizes_nonnegative : forall g, Gaps g -> Forall (fun r => 0 <= r) (sizes g).
+Proof. intros g G. unfold sizes. induction G as [|t g [P _] G IH]; constructor; auto. Qed.
+
+Fixpoint dpow (b : dyadic) (n : nat) : dyadic := match n with O => Float radix2 1 0 | S k => Fmult b (dpow b k) end.
+
+Lemma dpow_val : forall b n, real (dpow b n) = real b ^ n.
+Proof. intros b n. induction n as [|n IH]; simpl; [apply one_real | rewrite F2R_mult, IH; reflexivity]. Qed.
+
+(* How large the variables are at most. *)
+Definition bounds := list (option dyadic).
+Definition bounds_of (g : gaps) : bounds := map snd g.
+
+(* A number that a product of variables never exceeds. *)
+Fixpoint mtop (w : bounds) (m : monomial) : option dyadic :=
+  match m, w with
+  | [], _ => Some (Float radix2 1 0)
+  | O :: m', _ => mtop (tl w) m'
+  | n :: m', Some b :: w' => match mtop w' m' with Some t => Some (Fmult (dpow b n) t) | None => None end
+  | _, _ => None
+  end.
+
+Lemma mtop_val : forall m g b, Gaps g -> mtop (bounds_of g) m = Some b -> meval (sizes g) m <= real b.
+Proof.
+  induction m as [|n m IH]; intros g b G H.
+  - simpl in *. injection H as <-. rewrite one_real. lra.
+  - assert (T : Gaps (tl g)) by (destruct G; simpl; [constructor | assumption]).
+    assert (Z : sizes (tl g) = tl (sizes g)) by (destruct g; reflexivity).
+    assert (Y : bounds_of (tl g) = tl (bounds_of g)) by (destruct g; reflexivity).
+    destruct n as [|n].
+    + simpl meval. rewrite <- Z, Rmult_1_l. apply IH; [exact T|]. rewrite Y. destruct g; exact H.
+    + destruct g as [|[p [c|]] g]; try discriminate H. cbn [mtop bounds_of map snd] in H. fold (bounds_of g) in H.
+      remember (mtop (bounds_of g) m) as o. destruct o as [t|]; [|discriminate H]. injection H as <-.
+      inversion G as [|u v [P Q] W]; subst. simpl snd in Q.
+      cbn [sizes map meval hd tl]. rewrite !F2R_mult, dpow_val. change (real c * real c ^ n) with (real c ^ S n).
+      assert (N := meval_nonnegative m (sizes g) (sizes_nonnegative g W)).
+      apply Rmult_le_compat; [apply Rfunctions.pow_le; exact P | exact N | apply pow_incr; split; assumption | apply IH; auto].
+Qed.
+
+(* A number that a polynomial is never below. *)
+Definition tlow (w : bounds) (t : monomial * interval) : option dyadic :=
+  let l := fst (snd t) in
+  match fst t with
+  | [] => Some l
+  | m => if (0 <=? Fnum l)%Z then Some (Float radix2 0 0)
+         else match mtop w m with Some b => Some (Fmult l b) | None => None end
+  end.
+
+Fixpoint plow (w : bounds) (p : polynomial) : option dyadic :=
+  match p with
+  | [] => Some (Float radix2 0 0)
+  | t :: q => match tlow w t, plow w q with Some a, Some b => Some (Fplus a b) | _, _ => None end
+  end.
+
+Lemma zero_real : real (Float radix2 0 0) = 0.
+Proof. unfold F2R; simpl; ring. Qed.
+
+Lemma tlow_val : forall g m i b c, Gaps g -> has i c -> tlow (bounds_of g) (m, i) = Some b -> real b <= c * meval (sizes g) m.
+Proof.
+  intros g m [l h] b c G [L _] H. cbn [fst] in L. unfold tlow in H. cbn [fst snd] in H.
+  assert (N := meval_nonnegative m (sizes g) (sizes_nonnegative g G)).
+  destruct m as [|n m]; [injection H as <-; simpl meval; lra|]. revert H.
+  case Z.leb_spec; intros S H.
+  - injection H as <-. rewrite zero_real. apply F2R_ge_0 in S. apply Rmult_le_pos; lra.
+  - remember (mtop (bounds_of g) (n :: m)) as o. destruct o as [t|]; [|discriminate H]. injection H as <-. rewrite F2R_mult.
+    symmetry in Heqo. assert (T := mtop_val _ _ _ G Heqo). assert (real l <= 0) by (apply F2R_le_0; lia).
+    apply Rle_trans with (real l * meval (sizes g) (n :: m)); [apply Rmult_le_compat_neg_l; assumption|].
+    apply Rmult_le_compat_r; assumption.
+Qed.
+
+Lemma plow_val : forall g p r b, Gaps g -> Sum (sizes g) p r -> plow (bounds_of g) p = Some b -> real b <= r.
+Proof.
+  intros g p. induction p as [|[m i] p IH]; intros r b G S H; simpl in *.
+  - injection H as <-. rewrite zero_real. lra.
+  - destruct S as [c [s [C [T E]]]].
+    remember (tlow (bounds_of g) (m, i)) as o. destruct o as [x|]; [|discriminate H].
+    destruct (plow (bounds_of g) p) as [y|]; [|discriminate H]. injection H as <-. rewrite F2R_plus. subst r.
+    assert (real x <= c * meval (sizes g) m) by (apply (tlow_val g m i); auto).
+    assert (real y <= s) by (apply IH; auto). lra.
+Qed.
+
+Definition pnonnegative (w : bounds) (p : polynomial) : bool :=
+  match plow w p with Some b => (0 <=? Fnum b)%Z | None => false end.
+Definition ppositive (w : bounds) (p : polynomial) : bool :=
+  match plow w p with Some b => (0 <? Fnum b)%Z | None => false end.
+
+Lemma pnonnegative_val : forall g p r, Gaps g -> Sum (sizes g) p r -> pnonnegative (bounds_of g) p = true -> 0 <= r.
+Proof.
+  unfold pnonnegative. intros g p r G S H. assert (V := plow_val g p r). destruct (plow (bounds_of g) p) as [b|]; [|discriminate].
+  apply Z.leb_le in H. apply F2R_ge_0 in H. assert (real b <= r) by auto. lra.
+Qed.
+
+Lemma ppositive_val : forall g p r, Gaps g -> Sum (sizes g) p r -> ppositive (bounds_of g) p = true -> 0 < r.
+Proof.
+  unfold ppositive. intros g p r G S H. assert (V := plow_val g p r). destruct (plow (bounds_of g) p) as [b|]; [|discriminate].
+  apply Z.ltb_lt in H. apply F2R_gt_0 in H. assert (real b <= r) by auto. lra.
+Qed.
+
+Definition quotient := (polynomial * polynomial)%type.
+
+Definition Equals (g : gaps) (q : quotient) (r : R) : Prop :=
+  exists o u, Sum (sizes g) (fst q) o /\ Sum (sizes g) (snd q) u /\ 0 < u /\ r = o / u.
+(* The value of a node, and what it is a rounding of. *)
+Definition Is (g : gaps) (q : quotient) (x : f64) : Prop := Equals g q (val x).
+Definition Rounds (g : gaps) (q : quotient) (x : f64) : Prop := exists r, Equals g q r /\ val x = rnd r.
+
+Definition qadd (a b : quotient) : quotient :=
+  (padd (pmul (fst a) (snd b)) (pmul (fst b) (snd a)), pmul (snd a) (snd b)).
+Definition qneg (a : quotient) : quotient := (pneg (fst a), snd a).
+Definition qsub (a b : quotient) : quotient := qadd a (qneg b).
+Definition qmul (a b : quotient) : quotient := (pmul (fst a) (fst b), pmul (snd a) (snd b)).
+Definition qdiv (a b : quotient) : quotient := (pmul (fst a) (snd b), pmul (snd a) (fst b)).
+Definition qnum (c : f64) : quotient := (pconst (point c), pone).
+Definition qvar (i : nat) : quotient := (pvar i, pone).
+
+Lemma qadd_equals : forall g a b r s, Equals g a r -> Equals g b s -> Equals g (qadd a b) (r + s).
+Proof.
+  intros g a b r s [o [u [O [U [P E]]]]] [o' [u' [O' [U' [P' E']]]]].
+  exists (o * u' + o' * u), (u * u'). repeat split.
+  - apply padd_sum; apply pmul_sum; assumption.
+  - apply pmul_sum; assumption.
+  - apply Rmult_lt_0_compat; assumption.
+  - subst. field. lra.
+Qed.
+
+Lemma qneg_equals : forall g a r, Equals g a r -> Equals g (qneg a) (- r).
+Proof.
+  intros g a r [o [u [O [U [P E]]]]]. exists (- o), u. repeat split; auto.
+  - apply pneg_sum; exact O.
+  - subst. field. lra.
+Qed.
+
+Lemma qsub_equals : forall g a b r s, Equals g a r -> Equals g b s -> Equals g (qsub a b) (r - s).
+Proof. intros. unfold qsub, Rminus. apply qadd_equals; [assumption | apply qneg_equals; assumption]. Qed.
+
+Lemma qmul_equals : forall g a b r s, Equals g a r -> Equals g b s -> Equals g (qmul a b) (r * s).
+Proof.
+  intros g a b r s [o [u [O [U [P E]]]]] [o' [u' [O' [U' [P' E']]]]].
+  exists (o * o'), (u * u'). repeat split; try (apply pmul_sum; assumption).
+  - apply Rmult_lt_0_compat; assumption.
+  - subst. field. lra.
+Qed.
+
+Lemma qdiv_equals : forall g a b r s, Equals g a r -> Equals g b s -> 0 < s -> Equals g (qdiv a b) (r / s).
+Proof.
+  intros g a b r s [o [u [O [U [P E]]]]] [o' [u' [O' [U' [P' E']]]]] H.
+  assert (0 < o').
+  { subst s. replace o' with (o' / u' * u') by (field; lra). apply Rmult_lt_0_compat; assumption. }
+  exists (o * u'), (u * o'). repeat split; try (apply pmul_sum; assumption).
+  - apply Rmult_lt_0_compat; assumption.
+  - subst. field. lra.
+Qed.
+
+Lemma simple_equals : forall g p r, Sum (sizes g) p r -> Equals g (p, pone) r.
+Proof. intros g p r H. exists r, 1. split; [exact H|]. split; [apply pone_sum|]. split; [lra | field]. Qed.
+
+Lemma qnum_equals : forall g c, Equals g (qnum c) (val c).
+Proof. intros. apply simple_equals, pconst_sum, point_has. Qed.
+
+Lemma qvar_equals : forall g i x y w, nth_error g i = Some (x, y, w) -> Equals g (qvar i) (val x - val y).
+Proof.
+  intros g i x y w H. apply simple_equals. assert (P := pvar_sum i (sizes g)).
+  assert (E : nth i (sizes g) 0 = val x - val y).
+  { unfold sizes. apply nth_error_nth. erewrite map_nth_error; [|exact H]. reflexivity. }
+  rewrite E in P. exact P.
+Qed.
+
+(* Nodes as quotients. *)
+
+Lemma is_number {g x c} : Range x c c -> Is g (qnum c) x.
+Proof. intros [_ B]. unfold Is. replace (val x) with (val c) by lra. apply qnum_equals. Qed.
+
+Lemma is_above {g q x y i w} : nth_error g i = Some (y, x, w) -> Is g q x -> Is g (qadd q (qvar i)) y.
+Proof.
+  intros N H. unfold Is in *. replace (val y) with (val x + (val y - val x)) by ring.
+  apply qadd_equals; [exact H | apply (qvar_equals g i _ _ w); exact N].
+Qed.
+
+Lemma is_below {g q x y i w} : nth_error g i = Some (y, x, w) -> Is g q y -> Is g (qsub q (qvar i)) x.
+Proof.
+  intros N H. unfold Is in *. replace (val x) with (val y - (val y - val x)) by ring.
+  apply qsub_equals; [exact H | apply (qvar_equals g i _ _ w); exact N].
+Qed.
+
+Lemma is_low {g x l i w} : nth_error g i = Some (x, l, w) -> Is g (qadd (qnum l) (qvar i)) x.
+Proof. intros N. apply (is_above N). apply qnum_equals. Qed.
+
+Lemma is_high {g x h i w} : nth_error g i = Some (h, x, w) -> Is g (qsub (qnum h) (qvar i)) x.
+Proof. intros N. apply (is_below N). apply qnum_equals. Qed.
+
+Lemma is_neg {g q x} : Is g q x -> Is g (qneg q) (neg x).
+Proof. intros H. unfold Is. rewrite neg_val. apply qneg_equals. exact H. Qed.
+
+Lemma is_abs {g q x l h} : Is g q x -> Range x l h -> fin l && le zero l = true -> Is g q (abs x).
+Proof. intros H R B. open_facts. values. unfold Is. rewrite abs_val, Rabs_pos_eq by lra. exact H. Qed.
+
+Lemma rounds_itself {g q x} : Is g q x -> Rounds g q x.
+Proof. intros H. exists (val x). split; [exact H | symmetry; apply rnd_val]. Qed.
+
+Lemma rounds_add {g p q x y l h k i c d} : Is g p x -> Is g q y -> Range x l h -> Range y k i -> Range (add x y) c d ->
+  Rounds g (qadd p q) (add x y).
+Proof. intros. open_facts. eexists. split; [apply qadd_equals; eassumption | apply add_val; assumption]. Qed.
+
+Lemma rounds_sub {g p q x y l h k i c d} : Is g p x -> Is g q y -> Range x l h -> Range y k i -> Range (sub x y) c d ->
+  Rounds g (qsub p q) (sub x y).
+Proof. intros. open_facts. eexists. split; [apply qsub_equals; eassumption | apply sub_val; assumption]. Qed.
+
+Lemma rounds_mul {g p q x y c d} : Is g p x -> Is g q y -> Range (mul x y) c d -> Rounds g (qmul p q) (mul x y).
+Proof. intros. open_facts. eexists. split; [apply qmul_equals; eassumption | apply mul_val; assumption]. Qed.
+
+Lemma rounds_div {g p q x y k i c d} : Is g p x -> Is g q y -> Range y k i -> Range (div x y) c d ->
+  fin k && lt zero k = true -> Rounds g (qdiv p q) (div x y).
+Proof.
+  intros. open_facts. values. eexists.
+  split; [apply qdiv_equals; [eassumption | eassumption | lra] | apply div_val; [lra | assumption]].
+Qed.
+
+Lemma is_add_whole {g p q x y l h} : Is g p x -> Is g q y -> Whole x -> Whole y -> Range (add x y) l h ->
+  small_whole l h = true -> Is g (qadd p q) (add x y).
+Proof.
+  intros P Q X Y R H. unfold Is. destruct (sum_whole _ _ _ _ X Y R H) as [E _]. rewrite E. apply qadd_equals; assumption.
+Qed.
+Lemma is_sub_whole {g p q x y l h} : Is g p x -> Is g q y -> Whole x -> Whole y -> Range (sub x y) l h ->
+  small_whole l h = true -> Is g (qsub p q) (sub x y).
+Proof.
+  intros P Q X Y R H. unfold Is. destruct (difference_whole _ _ _ _ X Y R H) as [E _]. rewrite E. apply qsub_equals; assumption.
+Qed.
+Lemma is_mul_whole {g p q x y l h} : Is g p x -> Is g q y -> Whole x -> Whole y -> Range (mul x y) l h ->
+  small_whole l h = true -> Is g (qmul p q) (mul x y).
+Proof.
+  intros P Q X Y R H. unfold Is. destruct (product_whole _ _ _ _ X Y R H) as [E _]. rewrite E. apply qmul_equals; assumption.
+Qed.
+
+(* 1 - 2^-53 and 1 + 2^-52: more than one rounding does. *)
+Definition rounding : interval := (Float radix2 9007199254740991 (-53), Float radix2 4503599627370497 (-52)).
+(* The smallest number: more than is lost below the normal numbers. *)
+Definition vanished : interval := (Float radix2 (-1) (-1074), Float radix2 1 (-1074)).
+
+Definition qround (a : quotient) : quotient := (pscale [] rounding (fst a), snd a).
+Definition qround_small (a : quotient) : quotient :=
+  (padd (pscale [] rounding (fst a)) (pscale [] vanished (snd a)), snd a).
+
+Lemma rounding_has : forall e, Rabs e <= / 2 * bpow radix2 (- precision + 1) -> has rounding (1 + e).
+Proof.
+  intros e H. assert (U : / 2 * bpow radix2 (- precision + 1) = / 9007199254740992) by (simpl; lra).
+  rewrite U in H. apply Rabs_le_inv in H. unfold has, rounding, F2R; simpl. lra.
+Qed.
+
+Lemma vanished_has : forall e, Rabs e <= / 2 * bpow radix2 (-1074) -> has vanished e.
+Proof.
+  intros e H. apply Rabs_le_inv in H. assert (P := bpow_gt_0 radix2 (-1074)).
+  unfold has, vanished, F2R. cbn [fst snd Fnum Fexp]. lra.
+Qed.
+
+Lemma scaled_equals : forall g q r e, Equals g q r -> has rounding (1 + e) -> Equals g (qround q) (r * (1 + e)).
+Proof.
+  intros g q r e [o [u [O [U [P E]]]]] H. exists ((1 + e) * meval (sizes g) [] * o), u. repeat split; auto.
+  - apply pscale_sum; assumption.
+  - subst. simpl. field. lra.
+Qed.
+
+Lemma is_rounded {g q x l h} : Rounds g q x -> Range x l h -> normal l h = true -> Is g (qround q) x.
+Proof.
+  intros [r [E V]] R N. assert (S := normal_val _ _ _ R N). rewrite V in S. apply normal_before in S.
+  assert (P : (0 < precision)%Z) by reflexivity.
+  destruct (relative_error_N_FLT_ex radix2 (-1074) precision P (fun z => negb (Z.even z)) r) as [e [B F]].
+  { exact S. }
+  unfold Is. rewrite V. change (rnd r) with (round radix2 (FLT_exp (-1074) precision) (Znearest (fun z => negb (Z.even z))) r).
+  rewrite F. apply scaled_equals; [exact E | apply rounding_has; exact B].
+Qed.
+
+Lemma is_rounded_small {g q x} : Rounds g q x -> Is g (qround_small q) x.
+Proof.
+  intros [r [[o [u [O [U [P E]]]]] V]]. assert (Q : (0 < precision)%Z) by reflexivity.
+  destruct (error_N_FLT radix2 (-1074) precision Q (fun z => negb (Z.even z)) r) as [e [d [B [D [_ F]]]]].
+  unfold Is. rewrite V. change (rnd r) with (round radix2 (FLT_exp (-1074) precision) (Znearest (fun z => negb (Z.even z))) r).
+  rewrite F. exists ((1 + e) * meval (sizes g) [] * o + d * meval (sizes g) [] * u), u. repeat split; auto.
+  - apply padd_sum; apply pscale_sum; auto; [apply rounding_has; exact B | apply vanished_has; exact D].
+  - subst. simpl. field. lra.
+Qed.
+
+Lemma sum_error : forall x y : f64, exists e, has rounding (1 + e) /\ rnd (val x + val y) = (val x + val y) * (1 + e).
+Proof.
+  intros x y.
+  destruct (FLT_plus_error_N_ex radix2 (-1074) precision (fun z => negb (Z.even z)) (val x) (val y)) as [e [B F]];
+    try apply generic_format_B2R.
+  exists e. split; [|exact F]. apply rounding_has. apply Rle_trans with (1 := B). apply u_rod1pu_ro_le_u_ro.
+Qed.
+
+Lemma is_add {g p q x y l h k i c d} : Is g p x -> Is g q y -> Range x l h -> Range y k i -> Range (add x y) c d ->
+  Is g (qround (qadd p q)) (add x y).
+Proof.
+  intros P Q X Y R. open_facts. unfold Is. rewrite add_val by assumption.
+  destruct (sum_error x y) as [e [B E]]. rewrite E. apply scaled_equals; [apply qadd_equals; assumption | exact B].
+Qed.
+
+Lemma is_sub {g p q x y l h k i c d} : Is g p x -> Is g q y -> Range x l h -> Range y k i -> Range (sub x y) c d ->
+  Is g (qround (qsub p q)) (sub x y).
+Proof.
+  intros P Q X Y R. open_facts. unfold Is. rewrite sub_val by assumption.
+  destruct (sum_error x (neg y)) as [e [B E]]. rewrite neg_val in E. unfold Rminus. rewrite E.
+  apply scaled_equals; [apply qsub_equals; assumption | exact B].
+Qed.
+
+(* Orders and ranges. *)
+
+Lemma nonnegative_equals : forall g q r, Gaps g -> Equals g q r -> pnonnegative (bounds_of g) (fst q) = true -> 0 <= r.
+Proof.
+  intros g q r G [o [u [O [_ [P E]]]]] H. subst r. unfold Rdiv; apply Rmult_le_pos; [|left; apply Rinv_0_lt_compat; exact P].
+  apply (pnonnegative_val g (fst q)); assumption.
+Qed.
+
+Lemma reals_le {g w p q x y l h k i} : Gaps g -> bounds_of g = w -> Rounds g p x -> Rounds g q y -> Range x l h -> Range y k i ->
+  pnonnegative w (fst (qsub q p)) = true -> Le x y.
+Proof.
+  intros G <- [r [P V]] [s [Q W]] X Y H. open_facts. repeat split; auto. rewrite V, W. apply rnd_le.
+  assert (0 <= s - r) by (apply (nonnegative_equals g (qsub q p)); auto using qsub_equals). lra.
+Qed.
+
+Lemma reals_lt {g w p q x y l h k i} : Gaps g -> bounds_of g = w -> Is g p x -> Is g q y -> Range x l h -> Range y k i ->
+  ppositive w (fst (qsub q p)) = true -> Lt x y.
+Proof.
+  intros G <- P Q X Y H. open_facts. repeat split; auto.
+  destruct (qsub_equals _ _ _ _ _ Q P) as [o [u [O [_ [U E]]]]].
+  assert (0 < o) by (apply (ppositive_val g (fst (qsub q p))); assumption).
+  assert (0 < o / u) by (apply Rdiv_lt_0_compat; assumption). lra.
+Qed.
+
+Lemma reals_range {g w p x l h low high} : Gaps g -> bounds_of g = w -> Rounds g p x -> Range x l h ->
+  fin low && fin high && pnonnegative w (fst (qsub p (qnum low))) && pnonnegative w (fst (qsub (qnum high) p)) = true ->
+  Range x low high.
+Proof.
+  intros G <- [r [P V]] X H. open_facts. split; [assumption|]. rewrite V.
+  assert (0 <= r - val low) by (apply (nonnegative_equals g (qsub p (qnum low))); auto using qsub_equals, qnum_equals).
+  assert (0 <= val high - r) by (apply (nonnegative_equals g (qsub (qnum high) p)); auto using qsub_equals, qnum_equals).
+  split; [rewrite <- (rnd_val low) | rewrite <- (rnd_val high)]; apply rnd_le; lra.
+Qed.
+
+(* What is left of a disjunction. *)
+Lemma rest_first {a b} : orb a b = true -> a = false -> b = true.
+Proof. intros H ->. exact H. Qed.
+Lemma rest_second {a b} : orb a b = true -> b = false -> a = true.
+Proof. intros H ->. rewrite orb_false_r in H. exact H. Qed.
 
 (* How the conditions of a rule are checked: by computing. *)
 Ltac side := vm_compute; reflexivity.

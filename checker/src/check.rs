@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use crate::certificate::{Case, Certificate, Claim, Domain, Fact, Problem, Question, Step, VERSION};
+use crate::certificate::{Case, Certificate, Claim, Domain, Fact, Problem, Proof, Question, Step, VERSION};
 use crate::graph::{Op, twins};
-use crate::rule::{Rule, conclusion};
+use crate::rule::{Rule, conclude};
 
 /// How deep cases are nested at most.
 const MAX_DEPTH: usize = 64;
@@ -66,14 +66,25 @@ pub fn prepared(problem: &Problem, question: &Question) -> Option<Prepared> {
                 assume.push(Fact::Range(node, domain.low, domain.high));
             }
             assume.extend(problem.requires.iter().chain(required).map(|&node| Fact::Holds(node, true)));
-            let goal = Fact::Holds(*condition, true);
-            Some(Prepared { nodes, quantities, assume, twins: Vec::new(), goal })
+            Some(Prepared {
+                nodes,
+                quantities,
+                assume,
+                twins: Vec::new(),
+                goal: Fact::Holds(*condition, true),
+            })
         }
-        &Claim::Monotone { of, increasing, quantity } => {
+        &Claim::Monotone { of, increasing, quantity, within } => {
             quantities.push(quantities.get(quantity)?.clone());
             let twins = twins(&mut nodes, quantity, quantities.len() - 1);
             let other = *twins.get(of)?;
-            let goal = if increasing { Fact::Le(of, other) } else { Fact::Le(other, of) };
+            let (less, mut more) = if increasing { (of, other) } else { (other, of) };
+            if within != 0.0 {
+                let next = nodes.len();
+                nodes.extend([Op::Abs(more), Op::Number(within)]);
+                nodes.extend([Op::Mul(next, next + 1), Op::Add(more, next + 2)]);
+                more = next + 3;
+            }
             let moved = nodes.iter().position(|&op| op == Op::Quantity(quantity));
             assume.extend(moved.map(|node| Fact::Le(node, twins[node])));
             for &node in &problem.requires {
@@ -81,7 +92,7 @@ pub fn prepared(problem: &Problem, question: &Question) -> Option<Prepared> {
                 let second = *twins.get(node)?;
                 assume.extend((second != node).then_some(Fact::Holds(second, true)));
             }
-            Some(Prepared { nodes, quantities, assume, twins, goal })
+            Some(Prepared { nodes, quantities, assume, twins, goal: Fact::Le(less, more) })
         }
     }
 }
@@ -89,48 +100,37 @@ pub fn prepared(problem: &Problem, question: &Question) -> Option<Prepared> {
 /// Whether each obligation's proof is right, in the order of the contract; an error if the certificate as a whole is about
 /// something else, or if a step that it shares is wrong.
 pub fn check(problem: &Problem, certificate: &Certificate) -> Result<Vec<Result<(), Refusal>>, Refusal> {
-    if certificate.version != VERSION {
-        let message = format!("the certificate is of version {}, not of {VERSION}", certificate.version);
-        return Err(Refusal::new(message));
+    if !is_ieee_754() {
+        return Err(Refusal::new("f64 is not IEEE-754 here: subnormal numbers vanish, or roundings differ"));
     }
-    if certificate.about != *problem {
-        return Err(Refusal::new("the certificate is about something else than the contract"));
+    let known = |proof: &Proof| problem.obligations.iter().any(|question| question.id == proof.id);
+    let same = certificate.version == VERSION && certificate.about == *problem;
+    if !same || !certificate.proofs.iter().all(known) {
+        return Err(Refusal::new("it is of another version, or about something else than the contract"));
     }
     let mut shared = Vec::new();
-    let graph = Context { nodes: &problem.nodes, quantities: &problem.quantities };
-    graph.walk(&certificate.steps, &mut shared, 0)?;
-    let known = |id: &str| problem.obligations.iter().any(|question| question.id == id);
-    if let Some(stray) = certificate.proofs.iter().find(|proof| !known(&proof.id)) {
-        return Err(Refusal::new(format!("there is no obligation `{}`", stray.id)));
-    }
+    let (nodes, quantities) = (&problem.nodes, &problem.quantities);
+    Context { nodes, quantities }.walk(&certificate.steps, &mut shared, 0)?;
     let verdict = |question: &Question| {
         let mut proofs = certificate.proofs.iter().filter(|proof| proof.id == question.id);
         let (Some(proof), None) = (proofs.next(), proofs.next()) else {
             return Err(Refusal::new("there is no proof, or more than one"));
         };
-        let prepared =
-            prepared(problem, question).ok_or_else(|| Refusal::new("the claim names what is not there"))?;
-        let mut facts = shared.clone();
-        facts.extend(&prepared.assume);
-        let graph = Context { nodes: &prepared.nodes, quantities: &prepared.quantities };
-        let last = graph.walk(&proof.steps, &mut facts, 0)?;
+        let absent = || Refusal::new("the claim names what is not there");
+        let prepared = prepared(problem, question).ok_or_else(absent)?;
+        let mut facts = [shared.as_slice(), &prepared.assume].concat();
+        let (nodes, quantities) = (&prepared.nodes, &prepared.quantities);
+        let last = Context { nodes, quantities }.walk(&proof.steps, &mut facts, 0)?;
         if last == Some(prepared.goal) { Ok(()) } else { Err(Refusal::new("the last step is not the claim")) }
     };
     Ok(problem.obligations.iter().map(verdict).collect())
 }
 
-/// The fact that a rule gives, if it applies to the facts and to the nodes that `wanted` names.
-pub fn conclude(
-    nodes: &[Op],
-    quantities: &[Domain],
-    rule: Rule,
-    from: &[Fact],
-    wanted: Fact,
-) -> Option<Fact> {
-    conclusion(nodes, quantities, rule, from, wanted).filter(|fact| match *fact {
-        Fact::Range(_, low, high) => low.is_finite() && high.is_finite(),
-        _ => true,
-    })
+/// Whether arithmetic is as the rules take it to be: every operation rounded once, subnormal numbers kept.
+pub fn is_ieee_754() -> bool {
+    let [least, one, half] = [f64::from_bits(1), 1.0, f64::EPSILON / 2.0].map(std::hint::black_box);
+    let kept = least > 0.0 && f64::MIN_POSITIVE * std::hint::black_box(0.5) > 0.0;
+    kept && one + half == 1.0 && one + half.next_up() > 1.0
 }
 
 struct Context<'a> {
@@ -159,10 +159,7 @@ impl Context<'_> {
         }
         match conclude(self.nodes, self.quantities, step.rule, &from, step.gives) {
             Some(fact) if fact == step.gives => Ok(()),
-            Some(fact) => Err(Refusal::new(format!("the rule gives {fact:?}, not {:?}", step.gives))),
-            None => {
-                Err(Refusal::new(format!("the rule {:?} does not give {:?} here", step.rule, step.gives)))
-            }
+            found => Err(Refusal::new(format!("{:?} gives {found:?} here, not {:?}", step.rule, step.gives))),
         }
     }
 

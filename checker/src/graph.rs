@@ -1,97 +1,82 @@
 //! Operations of a contract, as the certificate names them: by position, operands first.
 
-/// One operation on the nodes at the given positions; what each computes is in `verify/coq/Rules.v`.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[cfg_attr(feature = "json", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
-#[cfg_attr(feature = "json", serde(rename_all = "kebab-case"))]
-pub enum Op {
-    /// This number.
-    Number(f64),
-    /// The value of the quantity at this position.
-    Quantity(usize),
-    /// The negative.
-    Neg(usize),
-    /// The sum.
-    Add(usize, usize),
-    /// The difference.
-    Sub(usize, usize),
-    /// The product.
-    Mul(usize, usize),
-    /// The quotient.
-    Div(usize, usize),
-    /// The smaller.
-    Min(usize, usize),
-    /// The larger.
-    Max(usize, usize),
-    /// The largest whole number that is not greater.
-    Floor(usize),
-    /// The smallest whole number that is not smaller.
-    Ceil(usize),
-    /// The square root.
-    Sqrt(usize),
-    /// The magnitude.
-    Abs(usize),
-    /// The first to the power of the second, a whole number.
-    Pow(usize, usize),
-    /// The second where the first holds, the third elsewhere.
-    If(usize, usize, usize),
-    /// This truth value.
-    Bool(bool),
-    /// Whether the first is less.
-    Less(usize, usize),
-    /// Whether the first is not greater.
-    LessEqual(usize, usize),
-    /// Whether both are equal.
-    Equal(usize, usize),
-    /// Whether both hold.
-    And(usize, usize),
-    /// Whether one of them holds.
-    Or(usize, usize),
-    /// Whether it does not hold.
-    Not(usize),
-    /// Whether both hold or neither does.
-    Iff(usize, usize),
-    /// Whether it is neither infinite nor NaN.
-    Finite(usize),
+data! {
+    /// One operation on the nodes at the given positions; what each computes is in `verify/coq/Rules.v`.
+    #[derive(Copy)]
+    pub enum Op {
+        /// This number.
+        Number(f64),
+        /// The value of the quantity at this position.
+        Quantity(usize),
+        /// The negative.
+        Neg(usize),
+        /// The sum.
+        Add(usize, usize),
+        /// The difference.
+        Sub(usize, usize),
+        /// The product.
+        Mul(usize, usize),
+        /// The quotient.
+        Div(usize, usize),
+        /// The smaller.
+        Min(usize, usize),
+        /// The larger.
+        Max(usize, usize),
+        /// The largest whole number that is not greater.
+        Floor(usize),
+        /// The smallest whole number that is not smaller.
+        Ceil(usize),
+        /// The square root.
+        Sqrt(usize),
+        /// The magnitude.
+        Abs(usize),
+        /// The first to the power of the second, a whole number.
+        Pow(usize, usize),
+        /// The second where the first holds, the third elsewhere.
+        If(usize, usize, usize),
+        /// This truth value.
+        Bool(bool),
+        /// Whether the first is less.
+        Less(usize, usize),
+        /// Whether the first is not greater.
+        LessEqual(usize, usize),
+        /// Whether both are equal.
+        Equal(usize, usize),
+        /// Whether both hold.
+        And(usize, usize),
+        /// Whether one of them holds.
+        Or(usize, usize),
+        /// Whether it does not hold.
+        Not(usize),
+        /// Whether both hold or neither does.
+        Iff(usize, usize),
+        /// Whether it is neither infinite nor NaN.
+        Finite(usize),
+    }
 }
 
 impl Op {
-    /// The same operation with each operand replaced.
-    pub fn map(self, to: impl Fn(usize) -> usize) -> Op {
+    fn parts(&mut self) -> Vec<&mut usize> {
+        use Op::*;
         match self {
-            Op::Number(_) | Op::Quantity(_) | Op::Bool(_) => self,
-            Op::Neg(a) => Op::Neg(to(a)),
-            Op::Floor(a) => Op::Floor(to(a)),
-            Op::Ceil(a) => Op::Ceil(to(a)),
-            Op::Sqrt(a) => Op::Sqrt(to(a)),
-            Op::Abs(a) => Op::Abs(to(a)),
-            Op::Not(a) => Op::Not(to(a)),
-            Op::Finite(a) => Op::Finite(to(a)),
-            Op::Add(a, b) => Op::Add(to(a), to(b)),
-            Op::Sub(a, b) => Op::Sub(to(a), to(b)),
-            Op::Mul(a, b) => Op::Mul(to(a), to(b)),
-            Op::Div(a, b) => Op::Div(to(a), to(b)),
-            Op::Min(a, b) => Op::Min(to(a), to(b)),
-            Op::Max(a, b) => Op::Max(to(a), to(b)),
-            Op::Pow(a, b) => Op::Pow(to(a), to(b)),
-            Op::Less(a, b) => Op::Less(to(a), to(b)),
-            Op::LessEqual(a, b) => Op::LessEqual(to(a), to(b)),
-            Op::Equal(a, b) => Op::Equal(to(a), to(b)),
-            Op::And(a, b) => Op::And(to(a), to(b)),
-            Op::Or(a, b) => Op::Or(to(a), to(b)),
-            Op::Iff(a, b) => Op::Iff(to(a), to(b)),
-            Op::If(a, b, c) => Op::If(to(a), to(b), to(c)),
+            Number(_) | Quantity(_) | Bool(_) => vec![],
+            Neg(a) | Floor(a) | Ceil(a) | Sqrt(a) | Abs(a) | Not(a) | Finite(a) => vec![a],
+            Add(a, b) | Sub(a, b) | Mul(a, b) | Div(a, b) | Min(a, b) | Max(a, b) => vec![a, b],
+            Pow(a, b) | Less(a, b) | LessEqual(a, b) | Equal(a, b) | And(a, b) | Or(a, b) => vec![a, b],
+            Iff(a, b) => vec![a, b],
+            If(a, b, c) => vec![a, b, c],
         }
     }
 
+    /// The same operation with each operand replaced.
+    pub fn map(mut self, to: impl Fn(usize) -> usize) -> Op {
+        self.parts().into_iter().for_each(|part| *part = to(*part));
+        self
+    }
+
     /// The operands, in order.
-    pub fn operands(self) -> Vec<usize> {
-        let found = std::cell::RefCell::new(Vec::new());
-        self.map(|operand| {
-            found.borrow_mut().push(operand);
-            operand
-        });
-        found.into_inner()
+    pub fn operands(mut self) -> Vec<usize> {
+        self.parts().into_iter().map(|part| *part).collect()
     }
 }
 

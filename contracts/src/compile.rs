@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use semver::VersionReq;
 
+use crate::certify;
 use crate::check;
 use crate::contract::Contract;
 use crate::library::{self, Find};
@@ -43,7 +44,7 @@ impl Compiled {
     /// Proves every obligation and writes the verdicts down.
     fn prove(&mut self) {
         let Some(mut contract) = self.contract.take() else { return };
-        self.proofs = prove::prove(&contract);
+        self.proofs = certify::judge(&contract);
         for (obligation, proof) in contract.obligations.iter().zip(&self.proofs) {
             self.mistakes.extend(prove::mistake(&contract, obligation, proof));
         }

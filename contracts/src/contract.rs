@@ -379,8 +379,10 @@ pub struct Informal {
 /// What is known of an obligation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// True at every point of the domain.
+    /// True at every point of the domain: the checker accepts a certificate of it.
     Proven,
+    /// Shown by the prover, without a certificate that the checker accepts; it is all the contract asks for.
+    Shown,
     /// False at a point of the domain.
     Refuted,
     /// True at every point that was tried, which is all the contract asks for.
@@ -400,6 +402,7 @@ impl Verdict {
     pub fn word(self) -> &'static str {
         match self {
             Verdict::Proven => "proven",
+            Verdict::Shown => "shown",
             Verdict::Refuted => "refuted",
             Verdict::Tested => "tested",
             Verdict::Vacuous => "vacuous",
@@ -419,6 +422,18 @@ impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.word())
     }
+}
+
+/// What is enough for an obligation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Assurance {
+    /// A certificate that the checker accepts.
+    #[default]
+    Proven,
+    /// The prover's word.
+    Shown,
+    /// Tests.
+    Tested,
 }
 
 /// Something that must hold.
@@ -446,8 +461,8 @@ pub struct Obligation {
     pub silent: Option<Id>,
     /// The claim may be about no point at all.
     pub vacuous: bool,
-    /// Tests are enough; a proof is not demanded.
-    pub tested: bool,
+    /// What must be known of it for the contract to compile.
+    pub assurance: Assurance,
     /// What a failure would mean.
     pub if_fails: String,
     /// The solver for Kani, if not its default.

@@ -2,7 +2,6 @@
 
 #[cfg(feature = "authoring")]
 pub mod authoring;
-#[cfg(feature = "certificates")]
 pub mod certify;
 pub mod check;
 mod compile;

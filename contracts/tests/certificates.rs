@@ -11,34 +11,53 @@ fn shipped(name: &str) -> Contract {
     check_in(library::built_in(name).unwrap(), None).contract.unwrap()
 }
 
-/// Proven by the prover alone: whole numbers, tolerances, and powers that grow with their exponent have no rules yet.
-const WITHOUT: &[&str] = &[
-    "parallel-v1.yaml: bubble-below-one",
-    "parallel-v1.yaml: one-device-is-the-device",
-    "serving-v1.yaml: a-sequence-takes-whole-pages",
-    "serving-v1.yaml: with-pages-of-one-token-nothing-is-wasted",
-    "serving-v1.yaml: output-rate-within-the-steps",
-    "serving-v1.yaml: a-user-waits-for-the-step",
-    "speculation-v1.yaml: a-pass-makes-a-token-at-least",
-    "speculation-v1.yaml: without-a-draft-nothing-changes",
-];
-
 #[test]
-fn nearly_every_shipped_obligation_has_a_proof_that_the_checker_accepts() {
-    let mut without = Vec::new();
+fn every_shipped_obligation_has_a_proof_that_the_checker_accepts() {
     for (name, _) in library::BUILT_IN {
         let contract = shipped(name);
-        let certificate = certify(&contract);
-        let verdicts = check(&problem(&contract), &certificate).unwrap();
-        for (obligation, verdict) in contract.obligations.iter().zip(verdicts) {
-            if certificate.proofs.iter().any(|proof| proof.id == obligation.id) {
-                assert_eq!(verdict, Ok(()), "{name}: {}", obligation.id);
-            } else {
-                without.push(format!("{name}: {}", obligation.id));
-            }
+        for (obligation, verdict) in contract.obligations.iter().zip(verdicts(&contract)) {
+            assert_eq!(verdict, Ok(()), "{name}: {}", obligation.id);
         }
     }
-    assert_eq!(without, WITHOUT);
+}
+
+/// Every rule; the match fails to compile where one is missing.
+fn rules() -> Vec<Rule> {
+    use Rule::*;
+    let all = [
+        Operation,
+        Meet,
+        Widen,
+        Narrow,
+        Gap,
+        Apart,
+        Trans,
+        Monotone,
+        Choice,
+        Beside,
+        Reals,
+        Whole,
+        Inward,
+        Multiple,
+        Decide,
+        Order,
+        Part,
+        Ratio,
+        RatioScale,
+        RatioTrans,
+        RatioOf,
+        RatioLe,
+        Contradiction,
+        Cases,
+    ];
+    for rule in all {
+        match rule {
+            Operation | Meet | Widen | Narrow | Gap | Apart | Trans | Monotone | Choice | Beside | Reals
+            | Whole | Inward | Multiple | Decide | Order | Part | Ratio | RatioScale | RatioTrans
+            | RatioOf | RatioLe | Contradiction | Cases => {}
+        }
+    }
+    all.to_vec()
 }
 
 fn with_obligation(formal: &str) -> Contract {
@@ -77,6 +96,7 @@ fn what_is_true_has_a_certificate_and_what_is_false_has_none() {
         "x >= 1 implies abs(x) <= x",
         "x >= 1 implies x / y * y <= x * 1.000000000001",
         "x >= 1 implies x / y * y >= x * 0.999999999999",
+        "x >= 1 implies x / y * y >= x * 0.9999999999999999",
         "x < y implies share < 1",
         "x < y implies 1 / (y - x) >= 0.08",
     ] {
@@ -95,7 +115,6 @@ fn what_is_true_has_a_certificate_and_what_is_false_has_none() {
         "root increasing in x",
         "root > 0",
         "x >= 1 implies x / y * y <= x",
-        "x >= 1 implies x / y * y >= x * 0.9999999999999999",
         "x >= 1 implies x / y * y <= x * 0.999999999999",
     ] {
         assert!(verdicts(&with_obligation(formal))[0].is_err(), "{formal}");
@@ -115,11 +134,11 @@ fn a_prover_with_a_wrong_rule_convinces_no_checker() {
             })
             .map(|(node, domain)| {
                 let gives = Fact::Range(node, domain.low, domain.high);
-                Step { rule: Rule::Domain, from: Vec::new(), gives, cases: Vec::new() }
+                Step { rule: Rule::Operation, from: Vec::new(), gives, cases: Vec::new() }
             })
             .collect();
         // Whatever such a rule starts from, its name is one that the checker knows, and it gives the claim.
-        for &rule in Rule::ALL {
+        for rule in rules() {
             for from in [vec![], vec![0], vec![0, 1], vec![1, 0], vec![0, 1, 0]] {
                 let mut steps = ranges.clone();
                 steps.push(Step { rule, from, gives: Fact::Holds(condition, true), cases: Vec::new() });
@@ -175,7 +194,10 @@ fn changed(steps: &mut [Step], nodes: usize, random: &mut Random) -> bool {
         return true;
     }
     match random.below(4) {
-        0 => step.rule = Rule::ALL[random.below(Rule::ALL.len())],
+        0 => {
+            let rules = rules();
+            step.rule = rules[random.below(rules.len())];
+        }
         1 if !step.from.is_empty() => {
             let premise = random.below(step.from.len());
             step.from[premise] = random.below(step.from[premise] + 8);
@@ -212,6 +234,8 @@ fn other_fact(fact: Fact, nodes: usize, random: &mut Random) -> Fact {
         Fact::Ratio(a, b, k) if which == 0 => Fact::Ratio(a, b, k + 1),
         Fact::Ratio(a, _, k) if which == 1 => Fact::Ratio(a, node, k),
         Fact::Ratio(_, b, k) => Fact::Ratio(node, b, k),
+        Fact::Whole(_) if which == 0 => Fact::Range(node, 0.0, 1.0),
+        Fact::Whole(_) => Fact::Whole(node),
         Fact::Absurd => Fact::Holds(node, true),
     }
 }

@@ -3,8 +3,9 @@
 
 use std::path::Path;
 
+use roofline_contracts::certify::judge;
 use roofline_contracts::contract::{Contract, Verdict};
-use roofline_contracts::prove::{prove, smt};
+use roofline_contracts::prove::smt;
 use roofline_contracts::range::ranges;
 use roofline_contracts::source::Source;
 use roofline_contracts::{check_in, compile, emit, eval, sample};
@@ -35,7 +36,7 @@ fn without_its_requirements_the_queue_divides_by_zero_and_claims_what_is_false()
     let messages: Vec<&str> = unstable.mistakes.iter().map(|mistake| mistake.message.as_str()).collect();
     assert_eq!(messages, ["the divisor can be zero"]);
     let overfull = checked(&without(&queue, "  - warm_hits + cold_hits <= 1\n"));
-    let refuted: Vec<String> = (prove(&overfull).into_iter())
+    let refuted: Vec<String> = (judge(&overfull).into_iter())
         .filter(|proof| proof.verdict == Verdict::Refuted)
         .map(|proof| proof.id)
         .collect();
@@ -72,7 +73,7 @@ fn points_meet_the_requirements_and_reach_their_limits() {
 #[test]
 fn a_counterexample_meets_the_requirements() {
     let queue = checked(&text("queue-v1.yaml").replace("misses >= 0", "misses > 0"));
-    let proofs = prove(&queue);
+    let proofs = judge(&queue);
     let proof = proofs.iter().find(|proof| proof.id == "no-negative-misses").expect("it is there");
     assert_eq!(proof.verdict, Verdict::Refuted);
     let mut point = [0.0, 1.0, 0.0, 0.0];
@@ -108,7 +109,7 @@ fn solvers_model_checkers_and_pages_are_told_what_is_required() {
 #[test]
 fn a_name_selects_and_is_no_number() {
     let contract = checked(&text("precision-v1.yaml"));
-    let open: Vec<String> = prove(&contract)
+    let open: Vec<String> = judge(&contract)
         .into_iter()
         .filter(|proof| proof.verdict != Verdict::Proven)
         .map(|proof| proof.id)
@@ -132,7 +133,7 @@ fn a_counterexample_names_the_case() {
     let wrong = text("precision-v1.yaml")
         .replace("passes(precision: int4) >= passes", "passes(precision: fp16) >= passes");
     let contract = checked(&wrong);
-    let proofs = prove(&contract);
+    let proofs = judge(&contract);
     let proof = proofs.iter().find(|proof| proof.id == "fewer-bits-are-never-slower").expect("it is there");
     let counterexample = proof.counterexample.as_ref().expect("it is false");
     let shown = counterexample.to_string();
@@ -176,7 +177,7 @@ fn a_sum_adds_the_rows_of_its_table_from_the_first_to_the_last() {
     assert_eq!(value("sparse_params"), 32.0 * 41943040.0 / 0.1 + 31.0 * 1409286144.0 / 0.25);
     let offsets = -0.3 + 0.1 + 0.7;
     assert_eq!(value("correction"), 3.0 - offsets * offsets * 2.0);
-    assert!(prove(&layers).iter().all(|proof| proof.verdict == Verdict::Proven));
+    assert!(judge(&layers).iter().all(|proof| proof.verdict == Verdict::Proven));
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! The contracts that ship are without mistakes and without warnings.
 
+use roofline_contracts::certify::judge;
 use roofline_contracts::compile;
-use roofline_contracts::contract::Verdict;
+use roofline_contracts::contract::{Assurance, Verdict};
 use roofline_contracts::library::{BUILT_IN, built_in};
-use roofline_contracts::prove::prove;
 
 #[test]
 fn every_shipped_contract_compiles_without_a_mistake_or_a_warning() {
@@ -31,8 +31,9 @@ fn every_obligation_of_a_shipped_contract_is_proven() {
     for (file, _) in BUILT_IN {
         let contract = compile(built_in(file).expect("a shipped contract is text")).contract;
         let contract = contract.expect("a shipped contract has no mistakes");
-        for (obligation, proof) in contract.obligations.iter().zip(prove(&contract)) {
-            let wanted = if obligation.tested { Verdict::Tested } else { Verdict::Proven };
+        for (obligation, proof) in contract.obligations.iter().zip(judge(&contract)) {
+            let wanted =
+                if obligation.assurance == Assurance::Tested { Verdict::Tested } else { Verdict::Proven };
             assert_eq!(proof.verdict, wanted, "{file}: {}: {}", proof.id, obligation.formula);
         }
     }

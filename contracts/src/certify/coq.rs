@@ -48,7 +48,10 @@ impl<'a> Writer<'a> {
         let mut reserved: BTreeSet<&str> = KEYWORDS.iter().copied().collect();
         for line in RULES.lines() {
             let mut words = line.split_whitespace().filter(|word| *word != "#[global]");
-            if matches!(words.next(), Some("Definition" | "Lemma" | "Notation" | "Instance" | "Ltac")) {
+            if matches!(
+                words.next(),
+                Some("Definition" | "Fixpoint" | "Lemma" | "Notation" | "Instance" | "Ltac")
+            ) {
                 reserved.extend(words.next());
             }
         }
@@ -75,7 +78,7 @@ impl<'a> Writer<'a> {
     /// A name of the contract, changed where it means something else already.
     fn name(&self, name: &str) -> String {
         let numbered = name.len() > 1
-            && name.starts_with(['n', 'F', 'D', 'H', 'G'])
+            && name.starts_with(['n', 'F', 'D', 'W', 'H', 'G'])
             && name[1..].chars().all(|c| c.is_ascii_digit());
         if numbered || self.reserved.contains(name) { format!("{name}_") } else { name.to_owned() }
     }
@@ -99,6 +102,9 @@ impl<'a> Writer<'a> {
         for (index, domain) in about.quantities.iter().enumerate() {
             let _ = writeln!(out, "Variable {} : f64.", self.quantity(index));
             let _ = writeln!(out, "Hypothesis D{index} : {}.", membership(domain, &self.quantity(index)));
+            if domain.whole {
+                let _ = writeln!(out, "Hypothesis W{index} : {}.", wholeness(&self.quantity(index)));
+            }
         }
         out += "\n";
         for position in 0..about.nodes.len() {
@@ -230,7 +236,11 @@ impl<'a> Writer<'a> {
         let about = &self.certificate.about;
         let (assume, goal) = (prepared.assume.clone(), prepared.goal);
         let scope = self.scope(Some((question, prepared)));
+        // An obligation may have the name of an equation.
         let id = self.name(&question.id.replace('-', "_"));
+        let taken = self.contract.equations.iter().any(|equation| self.name(&equation.name) == id)
+            || (0..about.quantities.len()).any(|index| self.quantity(index) == id);
+        let id = if taken { format!("{id}_holds") } else { id };
         let mut premises = Vec::new();
         let (mut opened, mut variable) = (String::new(), String::new());
         let first = scope.shared;
@@ -240,6 +250,10 @@ impl<'a> Writer<'a> {
                 variable = second.clone();
                 premises.push(membership(domain, &second));
                 opened += &format!("intros {second} D{}", about.quantities.len());
+                if domain.whole {
+                    premises.push(wholeness(&second));
+                    opened += &format!(" W{}", about.quantities.len());
+                }
                 let named: Vec<Fact> = assume.iter().copied().chain([goal]).collect();
                 let poses = scope.poses(&named, about.nodes.len(), self);
                 if let Some(&Fact::Le(x, y)) = assume.first() {
@@ -286,10 +300,6 @@ impl<'a> Writer<'a> {
         let variables =
             if variable.is_empty() { String::new() } else { format!("forall {variable} : f64, ") };
         let statement: Vec<String> = premises.iter().cloned().chain([claim.clone()]).collect();
-        let lemma = format!(
-            "\nLemma proof_of_{id} : {variables}{}.\nProof.\n  {opened}{script}Qed.\n",
-            statement.join(" -> ")
-        );
         let mut named = about.requires.clone();
         let mut used: BTreeSet<usize> = BTreeSet::new();
         match &question.claim {
@@ -302,20 +312,49 @@ impl<'a> Writer<'a> {
             }
         }
         used.extend(named.iter().flat_map(|&node| self.under[node].iter().copied()));
+        // After the section the lemma takes what it uses of it, in the order of the contract.
+        let hypotheses = |index: usize| {
+            let whole = about.quantities[index].whole.then(|| format!("W{index}"));
+            [format!("D{index}")].into_iter().chain(whole)
+        };
+        let using: Vec<String> = used.iter().flat_map(|&index| hypotheses(index)).collect();
+        let using = if using.is_empty() { String::new() } else { format!(" using {}", using.join(" ")) };
+        let lemma = format!(
+            "\nLemma proof_of_{id} : {variables}{}.\nProof{using}.\n  {opened}{script}Qed.\n",
+            statement.join(" -> ")
+        );
         let mut theorem = format!("\n(* {formal} *)\nTheorem {id} :");
         let mut names: Vec<String> = used.iter().map(|&index| self.quantity(index)).collect();
-        names.extend((!variable.is_empty()).then_some(variable));
+        names.extend((!variable.is_empty()).then(|| variable.clone()));
         if !names.is_empty() {
             let _ = write!(theorem, " forall {} : f64,", names.join(" "));
         }
         for &index in &used {
             let domain = &about.quantities[index];
             let _ = write!(theorem, "\n  {} ->", membership(domain, &self.quantity(index)));
+            if domain.whole {
+                let _ = write!(theorem, "\n  {} ->", wholeness(&self.quantity(index)));
+            }
         }
-        for premise in premises {
+        for premise in &premises {
             let _ = write!(theorem, "\n  {premise} ->");
         }
-        let _ = write!(theorem, "\n  {claim}.\nProof. intros. eapply proof_of_{id}; eassumption. Qed.\n");
+        let assumed: Vec<String> = (0..premises.len()).map(|i| format!("G{i}")).collect();
+        let (mut introduced, mut arguments) = (names, Vec::new());
+        for &index in &used {
+            introduced.extend(hypotheses(index));
+            arguments.push(self.quantity(index));
+            arguments.extend(hypotheses(index));
+        }
+        arguments.extend((!variable.is_empty()).then_some(variable));
+        introduced.extend(assumed.clone());
+        arguments.extend(assumed);
+        let _ = write!(
+            theorem,
+            "\n  {claim}.\nProof. intros {}. exact (proof_of_{id} {}). Qed.\n",
+            introduced.join(" "),
+            arguments.join(" ")
+        );
         (lemma, theorem)
     }
 }
@@ -424,6 +463,7 @@ impl Scope {
             Fact::Lt(a, b) => format!("Lt {} {}", self.node(a), self.node(b)),
             Fact::Holds(a, value) => format!("{} = {value}", self.node(a)),
             Fact::Ratio(a, b, k) => format!("Ratio {} {} ({k})", self.node(a), self.node(b)),
+            Fact::Whole(a) => format!("Whole {}", self.node(a)),
             Fact::Absurd => "False".into(),
         }
     }
@@ -482,6 +522,15 @@ impl Scope {
         out
     }
 
+    /// Nodes as quotients of polynomials, from the facts in order, and what follows of them; the checker reads them alike.
+    fn reals(&self, step: &Step, facts: &[Fact]) -> String {
+        let mut written = Reals::default();
+        for &number in &step.from {
+            written.read(self, facts[number], &self.reference(number));
+        }
+        written.end(step.gives)
+    }
+
     /// The lemma of a rule, applied to the facts.
     fn by_rule(&self, step: &Step, facts: &[Fact]) -> String {
         let from: Vec<Fact> = step.from.iter().map(|&number| facts[number]).collect();
@@ -489,13 +538,13 @@ impl Scope {
         let names = names.join(" ");
         let op = |node: usize| self.nodes[node];
         let (n, m) = match step.gives {
-            Fact::Range(n, ..) | Fact::Holds(n, _) => (n, n),
+            Fact::Range(n, ..) | Fact::Holds(n, _) | Fact::Whole(n) => (n, n),
             Fact::Le(n, m) | Fact::Lt(n, m) | Fact::Ratio(n, m, _) => (n, m),
             Fact::Absurd => (0, 0),
         };
         let strict = matches!(step.gives, Fact::Lt(..));
         let first = |fact: Fact| match fact {
-            Fact::Range(a, ..) | Fact::Holds(a, _) => a,
+            Fact::Range(a, ..) | Fact::Holds(a, _) | Fact::Whole(a) => a,
             Fact::Le(a, _) | Fact::Lt(a, _) | Fact::Ratio(a, ..) => a,
             Fact::Absurd => 0,
         };
@@ -520,124 +569,180 @@ impl Scope {
             _ => lemma.to_owned(),
         };
         let below = |base: &str, down: bool| format!("{base}_{}", if down { "below" } else { "above" });
+        let strict_first = matches!(from.first(), Some(Fact::Lt(..)));
+        let low = |i: usize| match from[i] {
+            Fact::Range(_, low, _) => low,
+            _ => f64::NEG_INFINITY,
+        };
+        let (positive, at_least_one) = (|i: usize| low(i) > 0.0, |i: usize| low(i) >= 1.0);
+        let made_of = |op: Op, operand: usize| op.operands().contains(&operand);
+        let word = |fact: Fact| if matches!(fact, Fact::Lt(..)) { "lt" } else { "le" };
+        let strictly = |lemma: String| if strict_first { format!("{lemma}_strict") } else { lemma };
         match step.rule {
-            Rule::Domain => match op(n) {
-                Op::Quantity(index) => format!("refine (domain D{index} _); side."),
-                _ => String::new(),
-            },
-            Rule::Constant => match step.gives {
-                Fact::Range(..) => "refine (constant_range _); side.".into(),
-                _ => "reflexivity.".into(),
-            },
-            Rule::Neg => side("neg_range"),
-            Rule::Add => side("add_range"),
-            Rule::Sub => side("sub_range"),
-            Rule::Mul => side("mul_range"),
-            Rule::Square => side("square_range"),
-            Rule::Div => side("div_range"),
-            Rule::Min => side("min_range"),
-            Rule::Max => side("max_range"),
-            Rule::Floor => side("floor_range"),
-            Rule::Ceil => side("ceil_range"),
-            Rule::Sqrt => side("sqrt_range"),
-            Rule::Abs => side("abs_range"),
-            Rule::Pow => match from[0] {
-                Fact::Range(_, _, high) if high <= 1.0 => side("pow_range_small"),
-                _ => side("pow_range"),
-            },
-            Rule::If => side(&conditional("if_range", n)),
-            // The other value does not appear in the facts.
-            Rule::IfKnown => match (op(n), from[0]) {
-                (Op::If(_, _, b), Fact::Holds(_, true)) => {
+            Rule::Operation => match (op(n), from.as_slice()) {
+                (Op::Quantity(index), _) => format!("refine (domain D{index} _); side."),
+                (Op::Number(_), _) => "refine (constant_range _); side.".into(),
+                (Op::Bool(_), _) => "reflexivity.".into(),
+                (Op::Neg(_), _) => side("neg_range"),
+                (Op::Add(..), _) => side("add_range"),
+                (Op::Sub(..), _) => side("sub_range"),
+                (Op::Mul(..), [_]) => side("square_range"),
+                (Op::Mul(..), _) => side("mul_range"),
+                (Op::Div(..), _) => side("div_range"),
+                (Op::Min(..), _) => side("min_range"),
+                (Op::Max(..), _) => side("max_range"),
+                (Op::Floor(_), _) => side("floor_range"),
+                (Op::Ceil(_), _) => side("ceil_range"),
+                (Op::Sqrt(_), _) => side("sqrt_range"),
+                (Op::Abs(_), _) => side("abs_range"),
+                (Op::Pow(..), [Fact::Range(_, _, high), _]) if *high <= 1.0 => side("pow_range_small"),
+                (Op::Pow(..), _) => side("pow_range"),
+                // The other value does not appear in the facts.
+                (Op::If(_, _, b), [Fact::Holds(_, true), _]) => {
                     plain(&format!("if_known_true (y := {})", self.node(b)))
                 }
-                (Op::If(_, a, _), _) => plain(&format!("if_known_false (x := {})", self.node(a))),
-                _ => String::new(),
+                (Op::If(_, a, _), [Fact::Holds(..), _]) => {
+                    plain(&format!("if_known_false (x := {})", self.node(a)))
+                }
+                _ => side(&conditional("if_range", n)),
             },
             Rule::Meet => side("meet"),
             Rule::Widen => side("widen"),
-            Rule::Narrow => {
-                let which = if premise(0).0 == n { "narrow_first" } else { "narrow_second" };
-                side(&if matches!(from[0], Fact::Lt(..)) { format!("{which}_strict") } else { which.into() })
-            }
-            Rule::Difference => {
-                let (a, _) = premise(0);
-                let down = matches!(op(n), Op::Sub(p, _) if p == a);
-                let lemma = below("difference", down);
-                side(&if matches!(from[0], Fact::Lt(..)) { format!("{lemma}_strict") } else { lemma })
-            }
+            Rule::Narrow => match (op(n), from.len()) {
+                (Op::Sub(p, _), 2) => side(&strictly(below("difference", p == premise(0).0))),
+                (Op::Div(p, q), _) if first(from[2]) == n && n != premise(0).1 && p == q => {
+                    side("quotient_itself")
+                }
+                (Op::Div(p, _), _) if first(from[2]) == n && n != premise(0).1 => {
+                    side(&strictly(below("quotient", p == premise(0).0)))
+                }
+                _ => side(&strictly(
+                    if premise(0).0 == n { "narrow_first" } else { "narrow_second" }.to_owned(),
+                )),
+            },
             Rule::Gap => side("gap"),
-            Rule::Quotient => match (op(n), premise(0)) {
-                (Op::Div(p, q), _) if p == q => side("quotient_itself"),
-                (Op::Div(..), _) if matches!(from[0], Fact::Lt(..)) => side("quotient_below_strict"),
-                (Op::Div(p, _), (a, _)) => side(&below("quotient", p == a)),
+            Rule::Apart => side(if strict { "apart_lt" } else { "apart_le" }),
+            Rule::Trans => match from.as_slice() {
+                [Fact::Range(..)] => plain("refl"),
+                [_] => plain("weak"),
+                _ => {
+                    let exact = plain(&format!("trans_{}_{}", word(from[0]), word(from[1])));
+                    let loose = !strict && from.iter().any(|fact| matches!(fact, Fact::Lt(..)));
+                    if loose { format!("apply weak. {exact}") } else { exact }
+                }
+            },
+            Rule::Monotone => match (op(n), from.len()) {
+                (Op::Neg(_), _) => plain("neg_le"),
+                (Op::Floor(_), _) => plain("floor_le"),
+                (Op::Ceil(_), _) => plain("ceil_le"),
+                (Op::Sqrt(_), _) => side("sqrt_le"),
+                (Op::Add(..), _) => plain(match op(m) {
+                    Op::Add(r, s) if (r, s) == (premise(0).1, premise(1).1) => "add_le",
+                    _ => "add_le_swapped",
+                }),
+                (Op::Sub(..), _) => plain("sub_le"),
+                (Op::Mul(..), 4) => ordered("mul_turn", &[(n, premise(0).1), (m, premise(0).0)]),
+                (Op::Mul(..), _) => ordered("mul_le", &[(n, premise(0).0), (m, premise(0).1)]),
+                (Op::Div(p, _), 4) => {
+                    side(if p == premise(0).0 && positive(1) { "div_by" } else { "div_turn" })
+                }
+                (Op::Div(..), _) => side("div_le"),
+                (Op::Pow(p, e), _) => side(match op(m) {
+                    Op::Pow(_, f) if e == f => "pow_le",
+                    _ if e == premise(0).0 && first(from[1]) == p && at_least_one(1) => "pow_more",
+                    _ => "pow_less",
+                }),
                 _ => String::new(),
             },
-            Rule::Refl => plain("refl"),
-            Rule::Apart => side(if strict { "apart_lt" } else { "apart_le" }),
-            Rule::Trans => {
-                let word = |fact: Fact| if matches!(fact, Fact::Lt(..)) { "lt" } else { "le" };
-                let exact = plain(&format!("trans_{}_{}", word(from[0]), word(from[1])));
-                let loose = !strict && from.iter().any(|fact| matches!(fact, Fact::Lt(..)));
-                if loose { format!("apply weak. {exact}") } else { exact }
-            }
-            Rule::Weak => plain("weak"),
-            Rule::NegLe => plain("neg_le"),
-            Rule::AddLe => plain(match op(m) {
-                Op::Add(r, s) if (r, s) == (premise(0).1, premise(1).1) => "add_le",
-                _ => "add_le_swapped",
-            }),
-            Rule::SubLe => plain("sub_le"),
-            Rule::MulLe => ordered("mul_le", &[(n, premise(0).0), (m, premise(0).1)]),
-            Rule::MulTurn => ordered("mul_turn", &[(n, premise(0).1), (m, premise(0).0)]),
-            Rule::DivLe => side("div_le"),
-            Rule::DivBy => side("div_by"),
-            Rule::DivTurn => side("div_turn"),
-            Rule::DivNeg => side("div_neg"),
-            Rule::FloorLe => plain("floor_le"),
-            Rule::CeilLe => plain("ceil_le"),
-            Rule::SqrtLe => side("sqrt_le"),
-            Rule::PowLe => side("pow_le"),
-            Rule::MinLe => plain(if m == first(from[0]) { "min_le_first" } else { "min_le_second" }),
-            Rule::MaxGe => plain(if n == first(from[0]) { "max_ge_first" } else { "max_ge_second" }),
-            Rule::LeMin => plain("le_min"),
-            Rule::MaxLe => plain("max_le"),
-            Rule::IfLe => plain(&conditional("if_le", n)),
-            Rule::LeIf => plain(&conditional("le_if", m)),
-            Rule::IfIf => plain(&conditional("if_if", n)),
-            Rule::Chosen => {
-                let (down, value) = (m == first(from[1]), matches!(from[0], Fact::Holds(_, true)));
-                let other = match op(if down { n } else { m }) {
-                    Op::If(_, _, b) if value => format!("(y := {})", self.node(b)),
-                    Op::If(_, a, _) => format!("(x := {})", self.node(a)),
-                    _ => String::new(),
+            Rule::Choice => match (op(n), op(m), premise(0)) {
+                (Op::If(c, p, _), Op::If(d, t, _), (a, x)) if c == d && (p, t) == (a, x) => {
+                    plain(&conditional("if_if", n))
+                }
+                (Op::Max(p, _), _, (a, x)) if p == a && x == m => plain("max_le"),
+                (Op::If(_, p, _), _, (a, x)) if p == a && x == m => plain(&conditional("if_le", n)),
+                (_, Op::Min(..), _) => plain("le_min"),
+                _ => plain(&conditional("le_if", m)),
+            },
+            Rule::Beside => {
+                // The operation is on one side, what it is beside on the other.
+                let (down, node) = if made_of(op(n), m) && !(made_of(op(m), n) && first(from[0]) == n) {
+                    (true, n)
+                } else {
+                    (false, m)
                 };
-                plain(&format!("{} {other}", below(&format!("chosen_{value}"), down)))
+                let operand = if down { m } else { n };
+                match op(node) {
+                    Op::If(_, a, b) => {
+                        let value = matches!(from[0], Fact::Holds(_, true));
+                        let other = if value {
+                            format!("(y := {})", self.node(b))
+                        } else {
+                            format!("(x := {})", self.node(a))
+                        };
+                        plain(&format!("{} {other}", below(&format!("chosen_{value}"), down)))
+                    }
+                    Op::Min(a, _) => plain(if operand == a { "min_le_first" } else { "min_le_second" }),
+                    Op::Max(a, _) => plain(if operand == a { "max_ge_first" } else { "max_ge_second" }),
+                    Op::Floor(_) => plain(if down { "floor_below" } else { "floor_whole" }),
+                    Op::Ceil(_) => plain(if down { "ceil_whole" } else { "ceil_above" }),
+                    Op::Abs(_) if down => side("abs_below"),
+                    Op::Abs(_) => plain("abs_above"),
+                    Op::Add(..) => ordered(&below("add_sign", down), &[(node, first(from[0]))]),
+                    Op::Sub(..) => side(&below("sub_sign", down)),
+                    Op::Mul(..) => ordered(&below("mul_one", down), &[(node, first(from[0]))]),
+                    Op::Div(..) => side(&below("div_one", down)),
+                    _ if matches!(from[1], Fact::Range(_, 1.0, 1.0)) => {
+                        let names: Vec<String> = step.from[..2].iter().map(|&i| self.reference(i)).collect();
+                        format!("exact ({} {}).", below("pow_itself", down), names.join(" "))
+                    }
+                    _ => side(&below("pow_once", down)),
+                }
             }
-            Rule::FloorBelow => plain("floor_below"),
-            Rule::CeilAbove => plain("ceil_above"),
-            Rule::AbsAbove => plain("abs_above"),
-            Rule::AbsBelow => side("abs_below"),
-            Rule::Undo => {
-                let (x, y) = (first(from[3]), first(from[5]));
-                ordered(&below("undo", x == n), &[(x, first(from[2])), (y, first(from[0]))])
+            Rule::Reals => self.reals(step, facts),
+            Rule::Whole => match (op(n), from.as_slice()) {
+                (_, [Fact::Le(..), ..]) => plain("whole_equal"),
+                (Op::Quantity(index), _) => format!("refine (whole_domain D{index} W{index} _); side."),
+                (Op::Number(_), _) => "refine (whole_constant _); side.".into(),
+                (Op::Floor(_), _) => plain("whole_floor"),
+                (Op::Ceil(_), _) => plain("whole_ceil"),
+                (Op::Neg(_), _) => plain("whole_neg"),
+                (Op::Abs(_), _) => plain("whole_abs"),
+                (Op::Min(..), _) => plain("whole_min"),
+                (Op::Max(..), _) => plain("whole_max"),
+                (Op::Add(..), _) => side("whole_add"),
+                (Op::Sub(..), _) => side("whole_sub"),
+                (Op::Mul(..), _) => side("whole_mul"),
+                _ => plain(&conditional("whole_if", n)),
+            },
+            Rule::Inward => side("inward"),
+            Rule::Multiple => {
+                let (product, b) = (first(from[5]), first(from[1]));
+                let way = match op(product) {
+                    Op::Mul(_, r) if r == b => "(or_introl eq_refl)",
+                    _ => "(or_intror eq_refl)",
+                };
+                let lemma = if strict { "remainder".to_owned() } else { below("multiple", n == product) };
+                format!("refine ({lemma} {names} {way} _); side.")
             }
-            Rule::AddSign => {
-                ordered(&below("add_sign", m == first(from[0])), &[(first(from[2]), first(from[0]))])
-            }
-            Rule::SubSign => side(&below("sub_sign", m == first(from[0]))),
-            Rule::MulOne => {
-                ordered(&below("mul_one", m == first(from[0])), &[(first(from[2]), first(from[0]))])
-            }
-            Rule::DivOne => side(&below("div_one", m == first(from[0]))),
-            Rule::Compare => plain(match (op(n), step.gives, from[0]) {
+            Rule::Decide => plain(match (op(n), step.gives, from.as_slice()) {
                 (Op::Less(..), Fact::Holds(_, true), _) => "less_true",
                 (Op::Less(..), ..) => "less_false",
                 (Op::LessEqual(..), Fact::Holds(_, true), _) => "less_equal_true",
                 (Op::LessEqual(..), ..) => "less_equal_false",
-                (_, Fact::Holds(_, true), _) => "equal_true",
-                (Op::Equal(a, _), _, Fact::Lt(x, _)) if a == x => "equal_false_below",
-                _ => "equal_false_above",
+                (Op::Equal(..), Fact::Holds(_, true), _) => "equal_true",
+                (Op::Equal(a, _), _, &[Fact::Lt(x, _)]) if a == x => "equal_false_below",
+                (Op::Equal(..), ..) => "equal_false_above",
+                (Op::And(..), Fact::Holds(_, true), _) => "and_true",
+                (Op::And(a, _), _, &[x]) if first(x) == a => "and_false_first",
+                (Op::And(..), ..) => "and_false_second",
+                (Op::Or(..), Fact::Holds(_, false), _) => "or_false",
+                (Op::Or(a, _), _, &[x]) if first(x) == a => "or_true_first",
+                (Op::Or(..), ..) => "or_true_second",
+                (Op::Not(_), Fact::Holds(_, true), _) => "not_false",
+                (Op::Not(_), ..) => "not_true",
+                (Op::Finite(_), ..) => "finite_true",
+                (_, _, []) => "iff_same",
+                _ => "iff_known",
             }),
             Rule::Order => plain(match (op(first(from[0])), from[0]) {
                 (Op::Less(..), Fact::Holds(_, true)) => "order_less_true",
@@ -647,17 +752,9 @@ impl Scope {
                 (Op::Equal(a, _), _) if a == n => "order_equal_below",
                 _ => "order_equal_above",
             }),
-            Rule::Connective => plain(match (op(n), step.gives, from.as_slice()) {
-                (Op::And(..), Fact::Holds(_, true), _) => "and_true",
-                (Op::And(a, _), _, &[x]) if first(x) == a => "and_false_first",
-                (Op::And(..), ..) => "and_false_second",
-                (Op::Or(..), Fact::Holds(_, false), _) => "or_false",
-                (Op::Or(a, _), _, &[x]) if first(x) == a => "or_true_first",
-                (Op::Or(..), ..) => "or_true_second",
-                (Op::Not(_), Fact::Holds(_, true), _) => "not_false",
-                (Op::Not(_), ..) => "not_true",
-                (_, _, []) => "iff_same",
-                _ => "iff_known",
+            Rule::Part if from.len() == 2 => plain(match op(first(from[0])) {
+                Op::Or(a, _) if a == first(from[1]) => "rest_first",
+                _ => "rest_second",
             }),
             Rule::Part => plain(match (op(first(from[0])), from[0]) {
                 (Op::And(a, _), _) if a == n => "part_and_first",
@@ -667,32 +764,33 @@ impl Scope {
                 (_, Fact::Holds(_, true)) => "part_not_true",
                 _ => "part_not_false",
             }),
-            Rule::Finite => plain("finite_true"),
-            Rule::RatioRefl => plain("ratio_refl"),
-            Rule::RatioConstant => match step.gives {
-                Fact::Ratio(_, _, k) => format!("refine (ratio_constant (k := ({k})) {names} _); side."),
-                _ => String::new(),
+            Rule::Ratio => match (from.as_slice(), step.gives) {
+                ([Fact::Le(..), _], _) => plain("ratio_equal"),
+                ([_, _], Fact::Ratio(_, _, k)) => {
+                    format!("refine (ratio_constant (k := ({k})) {names} _); side.")
+                }
+                _ => plain("ratio_refl"),
             },
             Rule::RatioScale => match (op(n), step.gives) {
-                (Op::Mul(..), Fact::Ratio(..)) => ordered("ratio_scale_mul", &[(n, m)]),
+                (Op::Mul(..), _) => ordered("ratio_scale_mul", &[(n, m)]),
                 (_, Fact::Ratio(_, _, k)) => {
                     format!("refine (ratio_scale_div (k := ({})) {names} _); side.", k.wrapping_neg())
                 }
                 _ => String::new(),
             },
-            Rule::RatioTrans => side("ratio_trans"),
-            Rule::RatioFlip => side("ratio_flip"),
-            Rule::RatioEqual => plain("ratio_equal"),
-            Rule::RatioNeg => plain("ratio_neg"),
-            Rule::RatioAdd => plain(match op(m) {
-                Op::Add(r, s) if (r, s) == (premise(0).1, premise(1).1) => "ratio_add",
-                _ => "ratio_add_swapped",
-            }),
-            Rule::RatioSub => plain("ratio_sub"),
-            Rule::RatioMul => ordered("ratio_mul", &[(n, premise(0).0), (m, premise(0).1)]),
-            Rule::RatioDiv => side("ratio_div"),
-            Rule::RatioMin => plain("ratio_min"),
-            Rule::RatioMax => plain("ratio_max"),
+            Rule::RatioTrans => side(if from.len() == 2 { "ratio_trans" } else { "ratio_flip" }),
+            Rule::RatioOf => match op(n) {
+                Op::Neg(_) => plain("ratio_neg"),
+                Op::Add(..) => plain(match op(m) {
+                    Op::Add(r, s) if (r, s) == (premise(0).1, premise(1).1) => "ratio_add",
+                    _ => "ratio_add_swapped",
+                }),
+                Op::Sub(..) => plain("ratio_sub"),
+                Op::Mul(..) => ordered("ratio_mul", &[(n, premise(0).0), (m, premise(0).1)]),
+                Op::Div(..) => side("ratio_div"),
+                Op::Min(..) => plain("ratio_min"),
+                _ => plain("ratio_max"),
+            },
             Rule::RatioLe => side(if strict { "ratio_lt" } else { "ratio_le" }),
             Rule::Contradiction => match from.as_slice() {
                 [Fact::Range(..)] => side("empty"),
@@ -702,6 +800,197 @@ impl Scope {
             },
             Rule::Cases => String::new(),
         }
+    }
+}
+
+/// One node among real numbers: the names of its quotient, of the fact that it is its value, and of the fact that it rounds
+/// another; its range, and the fact of it.
+struct Real {
+    quotient: String,
+    is: String,
+    rounds: Option<String>,
+    range: (f64, f64),
+    bounded: String,
+}
+
+#[derive(Default)]
+struct Reals {
+    known: BTreeMap<usize, Real>,
+    whole: BTreeMap<usize, String>,
+    /// The variables, how large they are, and the facts that none is negative.
+    gaps: Vec<String>,
+    bounds: Vec<String>,
+    above: Vec<String>,
+    lines: String,
+    count: usize,
+}
+
+impl Reals {
+    /// A quotient and the fact that it is the value of a node.
+    fn add(
+        &mut self,
+        node: usize,
+        quotient: &str,
+        by: &str,
+        range: ((f64, f64), String),
+        rounds: Option<String>,
+    ) {
+        let count = self.count;
+        self.count += 1;
+        let _ = write!(
+            self.lines,
+            " pose (Q{count} := {quotient}). assert (V{count} : Is gs Q{count} n{node}). {{ {by} }}"
+        );
+        let (quotient, is) = (format!("Q{count}"), format!("V{count}"));
+        self.known.insert(node, Real { quotient, is, rounds, range: range.0, bounded: range.1 });
+    }
+
+    fn gap(&mut self, larger: &str, smaller: &str, bound: &str, by: String) -> usize {
+        self.gaps.push(format!("({larger}, {smaller}, {bound})"));
+        self.bounds.push(format!("({bound})"));
+        self.above.push(by);
+        self.gaps.len() - 1
+    }
+
+    fn read(&mut self, scope: &Scope, fact: Fact, name: &str) {
+        match fact {
+            Fact::Whole(node) => drop(self.whole.insert(node, name.to_owned())),
+            Fact::Range(node, low, high) => {
+                let range = ((low, high), name.to_owned());
+                let (l, h) = (format!("({})", number(low)), format!("({})", number(high)));
+                let width = format!("width {l} {h}");
+                if let Some(real) = self.known.get_mut(&node) {
+                    if real.range != (low, high) {
+                        (real.range, real.bounded) = range;
+                        return;
+                    }
+                    let i = self.gap(&h, &format!("n{node}"), &width, format!("gap_high {name}"));
+                    let by = format!("exact (is_high (g := gs) (i := {i}) (w := {width}) eq_refl).");
+                    self.add(node, &format!("qsub (qnum {h}) (qvar {i})"), &by, range, None);
+                } else if !self.operation(scope, node, (low, high), name) {
+                    if low == high {
+                        let by = format!("exact (is_number {name}).");
+                        self.add(node, &format!("qnum {l}"), &by, range, None);
+                    } else {
+                        let i = self.gap(&format!("n{node}"), &l, &width, format!("gap_low {name}"));
+                        let by = format!("exact (is_low (g := gs) (i := {i}) (w := {width}) eq_refl).");
+                        self.add(node, &format!("qadd (qnum {l}) (qvar {i})"), &by, range, None);
+                    }
+                }
+            }
+            Fact::Le(a, b) | Fact::Lt(a, b) => {
+                let lemma = if matches!(fact, Fact::Le(..)) { "gap_le" } else { "gap_lt" };
+                let i = self.gap(&format!("n{b}"), &format!("n{a}"), "None", format!("{lemma} {name}"));
+                let range = ((f64::NEG_INFINITY, f64::INFINITY), String::new());
+                let (node, near, way, sum) = match self.known.get(&a) {
+                    Some(less) => (b, less, "above", "qadd"),
+                    None => match self.known.get(&b) {
+                        Some(more) => (a, more, "below", "qsub"),
+                        None => return,
+                    },
+                };
+                let quotient = format!("{sum} {} (qvar {i})", near.quotient);
+                let by = format!("exact (is_{way} (g := gs) (i := {i}) (w := None) eq_refl {}).", near.is);
+                self.add(node, &quotient, &by, range, None);
+            }
+            _ => {}
+        }
+    }
+
+    /// A node as its operation on known operands, if the checker takes it so.
+    fn operation(&mut self, scope: &Scope, node: usize, range: (f64, f64), name: &str) -> bool {
+        let get = |operand: usize| self.known.get(&operand).filter(|real| real.range.0.is_finite());
+        let bounds = (range, name.to_owned());
+        let (a, b) = match scope.nodes[node] {
+            Op::Neg(a) | Op::Abs(a) => (a, a),
+            Op::Add(a, b) | Op::Sub(a, b) | Op::Mul(a, b) | Op::Div(a, b) => (a, b),
+            _ => return false,
+        };
+        let (Some(x), Some(y)) = (get(a), get(b)) else { return false };
+        let pair = format!("{} {}", x.quotient, y.quotient);
+        let values = format!("{} {}", x.is, y.is);
+        let (word, is_sum) = match scope.nodes[node] {
+            Op::Neg(_) => {
+                let (quotient, by) = (format!("qneg {}", x.quotient), format!("exact (is_neg {}).", x.is));
+                self.add(node, &quotient, &by, bounds, None);
+                return true;
+            }
+            Op::Abs(_) => {
+                if x.range.0 < 0.0 {
+                    return false;
+                }
+                let (quotient, by) =
+                    (x.quotient.clone(), format!("refine (is_abs {} {} _); side.", x.is, x.bounded));
+                self.add(node, &quotient, &by, bounds, None);
+                return true;
+            }
+            Op::Add(..) => ("add", true),
+            Op::Sub(..) => ("sub", true),
+            Op::Mul(..) => ("mul", false),
+            _ if y.range.0 > 0.0 => ("div", false),
+            _ => return false,
+        };
+        let limit = 9_007_199_254_740_992.0;
+        if word != "div"
+            && let (Some(x), Some(y)) = (self.whole.get(&a), self.whole.get(&b))
+            && range.0 > -limit
+            && range.1 < limit
+        {
+            let by = format!("refine (is_{word}_whole {values} {x} {y} {name} _); side.");
+            self.add(node, &format!("q{word} {pair}"), &by, bounds, None);
+            return true;
+        }
+        let rounds = format!("P{}", self.count);
+        let by = match word {
+            "div" => format!("refine (rounds_div {values} {} {name} _); side.", y.bounded),
+            "mul" => format!("exact (rounds_mul {values} {name})."),
+            _ => format!("exact (rounds_{word} {values} {} {} {name}).", x.bounded, y.bounded),
+        };
+        let summed = format!("exact (is_{word} {values} {} {} {name}).", x.bounded, y.bounded);
+        let _ = write!(self.lines, " assert ({rounds} : Rounds gs (q{word} {pair}) n{node}). {{ {by} }}");
+        let normal = range.0 > f64::MIN_POSITIVE || range.1 < -f64::MIN_POSITIVE;
+        let (quotient, by) = match (is_sum, normal) {
+            (true, _) => ("qround", summed),
+            (_, true) => ("qround", format!("refine (is_rounded {rounds} {name} _); side.")),
+            _ => ("qround_small", format!("exact (is_rounded_small {rounds}).")),
+        };
+        self.add(node, &format!("{quotient} (q{word} {pair})"), &by, bounds, Some(rounds));
+        true
+    }
+
+    /// The whole proof of a fact.
+    fn end(&self, gives: Fact) -> String {
+        let list = |items: &[String]| {
+            items.iter().rev().fold("nil".to_owned(), |rest, item| format!("(cons {item} {rest})"))
+        };
+        let above = self.above.iter().rev().fold("no_gap".to_owned(), |rest, by| format!("({by} {rest})"));
+        let rounds = |node: usize| match self.known.get(&node) {
+            Some(Real { rounds: Some(rounds), .. }) => rounds.clone(),
+            Some(real) => format!("(rounds_itself {})", real.is),
+            None => String::new(),
+        };
+        let of = |node: usize| {
+            self.known
+                .get(&node)
+                .map_or((String::new(), String::new()), |real| (real.is.clone(), real.bounded.clone()))
+        };
+        let last = match gives {
+            Fact::Le(a, b) => {
+                format!("reals_le gaps_above eq_refl {} {} {} {}", rounds(a), rounds(b), of(a).1, of(b).1)
+            }
+            Fact::Lt(a, b) => {
+                format!("reals_lt gaps_above eq_refl {} {} {} {}", of(a).0, of(b).0, of(a).1, of(b).1)
+            }
+            Fact::Range(a, ..) => format!("reals_range gaps_above eq_refl {} {}", rounds(a), of(a).1),
+            _ => String::new(),
+        };
+        let last = last.replacen("eq_refl", "(eq_refl : bounds_of gs = ws)", 1);
+        format!(
+            "pose (gs := {}). pose (ws := {}). assert (gaps_above : Gaps gs). {{ exact {above}. }}{} refine ({last} _); side.",
+            list(&self.gaps),
+            list(&self.bounds),
+            self.lines
+        )
     }
 }
 
@@ -723,6 +1012,10 @@ fn kind(op: Op) -> &'static str {
 fn membership(domain: &Domain, value: &str) -> String {
     let (low, high) = (domain.low, domain.high);
     format!("between ({} (* {low:?} *)) ({} (* {high:?} *)) {value}", number(low), number(high))
+}
+
+fn wholeness(value: &str) -> String {
+    format!("whole {value} = true")
 }
 
 /// A finite number as `num m e`, which is m * 2^e exactly.

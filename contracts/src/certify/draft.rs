@@ -1,8 +1,8 @@
 //! Facts as they are found, and the steps of those that a proof needs in the end.
 
-use std::collections::HashMap;
-
 use roofline_checker::{Case, Fact, Rule, Step};
+
+use crate::graph::IdMap;
 
 /// The number of a fact among all that were found.
 pub(super) type Known = usize;
@@ -83,7 +83,7 @@ impl Draft {
         &self,
         steps: &[Known],
         needed: &[bool],
-        place: &mut HashMap<Known, usize>,
+        place: &mut IdMap<Known, usize>,
         mut next: usize,
     ) -> Vec<Step> {
         let mut written = Vec::new();

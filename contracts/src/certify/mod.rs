@@ -3,24 +3,26 @@
 //! Nothing here is trusted. The search may miss a proof; one that is wrong is refused by the checker, which sees the
 //! contract only as the [`problem`] that is made of it.
 
+#[cfg(feature = "certificates")]
 pub mod coq;
 mod draft;
 mod points;
 mod ratio;
+mod real;
 mod search;
 
 use roofline_checker::{Certificate, Claim, Domain, Op, Problem, Proof, Question, Refusal, VERSION, check};
 
-use crate::contract::{self, Contract};
+use crate::contract::{self, Assurance, Contract, Verdict};
 use crate::graph;
-use crate::prove::fingerprint;
+use crate::prove::{self, fingerprint};
 use search::Search;
 
 /// What a certificate of the contract must be about.
 pub fn problem(contract: &Contract) -> Problem {
     let quantities = contract.quantities.iter().map(|quantity| {
         let domain = &quantity.domain;
-        Domain { name: quantity.name.clone(), low: domain.low, high: domain.high }
+        Domain { name: quantity.name.clone(), low: domain.low, high: domain.high, whole: domain.is_whole() }
     });
     let obligations = contract.obligations.iter().map(|obligation| {
         let claim = match obligation.claim {
@@ -29,9 +31,8 @@ pub fn problem(contract: &Contract) -> Problem {
                 given: obligation.substituted.iter().map(|&(q, node)| (node.index(), q)).collect(),
                 required: obligation.assumed.iter().map(|node| node.index()).collect(),
             },
-            // A tolerance only weakens the claim.
-            contract::Claim::Monotone { of, increasing, quantity, .. } => {
-                Claim::Monotone { of: of.index(), increasing, quantity }
+            contract::Claim::Monotone { of, increasing, quantity, within } => {
+                Claim::Monotone { of: of.index(), increasing, quantity, within }
             }
         };
         Question { id: obligation.id.clone(), sha256: fingerprint(contract, obligation), claim }
@@ -91,4 +92,36 @@ pub fn certify(contract: &Contract) -> Certificate {
 pub fn verdicts(contract: &Contract) -> Vec<Result<(), Refusal>> {
     let refused = |refusal: Refusal| contract.obligations.iter().map(|_| Err(refusal.clone())).collect();
     check(&problem(contract), &certify(contract)).unwrap_or_else(refused)
+}
+
+/// Proves or refutes every obligation, in the order of the contract. Only what the checker accepts is *proven*.
+pub fn judge(contract: &Contract) -> Vec<prove::Proof> {
+    let accepted: Vec<bool> = verdicts(contract).iter().map(Result::is_ok).collect();
+    judged(contract, prove::prove(contract), &accepted)
+}
+
+/// The verdicts, from what the prover says of each obligation and whether the checker accepts a certificate of it.
+pub fn judged(contract: &Contract, mut proofs: Vec<prove::Proof>, accepted: &[bool]) -> Vec<prove::Proof> {
+    for ((proof, obligation), &accepted) in proofs.iter_mut().zip(&contract.obligations).zip(accepted) {
+        match (proof.verdict, accepted) {
+            (Verdict::Shown | Verdict::Tested, true) => proof.verdict = Verdict::Proven,
+            (Verdict::Unknown, true) => (proof.verdict, proof.missing) = (Verdict::Proven, None),
+            // The prover may be wrong.
+            (Verdict::Shown | Verdict::Vacuous, false) => {
+                (proof.counterexample, proof.points) = prove::refute(contract, obligation);
+                proof.verdict = match (&proof.counterexample, obligation.assurance) {
+                    (Some(_), _) => Verdict::Refuted,
+                    (None, Assurance::Shown) => Verdict::Shown,
+                    (None, Assurance::Tested) if proof.points > 0 => Verdict::Tested,
+                    (None, _) => Verdict::Unknown,
+                };
+                if proof.verdict == Verdict::Unknown {
+                    let missing = "the prover shows it, but no certificate of it passes the checker";
+                    proof.missing = Some(missing.to_owned());
+                }
+            }
+            _ => {}
+        }
+    }
+    proofs
 }

@@ -33,6 +33,13 @@ impl Points {
         (0..self.values.len()).collect()
     }
 
+    /// The smallest and the largest value of a node at some points.
+    pub fn limits(&self, points: &[usize], node: usize) -> (f64, f64) {
+        let values = points.iter().map(|&point| self.values[point][node]);
+        values
+            .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)))
+    }
+
     /// The quotient of two nodes at a point, unless one of them is 0 or not finite.
     pub fn ratio(&self, point: usize, x: usize, y: usize) -> Option<f64> {
         let (x, y) = (self.values[point][x], self.values[point][y]);
@@ -48,6 +55,7 @@ impl Points {
             Fact::Lt(a, b) => at(a) < at(b),
             Fact::Holds(a, value) => (at(a) != 0.0) == value,
             Fact::Ratio(a, b, k) => at(a) == at(b) * f64::powi(2.0, k),
+            Fact::Whole(a) => at(a) == at(a).floor(),
             Fact::Absurd => false,
         }
     }
@@ -63,6 +71,7 @@ fn member(domain: &Domain, random: &mut Random) -> f64 {
             unkey((low + (random.next() as i128) % (high - low + 1)) as i64)
         }
     };
+    let value = if domain.whole { value.round() } else { value };
     value.clamp(domain.low, domain.high)
 }
 

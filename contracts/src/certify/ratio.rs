@@ -37,37 +37,25 @@ impl Search<'_> {
     fn find_ratio(&mut self, x: usize, y: usize, depth: usize) -> Option<(i32, Known)> {
         if x == y {
             let range = self.range(x)?;
-            return self.ratio_step(Rule::RatioRefl, &[range.2], x, y);
+            return self.ratio_step(Rule::Ratio, &[range.2], x, y);
         }
         let same = match (self.op(x), self.op(y)) {
             (Op::Number(_), Op::Number(_)) => {
                 let ranges = self.ranges(&[x, y])?;
-                return self.ratio_step(Rule::RatioConstant, &ranges, x, y);
+                return self.ratio_step(Rule::Ratio, &ranges, x, y);
             }
             (Op::Neg(a), Op::Neg(b)) => {
                 let (_, ratio) = self.ratio(a, b, depth)?;
-                self.ratio_step(Rule::RatioNeg, &[ratio], x, y)
+                self.ratio_step(Rule::RatioOf, &[ratio], x, y)
             }
-            (Op::Mul(a, b), Op::Mul(c, d)) => {
-                (self.ratio_of_two(Rule::RatioMul, [x, y], [(a, c), (b, d)], depth))
-                    .or_else(|| self.ratio_of_two(Rule::RatioMul, [x, y], [(a, d), (b, c)], depth))
-            }
-            (Op::Add(a, b), Op::Add(c, d)) => {
-                (self.ratio_of_two(Rule::RatioAdd, [x, y], [(a, c), (b, d)], depth))
-                    .or_else(|| self.ratio_of_two(Rule::RatioAdd, [x, y], [(a, d), (b, c)], depth))
-            }
-            (Op::Div(a, b), Op::Div(c, d)) => {
-                self.ratio_of_two(Rule::RatioDiv, [x, y], [(a, c), (b, d)], depth)
-            }
-            (Op::Sub(a, b), Op::Sub(c, d)) => {
-                self.ratio_of_two(Rule::RatioSub, [x, y], [(a, c), (b, d)], depth)
-            }
-            (Op::Min(a, b), Op::Min(c, d)) => {
-                self.ratio_of_two(Rule::RatioMin, [x, y], [(a, c), (b, d)], depth)
-            }
-            (Op::Max(a, b), Op::Max(c, d)) => {
-                self.ratio_of_two(Rule::RatioMax, [x, y], [(a, c), (b, d)], depth)
-            }
+            (Op::Mul(a, b), Op::Mul(c, d)) => (self.ratio_of_two([x, y], [(a, c), (b, d)], depth))
+                .or_else(|| self.ratio_of_two([x, y], [(a, d), (b, c)], depth)),
+            (Op::Add(a, b), Op::Add(c, d)) => (self.ratio_of_two([x, y], [(a, c), (b, d)], depth))
+                .or_else(|| self.ratio_of_two([x, y], [(a, d), (b, c)], depth)),
+            (Op::Div(a, b), Op::Div(c, d)) => self.ratio_of_two([x, y], [(a, c), (b, d)], depth),
+            (Op::Sub(a, b), Op::Sub(c, d)) => self.ratio_of_two([x, y], [(a, c), (b, d)], depth),
+            (Op::Min(a, b), Op::Min(c, d)) => self.ratio_of_two([x, y], [(a, c), (b, d)], depth),
+            (Op::Max(a, b), Op::Max(c, d)) => self.ratio_of_two([x, y], [(a, c), (b, d)], depth),
             _ => None,
         };
         if same.is_some() {
@@ -80,13 +68,12 @@ impl Search<'_> {
         }
         let (inner, scale) = self.scaled(y)?;
         let (_, rest) = self.ratio(x, inner, depth)?;
-        let (_, back) = self.ratio_step(Rule::RatioFlip, &[scale], inner, y)?;
+        let (_, back) = self.ratio_step(Rule::RatioTrans, &[scale], inner, y)?;
         self.ratio_step(Rule::RatioTrans, &[rest, back], x, y)
     }
 
     fn ratio_of_two(
         &mut self,
-        rule: Rule,
         [x, y]: [usize; 2],
         pairs: [(usize, usize); 2],
         depth: usize,
@@ -94,10 +81,10 @@ impl Search<'_> {
         let (_, first) = self.ratio(pairs[0].0, pairs[0].1, depth)?;
         let (_, second) = self.ratio(pairs[1].0, pairs[1].1, depth)?;
         let mut from = vec![first, second];
-        if !matches!(rule, Rule::RatioMin | Rule::RatioMax) {
+        if !matches!(self.op(x), Op::Min(..) | Op::Max(..)) {
             from.extend(self.ranges(&[x, y])?);
         }
-        self.ratio_step(rule, &from, x, y)
+        self.ratio_step(Rule::RatioOf, &from, x, y)
     }
 
     /// `x` as `inner * 2^j`.

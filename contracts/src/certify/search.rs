@@ -1,11 +1,12 @@
 //! The search for proofs: ranges from the quantities up, orders from the claim down, cases where an order is open.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 use roofline_checker::{Claim, Domain, Fact, Op, Problem, Question, Rule, Step, conclude, prepared};
 
 use super::draft::{Branch, Draft, Known};
 use super::points::Points;
+use crate::graph::IdMap;
 
 /// The most orders that are looked for in one proof, and in one of its cases.
 const MAX_STEPS: usize = 20_000;
@@ -22,14 +23,18 @@ type Undecided = Option<(usize, usize)>;
 
 /// What is known at every point of the case that is being looked at.
 #[derive(Clone, Default)]
-struct State {
-    ranges: HashMap<usize, (f64, f64, Known)>,
-    orders: HashMap<(usize, usize, bool), Option<Known>>,
-    truths: HashMap<usize, (bool, Known)>,
+pub(super) struct State {
+    ranges: IdMap<usize, (f64, f64, Known)>,
+    orders: IdMap<(usize, usize, bool), Option<Known>>,
+    truths: IdMap<usize, (bool, Known)>,
     /// `0 <= 1`, or `0 < 1` if the third says so, as assumed.
-    assumed: Vec<(usize, usize, bool, Known)>,
+    pub(super) assumed: Vec<(usize, usize, bool, Known)>,
+    /// Which nodes are whole numbers, as far as that was asked.
+    pub(super) wholes: IdMap<usize, Option<Known>>,
+    /// Disjunctions that hold, of which neither part is known to.
+    disjunctions: Vec<(usize, usize, Known)>,
     /// The points of the case.
-    points: Vec<usize>,
+    pub(super) points: Vec<usize>,
 }
 
 /// How `a <= b` could follow.
@@ -37,19 +42,19 @@ enum Way {
     /// By a rule, from orders and ranges.
     Rule(Rule, Vec<(usize, usize)>, Vec<usize>),
     /// As `a <= p <= b`, the first by a rule.
-    Left(Rule, Vec<usize>, usize),
+    Left(Vec<usize>, usize),
     /// As `a <= p <= b`, the second by a rule.
-    Right(Rule, Vec<usize>, usize),
+    Right(Vec<usize>, usize),
 }
 
 pub(super) struct Search<'a> {
     problem: &'a Problem,
     pub(super) nodes: Vec<Op>,
-    quantities: Vec<Domain>,
+    pub(super) quantities: Vec<Domain>,
     draft: Draft,
-    state: State,
-    points: Points,
-    pub(super) ratios: HashMap<(usize, usize), Option<(i32, Known)>>,
+    pub(super) state: State,
+    pub(super) points: Points,
+    pub(super) ratios: IdMap<(usize, usize), Option<(i32, Known)>>,
     shared: Vec<Known>,
     /// How many facts are shared.
     base: usize,
@@ -60,6 +65,12 @@ pub(super) struct Search<'a> {
     cases: usize,
     /// How many conditions are assumed for one order.
     conditions: usize,
+    /// How many ways to count values were tried.
+    pub(super) tries: usize,
+    /// Orders are looked for among real numbers too.
+    reals: bool,
+    /// Ranges are narrowed by real numbers.
+    tightens: bool,
     /// Orders are those of ranges and of what is assumed; nothing else is tried.
     shallow: bool,
 }
@@ -74,7 +85,7 @@ impl<'a> Search<'a> {
             draft: Draft::default(),
             state: State::default(),
             points: Points::default(),
-            ratios: HashMap::new(),
+            ratios: IdMap::default(),
             shared: Vec::new(),
             base: 0,
             needed: Vec::new(),
@@ -82,6 +93,9 @@ impl<'a> Search<'a> {
             limit: MAX_STEPS,
             cases: 0,
             conditions: 0,
+            tries: 0,
+            reals: false,
+            tightens: false,
             shallow: false,
         };
         search.draft.open();
@@ -105,13 +119,15 @@ impl<'a> Search<'a> {
         let facts: Vec<Fact> = prepared.assume.iter().copied().chain([prepared.goal]).collect();
         self.points = Points::new(&self.nodes, &self.cone(&facts), &self.quantities, moved);
         let assumed: Vec<Known> = prepared.assume.iter().map(|&fact| self.draft.assume(fact)).collect();
-        let mut place: HashMap<Known, usize> = (0..self.base).map(|known| (known, known)).collect();
+        let mut place: IdMap<Known, usize> = (0..self.base).map(|known| (known, known)).collect();
         place.extend(assumed.iter().enumerate().map(|(i, &known)| (known, self.base + i)));
         let mut proof = None;
         // Most claims hang on the order of the values they name alone; choices inside those only multiply the cases.
-        for inside in [false, true] {
-            (self.steps, self.limit, self.cases) = (0, MAX_CASE_STEPS, 0);
-            (self.state, self.ratios) = (shared.clone(), HashMap::new());
+        // Real numbers take longest, so they come last.
+        for (inside, reals) in [(false, false), (true, false), (false, true), (true, true)] {
+            self.reals = reals;
+            (self.steps, self.limit, self.cases, self.tries) = (0, MAX_CASE_STEPS, 0, 0);
+            (self.state, self.ratios) = (shared.clone(), IdMap::default());
             self.state.points = self.points.all();
             self.draft.open();
             // A condition says something of the order of values only where they are bounded.
@@ -124,8 +140,10 @@ impl<'a> Search<'a> {
                 self.suppose(known);
             }
             let cone = self.cone(&[prepared.goal]);
-            let end =
-                if self.refine(&cone).is_some() { None } else { self.reach(prepared.goal, &cone, inside, 0) };
+            self.tightens = reals;
+            let absurd = self.refine(&cone);
+            self.tightens = false;
+            let end = if absurd.is_some() { None } else { self.reach(prepared.goal, &cone, inside, 0) };
             let steps = self.draft.close();
             if let Some(end) = end {
                 self.draft.needed(&[end], &mut self.needed);
@@ -140,7 +158,7 @@ impl<'a> Search<'a> {
         }
         self.draft.forget(self.base);
         self.needed.truncate(self.base);
-        (self.state, self.ratios) = (shared, HashMap::new());
+        (self.state, self.ratios) = (shared, IdMap::default());
         (self.nodes, self.quantities) = (self.problem.nodes.clone(), self.problem.quantities.clone());
         proof
     }
@@ -148,7 +166,7 @@ impl<'a> Search<'a> {
     /// The shared steps that are needed, and the proofs with the numbers that follow from it.
     pub fn finish(mut self, mut proofs: Vec<(String, Vec<Step>)>) -> (Vec<Step>, Vec<(String, Vec<Step>)>) {
         self.needed.resize(self.base, false);
-        let mut place = HashMap::new();
+        let mut place = IdMap::default();
         let steps = self.draft.written(&self.shared, &self.needed, &mut place, 0);
         let renumber = |number: usize| {
             if number < self.base {
@@ -199,11 +217,11 @@ impl<'a> Search<'a> {
     }
 
     /// The nodes under those that facts speak of, operands first.
-    fn cone(&self, facts: &[Fact]) -> Vec<usize> {
+    pub(super) fn cone(&self, facts: &[Fact]) -> Vec<usize> {
         let mut pending: Vec<usize> = Vec::new();
         for &fact in facts {
             match fact {
-                Fact::Range(a, ..) | Fact::Holds(a, _) => pending.push(a),
+                Fact::Range(a, ..) | Fact::Holds(a, _) | Fact::Whole(a) => pending.push(a),
                 Fact::Le(a, b) | Fact::Lt(a, b) | Fact::Ratio(a, b, _) => pending.extend([a, b]),
                 Fact::Absurd => {}
             }
@@ -232,7 +250,7 @@ impl<'a> Search<'a> {
                 self.state.truths.insert(node, (value, known));
                 self.read(node, value, known);
             }
-            Fact::Ratio(..) | Fact::Absurd => {}
+            Fact::Ratio(..) | Fact::Whole(_) | Fact::Absurd => {}
         }
     }
 
@@ -267,6 +285,10 @@ impl<'a> Search<'a> {
             Op::And(a, b) if value => vec![a, b],
             Op::Or(a, b) if !value => vec![a, b],
             Op::Not(a) => vec![a],
+            Op::Or(a, b) => {
+                self.state.disjunctions.push((a, b, known));
+                return;
+            }
             _ => return,
         };
         for part in parts {
@@ -277,7 +299,7 @@ impl<'a> Search<'a> {
     }
 
     /// Keeps what a range adds to the one that is known; whether it adds anything.
-    fn keep_range(&mut self, node: usize, new: (f64, f64, Known)) -> bool {
+    pub(super) fn keep_range(&mut self, node: usize, new: (f64, f64, Known)) -> bool {
         let Some(old) = self.range(node) else {
             self.state.ranges.insert(node, new);
             return true;
@@ -305,29 +327,40 @@ impl<'a> Search<'a> {
     fn bound(&mut self, node: usize) -> bool {
         let wanted = Fact::Range(node, 0.0, 0.0);
         let known = match self.op(node) {
-            Op::Number(_) => self.apply(Rule::Constant, &[], wanted),
-            Op::Quantity(_) => self.apply(Rule::Domain, &[], wanted),
-            Op::Neg(a) => self.by_ranges(Rule::Neg, &[a], wanted),
-            Op::Floor(a) => self.by_ranges(Rule::Floor, &[a], wanted),
-            Op::Ceil(a) => self.by_ranges(Rule::Ceil, &[a], wanted),
-            Op::Sqrt(a) => self.by_ranges(Rule::Sqrt, &[a], wanted),
-            Op::Abs(a) => self.by_ranges(Rule::Abs, &[a], wanted),
-            Op::Add(a, b) => self.by_ranges(Rule::Add, &[a, b], wanted),
-            Op::Sub(a, b) => self.by_ranges(Rule::Sub, &[a, b], wanted),
-            Op::Mul(a, b) if a == b => self.by_ranges(Rule::Square, &[a], wanted),
-            Op::Mul(a, b) => self.by_ranges(Rule::Mul, &[a, b], wanted),
+            Op::Number(_) => self.apply(Rule::Operation, &[], wanted),
+            Op::Quantity(_) => self.apply(Rule::Operation, &[], wanted),
+            Op::Neg(a) => self.by_ranges(Rule::Operation, &[a], wanted),
+            Op::Floor(a) => self.by_ranges(Rule::Operation, &[a], wanted),
+            Op::Ceil(a) => self.by_ranges(Rule::Operation, &[a], wanted),
+            Op::Sqrt(a) => self.by_ranges(Rule::Operation, &[a], wanted),
+            Op::Abs(a) => self.by_ranges(Rule::Operation, &[a], wanted),
+            Op::Add(a, b) => self.by_ranges(Rule::Operation, &[a, b], wanted),
+            Op::Sub(a, b) => self.by_ranges(Rule::Operation, &[a, b], wanted),
+            Op::Mul(a, b) if a == b => self.by_ranges(Rule::Operation, &[a], wanted),
+            Op::Mul(a, b) => self.by_ranges(Rule::Operation, &[a, b], wanted),
             Op::Div(a, b) if self.is_part(a, b) && self.positive(b) => self.quotient(node, a, b),
-            Op::Div(a, b) => self.by_ranges(Rule::Div, &[a, b], wanted),
-            Op::Min(a, b) => self.by_ranges(Rule::Min, &[a, b], wanted),
-            Op::Max(a, b) => self.by_ranges(Rule::Max, &[a, b], wanted),
-            Op::Pow(a, b) => self.by_ranges(Rule::Pow, &[a, b], wanted),
+            Op::Div(a, b) => self.by_ranges(Rule::Operation, &[a, b], wanted),
+            Op::Min(a, b) => self.by_ranges(Rule::Operation, &[a, b], wanted),
+            Op::Max(a, b) => self.by_ranges(Rule::Operation, &[a, b], wanted),
+            Op::Pow(a, b) => self.by_ranges(Rule::Operation, &[a, b], wanted),
             Op::If(c, a, b) => self.bound_choice(node, c, a, b),
             _ => None,
         };
         match known.and_then(|known| self.as_range(known)) {
-            Some(range) => self.keep_range(node, range),
+            Some(range) => self.keep_range(node, range) | self.inward(node),
             None => false,
         }
+    }
+
+    /// Ends the range of a whole number at whole numbers.
+    fn inward(&mut self, node: usize) -> bool {
+        let Some((low, high, known)) = self.range(node) else { return false };
+        if low.floor() == low && high.floor() == high {
+            return false;
+        }
+        let Some(whole) = self.whole(node) else { return false };
+        let tight = self.apply(Rule::Inward, &[whole, known], Fact::Range(node, 0.0, 0.0));
+        tight.and_then(|tight| self.as_range(tight)).is_some_and(|range| self.keep_range(node, range))
     }
 
     /// Whether `a <= b` may follow from what they are made of.
@@ -343,9 +376,9 @@ impl<'a> Search<'a> {
     /// The range of a quotient whose dividend is not above its divisor, if that is so.
     fn quotient(&mut self, node: usize, a: usize, b: usize) -> Option<Known> {
         let wanted = Fact::Range(node, 0.0, 0.0);
-        let (quotient, range) = (self.by_ranges(Rule::Div, &[a, b], wanted)?, self.range(b)?.2);
+        let (quotient, range) = (self.by_ranges(Rule::Operation, &[a, b], wanted)?, self.range(b)?.2);
         match self.order(a, b, 0) {
-            Some(order) => self.apply(Rule::Quotient, &[order, range, quotient], wanted),
+            Some(order) => self.apply(Rule::Narrow, &[order, range, quotient], wanted),
             None => Some(quotient),
         }
     }
@@ -361,9 +394,9 @@ impl<'a> Search<'a> {
             && let Some(&(_, known)) = self.state.truths.get(&c)
         {
             let range = self.range(if value { a } else { b })?;
-            return self.apply(Rule::IfKnown, &[known, range.2], wanted);
+            return self.apply(Rule::Operation, &[known, range.2], wanted);
         }
-        if let Some(known) = self.by_ranges(Rule::If, &[a, b], wanted) {
+        if let Some(known) = self.by_ranges(Rule::Operation, &[a, b], wanted) {
             return Some(known);
         }
         // A branch that need not be finite everywhere is, perhaps, where it is taken.
@@ -376,7 +409,7 @@ impl<'a> Search<'a> {
                 }
                 let (_, known) = search.state.truths.get(&c).copied()?;
                 let range = search.range(branch)?;
-                search.apply(Rule::IfKnown, &[known, range.2], wanted)
+                search.apply(Rule::Operation, &[known, range.2], wanted)
             })?;
             ends.push((end, case));
         }
@@ -420,6 +453,7 @@ impl<'a> Search<'a> {
 
     /// Bounds the nodes anew under what is assumed; the fact that there is no such point, if so.
     fn refine(&mut self, cone: &[usize]) -> Option<Known> {
+        self.divide();
         let mut changed: BTreeSet<usize> = BTreeSet::new();
         for &node in cone {
             let op = self.op(node);
@@ -433,20 +467,21 @@ impl<'a> Search<'a> {
                 }
                 match op {
                     Op::Sub(p, q) if (p, q) == (a, b) || (p, q) == (b, a) => {
-                        new |= self.narrow(node, Rule::Difference, order, &[node]);
+                        new |= self.narrow(node, Rule::Narrow, order, &[node]);
                         new |= strict && self.narrow(node, Rule::Gap, order, &[b, node]);
                     }
                     Op::Div(p, q) if strict && (p, q) == (a, b) => {
-                        new |= self.narrow(node, Rule::Quotient, order, &[q, node]);
+                        new |= self.narrow(node, Rule::Narrow, order, &[q, node]);
                     }
                     Op::Div(p, q) if (p, q) == (a, b) || (p, q) == (b, a) => {
                         if let Some(order) = self.order(a, b, 0) {
-                            new |= self.narrow(node, Rule::Quotient, order, &[q, node]);
+                            new |= self.narrow(node, Rule::Narrow, order, &[q, node]);
                         }
                     }
                     _ => {}
                 }
             }
+            new |= self.inward(node) || self.tightens && self.tighten(node);
             if let Some((.., known)) = self.range(node).filter(|range| range.0 > range.1) {
                 return self.apply(Rule::Contradiction, &[known], Fact::Absurd);
             }
@@ -455,6 +490,23 @@ impl<'a> Search<'a> {
             }
         }
         None
+    }
+
+    /// Takes the part of a disjunction that is left where the other does not hold.
+    fn divide(&mut self) {
+        for i in 0..self.state.disjunctions.len() {
+            let (a, b, known) = self.state.disjunctions[i];
+            for (part, rest) in [(a, b), (b, a)] {
+                if self.state.truths.contains_key(&rest) || self.plainly(part) != Some(false) {
+                    continue;
+                }
+                if let Some(&(_, not)) = self.state.truths.get(&part)
+                    && let Some(left) = self.apply(Rule::Part, &[known, not], Fact::Holds(rest, true))
+                {
+                    self.suppose(left);
+                }
+            }
+        }
     }
 
     fn narrow(&mut self, node: usize, rule: Rule, order: Known, ranges: &[usize]) -> bool {
@@ -564,7 +616,7 @@ impl<'a> Search<'a> {
     }
 
     /// The value of a condition that ranges and assumptions decide.
-    fn plainly(&mut self, node: usize) -> Option<bool> {
+    pub(super) fn plainly(&mut self, node: usize) -> Option<bool> {
         let before = std::mem::replace(&mut self.shallow, true);
         let truth = self.truth(node, 0);
         self.shallow = before;
@@ -574,10 +626,10 @@ impl<'a> Search<'a> {
     fn weigh(&mut self, node: usize, depth: usize) -> Result<Known, Undecided> {
         let wanted = Fact::Holds(node, true);
         let compare =
-            |search: &mut Self, from: &[Known]| search.apply(Rule::Compare, from, wanted).ok_or(None);
+            |search: &mut Self, from: &[Known]| search.apply(Rule::Decide, from, wanted).ok_or(None);
         match self.op(node) {
-            Op::Bool(_) => self.apply(Rule::Constant, &[], wanted).ok_or(None),
-            Op::Finite(a) => self.by_ranges(Rule::Finite, &[a], wanted).ok_or(None),
+            Op::Bool(_) => self.apply(Rule::Operation, &[], wanted).ok_or(None),
+            Op::Finite(a) => self.by_ranges(Rule::Decide, &[a], wanted).ok_or(None),
             Op::Less(a, b) | Op::LessEqual(a, b) | Op::Equal(a, b) if self.ranges(&[a, b]).is_none() => {
                 Err(None)
             }
@@ -600,15 +652,15 @@ impl<'a> Search<'a> {
             }
             Op::Not(a) => {
                 let (_, known) = self.truth(a, depth)?;
-                self.apply(Rule::Connective, &[known], wanted).ok_or(None)
+                self.apply(Rule::Decide, &[known], wanted).ok_or(None)
             }
             Op::And(a, b) => self.both(a, b, false, wanted, depth),
             Op::Or(a, b) => self.both(a, b, true, wanted, depth),
-            Op::Iff(a, b) if a == b => self.apply(Rule::Connective, &[], wanted).ok_or(None),
+            Op::Iff(a, b) if a == b => self.apply(Rule::Decide, &[], wanted).ok_or(None),
             Op::Iff(a, b) => {
                 let (x, y) = (self.truth(a, depth), self.truth(b, depth));
                 match (x, y) {
-                    (Ok((_, x)), Ok((_, y))) => self.apply(Rule::Connective, &[x, y], wanted).ok_or(None),
+                    (Ok((_, x)), Ok((_, y))) => self.apply(Rule::Decide, &[x, y], wanted).ok_or(None),
                     (Err(Some(pair)), _) | (_, Err(Some(pair))) => Err(Some(pair)),
                     _ => Err(None),
                 }
@@ -634,7 +686,7 @@ impl<'a> Search<'a> {
             (Err(Some(pair)), _) | (_, Err(Some(pair))) => return Err(Some(pair)),
             _ => return Err(None),
         };
-        self.apply(Rule::Connective, &from, wanted).ok_or(None)
+        self.apply(Rule::Decide, &from, wanted).ok_or(None)
     }
 
     /// `a <= b`
@@ -645,7 +697,7 @@ impl<'a> Search<'a> {
         }
         let wanted = Fact::Le(a, b);
         let quick = if a == b {
-            self.apply(Rule::Refl, &[x.2], wanted)
+            self.apply(Rule::Trans, &[x.2], wanted)
         } else if x.1 <= y.0 {
             self.apply(Rule::Apart, &[x.2, y.2], wanted)
         } else if !self.plausible(wanted) {
@@ -671,7 +723,7 @@ impl<'a> Search<'a> {
     fn assumed(&mut self, a: usize, b: usize) -> Option<Known> {
         let found = self.state.assumed.iter().find(|&&(c, d, ..)| (a, b) == (c, d));
         let &(.., strict, known) = found?;
-        if strict { self.apply(Rule::Weak, &[known], Fact::Le(a, b)) } else { Some(known) }
+        if strict { self.apply(Rule::Trans, &[known], Fact::Le(a, b)) } else { Some(known) }
     }
 
     /// `a <= c <= d <= b` where `c <= d` is assumed; `near` if one of them is `a` or `b`.
@@ -701,7 +753,7 @@ impl<'a> Search<'a> {
         if let Some(known) = self.through_assumed(a, b, true, depth) {
             return Some(known);
         }
-        if let Some(known) = self.around_one(a, b, depth) {
+        if let Some(known) = self.around_one(a, b, depth).or_else(|| self.multiple(a, b)) {
             return Some(known);
         }
         for way in self.ways(a, b) {
@@ -718,6 +770,11 @@ impl<'a> Search<'a> {
         if let Some(known) = self.through_assumed(a, b, false, depth) {
             return Some(known);
         }
+        if self.reals
+            && let Some(known) = self.by_reals(wanted)
+        {
+            return Some(known);
+        }
         self.by_condition(a, b, depth)
     }
 
@@ -729,11 +786,11 @@ impl<'a> Search<'a> {
             Op::Div(p, q) if low >= 1.0 && self.positive(q) => {
                 let order = self.order(p, q, depth)?;
                 let from = [order, self.range(q)?.2, x];
-                self.apply(Rule::Quotient, &from, Fact::Range(a, 0.0, 0.0))
+                self.apply(Rule::Narrow, &from, Fact::Range(a, 0.0, 0.0))
             }
             Op::Sub(p, q) if low >= 0.0 => {
                 let order = self.order(p, q, depth)?;
-                self.apply(Rule::Difference, &[order, x], Fact::Range(a, 0.0, 0.0))
+                self.apply(Rule::Narrow, &[order, x], Fact::Range(a, 0.0, 0.0))
             }
             _ => None,
         };
@@ -744,11 +801,11 @@ impl<'a> Search<'a> {
             Op::Div(p, q) if high <= 1.0 && self.positive(q) => {
                 let order = self.order(q, p, depth)?;
                 let from = [order, self.range(q)?.2, y];
-                self.apply(Rule::Quotient, &from, Fact::Range(b, 0.0, 0.0))?
+                self.apply(Rule::Narrow, &from, Fact::Range(b, 0.0, 0.0))?
             }
             Op::Sub(p, q) if high <= 0.0 => {
                 let order = self.order(q, p, depth)?;
-                self.apply(Rule::Difference, &[order, y], Fact::Range(b, 0.0, 0.0))?
+                self.apply(Rule::Narrow, &[order, y], Fact::Range(b, 0.0, 0.0))?
             }
             _ => return None,
         };
@@ -789,25 +846,31 @@ impl<'a> Search<'a> {
                 from.extend(ranges);
                 self.apply(rule, &from, wanted)
             }
-            Way::Left(rule, ranges, p) => {
+            Way::Left(ranges, p) => {
                 let after = self.order(p, b, depth)?;
-                let before = self.one_sided(rule, &ranges, Fact::Le(a, p))?;
+                let before = self.beside(&ranges, Fact::Le(a, p))?;
                 self.apply(Rule::Trans, &[before, after], wanted)
             }
-            Way::Right(rule, ranges, p) => {
+            Way::Right(ranges, p) => {
                 let before = self.order(a, p, depth)?;
-                let after = self.one_sided(rule, &ranges, Fact::Le(p, b))?;
+                let after = self.beside(&ranges, Fact::Le(p, b))?;
                 self.apply(Rule::Trans, &[before, after], wanted)
             }
         }
     }
 
-    fn one_sided(&mut self, rule: Rule, nodes: &[usize], wanted: Fact) -> Option<Known> {
-        let mut from = self.ranges(if rule == Rule::Chosen { &nodes[1..] } else { nodes })?;
-        if rule == Rule::Chosen {
-            from.insert(0, self.state.truths.get(&nodes[0])?.1);
-        }
-        self.apply(rule, &from, wanted)
+    /// The order of an operation and one of its operands; of an if the condition and the chosen value are given.
+    pub(super) fn beside(&mut self, nodes: &[usize], wanted: Fact) -> Option<Known> {
+        let Fact::Le(a, b) = wanted else { return None };
+        let node = if nodes.last() == Some(&a) { b } else { a };
+        let from = match self.op(node) {
+            Op::If(c, ..) => vec![self.state.truths.get(&c)?.1, self.range(nodes[1])?.2],
+            // Of a whole number a floor is not below it, nor a ceiling above.
+            Op::Floor(x) if x == a => vec![self.range(x)?.2, self.whole(x)?],
+            Op::Ceil(x) if x == b => vec![self.range(x)?.2, self.whole(x)?],
+            _ => self.ranges(nodes)?,
+        };
+        self.apply(Rule::Beside, &from, wanted)
     }
 
     /// The ways in which `a <= b` follows from simpler comparisons; ranges decide which apply.
@@ -815,123 +878,115 @@ impl<'a> Search<'a> {
         use Way::{Left, Right, Rule as By};
         let mut ways = Vec::new();
         match (self.op(a), self.op(b)) {
-            (Op::Neg(p), Op::Neg(q)) => ways.push(By(Rule::NegLe, vec![(q, p)], vec![])),
+            (Op::Neg(p), Op::Neg(q)) => ways.push(By(Rule::Monotone, vec![(q, p)], vec![])),
             (Op::Add(p, q), Op::Add(r, s)) => {
-                ways.push(By(Rule::AddLe, vec![(p, r), (q, s)], vec![a, b]));
-                ways.push(By(Rule::AddLe, vec![(p, s), (q, r)], vec![a, b]));
+                ways.push(By(Rule::Monotone, vec![(p, r), (q, s)], vec![a, b]));
+                ways.push(By(Rule::Monotone, vec![(p, s), (q, r)], vec![a, b]));
             }
-            (Op::Sub(p, q), Op::Sub(r, s)) => ways.push(By(Rule::SubLe, vec![(p, r), (s, q)], vec![a, b])),
+            (Op::Sub(p, q), Op::Sub(r, s)) => ways.push(By(Rule::Monotone, vec![(p, r), (s, q)], vec![a, b])),
             (Op::Mul(p, q), Op::Mul(r, s)) => {
-                ways.extend(self.undone([p, q], [r, s], a, b));
-                ways.extend(self.undone([r, s], [p, q], b, a));
                 for (p, q) in [(p, q), (q, p)] {
                     // p * q <= r * q <= r * s
                     for (r, s) in [(r, s), (s, r)] {
                         if self.at_least(q, 0.0) && self.at_least(r, 0.0) {
-                            ways.push(By(Rule::MulLe, vec![(p, r), (q, s)], vec![q, r, a, b]));
+                            ways.push(By(Rule::Monotone, vec![(p, r), (q, s)], vec![q, r, a, b]));
                         }
                         if q == s && self.at_most(q, 0.0) {
-                            ways.push(By(Rule::MulTurn, vec![(r, p)], vec![q, a, b]));
+                            ways.push(By(Rule::Monotone, vec![(r, p)], vec![q, a, b]));
                         }
                     }
                 }
             }
             (Op::Div(p, q), Op::Div(r, s)) => {
                 if q == s && self.positive(q) {
-                    ways.push(By(Rule::DivBy, vec![(p, r)], vec![q, a, b]));
+                    ways.push(By(Rule::Monotone, vec![(p, r)], vec![q, a, b]));
                 }
                 // p / q <= r / q <= r / s
                 if self.positive(s) && self.at_least(r, 0.0) {
-                    ways.push(By(Rule::DivLe, vec![(p, r), (s, q)], vec![r, s, a, b]));
+                    ways.push(By(Rule::Monotone, vec![(p, r), (s, q)], vec![r, s, a, b]));
                 }
                 if q == s && self.range(q).is_some_and(|range| range.1 < 0.0) {
-                    ways.push(By(Rule::DivTurn, vec![(r, p)], vec![q, a, b]));
-                }
-                if p == r && self.at_most(p, 0.0) && self.positive(q) {
-                    ways.push(By(Rule::DivNeg, vec![(q, s)], vec![p, q, a, b]));
+                    ways.push(By(Rule::Monotone, vec![(r, p)], vec![q, a, b]));
                 }
             }
-            (Op::Floor(p), Op::Floor(q)) => ways.push(By(Rule::FloorLe, vec![(p, q)], vec![])),
-            (Op::Sqrt(p), Op::Sqrt(q)) => ways.push(By(Rule::SqrtLe, vec![(p, q)], vec![p])),
-            (Op::Ceil(p), Op::Ceil(q)) => ways.push(By(Rule::CeilLe, vec![(p, q)], vec![])),
+            (Op::Floor(p), Op::Floor(q)) => ways.push(By(Rule::Monotone, vec![(p, q)], vec![])),
+            (Op::Sqrt(p), Op::Sqrt(q)) => ways.push(By(Rule::Monotone, vec![(p, q)], vec![p])),
+            (Op::Ceil(p), Op::Ceil(q)) => ways.push(By(Rule::Monotone, vec![(p, q)], vec![])),
             (Op::Pow(p, n), Op::Pow(q, m)) if n == m => {
-                ways.push(By(Rule::PowLe, vec![(p, q)], vec![p, a, b]));
+                ways.push(By(Rule::Monotone, vec![(p, q)], vec![p, a, b]));
+            }
+            (Op::Pow(p, n), Op::Pow(q, m)) if p == q => {
+                let (e, f) = if self.at_least(p, 1.0) { (n, m) } else { (m, n) };
+                ways.push(By(Rule::Monotone, vec![(e, f)], vec![p, a, b]));
             }
             (Op::If(c, p, q), Op::If(d, r, s)) if c == d => {
-                ways.push(By(Rule::IfIf, vec![(p, r), (q, s)], vec![]));
+                ways.push(By(Rule::Choice, vec![(p, r), (q, s)], vec![]));
             }
             _ => {}
         }
         match self.op(a) {
             Op::Min(p, q) => {
-                ways.extend([Left(Rule::MinLe, vec![p, q], q), Left(Rule::MinLe, vec![p, q], p)]);
+                ways.extend([Left(vec![p, q], q), Left(vec![p, q], p)]);
             }
-            Op::Max(p, q) => ways.push(By(Rule::MaxLe, vec![(p, b), (q, b)], vec![])),
+            Op::Max(p, q) => ways.push(By(Rule::Choice, vec![(p, b), (q, b)], vec![])),
             Op::If(c, p, q) => match self.plainly(c) {
                 Some(value) => {
                     let chosen = if value { p } else { q };
-                    ways.push(Left(Rule::Chosen, vec![c, chosen], chosen));
+                    ways.push(Left(vec![c, chosen], chosen));
                 }
-                None => ways.push(By(Rule::IfLe, vec![(p, b), (q, b)], vec![])),
+                None => ways.push(By(Rule::Choice, vec![(p, b), (q, b)], vec![])),
             },
-            Op::Floor(p) => ways.push(Left(Rule::FloorBelow, vec![p], p)),
-            Op::Abs(p) if self.at_least(p, 0.0) => ways.push(Left(Rule::AbsBelow, vec![p], p)),
+            Op::Pow(p, n) if self.at_least(n, 1.0) => ways.push(Left(vec![p, n, a], p)),
+            Op::Floor(p) => ways.push(Left(vec![p], p)),
+            Op::Ceil(p) if self.whole(p).is_some() => ways.push(Left(vec![p], p)),
+            Op::Abs(p) if self.at_least(p, 0.0) => ways.push(Left(vec![p], p)),
             Op::Add(p, q) => {
                 for (p, c) in [(p, q), (q, p)] {
                     if self.at_most(c, 0.0) {
-                        ways.push(Left(Rule::AddSign, vec![p, c, a], p));
+                        ways.push(Left(vec![p, c, a], p));
                     }
                 }
             }
-            Op::Sub(p, c) if self.at_least(c, 0.0) => ways.push(Left(Rule::SubSign, vec![p, c, a], p)),
+            Op::Sub(p, c) if self.at_least(c, 0.0) => ways.push(Left(vec![p, c, a], p)),
             Op::Mul(p, q) => {
-                ways.push(Left(Rule::MulOne, vec![p, q, a], p));
-                ways.push(Left(Rule::MulOne, vec![q, p, a], q));
+                ways.push(Left(vec![p, q, a], p));
+                ways.push(Left(vec![q, p, a], q));
             }
-            Op::Div(p, q) => ways.push(Left(Rule::DivOne, vec![p, q, a], p)),
+            Op::Div(p, q) => ways.push(Left(vec![p, q, a], p)),
             _ => {}
         }
         match self.op(b) {
             Op::Max(p, q) => {
-                ways.extend([Right(Rule::MaxGe, vec![p, q], q), Right(Rule::MaxGe, vec![p, q], p)]);
+                ways.extend([Right(vec![p, q], q), Right(vec![p, q], p)]);
             }
-            Op::Min(p, q) => ways.push(By(Rule::LeMin, vec![(a, p), (a, q)], vec![])),
+            Op::Min(p, q) => ways.push(By(Rule::Choice, vec![(a, p), (a, q)], vec![])),
             Op::If(c, p, q) => match self.plainly(c) {
                 Some(value) => {
                     let chosen = if value { p } else { q };
-                    ways.push(Right(Rule::Chosen, vec![c, chosen], chosen));
+                    ways.push(Right(vec![c, chosen], chosen));
                 }
-                None => ways.push(By(Rule::LeIf, vec![(a, p), (a, q)], vec![])),
+                None => ways.push(By(Rule::Choice, vec![(a, p), (a, q)], vec![])),
             },
-            Op::Ceil(p) => ways.push(Right(Rule::CeilAbove, vec![p], p)),
-            Op::Abs(p) => ways.push(Right(Rule::AbsAbove, vec![p], p)),
+            Op::Pow(p, n) if self.at_least(n, 1.0) => ways.push(Right(vec![p, n, b], p)),
+            Op::Ceil(p) => ways.push(Right(vec![p], p)),
+            Op::Floor(p) if self.whole(p).is_some() => ways.push(Right(vec![p], p)),
+            Op::Abs(p) => ways.push(Right(vec![p], p)),
             Op::Add(p, q) => {
                 for (p, c) in [(p, q), (q, p)] {
                     if self.at_least(c, 0.0) {
-                        ways.push(Right(Rule::AddSign, vec![p, c, b], p));
+                        ways.push(Right(vec![p, c, b], p));
                     }
                 }
             }
-            Op::Sub(p, c) if self.at_most(c, 0.0) => ways.push(Right(Rule::SubSign, vec![p, c, b], p)),
+            Op::Sub(p, c) if self.at_most(c, 0.0) => ways.push(Right(vec![p, c, b], p)),
             Op::Mul(p, q) => {
-                ways.push(Right(Rule::MulOne, vec![p, q, b], p));
-                ways.push(Right(Rule::MulOne, vec![q, p, b], q));
+                ways.push(Right(vec![p, q, b], p));
+                ways.push(Right(vec![q, p, b], q));
             }
-            Op::Div(p, q) => ways.push(Right(Rule::DivOne, vec![p, q, b], p)),
+            Op::Div(p, q) => ways.push(Right(vec![p, q, b], p)),
             _ => {}
         }
         ways
-    }
-
-    /// `p / t * t` beside `p * c`, where the factors of each are given, and the nodes they are.
-    fn undone(&self, again: [usize; 2], scaled: [usize; 2], x: usize, y: usize) -> Option<Way> {
-        let turned = |[a, b]: [usize; 2]| [(a, b), (b, a)];
-        let (q, t, p) = turned(again).into_iter().find_map(|(q, t)| match self.op(q) {
-            Op::Div(p, by) if by == t => Some((q, t, p)),
-            _ => None,
-        })?;
-        let (_, c) = turned(scaled).into_iter().find(|&(a, _)| a == p)?;
-        Some(Way::Rule(Rule::Undo, vec![], vec![p, t, q, x, c, y]))
     }
 
     /// `a < b`
@@ -981,6 +1036,46 @@ impl<'a> Search<'a> {
             let from = [ratio, self.range(b)?.2];
             if let Some(known) = self.apply(Rule::RatioLe, &from, wanted) {
                 return Some(known);
+            }
+        }
+        if let Some(known) = self.remainder(a, b).or_else(|| self.below_one(a, b, depth)) {
+            return Some(known);
+        }
+        if self.reals { self.by_reals(wanted) } else { None }
+    }
+
+    /// `p / q < 1 <= b` where `p < q`.
+    fn below_one(&mut self, a: usize, b: usize, depth: usize) -> Option<Known> {
+        let Op::Div(p, q) = self.op(a) else { return None };
+        if !self.positive(q) || !self.at_least(b, 1.0) {
+            return None;
+        }
+        let order = self.strictly(p, q, depth)?;
+        let from = [order, self.range(q)?.2, self.range(a)?.2];
+        let below = self.apply(Rule::Narrow, &from, Fact::Range(a, 0.0, 0.0))?;
+        self.apply(Rule::Apart, &[below, self.range(b)?.2], Fact::Lt(a, b))
+    }
+
+    /// `a - floor(a / b) * b < b`
+    fn remainder(&mut self, a: usize, b: usize) -> Option<Known> {
+        let Op::Sub(c, product) = self.op(a) else { return None };
+        let Op::Mul(p, r) = self.op(product) else { return None };
+        let Op::Floor(q) = self.op(if p == b { r } else { p }) else { return None };
+        let from = [vec![self.whole(c)?, self.whole(b)?], self.ranges(&[c, b, q, product, a])?].concat();
+        self.apply(Rule::Multiple, &from, Fact::Lt(a, b))
+    }
+
+    /// `floor(c / l) * l <= c` or `c <= ceil(c / l) * l`
+    fn multiple(&mut self, a: usize, b: usize) -> Option<Known> {
+        for (product, c) in [(a, b), (b, a)] {
+            let Op::Mul(p, r) = self.op(product) else { continue };
+            for (part, l) in [(p, r), (r, p)] {
+                let (Op::Floor(q) | Op::Ceil(q)) = self.op(part) else { continue };
+                if self.op(q) != Op::Div(c, l) {
+                    continue;
+                }
+                let from = [vec![self.whole(c)?, self.whole(l)?], self.ranges(&[c, l, q, product])?].concat();
+                return self.apply(Rule::Multiple, &from, Fact::Le(a, b));
             }
         }
         None

@@ -146,7 +146,7 @@ impl Draft {
                     assumed,
                     silent,
                     vacuous: obligation.vacuous,
-                    tested: obligation.tested,
+                    assurance: obligation.assurance,
                     if_fails: obligation.if_fails.clone(),
                     kani_solver: obligation.kani_solver.clone(),
                     kani_unwind: obligation.kani_unwind,

@@ -1,6 +1,6 @@
 //! Obligations as they are read, formal and informal; whether they are true is for the prover.
 
-use crate::contract::{Informal, ObligationKind};
+use crate::contract::{Assurance, Informal, ObligationKind};
 use crate::formula::{Binary, Formula, Function, Kind};
 use crate::report::{Mistake, Report, Rule};
 use crate::schema;
@@ -17,7 +17,7 @@ pub struct ObligationDraft {
     pub formula: Formula,
     pub doc: String,
     pub vacuous: bool,
-    pub tested: bool,
+    pub assurance: Assurance,
     pub if_fails: String,
     pub kani_solver: Option<String>,
     pub kani_unwind: Option<u32>,
@@ -28,7 +28,11 @@ pub fn read(id: &Text, keys: &Fields<'_>, report: &mut Report) -> Option<Obligat
     let kind = keys.word(schema::OBLIGATION, "type", report);
     let kind = ObligationKind::ALL.into_iter().find(|known| Some(known.word()) == kind);
     let formula = keys.text("formal", report).and_then(|text| Formula::read(text, report));
-    let tested = keys.word(schema::OBLIGATION, "assurance", report) == Some("tested");
+    let assurance = match keys.word(schema::OBLIGATION, "assurance", report) {
+        Some("tested") => Assurance::Tested,
+        Some("shown") => Assurance::Shown,
+        _ => Assurance::Proven,
+    };
     let vacuous = keys.word(schema::OBLIGATION, "vacuous", report) == Some("allowed");
     let mut kani_solver = None;
     let mut kani_unwind = None;
@@ -53,7 +57,7 @@ pub fn read(id: &Text, keys: &Fields<'_>, report: &mut Report) -> Option<Obligat
         formula: formula?,
         doc,
         vacuous,
-        tested,
+        assurance,
         if_fails,
         kani_solver,
         kani_unwind,

@@ -22,6 +22,8 @@ pub(super) fn taken(path: &TokenStream) -> TokenStream {
 /// The types themselves.
 pub(super) fn defined() -> TokenStream {
     quote! {
+        #[cfg(any(all(target_arch = "x86", not(target_feature = "sse2")), target_arch = "m68k"))]
+        ::core::compile_error!("f64 is not IEEE-754 double precision on this target, and nothing proven of the contract holds: build for one with SSE2");
         /// What a contract says of itself.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub struct Contract {
@@ -115,8 +117,10 @@ pub(super) fn defined() -> TokenStream {
         /// What is known of an obligation.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Verdict {
-            /// True for all values of the domains.
+            /// True for all values of the domains: an independent checker accepted the proof.
             Proven,
+            /// The prover says so, and nobody checked it; the contract asks for no more.
+            Shown,
             /// No counterexample among the points tried; the contract asks for no more.
             Tested,
             /// Nothing has tried to decide it.

@@ -67,7 +67,11 @@ fn every_obligation_of_the_contracts_that_ship_is_proven_or_says_that_it_is_test
         let mistakes: Vec<String> = compiled.rendered(Severity::Error).collect();
         let contract = compiled.contract.unwrap_or_else(|| panic!("{}", mistakes.join("\n")));
         for (proof, obligation) in prove(&contract).iter().zip(&contract.obligations) {
-            let wanted = if obligation.tested { Verdict::Tested } else { Verdict::Proven };
+            let wanted = if obligation.assurance == crate::contract::Assurance::Tested {
+                Verdict::Tested
+            } else {
+                Verdict::Shown
+            };
             assert_eq!(proof.verdict, wanted, "{name}, {}: {:?}", proof.id, proof.counterexample);
             assert!(wanted == Verdict::Tested || !proof.trace.is_empty(), "{name}, {}: no trace", proof.id);
         }
@@ -153,7 +157,7 @@ const FALSE: &[(&str, &str)] = &[
 fn true_claims_are_proven_with_a_trace() {
     for (kind, formal) in TRUE {
         let proof = judge(kind, formal);
-        assert_eq!(proof.verdict, Verdict::Proven, "{formal}: {:?}", proof.counterexample);
+        assert_eq!(proof.verdict, Verdict::Shown, "{formal}: {:?}", proof.counterexample);
         assert!(!proof.trace.is_empty(), "{formal}");
     }
 }
@@ -201,7 +205,7 @@ fn a_counterexample_is_simple_and_exact() {
 #[test]
 fn a_claim_with_a_substitution_is_about_points_where_it_stays_in_the_domain() {
     // False where 2 * share exceeds 1, which no share may be.
-    assert_eq!(judge("scaling", "part(share: 2 * share) <= d").verdict, Verdict::Proven);
+    assert_eq!(judge("scaling", "part(share: 2 * share) <= d").verdict, Verdict::Shown);
     assert_eq!(judge("scaling", "part(share: 2 * share) < d").verdict, Verdict::Refuted);
     // No share is 2, so this speaks of nothing.
     assert_eq!(judge("scaling", "part(share: 1 + gain) > d").verdict, Verdict::Unknown);
@@ -231,7 +235,7 @@ fn whole_numbers_that_fill_the_significand_refute_a_tripling() {
         format!("  - {{id: claim, type: scaling, formal: '{formal}', assurance: tested}}\n")
     };
     assert_eq!(judge_all(&quantities, equations, &claim(3))[0].verdict, Verdict::Refuted);
-    assert_eq!(judge_all(&quantities, equations, &claim(4))[0].verdict, Verdict::Proven);
+    assert_eq!(judge_all(&quantities, equations, &claim(4))[0].verdict, Verdict::Shown);
 }
 
 #[test]
@@ -273,7 +277,7 @@ fn a_division_counts_only_where_its_condition_lets_it() {
         obligations += &format!("  - {{id: claim-{i}, type: invariant, formal: '{claim}'}}\n");
     }
     for (proof, claim) in judge_all(quantities, equations, &obligations).iter().zip(claims) {
-        assert_eq!(proof.verdict, Verdict::Proven, "{claim}: {:?}", proof.counterexample);
+        assert_eq!(proof.verdict, Verdict::Shown, "{claim}: {:?}", proof.counterexample);
     }
 }
 
@@ -292,6 +296,6 @@ fn sixty_doublings_are_sixty_nodes() {
     let contract =
         crate::check_in(Source::from_bytes("t.yaml", text.into_bytes()).unwrap(), None).contract.unwrap();
     for proof in prove(&contract) {
-        assert_eq!(proof.verdict, Verdict::Proven, "{}", proof.id);
+        assert_eq!(proof.verdict, Verdict::Shown, "{}", proof.id);
     }
 }

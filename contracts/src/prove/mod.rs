@@ -27,7 +27,7 @@ pub use counterexample::{Counterexample, Input};
 pub use falsify::POINTS;
 pub use trace::Trace;
 
-use crate::contract::{Claim, Contract, Obligation, Verdict};
+use crate::contract::{Assurance, Claim, Contract, Obligation, Verdict};
 use crate::domain::Domain;
 use crate::graph::Id;
 use crate::range::Range;
@@ -53,7 +53,8 @@ pub struct Proof {
     pub missing: Option<String>,
 }
 
-/// Proves or refutes every obligation, in the order of the contract.
+/// What the prover and the falsifier say of every obligation, in the order of the contract: *shown* at most, since nobody has
+/// checked the prover. [`judge`](crate::certify::judge) gives the verdict.
 pub fn prove(contract: &Contract) -> Vec<Proof> {
     let mut structure = structure(contract);
     contract.obligations.iter().map(|obligation| prove_one(contract, obligation, &mut structure)).collect()
@@ -81,8 +82,9 @@ pub fn first_failure(contract: &Contract, some: &[bool]) -> Option<String> {
     let mut asked = contract.obligations.iter().zip(some).filter(|(_, asked)| **asked);
     let failed = asked.find(|(obligation, _)| {
         structural(obligation, &mut structure, Effort::Plain).is_none()
-            && (falsify::falsify(contract, obligation).counterexample.is_some()
-                || !obligation.tested && structural(obligation, &mut structure, Effort::Exact).is_none())
+            && (refute(contract, obligation).0.is_some()
+                || obligation.assurance != Assurance::Tested
+                    && structural(obligation, &mut structure, Effort::Exact).is_none())
     });
     failed.map(|(obligation, _)| obligation.id.clone())
 }
@@ -101,12 +103,18 @@ fn structural(obligation: &Obligation, structure: &mut Structure<'_, f64>, effor
     }
 }
 
+/// Looks for a point where an obligation is false.
+pub fn refute(contract: &Contract, obligation: &Obligation) -> (Option<Counterexample>, usize) {
+    let search = falsify::falsify(contract, obligation);
+    (search.counterexample, search.points)
+}
+
 fn prove_one(contract: &Contract, obligation: &Obligation, structure: &mut Structure<'_, f64>) -> Proof {
     let proven = |trace: Trace| {
         let about_nothing = !obligation.vacuous && !falsify::speaks(contract, obligation);
         Proof {
             id: obligation.id.clone(),
-            verdict: if about_nothing { Verdict::Vacuous } else { Verdict::Proven },
+            verdict: if about_nothing { Verdict::Vacuous } else { Verdict::Shown },
             method: "structural",
             trace,
             counterexample: None,
@@ -126,7 +134,7 @@ fn prove_one(contract: &Contract, obligation: &Obligation, structure: &mut Struc
     }
     let verdict = match &search.counterexample {
         Some(_) => Verdict::Refuted,
-        None if obligation.tested && search.points > 0 => Verdict::Tested,
+        None if obligation.assurance == Assurance::Tested && search.points > 0 => Verdict::Tested,
         None => Verdict::Unknown,
     };
     Proof {
@@ -168,7 +176,11 @@ pub fn mistake(contract: &Contract, obligation: &Obligation, proof: &Proof) -> O
             Mistake::error(obligation.span, format!("obligation `{id}` is neither proven nor refuted: {formal}"))
                 .note(tried)
                 .notes(proof.missing.clone())
-                .note("narrow a domain, leave room for rounding, or say `assurance: tested` to be content with tests")
+                .note(if proof.method == "structural" {
+                    "say `assurance: shown` to be content with the prover's word"
+                } else {
+                    "narrow a domain, leave room for rounding, or say `assurance: tested` to be content with tests"
+                })
         }
         (Verdict::Vacuous, _) => {
             let message = format!("obligation `{id}` is about no point of the domains: {formal}");

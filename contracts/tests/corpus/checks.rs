@@ -42,17 +42,17 @@ pub fn contract(data: &[u8]) {
     }
 }
 
-/// What is proven is true at these points.
+/// What the prover shows is true at these points.
 fn proofs(contract: &Contract, points: &[Vec<f64>]) {
     for (obligation, proof) in contract.obligations.iter().zip(prove(contract)) {
         let Claim::Always(claim) = obligation.claim else { continue };
-        if proof.verdict != Verdict::Proven || !obligation.substituted.is_empty() {
+        if proof.verdict != Verdict::Shown || !obligation.substituted.is_empty() {
             continue;
         }
         let mut evaluator = Evaluator::new(&contract.graph, &[claim]);
         for point in points {
             let value = evaluator.run(point).value(claim).truth();
-            assert!(value, "`{}` is proven, but false at {point:?}", obligation.formula);
+            assert!(value, "`{}` is shown, but false at {point:?}", obligation.formula);
         }
     }
 }

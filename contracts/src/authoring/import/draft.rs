@@ -7,10 +7,10 @@ use std::ops::Range;
 use super::unit::{self, Proposal, Wanted};
 use super::{Item, Outcome, Pending, push_note, statement};
 use crate::authoring::format::{format, quoted};
+use crate::certify;
 use crate::compile::check_in;
 use crate::contract::Verdict;
 use crate::formula::{Binary, Function, Kind};
-use crate::prove;
 use crate::report::Severity;
 use crate::source::Source;
 use crate::unit::Unit;
@@ -356,7 +356,7 @@ impl Draft {
     fn prove(&mut self) {
         let (text, _) = self.render(true);
         let Some(contract) = check_in(self.source(text), None).contract else { return };
-        for proof in prove::prove(&contract) {
+        for proof in certify::judge(&contract) {
             let Some(obligation) = self.obligations.iter_mut().find(|known| known.id == proof.id) else {
                 continue;
             };

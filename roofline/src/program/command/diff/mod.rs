@@ -6,9 +6,10 @@ mod git;
 mod step;
 mod values;
 
+use roofline_contracts::certify;
 use roofline_contracts::contract::Contract;
 use roofline_contracts::library::{self, Found};
-use roofline_contracts::prove::{self, Proof};
+use roofline_contracts::prove::Proof;
 use roofline_contracts::report::Severity;
 use roofline_contracts::source::{ReadError, Source};
 use roofline_contracts::{Compiled, check_from};
@@ -185,7 +186,7 @@ fn checked(
 impl ContractDiff {
     fn of(file: &str, old: &Side<'_>, new: &Side<'_>) -> ContractDiff {
         let (before, after) = (old.contract, new.contract);
-        let proofs: [Vec<Proof>; 2] = [prove::prove(before), prove::prove(after)];
+        let proofs: [Vec<Proof>; 2] = [certify::judge(before), certify::judge(after)];
         let [old_proofs, new_proofs] = &proofs;
         let changes = compare(
             Proven { contract: before, proofs: old_proofs },

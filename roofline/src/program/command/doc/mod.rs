@@ -4,7 +4,7 @@ mod html;
 mod markdown;
 mod page;
 
-use roofline_contracts::prove;
+use roofline_contracts::certify;
 
 use crate::program::output::file::Unfinished;
 use crate::program::{Exit, Failure, cli, contract, output};
@@ -15,7 +15,7 @@ pub use markdown::plain;
 pub fn run(args: &cli::Doc) -> Result<Exit, Failure> {
     let file = args.output.as_deref().map(Unfinished::open).transpose()?;
     let (contract, _) = contract::checked(&args.contract)?;
-    let blocks = page::page(&contract, &prove::prove(&contract));
+    let blocks = page::page(&contract, &certify::judge(&contract));
     let text = match args.format {
         cli::DocFormat::Md => markdown::write(&blocks),
         cli::DocFormat::Html => html::write(&contract.metadata.id, &blocks),

@@ -4,8 +4,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use roofline_checker::{Certificate, RULES, Refusal, check};
-use roofline_contracts::certify::{certify, coq, problem};
+use roofline_contracts::certify::{certify, coq, judged, problem};
 use roofline_contracts::contract::Contract;
+use roofline_contracts::prove::{Proof, prove};
 
 use crate::program::Failure;
 use crate::program::output::file::Unfinished;
@@ -47,6 +48,12 @@ impl Certified {
             Some(Err(_)) if present => ("refused", false),
             _ => ("no certificate", true),
         }
+    }
+
+    /// The verdicts of the obligations.
+    pub fn judged(&self, contract: &Contract) -> Vec<Proof> {
+        let accepted: Vec<bool> = self.verdicts.iter().map(Result::is_ok).collect();
+        judged(contract, prove(contract), &accepted)
     }
 
     /// Why a proof is refused.

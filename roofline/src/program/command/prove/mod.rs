@@ -86,7 +86,7 @@ struct ObligationResult {
     id: String,
     /// What it says.
     formal: String,
-    /// proven, refuted, tested, informal or unknown.
+    /// proven, shown, refuted, vacuous, tested or unknown.
     verdict: &'static str,
     /// What the verdict rests on.
     method: &'static str,
@@ -245,7 +245,7 @@ pub fn run(args: &cli::Prove) -> Result<Exit, Failure> {
         }
         let mut obligations = Vec::new();
         for (position, (obligation, proof)) in
-            contract.obligations.iter().zip(prove::prove(&contract)).enumerate()
+            contract.obligations.iter().zip(certified.judged(&contract)).enumerate()
         {
             let (result, fine) = session.obligation(position, obligation, &proof, &mut ledger)?;
             failed |= !fine;
@@ -474,9 +474,15 @@ impl Report for Proven {
             }
             let count = |word: &str| contract.obligations.iter().filter(|o| o.verdict == word).count();
             let total = contract.obligations.len();
-            let words =
-                [Verdict::Proven, Verdict::Tested, Verdict::Vacuous, Verdict::Refuted, Verdict::Unknown]
-                    .map(Verdict::word);
+            let words = [
+                Verdict::Proven,
+                Verdict::Shown,
+                Verdict::Tested,
+                Verdict::Vacuous,
+                Verdict::Refuted,
+                Verdict::Unknown,
+            ]
+            .map(Verdict::word);
             let counts: Vec<String> = words
                 .iter()
                 .filter(|word| count(word) > 0)
@@ -487,12 +493,9 @@ impl Report for Proven {
                 1 => format!("\n{}: 1 obligation: {}\n", contract.id, counts.join(", ")),
                 _ => format!("\n{}: {total} obligations: {}\n", contract.id, counts.join(", ")),
             };
-            let checked = contract.obligations.iter().filter(|o| o.layers.checker == "proven").count();
-            let missing = count(Verdict::Proven.word()).saturating_sub(checked);
-            if missing > 0 {
-                out += &format!(
-                    "{missing} of the proven have no certificate: only the prover vouches for them\n"
-                );
+            let shown = count(Verdict::Shown.word());
+            if shown > 0 {
+                out += &format!("{shown} have no certificate: only the prover vouches for them\n");
             }
             if !contract.informal.is_empty() {
                 out += &format!("{} informal statements, which nothing checks\n", contract.informal.len());
