@@ -246,7 +246,7 @@ impl Search<'_> {
     /// Narrows the range of a difference or quotient whose operands depend on the same values to what points show of it.
     pub(super) fn tighten(&mut self, node: usize) -> bool {
         let (Op::Sub(a, b) | Op::Div(a, b) | Op::Add(a, b)) = self.op(node) else { return false };
-        let Some((low, high, known)) = self.range(node) else { return false };
+        let Some((low, high, _)) = self.range(node) else { return false };
         let (under, other) = (self.cone(&[Fact::Range(a, 0.0, 0.0)]), self.cone(&[Fact::Range(b, 0.0, 0.0)]));
         let quantity = |node: &&usize| matches!(self.op(**node), Op::Quantity(_));
         if !under.iter().filter(quantity).any(|node| other.contains(node)) {
@@ -258,14 +258,13 @@ impl Search<'_> {
             let tells = l > low + (high - low).abs() * 1e-3
                 || l > 0.0 && low <= 0.0
                 || h < high - (high - low).abs() * 1e-3;
-            if !tells || !(l <= h) {
+            if !tells || l > h || l.is_nan() || h.is_nan() {
                 continue;
             }
             if let Some(found) = self.by_reals(Fact::Range(node, l, h)) {
                 changed |= self.keep_range(node, (l, h, found));
             }
         }
-        let _ = known;
         changed
     }
 
