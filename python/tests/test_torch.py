@@ -386,3 +386,19 @@ def test_a_network_keeps_its_order_its_mode_and_its_hooks():
 def test_the_roofs_are_measured_where_none_are_given():
     peaks = Peaks.measured(quick=True, no_cache=True)
     assert peaks.bandwidth > 0 and peaks.compute > 0 and peaks.threads == torch.get_num_threads()
+
+
+def test_types_have_the_roofs_that_were_measured_for_them(monkeypatch):
+    class Machine(dict):
+        data = {"beyond": []}
+        figures = [
+            roofline.Figure(name, "", name, roofline.Quantity(value, "GFLOP/s"), None)
+            for name, value in [("f64_gflops", 50.0), ("bf16_gflops", 400.0)]
+        ]
+
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
+    monkeypatch.setattr(roofline, "machine", lambda **_: Machine(read_gb_s=20.0, f32_gflops=100.0))
+    peaks = Peaks.measured()
+    rates = [peaks.of_type(dtype) for dtype in (torch.float32, torch.float64, torch.float16, torch.bfloat16)]
+    # Halves without instructions of their own are computed as singles.
+    assert rates == [100.0, 50.0, 100.0, 400.0]

@@ -56,6 +56,9 @@ class Peaks:
         # Without instructions for halves they are computed with as singles.
         halves = set(machine.data.get("beyond", [])) - {"avx-vnni", "avx512-vnni", "dotprod", "i8mm"}
         others = {} if halves else {"float16": compute, "bfloat16": compute}
+        own = {"float64": "f64_gflops", "float16": "f16_gflops", "bfloat16": "bf16_gflops"}
+        found = {figure.name: float(figure.quantity) for figure in machine.figures}
+        others.update({dtype: found[single + name] for dtype, name in own.items() if single + name in found})
         return Peaks(float(machine[f"{single}read_gb_s"]), compute, threads, others)
 
     @staticmethod
