@@ -478,13 +478,19 @@ impl<'a> TeamAndMemory<'a> {
     }
 }
 
-/// How many rounds of a loop of multiply-adds take about half a millisecond.
+/// So many rounds of a loop of multiply-adds that they take a millisecond or more: what starts them does not count then.
 fn rounds(one: &MultiplyAdd, operands: &kernels::Operands) -> usize {
-    const TRIED: usize = 500;
-    let start = Instant::now();
-    black_box(one.run(black_box(TRIED), operands));
-    let each = start.elapsed().as_secs_f64() / TRIED as f64;
-    (5e-4 / each.max(1e-9)).clamp(TRIED as f64, 400_000.0) as usize
+    const MOST: usize = 1 << 22;
+    let mut rounds = 512;
+    while rounds < MOST {
+        let start = Instant::now();
+        black_box(one.run(black_box(rounds), operands));
+        if start.elapsed() >= Duration::from_millis(1) {
+            break;
+        }
+        rounds *= 2;
+    }
+    rounds
 }
 
 /// The loops for a kind of number, without the plain ones where there are others, each with its operands. Numbers of fewer than
