@@ -375,6 +375,23 @@ check("printing keeps the chart, all bars and the whole table", "all.html", asyn
   assert.equal((await visibleRows(page)).length, await page.evaluate(() => JSON.parse(document.getElementById("data").textContent).chart.points.length));
   assert.ok(await page.isHidden("#search"));
   assert.equal(await page.$eval("body", (body) => getComputedStyle(body).color), "rgb(22, 32, 43)");
+check("sliders over a curve give the bits of the program for every number of users", "curve.html", async (page) => {
+  const compare = async (result) => {
+    const rows = await page.$$eval("#list tbody tr", (rows) => rows.map((row) => [...row.cells].map((cell) => cell.title || cell.textContent)));
+    const ways = result.rows.flatMap((row) => (row.curve ?? []).map((way) => [row.devices, way.served]));
+    assert.ok(ways.length >= 8);
+    const wanted = ways.map(([devices, served]) => [devices, served.users, served.output_ceiling, served.output_rate, served.token_least_time, served.token_time, served.time_to_first_token].map(String));
+    assert.deepEqual(rows.map(([devices, users, , ...figures]) => [devices, users, ...figures]), wanted);
+  };
+  await compare(saved("curve.json"));
+  await page.click("#reset");
+  await compare(saved("curve.json"));
+  const sliders = await page.evaluate(() => JSON.parse(document.getElementById("data").textContent).moving.sliders);
+  for (const [quantity, value] of [["users", 128], ["input", 512], ["output", 1024], ["reuse", 0.5]])
+    await setRange(page, `slider-${quantity}`, sliders.find((slider) => slider.quantity === quantity).stops.indexOf(value));
+  await compare(saved("curve-moved.json"));
+  assert.match(await page.textContent("#asked"), /128 users, prompts of 512 and answers of 1024 tokens, 50 % of each prompt/);
+  assert.ok(await page.isHidden("#problem"));
 });
 
 check("a slider over two thousand operations answers at once", "many.html", async (page) => {

@@ -257,8 +257,9 @@ function table(lines) {
   const body = element(made, "tbody");
   for (const line of lines) for (const spot of line.spots) {
     const row = element(body, "tr", spot.asked ? { class: "asked" } : {});
-    const cells = [line.name, spot.users, spot.layout, figure(spot.ceiling.rate), figure(spot.estimate.rate), figure(spot.ceiling.token_ms), figure(spot.estimate.token_ms), figure(spot.first_ms)];
-    for (const cell of cells) element(row, "td", {}, String(cell));
+    for (const cell of [line.name, spot.users, spot.layout]) element(row, "td", {}, String(cell));
+    // All digits are for whoever points at a figure.
+    for (const value of [spot.ceiling.rate, spot.estimate.rate, spot.ceiling.token_ms, spot.estimate.token_ms, spot.first_ms]) element(row, "td", { title: value }, figure(value));
   }
 }
 

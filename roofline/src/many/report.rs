@@ -62,6 +62,10 @@ pub struct Row {
     pub enough: Option<bool>,
     /// What it is short of; empty where that is nothing.
     pub short_of: String,
+    /// Kinds of numbers that are multiplied and whose rate nobody publishes: they take no time, and the figures are those of the
+    /// memory.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_known: Vec<String>,
     /// Memory that the fullest device takes, in GB.
     pub device_gb: f64,
     /// Memory that the fullest device has left, in GB, below zero where it is short of some; null where it is not known.
@@ -156,6 +160,7 @@ impl Row {
             fits,
             enough: fits,
             short_of,
+            not_known: Vec::new(),
             device_gb: reached.device_gb,
             spare_gb: reached.spare_gb,
             link_gb_s: set.link().filter(|_| set.devices() > 1),

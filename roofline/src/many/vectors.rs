@@ -125,27 +125,31 @@ fn tensor_parallel_speeds_of_gpt_fast_are_below_their_ceilings() {
     }
 }
 
-/// <https://github.com/ggml-org/llama.cpp/issues/3649>: a draft of 5 tokens with a chance of 0.8 each, 52.5 token/s without
-/// it and 87.95 with it. On the V100 of that thread the draft model makes 619.43 token/s. Were a pass over six tokens as fast
-/// as one over one, as the formula of Leviathan et al. has it, it would be 136 token/s; 87.95 is reached when it takes 1.78
-/// times as long, and the thread's passes over 2 and 3 tokens (51.22 and 75.92 token/s) take 2.05 times as long.
+/// <https://github.com/ggml-org/llama.cpp/issues/3649>: "acceptance" 0.8, at most 5 drafted tokens, 52.5 token/s without them and
+/// 87.95 with them. On the V100 of that thread the draft model makes 619.43 token/s. The formula of Leviathan et al. gives
+/// 136 token/s, and must not be expected to give the measured figure, for two reasons. A pass over 2 or 3 tokens takes 2.05 times as
+/// long as one over one there (51.22 and 75.92 token/s of a prompt), which `check_cost` is for. And what llama.cpp prints is
+/// the share of all drafted tokens that were accepted, not the chance of each, and it stops drafting early where the draft model is
+/// unsure: with 0.8 of three tokens accepted it would be 77 token/s, with 0.8 of four 92, and between them lies what was
+/// measured.
 #[test]
 fn the_draft_of_llama_cpp_is_within_what_the_formula_allows() {
-    let at = |check_cost: f64| {
+    let at = |drafts: f64, check_cost: f64| {
         let inputs = speculation::Inputs {
             draft_cost: 52.5 / 619.43,
             check_cost,
-            ..speculation::Inputs::new(0.8, 5.0)
+            ..speculation::Inputs::new(0.8, drafts)
         };
         inputs.evaluate().unwrap()
     };
-    let free = at(1.0);
+    let free = at(5.0, 1.0);
     assert!((free.tokens_per_pass - 3.689).abs() < 1e-3);
     assert!((52.5 * free.speed_up - 136.0).abs() < 0.5, "{}", 52.5 * free.speed_up);
     assert!(87.95 < 52.5 * free.speed_up);
-    assert!((52.5 * at(1.779).speed_up - 87.95).abs() < 0.05);
-    let measured = 52.5 * at(3.0 / 75.92 * 52.5).speed_up;
-    assert!((77.0..78.5).contains(&measured), "{measured}");
+    let check_cost = 3.0 / 75.92 * 52.5;
+    let shared = |drafts: f64| 52.5 * (1.0 + 0.8 * drafts) / at(drafts, check_cost).pass_cost;
+    assert!((76.0..78.0).contains(&shared(3.0)) && (91.0..93.0).contains(&shared(4.0)));
+    assert!(shared(3.0) < 87.95 && 87.95 < shared(4.0));
 }
 
 /// All-reduce times of <https://github.com/microsoft/vidur> (data/profiling/network): none is below the time that the contract

@@ -31,6 +31,23 @@ const SAID: [(&str, &str); 13] = [
     ("link", "interconnect_bandwidth"),
 ];
 
+/// How units are written, for who did not.
+const UNITS: &str = "\n  = help: a unit is written in brackets, `50 [ms/token]`; a number without one has that of what it is compared with; \
+                     `help` lists the names and their units";
+
+/// Whether a number is followed by a word, as in `50 ms`.
+fn bare_unit(text: &str) -> bool {
+    let mut words = text.split_whitespace().peekable();
+    while let Some(word) = words.next() {
+        let unit = words.peek().is_some_and(|next| next.starts_with(|c: char| c.is_alphabetic()));
+        let joins = |next: &&str| ["and", "or", "implies", "iff"].contains(next);
+        if word.parse::<f64>().is_ok() && unit && !words.peek().is_some_and(joins) {
+            return true;
+        }
+    }
+    false
+}
+
 /// The names that conditions may use.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
@@ -107,7 +124,12 @@ impl Names {
         }
         let gate = |text: &String| {
             let condition = Condition::parse(text, &scope).map_err(|error| {
-                let hint = if error.contains("unknown name") { "; `help` lists the names" } else { "" };
+                let hint = match &error {
+                    error if error.contains("unknown name") => "; `help` lists the names",
+                    error if error.contains("different units") => UNITS,
+                    error if error.contains("expected an operator") && bare_unit(text) => UNITS,
+                    _ => "",
+                };
                 Failure(format!("{flag}: {error}{hint}"))
             })?;
             Ok(Gate { text: text.clone(), condition: condition.renamed(|name| self.said(name)) })

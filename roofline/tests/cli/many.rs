@@ -268,6 +268,11 @@ fn what_does_not_go_together_is_refused_with_a_reason() {
         (&["--on", "8x h100-sxm", "--users", "0"], "0 is not in 1..=1000000"),
         (&["--on", "8x h100-sxm", "--input", "2k"], "--users"),
         (&["--on", "8x h100-sxm", "--objective", "speed > 1"], "--objective: "),
+        (&["--on", "8x h100-sxm", "--objective", "token_time <= 50 ms"], "a unit is written in brackets"),
+        (
+            &["--on", "8x h100-sxm", "--objective", "token_time <= 50 [ms]"],
+            "a number without one has that of",
+        ),
         (&["--on", "8x h100-sxm", "--message-cost", "nan"], "it is 0 to 1e6 microseconds"),
     ] {
         refused(&[&base[..], more].concat(), says);

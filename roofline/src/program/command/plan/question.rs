@@ -15,7 +15,7 @@ use crate::many::{
 };
 use crate::model::{Hyper, Model, by_name};
 use crate::number::figure;
-use crate::predict::{Stored, Workload};
+use crate::predict::{MEMORY_ALONE, Stored, Workload};
 use crate::program::command::plan::curve;
 use crate::program::command::predict::{self, Asked};
 use crate::program::device::this;
@@ -24,6 +24,9 @@ use crate::program::name::normal;
 use crate::program::output::picture::Pictures;
 use crate::program::require::{self, Gate, Names};
 use crate::program::{Exit, Failure, cli};
+
+/// Sets that a sentence names.
+const NAMED: usize = 8;
 
 /// Whether a prediction is one for more than a device and its batch.
 pub fn is_asked(args: &cli::Predict) -> bool {
@@ -262,8 +265,21 @@ impl Question {
         };
         let mut row = Row::new(set, &reached, served);
         row.draft = draft;
+        row.not_known = self.not_known(set)?;
         self.judge(&mut row)?;
         Ok(row)
+    }
+
+    /// Kinds of numbers that the devices multiply at a rate that nobody publishes.
+    fn not_known(&self, set: &Set) -> Result<Vec<String>, Failure> {
+        let mut found = Vec::new();
+        for group in &set.groups {
+            let prediction = crate::predict::predict(self.work.inputs, &self.work.stored, &group.target)?;
+            let unknown = prediction.rates.iter().filter(|(_, rate)| rate.gflop_s.is_none());
+            found.extend(unknown.map(|(_, rate)| format!("{}: {rate}", group.target.name)));
+        }
+        found.dedup();
+        Ok(found)
     }
 
     /// What a page needs to compute the curves of equal devices itself; none where a draft model writes ahead.
@@ -294,6 +310,7 @@ impl Question {
             many.bus.or(group.link.filter(|_| many.link.is_none() && pcie(&catalog, &group.target.name)));
         let found = offloaded(&self.work, &group.target, &host.target, bus, what)?;
         let mut row = Row::offloaded(set, &host.target.name, &found);
+        row.not_known = self.not_known(set)?;
         self.judge(&mut row)?;
         Ok(row)
     }
@@ -361,6 +378,13 @@ impl Question {
         } else {
             "."
         };
+        let unknown: Vec<&str> =
+            rows.iter().filter(|row| !row.not_known.is_empty()).map(|row| row.devices.as_str()).collect();
+        if !unknown.is_empty() {
+            let more = if unknown.len() > NAMED { ", …" } else { "" };
+            let named = unknown[..unknown.len().min(NAMED)].join(", ");
+            ceilings += &format!(" {MEMORY_ALONE} So it is on {named}{more}.");
+        }
         let mut assumed = vec!["attention follows the matrices".to_owned()];
         if rows.iter().any(|row| row.count > 1) {
             let start = self.work.start;
@@ -380,7 +404,8 @@ impl Question {
         }
         let mut objectives: Vec<String> = self.gates.iter().map(|gate| gate.text().to_owned()).collect();
         if self.at_least > 0.0 {
-            objectives.push(format!("{} token/s of all users together", self.at_least));
+            let of = if self.users.is_some() { " of all users together" } else { "" };
+            objectives.push(format!("{} token/s{of}", self.at_least));
         }
         let totals = self.work.inputs.evaluate().ok();
         let mut model = self.asked.subject;
