@@ -190,6 +190,25 @@ function axis(values) {
   return { at: (value) => (Math.log10(value) - from) / (to - from), marks };
 }
 
+/** Gives each dot a label where one finds room beside the dots and the other labels, those that were asked for first. */
+function labels(dots, left, right, bottom) {
+  const overlap = (a, b) => a[0] < b[2] && b[0] < a[2] && a[1] < b[3] && b[1] < a[3];
+  const taken = dots.map(({ x, y }) => [x - 5, y - 5, x + 5, y + 5]);
+  for (const dot of [...dots].sort((one, other) => Number(other.spot.asked) - Number(one.spot.asked))) {
+    const text = dot.spot.asked ? `${dot.spot.users} users` : String(dot.spot.users);
+    const width = text.length * (dot.spot.asked ? 7.5 : 6.5);
+    for (const [above, before] of [[false, false], [true, true], [true, false], [false, true]]) {
+      const [x, y] = [before ? dot.x - 8 : dot.x + 8, above ? dot.y - 7 : dot.y + 16];
+      const from = before ? x - width : x;
+      const area = [from, y - 10, from + width, y + 2];
+      if (from < left || area[2] > right || area[3] > bottom || taken.some((one) => overlap(one, area))) continue;
+      dot.label = { x, y, text, anchor: before ? "end" : "start" };
+      taken.push(area);
+      break;
+    }
+  }
+}
+
 const stage = document.getElementById("stage");
 const list = document.getElementById("list");
 
@@ -221,26 +240,20 @@ function draw(lines) {
   element(svg, "path", { class: "axis", d: `M${left} ${top}V${bottom}H${right}` });
   element(svg, "text", { class: "caption", x: (left + right) / 2, y: bottom + 40, "text-anchor": "middle" }, captions[0]);
   element(svg, "text", { class: "caption", transform: `translate(16 ${(top + bottom) / 2}) rotate(-90)`, "text-anchor": "middle" }, captions[1]);
+  const dots = lines.flatMap((line, index) => line.spots.map((spot) => ({ line: index, spot, x: x(spot.estimate.token_ms), y: y(spot.estimate.rate) })));
+  labels(dots, left, right, bottom);
   lines.forEach((line, index) => {
     const colour = index % 8;
     for (const kind of ["ceiling", "estimate"]) {
       const path = line.spots.map((spot) => `${x(spot[kind].token_ms)} ${y(spot[kind].rate)}`);
       if (path.length) element(svg, "path", { class: `curve ${kind} s${colour}`, d: `M${path.join("L")}` });
     }
-    const labelled = [];
-    const spots = [...line.spots].sort((a, b) => Number(b.asked) - Number(a.asked));
-    const layer = element(svg, "g");
-    for (const spot of spots) {
-      const [cx, cy] = [x(spot.estimate.token_ms), y(spot.estimate.rate)];
-      const group = document.createElementNS(SVG, "g");
-      layer.prepend(group);
+    const own = dots.filter((dot) => dot.line === index).sort((one, other) => Number(one.spot.asked) - Number(other.spot.asked));
+    for (const { spot, x: cx, y: cy, label } of own) {
+      const group = element(svg, "g");
       element(group, "title", {}, `${line.name}, ${spot.users} users, ${spot.layout}: ${figure(spot.estimate.rate)} token/s and ${figure(spot.estimate.token_ms)} ms a token (estimates); at most ${figure(spot.ceiling.rate)} token/s, at least ${figure(spot.ceiling.token_ms)} ms`);
       element(group, "circle", { class: `spot ${spot.enough ? "met" : "unmet"} k${colour} s${colour}${spot.asked ? " asked" : ""}`, cx, cy, r: spot.asked ? 6.5 : 4 });
-      if (labelled.every(([lx, ly]) => Math.abs(lx - cx) > 34 || Math.abs(ly - cy) > 15)) {
-        labelled.push([cx, cy]);
-        const late = cx > right - 64;
-        element(group, "text", { class: `users${spot.asked ? " asked" : ""}`, x: late ? cx - 9 : cx + 9, y: cy > bottom - 20 ? cy - 6 : cy + 15, "text-anchor": late ? "end" : "start" }, spot.asked ? `${spot.users} users` : String(spot.users));
-      }
+      if (label) element(group, "text", { class: `users${spot.asked ? " asked" : ""}`, x: label.x, y: label.y, "text-anchor": label.anchor }, label.text);
     }
     const at = bottom + 60 + 22 * index;
     element(svg, "path", { class: `curve estimate s${colour}`, d: `M${left} ${at}h24` });

@@ -193,6 +193,13 @@ pub fn svg(chart: &Curves) -> String {
         bottom + 42.0,
         (TOP + bottom) / 2.0,
     );
+    let mut dots = Vec::new();
+    for (line, curve) in chart.lines.iter().enumerate() {
+        let dot =
+            |spot| Dot { line, spot, x: x(spot.estimate.token_ms), y: y(spot.estimate.rate), label: None };
+        dots.extend(curve.spots.iter().map(dot));
+    }
+    label(&mut dots, (LEFT, right, bottom));
     for (index, line) in chart.lines.iter().enumerate() {
         let colour = index % COLOURS;
         for (class, of) in
@@ -203,34 +210,26 @@ pub fn svg(chart: &Curves) -> String {
                 let _ = writeln!(out, "<path class=\"curve {class} s{colour}\" d=\"M{}\"/>", path.join("L"));
             }
         }
-        let mut labelled: Vec<(f64, f64)> = Vec::new();
-        // The one that was asked for is labelled first, and drawn last.
-        let mut spots: Vec<&Spot> = line.spots.iter().collect();
-        spots.sort_by_key(|spot| !spot.asked);
-        let mut marks = Vec::new();
-        for spot in spots {
-            let (x, y) = (x(spot.estimate.token_ms), y(spot.estimate.rate));
+        let dots = dots.iter().filter(|dot| dot.line == index);
+        // The one that was asked for is drawn last.
+        let (asked, others): (Vec<&Dot>, Vec<&Dot>) = dots.partition(|dot| dot.spot.asked);
+        for Dot { spot, x, y, label, .. } in others.into_iter().chain(asked) {
             let kind = if spot.enough { "met" } else { "unmet" };
             let (size, asked) = if spot.asked { (6.5, " asked") } else { (4.0, "") };
-            let free = labelled.iter().all(|(left, top)| (left - x).abs() > 34.0 || (top - y).abs() > 15.0);
-            let mut mark = format!(
+            let _ = write!(
+                out,
                 "<g><title>{}</title><circle class=\"spot {kind} k{colour} s{colour}{asked}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{size}\"/>",
                 escape(&told(&line.name, spot))
             );
-            if free {
-                labelled.push((x, y));
-                let text = if spot.asked { format!("{} users", spot.users) } else { spot.users.to_string() };
+            if let Some((x, y, anchor)) = label {
+                let text = spot.label();
                 let _ = write!(
-                    mark,
-                    "<text class=\"users{asked}\" x=\"{:.1}\" y=\"{:.1}\">{text}</text>",
-                    x + 9.0,
-                    if y > bottom - 20.0 { y - 6.0 } else { y + 15.0 }
+                    out,
+                    "<text class=\"users{asked}\" x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{text}</text>"
                 );
             }
-            marks.push(mark + "</g>\n");
+            out += "</g>\n";
         }
-        marks.reverse();
-        out.extend(marks);
         let at = bottom + 66.0 + LEGEND_LINE * index as f64;
         let _ = writeln!(
             out,
@@ -244,6 +243,51 @@ pub fn svg(chart: &Curves) -> String {
         );
     }
     out + "</svg>\n"
+}
+
+/// A spot where it is drawn.
+struct Dot<'a> {
+    line: usize,
+    spot: &'a Spot,
+    x: f64,
+    y: f64,
+    /// Where its label stands, and which end of it.
+    label: Option<(f64, f64, &'static str)>,
+}
+
+impl Spot {
+    fn label(&self) -> String {
+        if self.asked { format!("{} users", self.users) } else { self.users.to_string() }
+    }
+}
+
+/// Gives each dot a label where one finds room beside the dots and the other labels, those that were asked for first.
+fn label(dots: &mut [Dot<'_>], (left, right, bottom): (f64, f64, f64)) {
+    let overlap = |a: &[f64; 4], b: &[f64; 4]| a[0] < b[2] && b[0] < a[2] && a[1] < b[3] && b[1] < a[3];
+    let mut taken: Vec<[f64; 4]> =
+        dots.iter().map(|dot| [dot.x - 5.0, dot.y - 5.0, dot.x + 5.0, dot.y + 5.0]).collect();
+    let mut order: Vec<usize> = (0..dots.len()).collect();
+    order.sort_by_key(|index| !dots[*index].spot.asked);
+    for index in order {
+        let Dot { spot, x, y, .. } = dots[index];
+        let width = spot.label().chars().count() as f64 * if spot.asked { 7.5 } else { 6.5 };
+        let place = |above: bool, before: bool| {
+            let (y, x) = (if above { y - 7.0 } else { y + 16.0 }, if before { x - 8.0 } else { x + 8.0 });
+            let from = if before { x - width } else { x };
+            ((x, y, if before { "end" } else { "start" }), [from, y - 10.0, from + width, y + 2.0])
+        };
+        let places = [place(false, false), place(true, true), place(true, false), place(false, true)];
+        let free = |(_, area): &&((f64, f64, &'static str), [f64; 4])| {
+            area[0] >= left
+                && area[2] <= right
+                && area[3] <= bottom
+                && !taken.iter().any(|one| overlap(one, area))
+        };
+        if let Some((label, area)) = places.iter().find(free) {
+            dots[index].label = Some(*label);
+            taken.push(*area);
+        }
+    }
 }
 
 const ACROSS: &str = "milliseconds between two tokens of a user";
