@@ -26,7 +26,7 @@ use crate::predict::Stored;
 pub use draft::{Draft, Drafting};
 pub use layout::{Fixed, Layout};
 pub use offload::{Held, Offload, Offloaded, offload};
-pub use reach::{Phase, Reached, reach};
+pub use reach::{Phase, Reached, StageShare, reach};
 pub use report::{Plan, Row, Way};
 pub use serve::{Served, Users, serve};
 pub use set::{Group, MOST_DEVICES, Set};

@@ -185,6 +185,7 @@ fn held(
             prefill_ceiling: prompt_tokens / prompt_least.least_time,
             prefill_estimate: prompt_tokens / prompt_likely.estimated_time,
             message_share: 0.0,
+            shares: Vec::new(),
         },
         held: Held {
             layers: layers as u64,

@@ -1,5 +1,7 @@
 //! What devices reach together in a layout.
 
+use serde::{Deserialize, Serialize};
+
 use super::layout::gcd;
 use super::{Draft, Group, Layout, ManyError, Set, Work};
 use crate::contracts::transformer::Inputs;
@@ -42,6 +44,20 @@ pub struct Reached {
     pub prefill_estimate: f64,
     /// Estimate, the share of a step that messages take.
     pub message_share: f64,
+    /// Share of the layers that each stage has, where devices differ; empty where all stages have the same.
+    pub shares: Vec<StageShare>,
+}
+
+/// What a stage of different devices has.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "program", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct StageShare {
+    /// The devices of the stage.
+    pub devices: String,
+    /// Its share of the layers, 0 to 1.
+    pub layers: f64,
 }
 
 impl Reached {
@@ -274,6 +290,7 @@ struct Timed {
     device_gb: f64,
     spare_gb: Option<f64>,
     message_share: f64,
+    shares: Vec<f64>,
 }
 
 /// One phase of some work in a layout.
@@ -338,7 +355,15 @@ impl<'a> Run<'a> {
 
     fn timed(&self, least: f64, (likely, message_share): (f64, f64), memory: (f64, Option<f64>)) -> Timed {
         let tokens = self.amounts.first().map_or(1.0, |[least, _]| least.tokens);
-        Timed { least, likely, tokens, device_gb: memory.0, spare_gb: memory.1, message_share }
+        Timed {
+            least,
+            likely,
+            tokens,
+            device_gb: memory.0,
+            spare_gb: memory.1,
+            message_share,
+            shares: Vec::new(),
+        }
     }
 
     /// Equal devices: stages of equal shares, as the contract has them.
@@ -359,13 +384,18 @@ impl<'a> Run<'a> {
         Ok(self.timed(least.step_least_time, likely, self.memory(0, &least)))
     }
 
-    /// Different devices: a chain of stages, each with the share of the layers that suits it.
-    fn of_several_kinds(&self) -> Result<Timed, ManyError> {
+    /// The stages of different devices: the group of each, and how many share its matrices.
+    fn chain(&self) -> Vec<(usize, u64)> {
         let stages = self.set.groups.iter().enumerate().flat_map(|(index, group)| {
             let tensor = gcd(self.layout.tensor, group.count);
             (0..group.count / tensor).map(move |_| (index, tensor))
         });
-        let chain: Vec<(usize, u64)> = stages.collect();
+        stages.collect()
+    }
+
+    /// Different devices: a chain of stages, each with the share of the layers that suits it, or that it was given.
+    fn of_several_kinds(&self, given: Option<&[f64]>) -> Result<Timed, ManyError> {
+        let chain = self.chain();
         let times = |shares: &[f64], parts: f64| -> Result<Vec<[parallel::Outputs; 2]>, ManyError> {
             let each = chain.iter().zip(shares);
             each.map(|((group, tensor), share)| self.stage(*group, *tensor, *share, parts)).collect()
@@ -391,9 +421,14 @@ impl<'a> Run<'a> {
         let (_, slowest) = sum(&times(&evenly, self.in_flight)?, |[least, _]| least.stage_least_time);
         let least = through.max(self.in_flight * slowest);
         let fitting = evenly.iter().zip(&room).all(|(share, room)| share <= room);
-        let ways = [Some(&filled), Some(&evenly).filter(|_| fitting)];
+        let ways: Vec<&[f64]> = match given {
+            Some(given) => vec![given],
+            None if fitting => vec![&filled, &evenly],
+            None => vec![&filled],
+        };
         let mut likely = (f64::INFINITY, 0.0);
-        for shares in ways.into_iter().flatten() {
+        let mut best = ways[0];
+        for shares in ways {
             for parts in &self.cuts {
                 let found = times(shares, *parts)?;
                 let (through, slowest) = sum(&found, |[_, likely]| likely.stage_time);
@@ -403,26 +438,36 @@ impl<'a> Run<'a> {
                 };
                 if time < likely.0 {
                     let (told, _) = sum(&found, |[_, likely]| likely.message_time);
-                    likely = (time, told / through);
+                    (likely, best) = ((time, told / through), shares);
                 }
             }
         }
-        let memory =
-            chain.iter().zip(&filled_times).map(|((group, _), [least, _])| self.memory(*group, least));
+        let held = times(best, self.in_flight)?;
+        let memory = chain.iter().zip(&held).map(|((group, _), [least, _])| self.memory(*group, least));
         let memory = memory.reduce(|a, b| (a.0.max(b.0), a.1.zip(b.1).map(|(a, b)| a.min(b))));
-        Ok(self.timed(least, likely, memory.unwrap_or((0.0, None))))
+        let timed = self.timed(least, likely, memory.unwrap_or((0.0, None)));
+        Ok(Timed { shares: best.to_vec(), ..timed })
     }
 }
 
-fn timed(work: &Work, set: &Set, layout: Layout, phase: Phase) -> Result<Timed, ManyError> {
-    let run = Run::new(work, set, layout, phase)?;
-    if set.groups.len() == 1 { run.of_one_kind() } else { run.of_several_kinds() }
-}
-
-/// What the work reaches on these devices in this layout.
+/// What the work reaches on these devices in this layout. Layers stay where they are for prompts and for answers.
 pub fn reach(work: &Work, set: &Set, layout: Layout) -> Result<Reached, ManyError> {
-    let decode = timed(work, set, layout, Phase::Decode)?;
-    let prompt = timed(work, set, layout, Phase::Prefill)?;
+    let [decode, prompt] = [Phase::Decode, Phase::Prefill].map(|phase| Run::new(work, set, layout, phase));
+    let (decode, prompt) = (decode?, prompt?);
+    let chain = decode.chain();
+    let (decode, prompt) = if set.groups.len() == 1 {
+        (decode.of_one_kind()?, prompt.of_one_kind()?)
+    } else {
+        let decode = decode.of_several_kinds(None)?;
+        let prompt = prompt.of_several_kinds(Some(&decode.shares))?;
+        (decode, prompt)
+    };
+    let name = |(group, tensor): (usize, u64)| {
+        let name = &set.groups[group].target.name;
+        if tensor > 1 { format!("{tensor}x {name}") } else { name.clone() }
+    };
+    let shares = chain.into_iter().zip(&decode.shares);
+    let shares = shares.map(|(stage, layers)| StageShare { devices: name(stage), layers: *layers });
     let copies = layout.copies as f64;
     Ok(Reached {
         layout,
@@ -437,5 +482,6 @@ pub fn reach(work: &Work, set: &Set, layout: Layout) -> Result<Reached, ManyErro
         prefill_ceiling: copies * prompt.tokens / prompt.least,
         prefill_estimate: copies * prompt.tokens / prompt.likely,
         message_share: decode.message_share,
+        shares: shares.collect(),
     })
 }

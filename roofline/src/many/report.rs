@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Draft, Held, Layout, Offloaded, Reached, Served, Set};
+use super::{Draft, Held, Layout, Offloaded, Reached, Served, Set, StageShare};
 use crate::chart::terminal::Canvas;
 use crate::number::{figure, maybe, percent};
 use crate::predict::{Subject, Workload};
@@ -56,6 +56,9 @@ pub struct Row {
     /// What the device holds, where the rest is left to the host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<Held>,
+    /// Share of the layers that each stage has, where devices differ.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shares: Vec<StageShare>,
     /// Whether it fits; null where the memory of a device is not known.
     pub fits: Option<bool>,
     /// Whether all that is wanted holds; null where what decides it is not known.
@@ -157,6 +160,7 @@ impl Row {
             count: set.devices(),
             layout: reached.layout,
             held: None,
+            shares: reached.shares.clone(),
             fits,
             enough: fits,
             short_of,
@@ -331,6 +335,15 @@ impl Plan {
             let short = row.short_of.split(", ").find(|part| part.ends_with("on the host"));
             let fits = short.map_or("fits".to_owned(), |short| format!("short of {short}"));
             rows.push(("memory of the host", format!("{} GB", figure(host)), fits));
+        }
+        if !row.shares.is_empty() {
+            let share = |one: &StageShare| match one.layers {
+                // The least that the contract takes for a stage.
+                ..1e-5 => format!("{} none", one.devices),
+                layers => format!("{} {}", one.devices, percent(Some(layers))),
+            };
+            let shares: Vec<String> = row.shares.iter().map(share).collect();
+            rows.push(("layers", format!("{} stages", shares.len()), shares.join(", ")));
         }
         if let Some(link) = row.link_gb_s {
             let between = "of a device to the others, in one direction; --link takes another";

@@ -182,6 +182,9 @@ fn different_devices_are_stages_of_one_model() {
     assert_eq!((&mixed["devices"], &mixed["count"]), (&"2x rtx_3090, 1x rtx_4090".into(), &3.into()));
     assert_eq!(mixed["fits"], true);
     assert!(mixed["layout"]["pipeline"].as_u64().unwrap() > 1);
+    let shares = mixed["shares"].as_array().expect("what each stage has");
+    let layers: f64 = shares.iter().map(|share| number(share, "layers")).sum();
+    assert!((layers - 1.0).abs() < 1e-5, "{mixed}");
     // A flag for each set makes a row for each.
     let two = ["predict", "llama-3.1-8b", "--on", "2x rtx-3090", "--on", "2x rtx-4090"];
     assert_eq!(json(&two)["rows"].as_array().unwrap().len(), 2);
