@@ -375,6 +375,8 @@ check("printing keeps the chart, all bars and the whole table", "all.html", asyn
   assert.equal((await visibleRows(page)).length, await page.evaluate(() => JSON.parse(document.getElementById("data").textContent).chart.points.length));
   assert.ok(await page.isHidden("#search"));
   assert.equal(await page.$eval("body", (body) => getComputedStyle(body).color), "rgb(22, 32, 43)");
+});
+
 check("sliders over a curve give the bits of the program for every number of users", "curve.html", async (page) => {
   const compare = async (result) => {
     const rows = await page.$$eval("#list tbody tr", (rows) => rows.map((row) => [...row.cells].map((cell) => cell.title || cell.textContent)));
