@@ -1,8 +1,9 @@
 //! Certificates of the shipped contracts: the checker accepts them as they are, and refuses them when anything is changed.
 
 use roofline_checker::{Certificate, Claim, Fact, Op, Proof, Rule, Step, VERSION, check};
-use roofline_contracts::certify::{certify, problem, verdicts};
-use roofline_contracts::contract::Contract;
+use roofline_contracts::certify::{certify, judge, judged, problem, verdicts};
+use roofline_contracts::contract::{Contract, Verdict};
+use roofline_contracts::prove::prove;
 use roofline_contracts::sample::Random;
 use roofline_contracts::source::Source;
 use roofline_contracts::{check_in, library};
@@ -99,6 +100,8 @@ fn what_is_true_has_a_certificate_and_what_is_false_has_none() {
         "x >= 1 implies x / y * y >= x * 0.9999999999999999",
         "x < y implies share < 1",
         "x < y implies 1 / (y - x) >= 0.08",
+        "x >= 1 implies x / (x + y) < 1",
+        "ceil(y) >= y and floor(y) <= y",
     ] {
         assert_eq!(verdicts(&with_obligation(formal)), [Ok(())], "{formal}");
     }
@@ -150,6 +153,18 @@ fn a_prover_with_a_wrong_rule_convinces_no_checker() {
             }
         }
     }
+}
+
+#[test]
+fn what_a_wrong_prover_shows_is_no_verdict() {
+    for formal in ["share * y == x", "sum >= 0", "abs(x) <= x", "root increasing in x"] {
+        let contract = with_obligation(formal);
+        let mut proofs = prove(&contract);
+        (proofs[0].verdict, proofs[0].counterexample) = (Verdict::Shown, None);
+        let accepted = verdicts(&contract)[0].is_ok();
+        assert_eq!(judged(&contract, proofs, &[accepted])[0].verdict, Verdict::Refuted, "{formal}");
+    }
+    assert_eq!(judge(&with_obligation("sum <= 20"))[0].verdict, Verdict::Proven);
 }
 
 #[test]
