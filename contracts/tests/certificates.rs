@@ -263,7 +263,7 @@ fn accepted(contract: &Contract, certificate: &Certificate) -> bool {
 #[test]
 fn a_certificate_with_any_other_fact_is_refused() {
     let mut random = Random(19);
-    for name in ["roofline-model-v1", "inference-latency-v1", "quantization-v1"] {
+    for name in ["roofline-model-v1", "inference-latency-v1", "quantization-v1", "speculation-v1"] {
         let contract = shipped(name);
         let certificate = certify(&contract);
         assert!(accepted(&contract, &certificate), "{name}");
