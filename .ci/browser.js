@@ -115,7 +115,7 @@ check("the wheel, dragging, buttons and keys zoom and move, and all comes back",
   // But for the part of a pixel that a pointer has none of, as large as the zoom makes it.
   for (const axis of [0, 1]) assert.ok(Math.abs(after[axis] - here[axis]) < 8, `${here} became ${after}`);
   await page.mouse.down();
-  await page.mouse.move(after[0] - 60, after[1] + 30, { steps: 5 });
+  await page.mouse.move(here[0] - 60, here[1] + 30, { steps: 5 });
   await page.mouse.up();
   const moved = await markAt(page, await indexOf(page, "prefill matmul"));
   assert.ok(Math.abs(moved[0] - after[0] + 60) < 3 && Math.abs(moved[1] - after[1] - 30) < 3, `${after} became ${moved}`);

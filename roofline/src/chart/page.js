@@ -761,7 +761,9 @@ window.addEventListener("error", (event) => {
   $("chart").addEventListener("click", (event) => {
     if (dragged) return;
     const mark = nearest(event);
-    choose(mark && mark.point.index !== state.chosen ? mark.point.index : null);
+    const next = mark && mark.point.index !== state.chosen ? mark.point.index : null;
+    // Drawing anew would take the ground from under a double click.
+    if (next !== state.chosen) choose(next);
   });
   $("chart").addEventListener("keydown", (event) => {
     const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
