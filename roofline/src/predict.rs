@@ -332,6 +332,12 @@ pub(crate) fn summed<'a>(
         let (operation, shape, kind) = part?;
         let unlike = match operation.work {
             Work::Unused => continue,
+            _ if operation.chosen.is_some() => {
+                let what = "attention to the tokens that an indexer chooses is";
+                return Err(Unsupported(format!(
+                    "{what} not part of the model; `roofline profile` has its bounds"
+                )));
+            }
             Work::Undefined { ref reason } => {
                 return Err(Unsupported(format!("{} is undefined: {reason}", operation.role.name())));
             }

@@ -112,6 +112,9 @@ pub struct Entry {
     /// Why nothing is known of its cost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub undefined: Option<String>,
+    /// Why its cost is the most that it can be, and less may do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_most: Option<String>,
     /// What was measured of it, on one token.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub measured: Option<measure::Measured>,
@@ -250,8 +253,15 @@ pub struct Row {
     pub operations: usize,
     /// How many of them nothing is known of.
     pub undefined: usize,
+    /// How many of them may cost less.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub at_most: usize,
     /// What the others cost together; none when there are no others.
     pub cost: Option<Cost>,
+}
+
+fn is_zero(number: &usize) -> bool {
+    *number == 0
 }
 
 impl Row {
@@ -344,6 +354,10 @@ pub fn profile(
             let cost = |phase| entry.cost_of(&in_phase(shape, phase, operation.role, workload));
             Ok((shape, cost(Phase::Decode)?, cost(Phase::Prefill)?))
         });
+        entry.at_most =
+            operation.chosen.filter(|chosen| (*chosen as f64) < context.max(prompt)).map(|chosen| {
+                format!("only the {chosen} tokens that its indexer chooses need be read, and all are counted")
+            });
         match costs {
             Err(reason) => entry.undefined = Some(reason),
             Ok((shape, decode, prefill)) => {
@@ -446,6 +460,7 @@ fn describe(model: &Model, operation: &Operation, index: usize, change: Option<D
         prefill: None,
         pass: None,
         undefined: None,
+        at_most: None,
         measured: None,
         not_measured: None,
         operation: index,
@@ -697,6 +712,12 @@ impl Costs {
         self.entries.iter().filter(|entry| entry.undefined.is_some())
     }
 
+    /// Operations that may cost less: with one of them the totals are bounds too, flops and bytes from above and rates from
+    /// below.
+    pub fn at_most(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.iter().filter(|entry| entry.at_most.is_some())
+    }
+
     /// The operations put together, in the order a token meets them.
     pub fn rows(&self, by: By, phase: Phase, target: &Target) -> Result<Vec<Row>, OutOfDomain> {
         let name = |entry: &Entry| match (by, entry.layer) {
@@ -715,11 +736,12 @@ impl Costs {
             let apart = (by == By::Operation).then_some(index);
             let place = *places.entry((name.clone(), apart)).or_insert(rows.len());
             if place == rows.len() {
-                rows.push(Row { name, operations: 0, undefined: 0, cost: None });
+                rows.push(Row { name, operations: 0, undefined: 0, at_most: 0, cost: None });
             }
             let Some(row) = rows.get_mut(place) else { continue };
             row.operations += 1;
             row.undefined += usize::from(entry.undefined.is_some());
+            row.at_most += usize::from(entry.at_most.is_some());
             row.cost = match (row.cost, entry.cost(phase)) {
                 (Some(sum), Some(more)) => Some(together(&sum, more, target)?),
                 (sum, more) => sum.or(more.copied()),

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, HashMap};
 use super::Tensor;
 use super::dtype::Dtype;
 use super::fault::quoted;
-use super::hyper::{Head, Hyper};
-use super::names::{self, Kind, Part, Place, Role, Stack};
+use super::hyper::{Attention, Head, Hyper};
+use super::names::{self, ADAPTER, Kind, Part, Place, Role, Stack};
 use super::operation::{Operation, Runs, Work};
 use super::packed;
 use super::stated::{LooksBack, Stated};
@@ -146,7 +146,12 @@ impl Architecture {
             let Some(first) = found.first() else { continue };
             let tensor = &tensors[first.tensor];
             let (stack, layer, rest) = names::layer(&tensor.name);
-            let mut work = plain(tensor, stated.is_some());
+            let mut work = match *tensor.dims.as_slice() {
+                [count, rows, cols] if stated.is_some() && tensor.name.contains(ADAPTER) => {
+                    Work::Experts { rows, cols, count, used: 1 }
+                }
+                _ => plain(tensor, stated.is_some()),
+            };
             let mut runs = runs(if stored.decoder { stack } else { Stack::Only }, stated);
             // Sound is brought to the width of the encoder, and then to half its length.
             if let (Runs::Input { times }, [rows, _, _]) = (&mut runs, tensor.dims.as_slice()) {
@@ -155,6 +160,7 @@ impl Architecture {
             }
             let operation = Operation { layer, runs, ..Operation::of(Role::Other, work) };
             operations.push((first.tensor, weighed(operation, &found, tensors)));
+            operations.extend(between_convolutions(tensor).map(|one| (first.tensor, one)));
         }
         // What looks back has no tensors and comes behind those of its queries, keys and values.
         operations.sort_by_key(|(at, operation)| (*at, operation.tensors.is_empty()));
@@ -238,7 +244,7 @@ fn looks_back(stored: &Stored, stated: Option<&Stated>) -> Vec<(usize, Operation
         *place = at.max(*place);
     }
     let operation = |((stack, layer, role), at): ((Stack, u64, Role), usize)| {
-        let LooksBack { attention, cross, state, indexer, .. } = back(stack, layer);
+        let LooksBack { attention, cross, state, indexer, chosen, .. } = back(stack, layer);
         let work = match role {
             Role::State => state.map(Work::State),
             Role::CrossAttention => cross.map(Work::Attention),
@@ -248,15 +254,23 @@ fn looks_back(stored: &Stored, stated: Option<&Stated>) -> Vec<(usize, Operation
         let reason = match (stated, role) {
             (None, _) => "the family is unknown: heads, window and cache can't be told from the tensors",
             (_, Role::State) => "the file does not say how large its state is",
+            (Some(Stated { uncounted: Some(reason), .. }), Role::Attention | Role::IndexerScores) => reason,
             (_, Role::IndexerScores) => "the file does not say how wide the keys of its indexer are",
-            (Some(stated), _) if stated.compressed => "its cache is compressed, which is not counted",
             _ => "the file does not say how many heads it has",
         };
         let runs = runs(stack, stated);
         let undefined = Work::Undefined { reason: reason.to_owned() };
-        (at, Operation { layer: Some(layer), runs, ..Operation::of(role, work.unwrap_or(undefined)) })
+        let chosen = chosen.filter(|_| role == Role::Attention);
+        (at, Operation { layer: Some(layer), runs, chosen, ..Operation::of(role, work.unwrap_or(undefined)) })
     };
     last.into_iter().map(operation).collect()
+}
+
+/// The attention of a decoder of sound, which has one head as wide as its queries and stands between convolutions.
+fn between_convolutions(tensor: &Tensor) -> Option<Operation> {
+    let number = tensor.name.strip_prefix("posnet.")?.strip_suffix(".attn_q.weight")?;
+    let width = *tensor.dims.first().filter(|_| number.parse::<u64>().is_ok())?;
+    Some(Operation::attention(Attention { causal: false, ..Attention::shared(1, width, width) }))
 }
 
 /// A tensor and what its name says about it.

@@ -273,6 +273,23 @@ impl Hyper {
 }
 
 impl Attention {
+    /// Heads that share one key and one value of a token, over all tokens before it.
+    pub(super) fn shared(heads: u64, key_length: u64, value_length: u64) -> Attention {
+        Attention {
+            heads,
+            kv_heads: 1,
+            key_length,
+            value_length,
+            window: None,
+            sees: None,
+            causal: true,
+            latent: None,
+            bias: false,
+            output_bias: false,
+            head_norm: false,
+        }
+    }
+
     fn norm_elements(&self) -> u64 {
         let heads = if self.head_norm { 2 * self.key_length } else { 0 };
         heads + self.latent.map_or(0, |latent| latent.rank + latent.query_rank.unwrap_or(0))

@@ -5,6 +5,7 @@ use super::family::{Windows, attends_last, makes_no_tokens, windows_of};
 use super::fault::Fault;
 use super::gguf::{Metadata, Value};
 use super::hyper::{Attention, Experts, FeedForward, Head, Hyper, Latent, Layer, MOST_LAYERS, Width};
+use super::names::ADAPTER;
 use super::operation::State;
 use super::stated::{LooksBack, Stated};
 
@@ -46,15 +47,25 @@ pub fn stated(metadata: &Metadata, tensors: &[Tensor]) -> Result<Option<Stated>,
     let recurrent = recurrent(&keys, blocks, &mut assumed)?;
     let state =
         state(&keys, hidden, heads.iter().copied().max().unwrap_or(0), recurrent.contains(&true), has)?;
-    let indexer = indexer(&keys, &mut assumed)?;
+    let uncounted = uncounted(&keys);
+    let indexer = if uncounted.is_none() { indexer(&keys)? } else { None };
+    let chosen = keys.count("attention.indexer.top_k")?.filter(|_| indexer.is_some());
+    if let Some(most) = chosen {
+        assumed.push(format!(
+            "attention is counted over the whole context, as llama.cpp computes it; an engine that reads only the {most} tokens that the indexer chooses moves less"
+        ));
+    }
+    if has(ADAPTER) {
+        let what = "a token runs one of the adapters, or the empty one, as llama.cpp computes it; what finds out which one is left out";
+        assumed.push(what.to_owned());
+    }
     if rank.is_some() && keys.get("attention.key_length_mla").is_none() {
         let what = "keys and values are cached as one latent vector for a token; llama.cpp caches those of each head, as the file lacks attention.key_length_mla";
         assumed.push(what.to_owned());
     }
 
-    let compressed = keys.get("attention.compress_ratios").is_some();
     let attention = |index: u64, causal: bool| {
-        if compressed || recurrent.get(index as usize) == Some(&true) {
+        if uncounted.is_some() || recurrent.get(index as usize) == Some(&true) {
             return Ok(None);
         }
         let at = |values: &[u64]| values.get(index as usize).copied().filter(|value| *value > 0);
@@ -97,7 +108,7 @@ pub fn stated(metadata: &Metadata, tensors: &[Tensor]) -> Result<Option<Stated>,
             let repeats = repeats(&keys, index)?;
             // A layer that is said to attend keeps no state, also where what it caches is unknown.
             let state = state.filter(|_| recurrent.get(index as usize) != Some(&false));
-            Ok(LooksBack { attention, cross: attention.filter(|_| cross), state, indexer, repeats })
+            Ok(LooksBack { attention, cross: attention.filter(|_| cross), state, indexer, chosen, repeats })
         };
         (0..layers).map(layer).collect()
     };
@@ -112,7 +123,7 @@ pub fn stated(metadata: &Metadata, tensors: &[Tensor]) -> Result<Option<Stated>,
         experts_used: keys.per_layer("expert_used_count", blocks)?.unwrap_or_default(),
         context_length: keys.count("context_length")?,
         makes_tokens,
-        compressed,
+        uncounted,
         assumed,
     }))
 }
@@ -130,30 +141,26 @@ fn recurrent(keys: &Keys, blocks: u64, assumed: &mut Vec<String>) -> Result<Vec<
     Ok((1..=blocks).map(|number| !number.is_multiple_of(period)).collect())
 }
 
+/// Why nobody counts here what attention caches and reads.
+fn uncounted(keys: &Keys) -> Option<&'static str> {
+    let says = |key: &&str| keys.get(key).is_some();
+    let blocks = ["attention.indexer.block_size", "attention.indexer.kpool"];
+    if says(&"attention.compress_ratios") {
+        Some("its cache is compressed, which is not counted")
+    } else if blocks.iter().any(says) {
+        Some("its indexer chooses blocks of tokens by keys of their own, which are not counted")
+    } else {
+        None
+    }
+}
+
 /// What chooses the tokens that attention looks at: one key for a token, in all heads that score it.
-fn indexer(keys: &Keys, assumed: &mut Vec<String>) -> Result<Option<Attention>, Fault> {
+fn indexer(keys: &Keys) -> Result<Option<Attention>, Fault> {
     let heads = keys.count("attention.indexer.head_count")?.filter(|heads| *heads > 0);
     let Some((heads, key_length)) = heads.zip(keys.count("attention.indexer.key_length")?) else {
         return Ok(None);
     };
-    if let Some(most) = keys.count("attention.indexer.top_k")? {
-        assumed.push(format!(
-            "attention is counted over the whole context, as llama.cpp computes it; an engine that reads only the {most} tokens that the indexer chooses moves less"
-        ));
-    }
-    Ok(Some(Attention {
-        heads,
-        kv_heads: 1,
-        key_length,
-        value_length: 0,
-        window: None,
-        sees: None,
-        causal: true,
-        latent: None,
-        bias: false,
-        output_bias: false,
-        head_norm: false,
-    }))
+    Ok(Some(Attention::shared(heads, key_length, 0)))
 }
 
 /// Further times that a token runs through a block: as a whole, or in two stacks that take turns, of which the first runs

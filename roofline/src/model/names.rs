@@ -612,6 +612,9 @@ const INSIDE: &[(&str, Role)] = &[
     ("indexer.q_proj", Role::Indexer),
 ];
 
+/// What the names of adapters have in common that are stored one behind the other, and of which a token runs one.
+pub(super) const ADAPTER: &str = ".lora_";
+
 /// The words before the model proper, which some tools write and some don't.
 const PREFIXES: &[(&str, Option<Stack>)] = &[
     ("language_model.", None),

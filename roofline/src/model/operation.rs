@@ -16,6 +16,8 @@ pub struct Operation {
     pub work: Work,
     /// For which tokens it runs.
     pub runs: Runs,
+    /// Tokens that attention need look at, where something chooses them and all of the context is counted.
+    pub chosen: Option<u64>,
     /// Parameters it brings along, biases too; 0 when they are another operation's.
     pub parameters: u64,
     /// The tensors it reads, as indexes into the model's list. A tied head names the embedding's.
@@ -116,7 +118,15 @@ pub enum Work {
 
 impl Operation {
     fn new(role: Role, work: Work, parameters: u64) -> Operation {
-        Operation { layer: None, role, work, runs: Runs::Token, parameters, tensors: Vec::new() }
+        Operation {
+            layer: None,
+            role,
+            work,
+            runs: Runs::Token,
+            chosen: None,
+            parameters,
+            tensors: Vec::new(),
+        }
     }
 
     pub(super) fn lookup(role: Role, rows: u64, cols: u64) -> Operation {

@@ -21,8 +21,8 @@ pub struct Stated {
     pub context_length: Option<u64>,
     /// Whether tokens are made one after the other; an encoder makes none.
     pub makes_tokens: bool,
-    /// Whether layers keep compressed keys and values beside those of a window: nobody counts that here.
-    pub compressed: bool,
+    /// Why nobody counts here what attention caches and reads, such as compressed keys beside those of a window.
+    pub uncounted: Option<&'static str>,
     /// What no key says and is taken from what is known of the family.
     pub assumed: Vec<String>,
 }
@@ -38,6 +38,8 @@ pub struct LooksBack {
     pub state: Option<State>,
     /// By scores that choose what attention looks at, if it has tensors for them.
     pub indexer: Option<Attention>,
+    /// Tokens that these scores choose: attention need not look at more of them.
+    pub chosen: Option<u64>,
     /// Further times that a token runs through the layer.
     pub repeats: u64,
 }
@@ -74,7 +76,7 @@ impl From<&Hyper> for Stated {
             experts_used: used.collect(),
             context_length: hyper.context_length,
             makes_tokens: matches!(hyper.head, Head::Own | Head::Tied),
-            compressed: false,
+            uncounted: None,
             assumed: Vec::new(),
         }
     }

@@ -58,6 +58,7 @@ fn describe(model: &Model, step: &Step) -> Entry {
         prefill: None,
         pass: None,
         undefined: None,
+        at_most: None,
         measured: None,
         not_measured: None,
         // It is no operation of the model's list.

@@ -72,7 +72,7 @@ pub struct Profile {
     /// What to do about it; absent with --no-advice.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub advice: Option<Vec<Advice>>,
-    /// What the ceilings hold for; absent where something is undefined, and totals are bounds.
+    /// What the ceilings hold for; absent where something is undefined or may cost less, and totals are bounds.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub ceilings: String,
     /// What --require asked for.
@@ -220,6 +220,22 @@ impl Profile {
     pub fn undefined(&self) -> Option<(String, String)> {
         let one = |entry: &Entry| Some((entry.name.clone(), entry.undefined.clone()?));
         self.operations.iter().find_map(one)
+    }
+
+    /// The first operation that may cost less than is counted, and why: with it the totals are bounds, and decide nothing.
+    fn at_most(&self) -> Option<(String, String)> {
+        let one = |entry: &Entry| Some((entry.name.clone(), entry.at_most.clone()?));
+        self.operations.iter().find_map(one)
+    }
+
+    /// Why a figure decides nothing, where it is a total and no more than a bound. An estimate says what it assumes.
+    pub fn undecided(&self, name: &str) -> Option<String> {
+        if !Self::TOTALS.contains(&name) {
+            return None;
+        }
+        let undefined = self.undefined().map(|(name, reason)| format!("{name} is undefined, {reason}"));
+        let most = self.at_most().filter(|_| !name.ends_with("_estimate"));
+        undefined.or_else(|| most.map(|(name, reason)| format!("{name} may cost less, {reason}")))
     }
 
     /// The operations that were measured.
@@ -457,11 +473,11 @@ impl Profile {
             "share",
         ];
         let row = |row: &&Row| {
-            // Without what is undefined, the rest is the least that it can be.
-            let least = row.undefined > 0;
-            let of = |value: fn(&Cost) -> f64, unit: f64| {
-                let value = maybe(row.cost.map(|cost| value(&cost) / unit));
-                if least && row.cost.is_some() { format!("> {value}") } else { value }
+            let (least, most) = (row.undefined > 0, row.at_most > 0);
+            let sure = !least && !most;
+            let of = |value: fn(&Cost) -> f64, unit: f64| match row.cost {
+                Some(cost) => bounded(value(&cost) / unit, least, most),
+                None => maybe(None),
             };
             vec![
                 row.name.clone(),
@@ -470,8 +486,8 @@ impl Profile {
                 of(|cost| cost.weight_bytes, 1e6),
                 of(|cost| cost.activation_bytes, 1e6),
                 of(|cost| cost.cache_bytes, 1e6),
-                maybe(row.cost.filter(|_| !least).map(|cost| cost.intensity)),
-                row.cost.filter(|_| !least).map_or(Bound::Undefined, |cost| cost.bound).to_string(),
+                maybe(row.cost.filter(|_| sure).map(|cost| cost.intensity)),
+                row.cost.filter(|_| sure).map_or(Bound::Undefined, |cost| cost.bound).to_string(),
                 of(|cost| cost.least_s, 1e-6),
                 of(|cost| cost.estimate_s, 1e-6),
                 percent(row.cost.map(|cost| cost.share)),
@@ -486,20 +502,22 @@ impl Profile {
     }
 
     fn totals(&self) -> Table {
-        // What is undefined can only add to the work: then nothing here is an estimate, and ceilings hold as bounds.
-        let gap = self.undefined().is_some();
-        let least = |value: f64| if gap { format!("> {}", figure(value)) } else { figure(value) };
-        let most = |value: f64| if gap { format!("< {}", figure(value)) } else { figure(value) };
+        // What is undefined can only add to the work: then nothing here is an estimate, and ceilings hold as bounds. What may
+        // cost less can only take from it.
+        let (gap, over) = (self.undefined().is_some(), self.at_most().is_some());
+        let cost = |value: f64| bounded(value, gap, over);
+        let rate = |value: f64| bounded(value, over, gap);
+        let sure = !gap && !over;
         let row = |(phase, total): (Phase, &Total)| {
             vec![
                 phase.to_string(),
-                most(total.ceiling_per_s),
-                if gap { Bound::Undefined } else { total.bound }.to_string(),
+                rate(total.ceiling_per_s),
+                if sure { total.bound } else { Bound::Undefined }.to_string(),
                 if gap { "-".to_owned() } else { figure(total.estimate_per_s) },
-                least(total.least_s),
-                least(total.flops / 1e9),
-                least(total.bytes / 1e9),
-                if gap { "-".to_owned() } else { figure(total.intensity) },
+                cost(total.least_s),
+                cost(total.flops / 1e9),
+                cost(total.bytes / 1e9),
+                if sure { figure(total.intensity) } else { "-".to_owned() },
             ]
         };
         let phases =
@@ -509,7 +527,7 @@ impl Profile {
         let (ceiling, estimate) = (format!("ceiling_{unit}"), format!("estimate_{unit}"));
         let headings =
             ["phase", &ceiling, "ceiling_from", &estimate, "least_s", "gflop", "gb", "flop_per_byte"];
-        Table::new(if gap { "Bounds" } else { "Ceilings and estimates" }, &headings, rows)
+        Table::new(if sure { "Ceilings and estimates" } else { "Bounds" }, &headings, rows)
     }
 
     /// What is expected, where it comes from, and why some is missing.
@@ -717,16 +735,16 @@ impl Report for Profile {
 
     fn figures(&self) -> Vec<Figure> {
         let Task { batch, context, prompt, .. } = self.workload;
-        let gap = self.undefined().is_some();
         let told = |name, label: &str, unit, value: Option<f64>| {
-            let known = value.filter(|_| !gap || !Self::TOTALS.contains(&name))?;
+            let known = value.filter(|_| self.undecided(name).is_none())?;
             Some(Figure::new(name, label, unit, Better::Neither, known))
         };
-        // With a gap it can still be compared with its like, under a name that no condition has.
+        // A bound can still be compared with its like, under a name that no condition has.
         let ceiling = |name: &'static str, label: &str, unit, value: Option<f64>| {
-            let (name, label) = match gap {
-                true => (format!("{name}_of_defined").into(), format!("{label} of what is defined")),
-                false => (Cow::Borrowed(name), label.to_owned()),
+            let (name, label) = match (self.undefined(), self.at_most()) {
+                (Some(_), _) => (format!("{name}_of_defined").into(), format!("{label} of what is defined")),
+                (None, Some(_)) => (format!("{name}_as_counted").into(), format!("{label} as counted")),
+                (None, None) => (Cow::Borrowed(name), label.to_owned()),
             };
             // Roofs that were measured beside what ran are its references, and no figures of it.
             let beside = self.device.is_measured() && (self.passes.is_some() || !self.llama_bench.is_empty());
@@ -789,9 +807,9 @@ impl Report for Profile {
     }
 
     fn texts(&self) -> Vec<Text> {
-        let gap = self.undefined().is_some();
+        let sure = self.undefined().is_none() && self.at_most().is_none();
         let bound =
-            |name, total: &Option<Total>| total.filter(|_| !gap).map(|total| Text::new(name, total.bound));
+            |name, total: &Option<Total>| total.filter(|_| sure).map(|total| Text::new(name, total.bound));
         [
             Some(Text::new("device", &self.device.name)),
             Some(Text::new("precision", self.device.precision)),
@@ -884,6 +902,16 @@ impl Report for Profile {
 }
 
 impl Saved for Profile {}
+
+/// A figure that may be larger or smaller than this, or both, and then nobody can say.
+fn bounded(value: f64, larger: bool, smaller: bool) -> String {
+    match (larger, smaller) {
+        (false, false) => figure(value),
+        (true, false) => format!("> {}", figure(value)),
+        (false, true) => format!("< {}", figure(value)),
+        (true, true) => "-".to_owned(),
+    }
+}
 
 fn point(name: &str, group: &str, cost: Option<&Cost>) -> Point {
     Point {

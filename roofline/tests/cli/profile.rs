@@ -820,6 +820,42 @@ fn a_requirement_on_a_total_with_an_undefined_part_fails_with_the_reason() {
 }
 
 #[test]
+fn a_requirement_on_a_total_that_may_be_less_fails_with_the_reason() {
+    // An indexer chooses 16 tokens, and attention counts them all.
+    let keys = [
+        ("block_count", 1.into()),
+        ("embedding_length", 64.into()),
+        ("attention.head_count", 2.into()),
+        ("attention.indexer.head_count", 2.into()),
+        ("attention.indexer.key_length", 32.into()),
+        ("attention.indexer.top_k", 16.into()),
+    ];
+    let gguf = Gguf::of("newfangled", &keys)
+        .tensor("token_embd.weight", &[64, 64], Q8_0)
+        .tensor("blk.0.attn_q.weight", &[64, 64], Q8_0)
+        .tensor("blk.0.indexer.attn_k.weight", &[32, 64], Q8_0);
+    let file = scratch::files("profile-most", &[("m.gguf", &gguf.build())]).join("m.gguf");
+    let asked = ["--require", "decode_ceiling >= 1", "--require", "decode_estimate >= 1"];
+    let gate = run(&asked, &file);
+    assert_eq!(gate.status.code(), Some(1));
+    let told = String::from_utf8_lossy(&gate.stderr).into_owned();
+    let reason = "not met: decode_ceiling >= 1 (decode_ceiling = not known: 0.attention may cost less, \
+                  only the 16 tokens that its indexer chooses need be read, and all are counted)";
+    assert!(told.contains(reason), "{told}");
+    assert!(!told.contains("not met: decode_estimate"), "{told}");
+    // The rate is a bound from below, and the work one from above.
+    let text = out(&run(&[], &file));
+    assert!(text.contains("Bounds") && !text.contains("Ceilings"), "{text}");
+    let decode = text.lines().find(|line| line.trim_start().starts_with("decode ")).unwrap();
+    assert!(decode.find("> ") < decode.find("< ") && decode.contains("undefined"), "{decode}");
+    let layer = out(&run(&["--by", "layer", "--format", "csv"], &file));
+    assert!(layer.lines().any(|line| line.starts_with("layer 0,4,< ")), "{layer}");
+    // A context that is chosen as a whole leaves nothing out.
+    let short = run(&[&asked[..], &["--context", "16", "--prompt", "16"]].concat(), &file);
+    assert_eq!(short.status.code(), Some(0), "{}", String::from_utf8_lossy(&short.stderr));
+}
+
+#[test]
 fn sliders_move_no_attention_to_what_an_encoder_made() {
     let mut gguf = Gguf::of(
         "t5",

@@ -1495,6 +1495,116 @@ fn deepseek_3_2_scores_all_tokens_with_an_indexer_beside_its_latent_attention() 
     assert_states(&model, active, 0, 0, 2 * (512 + 64 + 128), 2 * mixed);
     let told = model.warnings.join("\n");
     assert!(told.contains("reads only the 2048 tokens that the indexer chooses moves less"), "{told}");
+    // All tokens are counted, and where that is more than are chosen the cost is a bound from above.
+    let reasons = |context| {
+        let costs = profiled(&model, context, 1);
+        assert_eq!(costs.undefined().count(), 0);
+        costs.at_most().map(|entry| (entry.name.clone(), entry.at_most.clone().unwrap())).collect::<Vec<_>>()
+    };
+    assert_eq!(reasons(2048), []);
+    let reason = "only the 2048 tokens that its indexer chooses need be read, and all are counted";
+    assert_eq!(
+        reasons(2049),
+        ["0.attention", "1.attention"].map(|name| (name.to_owned(), reason.to_owned()))
+    );
+    // A prediction has no word for a bound.
+    let refused = inputs(&model, None).unwrap_err().to_string();
+    assert!(refused.contains("an indexer chooses"), "{refused}");
+}
+
+#[test]
+fn an_indexer_of_blocks_is_not_taken_for_one_of_tokens() {
+    // MiniMax-M3 keeps keys of blocks, GLM-5.3 pools of keys; the first layer of one has no indexer at all.
+    for (architecture, key) in [("minimax-m3", "block_size"), ("glm5-next", "kpool")] {
+        let model = Fixture::new(
+            architecture,
+            &[
+                ("block_count", 2),
+                ("embedding_length", 256),
+                ("attention.head_count", 4),
+                ("attention.head_count_kv", 2),
+                ("attention.indexer.head_count", 4),
+                ("attention.indexer.key_length", 32),
+                ("attention.indexer.top_k", 16),
+            ],
+        )
+        .key(&format!("{architecture}.attention.indexer.{key}"), 4u32)
+        .outside(&[("token_embd.weight", &[1000, 256])])
+        .layers(0..2, &[("attn_q.weight", &[256, 256]), ("attn_k.weight", &[128, 256])])
+        .layers(1..2, &[("indexer.q_proj.weight", &[128, 256]), ("indexer.k_proj.weight", &[32, 256])])
+        .open(&format!("blocks-{architecture}"));
+        let costs = profiled(&model, 4096, 1);
+        let reason = "its indexer chooses blocks of tokens by keys of their own, which are not counted";
+        let undefined = costs.undefined().map(|entry| (entry.name.as_str(), entry.undefined.as_deref()));
+        let names = ["0.attention", "1.attention", "1.indexer_scores"];
+        assert_eq!(undefined.collect::<Vec<_>>(), names.map(|name| (name, Some(reason))));
+        // What is left is the least that any engine does.
+        assert_eq!((costs.at_most().count(), costs.decode.unwrap().cache_bytes), (0, 0.0));
+    }
+}
+
+#[test]
+fn the_attention_between_the_convolutions_of_a_decoder_of_sound_is_counted() {
+    // WavTokenizer: 768 wide, one head over all tokens, which the file says nothing of.
+    let model = Fixture::new("wavtokenizer-dec", &[("block_count", 12), ("embedding_length", 512)])
+        .outside(&[
+            ("token_embd.weight", &[4096, 512]),
+            ("conv1d.weight", &[768, 512, 7]),
+            ("posnet.0.conv1.weight", &[768, 768, 3]),
+            ("posnet.2.attn_norm.weight", &[768, 1]),
+            ("posnet.2.attn_q.weight", &[768, 768, 1]),
+            ("posnet.2.attn_k.weight", &[768, 768, 1]),
+            ("posnet.2.attn_v.weight", &[768, 768, 1]),
+            ("posnet.2.attn_output.weight", &[768, 768, 1]),
+        ])
+        .open("wavtokenizer");
+    let prompt = 1024;
+    let costs = profiled(&model, prompt, prompt);
+    assert_eq!((costs.undefined().count(), costs.decode.is_none()), (0, true));
+    let attention: Vec<f64> = costs
+        .entries
+        .iter()
+        .filter(|entry| entry.role == Role::Attention)
+        .map(|entry| entry.prefill.unwrap().flops)
+        .collect();
+    assert_eq!(attention, [(4 * 768 * prompt * prompt) as f64]);
+    let matrices = 768 * (512 * 7 + 768 * 3 + 4 * 768);
+    let flops = 2 * matrices * prompt + 4 * 768 * prompt * prompt;
+    close("prefill flops", costs.prefill.unwrap().flops, flops as f64);
+}
+
+#[test]
+fn of_all_adapters_behind_each_other_a_token_runs_one() {
+    // Granite Switch: slot 0 is no adapter, and two behind it.
+    let model = Fixture::new(
+        "graniteswitch",
+        &[
+            ("block_count", 2),
+            ("embedding_length", 256),
+            ("attention.head_count", 4),
+            ("attention.head_count_kv", 2),
+            ("expert_used_count", 0),
+            ("num_adapters", 2),
+        ],
+    )
+    .outside(&[("token_embd.weight", &[1000, 256])])
+    .layers(
+        0..2,
+        &[
+            ("attn_qkv.weight", &[512, 256]),
+            ("attn_output.weight", &[256, 256]),
+            ("attn_q.lora_a", &[3, 32, 256]),
+            ("attn_q.lora_b", &[3, 256, 32]),
+        ],
+    )
+    .open("graniteswitch");
+    let adapters = 2 * 2 * 32 * 256;
+    let active = 2 * (512 * 256 + 256 * 256) + 1000 * 256;
+    assert_eq!(model.parameters(), active + 3 * adapters);
+    assert_states(&model, active + adapters, 0, 0, 2 * 2 * 2 * 64, 2 * 2 * 4 * 64);
+    let decode = profiled(&model, 16, 1).decode.unwrap();
+    assert_eq!(decode.weight_bytes, (2 * (active + adapters)) as f64);
+    assert!(model.warnings.join("\n").contains("a token runs one of the adapters"), "{:?}", model.warnings);
 }
 
 #[test]

@@ -211,15 +211,14 @@ pub fn profiled(args: &cli::Profile, chosen: &Chosen) -> Result<Profile, Failure
         sources: SOURCES.iter().map(|(figure, source)| ((*figure).into(), (*source).into())).collect(),
     };
     report.warnings.extend(report.impossible());
-    report.requirements = require::check_report(&gates, &report);
-    // A total without one of its parts does not decide, and the reason is told.
-    if let Some((name, reason)) = report.undefined() {
-        let told = format!("not known: {name} is undefined, {reason}");
-        let values = report.requirements.iter_mut().flat_map(|checked| &mut checked.values);
-        for (_, value) in values.filter(|(name, _)| Profile::TOTALS.contains(&name.as_str())) {
-            value.clone_from(&told);
+    let mut requirements = require::check_report(&gates, &report);
+    // A total that is a bound does not decide, and the reason is told.
+    for (name, value) in requirements.iter_mut().flat_map(|checked| &mut checked.values) {
+        if let Some(reason) = report.undecided(name) {
+            *value = format!("not known: {reason}");
         }
     }
+    report.requirements = requirements;
     for warning in &report.warnings {
         output::say(&format!("warning: {warning}"));
     }
@@ -412,6 +411,14 @@ fn warn(found: &Costs, model: &Model, change: Option<Dtype>, warnings: &mut Vec<
             "{undefined} operation(s) are undefined and missing from the totals, which are bounds and no ceilings then; the first is {name}: {reason}"
         ));
     }
+    let most = found.at_most().count();
+    if let Some(first) = found.at_most().next() {
+        let reason = first.at_most.as_deref().unwrap_or_default();
+        let name = &first.name;
+        warnings.push(format!(
+            "{most} operation(s) may cost less than is counted, and the totals are bounds and no ceilings then; the first is {name}: {reason}"
+        ));
+    }
     if model.tensors.is_empty() && change.is_none() {
         let assumed = WITHOUT_TENSORS;
         warnings.push(format!("no weights in the file: {assumed} is assumed; --as says otherwise"));
@@ -454,9 +461,9 @@ fn subject(args: &cli::Profile, model: &Model, is_stack: bool) -> ModelFile {
     }
 }
 
-/// What the ceilings of a profile hold for; empty where something is undefined, and totals are bounds.
+/// What the ceilings of a profile hold for; empty where something is undefined or may cost less, and totals are bounds.
 fn holds_for(subject: &ModelFile, task: &Task, found: &Costs, target: &Target) -> String {
-    if found.entries.iter().any(|entry| entry.undefined.is_some()) {
+    if found.undefined().chain(found.at_most()).next().is_some() {
         return String::new();
     }
     let types =
