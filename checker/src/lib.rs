@@ -1,8 +1,8 @@
 //! Checks certificates of proven obligations, and trusts no one who writes them.
 //!
 //! A certificate is a list of steps. Each names a rule, the facts it starts from and the fact it gives; the
-//! checker computes that fact again and compares. Every rule is a lemma of `verify/coq/Rules.v`, proven there over
-//! Flocq's binary64. This crate depends on nothing, and shares no code with the prover.
+//! checker computes that fact again and compares. Every rule is a family of lemmas of `verify/coq/Rules.v`, proven there
+//! over Flocq's binary64. This crate depends on nothing, and shares no code with the prover.
 
 // On the x87 numbers are rounded twice, which no rule allows for.
 #[cfg(all(target_arch = "x86", not(target_feature = "sse2")))]

@@ -1,4 +1,7 @@
-//! The rules, each a lemma of `verify/coq/Rules.v` of the same name.
+//! The rules. Each is a family of lemmas of `verify/coq/Rules.v`, one for each operation and shape of facts that [`conclude`] accepts:
+//! `Operation` is `add_range`, `mul_range`, `if_known_true` and so on, `Monotone` is `add_le`, `div_turn` and so on. Which lemma a step
+//! needs follows from its rule, its operations and its facts; `contracts/src/certify/coq.rs` writes its name.
+//! What is true by definition, a node that is `true`, needs none.
 //!
 //! All rest on one fact: correctly rounded operations are monotone, and a bound that is a number survives rounding.
 
