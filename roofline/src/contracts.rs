@@ -253,6 +253,11 @@ mod tests {
         assert!((a100.latency - 6.881_110_8e-3).abs() < 1e-9);
         assert!((a100.energy - 400.0 * a100.latency).abs() < 1e-12);
         assert_eq!((a100.bottleneck, a100.feasibility), (Bottleneck::Memory, Feasibility::Fits));
+        // 14e9 operations and bytes in 6.8811108 ms, of 312e12 and of 2039e9 a second.
+        assert!((a100.achieved_compute - 2034.555_22).abs() < 1e-3, "{}", a100.achieved_compute);
+        assert!((a100.achieved_bandwidth - 2034.555_22).abs() < 1e-3, "{}", a100.achieved_bandwidth);
+        assert!((a100.compute_utilization - a100.achieved_compute / 312e3).abs() < 1e-15);
+        assert!((a100.bandwidth_utilization - a100.achieved_bandwidth / 2039.0).abs() < 1e-15);
 
         // 256 samples: 256 x 14e9 operations at half of 989.4e12 against 14e9 bytes at 3350e9 B/s.
         let h100 = model(256.0).with_device(&H100_SXM).evaluate().unwrap();
