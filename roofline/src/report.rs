@@ -27,6 +27,8 @@ pub trait Report: Serialize {
     const TEXTS: &'static [&'static str] = &[];
     /// The names of texts that are `true` or `false`, and conditions by themselves.
     const TRUTHS: &'static [&'static str] = &[];
+    /// Whether its text has lines of source in it, which no terminal is too narrow for.
+    const SOURCE: bool = false;
 
     /// The unit of a figure that conditions may use.
     fn unit(_name: &str) -> &'static str {

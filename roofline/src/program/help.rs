@@ -5,7 +5,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{Command, CommandFactory};
 use roofline_contracts::library;
 
-use crate::contracts::hardware::devices;
+use crate::contracts::hardware::devices::ALL;
 use crate::contracts::quantization::formats;
 use crate::isa;
 use crate::model::{KNOWN, Mix};
@@ -281,8 +281,7 @@ fn shown(examples: &[Example]) -> String {
 /// The same for completions: what is chosen from a list that the program knows has its values. They are suggestions; parsing
 /// takes other spellings, files and figures too.
 pub fn completed() -> Command {
-    let devices: Vec<&str> =
-        std::iter::once("this").chain(devices::ALL.iter().map(|device| device.name)).collect();
+    let devices: Vec<&str> = std::iter::once("this").chain(ALL.iter().map(|device| device.name)).collect();
     let formats: Vec<&str> = formats::ALL.iter().map(|format| format.name).collect();
     let stored: Vec<&str> = formats.iter().copied().chain(Mix::names()).collect();
     let contracts: Vec<&str> =

@@ -3,6 +3,9 @@
 use crate::chart::terminal::Canvas;
 use crate::text::columns;
 
+/// A sentence in fewer columns is hard to read.
+const NARROWEST: usize = 24;
+
 /// A rectangular part of a result, as text cells.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Table {
@@ -52,7 +55,7 @@ impl Table {
         let mut out = table.rendered(canvas.colour);
         if !left_out.is_empty() {
             let names = format!("not shown for want of room: {}", left_out.join("; "));
-            let lines = broken(&names, limit.saturating_sub(1)).replace('\n', "\n ");
+            let lines = broken(&names, limit.saturating_sub(1).max(NARROWEST)).replace('\n', "\n ");
             out += &format!(" {lines}\n");
         }
         out
@@ -60,8 +63,6 @@ impl Table {
 
     /// Breaks sentences until the table fits; says whether it does.
     fn wrapped_to(&mut self, limit: usize) -> bool {
-        /// A sentence in fewer columns is hard to read.
-        const NARROWEST: usize = 24;
         let widths = self.widths();
         let total: usize = widths.iter().map(|width| width + 2).sum();
         let Some(over) = (total.saturating_sub(1)).checked_sub(limit).filter(|over| *over > 0) else {

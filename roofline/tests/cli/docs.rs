@@ -99,6 +99,7 @@ fn run(command: &str, directory: &Path) -> Vec<String> {
         .env_clear()
         .env("PATH", format!("{binaries}:{}", std::env::var("PATH").unwrap_or_default()))
         .env("LANG", "C.UTF-8")
+        .env("COLUMNS", "100")
         .env("HOME", directory)
         // Crates of the pages and of the tests share what they build, and fetch nothing.
         .env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join("consumers"))

@@ -118,7 +118,7 @@ fn choosing_shows_orders_and_draws_what_is_expected() {
     assert_eq!(order, ["rtx_4090", "rtx_3090", "rtx_3060_12gb"]);
     assert!(number(&devices[0]["expected"]["decode"], "middle_tokens_per_s") > 50.0);
     let drawn = std::fs::read_to_string(picture).expect("a picture");
-    assert_eq!(drawn.matches("<path d=\"M").count(), 3, "{drawn}");
+    assert_eq!(drawn.matches("stroke-width=\"3\"/>").count(), 3, "{drawn}");
     assert!(drawn.contains(", expected "), "{drawn}");
 }
 

@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt, symlink};
 use std::process::{Command, Stdio};
 
-use crate::program::{MACHINE, command, err, out, refused, run};
+use crate::program::{MACHINE, command, err, out, printed, refused, run};
 use crate::scratch;
 
 fn plot(to: &str) -> std::process::Output {
@@ -63,4 +63,12 @@ fn a_full_device_is_an_error_and_stays_a_device() {
     assert_eq!(output.status.code(), Some(2));
     assert!(err(&output).contains("/dev/full: can't be written"), "{}", err(&output));
     assert!(fs::symlink_metadata("/dev/full").expect("there").file_type().is_char_device());
+}
+
+#[test]
+fn source_is_printed_as_it_is_however_narrow_the_terminal() {
+    for args in [&["contracts", "hardware-v1"][..], &["expand", "hardware-v1.yaml"]] {
+        let narrow = command().args(args).env("COLUMNS", "40").output().expect("it starts");
+        assert_eq!(out(&narrow), printed(args));
+    }
 }

@@ -212,7 +212,7 @@ fn a_certificate_is_accepted_as_written_and_refused_when_changed() {
     )
     .expect("written");
     assert_eq!(check().status.code(), Some(1));
-    std::fs::write(&file, text.replacen("\"version\":2", "\"version\":1", 1)).expect("written");
+    std::fs::write(&file, text.replacen("\"version\":3", "\"version\":2", 1)).expect("written");
     let other = check();
     assert_eq!(other.status.code(), Some(1));
     assert!(checker(&other).iter().all(|word| word == "refused"), "{:?}", checker(&other));

@@ -184,6 +184,7 @@ impl Checked {
 
 impl Report for Checked {
     const SCHEMA: &'static str = "roofline.check/1";
+    const SOURCE: bool = true;
 
     fn text(&self, _: &Canvas) -> String {
         let mut out = String::new();

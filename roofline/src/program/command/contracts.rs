@@ -83,6 +83,7 @@ pub fn run(args: &cli::Contracts) -> Result<Exit, Failure> {
 
 impl Report for Contracts {
     const SCHEMA: &'static str = "roofline.contracts/1";
+    const SOURCE: bool = true;
 
     fn text(&self, canvas: &Canvas) -> String {
         match self.contracts.as_slice() {

@@ -40,6 +40,7 @@ fn quote_pub() -> proc_macro2::TokenStream {
 
 impl Report for Expansion {
     const SCHEMA: &'static str = "roofline.expand/1";
+    const SOURCE: bool = true;
 
     fn text(&self, _: &Canvas) -> String {
         self.rust.clone()

@@ -198,6 +198,7 @@ impl File {
 
 impl Report for ImportReport {
     const SCHEMA: &'static str = "roofline.import/1";
+    const SOURCE: bool = true;
 
     fn text(&self, _: &Canvas) -> String {
         let mut out = String::new();

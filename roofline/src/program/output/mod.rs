@@ -66,7 +66,7 @@ pub fn print(report: &impl Report, format: Format) -> Result<(), Failure> {
 /// The same, with a canvas for the chart in its text.
 pub fn print_on(report: &impl Report, format: Format, canvas: &Canvas) -> Result<(), Failure> {
     let text = match format {
-        Format::Text => folded(report.text(canvas), canvas),
+        Format::Text => text_of(report, canvas),
         Format::Json => serde_json::to_string_pretty(report)? + "\n",
         Format::Csv => report.tables().first().map(Table::csv).unwrap_or_default(),
         Format::Md => report.markdown(),
@@ -118,9 +118,10 @@ pub fn say(line: &str) {
 }
 
 /// The text with its sentences broken between words where the terminal is narrower. What has columns of its own, which stand
-/// apart by spaces, stays as it is.
-fn folded(text: String, canvas: &Canvas) -> String {
-    let Some(limit) = canvas.limit else { return text };
+/// apart by spaces, stays as it is, and so does source.
+fn text_of<R: Report>(report: &R, canvas: &Canvas) -> String {
+    let text = report.text(canvas);
+    let Some(limit) = canvas.limit.filter(|_| !R::SOURCE) else { return text };
     let sentence = |line: &str| columns(line) > limit && !line.starts_with(' ') && !line.contains("  ");
     let fold = |line: &str| if sentence(line) { broken(line, limit) } else { line.to_owned() };
     text.split('\n').map(fold).collect::<Vec<_>>().join("\n")

@@ -441,6 +441,7 @@ fn run_mutants(contract: &Contract) -> Mutants {
 
 impl Report for Proven {
     const SCHEMA: &'static str = "roofline.prove/1";
+    const SOURCE: bool = true;
 
     fn text(&self, canvas: &Canvas) -> String {
         let mut out = String::new();
