@@ -254,8 +254,8 @@ mod tests {
         assert!((a100.energy - 400.0 * a100.latency).abs() < 1e-12);
         assert_eq!((a100.bottleneck, a100.feasibility), (Bottleneck::Memory, Feasibility::Fits));
         // 14e9 operations and bytes in 6.8811108 ms, of 312e12 and of 2039e9 a second.
-        assert!((a100.achieved_compute - 2034.555_22).abs() < 1e-3, "{}", a100.achieved_compute);
-        assert!((a100.achieved_bandwidth - 2034.555_22).abs() < 1e-3, "{}", a100.achieved_bandwidth);
+        assert!((a100.achieved_compute - 2_034.555_22).abs() < 1e-3, "{}", a100.achieved_compute);
+        assert!((a100.achieved_bandwidth - 2_034.555_22).abs() < 1e-3, "{}", a100.achieved_bandwidth);
         assert!((a100.compute_utilization - a100.achieved_compute / 312e3).abs() < 1e-15);
         assert!((a100.bandwidth_utilization - a100.achieved_bandwidth / 2039.0).abs() < 1e-15);
 
