@@ -261,6 +261,8 @@ impl Chart {
 
     /// Every roof as a line from one intensity to another.
     pub fn lines(&self, from: f64, to: f64) -> Vec<Line<'_>> {
+        // An axis around the smallest or the largest numbers ends beyond them.
+        let (from, to) = (from.max(f64::from_bits(1)), to.min(f64::MAX));
         self.roofs.iter().map(|roof| self.line(roof, from, to)).collect()
     }
 
@@ -396,6 +398,9 @@ mod tests {
             let chart =
                 Chart { points: values.map(point).to_vec(), roofs: roofs.clone(), ..Chart::default() };
             let (intensity, performance) = chart.axes();
+            let places = chart.lines(intensity.low(), intensity.high());
+            let mut places = places.iter().flat_map(|line| &line.vertices);
+            assert!(places.all(|place| place.intensity.is_finite() && place.performance.is_finite()));
             for value in values {
                 assert!(
                     (0.0..=1.0).contains(&intensity.at(value))
