@@ -3,6 +3,7 @@
 //! What one operation costs is the contract `operation-v1`, whose sums are the totals of `transformer-v1`; the rate of all of them,
 //! what was measured and the advice come from `layer-roofline-v1`. What is no transformer is a [`stack`] of layers.
 
+mod attention;
 mod convolution;
 mod flow;
 pub mod graph;
@@ -115,7 +116,7 @@ pub struct Entry {
     /// Why its cost is the most that it can be, and less may do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_most: Option<String>,
-    /// What was measured of it, on one token.
+    /// What was measured of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub measured: Option<measure::Measured>,
     /// Why nothing was measured, though it was asked for.

@@ -1,6 +1,8 @@
 //! Every instruction set of this processor against the scalar oracle, the oracle against ggml, and the
 //! errors for wrong shapes. `ROOFLINE_EXPECT_ISA` names the instruction sets that must be there, the best one last.
 
+#[path = "kernels/attention.rs"]
+mod attention;
 #[path = "kernels/formats.rs"]
 mod formats;
 

@@ -637,7 +637,7 @@ pub(super) fn scales_of_pairs(scales: __m128i) -> [__m256i; 2] {
 /// Eight quants, the `part`th of four, as f32.
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
-fn quants_f32(block: &BlockQ8_0, part: usize) -> __m256 {
+pub(super) fn quants_f32(block: &BlockQ8_0, part: usize) -> __m256 {
     let eight = block.quants.as_chunks::<8>().0[part];
     let bytes = _mm_cvtsi64_si128(i64::from_le_bytes(eight.map(|quant| quant as u8)));
     _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(bytes))
@@ -645,13 +645,13 @@ fn quants_f32(block: &BlockQ8_0, part: usize) -> __m256 {
 
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
-fn broadcast_scale(block: &BlockQ8_0) -> __m256 {
+pub(super) fn broadcast_scale(block: &BlockQ8_0) -> __m256 {
     _mm256_cvtph_ps(_mm_set1_epi16(block.scale().to_bits() as i16))
 }
 
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
-fn horizontal_sum(vector: __m256) -> f32 {
+pub(super) fn horizontal_sum(vector: __m256) -> f32 {
     let half = _mm_add_ps(_mm256_castps256_ps128(vector), _mm256_extractf128_ps::<1>(vector));
     let quarter = _mm_add_ps(half, _mm_movehl_ps(half, half));
     _mm_cvtss_f32(_mm_add_ss(quarter, _mm_movehdup_ps(quarter)))
@@ -660,7 +660,7 @@ fn horizontal_sum(vector: __m256) -> f32 {
 /// Asks for the cache line `ahead` bytes after element `at`; never faults, wherever that is.
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
-fn prefetch<T>(slice: &[T], at: usize, ahead: usize) {
+pub(super) fn prefetch<T>(slice: &[T], at: usize, ahead: usize) {
     let place = slice.as_ptr().wrapping_add(at).wrapping_byte_add(ahead);
     // SAFETY: a prefetch is a hint and may name any address.
     #[allow(unused_unsafe, reason = "older compilers count this intrinsic as unsafe")]
@@ -679,7 +679,7 @@ fn prefetch_step<T>(slice: &[T], at: usize, ahead: usize) {
 
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
-fn load_f32(slice: &[f32], at: usize) -> __m256 {
+pub(super) fn load_f32(slice: &[f32], at: usize) -> __m256 {
     let eight = &slice[at..at + 8];
     // SAFETY: `eight` is 32 readable bytes.
     unsafe { _mm256_loadu_ps(eight.as_ptr()) }
@@ -687,7 +687,7 @@ fn load_f32(slice: &[f32], at: usize) -> __m256 {
 
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
-fn load_u16<T>(eight: &[T; 8]) -> __m128i {
+pub(super) fn load_u16<T>(eight: &[T; 8]) -> __m128i {
     const { assert!(size_of::<T>() == 2) }
     // SAFETY: `eight` is 16 readable bytes.
     unsafe { _mm_loadu_si128(eight.as_ptr().cast()) }
@@ -718,7 +718,7 @@ pub(super) fn load_words(words: &[i16; 16]) -> __m256i {
 
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
-fn store_f32(slice: &mut [f32], at: usize, value: __m256) {
+pub(super) fn store_f32(slice: &mut [f32], at: usize, value: __m256) {
     let eight = &mut slice[at..at + 8];
     // SAFETY: `eight` is 32 writable bytes.
     unsafe { _mm256_storeu_ps(eight.as_mut_ptr(), value) }

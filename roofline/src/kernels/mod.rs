@@ -3,6 +3,7 @@
 //! The functions here check shapes and lengths, share the rows out to the threads of a [`Team`], and call
 //! the kernel of the same name in [`scalar`], `avx2` or `neon`.
 
+mod attention;
 mod cycles;
 mod format;
 mod matrix;
@@ -33,6 +34,7 @@ use neon::Vector;
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 use plain::Vector;
 
+pub use attention::{Cache, Cached, Kept, Sees, attend};
 pub use cycles::additions_in_line;
 pub use format::*;
 pub use matrix::{Matrix, Weight};

@@ -465,7 +465,7 @@ pub(super) fn quants_of(block: &BlockQ8_0) -> [int8x16_t; 2] {
 /// The 32 quants as f32.
 #[target_feature(enable = "neon")]
 #[inline]
-fn quants_f32(block: &BlockQ8_0) -> [float32x4_t; 8] {
+pub(super) fn quants_f32(block: &BlockQ8_0) -> [float32x4_t; 8] {
     let halves = quants_of(block);
     let words = [
         vmovl_s8(vget_low_s8(halves[0])),
@@ -563,7 +563,7 @@ pub(super) fn multiply_add<const DOTPROD: bool>(sum: int32x4_t, a: int8x16_t, b:
 /// Eight f16 as f32, four and four.
 #[target_feature(enable = "neon")]
 #[inline]
-fn half_to_f32(eight: uint16x8_t) -> [float32x4_t; 2] {
+pub(super) fn half_to_f32(eight: uint16x8_t) -> [float32x4_t; 2] {
     let (low, high);
     // SAFETY: both instructions are part of NEON; registers only.
     unsafe {
@@ -580,7 +580,7 @@ fn half_to_f32(eight: uint16x8_t) -> [float32x4_t; 2] {
 /// Asks for the cache line `ahead` bytes after element `at`; never faults, wherever that is.
 #[target_feature(enable = "neon")]
 #[inline]
-fn prefetch<T>(slice: &[T], at: usize, ahead: usize) {
+pub(super) fn prefetch<T>(slice: &[T], at: usize, ahead: usize) {
     let place = slice.as_ptr().wrapping_add(at).wrapping_byte_add(ahead);
     // SAFETY: a prefetch is a hint and may name any address.
     unsafe { asm!("prfm pldl1strm, [{}]", in(reg) place, options(nostack, preserves_flags, readonly)) }
@@ -596,7 +596,7 @@ fn prefetch_step<T>(slice: &[T], at: usize, ahead: usize) {
 
 #[target_feature(enable = "neon")]
 #[inline]
-fn load_f32(slice: &[f32], at: usize) -> float32x4_t {
+pub(super) fn load_f32(slice: &[f32], at: usize) -> float32x4_t {
     let four = &slice[at..at + 4];
     // SAFETY: `four` is 16 readable bytes.
     unsafe { vld1q_f32(four.as_ptr()) }
@@ -604,7 +604,7 @@ fn load_f32(slice: &[f32], at: usize) -> float32x4_t {
 
 #[target_feature(enable = "neon")]
 #[inline]
-fn load_u16<T>(slice: &[T], at: usize) -> uint16x8_t {
+pub(super) fn load_u16<T>(slice: &[T], at: usize) -> uint16x8_t {
     const { assert!(size_of::<T>() == 2) }
     let eight = &slice[at..at + 8];
     // SAFETY: `eight` is 16 readable bytes.
@@ -641,7 +641,7 @@ pub(super) fn load_pair_i8(bytes: &[i8; 32]) -> [int8x16_t; 2] {
 
 #[target_feature(enable = "neon")]
 #[inline]
-fn store_f32(slice: &mut [f32], at: usize, value: float32x4_t) {
+pub(super) fn store_f32(slice: &mut [f32], at: usize, value: float32x4_t) {
     let four = &mut slice[at..at + 4];
     // SAFETY: `four` is 16 writable bytes.
     unsafe { vst1q_f32(four.as_mut_ptr(), value) }

@@ -144,6 +144,16 @@ impl Role {
         matches!(self, Role::Head | Role::Pooler)
     }
 
+    /// Whether it is attention over cached tokens.
+    pub fn looks_back(self) -> bool {
+        matches!(self, Role::Attention | Role::CrossAttention | Role::IndexerScores)
+    }
+
+    /// Whether tokens choose what they meet in it.
+    pub fn is_routed(self) -> bool {
+        matches!(self, Role::ExpertGate | Role::ExpertUp | Role::ExpertGateUp | Role::ExpertDown)
+    }
+
     /// The part of the model it belongs to.
     pub fn kind(self) -> Kind {
         use Role::*;

@@ -2,12 +2,13 @@
 //! keeps the best. Interleaving matters: on a shared machine the speed changes while one looks.
 
 use std::hint::black_box;
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::buffer::{Buffer, HUGE_PAGE};
 use super::energy::{Counters, Energy};
-use super::system::{Cache, System, pin, told_clock_ghz};
+use super::system::{CPUS, Cache, System, pin, told_clock_ghz};
 use super::{
     Computed, Level, NodeRead, OneACore, Peak, PeaksError, Placement, Roofs, Setting, Spread, WorkingSet,
 };
@@ -133,7 +134,7 @@ pub(super) fn roofs(plan: &Plan, mut progress: impl FnMut(&str) + Send) -> Resul
         let kinds = Multiplied::ALL.into_iter();
         let arithmetic: Vec<Computed> =
             kinds.filter_map(|kind| field.arithmetic(kind, plan.budget / 10)).collect();
-        let told_clock_ghz = told_clock_ghz(&field.cpus);
+        let told_clock_ghz = told_clock_ghz(Path::new(CPUS), &field.cpus);
         let clock_ghz = field.clock(plan.budget / 50);
         drop(field);
         say("placement");
@@ -242,7 +243,7 @@ pub(super) fn energy(
                 amount += work();
             }
             let (joules, seconds) =
-                (counters.joules(&before, &counters.now()?), start.elapsed().as_secs_f64());
+                (counters.joules(&before, &counters.now()?)?, start.elapsed().as_secs_f64());
             Some((joules * 1e9 / amount, joules / seconds)).filter(|(each, _)| each.is_finite())
         };
         let (team, parts) = field.memory(setting.huge_pages)?;

@@ -25,7 +25,9 @@ use crate::report::{Saved, Schema};
 
 pub use arena::Arena;
 pub use energy::Energy;
+pub(crate) use energy::{Counters, Meter};
 pub use store::{clear, directory};
+pub(crate) use system::free_memory;
 pub use system::{Beyond, Cache, parse_size};
 pub use topology::Topology;
 
@@ -679,13 +681,13 @@ fn measure(
     let plan = measure::Plan { isa, system, threads: key.threads, size: key.size, budget };
     let one_a_core = measure::one_a_core(&plan, all.read.setting)?;
     let nodes = measure::nodes(&plan, &system.groups.nodes, all.read.setting)?;
-    let energy = match energy::Counters::open(Path::new(energy::COUNTERS)) {
-        Ok(counters) => measure::energy(&plan, &counters, all.read.setting)?,
-        Err(reason) => {
-            notes.push(format!("energy is not measured: {reason}"));
-            None
+    let energy = match Counters::here() {
+        Ok(counters) => {
+            measure::energy(&plan, &counters, all.read.setting)?.ok_or("a counter stopped".into())
         }
+        Err(reason) => Err(reason),
     };
+    notes.extend(energy.as_ref().err().map(|reason| format!("energy is not measured: {reason}")));
     let theory = theory(system, isa, key.threads);
     notes.extend(observations(&single, &all, &theory));
     Ok(Machine {
@@ -706,7 +708,7 @@ fn measure(
         all,
         one_a_core,
         nodes,
-        energy,
+        energy: energy.ok(),
         theory,
         notes,
     })

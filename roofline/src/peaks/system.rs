@@ -52,7 +52,7 @@ impl System {
         let first = cpus.first().copied().unwrap_or(0);
         System {
             cpu: cpu_name(),
-            caches: caches(&Path::new("/sys/devices/system/cpu").join(format!("cpu{first}/cache"))),
+            caches: caches(&Path::new(CPUS).join(format!("cpu{first}/cache"))),
             parallelism: thread::available_parallelism().map_or(1, usize::from),
             groups: Groups::of(Path::new("/sys/devices/system"), &cpus),
             cpus,
@@ -61,7 +61,11 @@ impl System {
             huge_pages: fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled")
                 .is_ok_and(|modes| !modes.contains("[never]")),
             features: features(),
-            clock_ghz: clock_ghz(first),
+            clock_ghz: clock_ghz(
+                Path::new(CPUS),
+                &fs::read_to_string("/proc/cpuinfo").unwrap_or_default(),
+                first,
+            ),
             memory_gb_s: memory_modules(Path::new("/sys/firmware/dmi/entries")),
         }
     }
@@ -243,7 +247,9 @@ fn cache(directory: &Path) -> Option<Cache> {
     }
     let bytes = parse_size(&read("size")?)?;
     let shared_by = read("shared_cpu_list").map_or(1, |list| cpu_list(&list).len().max(1));
-    Some(Cache { level: read("level")?.parse().ok()?, bytes, shared_by }).filter(|cache| cache.bytes > 0)
+    // More than a tebibyte is a mistake of who tells it.
+    Some(Cache { level: read("level")?.parse().ok()?, bytes, shared_by })
+        .filter(|cache| cache.bytes <= 1 << 40)
 }
 
 /// `512K`, `32M`, `1.5GiB`, `4096`: a size with a binary unit.
@@ -271,6 +277,7 @@ pub(super) fn cpu_list(text: &str) -> Vec<usize> {
             Some((from.trim().parse::<usize>().ok()?, to.trim().parse::<usize>().ok()?))
         })
         .flat_map(|(from, to)| from..=to.min(from.saturating_add(4096)))
+        .take(1 << 16)
         .collect()
 }
 
@@ -293,29 +300,38 @@ fn memory() -> Option<usize> {
 }
 
 /// What is free, the container's limit included.
-fn free_memory() -> Option<usize> {
+pub(crate) fn free_memory() -> Option<usize> {
     let left =
         container("memory.max").map(|limit| limit.saturating_sub(container("memory.current").unwrap_or(0)));
     let physical = || ask("hw.memsize")?.parse::<usize>().ok().map(|bytes| bytes / 2);
     [memory_info("MemAvailable"), left].into_iter().flatten().min().or_else(physical)
 }
 
-fn clock_ghz(cpu: usize) -> Option<f64> {
-    let path = format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/cpuinfo_max_freq");
-    let maximum = fs::read_to_string(path).ok().and_then(|text| text.trim().parse::<f64>().ok());
+/// Where Linux tells of each processor.
+pub(super) const CPUS: &str = "/sys/devices/system/cpu";
+
+/// A clock in kHz that some processor could have, in GHz.
+fn clock(cpus: &Path, cpu: usize, name: &str) -> Option<f64> {
+    let text = fs::read_to_string(cpus.join(format!("cpu{cpu}/cpufreq/{name}"))).ok()?;
+    possible(text.trim().parse::<f64>().ok()? / 1e6)
+}
+
+/// A clock in GHz that is no nonsense.
+fn possible(ghz: f64) -> Option<f64> {
+    (0.001..=100.0).contains(&ghz).then_some(ghz)
+}
+
+fn clock_ghz(cpus: &Path, info: &str, cpu: usize) -> Option<f64> {
     let told = || {
-        let info = fs::read_to_string("/proc/cpuinfo").ok()?;
         let line = info.lines().find(|line| line.starts_with("cpu MHz"))?;
-        line.split(':').nth(1)?.trim().parse::<f64>().ok()
+        possible(line.split(':').nth(1)?.trim().parse::<f64>().ok()? / 1e3)
     };
-    maximum.map(|khz| khz / 1e6).or_else(|| told().map(|mhz| mhz / 1e3)).filter(|ghz| *ghz > 0.0)
+    clock(cpus, cpu, "cpuinfo_max_freq").or_else(told)
 }
 
 /// The highest clock that the system tells of some processors right now, in GHz; many virtual ones tell none.
-pub(super) fn told_clock_ghz(cpus: &[usize]) -> Option<f64> {
-    let path = |cpu| format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_cur_freq");
-    let now = |cpu: &usize| fs::read_to_string(path(*cpu)).ok()?.trim().parse::<f64>().ok();
-    cpus.iter().filter_map(now).map(|khz| khz / 1e6).filter(|ghz| *ghz > 0.0).reduce(f64::max)
+pub(super) fn told_clock_ghz(directory: &Path, cpus: &[usize]) -> Option<f64> {
+    cpus.iter().filter_map(|cpu| clock(directory, *cpu, "scaling_cur_freq")).reduce(f64::max)
 }
 
 /// The memory modules that the firmware lists (SMBIOS type 17): transfers a second times width. Readable
@@ -389,6 +405,79 @@ mod tests {
         assert_eq!(cpu_list("5\n"), [5]);
         assert!(cpu_list("").is_empty() && cpu_list("x-y").is_empty());
         assert!(cpu_list("0-99999999999").len() <= 4097);
+        assert!(cpu_list(&"0-4096,".repeat(1000)).len() <= 1 << 16);
+        assert!(cpu_list("99999999999999999999,-,3-1,,18446744073709551615-18446744073709551615").len() <= 1);
+    }
+
+    /// Files below a directory of their own.
+    fn files(name: &str, files: &[(&str, &str)]) -> std::path::PathBuf {
+        let root = std::env::temp_dir().join(format!("roofline-system-{name}-{}", std::process::id()));
+        for (path, text) in files {
+            let path = root.join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        root
+    }
+
+    #[test]
+    fn a_clock_is_read_where_it_is_told_and_no_nonsense_is_taken_for_one() {
+        let root = files(
+            "clock",
+            &[
+                ("cpu0/cpufreq/cpuinfo_max_freq", "3700000\n"),
+                ("cpu0/cpufreq/scaling_cur_freq", "1200000\n"),
+                ("cpu1/cpufreq/scaling_cur_freq", "3500000\n"),
+                ("cpu2/cpufreq/scaling_cur_freq", "<unknown>\n"),
+            ],
+        );
+        let info = "processor\t: 0\ncpu MHz\t\t: 2450.000\n";
+        assert_eq!(clock_ghz(&root, info, 0), Some(3.7));
+        assert_eq!(clock_ghz(&root, info, 1), Some(2.45), "where the system tells no other");
+        assert_eq!(told_clock_ghz(&root, &[0, 1, 2, 3]), Some(3.5));
+        assert_eq!(told_clock_ghz(&root, &[2, 3]), None);
+        for wrong in ["", "garbage", "-1", "0", "nan", "inf", "1e300", "99999999999999999999999"] {
+            fs::write(root.join("cpu0/cpufreq/cpuinfo_max_freq"), wrong).unwrap();
+            fs::write(root.join("cpu0/cpufreq/scaling_cur_freq"), wrong).unwrap();
+            assert_eq!(clock_ghz(&root, &format!("cpu MHz : {wrong}"), 0), None, "{wrong}");
+            assert_eq!(told_clock_ghz(&root, &[0]), None, "{wrong}");
+        }
+        assert_eq!(clock_ghz(&root, "cpu MHz", 7), None);
+        fs::remove_dir_all(root).unwrap();
+    }
+
+    #[test]
+    fn caches_are_read_from_their_files_and_nonsense_is_none() {
+        let good = [("type", "Data\n"), ("level", "1\n"), ("size", "48K\n"), ("shared_cpu_list", "0,64\n")];
+        let with = |name: &str, key: &str, value: &str| {
+            let of = |(file, text): (&str, &str)| {
+                (format!("index0/{file}"), if file == key { value.to_owned() } else { text.to_owned() })
+            };
+            let all: Vec<(String, String)> = good.into_iter().map(of).collect();
+            let all: Vec<(&str, &str)> =
+                all.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+            let root = files(name, &all);
+            let found = caches(&root);
+            fs::remove_dir_all(root).unwrap();
+            found
+        };
+        assert_eq!(with("cache", "", ""), [Cache { level: 1, bytes: 48 << 10, shared_by: 2 }]);
+        for (key, wrong) in [
+            ("type", "Instruction\n"),
+            ("size", ""),
+            ("size", "0K"),
+            ("size", "-48K"),
+            ("size", "garbage"),
+            ("size", "9000000G"),
+            ("size", "99999999999999999999G"),
+            ("level", ""),
+            ("level", "-1"),
+            ("level", "99999999999"),
+        ] {
+            assert_eq!(with("cache-wrong", key, wrong), [], "{key}: {wrong:?}");
+        }
+        assert_eq!(with("cache-list", "shared_cpu_list", "garbage")[0].shared_by, 1);
+        assert_eq!(caches(Path::new("/nowhere/at/all")), []);
     }
 
     #[test]
@@ -423,6 +512,10 @@ mod tests {
         let scalar = Isa::SCALAR;
         assert_eq!(Beyond::all(scalar, "fpu sse2 ssse3 avx2"), [Beyond::Ssse3, Beyond::Avx2]);
         assert_eq!(Beyond::all(scalar, "fp asimd asimddp"), [Beyond::Neon, Beyond::Dotprod]);
+        // Whatever this processor has, the kernels use: what they have no loop for is beyond every instruction set.
+        for isa in Isa::available() {
+            assert_eq!(Beyond::all(*isa, "amx_fp16 sme"), [Beyond::AmxFp16, Beyond::Sme], "{isa}");
+        }
         let new = Beyond::all(scalar, "avx512f avx512_vnni amx_tile asimdhp i8mm");
         let names: Vec<&str> = new.iter().map(|beyond| beyond.name()).collect();
         assert_eq!(names, ["AVX-512", "AVX-512 VNNI", "AMX", "I8MM", "FP16"]);

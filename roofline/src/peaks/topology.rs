@@ -125,4 +125,30 @@ mod tests {
         assert_eq!(Groups::of(&root.join("none"), &[0]).topology(), None);
         fs::remove_dir_all(root).unwrap();
     }
+    #[test]
+    fn files_with_anything_in_them_are_read_without_harm() {
+        let root = machine("hostile");
+        let anything =
+            ["", "\n", "garbage", "-1", "0-99999999999", "99999999999999999999", "3-1", ",,,", "\u{0}\u{ff}"];
+        for text in anything {
+            fs::write(root.join("cpu/cpu0/topology/thread_siblings_list"), text).unwrap();
+            fs::write(root.join("cpu/cpu0/topology/physical_package_id"), text).unwrap();
+            fs::write(root.join("node/node1/cpulist"), text).unwrap();
+            let groups = Groups::of(&root, &[0, 1, 4, 5]);
+            // Every processor that may be used is in exactly one core, and nodes have no others.
+            let mut all = groups.cores.concat();
+            all.sort();
+            assert_eq!(all, [0, 1, 4, 5], "{text:?}");
+            assert!(groups.nodes.iter().all(|(_, cpus)| cpus.iter().all(|cpu| [0, 1, 4, 5].contains(cpu))));
+            let topology = groups.topology().unwrap();
+            assert!(topology.nodes >= 1 && topology.sockets >= 1 && topology.threads_a_core >= 1);
+        }
+        // Bytes that are no text, and a directory where a file should be, which nobody can read.
+        fs::write(root.join("cpu/cpu0/topology/thread_siblings_list"), [0xff, 0xfe]).unwrap();
+        assert_eq!(Groups::of(&root, &[0, 1]), Groups::default());
+        fs::remove_file(root.join("node/node0/cpulist")).unwrap();
+        fs::create_dir(root.join("node/node0/cpulist")).unwrap();
+        assert_eq!(Groups::of(&root, &[1]).nodes, []);
+        fs::remove_dir_all(root).unwrap();
+    }
 }

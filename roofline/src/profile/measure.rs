@@ -1,5 +1,6 @@
-//! Runs the stored weights through the kernels: matrix times vector or, for prompts and batches, times many, one operation after
-//! the other as the model does, pass by pass, so that a model larger than the caches comes from memory every time.
+//! Runs the stored weights through the kernels: matrix times vector or, for prompts and batches, times many, and attention over a
+//! cache, one operation after the other as the model does, pass by pass, so that a model larger than the caches comes from memory
+//! every time.
 
 use std::collections::HashMap;
 use std::hint::black_box;
@@ -7,15 +8,16 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
+use super::attention::Attention;
 use super::convolution::Convolution;
-use super::{Entry, OutOfDomain, evaluate, passed};
+use super::{Entry, OutOfDomain, Phase, Total, Workload, evaluate, passed};
 use crate::contracts::layer_roofline;
 use crate::contracts::operation::{Inputs, Outputs};
 use crate::isa::{Isa, IsaError};
 use crate::kernels::{self, Arithmetic, KernelError, Kind, Matrix, Stored, Streams, Team};
 use crate::model::{self, Dtype, Format, Model, Tensor};
 use crate::paired::Paired;
-use crate::peaks::Machine;
+use crate::peaks::{Counters, Machine, Meter, free_memory};
 use crate::predict::stored_bits;
 use crate::word::Band;
 
@@ -23,6 +25,8 @@ use crate::word::Band;
 const ACTIVATION: f64 = 4.0;
 /// Why an operation without weights of its own, or with a vector of them, is not measured.
 pub const NO_PRODUCT: &str = "no matrix product";
+/// Why an operation that runs while a prompt is read, or only then not, is not measured.
+pub const NOT_NOW: &str = "not part of the measured phase";
 /// Bytes of weights that are copied at most, because they do not lie in the file as the kernels need them.
 const MOST_COPIED: usize = 1 << 30;
 /// Passes after the first, as far as the time allows: at least, and at most.
@@ -74,20 +78,26 @@ fn is_one(columns: &usize) -> bool {
     *columns == 1
 }
 
-/// Tokens that go through the model at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Columns {
-    /// Through every product but those that meet one token of a sequence.
-    pub tokens: usize,
-    /// Through those: as many as there are sequences.
-    pub sequences: usize,
+/// What goes through a model of tokens.
+#[derive(Clone, Copy, Debug)]
+pub struct Through<'a> {
+    /// One token of each sequence, or all of their prompts.
+    pub phase: Phase,
+    /// How many, and how far they look back.
+    pub workload: &'a Workload,
+    /// The format of the cache.
+    pub cache: &'a str,
 }
 
-impl Columns {
-    /// One token of one sequence.
-    pub const ONE: Columns = Columns { tokens: 1, sequences: 1 };
-    /// More at once would need more memory for activations than for weights.
+impl Through<'_> {
+    /// More tokens at once would need more memory for activations than for weights.
     pub const MOST: usize = 4096;
+
+    /// How many tokens they are.
+    pub fn tokens(&self) -> f64 {
+        let each = if self.phase == Phase::Prefill { self.workload.prompt } else { 1.0 };
+        each * self.workload.batch
+    }
 }
 
 /// All measured operations one after the other, pass by pass.
@@ -103,15 +113,84 @@ pub struct Passes {
     pub runs: usize,
     /// Reading memory, in turn with the operations.
     pub beside: Option<Paired>,
+    /// Joules of a pass, as the processor counts them; absent where the counters can't be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub joules: Option<f64>,
 }
 
 impl Passes {
-    /// Of the seconds of each pass and of its reference.
-    fn of(rounds: &[(f64, f64)]) -> Option<Passes> {
+    /// Of the seconds of each pass and of its reference, and the joules of all.
+    fn of(rounds: &[(f64, f64)], joules: Option<f64>) -> Option<Passes> {
         let mut times: Vec<f64> = rounds.iter().map(|round| round.0).collect();
         times.sort_by(f64::total_cmp);
         let (best_s, median_s) = (*times.first()?, *times.get(times.len() / 2)?);
-        Some(Passes { median_s, best_s, runs: times.len(), beside: Paired::of(rounds) })
+        let joules = joules.map(|joules| joules / times.len() as f64);
+        Some(Passes { median_s, best_s, runs: times.len(), beside: Paired::of(rounds), joules })
+    }
+}
+
+/// All that a token, or a prompt, meets: every product and all attention, one after the other. Not run are rows of the embedding,
+/// norms, rotary positions, activation functions, sums and sampling.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "program", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Whole {
+    /// One token for each sequence, or their prompts.
+    pub phase: Phase,
+    /// How many tokens they are.
+    pub tokens: f64,
+    /// Seconds: the median of the passes.
+    pub median_s: f64,
+    /// The best of them.
+    pub best_s: f64,
+    /// Tokens per second of the median: what llama.cpp calls tg, or pp, but for what is not run.
+    pub tokens_per_s: f64,
+    /// Tokens per second of the best pass.
+    pub best_tokens_per_s: f64,
+    /// The part of the time that attention takes.
+    pub attention: f64,
+    /// Joules of a token, as the processor counts them; absent where the counters can't be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub joules_per_token: Option<f64>,
+    /// The ceiling in tokens per second; absent where there are only bounds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ceiling_tokens_per_s: Option<f64>,
+    /// The share of the ceiling that the median reaches.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share: Option<f64>,
+}
+
+impl Whole {
+    /// Of operations that were all measured, in these passes; none where one of them was not. The ceiling is a total that is no bound.
+    pub fn of(
+        entries: &[Entry],
+        passes: &Passes,
+        through: &Through,
+        ceiling: Option<&Total>,
+    ) -> Option<Whole> {
+        let outside = |entry: &Entry| matches!(entry.not_measured.as_deref(), Some(NO_PRODUCT | NOT_NOW));
+        if entries.iter().any(|entry| entry.measured.is_none() && !outside(entry)) {
+            return None;
+        }
+        let time = |wanted: fn(&Entry) -> bool| -> f64 {
+            let measured = entries.iter().filter(|entry| wanted(entry));
+            measured.filter_map(|entry| Some(entry.measured.as_ref()?.median_s)).sum()
+        };
+        let tokens = through.tokens();
+        let tokens_per_s = tokens / passes.median_s;
+        let ceiling_tokens_per_s = ceiling.map(|total| total.ceiling_per_s);
+        Some(Whole {
+            phase: through.phase,
+            tokens,
+            median_s: passes.median_s,
+            best_s: passes.best_s,
+            tokens_per_s,
+            best_tokens_per_s: tokens / passes.best_s,
+            attention: time(|entry| entry.role.looks_back()) / time(|_| true),
+            joules_per_token: passes.joules.map(|joules| joules / tokens),
+            ceiling_tokens_per_s,
+            share: ceiling_tokens_per_s.map(|ceiling| tokens_per_s / ceiling),
+        })
     }
 }
 
@@ -163,28 +242,37 @@ pub enum MeasureError {
     OutOfDomain(#[from] OutOfDomain),
 }
 
-/// Measures those of the entries that `wanted` names, for about this long, and notes the results in them. `progress` is told the
-/// pass and how many there will be at most.
+/// Measures those of the entries that `wanted` names, for about this long, and notes the results in them. A stack of layers takes
+/// one sample, and nothing is said of what goes through. `progress` is told the pass and how many there will be at most.
 pub fn measure(
     model: &Model,
     entries: &mut [Entry],
     machine: &Machine,
-    columns: Columns,
+    through: Option<Through>,
     budget: Duration,
     wanted: impl Fn(&Entry) -> bool,
     mut progress: impl FnMut(usize, usize),
 ) -> Result<Option<Passes>, MeasureError> {
     let mut copies = Copies::default();
     for entry in entries.iter_mut().filter(|entry| wanted(entry)) {
-        if let Err(reason) = copies.add(model, entry.operation) {
-            entry.not_measured = Some(reason);
-        }
+        let now = through.is_none_or(|through| entry.cost(through.phase).is_some());
+        let reason = if now { copies.add(model, entry.operation).err() } else { Some(entry.not_now()) };
+        entry.not_measured = reason;
     }
     let mut jobs = Vec::new();
-    let wanted = |entry: &Entry| wanted(entry) && entry.not_measured.is_none();
-    for (place, entry) in entries.iter_mut().enumerate().filter(|(_, entry)| wanted(entry)) {
-        match copies.steps(model, entry, columns) {
-            Ok(steps) => jobs.push(Job { place, steps, times: Vec::new(), first: None }),
+    // Caches take memory that the weights, which lie in files, leave.
+    let mut left = free_memory().map_or(usize::MAX, |free| free / 2);
+    for place in 0..entries.len() {
+        let lent = through.and_then(|through| lent(entries, place, &through));
+        let Some(entry) = entries.get_mut(place).filter(|one| wanted(one) && one.not_measured.is_none())
+        else {
+            continue;
+        };
+        match copies.job(model, entry, through.as_ref(), lent, left) {
+            Ok(job) => {
+                left = left.saturating_sub(job.cache_bytes());
+                jobs.push(Job { place, ..job });
+            }
             Err(reason) => entry.not_measured = Some(reason),
         }
     }
@@ -199,8 +287,14 @@ pub fn measure(
     if jobs.is_empty() {
         return Ok(None);
     }
+    for step in jobs.iter_mut().flat_map(|job| &mut job.steps) {
+        if let Work::Attention(attention) = &mut step.work {
+            attention.fill(&field.team, &field.x)?;
+        }
+    }
     let reference = Reference::new(machine);
     let mut rounds = Vec::new();
+    let mut meter = Meter::new(Counters::here().ok());
     let start = Instant::now();
     for pass in 0..=PASSES.1 {
         if pass > PASSES.0 && start.elapsed() > budget {
@@ -211,12 +305,17 @@ pub fn measure(
         let mut last = None;
         for job in &mut jobs {
             if last.is_none_or(|last: Instant| last.elapsed() > REFERENCE_EVERY) {
+                meter.stop();
                 references.push(reference.run(&field.team));
                 last = Some(Instant::now());
+                if pass > 0 {
+                    meter.start();
+                }
             }
+            job.route(pass);
             let faults = if pass == 0 { major_faults() } else { None };
             let start = Instant::now();
-            for step in &job.steps {
+            for step in &mut job.steps {
                 field.run(step)?;
             }
             let seconds = start.elapsed().as_secs_f64();
@@ -227,6 +326,7 @@ pub fn measure(
                 job.first = Some((seconds, disk));
             }
         }
+        meter.stop();
         if pass > 0 {
             let whole = jobs.iter().filter_map(|job| job.times.last()).sum();
             rounds.push((whole, references.iter().sum::<f64>() / references.len() as f64));
@@ -238,18 +338,96 @@ pub fn measure(
             entry.measured = measured;
         }
     }
-    Ok(Passes::of(&rounds))
+    Ok(Passes::of(&rounds, meter.joules()))
+}
+
+impl Entry {
+    /// Why it is not measured in a phase in which it costs nothing.
+    fn not_now(&self) -> String {
+        self.undefined.clone().unwrap_or_else(|| NOT_NOW.to_owned())
+    }
+}
+
+/// Heads of keys and values of the layer before that one without any of its own looks at: the last one alike.
+fn lent(entries: &[Entry], place: usize, through: &Through) -> Option<f64> {
+    let shape = |entry: &Entry| entry.in_phase(through.phase, through.workload);
+    let own = shape(entries.get(place)?)?;
+    let before = entries.get(..place)?.iter().rev().filter_map(shape).filter(|shape| shape.kv_heads > 0.0);
+    let alike = |shape: &Inputs| (shape.key_length, shape.window) == (own.key_length, own.window);
+    before.into_iter().find(alike).map(|shape| shape.kv_heads)
 }
 
 /// The steps of one operation.
 struct Job<'a> {
     place: usize,
     steps: Vec<Step<'a>>,
+    /// Where tokens choose some of the steps.
+    routes: Option<Routes>,
+    /// Bytes that are moved, the least of all passes.
+    bytes: f64,
     times: Vec<f64>,
     first: Option<(f64, Option<bool>)>,
 }
 
-impl Job<'_> {
+/// How tokens choose experts: by chance, each as likely as another, other ones in each pass, and the same in all operations of a layer.
+struct Routes {
+    layer: u64,
+    used: usize,
+    tokens: usize,
+}
+
+impl Routes {
+    /// How many tokens choose each of so many experts.
+    fn chosen(&self, experts: usize, pass: usize) -> Vec<usize> {
+        let mut chance = Chance((pass as u64) << 32 | self.layer);
+        let (mut order, mut loads): (Vec<usize>, _) = ((0..experts).collect(), vec![0; experts]);
+        for _ in 0..self.tokens {
+            for at in 0..self.used.min(experts) {
+                order.swap(at, at + chance.below(experts - at));
+                if let Some(load) = order.get(at).and_then(|expert| loads.get_mut(*expert)) {
+                    *load += 1;
+                }
+            }
+        }
+        loads
+    }
+}
+
+/// Numbers without a pattern, the same in every run (SplitMix64).
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, most: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((u128::from(mixed ^ mixed >> 31) * most as u128) >> 64) as usize
+    }
+}
+
+impl<'a> Job<'a> {
+    fn new(steps: Vec<Step<'a>>, routes: Option<Routes>) -> Job<'a> {
+        Job { place: 0, steps, routes, bytes: f64::INFINITY, times: Vec::new(), first: None }
+    }
+
+    /// Chooses what runs in a pass.
+    fn route(&mut self, pass: usize) {
+        if let Some(routes) = &self.routes {
+            let loads = routes.chosen(self.steps.len(), pass);
+            for (step, load) in self.steps.iter_mut().zip(loads) {
+                step.columns = load;
+            }
+        }
+        let run = self.steps.iter().filter(|step| step.columns > 0);
+        self.bytes = self.bytes.min(run.map(|step| step.bytes).sum());
+    }
+
+    /// Bytes of its cache.
+    fn cache_bytes(&self) -> usize {
+        let bytes = |step: &Step| if let Work::Attention(one) = &step.work { one.bytes() } else { 0 };
+        self.steps.iter().map(bytes).sum()
+    }
+
     fn finish(&mut self, machine: &Machine) -> Result<Option<Measured>, OutOfDomain> {
         let roofs = machine.best();
         self.times.sort_by(f64::total_cmp);
@@ -257,7 +435,7 @@ impl Job<'_> {
         let (Some(median), Some(first)) = (self.times.get(self.times.len() / 2), self.first) else {
             return Ok(None);
         };
-        let sum = |amount: fn(&Step) -> f64| self.steps.iter().map(amount).sum::<f64>();
+        let flops: f64 = self.steps.iter().map(|step| step.flops * step.columns as f64).sum();
         let compute = self.steps.iter().map(|step| match step.arithmetic {
             Arithmetic::Bytes => roofs.int8_gops.value,
             Arithmetic::Narrow => roofs.int4_gops.unwrap_or(roofs.int8_gops).value,
@@ -267,9 +445,10 @@ impl Job<'_> {
         let inputs = layer_roofline::Inputs {
             // A clock that stands still is no time at all; the contract wants some.
             time: median.max(1e-9),
-            ..passed(sum(|step| step.flops), sum(|step| step.bytes), roofs.read_gb_s.value, compute)
+            ..passed(flops, self.bytes, roofs.read_gb_s.value, compute)
         };
         let outputs = inputs.evaluate().map_err(OutOfDomain::from)?;
+        let most = self.steps.iter().map(|step| step.columns).max().unwrap_or(1);
         Ok(Some(Measured {
             median_s: *median,
             best_s: *best,
@@ -284,7 +463,7 @@ impl Job<'_> {
             least_s: outputs.least_time,
             residual_s: median - outputs.least_time,
             copied: self.steps.iter().any(|step| step.copied),
-            columns: self.steps.iter().map(|step| step.columns).max().unwrap_or(1),
+            columns: self.routes.as_ref().map_or(most, |routes| routes.tokens),
         }))
     }
 }
@@ -297,26 +476,30 @@ struct Field {
 }
 
 impl Field {
-    fn run(&mut self, step: &Step) -> Result<(), KernelError> {
+    fn run(&mut self, step: &mut Step) -> Result<(), KernelError> {
         let x = self.x.get(..step.numbers_in()).unwrap_or_default();
         let out = self.out.get_mut(..step.numbers_out()).unwrap_or_default();
-        let columns = step.columns;
-        match &step.work {
-            Work::Convolution(convolution) => convolution.run(&self.team, x, out)?,
-            Work::Product(matrix) if columns == 1 => matrix.vector(&self.team, x, out)?,
-            Work::Product(matrix) => matrix.vectors(&self.team, x, columns, out)?,
+        match (&mut step.work, step.columns) {
+            (_, 0) => return Ok(()),
+            (Work::Convolution(convolution), _) => convolution.run(&self.team, x, out)?,
+            (Work::Attention(attention), _) => attention.run(&self.team, x, out)?,
+            (Work::Product(matrix), 1) => matrix.vector(&self.team, x, out)?,
+            (Work::Product(matrix), columns) => matrix.vectors(&self.team, x, columns, out)?,
         }
         black_box(&self.out);
         Ok(())
     }
 }
 
-/// What is run at once, and what it amounts to for one token or sample.
+/// What is run at once, and what it amounts to.
 struct Step<'a> {
     work: Work<'a>,
+    /// Tokens or samples at once; none where no token chooses it.
     columns: usize,
     arithmetic: Arithmetic,
+    /// Operations for each of them.
     flops: f64,
+    /// Bytes that are moved at least, for all of them.
     bytes: f64,
     copied: bool,
 }
@@ -324,6 +507,7 @@ struct Step<'a> {
 enum Work<'a> {
     Product(Box<dyn Stored + 'a>),
     Convolution(Box<Convolution<'a>>),
+    Attention(Box<Attention>),
 }
 
 impl Step<'_> {
@@ -331,6 +515,7 @@ impl Step<'_> {
         match &self.work {
             Work::Product(product) => product.columns().saturating_mul(self.columns),
             Work::Convolution(convolution) => convolution.numbers_in(),
+            Work::Attention(attention) => attention.numbers_in(),
         }
     }
 
@@ -338,6 +523,7 @@ impl Step<'_> {
         match &self.work {
             Work::Product(product) => product.rows().saturating_mul(self.columns),
             Work::Convolution(convolution) => convolution.numbers_out(),
+            Work::Attention(attention) => attention.numbers_out(),
         }
     }
 }
@@ -347,8 +533,8 @@ fn kind(dtype: Dtype) -> Option<Kind> {
     Kind::from_name(&dtype.to_string())
 }
 
-/// What a product costs for so many tokens at once.
-fn cost(matrix: &dyn Stored, tokens: usize) -> Result<Outputs, String> {
+/// What a product costs for a token.
+fn cost(matrix: &dyn Stored) -> Result<Outputs, String> {
     let (rows, columns) = (matrix.rows() as f64, matrix.columns() as f64);
     let bits_per_weight =
         stored_bits(matrix.bytes() as f64, rows * columns).map_err(|error| error.to_string())?;
@@ -358,7 +544,6 @@ fn cost(matrix: &dyn Stored, tokens: usize) -> Result<Outputs, String> {
         out_features: rows,
         bits_per_weight,
         activation_size: ACTIVATION,
-        batch: tokens as f64,
         ..Inputs::new(1.0, 1.0)
     })
 }
@@ -414,25 +599,41 @@ impl Copies {
         }
     }
 
-    /// What a token or a sample meets in an operation, or why no kernel takes it.
-    fn steps<'a>(
+    /// What tokens or a sample meet in an operation, or why no kernel takes it.
+    fn job<'a>(
         &'a self,
         model: &'a Model,
         entry: &Entry,
-        columns: Columns,
-    ) -> Result<Vec<Step<'a>>, String> {
+        through: Option<&Through>,
+        lent: Option<f64>,
+        left: usize,
+    ) -> Result<Job<'a>, String> {
         let Some(operation) = model.architecture.operations.get(entry.operation) else {
             return Err("not part of the model".into());
         };
-        let used = match operation.work {
-            model::Work::Product { .. } | model::Work::Convolution { .. } => None,
-            model::Work::Experts { used, .. } => Some(usize::try_from(used).unwrap_or(usize::MAX)),
+        let shape = through.and_then(|through| entry.in_phase(through.phase, through.workload));
+        let tokens = shape.map_or(1.0, |shape| shape.tokens * shape.batch);
+        if tokens > Through::MOST as f64 {
+            return Err(format!(
+                "it meets {tokens} tokens at once, and no more than {} are measured",
+                Through::MOST
+            ));
+        }
+        let tokens = tokens as usize;
+        let (routes, weights) = match operation.work {
+            model::Work::Attention(_) => {
+                let (shape, through) = shape.zip(through).ok_or(NO_PRODUCT)?;
+                return attention(entry, &shape, through, lent, left).map(|step| Job::new(vec![step], None));
+            }
+            model::Work::State(_) => return Err("no kernel for a recurrent state".into()),
+            model::Work::Product { .. } | model::Work::Convolution { .. } => (None, None),
+            model::Work::Experts { rows, cols, used, .. } => {
+                let (layer, used) =
+                    (operation.layer.unwrap_or(0), usize::try_from(used).unwrap_or(usize::MAX));
+                (Some(Routes { layer, used, tokens }), Some(rows.saturating_mul(cols)))
+            }
             _ => return Err(NO_PRODUCT.into()),
         };
-        let tokens = if entry.role.meets_one_token() { columns.sequences } else { columns.tokens };
-        if used.is_some() && tokens > 1 {
-            return Err("which experts several tokens choose is not known; one token is measured".into());
-        }
         if matches!(model.format, Format::Gguf { big_endian: true, .. }) == cfg!(target_endian = "little") {
             return Err("its numbers are stored in the other byte order".into());
         }
@@ -442,6 +643,11 @@ impl Copies {
             let Some(tensor) = model.tensors.get(*index).filter(|tensor| tensor.dims.len() > 1) else {
                 continue;
             };
+            // Biases of experts are a matrix, but not of this size.
+            let of_one = |elements: u64| tensor.elements().is_multiple_of(elements.max(1));
+            if weights.is_some_and(|elements| !of_one(elements)) {
+                continue;
+            }
             let (bytes, copied) = self.data(model, *index, tensor).ok_or_else(|| missing(tensor))?;
             let size = |dim: u64| usize::try_from(dim).map_err(|_| "too large for this machine".to_owned());
             if let model::Work::Convolution { outputs, .. } = operation.work {
@@ -455,12 +661,9 @@ impl Copies {
                 _ => return Err(format!("{} dimensions", tensor.dims.len())),
             };
             for matrix in bytes.chunks_exact((bytes.len() / count.max(1)).max(1)).take(count) {
-                if used.is_some_and(|used| out.len() >= used) {
-                    break;
-                }
                 let kind = kind(tensor.dtype).ok_or_else(|| format!("no kernel for {}", tensor.dtype))?;
                 let matrix = kind.matrix(matrix, rows, columns).map_err(|error| error.to_string())?;
-                let Outputs { flops, bytes, .. } = cost(&*matrix, tokens)?;
+                let Outputs { flops, bytes, .. } = cost(&*matrix)?;
                 let arithmetic = kind.arithmetic();
                 out.push(Step {
                     work: Work::Product(matrix),
@@ -472,8 +675,32 @@ impl Copies {
                 });
             }
         }
-        if out.is_empty() { Err("no weights in the file".into()) } else { Ok(out) }
+        if out.is_empty() { Err("no weights in the file".into()) } else { Ok(Job::new(out, routes)) }
     }
+}
+
+/// Attention over a cache of its own.
+fn attention<'a>(
+    entry: &Entry,
+    shape: &Inputs,
+    through: &Through,
+    lent: Option<f64>,
+    left: usize,
+) -> Result<Step<'a>, String> {
+    if let Some(reason) = &entry.at_most {
+        return Err(reason.clone());
+    }
+    let attention = Attention::new(shape, through.cache, lent, left)?;
+    let columns = attention.columns();
+    let Outputs { flops, bytes, .. } = evaluate(shape)?;
+    Ok(Step {
+        work: Work::Attention(Box::new(attention)),
+        columns,
+        arithmetic: Arithmetic::Floats,
+        flops: flops / columns as f64,
+        bytes,
+        copied: false,
+    })
 }
 
 /// A convolution of one sample.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::llama_bench::Compared;
-use super::measure::{Measured, Passes};
+use super::measure::{Measured, Passes, Whole};
 use super::stack;
 use super::{Advice, Cost, Entry, Row, Total, Workload};
 use crate::chart::bars::{Bar, Bars};
@@ -20,6 +20,10 @@ use crate::predict::{CEILING, Expectation, ExpectedSpeed, Numbers};
 use crate::report::{Better, Checked, Figure, Report, Saved, Schema, Table, Text};
 use crate::text::file_name;
 use crate::word::{Bound, By, Phase, Precision, WHY_NOT_ALL};
+
+/// What a whole token or prompt is measured without.
+const WITHOUT: &str =
+    "rows of the embedding, norms, rotary positions, activation functions, sums and sampling";
 
 /// Rows that a terminal shows when nobody says how many.
 const ROWS: usize = 24;
@@ -66,6 +70,9 @@ pub struct Profile {
     /// All measured operations one after the other, in passes; absent where nothing was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub passes: Option<Passes>,
+    /// All that a token or a prompt meets, where all of it was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub whole: Option<Whole>,
     /// What llama-bench measured, beside the ceilings.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub llama_bench: Vec<Compared>,
@@ -211,7 +218,7 @@ impl Task {
 impl Profile {
     /// The figures that every operation has a part in.
     pub const TOTALS: &'static [&'static str] = Self::FIGURES.split_at(9).1.split_at(16).0;
-    /// The figures of each measured operation.
+    /// The figures of what was measured.
     pub const MEASURED: &'static [&'static str] = Self::FIGURES.split_at(25).1;
     /// The texts of each measured operation.
     pub const MEASURED_TEXTS: &'static [&'static str] = Self::TEXTS.split_at(4).1;
@@ -266,6 +273,15 @@ impl Profile {
         } else {
             "it ran on another device, with other weights, another cache or a draft; say what ran with --on, --as and --cache"
         };
+        let above = self.whole.as_ref().and_then(|whole| {
+            let ceiling = whole.ceiling_tokens_per_s.filter(|ceiling| whole.best_tokens_per_s > *ceiling)?;
+            let (phase, [speed, ceiling]) = (whole.phase, [whole.best_tokens_per_s, ceiling].map(figure));
+            Some(format!(
+                "impossible: {phase} ran at {speed} token/s where the ceiling is {ceiling}: the roofs were measured on a busy machine; \
+                 measure again with --refresh"
+            ))
+        });
+        found.extend(above);
         for test in &self.llama_bench {
             let above = test.ceiling_tokens_per_s.filter(|ceiling| test.tokens_per_s > *ceiling);
             found.extend(above.map(|ceiling| {
@@ -323,8 +339,25 @@ impl Profile {
                 }
             },
             roofs: self.roofs(),
-            points: points.into_iter().chain(self.tested()).collect(),
+            points: points.into_iter().chain(self.ran()).chain(self.tested()).collect(),
         }
+    }
+
+    /// What was measured of a whole token or prompt.
+    fn ran(&self) -> Option<Point> {
+        let whole = self.whole.as_ref()?;
+        let total = if whole.phase == Phase::Prefill { self.prefill } else { self.decode }?;
+        Some(Point {
+            intensity_flop_byte: Some(total.intensity),
+            performance_gflop_s: Some(total.flops / whole.median_s / 1e9),
+            bound: total.bound,
+            details: vec![
+                ("measured, token/s".into(), figure(whole.tokens_per_s)),
+                (CEILING.into(), maybe(whole.ceiling_tokens_per_s)),
+                ("of the ceiling".into(), percent(whole.share)),
+            ],
+            ..point(&format!("{}, measured", whole.phase), "whole", None)
+        })
     }
 
     /// What llama-bench measured of the whole model, for the tests that there is a ceiling for.
@@ -363,10 +396,15 @@ impl Profile {
                     ..Bar::default()
                 })
             });
+            let measured = self.whole.as_ref().filter(|whole| whole.phase == phase);
             let asked = Bar {
                 name: phase.to_string(),
                 value: total.ceiling_per_s,
                 band: self.expected.as_ref().and_then(|expected| expected.band(decode)),
+                measured: measured.map(|whole| whole.tokens_per_s),
+                note: measured.map_or_else(String::new, |whole| {
+                    format!("measured {}, {}", figure(whole.tokens_per_s), percent(whole.share))
+                }),
                 stressed: true,
                 ..Bar::default()
             };
@@ -456,6 +494,83 @@ impl Profile {
             ]);
         }
         (figures, texts)
+    }
+
+    /// What was measured of a whole token or prompt.
+    fn of_whole(&self) -> Vec<Figure> {
+        let Some(whole) = &self.whole else { return Vec::new() };
+        let (speed, share) = match whole.phase {
+            Phase::Prefill => ("prefill_measured", "prefill_share"),
+            Phase::Decode | Phase::Pass => ("decode_measured", "decode_share"),
+        };
+        let label = format!("{}, measured", whole.phase);
+        let measured = Figure::new(speed, label, "token/s", Better::Higher, whole.tokens_per_s);
+        // The reference of a time is that of a speed, the other way round.
+        let beside = self.passes.and_then(|passes| passes.beside).map(|time| Paired {
+            reference: whole.tokens / time.reference,
+            ratio: 1.0 / time.ratio,
+            noise: time.noise,
+        });
+        let measured = Figure { beside, ..measured.between(whole.tokens_per_s, whole.best_tokens_per_s) };
+        let label = format!("{}, measured, of the ceiling", whole.phase);
+        let share = whole.share.map(|value| Figure::new(share, label, "1", Better::Neither, value));
+        std::iter::once(measured).chain(share).collect()
+    }
+
+    /// A whole token or prompt, in a sentence.
+    fn whole(&self) -> Option<String> {
+        let whole = self.whole.as_ref()?;
+        let (what, name) = match whole.phase {
+            Phase::Prefill => ("the whole prompt", "pp"),
+            Phase::Decode | Phase::Pass => ("a whole token", "tg"),
+        };
+        let ceiling = whole.ceiling_tokens_per_s.zip(whole.share).map(|(ceiling, share)| {
+            format!(", {} of the ceiling of {}", percent(Some(share)), figure(ceiling))
+        });
+        let energy = whole.joules_per_token.map(|joules| format!(", {} J a token", figure(joules)));
+        let experts = if self.operations.iter().any(|entry| entry.role.is_routed()) {
+            "; experts are chosen by chance, others in every pass"
+        } else {
+            ""
+        };
+        Some(format!(
+            "measured {what}, every product and attention: {} token/s, what llama.cpp calls {name}{}{}; attention takes {} of the \
+             time{experts}. Not run are only {WITHOUT}.",
+            figure(whole.tokens_per_s),
+            ceiling.unwrap_or_default(),
+            energy.unwrap_or_default(),
+            percent(Some(whole.attention)),
+        ))
+    }
+
+    /// The same as a table.
+    fn whole_table(&self) -> Option<Table> {
+        let whole = self.whole.as_ref()?;
+        let headings = [
+            "phase",
+            "tokens_per_s",
+            "best",
+            "ceiling",
+            "share",
+            "time_ms",
+            "joules_a_token",
+            "attention",
+            "cache",
+            "context",
+        ];
+        let row = vec![
+            whole.phase.to_string(),
+            figure(whole.tokens_per_s),
+            figure(whole.best_tokens_per_s),
+            maybe(whole.ceiling_tokens_per_s),
+            percent(whole.share),
+            figure(whole.median_s * 1e3),
+            maybe(whole.joules_per_token),
+            percent(Some(whole.attention)),
+            self.workload.cache.clone().unwrap_or_default(),
+            maybe(if whole.phase == Phase::Prefill { self.workload.prompt } else { self.workload.context }),
+        ];
+        Some(Table::new("Measured, every product and attention", &headings, [row]))
     }
 
     fn table(&self, rows: &[&Row]) -> Table {
@@ -685,7 +800,8 @@ impl Profile {
 
 impl Report for Profile {
     const SCHEMA: &'static str = "roofline.profile/2";
-    // With the contract's words: three that were given, six that are expected, sixteen totals, five of each measured operation.
+    // With the contract's words: three that were given, six that are expected, sixteen totals, five of each measured operation,
+    // four of all that a token or a prompt meets.
     const FIGURES: &'static [&'static str] = &[
         "batch",
         "context",
@@ -717,6 +833,10 @@ impl Report for Profile {
         "achieved_bandwidth",
         "achieved_compute",
         "utilization",
+        "decode_measured",
+        "decode_share",
+        "prefill_measured",
+        "prefill_share",
     ];
     const TEXTS: &'static [&'static str] =
         &["device", "precision", "decode_bound", "prefill_bound", "operation", "utilization_band"];
@@ -729,6 +849,7 @@ impl Report for Profile {
             "time" | "least_time" => SECONDS,
             "achieved_bandwidth" => GB_PER_S,
             "achieved_compute" => GFLOP_PER_S,
+            "decode_measured" | "prefill_measured" => "token/s",
             _ => transformer_unit(name).unwrap_or("1"),
         }
     }
@@ -791,7 +912,8 @@ impl Report for Profile {
                 reference.zip(noise).map(|((reference, ratio), noise)| Paired { reference, ratio, noise });
             Figure { noise, beside, ..figure }
         });
-        let passes = self.passes.map(|passes| {
+        // A whole token has a speed; of some operations the time is what is compared.
+        let passes = self.passes.filter(|_| self.whole.is_none()).map(|passes| {
             let time =
                 Figure::new("pass_time", "all measured operations", SECONDS, Better::Lower, passes.median_s);
             Figure { beside: passes.beside, ..time.between(passes.best_s, passes.median_s) }
@@ -802,6 +924,7 @@ impl Report for Profile {
             .chain(expected)
             .chain(self.of_operations().0)
             .chain(passes)
+            .chain(self.of_whole())
             .chain(tests)
             .collect()
     }
@@ -842,7 +965,7 @@ impl Report for Profile {
     fn notes(&self) -> Vec<String> {
         let told = self.told().lines().map(str::to_owned).collect::<Vec<_>>();
         let ceilings = (!self.ceilings.is_empty()).then(|| self.ceilings.clone());
-        ceilings.into_iter().chain(told).chain(self.warnings.iter().cloned()).collect()
+        ceilings.into_iter().chain(self.whole()).chain(told).chain(self.warnings.iter().cloned()).collect()
     }
 
     fn chart(&self) -> Option<Chart> {
@@ -876,6 +999,7 @@ impl Report for Profile {
                 ["first_from", "first_us", "tensor", "runs", "range_us", "residual_us", "type", "gflop_s"];
             parts.extend([table.fitted(canvas, &least), self.chain()]);
         }
+        parts.extend(self.whole().map(|told| format!("{told}\n")));
         parts.extend(self.compared().map(|table| table.fitted(canvas, &["gflop_s", "gb_s", "threads"])));
         parts.extend(self.chart().map(|chart| draw(&chart, canvas)));
         parts.extend(self.advised().map(|table| table.fitted(canvas, &["operations"])));
@@ -895,7 +1019,7 @@ impl Report for Profile {
             Table::new("Expected", &headings, rows)
         });
         // What was measured is what was asked for, and comes first.
-        let measured = [self.times(), self.compared()].into_iter().flatten();
+        let measured = [self.times(), self.whole_table(), self.compared()].into_iter().flatten();
         let more = [expected, self.advised()].into_iter().flatten();
         measured.chain([self.table(&rows), self.totals()]).chain(more).collect()
     }

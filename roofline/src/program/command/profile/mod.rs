@@ -25,7 +25,7 @@ use crate::predict::{
     one_after_the_other, predict as reached,
 };
 use crate::profile::llama_bench::{Compared, compare};
-use crate::profile::measure::{Columns, NO_PRODUCT, Passes, measure};
+use crate::profile::measure::{NO_PRODUCT, NOT_NOW, Passes, Through, Whole, measure};
 use crate::profile::{
     self, By, Costs, Device, Entry, ModelFile, Phase, Profile, SOURCES, Task, WITHOUT_TENSORS, Workload,
     stack,
@@ -137,13 +137,21 @@ pub fn profiled(args: &cli::Profile, chosen: &Chosen) -> Result<Profile, Failure
         (Task::tokens(&workload, cache), profile::profile(&model, &target, &workload, change)?)
     };
     warn(&found, &model, change, &mut warnings);
-    let passes = match &chosen {
-        Chosen::Saved { machine, .. } if args.measure => {
-            let columns = columns(args, task.workload().as_ref(), phase)?;
-            run_kernels(args, ops.as_ref(), &model, machine, columns, &mut found.entries, &mut warnings)?
-        }
-        _ => None,
-    };
+    let workload = task.workload();
+    let cache = task.cache.clone().unwrap_or_default();
+    let (mut passes, mut whole) = (None, None);
+    if let Chosen::Saved { machine, .. } = &chosen
+        && args.measure
+    {
+        let through = through(args, &found, workload.as_ref(), &cache, phase)?;
+        passes =
+            run_kernels(args, ops.as_ref(), &model, machine, through, &mut found.entries, &mut warnings)?;
+        whole = passes.zip(through).and_then(|(passes, through)| {
+            let bounds = found.undefined().chain(found.at_most()).next().is_some();
+            let ceiling = found.total(through.phase).filter(|_| !bounds);
+            Whole::of(&found.entries, &passes, &through, ceiling)
+        });
+    }
     let llama_bench = match (&args.llama_bench, task.workload()) {
         (Some(path), Some(workload)) => beside(path, args.any_model, &model, &target, &workload)?,
         _ => Vec::new(),
@@ -203,6 +211,7 @@ pub fn profiled(args: &cli::Profile, chosen: &Chosen) -> Result<Profile, Failure
         rows,
         top: args.top,
         passes,
+        whole,
         llama_bench,
         advice,
         ceilings,
@@ -316,18 +325,25 @@ fn check_sizes(
     Ok(())
 }
 
-/// How many tokens are measured at once: those of a prompt where one is asked for, else one of each sequence.
-fn columns(args: &cli::Profile, workload: Option<&Workload>, phase: Phase) -> Result<Columns, Failure> {
-    let Some(workload) = workload else { return Ok(Columns::ONE) };
-    let prompt = if phase == Phase::Prefill || args.prompt.is_some() { workload.prompt } else { 1.0 };
-    let tokens = prompt * workload.batch;
-    if tokens > Columns::MOST as f64 {
+/// What is measured: a prompt where one is asked for or the model makes no tokens, else one token of each sequence.
+fn through<'a>(
+    args: &cli::Profile,
+    found: &Costs,
+    workload: Option<&'a Workload>,
+    cache: &'a str,
+    phase: Phase,
+) -> Result<Option<Through<'a>>, Failure> {
+    let Some(workload) = workload else { return Ok(None) };
+    let prompt = phase == Phase::Prefill || args.prompt.is_some() || found.decode.is_none();
+    let through = Through { phase: if prompt { Phase::Prefill } else { Phase::Decode }, workload, cache };
+    let tokens = through.tokens();
+    if tokens > Through::MOST as f64 {
         return Err(Failure(format!(
             "--measure takes at most {} tokens at once, not {tokens}; give a smaller --prompt or --batch",
-            Columns::MOST
+            Through::MOST
         )));
     }
-    Ok(Columns { tokens: tokens.max(1.0) as usize, sequences: workload.batch.max(1.0) as usize })
+    Ok(Some(through))
 }
 
 /// Measures the operations asked for.
@@ -336,7 +352,7 @@ fn run_kernels(
     ops: Option<&Regex>,
     model: &Model,
     machine: &Machine,
-    columns: Columns,
+    through: Option<Through>,
     entries: &mut [Entry],
     warnings: &mut Vec<String>,
 ) -> Result<Option<Passes>, Failure> {
@@ -351,15 +367,14 @@ fn run_kernels(
     }
     let budget = Duration::from_secs(if args.measuring.quick { 2 } else { 10 });
     let progress = Progress::lasting(budget);
-    let passes = measure(model, entries, machine, columns, budget, wanted, |pass, most| {
+    let passes = measure(model, entries, machine, through, budget, wanted, |pass, most| {
         progress.say(&format!("running the weights, pass {pass} of at most {most}"));
     })?;
-    let count = |reason: fn(&str) -> bool| {
-        entries.iter().filter(|entry| entry.not_measured.as_deref().is_some_and(reason)).count()
+    let told = |entry: &&Entry| {
+        entry.not_measured.as_deref().is_some_and(|reason| ![NO_PRODUCT, NOT_NOW].contains(&reason))
     };
-    let failed = count(|reason| reason != NO_PRODUCT);
-    let first = entries.iter().find(|entry| entry.not_measured.as_deref().is_some_and(|r| r != NO_PRODUCT));
-    if let Some(Entry { name, not_measured: Some(reason), .. }) = first {
+    let failed = entries.iter().filter(told).count();
+    if let Some(Entry { name, not_measured: Some(reason), .. }) = entries.iter().find(told) {
         warnings.push(format!("{failed} operation(s) are not measured, the first {name}: {reason}"));
     }
     let copied: Vec<&Entry> = entries
