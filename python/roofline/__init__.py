@@ -18,8 +18,9 @@ import os
 import tempfile
 import warnings
 from array import array
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
+from numbers import Complex, Real
 from typing import Any, Optional, Union
 
 from roofline import _roofline
@@ -59,23 +60,23 @@ class Quantity(float):
         return Quantity, (float(self), self.unit)
 
     def to_pint(self, registry: Optional[Any] = None) -> Any:
-        """The same as a quantity of pint, with units such as `token` and `param` defined where they are not."""
+        """The same as a quantity of pint, with units such as `token` and `flop` defined where they are not."""
         import pint
 
         registry = registry or pint.application_registry
-        for name in ("token", "param", "flop", "op", "core", "cycle", "sample", "layer", "request"):
-            if name not in registry:
-                registry.define(f"{name} = []")
-        unit = self.unit if self.unit != "1" else ""
-        return registry.Quantity(float(self), _pint(unit))
+        return registry.Quantity(float(self), _pint(self.unit, registry))
 
 
-def _pint(unit: str) -> str:
-    """A unit as pint writes it: the program's `B` is a byte, pint's is a bel."""
-    import re
+_COUNTS = ("flop", "op", "token", "param", "element", "block", "layer", "head", "expert", "sequence", "sample", "cycle", "core")
+"""The units that count things, which pint does not know as a rule."""
 
-    names = {"B": "byte", "GB": "gigabyte", "MB": "megabyte", "kB": "kilobyte", "TB": "terabyte", "bit": "bit"}
-    return re.sub(r"[A-Za-z]+", lambda word: names.get(word[0], word[0]), unit).replace("^", "**")
+
+def _pint(unit: str, registry: Any) -> str:
+    """A unit as pint reads it in this registry, which learns the units that count."""
+    for name in _COUNTS:
+        if name not in registry:
+            registry.define(f"{name} = [{name}]" + (" = FLOP" if name == "flop" else ""))
+    return "" if unit == "1" else unit
 
 
 @dataclass(frozen=True)
@@ -176,7 +177,9 @@ class Result(Mapping[str, Any]):
         return self._command == "machine" or "--measure" in self._flags or "--on=this" in self._flags
 
     def _again(self, more: list[str]) -> str:
-        return _call(self._command, [*self._flags, *more], self._positional)[1]
+        # Pictures that were asked for are drawn already.
+        flags = [flag for flag in self._flags if not flag.startswith(("--svg=", "--html="))]
+        return _call(self._command, [*flags, *more], self._positional)[1]
 
     def _drawn(self, flag: str) -> str:
         if not self._measured():
@@ -200,6 +203,8 @@ def _run(command: str, positional: Iterable[Any], options: Mapping[str, Any]) ->
         flag = "--" + name.replace("_", "-")
         if name == "format" or name in ("svg", "html") and value == "-":
             raise Error(f"{flag} is for the program; a result has str(), to_json(), to_frame(), svg() and html()")
+        if name == "clear_cache":
+            raise Error(f"{flag} is for the program; machine(refresh=True) measures again")
         alone = not isinstance(value, Iterable) or isinstance(value, (str, bytes, Mapping))
         for one in [value] if alone else value:
             if one is True:
@@ -292,7 +297,10 @@ class Contract:
 
     def __init__(self, path_or_text: Union[str, os.PathLike[str]]) -> None:
         self._source = os.fsdecode(path_or_text)
-        self._contract = _roofline.Contract(self._source)
+        try:
+            self._contract = _roofline.Contract(self._source)
+        except UnicodeEncodeError:
+            raise Error(f"{self._source!r}: the name of a contract is UTF-8") from None
         for line in self._contract.said:
             warnings.warn(line, stacklevel=3)
         self.id: str = self._contract.id
@@ -341,11 +349,11 @@ class Contract:
                 raise Error(f"{self.id} has no quantity {name!r}; it has {', '.join(sorted(known))}")
         columns: list[bytes] = []
         rows: Optional[int] = None
-        for name, _, _, _, default, cases in self._quantities:
+        for name, unit, _, _, default, cases in self._quantities:
             value = quantities.get(name, default)
             if value is None:
                 raise Error(f"{self.id}: no value for {name}")
-            column, length = _column(name, value, cases)
+            column, length = _column(name, value, unit, cases)
             if length is not None and rows not in (None, length):
                 raise Error(f"{name} has {length} values, others have {rows}")
             rows = length if length is not None else rows
@@ -366,13 +374,17 @@ def contract(path_or_text: Union[str, os.PathLike[str]]) -> Contract:
     return Contract(path_or_text)
 
 
-def _column(name: str, value: Any, cases: list[str]) -> tuple[bytes, Optional[int]]:
+def _column(name: str, value: Any, unit: str, cases: list[str]) -> tuple[bytes, Optional[int]]:
     """The doubles of a value, and how many; None for one that holds for all points."""
 
     def number(one: Any) -> float:
         if isinstance(one, str) and one in cases:
             return float(cases.index(one))
+        if isinstance(one, Quantity) and not _roofline.same_unit(one.unit or "1", unit):
+            raise Error(f"{name} = {one!r} is not in {unit}")
         try:
+            if isinstance(one, Complex) and not isinstance(one, Real):
+                raise TypeError  # Which numpy takes for its real part.
             return float(one)
         except (TypeError, ValueError, OverflowError):
             allowed = f"one of {', '.join(cases)}" if cases else "a number"
@@ -380,12 +392,21 @@ def _column(name: str, value: Any, cases: list[str]) -> tuple[bytes, Optional[in
 
     if hasattr(value, "to_numpy"):
         value = value.to_numpy()
-    if hasattr(value, "astype") and getattr(value, "ndim", 0) == 1 and not cases:
+    if hasattr(value, "magnitude") and hasattr(value, "to"):
+        if value.unitless and unit != "1":
+            raise Error(f"{name} = {value} is not in {unit}")  # To pint a bit is a number, too.
         try:
-            return value.astype("float64").tobytes(), len(value)
-        except (TypeError, ValueError):
-            pass  # Name by name, for a message that names the one.
-    if hasattr(value, "__len__") and not isinstance(value, (str, Mapping)) and getattr(value, "ndim", 1) == 1:
+            value = value.to(_pint(unit, value._REGISTRY)).magnitude
+        except TypeError as reason:
+            raise Error(f"{name}: {reason}") from None
+    dimensions = getattr(value, "ndim", 1)
+    if dimensions > 1:
+        raise Error(f"{name} has {dimensions} dimensions, a column has one")
+    dtype = getattr(value, "dtype", None)
+    # What is missing is masked, which a copy would not tell.
+    if dimensions == 1 and getattr(dtype, "kind", "") in tuple("fiub") and not hasattr(value, "mask") and not cases:
+        return value.astype("float64").tobytes(), len(value)
+    if dimensions == 1 and hasattr(value, "__len__") and not isinstance(value, (str, bytes, bytearray, Mapping, Set)):
         return array("d", (number(one) for one in value)).tobytes(), len(value)
     return array("d", [number(value)]).tobytes(), None
 

@@ -11,6 +11,9 @@ create_exception!(roofline, Error, PyValueError, "Wrong use or bad input; the me
 #[pymodule]
 mod _roofline {
     use std::ffi::OsString;
+    use std::sync::mpsc::{RecvTimeoutError, channel};
+    use std::thread;
+    use std::time::Duration;
 
     use pyo3::prelude::*;
     use pyo3::pybacked::PyBackedBytes;
@@ -21,6 +24,7 @@ mod _roofline {
     use roofline::profile::Profile;
     use roofline::program::{self, Called, Failure};
     use roofline::report::{Report, Saved};
+    use roofline_contracts::unit::Unit;
     use roofline_contracts::{contract, eval};
 
     #[pymodule_export]
@@ -28,6 +32,30 @@ mod _roofline {
 
     fn raised(Failure(message): Failure) -> PyErr {
         Error::new_err(message)
+    }
+
+    /// How often somebody who waits may press Ctrl-C, and the stack of the thread that works meanwhile, that of a program.
+    const ASKED: Duration = Duration::from_millis(50);
+    const STACK: usize = 8 << 20;
+
+    /// Does something while other threads of Python run. Ctrl-C ends the waiting at once; the work comes to its own end.
+    fn awaited<T: Send + 'static>(
+        py: Python<'_>,
+        work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
+    ) -> PyResult<T> {
+        let (working, mut ended) = channel::<()>();
+        let worker = thread::Builder::new().stack_size(STACK).spawn(move || {
+            let _working = working;
+            work()
+        })?;
+        loop {
+            let ended = &mut ended;
+            if py.detach(move || ended.recv_timeout(ASKED)) == Err(RecvTimeoutError::Disconnected) {
+                break;
+            }
+            py.check_signals()?;
+        }
+        worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)).map_err(raised)
     }
 
     /// The version of all of it.
@@ -45,7 +73,7 @@ mod _roofline {
     /// Runs a command: its exit code, what it prints, and the lines that it says besides.
     #[pyfunction]
     fn call(py: Python<'_>, args: Vec<OsString>) -> PyResult<(u8, String, Vec<String>)> {
-        let Called { exit, printed, said } = py.detach(|| program::call(args)).map_err(raised)?;
+        let Called { exit, printed, said } = awaited(py, || program::call(args))?;
         Ok((exit as u8, String::from_utf8_lossy(&printed).into_owned(), said))
     }
 
@@ -86,6 +114,15 @@ mod _roofline {
         }
     }
 
+    /// Whether these are the same unit, however they are written.
+    #[pyfunction]
+    fn same_unit(one: &str, other: &str) -> bool {
+        match (Unit::parse(one), Unit::parse(other)) {
+            (Ok(one), Ok(other)) => one == other,
+            _ => one == other,
+        }
+    }
+
     /// A contract that computes, and what the program says about it.
     #[pyclass(frozen, module = "roofline._roofline")]
     struct Contract(contract::Contract, Vec<String>);
@@ -97,12 +134,12 @@ mod _roofline {
     impl Contract {
         /// Opens the contract of a path or a built-in name, or that of a text of several lines.
         #[new]
-        fn new(py: Python<'_>, path_or_text: &str) -> PyResult<Contract> {
-            let read = || match path_or_text.contains('\n') {
-                true => program::contract_of(path_or_text).map(|contract| (contract, Vec::new())),
-                false => program::contract(path_or_text),
+        fn new(py: Python<'_>, path_or_text: String) -> PyResult<Contract> {
+            let read = move || match path_or_text.contains('\n') {
+                true => program::contract_of(&path_or_text).map(|contract| (contract, Vec::new())),
+                false => program::contract(&path_or_text),
             };
-            py.detach(read).map(|(contract, said)| Contract(contract, said)).map_err(raised)
+            awaited(py, read).map(|(contract, said)| Contract(contract, said))
         }
 
         /// Lines such as the claims that are neither proven nor refuted.

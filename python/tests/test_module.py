@@ -1,5 +1,6 @@
 """The module as people use it: results with units, contracts, errors with the program's text."""
 
+import concurrent.futures
 import doctest
 import importlib.metadata
 import json
@@ -59,6 +60,11 @@ def test_a_prediction_has_units_and_the_documents_of_the_program():
     assert result._repr_html_() == result.svg()
 
 
+def test_a_result_is_drawn_again_beside_the_file_that_was_asked_for(tmp_path: pathlib.Path):
+    result = roofline.predict("llama-3.1-8b", on="t4", svg=tmp_path / "drawn.svg")
+    assert (tmp_path / "drawn.svg").read_text(encoding="utf-8") == result.svg()
+
+
 def test_of_several_devices_one_says_which_is_meant():
     result = roofline.predict("llama-3.1-8b", on=["rtx-4090", "rtx-3090"])
     with pytest.raises(KeyError, match="say of which"):
@@ -87,6 +93,8 @@ def test_bad_input_is_an_exception_with_the_text_of_the_program():
         (lambda: roofline.predict("llama-3.1-8b", on="t4", svg="-"), "--svg is for the program"),
         (lambda: roofline.predict("llama-3.1-8b", all_devices=True, where="decode_ceiling > 1e9"), "no prediction meets --where"),
         (lambda: roofline.predict("llama-3.1-8b", on="t4", require="help"), "decode_ceiling"),
+        (lambda: roofline.machine(clear_cache=True), "--clear-cache is for the program"),
+        (lambda: roofline.contract(b"\xff.yaml"), "is UTF-8"),
     ]:
         with pytest.raises(roofline.Error, match=message):
             use()
@@ -120,6 +128,8 @@ def test_a_contract_computes_one_point_or_whole_columns():
     at = copy.evaluate(size=10)
     assert (at["time"], at["time"].unit, at.to_dict()) == (2.0, "s", {"time": 2.0})
     assert list(copy.evaluate(size=[10, 20], speed=[5, 10])["time"]) == [2.0, 2.0]
+    # The same unit, written in another way.
+    assert copy.evaluate(size=roofline.Quantity(10, "Gbyte"))["time"] == 2.0
     for quantities, message in [
         ({"size": 101}, "size = 101 is outside its domain"),
         ({"size": [1, 2, -1]}, "row 2: size = -1 is outside its domain"),
@@ -129,6 +139,11 @@ def test_a_contract_computes_one_point_or_whole_columns():
         ({"size": ["1", "much"]}, "size = 'much' is not a number"),
         ({"size": [[1, 2]]}, "is not a number"),
         ({"size": {}}, "is not a number"),
+        ({"size": {1, 2}}, "is not a number"),
+        ({"size": b"ab"}, "is not a number"),
+        ({"size": 1 + 2j}, "is not a number"),
+        ({"size": roofline.Quantity(1, "MB")}, "size = 1 MB is not in GB"),
+        ({"size": [roofline.Quantity(1, "s")]}, "size = 1 s is not in GB"),
         ({"size": 10**400}, "is not a number"),
         ({"size": float("nan")}, "size = NaN is outside its domain"),
         ({"size": [1, 2], "speed": [1, 2, 3]}, "speed has 3 values, others have 2"),
@@ -180,9 +195,20 @@ def test_columns_of_numpy_and_pandas_go_in_and_come_out():
     pandas = pytest.importorskip("pandas")
     empty = model.evaluate(total_params=numpy.array([]), bits_per_weight=4, bandwidth=200, compute=5000)
     assert [len(column) for column in empty.values()] == [0] * len(empty)
-    grid = numpy.ones((2, 2))
-    with pytest.raises(roofline.Error, match="is not a number"):
-        model.evaluate(total_params=grid, bits_per_weight=4, bandwidth=200, compute=5000)
+    for column, message in [
+        (numpy.ones((2, 2)), "total_params has 2 dimensions, a column has one"),
+        (numpy.array([1 + 2j]), "is not a number"),
+        (numpy.array(["2020-01-01"], dtype="M8[D]"), "is not a number"),
+    ]:
+        with pytest.raises(roofline.Error, match=message):
+            model.evaluate(total_params=column, bits_per_weight=4, bandwidth=200, compute=5000)
+    masked = numpy.ma.array([1e9, 2e9], mask=[False, True])
+    with pytest.warns(UserWarning, match="masked"), pytest.raises(roofline.Error, match="row 1: total_params = NaN"):
+        model.evaluate(total_params=masked, bits_per_weight=4, bandwidth=200, compute=5000)
+    every = numpy.arange(1, 9) * 1e9
+    for column in [every.astype(">f8"), every.astype("f4"), every.astype("i8"), numpy.repeat(every, 2)[::2]]:
+        at = model.evaluate(total_params=column, bits_per_weight=4, bandwidth=200, compute=5000)
+        assert list(at["model_bytes"]) == list(every / 2)
     frame = model.evaluate(total_params=pandas.Series([7e9]), bits_per_weight=4, bandwidth=200, compute=5000).to_frame()
     assert frame.loc[0, "bottleneck"] == "Bandwidth"
     assert len(roofline.predict("llama-3.1-8b", on=["t4", "l4"]).to_frame()) == 2
@@ -192,11 +218,51 @@ def test_quantities_become_those_of_pint():
     pint = pytest.importorskip("pint")
     speed = roofline.Quantity(2.0, "GB/s").to_pint(pint.UnitRegistry())
     assert speed.to("byte/s").magnitude == pytest.approx(2e9)
+    registry = pint.UnitRegistry()
+    for name in ("operation-v1", "inference-latency-v1", "cost-v1", "hardware-v1"):
+        opened = roofline.contract(name)
+        for known in (*opened.quantities.values(), *opened.equations.values()):
+            assert roofline.Quantity(2.0, known["unit"]).to_pint(registry).magnitude == 2.0
+    assert roofline.Quantity(2.0, "GFLOP/s").to_pint(registry).to("flop/s").magnitude == pytest.approx(2e9)
+    with pytest.raises(pint.DimensionalityError):
+        roofline.Quantity(2.0, "token/s").to_pint(registry).to("sample/s")
+
+
+def test_quantities_of_pint_are_converted():
+    pint = pytest.importorskip("pint")
+    numpy = pytest.importorskip("numpy")
+    registry = pint.UnitRegistry()
+    copy = roofline.contract(CONTRACT)
+    assert copy.evaluate(size=registry.Quantity(10_000, "MB"))["time"] == 2.0
+    assert list(copy.evaluate(size=registry.Quantity(numpy.array([10_000, 20_000]), "MB"))["time"]) == [2.0, 4.0]
+    for size, message in [(registry.Quantity(1, "s"), "Cannot convert"), (registry.Quantity(1, ""), "is not in GB")]:
+        with pytest.raises(roofline.Error, match=message):
+            copy.evaluate(size=size)
 
 
 def test_the_program_is_the_same_program():
     run = subprocess.run([sys.executable, "-m", "roofline", "predict", "no-such-model"], capture_output=True, text=True)
     assert (run.returncode, "no such model" in run.stderr) == (2, True)
+
+
+def test_ctrl_c_ends_a_measurement():
+    program = """
+import os, signal, threading, roofline
+threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+try:
+    roofline.machine(no_cache=True)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (run.returncode, run.stdout) == (0, "interrupted\n"), run.stderr
+
+
+def test_threads_predict_at_the_same_time():
+    expected = roofline.predict("llama-3.1-8b", on="t4")["decode_ceiling"]
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        asked = [pool.submit(roofline.predict, "llama-3.1-8b", on="t4") for _ in range(8)]
+        assert [one.result()["decode_ceiling"] for one in asked] == [expected] * 8
 
 
 def test_this_machine_is_measured_and_drawn_without_measuring_again():
