@@ -20,6 +20,8 @@ PEAKS = Peaks(50.0, 100.0, others={"bfloat16": 100.0})
 def one(module, *inputs):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        # Torch's own, of an even kernel.
+        warnings.filterwarnings("ignore", "Using padding='same'")
         layers = roofline.torch.profile(module, inputs, warmup=0, steps=1, peaks=PEAKS).layers
     assert len(layers) == 1
     return layers[0]
@@ -34,6 +36,8 @@ def one(module, *inputs):
         (nn.Conv1d(6, 4, 3, bias=False), (2, 6, 7), 2 * 3 * 6 * 4 * 5 * 2, 4 * (3 * 6 * 4 + 2 * 6 * 7 + 2 * 4 * 5)),
         (nn.Conv3d(2, 3, 2, stride=2, bias=False), (1, 2, 4, 4, 4), 2 * 8 * 2 * 3 * 8, 4 * (48 + 128 + 24)),
         (nn.Conv2d(4, 4, 3, groups=4, padding="same", bias=False), (1, 4, 5, 5), 2 * 9 * 4 * 25, 4 * (36 + 200)),
+        # An even kernel, with a zero more at the end than at the beginning.
+        (nn.Conv2d(4, 6, 2, padding="same"), (2, 4, 5, 5), 2 * 4 * 4 * 6 * 50, 4 * (96 + 200 + 300 + 6)),
         # Each input meets every tap.
         (nn.ConvTranspose2d(4, 2, 2, stride=2, bias=False), (1, 4, 3, 3), 2 * 4 * 4 * 2 * 9, 4 * (32 + 36 + 72)),
         (nn.ConvTranspose1d(4, 2, 3, bias=False), (1, 4, 5), 2 * 3 * 4 * 2 * 5, 4 * (24 + 20 + 14)),
@@ -45,6 +49,9 @@ def one(module, *inputs):
         (nn.BatchNorm2d(3), (1, 3, 4, 4), 2 * 48, 4 * (96 + 12)),
         (nn.Softmax(dim=-1), (2, 8), 5 * 16, 4 * 32),
         (nn.MaxPool2d(2), (1, 3, 4, 4), 4 * 12, 4 * (48 + 12)),
+        (nn.MaxPool1d(2, return_indices=True), (1, 3, 4), 2 * 6, 4 * (12 + 6)),
+        (nn.LogSigmoid(), (3, 7), 21, 4 * 42),
+        (nn.Threshold(0.1, 20.0), (3, 7), 21, 4 * 42),
         (nn.AdaptiveAvgPool2d(1), (1, 3, 4, 4), 48, 4 * (48 + 3)),
         (nn.Dropout(), (4,), 0, 0),
         (nn.Flatten(), (2, 3, 4), 0, 0),
@@ -110,6 +117,11 @@ def test_what_is_not_known_is_named_and_never_zero():
     assert "undefined" in profiled.summary() and profiled["layers.0"].flops == 32
     with pytest.warns(UserWarning, match="lstm"):
         assert run(nn.LSTM(4, 4), torch.zeros(3, 1, 4)).layers[0].undefined
+    numbers = torch.zeros(3, 4, dtype=torch.complex64)
+    with pytest.warns(UserWarning, match="products of torch.complex64"):
+        assert run(nn.Linear(4, 4, dtype=torch.complex64), numbers).layers[0].undefined
+    with pytest.warns(UserWarning, match="shortens its rows"):
+        assert run(nn.Embedding(10, 4, max_norm=1.0), torch.zeros(3, dtype=torch.long)).layers[0].undefined
     scripted = torch.jit.script(nn.Sequential(nn.Linear(4, 4)))
     with pytest.warns(UserWarning, match="calls no function that torch shows"):
         assert run(nn.Sequential(scripted), torch.zeros(1, 4)).layers[0].undefined
@@ -121,10 +133,14 @@ def test_what_is_not_known_is_named_and_never_zero():
         (lambda a, b: a @ b, [(2, 3, 4), (2, 4, 5)], 2 * 2 * 3 * 4 * 5, 4 * (24 + 40 + 30)),
         # One matrix for all is read once.
         (torch.matmul, [(2, 3, 4), (4, 5)], 2 * 2 * 3 * 4 * 5, 4 * (24 + 20 + 30)),
+        # So is what several matrices are multiplied with.
+        (torch.matmul, [(3, 4), (2, 4, 5)], 2 * 2 * 3 * 4 * 5, 4 * (12 + 40 + 30)),
+        (torch.matmul, [(4, 1, 3, 8), (5, 8, 2)], 2 * 20 * 3 * 8 * 2, 4 * (96 + 80 + 120)),
         (torch.bmm, [(2, 3, 4), (2, 4, 5)], 2 * 2 * 3 * 4 * 5, 4 * (24 + 40 + 30)),
         (torch.mv, [(3, 4), (4,)], 2 * 12, 4 * (12 + 4 + 3)),
         (torch.addmm, [(3, 5), (3, 4), (4, 5)], 2 * 3 * 4 * 5, 4 * (15 + 12 + 20 + 15)),
         (lambda a, b: torch.einsum("bhqd,bhkd->bhqk", a, b), [(2, 3, 4, 5), (2, 3, 6, 5)], 2 * 6 * 4 * 5 * 6, 4 * (120 + 180 + 144)),
+        (lambda a, b: torch.einsum("...ij,...jk->...ik", a, b), [(2, 3, 4), (2, 4, 5)], 2 * 2 * 3 * 4 * 5, 4 * (24 + 40 + 30)),
         (lambda a, b: torch.einsum("i,j->ij", a, b), [(3,), (4,)], 12, 4 * (3 + 4 + 12)),
         (nn.functional.linear, [(8, 64), (32, 64)], 32_768, 11_264),
         (lambda x, w: nn.functional.conv2d(x, w, None, 1, 1), [(1, 4, 8, 8), (8, 4, 3, 3)], 36_864, 4_224),
@@ -237,8 +253,9 @@ def test_a_cache_that_grows_is_counted_as_it_is():
             return torch.cat(self.kept, 0)
 
     # After a pass to warm up, two with two and three vectors in and out; the vectors in are one tensor.
-    layer = run(Grows(), torch.zeros(1, 4)).layers[0]
-    assert (layer.flops, layer.bytes) == (0, (16 * (1 + 2) + 16 * (1 + 3)) / 2)
+    for model in (Grows(), nn.Sequential(Grows())):
+        layer = run(model, torch.zeros(1, 4)).layers[0]
+        assert (layer.flops, layer.bytes) == (0, (16 * (1 + 2) + 16 * (1 + 3)) / 2)
 
 
 @pytest.mark.parametrize(
@@ -334,6 +351,7 @@ def test_wrong_use_is_told():
         (lambda: run(torch.relu, torch.zeros(3, 4)), "a model is a torch.nn.Module"),
         (lambda: run(nn.Linear(4, 4, device="meta"), torch.zeros(3, 4, device="meta")), "meta"),
         (lambda: run(model, torch.zeros(3, 4, device="meta")), "several devices"),
+        (lambda: run(nn.LazyLinear(4), torch.zeros(3, 4)), "parameters without a shape"),
         (lambda: run(model, torch.zeros(3, 4)).summary(top=-1), "top = -1"),
         (lambda: Peaks.of("no-such-device"), "no-such-device"),
     ]:
@@ -369,6 +387,13 @@ def test_a_plot_has_a_point_for_each_layer_under_the_roof():
     matplotlib.use("Agg")
     axes = run(nn.Sequential(nn.Linear(4, 4), nn.ReLU()), torch.zeros(3, 4)).plot()
     assert [line.get_label() for line in axes.get_lines()] == ["roof, float32", "0", "1"]
+    # Each type under its own roof.
+    peaks = Peaks(50.0, 100.0, others={"float64": 40.0})
+    mixed = Calls(lambda single, double, x: double(single(x).double()), nn.Linear(4, 4), nn.Linear(4, 4).double())
+    lines = run(mixed, torch.zeros(3, 4), peaks=peaks).plot().get_lines()
+    assert [line.get_label() for line in lines] == ["roof, float32", "roof, float64", "layers.0", "layers.1"]
+    assert [max(line.get_ydata()) for line in lines[:2]] == [100.0, 40.0]
+    assert len(run(nn.Sequential(), torch.zeros(1)).plot().get_lines()) == 1
 
 
 def test_a_network_keeps_its_order_its_mode_and_its_hooks():

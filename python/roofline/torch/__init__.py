@@ -57,6 +57,8 @@ def profile(
     for name, value, least in [("warmup", warmup, 0), ("steps", steps, 1)]:
         if not isinstance(value, int) or value < least:
             raise roofline.Error(f"{name} = {value!r} is not a whole number of at least {least}")
+    if any(map(nn.parameter.is_lazy, (*model.parameters(), *model.buffers()))):
+        raise roofline.Error("the model has parameters without a shape yet; call it once before")
     arguments, named = _arguments(inputs)
     named.update(kwargs or {})
     device = _device(model, (arguments, named))

@@ -175,17 +175,24 @@ def _written(args: tuple[Any, ...]) -> Count:
 
 def _product(rows: int, inner: int, columns: int, matrices: int, of: torch.Tensor, by: torch.Tensor, more: float = 0.0) -> Count:
     """`rows` vectors of `inner` numbers times matrices of `inner` by `columns`, all matrices together."""
+    _real(of, by)
     each = float(by.element_size())
     return counted(
         of.dtype,
         tokens=rows,
         dense_params=inner * columns,
         bits_per_weight=8.0 * each,
-        in_features=inner,
         out_features=columns,
         activation_size=of.element_size(),
-        extra_bytes=(matrices - 1) * inner * columns * each + more,
+        # What is multiplied with several matrices is read once.
+        extra_bytes=size(of) + (matrices - 1) * inner * columns * each + more,
     )
+
+
+def _real(*operands: torch.Tensor) -> None:
+    """Multiply-adds of whole or complex numbers are other work."""
+    if not all(one.is_floating_point() for one in operands):
+        raise Unknown(f"products of {' and '.join(str(one.dtype) for one in operands)} are not known")
 
 
 def _linear(call: _Call) -> Count:
@@ -201,8 +208,6 @@ def _matmul(call: _Call) -> Count:
 
 
 def _multiplied(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, more: float = 0.0) -> Count:
-    if not (a.is_floating_point() and b.is_floating_point()):
-        raise Unknown(f"products of {a.dtype} and {b.dtype} are not known")
     columns = b.shape[-1] if b.dim() > 1 else 1
     matrices = math.prod(length for length, step in zip(b.shape[:-2], b.stride()) if step)
     return _product(out.numel() // max(columns, 1), a.shape[-1], columns, matrices, a, b, more)
@@ -216,10 +221,17 @@ def _added(call: _Call) -> Count:
 
 def _einsum(call: _Call) -> Count:
     equation, operands = call.args[0], list(tensors(call.args[1:]))
-    if not isinstance(equation, str) or "." in equation or len(operands) != 2:
+    if not isinstance(equation, str) or len(operands) != 2:
         raise Unknown("einsum of other than two operands with letters is not known")
     left, _, right = equation.replace(" ", "").partition("->")
     first, _, second = left.partition(",")
+    if "..." in equation:
+        lead = {one.dim() - len(letters.replace("...", "")) for one, letters in zip(operands, (first, second))}
+        if "->" not in equation or len(lead) != 1 or not first.count("...") == second.count("...") == right.count("...") == 1:
+            raise Unknown("einsum of which only one operand has dots is not known")
+        # Letters that nobody writes.
+        dots = "".join(map(chr, range(0x100, 0x100 + lead.pop())))
+        first, second, right = (letters.replace("...", dots) for letters in (first, second, right))
     if "->" not in equation:
         right = "".join(sorted(letter for letter in set(first + second) if (first + second).count(letter) == 1))
     lengths = {**dict(zip(first, operands[0].shape)), **dict(zip(second, operands[1].shape))}
@@ -258,12 +270,21 @@ def _convolution(call: _Call) -> Count:
         all_of_it = tuple(value) if isinstance(value, (tuple, list)) else (value,)
         return all_of_it * dimensions if len(all_of_it) == 1 else all_of_it
 
+    _real(x, weight)
     if padding == "valid":
         padding = 0
     elif padding == "same":
         spans = [step * (taps - 1) for step, taps in zip(each(dilation), kernel)]
         if any(span % 2 for span in spans):
-            raise Unknown("padding `same` of an even kernel is not known")
+            # One zero more at an end than at the other, which the equations of convolutions don't have: each position is
+            # a token to the kernels.
+            return counted(
+                x.dtype,
+                tokens=call.out.numel() // weight.shape[0],
+                dense_params=weight.numel(),
+                bits_per_weight=8.0 * weight.element_size(),
+                extra_bytes=sizes((x, call.out, bias)),
+            )
         padding = tuple(span // 2 for span in spans)
     channels = (weight.shape[0], weight.shape[1] * groups) if transposed else (weight.shape[1] * groups, weight.shape[0])
     quantities: dict[str, float] = {
@@ -354,7 +375,7 @@ def _multi_head(call: _Call) -> Count:
 
 def _pooled(call: _Call) -> Count:
     x, kernel = call.named("input", "kernel_size")
-    dimensions = int(call.function.__name__.rstrip("d")[-1]) if call.function.__name__[-1] == "d" else x.dim() - 2
+    dimensions = int(call.function.__name__.partition("_pool")[2][0])
     taps = math.prod(kernel) if isinstance(kernel, (tuple, list)) else kernel**dimensions
     return _reduced(call, taps * call.out.numel())
 
@@ -369,7 +390,9 @@ def _reduced(call: _Call, work: int) -> Count:
 
 
 def _embedded(call: _Call) -> Count:
-    indices, weight = call.named("input", "weight")
+    indices, weight, _, longest = call.named("input", "weight", padding_idx=None, max_norm=None)
+    if longest is not None:
+        raise Unknown("an embedding that shortens its rows is not known")
     rows = call.out.numel() * weight.element_size()
     return counted(extra_bytes=float(rows) + size(call.out) + size(indices))
 
@@ -394,6 +417,7 @@ _PLAIN = {
     **{f"__{name}__": name for name in ("eq", "ne", "lt", "le", "gt", "ge", "neg", "abs", "invert", "getitem", "setitem")},
     "rsub": "sub", "true_divide": "div", "divide": "div", "multiply": "mul", "subtract": "sub", "negative": "neg",
     "concat": "cat", "concatenate": "cat", "relu6": "relu", "__matmul__": "matmul", "_scaled_dot_product_attention": "scaled_dot_product_attention",
+    "log_sigmoid": "logsigmoid", "_threshold": "threshold",
 }  # fmt: skip
 """Other names of the same function."""
 
@@ -416,7 +440,7 @@ _EACH: tuple[tuple[int, str, set[str]], ...] = (
         "hardtanh", "hardswish", "hardsigmoid", "mish", "softplus", "softsign", "tanhshrink", "logsigmoid", "prelu", "threshold", "clamp",
         "clamp_min", "clamp_max", "clip", "minimum", "maximum", "floor", "ceil", "round", "trunc", "frac", "sign", "remainder", "fmod",
         "floor_divide", "eq", "ne", "lt", "le", "gt", "ge", "and", "or", "xor", "invert", "logical_and", "logical_or", "logical_not",
-        "isnan", "isinf", "isfinite", "outer", "glu", "nan_to_num", "polar",
+        "isnan", "isinf", "isfinite", "outer", "glu", "nan_to_num", "polar", "softshrink", "hardshrink",
     }),
     (2, "out", {"addcmul", "addcdiv", "lerp"}),
     (1, "in", {"sum", "mean", "max", "min", "amax", "amin", "argmax", "argmin", "prod", "cumsum", "cumprod", "any", "all", "count_nonzero",
@@ -450,7 +474,7 @@ _COUNTERS: dict[str, Callable[[_Call], Optional[Count]]] = {
     **_spread(["scaled_dot_product_attention"], _attention),
     **_spread(["multi_head_attention_forward"], _multi_head),
     **_spread((f"{kind}_pool{d}d" for kind in ("max", "avg") for d in (1, 2, 3)), _pooled),
-    **_spread((f"_max_pool{d}d" for d in (1, 2, 3)), _pooled),
+    **_spread((f"{kind}max_pool{d}d{more}" for kind, more in (("_", ""), ("", "_with_indices")) for d in (1, 2, 3)), _pooled),
     **_spread((f"adaptive_{kind}_pool{d}d" for kind in ("max", "avg") for d in (1, 2, 3)), _adaptive),
     **_spread((f"_adaptive_max_pool{d}d" for d in (1, 2, 3)), _adaptive),
     **_spread(["embedding"], _embedded),

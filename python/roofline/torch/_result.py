@@ -7,6 +7,7 @@ import json
 import statistics
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from itertools import cycle
 from typing import Any, Optional, Union
 
 import torch
@@ -249,9 +250,15 @@ class Profile:
 
         axes = axes if axes is not None else pyplot.subplots()[1]
         points = [(layer, layer.intensity, layer.achieved) for layer in self.layers if layer.intensity and layer.achieved]
-        reached = [intensity for _, intensity, _ in points if intensity] + [self.peaks.ridge]
-        roof = [min(reached) / 4, self.peaks.ridge, max(reached) * 4]
-        axes.plot(roof, [min(self.peaks.compute, self.peaks.bandwidth * x) for x in roof], color="black", label="roof, float32")
+        types = dict.fromkeys(layer.dtype or "float32" for layer, _, _ in points) or ["float32"]
+        rates = {dtype: self.peaks.of_type(getattr(torch, dtype)) for dtype in types}
+        roofs = {dtype: rate for dtype, rate in rates.items() if rate is not None}
+        ridges = [rate / self.peaks.bandwidth for rate in roofs.values()]
+        reached = [intensity for _, intensity, _ in points if intensity] + (ridges or [self.peaks.ridge])
+        for (dtype, rate), ridge, style in zip(roofs.items(), ridges, cycle(["-", "--", ":", "-."])):
+            roof = [min(reached) / 4, ridge, max(reached) * 4]
+            drawn = [min(rate, self.peaks.bandwidth * x) for x in roof]
+            axes.plot(roof, drawn, color="black", linestyle=style, label=f"roof, {dtype}")
         for layer, intensity, achieved in points:
             axes.plot([intensity], [achieved], "o", label=layer.name or layer.kind)
         axes.set(xscale="log", yscale="log", xlabel="FLOP/byte", ylabel="GFLOP/s")

@@ -66,6 +66,8 @@ class Watch(TorchFunctionMode):
         """Calls with the same arguments, but for the numbers in them, do the same."""
         self._pass: dict[tuple[str, str], Pass] = {}
         self._watching = 0.0
+        self._counting = 0.0
+        """The part of it that is inside the layer that runs."""
         self._patched = ExitStack()
         self._depth = 0
 
@@ -120,10 +122,11 @@ class Watch(TorchFunctionMode):
     def _layer(self, called: Callable[..., Any], module: nn.Module, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         entered = self._clock()
         seconds = 0.0
-        self._in_layer, self._functions = True, []
+        self._in_layer, self._functions, self._counting = True, [], 0.0
         try:
             with self._unwatched():
-                key = (module, _signature((args, kwargs)))
+                # A module may keep something, such as a cache that grows.
+                key = (module, _signature((args, kwargs, vars(module))))
                 did = self._known.get(key)
                 if did is not None:
                     start = self._clock()
@@ -132,7 +135,7 @@ class Watch(TorchFunctionMode):
             if did is None:
                 start = self._clock()
                 out = called(module, *args, **kwargs)
-                seconds = self._clock() - start
+                seconds = self._clock() - start - self._counting
                 with self._unwatched():
                     did = self._known[key] = _together(module, self._functions, (args, kwargs), out)
             self._did(name, type(module).__name__, did, seconds)
@@ -157,6 +160,7 @@ class Watch(TorchFunctionMode):
         if self._in_layer:
             if did is not None:
                 self._functions.append(did)
+            self._counting += self._clock() - done
             return out
         if did is not None:
             kind = plain(name)
