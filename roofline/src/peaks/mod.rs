@@ -488,7 +488,11 @@ impl Machine {
             read_gb_s: of(|roofs| roofs.read_gb_s),
             f32_gflops: of(|roofs| roofs.f32_gflops),
             int8_gops: of(|roofs| roofs.int8_gops),
-            int4_gops: self.all.int4_gops.map(|_| of(|roofs| roofs.int4_gops.unwrap_or(0.0))),
+            // Numbers of fewer bits are bytes too.
+            int4_gops: self
+                .all
+                .int4_gops
+                .map(|_| of(|roofs| roofs.int4_gops.unwrap_or(0.0).max(roofs.int8_gops))),
             f16_gflops: Some(of(|roofs| roofs.computed(Multiplied::F16).map_or(0.0, |one| one.gop_s)))
                 .filter(|roof| roof.value > 0.0),
             bf16_gflops: Some(of(|roofs| roofs.computed(Multiplied::Bf16).map_or(0.0, |one| one.gop_s)))
@@ -793,6 +797,9 @@ mod tests {
         assert_eq!(target.bandwidth, machine.single.read_gb_s);
         assert!(target.source.ends_with("memory with 1 thread"), "{}", target.source);
         assert_eq!(target.rate(Numbers::Narrow).gflop_s, machine.single.int4_gops);
+        // Numbers of fewer bits go the way of bytes where that is faster.
+        machine.all.int8_gops = 5000.0;
+        assert_eq!(machine.best().int4_gops, Some(Reached { value: 5000.0, threads: 2 }));
     }
 
     #[test]

@@ -742,3 +742,22 @@ fn major_faults() -> Option<u64> {
     // The name in parentheses may hold spaces; the tenth field after it is the number.
     stat.rsplit_once(')')?.1.split_whitespace().nth(9)?.parse().ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_token_chooses_as_many_experts_as_it_uses_and_others_in_another_pass() {
+        let one = Routes { layer: 3, used: 4, tokens: 1 };
+        let chosen = one.chosen(64, 1);
+        assert_eq!((chosen.iter().sum::<usize>(), chosen.iter().max()), (4, Some(&1)));
+        assert_eq!(chosen, one.chosen(64, 1), "all operations of a layer choose the same");
+        assert_ne!(chosen, one.chosen(64, 2));
+        assert_ne!(chosen, Routes { layer: 4, ..one }.chosen(64, 1));
+        let many = Routes { layer: 0, used: 2, tokens: 1000 }.chosen(8, 1);
+        assert_eq!(many.iter().sum::<usize>(), 2000);
+        assert!(many.iter().all(|load| (180..320).contains(load)), "about as many each: {many:?}");
+        assert_eq!(Routes { layer: 0, used: 9, tokens: 2 }.chosen(3, 0), [2, 2, 2]);
+    }
+}

@@ -273,7 +273,8 @@ impl Profile {
         } else {
             "it ran on another device, with other weights, another cache or a draft; say what ran with --on, --as and --cache"
         };
-        let above = self.whole.as_ref().and_then(|whole| {
+        // Where operations are, what they make up needs no sentence of its own.
+        let above = self.whole.as_ref().filter(|_| found.is_empty()).and_then(|whole| {
             let ceiling = whole.ceiling_tokens_per_s.filter(|ceiling| whole.best_tokens_per_s > *ceiling)?;
             let (phase, [speed, ceiling]) = (whole.phase, [whole.best_tokens_per_s, ceiling].map(figure));
             Some(format!(
@@ -521,8 +522,8 @@ impl Profile {
     fn whole(&self) -> Option<String> {
         let whole = self.whole.as_ref()?;
         let (what, name) = match whole.phase {
-            Phase::Prefill => ("the whole prompt", "pp"),
-            Phase::Decode | Phase::Pass => ("a whole token", "tg"),
+            Phase::Prefill => ("The whole prompt", "pp"),
+            Phase::Decode | Phase::Pass => ("A whole token", "tg"),
         };
         let ceiling = whole.ceiling_tokens_per_s.zip(whole.share).map(|(ceiling, share)| {
             format!(", {} of the ceiling of {}", percent(Some(share)), figure(ceiling))
@@ -534,7 +535,7 @@ impl Profile {
             ""
         };
         Some(format!(
-            "measured {what}, every product and attention: {} token/s, what llama.cpp calls {name}{}{}; attention takes {} of the \
+            "{what}, every product and attention, measured: {} token/s, what llama.cpp calls {name}{}{}; attention takes {} of the \
              time{experts}. Not run are only {WITHOUT}.",
             figure(whole.tokens_per_s),
             ceiling.unwrap_or_default(),

@@ -579,7 +579,8 @@ pub struct Profile {
     /// What if the matrices were stored in this type, such as q4_k, or in a mix of llama.cpp, such as q4_k_m.
     #[arg(long = "as", value_name = "TYPE")]
     pub change: Option<String>,
-    /// Run the stored weights through the kernels: matrix products of one token.
+    /// Run a whole token with the stored weights, attention over a cache of --context tokens included; with --prompt or --batch as many
+    /// as these say.
     #[arg(long, conflicts_with = "change")]
     pub measure: bool,
     /// Measure only operations whose name this regular expression finds, such as `ffn_(up|down)$`.

@@ -485,7 +485,7 @@ fn stored_weights_run_through_the_kernels_and_the_rest_says_why_not() {
         let result = json(&["--measure", "--quick"], &file);
         for operation in result["operations"].as_array().unwrap() {
             let (name, measured) = (&operation["name"], &operation["measured"]);
-            if ["embedding", "0.norm", "0.attention", "norm"].contains(&name.as_str().unwrap()) {
+            if ["embedding", "0.norm", "norm"].contains(&name.as_str().unwrap()) {
                 assert_eq!(operation["not_measured"], "no matrix product", "{name}");
                 continue;
             }
@@ -497,6 +497,81 @@ fn stored_weights_run_through_the_kernels_and_the_rest_says_why_not() {
             assert_moved(operation);
         }
     }
+}
+
+#[test]
+fn a_whole_token_is_every_product_and_attention_beside_its_ceiling() {
+    let file = file("measure-whole", &llama(Q8_0));
+    let run_with = |args: &[&str]| json(&[&["--measure", "--quick"], args].concat(), &file);
+    for (args, phase, tokens) in [
+        (&["--context", "300"][..], "decode", 1.0),
+        (&["--batch", "3"][..], "decode", 3.0),
+        (&["--prompt", "40", "--batch", "2"][..], "prefill", 80.0),
+    ] {
+        let result = run_with(args);
+        let whole = &result["whole"];
+        let figure = |name: &str| whole[name].as_f64().unwrap();
+        assert_eq!((whole["phase"].as_str(), figure("tokens")), (Some(phase), tokens), "{whole}");
+        assert_eq!(figure("tokens_per_s"), tokens / figure("median_s"));
+        assert_eq!(figure("best_tokens_per_s"), tokens / figure("best_s"));
+        assert_eq!(figure("ceiling_tokens_per_s"), result[phase]["ceiling_per_s"].as_f64().unwrap());
+        assert_eq!(figure("share"), figure("tokens_per_s") / figure("ceiling_tokens_per_s"));
+        assert!(figure("attention") > 0.0 && figure("attention") < 1.0, "{whole}");
+        let operations = result["operations"].as_array().unwrap();
+        let attention = operations.iter().find(|operation| operation["name"] == "0.attention").unwrap();
+        let measured = |name: &str| attention["measured"][name].as_f64().unwrap();
+        let flops = attention[phase]["flops"].as_f64().unwrap();
+        assert!((measured("gflop_s") * measured("median_s") * 1e9 / flops - 1.0).abs() < 1e-9, "{attention}");
+    }
+    let output =
+        run(&["--measure", "--quick", "--require", "decode_measured > 0 and decode_share > 0"], &file);
+    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
+    let words = out(&output).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("what llama.cpp calls tg, "), "{words}");
+    assert!(words.contains("Not run are only rows of the embedding, norms, rotary positions"), "{words}");
+    let refused = run(&["--require", "decode_measured > 0"], &file);
+    assert!(err(&refused).contains("known only with --measure"), "{}", err(&refused));
+}
+
+#[test]
+fn a_token_that_is_not_whole_is_not_called_one() {
+    let small = file("measure-part", &llama(Q8_0));
+    // Some operations are asked for, keys of 16 numbers fill no block, and a format has no kernel.
+    for (args, reason) in [
+        (&["--ops", "ffn"][..], None),
+        (&["--cache", "q8_0"][..], Some("key: 16 is not a multiple of 32")),
+        (&["--cache", "q4_0"][..], Some("no kernel for a cache in q4_0; f16 and q8_0 have one")),
+    ] {
+        let output = run(&[&["--measure", "--quick", "--format", "json"], args].concat(), &small);
+        let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(result.get("whole"), None, "{args:?}");
+        assert!(result["passes"].is_object(), "{args:?}");
+        if let Some(reason) = reason {
+            assert!(err(&output).contains("1 operation(s) are not measured, the first 0.attention: "));
+            assert!(err(&output).contains(reason), "{}", err(&output));
+        }
+    }
+}
+
+#[test]
+fn tokens_of_a_prompt_choose_experts_of_their_own() {
+    let keys = small::with(1, &[("expert_count", 8.into()), ("expert_used_count", 2.into())]);
+    let gguf = Gguf::of("llama", &keys).tensor("token_embd.weight", &[100, 64], Q8_0).tensor(
+        "blk.0.ffn_up_exps.weight",
+        &[8, 96, 64],
+        Q8_0,
+    );
+    let result = json(&["--measure", "--quick", "--prompt", "24"], &file("measure-routes", &gguf));
+    let operations = result["operations"].as_array().unwrap();
+    let experts = operations.iter().find(|operation| operation["name"] == "0.experts_up").unwrap();
+    let measured = |name: &str| experts["measured"][name].as_f64().unwrap();
+    assert_eq!(measured("columns"), 24.0);
+    let flops = measured("gflop_s") * measured("median_s") * 1e9;
+    assert!((flops / (24 * 2 * 2 * 96 * 64) as f64 - 1.0).abs() < 1e-9, "{experts}");
+    // 24 tokens leave hardly an expert out, and read no more than there are.
+    let bytes = measured("gb_s") * measured("median_s") * 1e9;
+    let one = (96 * 64 / 32 * 34) as f64;
+    assert!(bytes > 3.9 * one && bytes < 8.1 * one, "{bytes}");
 }
 
 /// What was measured is what the step of this operation reads and computes, in the median time.
