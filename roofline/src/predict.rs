@@ -291,7 +291,7 @@ pub(crate) fn inputs_by(
     hyper: &Hyper,
     brought: impl Fn(operation::Inputs) -> Result<Brought, Unsupported>,
 ) -> Result<Inputs, Unsupported> {
-    if matches!(hyper.head, Head::Pooler | Head::None) {
+    if !hyper.makes_tokens() {
         return Err(makes_no_tokens(&hyper.architecture));
     }
     let operations = hyper.operations();

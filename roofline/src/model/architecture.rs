@@ -107,7 +107,7 @@ impl Architecture {
             name: hyper.architecture.clone(),
             basis: Basis::Family,
             context_length: hyper.context_length,
-            makes_tokens: matches!(hyper.head, Head::Own | Head::Tied),
+            makes_tokens: hyper.makes_tokens(),
             hyper: Some(hyper),
             operations,
             warnings,
@@ -172,9 +172,12 @@ impl Architecture {
             operations.into_iter().flat_map(|(_, one)| vec![one.clone(); times(&one)]).collect();
         let makes_tokens = stated.is_none_or(|stated| stated.makes_tokens);
         let headless = !operations.iter().any(|operation| operation.role == Role::Head);
-        if makes_tokens && headless && !stored.embedding.is_empty() {
+        if stated.is_none_or(|stated| stated.has_head) && headless && !stored.embedding.is_empty() {
             operations.extend(tied_head(&stored.embedding, tensors));
         }
+        // Beside an encoder only what is made meets the head.
+        let heads = operations.iter_mut().filter(|operation| stored.decoder && operation.role == Role::Head);
+        heads.for_each(|head| head.runs = Runs::Step);
         operations.extend(collect(Role::Unused, Work::Unused, &stored.unused, tensors));
         operations.extend(collect(Role::Tower, Work::Unused, &stored.tower, tensors));
 

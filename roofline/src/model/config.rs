@@ -187,6 +187,7 @@ pub(super) fn encoder_decoder(map: &Map<String, Value>) -> Result<Option<Stated>
         experts_used: Vec::new(),
         context_length: fields.any(&own(&["max_target_positions"], LONGEST))?,
         makes_tokens: true,
+        has_head: true,
         uncounted: None,
         assumed: encoder_length
             .map(|frames| format!("the encoder works on {frames} frames of sound"))

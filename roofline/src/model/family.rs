@@ -19,7 +19,6 @@ const WINDOWS: &[(&str, Windows)] = &[
     ("cohere2", FullLast { period: 4, size: None }),
     ("cohere2moe", FullFirst { period: 4, size: None }),
     ("exaone-moe", FullLast { period: 4, size: Some(128) }),
-    ("exaone4", FullLast { period: 4, size: None }),
     ("gemma-embedding", FullLast { period: 6, size: None }),
     ("gemma2", FullLast { period: 2, size: Some(4096) }),
     ("gemma3", FullLast { period: 6, size: None }),
@@ -59,13 +58,37 @@ const MAKES_NO_TOKENS: &[&str] = &[
     "wavtokenizer-dec",
 ];
 
+/// Those among them that fill in a text, with a head.
+const FILLS_IN: &[&str] = &["dream", "llada", "llada-moe", "rnd1"];
+
 /// The last of so many layers attends, the others keep a state.
 const ATTENDS_LAST: &[(&str, u64)] =
     &[("minimax-01", 8), ("qwen35", 4), ("qwen35moe", 4), ("qwen3next", 4), ("qwen4exp", 4)];
 
+/// Windows of one size, whatever other one the files state.
+const ALWAYS_SEES: &[(&str, u64)] = &[("llama4", 8192), ("smallthinker", 4096)];
+
+/// So many layers from the first one on have keys and values of their own, where no key says how many.
+const KEEPS_FIRST: &[(&str, u64)] = &[("gemma3n", 20)];
+
 /// The windows of a family whose files don't state them as they are.
-pub(super) fn windows_of(architecture: &str) -> Option<Windows> {
-    WINDOWS.iter().find(|(name, _)| *name == architecture).map(|(_, windows)| *windows)
+pub(super) fn windows_of(architecture: &str, blocks: u64) -> Option<Windows> {
+    match (architecture, blocks) {
+        // Only the large model has windows.
+        ("exaone4", 64) => Some(FullLast { period: 4, size: Some(4096) }),
+        ("exaone4", _) => Some(Ignored),
+        _ => WINDOWS.iter().find(|(name, _)| *name == architecture).map(|(_, windows)| *windows),
+    }
+}
+
+/// The window of a family that has the same one whatever its files state.
+pub(super) fn always_sees(architecture: &str) -> Option<u64> {
+    ALWAYS_SEES.iter().find(|(name, _)| *name == architecture).map(|(_, tokens)| *tokens)
+}
+
+/// The layers that have keys and values of their own, in a family whose others use those again and whose files need not say so.
+pub(super) fn keeps_first(architecture: &str) -> Option<u64> {
+    KEEPS_FIRST.iter().find(|(name, _)| *name == architecture).map(|(_, layers)| *layers)
 }
 
 /// The last of how many layers attends, in a family whose other layers keep a state and whose files need not say so.
@@ -76,6 +99,11 @@ pub(super) fn attends_last(architecture: &str) -> Option<u64> {
 /// Whether a family makes no tokens one after the other.
 pub(super) fn makes_no_tokens(architecture: &str) -> bool {
     MAKES_NO_TOKENS.contains(&architecture)
+}
+
+/// Whether a family fills in a whole text at once.
+pub(super) fn fills_in(architecture: &str) -> bool {
+    FILLS_IN.contains(&architecture)
 }
 
 impl Windows {

@@ -157,6 +157,12 @@ impl Hyper {
         u64::try_from(self.exact_parameters()).unwrap_or(u64::MAX)
     }
 
+    /// Whether tokens are made one after the other: there is a head, and no token sees those after it.
+    pub fn makes_tokens(&self) -> bool {
+        let causal = |layer: &Layer| layer.attention.is_none_or(|attention| attention.causal);
+        matches!(self.head, Head::Own | Head::Tied) && self.layers.iter().all(causal)
+    }
+
     fn exact_parameters(&self) -> u128 {
         self.operations().iter().map(|operation| u128::from(operation.parameters)).sum()
     }

@@ -1,11 +1,13 @@
 //! From the metadata keys of a GGUF file to the model's dimensions, or at least to how its layers look back.
 
+use std::collections::BTreeSet;
+
 use super::Tensor;
-use super::family::{Windows, attends_last, makes_no_tokens, windows_of};
+use super::family::{Windows, always_sees, attends_last, fills_in, keeps_first, makes_no_tokens, windows_of};
 use super::fault::Fault;
 use super::gguf::{Metadata, Value};
 use super::hyper::{Attention, Experts, FeedForward, Head, Hyper, Latent, Layer, MOST_LAYERS, Width};
-use super::names::ADAPTER;
+use super::names::{self, ADAPTER};
 use super::operation::State;
 use super::stated::{LooksBack, Stated};
 
@@ -43,7 +45,11 @@ pub fn stated(metadata: &Metadata, tensors: &[Tensor]) -> Result<Option<Stated>,
         (false, None) => !makes_no_tokens(architecture),
     };
     let rank = keys.count("attention.kv_lora_rank")?.filter(|rank| *rank > 0);
-    let shared = layers.saturating_sub(keys.count("attention.shared_kv_layers")?.unwrap_or(0));
+    let shared = match (keys.count("attention.shared_kv_layers")?, keeps_first(architecture)) {
+        (Some(shared), _) => layers.saturating_sub(shared),
+        (None, Some(first)) => first,
+        (None, None) => layers,
+    };
     let recurrent = recurrent(&keys, blocks, &mut assumed)?;
     let state =
         state(&keys, hidden, heads.iter().copied().max().unwrap_or(0), recurrent.contains(&true), has)?;
@@ -54,6 +60,11 @@ pub fn stated(metadata: &Metadata, tensors: &[Tensor]) -> Result<Option<Stated>,
         assumed.push(format!(
             "attention is counted over the whole context, as llama.cpp computes it; an engine that reads only the {most} tokens that the indexer chooses moves less"
         ));
+    }
+    let fills_in = fills_in(architecture);
+    if fills_in {
+        let what = "a whole text is filled in at once; its head counts for one token, and runs for each that is looked for";
+        assumed.push(what.to_owned());
     }
     if has(ADAPTER) {
         let what = "a token runs one of the adapters, or the empty one, as llama.cpp computes it; what finds out which one is left out";
@@ -123,6 +134,7 @@ pub fn stated(metadata: &Metadata, tensors: &[Tensor]) -> Result<Option<Stated>,
         experts_used: keys.per_layer("expert_used_count", blocks)?.unwrap_or_default(),
         context_length: keys.count("context_length")?,
         makes_tokens,
+        has_head: makes_tokens || fills_in,
         uncounted,
         assumed,
     }))
@@ -292,12 +304,20 @@ fn read(
     let feed_forward = keys.per_layer("feed_forward_length", blocks)?;
     let experts = experts(keys, has)?;
     let leading = keys.count("leading_dense_block_count")?.unwrap_or(0);
+    // The blocks with a router, where there are tensors that tell.
+    let router = |tensor: &&Tensor| tensor.name.ends_with(".ffn_gate_inp.weight");
+    let routed: BTreeSet<u64> =
+        tensors.iter().filter(router).filter_map(|tensor| names::layer(&tensor.name).1).collect();
+    let routes = |block: u64| if routed.is_empty() { block >= leading } else { routed.contains(&block) };
     let latent = latent(keys)?;
     let causal = keys.flag("attention.causal")?.unwrap_or(!family.encoder);
     let bias = has(".attn_q.bias") || has(".attn_qkv.bias") || has(".attn_q_a.bias");
     let output_bias = has(".attn_output.bias");
     let head_norm = has(".attn_q_norm.weight");
     let feed_forward_bias = has(".ffn_up.bias");
+
+    // Where layers have different numbers of heads, their width is that of the first.
+    let first = heads.iter().copied().find(|heads| *heads > 0).unwrap_or(1);
 
     let layer = |index: usize| {
         let at = |values: &[u64]| values.get(index).copied().unwrap_or(0);
@@ -306,8 +326,8 @@ fn read(
             (heads, kv_heads) => Some(Attention {
                 heads,
                 kv_heads: if latent.is_some() { 1 } else { kv_heads },
-                key_length: keys.head_length("key_length", hidden, heads)?,
-                value_length: keys.head_length("value_length", hidden, heads)?,
+                key_length: keys.head_length("key_length", hidden, first)?,
+                value_length: keys.head_length("value_length", hidden, first)?,
                 window: windows.get(index).copied().flatten(),
                 sees: None,
                 causal,
@@ -318,7 +338,7 @@ fn read(
             }),
         };
         let width = match experts {
-            Some(experts) if index as u64 >= leading => {
+            Some(experts) if routes(index as u64) => {
                 let length = match (experts.length, &feed_forward) {
                     (0, Some(dense)) => at(dense),
                     (length, _) => length,
@@ -357,8 +377,10 @@ fn read(
             Head::None
         } else if rows("output.weight").is_some() {
             Head::Own
-        } else {
+        } else if causal {
             Head::Tied
+        } else {
+            Head::None
         },
         layers,
     })
@@ -368,11 +390,12 @@ fn read(
 fn windows(keys: &Keys, blocks: u64, assumed: &mut Vec<String>) -> Result<Vec<Option<u64>>, Fault> {
     const PATTERN: &str = "attention.sliding_window_pattern";
     let none = vec![None; blocks as usize];
-    let rule = windows_of(keys.architecture);
+    let rule = windows_of(keys.architecture, blocks);
     let stated = keys.count("attention.sliding_window")?;
     let Some(window) = stated.or(rule.and_then(Windows::size)).filter(|window| *window > 0) else {
         return Ok(none);
     };
+    let window = always_sees(keys.architecture).unwrap_or(window);
     if keys.architecture == "llama4" {
         assumed.push(format!("its chunks of {window} tokens count as windows: a token sees at most as many"));
     }

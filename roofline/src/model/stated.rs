@@ -21,6 +21,8 @@ pub struct Stated {
     pub context_length: Option<u64>,
     /// Whether tokens are made one after the other; an encoder makes none.
     pub makes_tokens: bool,
+    /// Whether the last hidden state is turned into tokens, by the embedding where there is no matrix for it.
+    pub has_head: bool,
     /// Why nobody counts here what attention caches and reads, such as compressed keys beside those of a window.
     pub uncounted: Option<&'static str>,
     /// What no key says and is taken from what is known of the family.
@@ -75,7 +77,8 @@ impl From<&Hyper> for Stated {
             encoder_length: None,
             experts_used: used.collect(),
             context_length: hyper.context_length,
-            makes_tokens: matches!(hyper.head, Head::Own | Head::Tied),
+            makes_tokens: hyper.makes_tokens(),
+            has_head: matches!(hyper.head, Head::Own | Head::Tied),
             uncounted: None,
             assumed: Vec::new(),
         }

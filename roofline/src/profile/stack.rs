@@ -109,8 +109,12 @@ pub fn profile(
         }
         entries.push(entry);
     }
-    // Names are in the order of the layers where their numbers are; what waits for an input is tried again behind the others.
-    open.sort_by_cached_key(|place| flow::natural(&entries[*place].name));
+    // Tools that save tensors by name leave only the numbers in names to tell the order of the layers; any other order is taken
+    // for theirs. What waits for an input is tried again behind the others.
+    let in_order = |a: &Entry, b: &Entry| a.dtype != b.dtype || a.name <= b.name;
+    if open.windows(2).all(|pair| in_order(&entries[pair[0]], &entries[pair[1]])) {
+        open.sort_by_cached_key(|place| flow::natural(&entries[*place].name));
+    }
     let mut flow = Flow::new(network);
     loop {
         let before = open.len();

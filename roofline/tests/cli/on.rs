@@ -249,11 +249,17 @@ fn numbers_are_read_as_people_write_them() {
 #[test]
 fn a_mix_takes_what_files_of_it_take() {
     // The sizes of published files in GB, without the metadata.
-    for (model, quant, gb) in [("llama-3.1-8b", "Q4_K_M", 4.92), ("llama-3.1-8b", "q5_k_m", 5.73)] {
-        let result = json(&["predict", model, "--on", "h100-sxm", "--quant", quant]);
-        let bytes = result["predictions"][0]["results"]["weight_bytes"].as_f64().expect("a number");
-        assert!((bytes / 1e9 - gb).abs() < 0.02, "{model} {quant}: {bytes}");
+    let published = [("Q4_K_M", 4.92), ("q5_k_m", 5.73), ("q4_0", 4.66), ("q2_k", 3.17), ("IQ4_XS", 4.48)];
+    let weight_bytes = |args: &[&str]| {
+        let result = json(&[&["predict", "--on", "h100-sxm"], args].concat());
+        result["predictions"][0]["results"]["weight_bytes"].as_f64().expect("a number")
+    };
+    for (quant, gb) in published {
+        let bytes = weight_bytes(&["llama-3.1-8b", "--quant", quant]);
+        assert!((bytes / 1e9 - gb).abs() < 0.02, "{quant}: {bytes}");
     }
+    // Where only the number of parameters is known, and in a cache, the name is that of the type.
+    assert_eq!(weight_bytes(&["--params", "8e9", "--quant", "q4_0", "--cache", "q4_0"]), 4.5e9);
 }
 
 #[test]

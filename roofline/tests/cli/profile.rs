@@ -415,6 +415,22 @@ fn the_size_of_one_input_goes_through_all_layers() {
 }
 
 #[test]
+fn layers_that_are_not_saved_by_name_run_in_the_order_of_the_file() {
+    let tensors: &[(&str, &[u64], Dtype)] = &[
+        ("down.weight", &[64, 3, 3, 3], F32),
+        ("wide.weight", &[128, 64, 3, 3], F32),
+        ("up.weight", &[128, 64, 2, 2], F32),
+        ("up.bias", &[64], F32),
+        ("out.weight", &[3, 64, 1, 1], F32),
+    ];
+    let result = json(&["--on", "t4", "--input", "3x64x64"], &stack("order", tensors));
+    let flops = |at: usize| result["operations"][at]["pass"]["flops"].as_f64().unwrap();
+    // The last one works on what the transposed one made, which is twice as high and wide.
+    let expected = [64 * 27 * 4096, 128 * 64 * 9 * 4096, 128 * 64 * 4 * 4096, 3 * 64 * 16384];
+    assert_eq!([0, 1, 2, 3].map(flops), expected.map(|taps| 2.0 * f64::from(taps)));
+}
+
+#[test]
 fn a_stack_is_measured_and_what_lies_askew_in_the_file_is_copied_and_told() {
     for (dtype, alignment) in [(F32, 4), (F16, 2), (Dtype::Bf16, 2)] {
         let tensors: Vec<_> = STACK.iter().map(|(name, dims, _)| (*name, *dims, dtype)).collect();

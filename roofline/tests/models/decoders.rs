@@ -1285,6 +1285,58 @@ fn the_first_of_four_layers_sees_everything_in_families_that_begin_so() {
     }
 }
 
+/// The window of each layer's attention, and whether it has keys and values of its own.
+fn windows(model: &Model) -> Vec<(Option<u64>, bool)> {
+    let attention = |work: &Work| match work {
+        Work::Attention(attention) => Some((attention.window, attention.kv_heads > 0)),
+        _ => None,
+    };
+    model.architecture.operations.iter().filter_map(|operation| attention(&operation.work)).collect()
+}
+
+/// A small decoder with this window, 0 for none.
+fn windowed(architecture: &str, layers: u64, window: u32) -> Model {
+    let keys = [("block_count", layers as u32), ("embedding_length", 64), ("attention.head_count", 4)];
+    let mut fixture = Fixture::new(architecture, &keys)
+        .outside(&[("token_embd.weight", &[128, 64])])
+        .layers(0..layers, &[("attn_qkv.weight", &[192, 64]), ("attn_output.weight", &[64, 64])]);
+    if window > 0 {
+        fixture = fixture.key(&format!("{architecture}.attention.sliding_window"), window);
+    }
+    fixture.open(&format!("windowed-{architecture}-{layers}-{window}"))
+}
+
+#[test]
+fn windows_are_those_that_llama_cpp_uses_whatever_the_file_states() {
+    for (architecture, layers, stated, used) in [
+        // Only the model of 64 layers has windows.
+        ("exaone4", 64, 0, Some(4096)),
+        ("exaone4", 64, 1024, Some(1024)),
+        ("exaone4", 30, 4096, None),
+        ("exaone4", 30, 0, None),
+        // One size.
+        ("smallthinker", 8, 512, Some(4096)),
+        ("smallthinker", 8, 0, None),
+        ("llama4", 8, 0, Some(8192)),
+        ("llama4", 8, 4096, Some(8192)),
+        ("phimoe", 8, 2047, None),
+    ] {
+        let model = windowed(architecture, layers, stated);
+        let full = if architecture == "smallthinker" { 0 } else { 3 };
+        let expected: Vec<_> = (0..layers).map(|layer| (used.filter(|_| layer % 4 != full), true)).collect();
+        assert_eq!(windows(&model), expected, "{architecture} of {layers} layers with {stated}");
+        let told = model.warnings.join(" ");
+        let unused = stated > 0 && used.is_none();
+        assert_eq!(told.contains("is not used, as llama.cpp does not"), unused, "{told}");
+    }
+}
+
+#[test]
+fn gemma_3n_has_twenty_layers_with_keys_and_values_of_their_own() {
+    let own: Vec<bool> = windows(&windowed("gemma3n", 30, 512)).into_iter().map(|(_, own)| own).collect();
+    assert_eq!(own, (0..30).map(|layer| layer < 20).collect::<Vec<_>>());
+}
+
 #[test]
 fn qwen3_next_attends_in_every_fourth_layer_and_gates_its_queries() {
     // One period: three layers with a state of 32 x 128 x 128 numbers, one with 16 heads of 256 over 2. What projects into
@@ -1785,6 +1837,156 @@ fn nomic_bert_reads_texts_and_makes_no_tokens() {
 }
 
 #[test]
+fn kimi_k2_caches_a_latent_vector_and_runs_eight_of_its_384_experts() {
+    let keys = [
+        ("block_count", 61),
+        ("context_length", 131_072),
+        ("embedding_length", 7168),
+        ("vocab_size", 163_840),
+        ("feed_forward_length", 18_432),
+        ("attention.head_count", 64),
+        ("attention.head_count_kv", 1),
+        ("attention.q_lora_rank", 1536),
+        ("attention.kv_lora_rank", 512),
+        ("attention.key_length", 576),
+        ("attention.value_length", 512),
+        ("attention.key_length_mla", 192),
+        ("attention.value_length_mla", 128),
+        ("rope.dimension_count", 64),
+        ("leading_dense_block_count", 1),
+        ("expert_count", 384),
+        ("expert_used_count", 8),
+        ("expert_shared_count", 1),
+        ("expert_feed_forward_length", 2048),
+    ];
+    let attention: Tensors = &[
+        ("attn_norm.weight", &[7168]),
+        ("attn_q_a.weight", &[1536, 7168]),
+        ("attn_q_a_norm.weight", &[1536]),
+        ("attn_q_b.weight", &[64 * 192, 1536]),
+        ("attn_kv_a_mqa.weight", &[576, 7168]),
+        ("attn_kv_a_norm.weight", &[512]),
+        ("attn_k_b.weight", &[64, 512, 128]),
+        ("attn_v_b.weight", &[64, 128, 512]),
+        ("attn_output.weight", &[7168, 64 * 128]),
+        ("ffn_norm.weight", &[7168]),
+    ];
+    let experts: Tensors = &[
+        ("ffn_gate_inp.weight", &[384, 7168]),
+        ("exp_probs_b.bias", &[384]),
+        ("ffn_gate_exps.weight", &[384, 2048, 7168]),
+        ("ffn_up_exps.weight", &[384, 2048, 7168]),
+        ("ffn_down_exps.weight", &[384, 7168, 2048]),
+        ("ffn_gate_shexp.weight", &[2048, 7168]),
+        ("ffn_up_shexp.weight", &[2048, 7168]),
+        ("ffn_down_shexp.weight", &[7168, 2048]),
+    ];
+    let dense: Tensors = &[
+        ("ffn_gate.weight", &[18_432, 7168]),
+        ("ffn_up.weight", &[18_432, 7168]),
+        ("ffn_down.weight", &[7168, 18_432]),
+    ];
+    let model = Fixture::new("deepseek2", &keys)
+        .outside(&[("token_embd.weight", &[163_840, 7168]), ("output_norm.weight", &[7168])])
+        .outside(&[("output.weight", &[163_840, 7168])])
+        .layers(0..61, attention)
+        .layers([0], dense)
+        .layers(1..61, experts)
+        .open("kimi-k2");
+    let (table, one) = (163_840 * 7168, 3 * 2048 * 7168);
+    let projections = (1536 + 576) * 7168 + 64 * (192 * 1536 + 256 * 512 + 128 * 7168);
+    let vectors = 61 * (2 * 7168 + 1536 + 512) + 60 * 384 + 7168;
+    let rest = 61 * projections + vectors + 3 * 18_432 * 7168 + 60 * 384 * 7168;
+    assert_eq!(model.parameters(), 2 * table + rest + 60 * 385 * one);
+    assert_eq!((model.parameters() as f64 / 1e9).round(), 1026.0);
+    let active = rest + 60 * 9 * one + table;
+    for context in [4096, 32768] {
+        let profile = profiled(&model, context, 512);
+        let decode = profile.decode.unwrap();
+        // 512 numbers and 64 of the rotary key for a token; 64 heads score them and add them up.
+        assert_eq!(decode.cache_bytes, (2 * 61 * 576 * context) as f64);
+        let mixed = 61 * 64 * (576 + 512) * context;
+        close("decode flops", decode.flops, 2.0 * (active + mixed) as f64);
+        // A prompt is read with the keys and values of each head.
+        let mixed = 61 * 64 * (192 + 128) * (512 * 513 / 2);
+        let matrices = (active - table) * 512 + table;
+        close("prefill flops", profile.prefill.unwrap().flops, 2.0 * (matrices + mixed) as f64);
+    }
+}
+
+/// Two layers of a decoder of a known family, 64 wide.
+fn two_layers(architecture: &str) -> Fixture {
+    let keys = [
+        ("block_count", 2),
+        ("embedding_length", 64),
+        ("attention.head_count", 4),
+        ("feed_forward_length", 256),
+        ("vocab_size", 128),
+    ];
+    let attention: Tensors = &[
+        ("attn_norm.weight", &[64]),
+        ("attn_q.weight", &[64, 64]),
+        ("attn_k.weight", &[64, 64]),
+        ("attn_v.weight", &[64, 64]),
+        ("attn_output.weight", &[64, 64]),
+        ("ffn_norm.weight", &[64]),
+    ];
+    Fixture::new(architecture, &keys)
+        .outside(&[("token_embd.weight", &[128, 64]), ("output_norm.weight", &[64])])
+        .layers(0..2, attention)
+}
+
+const DENSE_64: Tensors =
+    &[("ffn_gate.weight", &[256, 64]), ("ffn_up.weight", &[256, 64]), ("ffn_down.weight", &[64, 256])];
+
+#[test]
+fn a_layer_of_a_known_family_has_experts_where_it_has_a_router() {
+    let model = two_layers("qwen3moe")
+        .key("qwen3moe.expert_count", 8u32)
+        .key("qwen3moe.expert_used_count", 2u32)
+        .key("qwen3moe.expert_feed_forward_length", 32u32)
+        .layers([0], DENSE_64)
+        .layers(
+            [1],
+            &[
+                ("ffn_gate_inp.weight", &[8, 64]),
+                ("ffn_gate_exps.weight", &[8, 32, 64]),
+                ("ffn_up_exps.weight", &[8, 32, 64]),
+                ("ffn_down_exps.weight", &[8, 64, 32]),
+            ],
+        )
+        .open("one-router");
+    // Vectors, attention, dense and routed layer, and the embedding as the head.
+    let active = 5 * 64 + 2 * 4 * 64 * 64 + 3 * 256 * 64 + (8 * 64 + 3 * 2 * 32 * 64) + 128 * 64;
+    let expected = Expected {
+        parameters: active + 3 * 6 * 32 * 64,
+        active,
+        head: 128 * 64,
+        cached: (2 * 128, 0),
+        mixed: (2 * 128, 0),
+        window: u64::MAX,
+    };
+    assert_costs(&model, &expected);
+}
+
+#[test]
+fn what_sees_the_tokens_after_it_makes_none_and_has_no_head_that_nobody_stored() {
+    let model =
+        two_layers("qwen2").key("qwen2.attention.causal", false).layers(0..2, DENSE_64).open("embedding");
+    assert!(!model.architecture.makes_tokens);
+    assert!(model.architecture.operations.iter().all(|operation| operation.role != Role::Head));
+    let target = Target::of(&H100_SXM, None).unwrap();
+    let workload = Workload { batch: 1.0, context: 8.0, prompt: 8.0, cache_size: 2.0, cache: Numbers::Half };
+    assert!(profile(&model, &target, &workload, None).unwrap().decode.is_none());
+    assert!(inputs(&model, None).is_err());
+    // What fills in a whole text has one, and says how it counts.
+    let model = two_layers("llada").layers(0..2, DENSE_64).open("fills-in");
+    assert!(!model.architecture.makes_tokens);
+    assert!(model.architecture.operations.iter().any(|operation| operation.role == Role::Head));
+    assert!(model.warnings.iter().any(|told| told.contains("its head counts for one token")));
+}
+
+#[test]
 fn t5_runs_its_encoder_for_the_prompt_and_its_decoder_for_a_step() {
     // flan-t5-base: 12 layers each, 768 wide, 12 heads of 64, gated.
     let mut fixture = Fixture::new(
@@ -1824,5 +2026,8 @@ fn t5_runs_its_encoder_for_the_prompt_and_its_decoder_for_a_step() {
     assert_eq!(decode.cache_bytes, (12 * 2 * 2 * 768 * (context + prompt)) as f64);
     let encoder = 12 * (4 * square + inner + 2 * square);
     let prefill = 2.0 * (prompt * encoder + prompt * prompt * 12 * 2 * 768) as f64;
-    close("prefill flops", profile.prefill.unwrap().flops, prefill);
+    let read = profile.prefill.unwrap();
+    close("prefill flops", read.flops, prefill);
+    // The head waits for what is made.
+    assert_eq!(read.weight_bytes, (2 * encoder) as f64);
 }

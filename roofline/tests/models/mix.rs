@@ -29,7 +29,10 @@ const PUBLISHED: &[(Dimensions, bool, &str, f64)] = &[
     (LLAMA_2_7B, false, "q3_k_m", 3.30e9),
     (LLAMA_2_7B, false, "q3_k_l", 3.60e9),
     (LLAMA_2_13B, false, "q4_k_m", 7.87e9),
+    (LLAMA_2_7B, false, "q4_0", 3.83e9),
+    (LLAMA_2_13B, false, "q5_0", 8.97e9),
     (MISTRAL_7B, false, "q4_k_m", 4.37e9),
+    (MISTRAL_7B, false, "q4_0", 4.11e9),
 ];
 
 fn open(index: usize, [layers, hidden, heads, kv_heads, inner, vocab]: Dimensions, tied: bool) -> Model {
@@ -77,6 +80,40 @@ fn a_mix_has_the_size_that_files_of_it_were_published_with() {
             "{name} of {dimensions:?}: {bytes}, not {published}"
         );
         assert!(model.data(&model.tensors[0]).is_none(), "there are no weights of that type");
+    }
+}
+
+/// Bits per weight of Llama 3.1 8B in the table of llama.cpp's tools/quantize/README.md.
+const LLAMA_3_1_8B: &[(&str, f64)] = &[
+    ("iq1_s", 2.0042),
+    ("iq1_m", 2.1460),
+    ("iq2_xxs", 2.3824),
+    ("iq2_xs", 2.5882),
+    ("iq2_s", 2.7403),
+    ("iq2_m", 2.9294),
+    ("iq3_xxs", 3.2548),
+    ("iq3_xs", 3.4977),
+    ("iq3_s", 3.6606),
+    ("iq3_m", 3.7628),
+    ("iq4_xs", 4.4597),
+    ("iq4_nl", 4.6818),
+    ("q2_k_s", 2.9697),
+    ("q2_k", 3.1593),
+    ("q3_k_s", 3.6429),
+    ("q3_k_m", 3.9960),
+    ("q3_k_l", 4.2979),
+    ("q4_k_s", 4.6672),
+    ("q4_k_m", 4.8944),
+    ("q5_k_s", 5.5704),
+    ("q5_k_m", 5.7036),
+];
+
+#[test]
+fn a_mix_has_the_bits_per_weight_that_llama_cpp_says() {
+    for (name, published) in LLAMA_3_1_8B {
+        let model = open(200, LLAMA_3_8B, false).mixed(Mix::by_name(name).unwrap());
+        let bits = 8.0 * model.bytes().unwrap() as f64 / model.parameters() as f64;
+        assert!((bits - published).abs() < 1e-4, "{name}: {bits}, not {published}");
     }
 }
 
@@ -147,6 +184,7 @@ fn the_layers_of_a_mix_differ_and_the_head_has_six_bits() {
     assert_eq!(more, [0, 1, 2, 3, 6, 9, 12, 15, 18, 21, 24, 27, 28, 29, 30, 31]);
     assert_eq!(dtype("blk.4.attn_v.weight"), Dtype::Q4K);
     assert_eq!(Mix::by_name("q4_k"), None, "a type is not a mix");
+    assert_eq!(Mix::by_name("q8_0"), None, "a type that files have everywhere is not a mix");
 }
 
 #[test]

@@ -294,19 +294,21 @@ pub fn subject(
     let in_format = |subject: Subject, inputs: Inputs, operations: Option<&[Operation]>| {
         let layers = operations.map(layers);
         match (&quant, operations) {
-            (Some(Written::Format(format)), _) => {
-                let bits = predict::bits_per_weight(format)?;
-                Ok((subject, predict::with_bits(inputs, bits), Stored::of(format), layers))
-            }
             (Some(Written::Mix(mix)), Some(operations)) => {
                 let (inputs, stored) = predict::inputs_in(mix, operations)?;
                 Ok((subject, inputs, stored, layers))
             }
-            (Some(Written::Mix(mix)), None) => Err(Failure(format!(
-                "--quant {}: a mix gives each kind of matrix its own type, and of the model only the number of parameters \
-                 is known; name one format, such as q4_k",
-                mix.name
-            ))),
+            (Some(written), _) => {
+                let format = written.format().ok_or_else(|| {
+                    Failure(format!(
+                        "--quant {}: a mix gives each kind of matrix its own type, and of the model only the number of \
+                         parameters is known; name one format, such as q4_k",
+                        subject.quant
+                    ))
+                })?;
+                let bits = predict::bits_per_weight(format)?;
+                Ok((subject, predict::with_bits(inputs, bits), Stored::of(format), layers))
+            }
             (None, _) => Ok((subject, inputs, Stored::all(Numbers::Half), layers)),
         }
     };
@@ -367,6 +369,16 @@ enum Written {
     Mix(&'static Mix),
 }
 
+impl Written {
+    /// The one format that it names: a mix may have the name of its most frequent one.
+    fn format(&self) -> Option<&'static formats::Format> {
+        match self {
+            Written::Format(format) => Some(format),
+            Written::Mix(mix) => formats::by_name(mix.name),
+        }
+    }
+}
+
 /// What is called so, in any spelling; `fp16` and `half` are `f16`, `fp8` is `f8_e4m3`, `int8` is `i8`.
 fn written(name: &str, flag: &str) -> Result<Written, Failure> {
     let wanted = normal(name);
@@ -391,10 +403,8 @@ fn written(name: &str, flag: &str) -> Result<Written, Failure> {
 
 /// The one format of this name.
 pub fn format(name: &str, flag: &str) -> Result<&'static formats::Format, Failure> {
-    match written(name, flag)? {
-        Written::Format(format) => Ok(format),
-        Written::Mix(_) => Err(Failure(format!("{flag} {name}: a cache has one format, and no mix"))),
-    }
+    let format = written(name, flag)?.format();
+    format.ok_or_else(|| Failure(format!("{flag} {name}: a cache has one format, and no mix")))
 }
 
 /// The inputs with everything that the arguments say about the work.

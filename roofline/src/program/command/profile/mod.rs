@@ -76,8 +76,12 @@ pub fn profiled(args: &cli::Profile, chosen: &Chosen) -> Result<Profile, Failure
     let expecter = args.expecting.read()?;
     let precision = args.precision.as_deref().map(predict::precision).transpose()?;
     let ops = args.ops.as_deref().map(|text| pattern::parse("--ops", text)).transpose()?;
+    // A mix may have the name of a type.
     let mix = args.change.as_deref().and_then(Mix::by_name);
-    let change = args.change.as_deref().filter(|_| mix.is_none()).map(dtype).transpose()?;
+    let change = match args.change.as_deref() {
+        Some(name) if mix.is_some() => Dtype::from_name(name),
+        name => name.map(dtype).transpose()?,
+    };
     if args.top == Some(0) {
         return Err(Failure("--top 0: at least one row is shown".into()));
     }
@@ -85,15 +89,15 @@ pub fn profiled(args: &cli::Profile, chosen: &Chosen) -> Result<Profile, Failure
         return Err(Failure(format!("--measure runs on this machine, not on {}", args.devices.on.join(","))));
     }
     let model = if args.headers_only { Model::open_headers(&args.file) } else { Model::open(&args.file) }?;
-    let model = match mix {
-        Some(mix) if model.tensors.is_empty() => {
+    let (model, change) = match mix {
+        Some(mix) if !model.tensors.is_empty() => (model.mixed(mix), None),
+        Some(mix) if change.is_none() => {
             return Err(Failure(format!(
                 "--as {}: a mix needs tensors, and there are only dimensions",
                 mix.name
             )));
         }
-        Some(mix) => model.mixed(mix),
-        None => model,
+        _ => (model, change),
     };
     if model.architecture.operations.is_empty() && model.graph.is_none() {
         return Err(Failure(format!("{}: no tensors, and no dimensions either", args.file.display())));
