@@ -1,225 +1,329 @@
-//! The same Q8_0 products through ggml, candle and roofline, side by side in one run.
+//! The same products through ggml, candle and roofline, side by side in one run, for every format that ggml and roofline have.
 //!
 //! Every round runs every contender on the same weights, one after the other; ratios are taken within a
-//! round, so that a machine that slows down slows all of them. Prints a Markdown table.
+//! round, so that a machine that slows down slows all of them. Prints Markdown tables.
 
-use std::ffi::c_void;
+mod contender;
+mod weights;
+
 use std::hint::black_box;
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use candle_core::quantized::{GgmlType, k_quants};
-use half::f16;
+use half::{bf16, f16};
 use llama_cpp_sys_2 as ggml;
 use roofline::isa::Isa;
-use roofline::kernels::{self, BlockQ8_0, Matrix, Streams, Team};
+use roofline::kernels::*;
 use roofline::peaks::{Machine, Options};
 
-/// Rounds, each with every contender.
-const ROUNDS: usize = 25;
-/// Seconds that one contender runs in a round.
-const BURST: f64 = 0.02;
+use contender::{Contender, Ggml, Ratio, agree, compare, dots};
+use weights::{Stored, Weights};
+
+/// Bytes of a matrix that is to come from memory, at least.
+const MEMORY: usize = 256 << 20;
+/// Columns of the matrices.
+const COLUMNS: usize = 8192;
+/// Columns of activations in prompts.
+const PROMPTS: [usize; 3] = [8, 64, 512];
+
+/// What all parts need.
+struct Bench {
+    isa: Isa,
+    team: Team,
+    threads: usize,
+    read: Streams,
+    machine: Machine,
+}
 
 fn main() {
-    let threads: usize = match std::env::args().nth(1).map(|text| text.parse()) {
+    let usage = || -> ! {
+        eprintln!("usage: roofline-peers [memory|cache|prompts|busy] [THREADS]");
+        std::process::exit(2);
+    };
+    let mut arguments = std::env::args().skip(1);
+    let part = arguments.next().unwrap_or_else(|| usage());
+    let threads: usize = match arguments.next().map(|text| text.parse()) {
         None => std::thread::available_parallelism().map_or(1, usize::from),
         Some(Ok(threads)) if threads > 0 => threads,
-        Some(_) => {
-            eprintln!("usage: roofline-peers [THREADS]");
-            std::process::exit(2);
-        }
+        Some(_) => usage(),
     };
     // SAFETY: no other thread runs yet. candle reads this when it makes its threads.
     unsafe { std::env::set_var("CANDLE_NUM_THREADS", threads.to_string()) };
-    let isa = Isa::detect();
+    let isa = std::env::var("ROOFLINE_ISA").map_or(Isa::detect(), |name| Isa::named(&name).expect("it is here"));
     // Nothing is saved: these may be the roofs of a busy machine.
     let options = Options { threads: Some(threads), no_cache: true, quick: true, ..Options::default() };
     let machine = Machine::this(&options, |_| ()).unwrap_or_else(|error| panic!("{error}"));
     let read = machine.all.read.setting;
     let read = Streams { count: read.streams, prefetch: read.prefetch };
     let team = Team::new(isa, threads).expect("threads start");
+    println!("{}, {isa}, {threads} thread(s), read roof with {} streams\n", machine.cpu, read.count);
+    let bench = Bench { isa, team, threads, read, machine };
+    match part.as_str() {
+        "memory" => bench.memory(),
+        "cache" => bench.cache(),
+        "prompts" => bench.prompts(),
+        "busy" => bench.busy(),
+        _ => usage(),
+    }
+}
 
-    println!("{}, {}, {threads} thread(s), {ROUNDS} rounds, read roof with {} streams\n", machine.cpu, isa, read.count);
-    println!("| product | contender | GB/s median | GB/s best | roofline / contender, median | 10 % .. 90 % |");
-    println!("|---|---|---|---|---|---|");
-    for (name, rows, columns) in [
-        ("memory", 32768, 8192),
-        ("8B gate+up", 28672, 4096),
-        ("8B down_proj", 4096, 14336),
-        ("1B lm_head", 128256, 2048),
-    ] {
-        let weights = Weights::new(rows, columns);
-        let x = activations(columns);
+/// Calls a generic function of the bench for each of these formats.
+macro_rules! each {
+    ($bench:ident.$function:ident, $($type:ty)*) => {
+        $($bench.$function::<$type>();)*
+    };
+}
+
+macro_rules! every {
+    ($bench:ident.$function:ident) => {
+        each!($bench.$function, BlockQ8_0 BlockQ4_0 BlockQ4_1 BlockQ5_0 BlockQ5_1 BlockQ2K BlockQ3K BlockQ4K BlockQ5K BlockQ6K
+            BlockIq4Nl BlockIq4Xs BlockMxfp4 f16 bf16 f32)
+    };
+}
+
+impl Bench {
+    /// One column, weights from memory.
+    fn memory(&self) {
+        println!("| format | matrix | roofline, GB/s | read roof, GB/s | share of the roof | 10 % .. 90 % | ggml mul_mat, GB/s | roofline / ggml | 10 % .. 90 % |");
+        println!("|---|---|---|---|---|---|---|---|---|");
+        every!(self.from_memory);
+        self.candle();
+    }
+
+    /// So many rows that no cache keeps them from one run to the next.
+    fn rows<T: Weight>(&self) -> usize {
+        // Levels were measured with half of what each thread has of them.
+        let last = self.machine.all.levels.iter().map(|level| 2 * self.threads * level.bytes).max().unwrap_or(0);
+        let bytes = MEMORY.max(last / 4 * 5);
+        (bytes * T::WEIGHTS / size_of::<T>() / COLUMNS).next_multiple_of(1024)
+    }
+
+    fn read_alone(&self, weights: &[f32]) {
+        self.team.run(|index| {
+            let share = weights.len() / self.threads;
+            black_box(read(self.isa, &weights[index * share..][..share], self.read));
+        });
+    }
+
+    fn from_memory<T: Stored>(&self) {
+        let rows = self.rows::<T>();
+        let weights = Weights::<T>::new(rows, COLUMNS);
+        let x = activations(COLUMNS);
         let mut ours = vec![0f32; rows];
-        let mut theirs = Ggml::new(&weights, &x, threads);
-        let mut candle = vec![0f32; rows];
-        let mut contenders: Vec<Contender> = vec![
-            ("roofline", Box::new(|| {
-                let x = kernels::quantized::<BlockQ8_0>(isa, &x).expect("whole blocks");
-                kernels::matvec(&team, weights.matrix(), &x, &mut ours).expect("shapes fit");
-            })),
-            ("read roof", Box::new(|| {
-                team.run(|index| {
-                    let source = weights.floats();
-                    let share = source.len() / threads;
-                    black_box(kernels::read(isa, &source[index * share..][..share], read));
-                });
-            })),
-            ("ggml mul_mat", Box::new(|| theirs.run())),
-            ("candle matmul", Box::new(|| {
-                k_quants::matmul((1, columns, rows), &x, weights.candle(), &mut candle).expect("shapes fit");
-            })),
-        ];
-        report(name, weights.bytes(), &mut contenders);
-        drop(contenders);
-        agree(name, "ggml", &ours, theirs.out());
-        agree(name, "candle", &ours, &candle);
-    }
-    if threads == 1 {
-        in_cache(isa, &team, read);
-    }
-}
-
-/// Half of a 512 KiB cache, activations quantized before: the inner loops alone.
-fn in_cache(isa: Isa, team: &Team, read: Streams) {
-    let (rows, columns) = (112, 2048);
-    let weights = Weights::new(rows, columns);
-    let x = kernels::quantized::<BlockQ8_0>(isa, &activations(columns)).expect("whole blocks");
-    let (mut ours, mut theirs, mut candle) = (vec![0f32; rows], vec![0f32; rows], vec![0f32; rows]);
-    let blocks = columns / 32;
-    // SAFETY: ggml's table of types has an entry for Q8_0 that lives forever.
-    let vec_dot = unsafe { (*ggml::ggml_get_type_traits_cpu(ggml::GGML_TYPE_Q8_0)).vec_dot }.expect("Q8_0 has a dot");
-    let mut contenders: Vec<Contender> = vec![
-        ("roofline", Box::new(|| {
-            kernels::matvec(team, weights.matrix(), &x, &mut ours).expect("shapes fit");
-        })),
-        ("read roof", Box::new(|| {
-            black_box(kernels::read(isa, weights.floats(), read));
-        })),
-        ("ggml vec_dot", Box::new(|| {
-            for (row, out) in weights.blocks.chunks(blocks).zip(&mut theirs) {
-                // SAFETY: `row` and `x` are `columns` weights each, `out` one float.
-                unsafe { vec_dot(columns as i32, out, 0, row.as_ptr().cast(), 0, x.as_ptr().cast(), 0, 1) };
-            }
-        })),
-        ("candle vec_dot", Box::new(|| {
-            let x = as_candle(&x);
-            for (row, out) in weights.candle().chunks(blocks).zip(&mut candle) {
-                *out = k_quants::BlockQ8_0::vec_dot(columns, row, x);
-            }
-        })),
-    ];
-    report("L2", weights.bytes(), &mut contenders);
-    drop(contenders);
-    agree("L2", "ggml", &ours, &theirs);
-    agree("L2", "candle", &ours, &candle);
-}
-
-type Contender<'a> = (&'static str, Box<dyn FnMut() + 'a>);
-
-fn report(name: &str, bytes: usize, contenders: &mut [Contender]) {
-    let mut speeds = vec![Vec::new(); contenders.len()];
-    for _ in 0..ROUNDS {
-        for ((_, run), speeds) in contenders.iter_mut().zip(&mut speeds) {
-            // The others' threads spin for a while after their work; let them fall asleep, then warm up.
-            std::thread::sleep(Duration::from_millis(3));
-            let start = Instant::now();
-            run();
-            let repeats = (BURST / start.elapsed().as_secs_f64()).clamp(2.0, 1e5) as usize;
-            let start = Instant::now();
-            for _ in 0..repeats {
-                run();
-            }
-            speeds.push((repeats * bytes) as f64 / start.elapsed().as_secs_f64() / 1e9);
-        }
-    }
-    let ours = speeds[0].clone();
-    for ((contender, _), speeds) in contenders.iter().zip(&speeds) {
-        let ratios: Vec<f64> = ours.iter().zip(speeds).map(|(ours, theirs)| ours / theirs).collect();
+        let mut theirs = Ggml::new(&weights, &x, 1, self.threads);
+        let ratios = {
+            let mut contenders: Vec<Contender> = vec![
+                Box::new(|| {
+                    let x = quantized::<T::X>(self.isa, &x).expect("whole blocks");
+                    matvec(&self.team, weights.matrix(), &x, &mut ours).expect("shapes fit");
+                }),
+                Box::new(|| self.read_alone(weights.floats())),
+                Box::new(|| theirs.run()),
+            ];
+            compare(11, weights.bytes() as f64, &mut contenders)
+        };
+        agree(T::NAME, "ggml", &ours, theirs.out());
+        let [roofline, roof, ggml] = ratios.as_slice() else { unreachable!("three contenders") };
         println!(
-            "| {name} | {contender} | {:.1} | {:.1} | {:.2} | {:.2} .. {:.2} |",
-            quantile(speeds, 0.5),
-            quantile(speeds, 1.0),
-            quantile(&ratios, 0.5),
-            quantile(&ratios, 0.1),
-            quantile(&ratios, 0.9)
+            "| {} | {rows} x {COLUMNS} | {:.1} | {:.1} | {} | {:.1} | {} |",
+            T::NAME,
+            roofline.speed,
+            roof.speed,
+            shown(roof),
+            ggml.speed,
+            shown(ggml)
         );
     }
-}
 
-fn quantile(values: &[f64], part: f64) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    sorted[((sorted.len() - 1) as f64 * part).round() as usize]
-}
+    /// candle has another way to multiply Q8_0.
+    fn candle(&self) {
+        let rows = self.rows::<BlockQ8_0>();
+        let weights = Weights::<BlockQ8_0>::new(rows, COLUMNS);
+        let x = activations(COLUMNS);
+        let (mut ours, mut theirs) = (vec![0f32; rows], vec![0f32; rows]);
+        let ratios = {
+            let mut contenders: Vec<Contender> = vec![
+                Box::new(|| {
+                    let x = quantized::<BlockQ8_0>(self.isa, &x).expect("whole blocks");
+                    matvec(&self.team, weights.matrix(), &x, &mut ours).expect("shapes fit");
+                }),
+                Box::new(|| {
+                    k_quants::matmul((1, COLUMNS, rows), &x, as_candle(weights.data()), &mut theirs).expect("shapes fit");
+                }),
+            ];
+            compare(5, weights.bytes() as f64, &mut contenders)
+        };
+        agree("q8_0", "candle", &ours, &theirs);
+        println!("\ncandle matmul of the same q8_0: {:.1} GB/s, roofline / candle {} (10 % .. 90 %)", ratios[1].speed, shown(&ratios[1]).replace(" | ", ", "));
+    }
 
-/// All contenders quantize the activations, each with its own rounding.
-fn agree(name: &str, contender: &str, ours: &[f32], theirs: &[f32]) {
-    let largest = ours.iter().fold(0f32, |largest, value| largest.max(value.abs()));
-    let error = ours.iter().zip(theirs).fold(0f32, |error, (a, b)| error.max((a - b).abs()));
-    assert!(error <= 0.02 * largest, "{name}: {contender} is off by {error} of {largest}");
-}
+    /// The inner loops alone, one thread: weights in half of the second cache, activations quantized before.
+    fn cache(&self) {
+        println!("| format | matrix | roofline, GB/s | cycles a block | ggml vec_dot, GB/s | cycles a block | roofline / ggml | 10 % .. 90 % |");
+        println!("|---|---|---|---|---|---|---|---|");
+        every!(self.in_cache);
+        self.candle_in_cache();
+    }
 
-fn activations(columns: usize) -> Vec<f32> {
-    (0..columns).map(|at| (at as f32 * 0.37).sin()).collect()
-}
+    fn half_of_l2(&self) -> usize {
+        self.machine.single.levels.iter().find(|level| level.level == 2).map_or(256 << 10, |level| level.bytes)
+    }
 
-/// Q8_0 weights without a pattern, in huge pages where there are any.
-struct Weights {
-    blocks: &'static mut [BlockQ8_0],
-    rows: usize,
-    columns: usize,
-}
+    fn in_cache<T: Stored>(&self) {
+        let columns = 2048;
+        let rows = self.half_of_l2() * T::WEIGHTS / size_of::<T>() / columns;
+        let weights = Weights::<T>::new(rows, columns);
+        let (team, values) = (Team::single(self.isa), activations(columns));
+        let x = quantized::<T::X>(self.isa, &values).expect("whole blocks");
+        let (mut ours, mut theirs) = (vec![0f32; rows], vec![0f32; rows]);
+        let mut ggml = dots(&weights, &values, &mut theirs);
+        let ratios = {
+            let mut contenders: Vec<Contender> = vec![
+                Box::new(|| matvec(&team, weights.matrix(), &x, &mut ours).expect("shapes fit")),
+                Box::new(|| ggml()),
+            ];
+            compare(25, weights.bytes() as f64, &mut contenders)
+        };
+        drop(ggml);
+        agree(T::NAME, "vec_dot", &ours, &theirs);
+        let clock = clock();
+        // Plain numbers are counted in 32.
+        let block = if T::WEIGHTS == 1 { 32 } else { 1 };
+        let cycles = |speed: f64| clock * (block * size_of::<T>()) as f64 / speed;
+        let [roofline, ggml] = ratios.as_slice() else { unreachable!("two contenders") };
+        println!(
+            "| {} | {rows} x {columns} | {:.1} | {:.1} | {:.1} | {:.1} | {} |",
+            T::NAME,
+            roofline.speed,
+            cycles(roofline.speed),
+            ggml.speed,
+            cycles(ggml.speed),
+            shown(ggml)
+        );
+    }
 
-impl Weights {
-    fn new(rows: usize, columns: usize) -> Weights {
-        let count = rows * columns / 32;
-        let bytes = count * BlockQ8_0::BYTES;
-        let layout = std::alloc::Layout::from_size_align(bytes, 2 << 20).expect("a small alignment");
-        // SAFETY: the size is not zero. The memory lives until the program ends.
-        let start = unsafe { std::alloc::alloc(layout) };
-        assert!(!start.is_null(), "no memory for {bytes} bytes");
-        // SAFETY: the range was allocated above; the advice changes no content.
-        unsafe { libc::madvise(start.cast(), bytes, libc::MADV_HUGEPAGE) };
-        let start = start.cast::<BlockQ8_0>();
-        let mut state = 1u64;
-        for at in 0..count {
-            let quants = std::array::from_fn(|_| {
-                state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-                ((state >> 33) % 255) as i8
-            });
-            let scale = f16::from_f32(0.001 + (at % 7) as f32 * 0.0001);
-            // SAFETY: `at` is below the number of blocks allocated.
-            unsafe { start.add(at).write(BlockQ8_0::new(scale, quants)) };
+    fn candle_in_cache(&self) {
+        let columns = 2048;
+        let rows = self.half_of_l2() * 32 / 34 / columns;
+        let weights = Weights::<BlockQ8_0>::new(rows, columns);
+        let (team, blocks) = (Team::single(self.isa), columns / 32);
+        let x = quantized::<BlockQ8_0>(self.isa, &activations(columns)).expect("whole blocks");
+        let (mut ours, mut theirs) = (vec![0f32; rows], vec![0f32; rows]);
+        let ratios = {
+            let mut contenders: Vec<Contender> = vec![
+                Box::new(|| matvec(&team, weights.matrix(), &x, &mut ours).expect("shapes fit")),
+                Box::new(|| {
+                    for (row, out) in as_candle(weights.data()).chunks(blocks).zip(&mut theirs) {
+                        *out = k_quants::BlockQ8_0::vec_dot(columns, row, as_candle(&x));
+                    }
+                }),
+            ];
+            compare(25, weights.bytes() as f64, &mut contenders)
+        };
+        agree("q8_0", "candle's vec_dot", &ours, &theirs);
+        println!("\ncandle vec_dot of the same q8_0: {:.1} GB/s, roofline / candle {} (10 % .. 90 %)", ratios[1].speed, shown(&ratios[1]).replace(" | ", ", "));
+    }
+
+    /// Several columns at once.
+    fn prompts(&self) {
+        println!("| format | columns | roofline, Gop/s | roof, Gop/s | share of the roof | 10 % .. 90 % | ggml mul_mat, Gop/s | roofline / ggml | 10 % .. 90 % |");
+        println!("|---|---|---|---|---|---|---|---|---|");
+        each!(self.prompt, BlockQ8_0 BlockQ4_0 BlockQ4K BlockQ5K BlockQ6K BlockIq4Xs BlockMxfp4 f16);
+    }
+
+    fn prompt<T: Stored>(&self) {
+        let (rows, columns) = (4096, 4096);
+        let weights = Weights::<T>::new(rows, columns);
+        // The fastest loop of multiply-adds for these numbers, found once, runs beside the products.
+        let kind = if T::WEIGHTS == 1 { Multiplied::F32 } else { Multiplied::Int8 };
+        let roof = multiply_adds(self.isa).filter(|one| one.kind() == kind).max_by(|a, b| speed(a).total_cmp(&speed(b)));
+        let roof = roof.expect("every instruction set has one");
+        let operands = roof.operands();
+        for count in PROMPTS {
+            let x = activations(columns * count);
+            let mut ours = vec![0f32; rows * count];
+            let mut theirs = Ggml::new(&weights, &x, count, self.threads);
+            let operations = 2.0 * (rows * columns * count) as f64;
+            let one = roof.run(1, &operands).1 as f64;
+            let rounds = (operations / 16.0 / one / self.threads as f64) as usize;
+            // The loop does a part of the operations; its speed counts for as many as the products have.
+            let part = operations / (rounds as f64 * one * self.threads as f64);
+            let ratios = {
+                let mut contenders: Vec<Contender> = vec![
+                    Box::new(|| matmul(&self.team, weights.matrix(), &x, count, &mut ours).expect("shapes fit")),
+                    Box::new(|| {
+                        self.team.run(|_| {
+                            black_box(roof.run(black_box(rounds), &operands));
+                        });
+                    }),
+                    Box::new(|| theirs.run()),
+                ];
+                compare(7, operations, &mut contenders)
+            };
+            let turned: Vec<f32> = (0..rows * count).map(|at| theirs.out()[at % count * rows + at / count]).collect();
+            agree(T::NAME, "ggml with many columns", &ours, &turned);
+            let [roofline, roof, ggml] = ratios.as_slice() else { unreachable!("three contenders") };
+            let roof = Ratio { speed: roof.speed / part, ratios: roof.ratios.map(|ratio| ratio * part) };
+            println!(
+                "| {} | {count} | {:.0} | {:.0} | {} | {:.0} | {} |",
+                T::NAME,
+                roofline.speed,
+                roof.speed,
+                shown(&roof),
+                ggml.speed,
+                shown(ggml)
+            );
         }
-        // SAFETY: all blocks were written above and nothing else refers to them.
-        let blocks = unsafe { std::slice::from_raw_parts_mut(start, count) };
-        Weights { blocks, rows, columns }
     }
 
-    fn matrix(&self) -> Matrix<'_, BlockQ8_0> {
-        Matrix::new(self.blocks, self.rows, self.columns).expect("the shape it was made with")
-    }
-
-    fn bytes(&self) -> usize {
-        size_of_val(self.blocks)
-    }
-
-    fn floats(&self) -> &[f32] {
-        // SAFETY: aligned to pages, and any bytes are floats.
-        unsafe { std::slice::from_raw_parts(self.blocks.as_ptr().cast(), self.bytes() / 4) }
-    }
-
-    fn candle(&self) -> &[k_quants::BlockQ8_0] {
-        as_candle(self.blocks)
+    /// One column from memory while twice as many threads as processors do nothing but turn.
+    fn busy(&self) {
+        let stop = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for _ in 0..2 * std::thread::available_parallelism().map_or(1, usize::from) {
+                scope.spawn(|| {
+                    while !stop.load(Ordering::Relaxed) {
+                        std::hint::spin_loop();
+                    }
+                });
+            }
+            println!("| format | matrix | roofline, GB/s | read roof, GB/s | share of the roof | 10 % .. 90 % | ggml mul_mat, GB/s | roofline / ggml | 10 % .. 90 % |");
+            println!("|---|---|---|---|---|---|---|---|---|");
+            each!(self.from_memory, BlockQ8_0 BlockQ4K f16);
+            stop.store(true, Ordering::Relaxed);
+        });
     }
 }
 
-impl Drop for Weights {
-    fn drop(&mut self) {
-        let layout = std::alloc::Layout::from_size_align(self.bytes(), 2 << 20).expect("as in `new`");
-        // SAFETY: allocated in `new` with this layout; nothing borrows it any more.
-        unsafe { std::alloc::dealloc(self.blocks.as_mut_ptr().cast(), layout) };
-    }
+/// Operations a second of a loop of multiply-adds, roughly.
+fn speed(one: &MultiplyAdd) -> f64 {
+    let operands = one.operands();
+    let best = |best: f64, _| {
+        let start = std::time::Instant::now();
+        let operations = black_box(one.run(black_box(20_000), &operands)).1;
+        best.max(operations as f64 / start.elapsed().as_secs_f64())
+    };
+    (0..20).fold(0.0, best)
+}
+
+/// The clock, in GHz: additions that wait for each other take a cycle each.
+fn clock() -> f64 {
+    let best = |best: f64, _| {
+        let start = std::time::Instant::now();
+        let additions = additions_in_line(10_000).unwrap_or(0);
+        best.max(additions as f64 / start.elapsed().as_secs_f64() / 1e9)
+    };
+    (0..20).fold(0.0, best)
+}
+
+/// The median of a ratio, and between which most rounds lie.
+fn shown(ratio: &Ratio) -> String {
+    let [low, median, high] = ratio.ratios;
+    format!("{median:.2} | {low:.2} .. {high:.2}")
+}
+
+fn activations(count: usize) -> Vec<f32> {
+    (0..count).map(|at| (at as f32 * 0.37).sin()).collect()
 }
 
 fn as_candle(blocks: &[BlockQ8_0]) -> &[k_quants::BlockQ8_0] {
@@ -228,61 +332,17 @@ fn as_candle(blocks: &[BlockQ8_0]) -> &[k_quants::BlockQ8_0] {
     unsafe { std::slice::from_raw_parts(blocks.as_ptr().cast(), blocks.len()) }
 }
 
-/// A graph of one product, planned once, with threads that stay.
-struct Ggml {
-    context: *mut ggml::ggml_context,
-    graph: *mut ggml::ggml_cgraph,
-    plan: ggml::ggml_cplan,
-    pool: *mut ggml::ggml_threadpool,
-    out: Vec<f32>,
-    _work: Vec<u8>,
-    _x: Vec<f32>,
-}
-
-impl Ggml {
-    fn new(weights: &Weights, x: &[f32], threads: usize) -> Ggml {
-        let (rows, columns) = (weights.rows as i64, weights.columns as i64);
-        let (mut x, mut out) = (x.to_vec(), vec![0f32; weights.rows]);
-        let params = ggml::ggml_init_params { mem_size: 16 << 20, mem_buffer: std::ptr::null_mut(), no_alloc: true };
-        // SAFETY: ggml's own sequence: tensors in a context that allocates no data, data pointers to memory
-        // that outlives the graph, a plan with a work buffer of the size it asks for.
-        unsafe {
-            ggml::ggml_cpu_init();
-            let context = ggml::ggml_init(params);
-            let w = ggml::ggml_new_tensor_2d(context, ggml::GGML_TYPE_Q8_0, columns, rows);
-            (*w).data = weights.blocks.as_ptr().cast_mut().cast::<c_void>();
-            let input = ggml::ggml_new_tensor_1d(context, ggml::GGML_TYPE_F32, columns);
-            (*input).data = x.as_mut_ptr().cast();
-            let product = ggml::ggml_mul_mat(context, w, input);
-            (*product).data = out.as_mut_ptr().cast();
-            let graph = ggml::ggml_new_graph(context);
-            ggml::ggml_build_forward_expand(graph, product);
-            let mut pool_params = ggml::ggml_threadpool_params_default(threads as i32);
-            let pool = ggml::ggml_threadpool_new(&mut pool_params);
-            let mut plan = ggml::ggml_graph_plan(graph, threads as i32, pool);
-            let mut work = vec![0u8; plan.work_size];
-            plan.work_data = work.as_mut_ptr();
-            Ggml { context, graph, plan, pool, out, _work: work, _x: x }
-        }
-    }
-
-    fn run(&mut self) {
-        // SAFETY: graph and plan belong together and their memory is alive.
-        let status = unsafe { ggml::ggml_graph_compute(self.graph, &mut self.plan) };
-        assert_eq!(status, 0, "ggml failed");
-    }
-
-    fn out(&self) -> &[f32] {
-        &self.out
-    }
-}
-
-impl Drop for Ggml {
-    fn drop(&mut self) {
-        // SAFETY: both were made in `new` and are used no more.
-        unsafe {
-            ggml::ggml_threadpool_free(self.pool);
-            ggml::ggml_free(self.context);
-        }
-    }
+impl_stored! {
+    BlockQ8_0, GGML_TYPE_Q8_0, [0];
+    BlockQ4_0, GGML_TYPE_Q4_0, [0];
+    BlockQ4_1, GGML_TYPE_Q4_1, [0, 2];
+    BlockQ5_0, GGML_TYPE_Q5_0, [0];
+    BlockQ5_1, GGML_TYPE_Q5_1, [0, 2];
+    BlockQ2K, GGML_TYPE_Q2_K, [80, 82];
+    BlockQ3K, GGML_TYPE_Q3_K, [108];
+    BlockQ4K, GGML_TYPE_Q4_K, [0, 2];
+    BlockQ5K, GGML_TYPE_Q5_K, [0, 2];
+    BlockQ6K, GGML_TYPE_Q6_K, [208];
+    BlockIq4Nl, GGML_TYPE_IQ4_NL, [0];
+    BlockIq4Xs, GGML_TYPE_IQ4_XS, [0];
 }

@@ -8,8 +8,9 @@ pub(super) use std::arch::x86_64::*;
 
 use half::{bf16, f16};
 
-use super::format::{BlockQ8_0, BlockQ8K, Format, Quantized, Scale};
-use super::panel::{AT_ONCE, CHUNK, Column, Panel, ROWS, Tile};
+use super::format::{BlockNvfp4, BlockQ8_0, BlockQ8K, Format, Quantized, Scale, Unpack};
+use super::pairs_in_16_bits;
+use super::panel::{Bytes, CHUNK, Column, Packed, Panel, ROWS, Sums, Words, by_columns, shared};
 use super::scalar;
 use super::stream::{Piece, Streams, distance, rows, walk};
 
@@ -253,7 +254,7 @@ pub fn block_products<T: Format>(sums: &mut [[i32; 2]], blocks: &[T], x: &[T::X]
 #[target_feature(enable = "avx2,fma,f16c")]
 pub fn block_rows<T: Format>(weights: &[T], x: &[T::X], out: &mut [f32]) {
     let one = |row: &[T]| block_dots([row], x)[0];
-    if T::WEIGHTS <= 64 && !T::MINIMA {
+    if T::WEIGHTS <= 64 && !<T as Format>::MINIMA {
         rows(weights, out, |rows| eight_block_dots(rows, x), one);
     } else {
         rows(weights, out, |rows: [_; 4]| block_dots(rows, x), one);
@@ -276,7 +277,7 @@ fn block_dots<T: Format, const N: usize>(rows: [&[T]; N], x: &[T::X]) -> [f32; N
             let [quants, minima] = unsafe { block.product(x) };
             let [scale, minimum] = block.scales().map(|scale| _mm256_set1_ps(single(scale) * x_scale));
             *sum = _mm256_fmadd_ps(_mm256_cvtepi32_ps(quants), scale, *sum);
-            if T::MINIMA {
+            if <T as Format>::MINIMA {
                 *sum = _mm256_fmadd_ps(_mm256_cvtepi32_ps(minima), minimum, *sum);
             }
         }
@@ -310,6 +311,30 @@ fn eight_block_dots<T: Format>(rows: [&[T]; 8], x: &[T::X]) -> [f32; 8] {
         *dots = store_four(_mm_add_ps(_mm256_castps256_ps128(sum), _mm256_extractf128_ps::<1>(sum)));
     }
     dots
+}
+
+/// An NVFP4 matrix times quantized activations; one row for each element of `out`.
+#[target_feature(enable = "avx2,fma,f16c")]
+pub fn nvfp4_rows(weights: &[BlockNvfp4], x: &[BlockQ8_0], out: &mut [f32]) {
+    rows(weights, out, |rows: [_; 4]| nvfp4_dots(rows, x), |row| nvfp4_dots([row], x)[0]);
+}
+
+#[target_feature(enable = "avx2,fma,f16c")]
+#[inline]
+fn nvfp4_dots<const N: usize>(rows: [&[BlockNvfp4]; N], x: &[BlockQ8_0]) -> [f32; N] {
+    let x = x.as_chunks::<2>().0;
+    let blocks = rows.iter().fold(x.len(), |blocks, row| blocks.min(row.len()));
+    let mut sums = [_mm256_setzero_ps(); N];
+    for (at, x) in x[..blocks].iter().enumerate() {
+        prefetch_blocks(&rows, at);
+        let scales = [0, 1].map(|half| single(Scale::Half(x[half].scale())));
+        for (row, sum) in rows.iter().zip(&mut sums) {
+            // SAFETY: `at` is below `blocks`, and no row is shorter than that.
+            let block = unsafe { row.get_unchecked(at) };
+            *sum = _mm256_add_ps(*sum, block.terms(x, scales));
+        }
+    }
+    sums.map(|sum| horizontal_sum(sum))
 }
 
 /// Asks for the block of each row that is far enough ahead.
@@ -357,83 +382,187 @@ fn four_scales(scales: [Scale; 4]) -> __m256 {
     }
 }
 
-/// Unpacks a chunk of a row: the scalar code, compiled with these instructions.
+/// Unpacks a chunk of a row into bytes: the scalar code, compiled with these instructions.
 #[target_feature(enable = "avx2,fma,f16c")]
-pub(super) fn unpack<T: Format>(panel: &mut Panel, row: usize, blocks: &[T]) {
-    panel.unpack(row, blocks, |scale| single(scale));
+pub(super) fn unpack_bytes<T: Unpack>(panel: &mut Bytes, row: usize, blocks: &[T]) {
+    panel.unpack(row, blocks, |scale| single(scale), |number| number);
 }
 
-/// Adds the products of a panel with a few columns. Sixteen-bit numbers make as many products a cycle as bytes do here, since
-/// bytes need one more step to 32 bits, and they are exact whatever the bytes.
+/// Unpacks a chunk of a row into 16-bit numbers: the scalar code, compiled with these instructions.
 #[target_feature(enable = "avx2,fma,f16c")]
-pub(super) fn multiply(panel: &Panel, x: [Column; AT_ONCE], tile: &mut Tile) {
-    let pairs = CHUNK / 2 / panel.scales.len();
-    for (at, scales) in panel.scales.iter().enumerate() {
-        let quants = &panel.quants[at * pairs..(at + 1) * pairs];
-        let columns = x.map(|x| &x.quants.as_chunks::<2>().0[at * pairs..(at + 1) * pairs]);
-        let mut sums = [[_mm256_setzero_si256(); 2]; AT_ONCE];
-        for (pair, rows) in quants.iter().enumerate() {
-            let (low, high) = (load_pairs(rows, 0), load_pairs(rows, 8));
-            for (sums, column) in sums.iter_mut().zip(columns) {
-                // SAFETY: every column has as many pairs as the panel's block.
-                let [a, b] = *unsafe { column.get_unchecked(pair) };
-                let two = _mm256_set1_epi32((u32::from(a as u16) | u32::from(b as u16) << 16) as i32);
-                sums[0] = _mm256_add_epi32(sums[0], _mm256_madd_epi16(low, two));
-                sums[1] = _mm256_add_epi32(sums[1], _mm256_madd_epi16(high, two));
-            }
-        }
-        for ((tile, sums), x) in tile.iter_mut().zip(sums).zip(x) {
-            let scale = _mm256_set1_ps(x.scales[at]);
-            for (half, sums) in sums.into_iter().enumerate() {
-                let scales = _mm256_mul_ps(load_f32(scales, 8 * half), scale);
-                let sums = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sums), scales, load_f32(&*tile, 8 * half));
-                store_f32(tile, 8 * half, sums);
-            }
-        }
-    }
-    if panel.minima.is_empty() {
-        return;
-    }
-    for (tile, x) in tile.iter_mut().zip(x) {
-        let mut sums = [load_f32(&*tile, 0), load_f32(&*tile, 8)];
-        for (minima, sum) in panel.minima.iter().zip(x.sums) {
-            for (half, sums) in sums.iter_mut().enumerate() {
-                *sums = _mm256_fmadd_ps(load_f32(minima, 8 * half), _mm256_set1_ps(*sum), *sums);
-            }
-        }
-        store_f32(tile, 0, sums[0]);
-        store_f32(tile, 8, sums[1]);
-    }
+pub(super) fn unpack_words<T: Unpack>(panel: &mut Words, row: usize, blocks: &[T]) {
+    panel.unpack(row, blocks, |scale| single(scale), |number| i16::from(number) - i16::from(T::OFFSET));
 }
 
-/// Adds the products of a panel of f32 with a few columns.
+/// Adds the products of a panel of bytes below 128 with a chunk of every column.
 #[target_feature(enable = "avx2,fma,f16c")]
-pub(super) fn multiply_floats(panel: &[[f32; ROWS]], x: [&[f32]; AT_ONCE], tile: &mut Tile) {
-    let x = x.map(|x| &x[..panel.len()]);
-    let mut sums: [[__m256; 2]; AT_ONCE] =
-        std::array::from_fn(|column| [load_f32(&tile[column], 0), load_f32(&tile[column], 8)]);
-    for (at, rows) in panel.iter().enumerate() {
-        let (low, high) = (load_f32(rows, 0), load_f32(rows, 8));
-        for (sums, x) in sums.iter_mut().zip(x) {
-            // SAFETY: every column was cut to the length of the panel above.
-            let x = _mm256_set1_ps(*unsafe { x.get_unchecked(at) });
-            sums[0] = _mm256_fmadd_ps(low, x, sums[0]);
-            sums[1] = _mm256_fmadd_ps(high, x, sums[1]);
-        }
-    }
-    for (tile, sums) in tile.iter_mut().zip(sums) {
-        store_f32(tile, 0, sums[0]);
-        store_f32(tile, 8, sums[1]);
-    }
+pub(super) fn multiply_bytes<T: Unpack>(panel: &Bytes, x: &Packed<i8>, chunk: usize, sums: &mut [Sums]) {
+    by_columns(
+        sums,
+        |at, sums: &mut [Sums; 4]| narrow_columns::<T, 4>(panel, x.columns(chunk, at), sums),
+        |at, sums| narrow_columns::<T, 1>(panel, x.columns(chunk, at), sums),
+    );
 }
 
-/// Pairs of eight rows.
+/// Adds the products of a panel of 16-bit numbers with a chunk of every column. They make as many products a cycle as bytes that
+/// have to be added up in 32 bits at once, since those need one more step, and are exact whatever the bytes.
+#[target_feature(enable = "avx2,fma,f16c")]
+pub(super) fn multiply_words<T: Unpack>(panel: &Words, x: &Packed<i16>, chunk: usize, sums: &mut [Sums]) {
+    by_columns(
+        sums,
+        |at, sums: &mut [Sums; 4]| word_columns::<T, 4>(panel, x.columns(chunk, at), sums),
+        |at, sums| word_columns::<T, 1>(panel, x.columns(chunk, at), sums),
+    );
+}
+
+/// Products of stored numbers below 128 add up in 16 bits for as long as they fit.
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
-fn load_pairs(rows: &[[i16; 2]; ROWS], at: usize) -> __m256i {
-    let eight = &rows[at..at + 8];
-    // SAFETY: `eight` is 32 readable bytes.
-    unsafe { _mm256_loadu_si256(eight.as_ptr().cast()) }
+fn narrow_columns<T: Unpack, const N: usize>(panel: &Bytes, x: [Column<i8>; N], sums: &mut [Sums; N]) {
+    let few = T::GROUP / 4;
+    for half in 0..2 {
+        add_groups::<T, N, _, 4>(panel, x, half, sums, |group| {
+            let mut products = x.map(|x| [_mm256_set1_epi32(x.starts[group]); 2]);
+            let start = group * few;
+            for start in (start..start + few).step_by(pairs_in_16_bits(T::BITS)) {
+                let mut words = [[_mm256_setzero_si256(); 2]; N];
+                for at in start..(start + pairs_in_16_bits(T::BITS)).min(start / few * few + few) {
+                    let rows = load_rows(&panel.numbers[at], half);
+                    for (words, x) in words.iter_mut().zip(x) {
+                        let four = _mm256_set1_epi32(i32::from_le_bytes(
+                            x.numbers.as_chunks().0[at].map(|x| x as u8),
+                        ));
+                        for (word, rows) in words.iter_mut().zip(rows) {
+                            *word = add_products(*word, rows, four);
+                        }
+                    }
+                }
+                for (products, words) in products.iter_mut().zip(words) {
+                    for (product, word) in products.iter_mut().zip(words) {
+                        *product = add_widened(*product, word);
+                    }
+                }
+            }
+            products
+        });
+    }
+}
+
+/// Products of 16-bit numbers add up in 32 bits.
+#[target_feature(enable = "avx2,fma,f16c")]
+#[inline]
+fn word_columns<T: Unpack, const N: usize>(panel: &Words, x: [Column<i16>; N], sums: &mut [Sums; N]) {
+    let few = T::GROUP / 2;
+    for half in 0..2 {
+        add_groups::<T, N, _, 2>(panel, x, half, sums, |group| {
+            let mut products = [[_mm256_setzero_si256(); 2]; N];
+            for at in group * few..(group + 1) * few {
+                let rows = load_rows(&panel.numbers[at], half);
+                for (products, x) in products.iter_mut().zip(x) {
+                    let [a, b] = x.numbers.as_chunks::<2>().0[at];
+                    let two = _mm256_set1_epi32((u32::from(a as u16) | u32::from(b as u16) << 16) as i32);
+                    for (product, rows) in products.iter_mut().zip(rows) {
+                        *product = _mm256_add_epi32(*product, _mm256_madd_epi16(rows, two));
+                    }
+                }
+            }
+            products
+        });
+    }
+}
+
+/// Adds the products of half of a panel's rows with a few columns, group by group, with their scales and minima.
+#[target_feature(enable = "avx2,fma,f16c")]
+#[inline]
+fn add_groups<T: Unpack, const N: usize, E, const W: usize>(
+    panel: &Panel<E, W>,
+    x: [Column<impl Copy>; N],
+    half: usize,
+    sums: &mut [Sums; N],
+    products: impl Fn(usize) -> [[__m256i; 2]; N],
+) {
+    let place = |part: usize| ROWS / 2 * half + 8 * part;
+    let mut totals = [[_mm256_setzero_ps(); 2]; N];
+    for group in 0..CHUNK / T::GROUP {
+        let products = products(group);
+        for ((totals, products), x) in totals.iter_mut().zip(products).zip(x) {
+            for (part, (total, product)) in totals.iter_mut().zip(products).enumerate() {
+                let scales = load_f32(&panel.scales[group], place(part));
+                let scales = if shared::<T>() {
+                    scales
+                } else {
+                    _mm256_mul_ps(scales, _mm256_set1_ps(x.scales[group]))
+                };
+                *total = _mm256_fmadd_ps(_mm256_cvtepi32_ps(product), scales, *total);
+                if T::MINIMA {
+                    let minima = load_f32(&panel.minima[group], place(part));
+                    *total = _mm256_fmadd_ps(minima, _mm256_set1_ps(x.sums[group]), *total);
+                }
+            }
+        }
+    }
+    for ((sums, totals), x) in sums.iter_mut().zip(totals).zip(x) {
+        let scale = _mm256_set1_ps(if shared::<T>() { x.scales[0] } else { 1.0 });
+        for (part, total) in totals.into_iter().enumerate() {
+            let sum = _mm256_fmadd_ps(total, scale, load_f32(&*sums, place(part)));
+            store_f32(sums, place(part), sum);
+        }
+    }
+}
+
+/// f16 as f32.
+#[target_feature(enable = "avx2,fma,f16c")]
+pub(super) fn widen_f16(to: &mut [f32], from: &[f16]) {
+    let ((eights, rest), (to, to_rest)) = (from.as_chunks::<8>(), to.as_chunks_mut::<8>());
+    for (to, eight) in to.iter_mut().zip(eights) {
+        store_f32(to, 0, _mm256_cvtph_ps(load_u16(eight)));
+    }
+    scalar::widen_f16(to_rest, rest);
+}
+
+/// Adds the products of a panel of f32 with columns that are `length` numbers apart.
+#[target_feature(enable = "avx2,fma,f16c")]
+pub(super) fn multiply_floats(panel: &[[f32; ROWS]], x: &[f32], length: usize, sums: &mut [Sums]) {
+    by_columns(
+        sums,
+        |at, sums: &mut [Sums; 4]| float_columns(panel, &x[at * length..], length, sums),
+        |at, sums| float_columns(panel, &x[at * length..], length, sums),
+    );
+}
+
+#[target_feature(enable = "avx2,fma,f16c")]
+#[inline]
+fn float_columns<const N: usize>(panel: &[[f32; ROWS]], x: &[f32], length: usize, sums: &mut [Sums; N]) {
+    let x: [&[f32]; N] = std::array::from_fn(|column| &x[column * length..][..panel.len()]);
+    for place in [0, ROWS / 2] {
+        let mut totals: [[__m256; 2]; N] = std::array::from_fn(|column| {
+            [load_f32(&sums[column], place), load_f32(&sums[column], place + 8)]
+        });
+        for (at, rows) in panel.iter().enumerate() {
+            let rows = [load_f32(rows, place), load_f32(rows, place + 8)];
+            for (totals, x) in totals.iter_mut().zip(x) {
+                // SAFETY: every column was cut to the length of the panel above.
+                let x = _mm256_set1_ps(*unsafe { x.get_unchecked(at) });
+                for (total, rows) in totals.iter_mut().zip(rows) {
+                    *total = _mm256_fmadd_ps(rows, x, *total);
+                }
+            }
+        }
+        for (sums, totals) in sums.iter_mut().zip(totals) {
+            store_f32(sums, place, totals[0]);
+            store_f32(sums, place + 8, totals[1]);
+        }
+    }
+}
+
+/// A few neighbours of sixteen rows.
+#[target_feature(enable = "avx2,fma,f16c")]
+#[inline]
+fn load_rows<E, const W: usize>(rows: &[[E; W]; ROWS], half: usize) -> [__m256i; 2] {
+    const { assert!(size_of::<[E; W]>() == 4) }
+    let eights: &[[[E; W]; 8]] = rows.as_chunks().0;
+    // SAFETY: eight times four bytes are 32 readable bytes.
+    [0, 1].map(|part| unsafe { _mm256_loadu_si256(eights[2 * half + part].as_ptr().cast()) })
 }
 
 /// The product of a Q8_0 row with f32 activations.

@@ -1,13 +1,19 @@
-//! The kernels that move memory, with AVX-512: a whole cache line in one load or store. What is multiplied in registers has a
-//! room of its own, and the products use AVX2.
+//! The kernels with AVX-512: what moves memory, a whole cache line in one load or store, and products with many columns, which
+//! arithmetic holds back. Products with one column use AVX2, and what is multiplied in registers has a room of its own.
 
 use std::arch::x86_64::*;
 
+use super::format::Unpack;
+use super::panel::{Bytes, CHUNK, Column, Packed, ROWS, Sums, by_columns, shared};
 use super::scalar;
 use super::stream::{Piece, Streams, distance, walk};
 
 /// f32 values that are taken from one stream at a time: two cache lines.
 const STEP: usize = 32;
+
+/// Columns of activations that are multiplied with a panel at once: with two vectors of rows twelve chains of additions, enough for
+/// a latency of five cycles at two multiply-adds a cycle.
+const AT_ONCE: usize = 6;
 
 /// The sum of all elements.
 #[target_feature(enable = "avx512f")]
@@ -122,6 +128,100 @@ fn map<const STREAMING: bool, const INPUTS: usize>(
     if STREAMING {
         _mm_sfence();
     }
+}
+
+/// Adds the products of a panel of bytes with a chunk of every column.
+#[target_feature(enable = "avx512f,avx512vnni")]
+pub(super) fn multiply_bytes<T: Unpack>(panel: &Bytes, x: &Packed<i8>, chunk: usize, sums: &mut [Sums]) {
+    by_columns(
+        sums,
+        |at, sums: &mut [Sums; AT_ONCE]| byte_columns::<T, AT_ONCE>(panel, x.columns(chunk, at), sums),
+        |at, sums| byte_columns::<T, 1>(panel, x.columns(chunk, at), sums),
+    );
+}
+
+/// Products of stored numbers, without sign, with bytes.
+#[target_feature(enable = "avx512f,avx512vnni")]
+#[inline]
+fn byte_columns<T: Unpack, const N: usize>(panel: &Bytes, x: [Column<i8>; N], sums: &mut [Sums; N]) {
+    let fours = x.map(|x| x.numbers.as_chunks::<4>().0);
+    let mut totals = [[_mm512_setzero_ps(); 2]; N];
+    for (group, numbers) in panel.numbers[..CHUNK / 4].chunks_exact(T::GROUP / 4).enumerate() {
+        let mut products = x.map(|x| [_mm512_set1_epi32(x.starts[group]); 2]);
+        for (at, rows) in numbers.iter().enumerate() {
+            let rows = load_rows(rows);
+            for (products, fours) in products.iter_mut().zip(fours) {
+                let four = fours[group * (T::GROUP / 4) + at].map(|x| x as u8);
+                let four = _mm512_set1_epi32(i32::from_le_bytes(four));
+                for (product, rows) in products.iter_mut().zip(rows) {
+                    *product = _mm512_dpbusd_epi32(*product, rows, four);
+                }
+            }
+        }
+        for part in 0..2 {
+            let scales = load(&panel.scales[group], 16 * part);
+            for ((totals, products), x) in totals.iter_mut().zip(products).zip(x) {
+                let scales = if shared::<T>() {
+                    scales
+                } else {
+                    _mm512_mul_ps(scales, _mm512_set1_ps(x.scales[group]))
+                };
+                totals[part] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(products[part]), scales, totals[part]);
+                if T::MINIMA {
+                    let minima = load(&panel.minima[group], 16 * part);
+                    totals[part] = _mm512_fmadd_ps(minima, _mm512_set1_ps(x.sums[group]), totals[part]);
+                }
+            }
+        }
+    }
+    for ((sums, totals), x) in sums.iter_mut().zip(totals).zip(x) {
+        let scale = _mm512_set1_ps(if shared::<T>() { x.scales[0] } else { 1.0 });
+        for (part, total) in totals.into_iter().enumerate() {
+            let sum = _mm512_fmadd_ps(total, scale, load(&*sums, 16 * part));
+            store(sums, 16 * part, sum);
+        }
+    }
+}
+
+/// Adds the products of a panel of f32 with columns that are `length` numbers apart.
+#[target_feature(enable = "avx512f")]
+pub(super) fn multiply_floats(panel: &[[f32; ROWS]], x: &[f32], length: usize, sums: &mut [Sums]) {
+    by_columns(
+        sums,
+        |at, sums: &mut [Sums; AT_ONCE]| float_columns(panel, &x[at * length..], length, sums),
+        |at, sums| float_columns(panel, &x[at * length..], length, sums),
+    );
+}
+
+#[target_feature(enable = "avx512f")]
+#[inline]
+fn float_columns<const N: usize>(panel: &[[f32; ROWS]], x: &[f32], length: usize, sums: &mut [Sums; N]) {
+    let x: [&[f32]; N] = std::array::from_fn(|column| &x[column * length..][..panel.len()]);
+    let mut totals: [[__m512; 2]; N] =
+        std::array::from_fn(|column| [load(&sums[column], 0), load(&sums[column], 16)]);
+    for (at, rows) in panel.iter().enumerate() {
+        let rows = [load(rows, 0), load(rows, 16)];
+        for (totals, x) in totals.iter_mut().zip(x) {
+            // SAFETY: every column was cut to the length of the panel above.
+            let x = _mm512_set1_ps(*unsafe { x.get_unchecked(at) });
+            for (total, rows) in totals.iter_mut().zip(rows) {
+                *total = _mm512_fmadd_ps(rows, x, *total);
+            }
+        }
+    }
+    for (sums, totals) in sums.iter_mut().zip(totals) {
+        store(sums, 0, totals[0]);
+        store(sums, 16, totals[1]);
+    }
+}
+
+/// A few neighbours of 32 rows.
+#[target_feature(enable = "avx512f")]
+#[inline]
+fn load_rows(rows: &[[u8; 4]; ROWS]) -> [__m512i; 2] {
+    let sixteens: &[[[u8; 4]; 16]] = rows.as_chunks().0;
+    // SAFETY: sixteen times four bytes are 64 readable bytes.
+    [0, 1].map(|part| unsafe { _mm512_loadu_si512(sixteens[part].as_ptr().cast()) })
 }
 
 /// Asks for the cache line `ahead` bytes after element `at`; never faults, wherever that is.

@@ -43,7 +43,7 @@ pub(super) mod sealed {
 }
 
 macro_rules! weight {
-    ($($type:ty, $name:expr, $rows:ident, $value:expr;)*) => {$(
+    ($($type:ty, $name:expr, $rows:ident, $widen:expr;)*) => {$(
         // SAFETY: plain numbers.
         unsafe impl sealed::Bytes for $type {}
         impl Weight for $type {
@@ -62,15 +62,15 @@ macro_rules! weight {
                 columns: usize,
                 out: &mut [f32],
             ) -> Result<(), KernelError> {
-                panel::numbers(team, weights, x, columns, out, $value)
+                panel::numbers(team, weights, x, columns, out, |from, to| $widen(team.isa(), from, to))
             }
         }
     )*};
 }
 weight! {
-    f32, "f32", matvec_f32, |number| *number;
-    f16, "f16", matvec_f16, |number| number.to_f32();
-    bf16, "bf16", matvec_bf16, |number| number.to_f32();
+    f32, "f32", matvec_f32, |_, from: &[f32], to: &mut [f32]| to.copy_from_slice(from);
+    f16, "f16", matvec_f16, super::widen_f16;
+    bf16, "bf16", matvec_bf16, |_, from: &[bf16], to: &mut [f32]| scalar::widen_bf16(to, from);
 }
 
 /// A row-major matrix of weights.

@@ -249,7 +249,7 @@ fn quantize_blocks_q8_k(isa: Isa, blocks: &mut [BlockQ8K], values: &[f32]) {
 }
 
 /// The weights of each block, exactly as PyPI's `gguf` restores them.
-pub fn dequantize<T: Format>(values: &mut [f32], blocks: &[T]) -> Result<(), KernelError> {
+pub fn dequantize<T: Unpack>(values: &mut [f32], blocks: &[T]) -> Result<(), KernelError> {
     same_length("values", blocks.len().saturating_mul(T::WEIGHTS), values.len())?;
     scalar::dequantize(values, blocks);
     Ok(())
@@ -278,6 +278,11 @@ pub fn block_products<T: Format>(
 /// Products of rows of blocks with quantized activations, on the thread that calls.
 fn block_rows<T: Format>(isa: Isa, weights: &[T], x: &[T::X], out: &mut [f32]) {
     dispatch!(isa, block_rows::<T>(weights, x, out));
+}
+
+/// The same for NVFP4.
+fn nvfp4_rows(isa: Isa, weights: &[BlockNvfp4], x: &[BlockQ8_0], out: &mut [f32]) {
+    dispatch!(isa, nvfp4_rows(weights, x, out));
 }
 
 /// The product of a Q8_0 row with f32 activations.
@@ -321,24 +326,70 @@ pub fn matmul<T: Weight>(
     T::columns(team, weights, x, columns, out)
 }
 
-/// Unpacks a chunk of a row.
-fn unpack<T: Format>(isa: Isa, panel: &mut panel::Panel, row: usize, blocks: &[T]) {
-    dispatch!(isa, unpack::<T>(panel, row, blocks));
+/// f16 as f32.
+fn widen_f16(isa: Isa, from: &[half::f16], to: &mut [f32]) {
+    dispatch!(isa, widen_f16(to, from));
 }
 
-/// Adds the products of a panel with a few columns.
-fn multiply(isa: Isa, panel: &panel::Panel, x: [panel::Column; panel::AT_ONCE], tile: &mut panel::Tile) {
-    dispatch!(isa, multiply(panel, x, tile));
+/// Whether panels are of bytes, which `vpdpbusd` and `sdot` multiply whatever they are, `vpmaddubsw` only below 128.
+fn in_bytes<T: Unpack>(isa: Isa) -> bool {
+    match isa.level() {
+        Level::Scalar => true,
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx2 => T::BITS < 8 || isa.has(Set::Avx512Vnni),
+        #[cfg(target_arch = "aarch64")]
+        Level::Neon => false,
+        #[cfg(target_arch = "aarch64")]
+        Level::NeonDotprod => true,
+    }
 }
 
-/// Adds the products of a panel of f32 with a few columns.
+/// Unpacks a chunk of a row into a panel of bytes.
+fn unpack_bytes<T: Unpack>(isa: Isa, panel: &mut panel::Bytes, row: usize, blocks: &[T]) {
+    dispatch!(isa, unpack_bytes::<T>(panel, row, blocks));
+}
+
+/// Unpacks a chunk of a row into a panel of 16-bit numbers.
+fn unpack_words<T: Unpack>(isa: Isa, panel: &mut panel::Words, row: usize, blocks: &[T]) {
+    dispatch!(isa, unpack_words::<T>(panel, row, blocks));
+}
+
+/// Adds the products of a panel of bytes with a chunk of every column.
+fn multiply_bytes<T: Unpack>(
+    isa: Isa,
+    panel: &panel::Bytes,
+    x: &panel::Packed<i8>,
+    chunk: usize,
+    sums: &mut [panel::Sums],
+) {
+    match isa {
+        // SAFETY: the set is one of those that `isa::detected` found, with every feature the function enables.
+        #[cfg(target_arch = "x86_64")]
+        isa if isa.has(Set::Avx512Vnni) => unsafe { avx512::multiply_bytes::<T>(panel, x, chunk, sums) },
+        isa => dispatch!(isa, multiply_bytes::<T>(panel, x, chunk, sums)),
+    }
+}
+
+/// Adds the products of a panel of 16-bit numbers with a chunk of every column.
+fn multiply_words<T: Unpack>(
+    isa: Isa,
+    panel: &panel::Words,
+    x: &panel::Packed<i16>,
+    chunk: usize,
+    sums: &mut [panel::Sums],
+) {
+    dispatch!(isa, multiply_words::<T>(panel, x, chunk, sums));
+}
+
+/// Adds the products of a panel of f32 with columns that are `length` numbers apart.
 fn multiply_floats(
     isa: Isa,
     panel: &[[f32; panel::ROWS]],
-    x: [&[f32]; panel::AT_ONCE],
-    tile: &mut panel::Tile,
+    x: &[f32],
+    length: usize,
+    sums: &mut [panel::Sums],
 ) {
-    dispatch!(isa, multiply_floats(panel, x, tile));
+    moving!(isa, multiply_floats(panel, x, length, sums));
 }
 
 /// Bytes of weights that a thread takes at a time, at least: far more than taking them costs.

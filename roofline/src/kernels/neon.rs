@@ -7,8 +7,8 @@ use std::arch::asm;
 
 use half::{bf16, f16};
 
-use super::format::{BlockQ8_0, BlockQ8K, Format, Quantized, Scale};
-use super::panel::{AT_ONCE, CHUNK, Column, Panel, ROWS, Tile};
+use super::format::{BlockNvfp4, BlockQ8_0, BlockQ8K, Format, Quantized, Scale, Unpack};
+use super::panel::{Bytes, CHUNK, Column, Packed, ROWS, Sums, Words, by_columns, shared};
 use super::scalar;
 use super::stream::{Piece, Streams, distance, rows, walk};
 
@@ -261,7 +261,7 @@ fn block_dots<const DOTPROD: bool, T: Format>(rows: [&[T]; 4], x: &[T::X]) -> [f
             vfmaq_f32(sum, vcvtq_f32_s32(vpaddq_s32(vpaddq_s32(a, b), vpaddq_s32(c, d))), scales)
         };
         sum = term(sum, 0);
-        if T::MINIMA {
+        if <T as Format>::MINIMA {
             sum = term(sum, 1);
         }
     }
@@ -284,21 +284,116 @@ fn four_scales(scales: [Scale; 4]) -> float32x4_t {
     }
 }
 
-/// Unpacks a chunk of a row: the scalar code, compiled with these instructions.
+/// An NVFP4 matrix times quantized activations; one row for each element of `out`.
 #[target_feature(enable = "neon")]
-pub(super) fn unpack<const DOTPROD: bool, T: Format>(panel: &mut Panel, row: usize, blocks: &[T]) {
-    panel.unpack(row, blocks, |scale| vgetq_lane_f32::<0>(four_scales([scale; 4])));
+pub fn nvfp4_rows<const DOTPROD: bool>(weights: &[BlockNvfp4], x: &[BlockQ8_0], out: &mut [f32]) {
+    let x = x.as_chunks::<2>().0;
+    let dot = |row: &[BlockNvfp4]| {
+        let terms = row.iter().zip(x).map(|(block, x)| {
+            let scales = [0, 1].map(|half| single_scale(Scale::Half(x[half].scale())));
+            block.terms::<DOTPROD>(x, scales)
+        });
+        vaddvq_f32(terms.fold(vdupq_n_f32(0.0), |sum, terms| vaddq_f32(sum, terms)))
+    };
+    rows(weights, out, |rows: [_; 4]| rows.map(&dot), &dot);
 }
 
-/// Adds the products of a panel with a few columns. Of each pair of products both are added up, and the pairs at the end.
+/// Unpacks a chunk of a row into bytes: the scalar code, compiled with these instructions.
 #[target_feature(enable = "neon")]
-pub(super) fn multiply<const DOTPROD: bool>(panel: &Panel, x: [Column; AT_ONCE], tile: &mut Tile) {
-    let pairs = CHUNK / 2 / panel.scales.len();
-    for (tile, x) in tile.iter_mut().zip(x) {
-        let blocks = panel.quants.chunks(pairs).zip(x.quants.as_chunks::<2>().0.chunks(pairs));
-        for ((quants, x), (scales, scale)) in blocks.zip(panel.scales.iter().zip(x.scales)) {
-            let mut sums = [[vdupq_n_s32(0); 2]; 4];
-            for (rows, x) in quants.iter().zip(x) {
+pub(super) fn unpack_bytes<const DOTPROD: bool, T: Unpack>(panel: &mut Bytes, row: usize, blocks: &[T]) {
+    panel.unpack(row, blocks, |scale| single_scale(scale), |number| number);
+}
+
+/// Unpacks a chunk of a row into 16-bit numbers: the scalar code, compiled with these instructions.
+#[target_feature(enable = "neon")]
+pub(super) fn unpack_words<const DOTPROD: bool, T: Unpack>(panel: &mut Words, row: usize, blocks: &[T]) {
+    let element = |number| i16::from(number) - i16::from(T::OFFSET);
+    panel.unpack(row, blocks, |scale| single_scale(scale), element);
+}
+
+#[target_feature(enable = "neon")]
+#[inline]
+fn single_scale(scale: Scale) -> f32 {
+    vgetq_lane_f32::<0>(four_scales([scale; 4]))
+}
+
+/// Adds the products of a panel of bytes with a chunk of every column, by dot product instructions.
+#[target_feature(enable = "neon")]
+pub(super) fn multiply_bytes<const DOTPROD: bool, T: Unpack>(
+    panel: &Bytes,
+    x: &Packed<i8>,
+    chunk: usize,
+    sums: &mut [Sums],
+) {
+    by_columns(
+        sums,
+        |at, sums: &mut [Sums; 4]| byte_columns::<T, 4>(panel, x.columns(chunk, at), sums),
+        |at, sums| byte_columns::<T, 1>(panel, x.columns(chunk, at), sums),
+    );
+}
+
+/// Both factors have a sign here: stored numbers of eight bits lose their offset by it, which is 128, and smaller ones have none.
+#[target_feature(enable = "neon")]
+#[inline]
+fn byte_columns<T: Unpack, const N: usize>(panel: &Bytes, x: [Column<i8>; N], sums: &mut [Sums; N]) {
+    const { assert!(T::BITS < 8 || T::OFFSET == 128) }
+    let few = T::GROUP / 4;
+    for eight in 0..ROWS / 8 {
+        let mut totals = [[vdupq_n_f32(0.0); 2]; N];
+        for group in 0..CHUNK / T::GROUP {
+            let mut products = x.map(|x| [vdupq_n_s32(if T::BITS < 8 { x.starts[group] } else { 0 }); 2]);
+            for at in group * few..(group + 1) * few {
+                let rows = load_fours(&panel.numbers[at].as_chunks().0[eight]);
+                let rows = rows.map(|rows| {
+                    let sign = if T::BITS < 8 { 0 } else { 128 };
+                    vreinterpretq_s8_u8(veorq_u8(rows, vdupq_n_u8(sign)))
+                });
+                for (products, x) in products.iter_mut().zip(x) {
+                    let four = i32::from_le_bytes(x.numbers.as_chunks::<4>().0[at].map(|x| x as u8));
+                    let four = vreinterpretq_s8_s32(vdupq_n_s32(four));
+                    for (product, rows) in products.iter_mut().zip(rows) {
+                        *product = multiply_add::<true>(*product, rows, four);
+                    }
+                }
+            }
+            for ((totals, products), x) in totals.iter_mut().zip(products).zip(x) {
+                for (part, (total, product)) in totals.iter_mut().zip(products).enumerate() {
+                    let place = 8 * eight + 4 * part;
+                    let scale = if shared::<T>() { 1.0 } else { x.scales[group] };
+                    let scales = vmulq_n_f32(load_f32(&panel.scales[group], place), scale);
+                    *total = vfmaq_f32(*total, vcvtq_f32_s32(product), scales);
+                    if T::MINIMA {
+                        *total = vfmaq_n_f32(*total, load_f32(&panel.minima[group], place), x.sums[group]);
+                    }
+                }
+            }
+        }
+        for ((sums, totals), x) in sums.iter_mut().zip(totals).zip(x) {
+            let scale = if shared::<T>() { x.scales[0] } else { 1.0 };
+            for (part, total) in totals.into_iter().enumerate() {
+                let place = 8 * eight + 4 * part;
+                let sum = vfmaq_n_f32(load_f32(&*sums, place), total, scale);
+                store_f32(sums, place, sum);
+            }
+        }
+    }
+}
+
+/// Adds the products of a panel of 16-bit numbers with a chunk of every column. Of each pair of products both are added up, and the
+/// pairs at the end.
+#[target_feature(enable = "neon")]
+pub(super) fn multiply_words<const DOTPROD: bool, T: Unpack>(
+    panel: &Words,
+    x: &Packed<i16>,
+    chunk: usize,
+    sums: &mut [Sums],
+) {
+    let few = T::GROUP / 2;
+    for (column, tile) in sums.iter_mut().enumerate() {
+        let x = x.column(chunk, column);
+        for (group, numbers) in panel.numbers.chunks(few).enumerate() {
+            let mut sums = [[vdupq_n_s32(0); 2]; ROWS / 4];
+            for (rows, x) in numbers.iter().zip(&x.numbers.as_chunks::<2>().0[group * few..]) {
                 let two = u32::from(x[0] as u16) | u32::from(x[1] as u16) << 16;
                 let two = vreinterpretq_s16_u32(vdupq_n_u32(two));
                 for (sums, rows) in sums.iter_mut().zip(rows.as_chunks::<4>().0) {
@@ -307,31 +402,43 @@ pub(super) fn multiply<const DOTPROD: bool>(panel: &Panel, x: [Column; AT_ONCE],
                     sums[1] = vmlal_high_s16(sums[1], rows, two);
                 }
             }
+            let shared = if shared::<T>() { x.scales[0] } else { 1.0 };
             for (part, sums) in sums.into_iter().enumerate() {
+                let scales = vmulq_n_f32(load_f32(&panel.scales[group], 4 * part), x.scales[group]);
                 let sums = vcvtq_f32_s32(vpaddq_s32(sums[0], sums[1]));
-                let scales = vmulq_n_f32(load_f32(scales, 4 * part), *scale);
-                let sums = vfmaq_f32(load_f32(&*tile, 4 * part), sums, scales);
-                store_f32(tile, 4 * part, sums);
-            }
-        }
-        for (minima, sum) in panel.minima.iter().zip(x.sums) {
-            for part in 0..4 {
-                let sums = vfmaq_n_f32(load_f32(&*tile, 4 * part), load_f32(minima, 4 * part), *sum);
-                store_f32(tile, 4 * part, sums);
+                let mut total = vfmaq_f32(load_f32(&*tile, 4 * part), sums, scales);
+                if T::MINIMA {
+                    let minima = load_f32(&panel.minima[group], 4 * part);
+                    total = vfmaq_n_f32(total, minima, x.sums[group] * shared);
+                }
+                store_f32(tile, 4 * part, total);
             }
         }
     }
 }
 
-/// Adds the products of a panel of f32 with a few columns.
+/// f16 as f32.
+#[target_feature(enable = "neon")]
+pub(super) fn widen_f16<const DOTPROD: bool>(to: &mut [f32], from: &[f16]) {
+    let ((eights, rest), (to, to_rest)) = (from.as_chunks::<8>(), to.as_chunks_mut::<8>());
+    for (to, eight) in to.iter_mut().zip(eights) {
+        let [low, high] = half_to_f32(load_u16(eight, 0));
+        store_f32(to, 0, low);
+        store_f32(to, 4, high);
+    }
+    scalar::widen_f16(to_rest, rest);
+}
+
+/// Adds the products of a panel of f32 with columns that are `length` numbers apart.
 #[target_feature(enable = "neon")]
 pub(super) fn multiply_floats<const DOTPROD: bool>(
     panel: &[[f32; ROWS]],
-    x: [&[f32]; AT_ONCE],
-    tile: &mut Tile,
+    x: &[f32],
+    length: usize,
+    sums: &mut [Sums],
 ) {
-    for (tile, x) in tile.iter_mut().zip(x) {
-        let mut sums: [float32x4_t; 4] = std::array::from_fn(|part| load_f32(&*tile, 4 * part));
+    for (tile, x) in sums.iter_mut().zip(x.chunks(length)) {
+        let mut sums: [float32x4_t; ROWS / 4] = std::array::from_fn(|part| load_f32(&*tile, 4 * part));
         for (rows, x) in panel.iter().zip(x) {
             for (part, sum) in sums.iter_mut().enumerate() {
                 *sum = vfmaq_n_f32(*sum, load_f32(rows, 4 * part), *x);
@@ -341,6 +448,14 @@ pub(super) fn multiply_floats<const DOTPROD: bool>(
             store_f32(tile, 4 * part, sum);
         }
     }
+}
+
+/// Four neighbours of eight rows.
+#[target_feature(enable = "neon")]
+#[inline]
+fn load_fours(rows: &[[u8; 4]; 8]) -> [uint8x16_t; 2] {
+    // SAFETY: four times four bytes are 16 readable bytes, twice.
+    [0, 1].map(|part| unsafe { vld1q_u8(rows.as_chunks::<4>().0[part].as_ptr().cast()) })
 }
 
 #[target_feature(enable = "neon")]

@@ -1,150 +1,196 @@
-//! Products with many columns: prompts and batches. Weights are unpacked once, 16 rows and 256 columns at a time, into a panel of
-//! 16-bit numbers (or of f32), and every column is multiplied with the panel while it is in the nearest cache.
+//! Products with many columns: prompts and batches. Weights are unpacked once, 32 rows and 256 columns at a time, into a panel of
+//! bytes or of 16-bit numbers (or of f32), and every column is multiplied with the panel while it is in the nearest cache.
 //!
-//! In a panel two neighbours of a row lie together and the 16 rows one after the other, so that one multiply-add of pairs serves
-//! eight rows: whole numbers add up in 32 bits over a block, exactly, for every byte; scales follow once a block.
+//! In a panel a few neighbours of a row lie together, as many as fill 32 bits, and the rows one after the other, so that one
+//! instruction multiplies the same few activations with many rows: whole numbers add up in 32 bits over a group, exactly; scales
+//! follow once a group.
 
-use super::format::{Format, GROUP, MOST_WEIGHTS, Quantized, Scale};
+use super::format::{Activation, MOST_GROUPS, MOST_WEIGHTS, Quantized, Scale, Unpack};
 use super::matrix::{Matrix, Weight};
 use super::team::Team;
 use super::{KernelError, same_length};
 
 /// Rows of a panel.
-pub(super) const ROWS: usize = 16;
+pub(super) const ROWS: usize = 32;
 /// Columns of a panel: one block of 256 weights, eight of 32.
 pub(super) const CHUNK: usize = MOST_WEIGHTS;
-/// Columns of activations that are multiplied with a panel at once.
-pub(super) const AT_ONCE: usize = 4;
+/// Columns of a panel of f32, which are four times as large as bytes.
+const CHUNK_FLOATS: usize = 128;
 /// Fewer columns than this are multiplied one by one: unpacking would take longer.
 const FEW: usize = 8;
 /// Rows that stay in a cache while a few columns go over them.
 const NEAR: usize = 64;
 
-/// Sums of 16 rows, for each of the columns at once.
-pub(super) type Tile = [[f32; ROWS]; AT_ONCE];
+/// Sums of a panel's rows for one column.
+pub(super) type Sums = [f32; ROWS];
 
-/// Weights of a block format, unpacked.
-pub(super) struct Panel {
-    /// Pairs of neighbours, of each row.
-    pub quants: [[[i16; 2]; ROWS]; CHUNK / 2],
-    /// What the numbers of each block are multiplied with.
+/// Weights of a block format, unpacked: numbers `E`, of which `W` fill 32 bits.
+pub(super) struct Panel<E, const W: usize> {
+    /// A few neighbours of each row.
+    pub numbers: Vec<[[E; W]; ROWS]>,
+    /// What the numbers of each group are multiplied with.
     pub scales: Vec<[f32; ROWS]>,
     /// The minima of each group; empty where the format has none.
     pub minima: Vec<[f32; ROWS]>,
 }
 
+/// Stored numbers, as they are.
+pub(super) type Bytes = Panel<u8, 4>;
+/// Stored numbers less their offset.
+pub(super) type Words = Panel<i16, 2>;
+
 /// Activations of one column, as many as a panel has columns.
 #[derive(Clone, Copy)]
-pub(super) struct Column<'a> {
+pub(super) struct Column<'a, E> {
     /// Whole numbers.
-    pub quants: &'a [i16; CHUNK],
-    /// What those of each block are multiplied with.
-    pub scales: &'a [f32],
-    /// The sum of each group, its scale included.
-    pub sums: &'a [f32; CHUNK / GROUP],
+    pub numbers: &'a [E; CHUNK],
+    /// What those of each group are multiplied with.
+    pub scales: &'a [f32; MOST_GROUPS],
+    /// The sum of each group, its scale included unless it is [`shared`].
+    pub sums: &'a [f32; MOST_GROUPS],
+    /// The sum of each group times the format's offset, negative: what a sum of products of stored numbers starts from.
+    pub starts: &'a [i32; MOST_GROUPS],
+}
+
+/// Whether all activations of a chunk have the same scale.
+pub(super) const fn shared<T: Unpack>() -> bool {
+    T::X::COUNT == CHUNK
 }
 
 /// Activations, chunk after chunk, and the columns one after the other in each.
-struct Packed {
-    quants: Vec<[i16; CHUNK]>,
-    scales: Vec<f32>,
-    sums: Vec<[f32; CHUNK / GROUP]>,
-    /// Columns, with those of zeros that fill up the last few.
+pub(super) struct Packed<E> {
+    numbers: Vec<[E; CHUNK]>,
+    scales: Vec<[f32; MOST_GROUPS]>,
+    sums: Vec<[f32; MOST_GROUPS]>,
+    starts: Vec<[i32; MOST_GROUPS]>,
     columns: usize,
-    /// Blocks in a chunk.
-    blocks: usize,
 }
 
-impl Packed {
+impl<E: From<i8> + Copy + Send> Packed<E> {
     /// Quantizes `columns` columns of `length` activations each.
-    fn new<X: Quantized>(team: &Team, x: &[f32], length: usize, columns: usize) -> Packed {
-        let (chunks, blocks) = (length.div_ceil(CHUNK), CHUNK / X::COUNT);
-        let padded = columns.next_multiple_of(AT_ONCE);
+    fn new<T: Unpack>(team: &Team, x: &[f32], length: usize, columns: usize) -> Packed<E> {
+        let (chunks, count) = (length.div_ceil(CHUNK), T::X::COUNT);
         let mut packed = Packed {
-            quants: vec![[0; CHUNK]; chunks * padded],
-            scales: vec![0.0; chunks * padded * blocks],
-            sums: vec![[0.0; CHUNK / GROUP]; chunks * padded],
-            columns: padded,
-            blocks,
+            numbers: vec![[E::from(0); CHUNK]; chunks * columns],
+            scales: vec![[0.0; MOST_GROUPS]; chunks * columns],
+            sums: vec![[0.0; MOST_GROUPS]; chunks * columns],
+            starts: vec![[0; MOST_GROUPS]; chunks * columns],
+            columns,
         };
-        let parts = packed.quants.chunks_mut(padded).zip(packed.scales.chunks_mut(padded * blocks));
-        let parts: Vec<_> = parts.zip(packed.sums.chunks_mut(padded)).enumerate().collect();
-        team.each(parts, |(chunk, ((quants, scales), sums))| {
-            let mut stored = vec![X::ZERO; blocks];
-            for (column, values) in x.chunks(length).enumerate().take(columns) {
-                let values = values.get(chunk * CHUNK..).unwrap_or_default();
+        let numbers = packed.numbers.chunks_mut(columns).zip(packed.scales.chunks_mut(columns));
+        let sums = packed.sums.chunks_mut(columns).zip(packed.starts.chunks_mut(columns));
+        let parts: Vec<_> = numbers.zip(sums).enumerate().collect();
+        team.each(parts, |(chunk, ((numbers, scales), (sums, starts)))| {
+            let mut stored = vec![T::X::ZERO; CHUNK / count];
+            for (column, values) in x.chunks(length).enumerate() {
+                let values = &values[chunk * CHUNK..];
                 let values = &values[..values.len().min(CHUNK)];
-                stored.fill(X::ZERO);
-                X::quantize(team.isa(), &mut stored[..values.len() / X::COUNT], values);
-                let (quants, sums) = (&mut quants[column], &mut sums[column]);
-                for (at, stored) in stored.iter().enumerate() {
-                    let scale = stored.scale().to_f32();
-                    scales[column * blocks + at] = scale;
-                    let place = at * X::COUNT;
-                    for (to, from) in quants[place..place + X::COUNT].iter_mut().zip(stored.quants()) {
-                        *to = i16::from(*from);
-                    }
-                    let groups = stored.quants().as_chunks::<GROUP>().0;
-                    for (sum, group) in sums[place / GROUP..].iter_mut().zip(groups) {
-                        *sum = scale * group.iter().map(|quant| f32::from(*quant)).sum::<f32>();
-                    }
+                stored.fill(T::X::ZERO);
+                T::X::quantize(team.isa(), &mut stored[..values.len() / count], values);
+                let quants = stored.iter().flat_map(|stored| stored.quants());
+                for (to, quant) in numbers[column].iter_mut().zip(quants) {
+                    *to = E::from(*quant);
+                }
+                let groups = stored.iter().flat_map(|stored| {
+                    stored.quants().chunks(T::GROUP).map(|group| (stored.scale().to_f32(), group))
+                });
+                for (at, (scale, group)) in groups.enumerate() {
+                    let sum = group.iter().map(|quant| i32::from(*quant)).sum::<i32>();
+                    scales[column][at] = scale;
+                    sums[column][at] = if shared::<T>() { sum as f32 } else { scale * sum as f32 };
+                    starts[column][at] = -i32::from(T::OFFSET) * sum;
                 }
             }
         });
         packed
     }
+}
 
-    fn column(&self, chunk: usize, column: usize) -> Column<'_> {
+impl<E> Packed<E> {
+    /// A chunk of `N` columns from this one on.
+    #[inline(always)]
+    pub(super) fn columns<const N: usize>(&self, chunk: usize, start: usize) -> [Column<'_, E>; N] {
+        std::array::from_fn(|next| self.column(chunk, start + next))
+    }
+
+    /// A chunk of a column.
+    #[inline(always)]
+    pub(super) fn column(&self, chunk: usize, column: usize) -> Column<'_, E> {
         let at = chunk * self.columns + column;
         Column {
-            quants: &self.quants[at],
-            scales: &self.scales[at * self.blocks..][..self.blocks],
+            numbers: &self.numbers[at],
+            scales: &self.scales[at],
             sums: &self.sums[at],
+            starts: &self.starts[at],
         }
     }
 }
 
-impl Panel {
-    fn new<T: Format>() -> Panel {
-        let groups = if T::MINIMA { CHUNK / GROUP } else { 0 };
+impl<E: Copy + Default, const W: usize> Panel<E, W> {
+    fn new<T: Unpack>() -> Panel<E, W> {
+        let groups = CHUNK / T::GROUP;
         Panel {
-            quants: [[[0; 2]; ROWS]; CHUNK / 2],
-            scales: vec![[0.0; ROWS]; CHUNK / T::WEIGHTS],
-            minima: vec![[0.0; ROWS]; groups],
+            numbers: vec![[[E::default(); W]; ROWS]; CHUNK / W],
+            scales: vec![[0.0; ROWS]; groups],
+            minima: vec![[0.0; ROWS]; if T::MINIMA { groups } else { 0 }],
         }
     }
 
-    /// Unpacks the blocks of one chunk of a row; what a chunk at the end lacks counts as zeros.
+    /// Unpacks the blocks of one chunk of a row; what a chunk at the end lacks has scales of zero.
     #[inline(always)]
-    pub(super) fn unpack<T: Format>(&mut self, row: usize, blocks: &[T], single: impl Fn(Scale) -> f32) {
-        let mut numbers = [0i16; MOST_WEIGHTS];
-        let mut minima = [0i16; MOST_WEIGHTS / GROUP];
-        for at in 0..CHUNK / T::WEIGHTS {
-            let (numbers, minima) = (&mut numbers[..T::WEIGHTS], &mut minima[..T::WEIGHTS / GROUP]);
-            let mut scales = [0.0; 2];
-            match blocks.get(at) {
-                Some(block) => {
-                    block.quants(numbers);
-                    block.minima(minima);
-                    scales = block.scales().map(&single);
-                }
-                None => numbers.fill(0),
+    pub(super) fn unpack<T: Unpack>(
+        &mut self,
+        row: usize,
+        blocks: &[T],
+        single: impl Fn(Scale) -> f32,
+        element: impl Fn(u8) -> E,
+    ) {
+        let mut stored = [0; MOST_WEIGHTS];
+        let groups = T::WEIGHTS / T::GROUP;
+        for (at, block) in blocks.iter().enumerate() {
+            let (mut scales, mut minima) = ([0.0; MOST_GROUPS], [0.0; MOST_GROUPS]);
+            block.numbers(&mut stored[..T::WEIGHTS]);
+            block.group_scales(&single, &mut scales[..groups], &mut minima[..groups]);
+            let numbers = &mut self.numbers[at * T::WEIGHTS / W..][..T::WEIGHTS / W];
+            for (to, from) in numbers.iter_mut().zip(stored.as_chunks::<W>().0) {
+                to[row] = from.map(&element);
             }
-            let pairs = &mut self.quants[at * T::WEIGHTS / 2..][..T::WEIGHTS / 2];
-            for (to, pair) in pairs.iter_mut().zip(numbers.as_chunks::<2>().0) {
-                to[row] = *pair;
+            for (to, scale) in self.scales[at * groups..].iter_mut().zip(&scales[..groups]) {
+                to[row] = *scale;
             }
-            self.scales[at][row] = scales[0];
-            for (to, minimum) in self.minima.iter_mut().skip(at * T::WEIGHTS / GROUP).zip(&*minima) {
-                to[row] = scales[1] * f32::from(*minimum);
+            for (to, minimum) in self.minima.iter_mut().skip(at * groups).zip(&minima[..groups]) {
+                to[row] = *minimum;
             }
         }
+        for rest in [&mut self.scales, &mut self.minima] {
+            for to in rest.iter_mut().skip(blocks.len() * groups) {
+                to[row] = 0.0;
+            }
+        }
+    }
+}
+
+/// Gives the sums of all columns to one of the two closures, with the first column: of `N` at a time while there are enough, else of
+/// one. Inlined for the same reason as [`super::stream::rows`].
+#[inline(always)]
+pub(super) fn by_columns<const N: usize>(
+    sums: &mut [Sums],
+    several: impl Fn(usize, &mut [Sums; N]),
+    one: impl Fn(usize, &mut [Sums; 1]),
+) {
+    let (many, rest) = sums.as_chunks_mut::<N>();
+    let start = N * many.len();
+    for (at, sums) in many.iter_mut().enumerate() {
+        several(N * at, sums);
+    }
+    for (at, sums) in rest.as_chunks_mut::<1>().0.iter_mut().enumerate() {
+        one(start + at, sums);
     }
 }
 
 /// A matrix of blocks times columns of activations, each of as many numbers as the matrix has columns; `out` has the columns of a
 /// row one after the other.
-pub(super) fn blocks<T: Format>(
+pub(super) fn blocks<T: Unpack>(
     team: &Team,
     weights: Matrix<T>,
     x: &[f32],
@@ -156,36 +202,58 @@ pub(super) fn blocks<T: Format>(
         return one_by_one(team, weights, x, columns, out);
     }
     let isa = team.isa();
-    let packed = Packed::new::<T::X>(team, x, weights.columns(), columns);
+    if super::in_bytes::<T>(isa) {
+        let multiply = |panel: &Bytes, x: &Packed<i8>, at, sums: &mut [Sums]| {
+            super::multiply_bytes::<T>(isa, panel, x, at, sums);
+        };
+        let unpack = |panel: &mut Bytes, row, blocks: &[T]| super::unpack_bytes(isa, panel, row, blocks);
+        panels(team, weights, x, columns, out, unpack, multiply);
+    } else {
+        let multiply = |panel: &Words, x: &Packed<i16>, at, sums: &mut [Sums]| {
+            super::multiply_words::<T>(isa, panel, x, at, sums);
+        };
+        let unpack = |panel: &mut Words, row, blocks: &[T]| super::unpack_words(isa, panel, row, blocks);
+        panels(team, weights, x, columns, out, unpack, multiply);
+    }
+    Ok(())
+}
+
+/// The walk over panels and chunks, whatever a panel holds.
+fn panels<T: Unpack, E: Copy + Default + Send, X: From<i8> + Copy + Send + Sync, const W: usize>(
+    team: &Team,
+    weights: Matrix<T>,
+    x: &[f32],
+    columns: usize,
+    out: &mut [f32],
+    unpack: impl Fn(&mut Panel<E, W>, usize, &[T]) + Sync,
+    multiply: impl Fn(&Panel<E, W>, &Packed<X>, usize, &mut [Sums]) + Sync,
+) {
+    let packed = Packed::<X>::new::<T>(team, x, weights.columns(), columns);
     let length = weights.columns() / T::WEIGHTS;
     let chunk = CHUNK / T::WEIGHTS;
     let panels: Vec<_> = weights.data().chunks(length * ROWS).zip(out.chunks_mut(columns * ROWS)).collect();
     team.each(panels, |(weights, out)| {
         let mut panel = Panel::new::<T>();
-        let mut tiles = vec![Tile::default(); packed.columns / AT_ONCE];
+        let mut sums = vec![[0f32; ROWS]; columns];
         for at in 0..length.div_ceil(chunk) {
             for (row, blocks) in weights.chunks(length).enumerate() {
-                let blocks = blocks.get(at * chunk..).unwrap_or_default();
-                super::unpack(isa, &mut panel, row, &blocks[..blocks.len().min(chunk)]);
+                let blocks = &blocks[at * chunk..];
+                unpack(&mut panel, row, &blocks[..blocks.len().min(chunk)]);
             }
-            for (group, tile) in tiles.iter_mut().enumerate() {
-                let x = std::array::from_fn(|next| packed.column(at, group * AT_ONCE + next));
-                super::multiply(isa, &panel, x, tile);
-            }
+            multiply(&panel, &packed, at, &mut sums);
         }
-        store(&tiles, columns, out);
+        store(&sums, columns, out);
     });
-    Ok(())
 }
 
-/// As [`blocks`], for weights that are numbers of their own.
+/// As [`blocks`], for weights that are numbers of their own, which `widen` makes f32 of.
 pub(super) fn numbers<T: Weight<X = f32>>(
     team: &Team,
     weights: Matrix<T>,
     x: &[f32],
     columns: usize,
     out: &mut [f32],
-    value: impl Fn(&T) -> f32 + Sync,
+    widen: impl Fn(&[T], &mut [f32]) + Sync,
 ) -> Result<(), KernelError> {
     check(&weights, x, columns, out)?;
     if columns < FEW {
@@ -194,25 +262,21 @@ pub(super) fn numbers<T: Weight<X = f32>>(
     let (isa, length) = (team.isa(), weights.columns());
     let panels: Vec<_> = weights.data().chunks(length * ROWS).zip(out.chunks_mut(columns * ROWS)).collect();
     team.each(panels, |(weights, out)| {
-        let mut panel = vec![[0f32; ROWS]; CHUNK];
-        let mut tiles = vec![Tile::default(); columns.div_ceil(AT_ONCE)];
-        for start in (0..length).step_by(CHUNK) {
-            let panel = &mut panel[..CHUNK.min(length - start)];
+        let mut panel = vec![[0f32; ROWS]; CHUNK_FLOATS];
+        let mut wide = [0f32; CHUNK_FLOATS];
+        let mut sums = vec![[0f32; ROWS]; columns];
+        for start in (0..length).step_by(CHUNK_FLOATS) {
+            let panel = &mut panel[..CHUNK_FLOATS.min(length - start)];
             for (row, numbers) in weights.chunks(length).enumerate() {
-                for (to, number) in panel.iter_mut().zip(&numbers[start..]) {
-                    to[row] = value(number);
+                let wide = &mut wide[..panel.len()];
+                widen(&numbers[start..start + wide.len()], wide);
+                for (to, number) in panel.iter_mut().zip(wide) {
+                    to[row] = *number;
                 }
             }
-            for (group, tile) in tiles.iter_mut().enumerate() {
-                let x = std::array::from_fn(|next| {
-                    // A column too many is the last one again, and is not stored.
-                    let column = (group * AT_ONCE + next).min(columns - 1);
-                    &x[column * length + start..][..panel.len()]
-                });
-                super::multiply_floats(isa, panel, x, tile);
-            }
+            super::multiply_floats(isa, panel, &x[start..], length, &mut sums);
         }
-        store(&tiles, columns, out);
+        store(&sums, columns, out);
     });
     Ok(())
 }
@@ -223,9 +287,9 @@ fn check<T: Weight>(weights: &Matrix<T>, x: &[f32], columns: usize, out: &[f32])
 }
 
 /// Writes the sums of a panel's rows, row by row.
-fn store(tiles: &[Tile], columns: usize, out: &mut [f32]) {
+fn store(sums: &[Sums], columns: usize, out: &mut [f32]) {
     for (row, out) in out.chunks_mut(columns).enumerate() {
-        for (out, sums) in out.iter_mut().zip(tiles.as_flattened()) {
+        for (out, sums) in out.iter_mut().zip(sums) {
             *out = sums[row];
         }
     }

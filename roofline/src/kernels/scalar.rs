@@ -3,8 +3,10 @@
 
 use half::{bf16, f16};
 
-use super::format::{BlockQ8_0, BlockQ8K, Format, GROUP, MOST_WEIGHTS, Quantized, Scale};
-use super::panel::{AT_ONCE, CHUNK, Column, Panel, ROWS, Tile};
+use super::format::{
+    BlockNvfp4, BlockQ8_0, BlockQ8K, Format, MOST_GROUPS, MOST_WEIGHTS, Quantized, Scale, Unpack,
+};
+use super::panel::{Bytes, Column, Packed, Panel, ROWS, Sums, Words, shared};
 use super::stream::Streams;
 
 /// How many sums the loops below keep apart, so that one addition need not wait for the last.
@@ -119,24 +121,27 @@ pub fn quantize_q8_k(blocks: &mut [BlockQ8K], values: &[f32]) {
 }
 
 /// The values of each block: `scale * quant`, and the minimum where the format has one.
-pub fn dequantize<T: Format>(values: &mut [f32], blocks: &[T]) {
+pub fn dequantize<T: Unpack>(values: &mut [f32], blocks: &[T]) {
+    let mut numbers = [0; MOST_WEIGHTS];
+    let (mut scales, mut minima) = ([0.0; MOST_GROUPS], [0.0; MOST_GROUPS]);
+    let groups = T::WEIGHTS / T::GROUP;
     for (values, block) in values.chunks_exact_mut(T::WEIGHTS).zip(blocks) {
-        let (quants, minima) = numbers(block);
-        let [scale, minimum] = block.scales().map(Scale::to_f32);
-        for (at, (value, quant)) in values.iter_mut().zip(quants).enumerate() {
-            *value = scale * f32::from(quant);
+        block.numbers(&mut numbers[..T::WEIGHTS]);
+        block.group_scales(Scale::to_f32, &mut scales[..groups], &mut minima[..groups]);
+        for (at, (value, number)) in values.iter_mut().zip(numbers).enumerate() {
+            *value = scales[at / T::GROUP] * (f32::from(number) - f32::from(T::OFFSET));
             if T::MINIMA {
-                *value += minimum * f32::from(minima[at / GROUP]);
+                *value += minima[at / T::GROUP];
             }
         }
     }
 }
 
 /// The whole numbers of a block: quants and minima.
-fn numbers<T: Format>(block: &T) -> ([i16; MOST_WEIGHTS], [i16; MOST_WEIGHTS / GROUP]) {
-    let (mut quants, mut minima) = ([0; MOST_WEIGHTS], [0; MOST_WEIGHTS / GROUP]);
+fn numbers<T: Format>(block: &T) -> ([i16; MOST_WEIGHTS], [i16; MOST_GROUPS]) {
+    let (mut quants, mut minima) = ([0; MOST_WEIGHTS], [0; MOST_GROUPS]);
     block.quants(&mut quants[..T::WEIGHTS]);
-    block.minima(&mut minima[..T::WEIGHTS / GROUP]);
+    block.minima(&mut minima[..T::WEIGHTS / <T as Format>::GROUP]);
     (quants, minima)
 }
 
@@ -146,7 +151,7 @@ pub fn block_product<T: Format>(block: &T, x: &T::X) -> [i32; 2] {
     let mut sums = [0i32; 2];
     for (at, (quant, x)) in quants.iter().zip(x.quants()).enumerate() {
         sums[0] += i32::from(*quant) * i32::from(*x);
-        sums[1] += i32::from(minima[at / GROUP]) * i32::from(*x);
+        sums[1] += i32::from(minima[at / <T as Format>::GROUP]) * i32::from(*x);
     }
     sums
 }
@@ -168,45 +173,86 @@ fn term<T: Format>(block: &T, x: &T::X) -> f32 {
     let ([quants, minima], [scale, minimum]) = (block_product(block, x), block.scales().map(Scale::to_f32));
     let x = x.scale().to_f32();
     let sum = scale * x * quants as f32;
-    if T::MINIMA { sum + minimum * x * minima as f32 } else { sum }
+    if <T as Format>::MINIMA { sum + minimum * x * minima as f32 } else { sum }
 }
 
-/// Unpacks a chunk of a row.
-pub(super) fn unpack<T: Format>(panel: &mut Panel, row: usize, blocks: &[T]) {
-    panel.unpack(row, blocks, Scale::to_f32);
+/// An NVFP4 matrix times quantized activations; one row for each element of `out`.
+pub fn nvfp4_rows(weights: &[BlockNvfp4], x: &[BlockQ8_0], out: &mut [f32]) {
+    let x = x.as_chunks::<2>().0;
+    rows(weights, out, |row| row.iter().zip(x).map(|(block, x)| block.term(x)).sum());
 }
 
-/// Adds the products of a panel with a few columns.
-#[inline(always)]
-pub(super) fn multiply(panel: &Panel, x: [Column; AT_ONCE], tile: &mut Tile) {
-    let pairs = CHUNK / 2 / panel.scales.len();
-    for (tile, x) in tile.iter_mut().zip(x) {
-        let blocks = panel.quants.chunks(pairs).zip(x.quants.as_chunks::<2>().0.chunks(pairs));
-        for ((quants, x), (scales, scale)) in blocks.zip(panel.scales.iter().zip(x.scales)) {
-            let mut sums = [0i32; ROWS];
-            for (rows, x) in quants.iter().zip(x) {
-                for (sum, row) in sums.iter_mut().zip(rows) {
-                    *sum += i32::from(row[0]) * i32::from(x[0]) + i32::from(row[1]) * i32::from(x[1]);
-                }
-            }
-            for ((tile, sum), row) in tile.iter_mut().zip(sums).zip(scales) {
-                *tile += sum as f32 * (row * scale);
+/// Unpacks a chunk of a row into bytes.
+pub(super) fn unpack_bytes<T: Unpack>(panel: &mut Bytes, row: usize, blocks: &[T]) {
+    panel.unpack(row, blocks, Scale::to_f32, |number| number);
+}
+
+/// Unpacks a chunk of a row into 16-bit numbers.
+pub(super) fn unpack_words<T: Unpack>(panel: &mut Words, row: usize, blocks: &[T]) {
+    panel.unpack(row, blocks, Scale::to_f32, |number| i16::from(number) - i16::from(T::OFFSET));
+}
+
+/// Adds the products of a panel of bytes with a chunk of every column.
+pub(super) fn multiply_bytes<T: Unpack>(panel: &Bytes, x: &Packed<i8>, chunk: usize, sums: &mut [Sums]) {
+    for (column, sums) in sums.iter_mut().enumerate() {
+        let x = x.column(chunk, column);
+        multiply::<T, _, _, 4>(panel, x, |group| x.starts[group], sums);
+    }
+}
+
+/// Adds the products of a panel of 16-bit numbers with a chunk of every column.
+pub(super) fn multiply_words<T: Unpack>(panel: &Words, x: &Packed<i16>, chunk: usize, sums: &mut [Sums]) {
+    for (column, sums) in sums.iter_mut().enumerate() {
+        multiply::<T, _, _, 2>(panel, x.column(chunk, column), |_| 0, sums);
+    }
+}
+
+fn multiply<T: Unpack, E: Into<i32> + Copy, X: Into<i32> + Copy, const W: usize>(
+    panel: &Panel<E, W>,
+    x: Column<X>,
+    start: impl Fn(usize) -> i32,
+    sums: &mut Sums,
+) {
+    let numbers = panel.numbers.chunks(T::GROUP / W).zip(x.numbers.chunks(T::GROUP));
+    for (group, ((numbers, few), scales)) in numbers.zip(&panel.scales).enumerate() {
+        let mut products = [start(group); ROWS];
+        for (rows, few) in numbers.iter().zip(few.as_chunks::<W>().0) {
+            for (product, row) in products.iter_mut().zip(rows) {
+                *product +=
+                    row.iter().zip(few).map(|(number, x)| (*number).into() * (*x).into()).sum::<i32>();
             }
         }
-        for (minima, sum) in panel.minima.iter().zip(x.sums) {
-            for (tile, minimum) in tile.iter_mut().zip(minima) {
-                *tile += minimum * sum;
-            }
+        for ((sum, product), scale) in sums.iter_mut().zip(products).zip(scales) {
+            *sum += product as f32 * (scale * x.scales[group]);
+        }
+    }
+    let factor = if shared::<T>() { x.scales[0] } else { 1.0 };
+    for (minima, total) in panel.minima.iter().zip(x.sums) {
+        for (sum, minimum) in sums.iter_mut().zip(minima) {
+            *sum += minimum * (total * factor);
         }
     }
 }
 
-/// Adds the products of a panel of f32 with a few columns.
-#[inline(always)]
-pub(super) fn multiply_floats(panel: &[[f32; ROWS]], x: [&[f32]; AT_ONCE], tile: &mut Tile) {
-    for (tile, x) in tile.iter_mut().zip(x) {
+/// f16 as f32.
+pub(super) fn widen_f16(to: &mut [f32], from: &[f16]) {
+    for (to, from) in to.iter_mut().zip(from) {
+        *to = from.to_f32();
+    }
+}
+
+/// bf16 as f32: the upper half of its bits.
+pub(super) fn widen_bf16(to: &mut [f32], from: &[bf16]) {
+    for (to, from) in to.iter_mut().zip(from) {
+        *to = f32::from_bits(u32::from(from.to_bits()) << 16);
+    }
+}
+
+/// Adds the products of a panel of f32 with columns that are `length` numbers apart.
+pub(super) fn multiply_floats(panel: &[[f32; ROWS]], x: &[f32], length: usize, sums: &mut [Sums]) {
+    for (sums, x) in sums.iter_mut().zip(x.chunks(length)) {
         for (rows, x) in panel.iter().zip(x) {
-            for (sum, row) in tile.iter_mut().zip(rows) {
+            for (sum, row) in sums.iter_mut().zip(rows) {
                 *sum += row * x;
             }
         }

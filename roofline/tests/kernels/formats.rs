@@ -6,7 +6,7 @@ use roofline::kernels::*;
 use super::{Noise, assert_close, floats};
 use roofline::isa::Isa;
 
-/// Runs a generic check for every block format.
+/// Runs a generic check for every format whose blocks have products that are exact in integers.
 macro_rules! each {
     ($check:ident) => {{
         $check::<BlockQ4_0>(
@@ -64,8 +64,19 @@ macro_rules! each {
     }};
 }
 
+/// The same for every block format.
+macro_rules! every {
+    ($check:ident) => {{
+        each!($check);
+        $check::<BlockNvfp4>(
+            include_bytes!("../fixtures/formats/nvfp4.blocks"),
+            include_bytes!("../fixtures/formats/nvfp4.f32"),
+        );
+    }};
+}
+
 /// The blocks of a fixture.
-fn blocks<T: Format>(bytes: &[u8]) -> Vec<T> {
+fn blocks<T: Weight>(bytes: &[u8]) -> Vec<T> {
     let blocks = bytes.len() / size_of::<T>();
     Matrix::<T>::from_bytes(bytes, 1, blocks * T::WEIGHTS).unwrap().data().to_vec()
 }
@@ -89,7 +100,7 @@ impl Any for BlockQ8K {
 
 #[test]
 fn every_format_is_restored_as_gguf_restores_it() {
-    fn check<T: Format>(bytes: &[u8], expected: &[u8]) {
+    fn check<T: Unpack>(bytes: &[u8], expected: &[u8]) {
         let blocks = blocks::<T>(bytes);
         let mut found = vec![0f32; blocks.len() * T::WEIGHTS];
         dequantize(&mut found, &blocks).unwrap();
@@ -99,7 +110,7 @@ fn every_format_is_restored_as_gguf_restores_it() {
             assert!(*found == expected, "{} weight {at}: {found} instead of {expected}", T::NAME);
         }
     }
-    each!(check);
+    every!(check);
 }
 
 #[test]
@@ -128,7 +139,7 @@ fn integer_products_of_every_format_are_exact() {
             let mut found = vec![[0; 2]; blocks.len()];
             block_products(isa, &mut found, blocks, x).unwrap();
             for (at, (found, expected)) in found.iter().zip(&expected).enumerate() {
-                let wanted = if T::MINIMA { expected } else { &[expected[0], 0] };
+                let wanted = if <T as Format>::MINIMA { expected } else { &[expected[0], 0] };
                 assert_eq!(found, wanted, "{isa} {} block {at}", T::NAME);
             }
         }
@@ -138,7 +149,7 @@ fn integer_products_of_every_format_are_exact() {
 
 #[test]
 fn products_of_every_format_agree_with_restored_weights() {
-    fn check<T: Format<X: Any>>(bytes: &[u8], _: &[u8]) {
+    fn check<T: Unpack<X: Any>>(bytes: &[u8], _: &[u8]) {
         let mut noise = Noise(22);
         let stored = blocks::<T>(bytes);
         for &isa in Isa::available() {
@@ -146,8 +157,9 @@ fn products_of_every_format_agree_with_restored_weights() {
                 for (rows, length) in [(1, 1), (3, 2), (4, 3), (9, 1), (33, 5)] {
                     let weights: Vec<T> =
                         (0..rows * length).map(|_| stored[noise.bits() as usize % stored.len()]).collect();
-                    let x: Vec<T::X> =
-                        (0..length).map(|_| T::X::any(noise.unit(), &mut |_| noise.bits() as i8)).collect();
+                    let x: Vec<T::X> = (0..length * T::WEIGHTS / T::X::COUNT)
+                        .map(|_| T::X::any(noise.unit(), &mut |_| noise.bits() as i8))
+                        .collect();
                     let mut restored = vec![0f32; T::WEIGHTS * weights.len()];
                     dequantize(&mut restored, &weights).unwrap();
                     let values: Vec<f32> = x
@@ -155,9 +167,9 @@ fn products_of_every_format_agree_with_restored_weights() {
                         .flat_map(|x| x.quants().iter().map(|quant| x.scale().to_f32() * f32::from(*quant)))
                         .collect();
                     let (mut found, mut oracle) = (vec![f32::NAN; rows], vec![f32::NAN; rows]);
-                    matvec(&team, Matrix::new(&weights, rows, length * T::WEIGHTS).unwrap(), &x, &mut found)
-                        .unwrap();
-                    scalar::block_rows(&weights, &x, &mut oracle);
+                    let matrix = Matrix::new(&weights, rows, length * T::WEIGHTS).unwrap();
+                    matvec(&team, matrix, &x, &mut found).unwrap();
+                    matvec(&Team::single(Isa::SCALAR), matrix, &x, &mut oracle).unwrap();
                     for (row, (found, oracle)) in restored.chunks(values.len()).zip(found.iter().zip(&oracle))
                     {
                         let terms = row.iter().zip(&values).map(|(w, x)| f64::from(*w) * f64::from(*x));
@@ -172,17 +184,17 @@ fn products_of_every_format_agree_with_restored_weights() {
             }
         }
     }
-    each!(check);
+    every!(check);
 }
 
 #[test]
 fn products_with_many_columns_agree_with_products_of_each() {
-    fn check<T: Format<X: Any>>(bytes: &[u8], _: &[u8]) {
+    fn check<T: Unpack<X: Any>>(bytes: &[u8], _: &[u8]) {
         let mut noise = Noise(24);
         let stored = blocks::<T>(bytes);
         for &isa in Isa::available() {
             for (threads, rows, length, columns) in
-                [(1, 17, 256 / T::WEIGHTS, 8), (3, 35, 3, 13), (2, 5, 9, 3)]
+                [(1, 17, 256 / T::WEIGHTS, 8), (3, 35, 3, 13), (2, 65, 512 / T::WEIGHTS, 20), (2, 5, 9, 3)]
             {
                 let team = Team::new(isa, threads).unwrap();
                 let weights: Vec<T> =
@@ -194,7 +206,7 @@ fn products_with_many_columns_agree_with_products_of_each() {
                 for (column, x) in x.chunks(matrix.columns()).enumerate() {
                     let mut expected = vec![f32::NAN; rows];
                     let x = quantized::<T::X>(Isa::SCALAR, x).unwrap();
-                    scalar::block_rows(&weights, &x, &mut expected);
+                    matvec(&Team::single(Isa::SCALAR), matrix, &x, &mut expected).unwrap();
                     for (row, expected) in expected.iter().enumerate() {
                         let blocks = &weights[row * length..(row + 1) * length];
                         let mut restored = vec![0f32; T::WEIGHTS * length];
@@ -218,14 +230,16 @@ fn products_with_many_columns_agree_with_products_of_each() {
             }
         }
     }
-    each!(check);
+    every!(check);
 }
 
 #[test]
 fn plain_numbers_times_many_columns_agree_with_exact_sums() {
     let mut noise = Noise(25);
     for &isa in Isa::available() {
-        for (threads, rows, length, columns) in [(1, 17, 300, 8), (3, 35, 9, 13), (2, 5, 256, 3)] {
+        for (threads, rows, length, columns) in
+            [(1, 17, 300, 8), (3, 35, 9, 13), (2, 33, 128, 19), (2, 5, 256, 3)]
+        {
             let team = Team::new(isa, threads).unwrap();
             let (weights, x) = (noise.values(rows * length), noise.values(columns * length));
             let half: Vec<half::f16> = weights.iter().map(|value| half::f16::from_f32(*value)).collect();

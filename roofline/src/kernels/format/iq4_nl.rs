@@ -1,6 +1,6 @@
 //! IQ4_NL: 32 weights, each one of sixteen numbers that lie closer together near zero, and one f16 scale.
 
-use super::{BlockQ8_0, Format, NONLINEAR, Scale, block, nibbles};
+use super::{BlockQ8_0, Format, NONLINEAR, Scale, block, nibbles, nonlinear};
 
 block! {
     /// 32 weights in 18 bytes.
@@ -11,9 +11,12 @@ block! {
 }
 
 impl Format for BlockIq4Nl {
+    const BITS: u32 = 8;
+    const OFFSET: u8 = 128;
+
     #[inline(always)]
-    fn quants(&self, quants: &mut [i16]) {
-        nibbles(&self.quants, quants, |number| i16::from(NONLINEAR[usize::from(number)]));
+    fn numbers(&self, numbers: &mut [u8]) {
+        nibbles(&self.quants, numbers, nonlinear);
     }
 
     #[inline(always)]

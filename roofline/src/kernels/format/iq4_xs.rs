@@ -1,6 +1,6 @@
 //! IQ4_XS: 256 weights, each one of sixteen numbers as in IQ4_NL; every 32 of them have a scale of six bits, less 32.
 
-use super::{BlockQ8K, Format, NONLINEAR, Scale, block, nibbles};
+use super::{BlockQ8K, Format, NONLINEAR, Scale, block, nibbles, nonlinear};
 
 block! {
     /// 256 weights in 136 bytes.
@@ -15,7 +15,7 @@ block! {
 impl BlockIq4Xs {
     /// The eight scales: four bits of each in one place, two in another.
     #[inline(always)]
-    fn parts(&self) -> [i16; 8] {
+    fn group_scales(&self) -> [i16; 8] {
         let (low, high) = (u32::from_le_bytes(self.parts_low), u16::from_le_bytes(self.parts_high));
         let mut parts = [0; 8];
         for (at, part) in parts.iter_mut().enumerate() {
@@ -26,13 +26,21 @@ impl BlockIq4Xs {
 }
 
 impl Format for BlockIq4Xs {
+    const BITS: u32 = 8;
+    const OFFSET: u8 = 128;
+
     #[inline(always)]
-    fn quants(&self, quants: &mut [i16]) {
-        let (bytes, _) = self.quants.as_chunks::<16>();
-        for ((quants, bytes), part) in quants.as_chunks_mut::<32>().0.iter_mut().zip(bytes).zip(self.parts())
+    fn numbers(&self, numbers: &mut [u8]) {
+        for (numbers, bytes) in
+            numbers.as_chunks_mut::<32>().0.iter_mut().zip(self.quants.as_chunks::<16>().0)
         {
-            nibbles(bytes, quants, |number| i16::from(NONLINEAR[usize::from(number)]) * part);
+            nibbles(bytes, numbers, nonlinear);
         }
+    }
+
+    #[inline(always)]
+    fn parts(&self, parts: &mut [i16]) {
+        parts.copy_from_slice(&self.group_scales());
     }
 
     #[inline(always)]
@@ -50,7 +58,7 @@ mod avx2 {
         #[target_feature(enable = "avx2,fma,f16c")]
         #[inline]
         unsafe fn product(&self, x: &BlockQ8K) -> [__m256i; 2] {
-            let parts = self.parts();
+            let parts = self.group_scales();
             let mut sums = [_mm256_setzero_si256(); 2];
             for (at, bytes) in self.quants.as_chunks().0.iter().enumerate() {
                 let x = load_bytes(&x.quants.as_chunks().0[at]);
@@ -73,7 +81,7 @@ mod neon {
         #[inline]
         unsafe fn product<const DOTPROD: bool>(&self, x: &BlockQ8K) -> [int32x4_t; 2] {
             let mut sum = vdupq_n_s32(0);
-            for (at, (bytes, part)) in self.quants.as_chunks().0.iter().zip(self.parts()).enumerate() {
+            for (at, (bytes, part)) in self.quants.as_chunks().0.iter().zip(self.group_scales()).enumerate() {
                 let quants = load_nibbles(bytes).map(|quants| look_up(&NONLINEAR, quants));
                 let products = dot::<DOTPROD>(quants, load_pair_i8(&x.quants.as_chunks().0[at]));
                 sum = vmlaq_n_s32(sum, products, i32::from(part));

@@ -8,6 +8,7 @@
 mod iq4_nl;
 mod iq4_xs;
 mod mxfp4;
+mod nvfp4;
 mod q2_k;
 mod q3_k;
 mod q4_0;
@@ -30,6 +31,7 @@ use crate::isa::Isa;
 pub use iq4_nl::BlockIq4Nl;
 pub use iq4_xs::BlockIq4Xs;
 pub use mxfp4::BlockMxfp4;
+pub use nvfp4::BlockNvfp4;
 pub use q2_k::BlockQ2K;
 pub use q3_k::BlockQ3K;
 pub use q4_0::BlockQ4_0;
@@ -44,24 +46,97 @@ pub use q8_k::BlockQ8K;
 
 /// The most weights a block holds.
 pub const MOST_WEIGHTS: usize = 256;
-/// How many weights share a minimum, at least.
-pub const GROUP: usize = 16;
+/// The most groups a block has.
+pub const MOST_GROUPS: usize = 16;
 
 /// What the bytes of a block mean.
 pub trait Format: Weight<X: Quantized> + Vector<<Self as Weight>::X> {
+    /// How many weights share a part and a minimum.
+    const GROUP: usize = 32;
+    /// Bits of a stored number.
+    const BITS: u32;
+    /// What is taken from the stored numbers.
+    const OFFSET: u8 = 0;
     /// Whether weights have a minimum beside their scale.
     const MINIMA: bool = false;
 
-    /// The whole numbers of its weights, one for each.
-    fn quants(&self, quants: &mut [i16]);
+    /// The stored numbers of its weights, one for each.
+    fn numbers(&self, numbers: &mut [u8]);
 
-    /// The whole number of the minimum of each [`GROUP`] of weights.
+    /// The whole number that the numbers of each group are multiplied with.
+    #[inline(always)]
+    fn parts(&self, parts: &mut [i16]) {
+        parts.fill(1);
+    }
+
+    /// The whole number of the minimum of each group.
+    #[inline(always)]
     fn minima(&self, minima: &mut [i16]) {
         minima.fill(0);
     }
 
+    /// The whole numbers of its weights: stored numbers less the offset, times the part of their group.
+    #[inline(always)]
+    fn quants(&self, quants: &mut [i16]) {
+        let (mut numbers, mut parts) = ([0; MOST_WEIGHTS], [0; MOST_GROUPS]);
+        self.numbers(&mut numbers[..Self::WEIGHTS]);
+        self.parts(&mut parts[..Self::WEIGHTS / Self::GROUP]);
+        let groups = quants.chunks_exact_mut(Self::GROUP).zip(numbers.chunks_exact(Self::GROUP));
+        for ((quants, numbers), part) in groups.zip(parts) {
+            for (quant, number) in quants.iter_mut().zip(numbers) {
+                *quant = (i16::from(*number) - i16::from(Self::OFFSET)) * part;
+            }
+        }
+    }
+
     /// What quants and minima are multiplied with.
     fn scales(&self) -> [Scale; 2];
+}
+
+/// Weights as bytes and the scales of their groups, which is what panels are made of.
+pub trait Unpack: Weight<X: Quantized> {
+    /// How many weights share a scale and a minimum.
+    const GROUP: usize;
+    /// Bits of a stored number.
+    const BITS: u32;
+    /// What is taken from the stored numbers.
+    const OFFSET: u8;
+    /// Whether weights have a minimum beside their scale.
+    const MINIMA: bool;
+
+    /// The stored numbers of its weights, one for each.
+    fn numbers(&self, numbers: &mut [u8]);
+
+    /// Scale and minimum of each group, by a way to widen those that are stored.
+    fn group_scales(&self, single: impl Fn(Scale) -> f32, scales: &mut [f32], minima: &mut [f32]);
+}
+
+impl<T: Format> Unpack for T {
+    const GROUP: usize = <T as Format>::GROUP;
+    const BITS: u32 = <T as Format>::BITS;
+    const OFFSET: u8 = <T as Format>::OFFSET;
+    const MINIMA: bool = <T as Format>::MINIMA;
+
+    #[inline(always)]
+    fn numbers(&self, numbers: &mut [u8]) {
+        Format::numbers(self, numbers);
+    }
+
+    #[inline(always)]
+    fn group_scales(&self, single: impl Fn(Scale) -> f32, scales: &mut [f32], minima: &mut [f32]) {
+        let mut whole = [0; MOST_GROUPS];
+        let (whole, [scale, minimum]) = (&mut whole[..scales.len()], self.scales().map(single));
+        self.parts(whole);
+        for (to, part) in scales.iter_mut().zip(&*whole) {
+            *to = scale * f32::from(*part);
+        }
+        if <T as Format>::MINIMA {
+            Format::minima(self, whole);
+            for (to, part) in minima.iter_mut().zip(&*whole) {
+                *to = minimum * f32::from(*part);
+            }
+        }
+    }
 }
 
 /// What whole numbers are multiplied with, as it is stored: each instruction set has a way of its own to widen it.
@@ -277,6 +352,8 @@ kinds! {
     Iq4Xs "iq4_xs" BlockIq4Xs;
     /// Floats of 4 bits, and a power of two for 32 weights.
     Mxfp4 "mxfp4" BlockMxfp4;
+    /// Floats of 4 bits, and a float of 8 bits for 16 weights.
+    Nvfp4 "nvfp4" BlockNvfp4;
 }
 
 impl Kind {
@@ -310,10 +387,16 @@ pub enum Arithmetic {
 pub(super) const NONLINEAR: [i8; 16] =
     [-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113];
 
+/// One of them, as a number without a sign.
+#[inline(always)]
+fn nonlinear(number: u8) -> u8 {
+    NONLINEAR[usize::from(number)] as u8 ^ 128
+}
+
 /// Sixteen bytes as 32 numbers of four bits: first the low halves, then the high ones.
 #[inline(always)]
-fn nibbles(bytes: &[u8; 16], quants: &mut [i16], number: impl Fn(u8) -> i16) {
-    let (low, high) = quants.split_at_mut(16);
+fn nibbles(bytes: &[u8; 16], numbers: &mut [u8], number: impl Fn(u8) -> u8) {
+    let (low, high) = numbers.split_at_mut(16);
     for ((low, high), byte) in low.iter_mut().zip(high).zip(bytes) {
         (*low, *high) = (number(byte & 15), number(byte >> 4));
     }
@@ -321,10 +404,10 @@ fn nibbles(bytes: &[u8; 16], quants: &mut [i16], number: impl Fn(u8) -> i16) {
 
 /// Adds sixteen to each of 32 numbers whose bit is set.
 #[inline(always)]
-fn fifth_bits(bits: [u8; 4], quants: &mut [i16]) {
+fn fifth_bits(bits: [u8; 4], numbers: &mut [u8]) {
     let bits = u32::from_le_bytes(bits);
-    for (at, quant) in quants.iter_mut().enumerate() {
-        *quant += (bits >> at & 1) as i16 * 16;
+    for (at, number) in numbers.iter_mut().enumerate() {
+        *number |= ((bits >> at & 1) as u8) << 4;
     }
 }
 

@@ -4,7 +4,7 @@
 use super::{BlockQ8_0, Format, Scale, block, nibbles};
 
 /// The sixteen floats, doubled.
-const DOUBLED: [i8; 16] = [0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12];
+pub(super) const DOUBLED: [i8; 16] = [0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12];
 
 block! {
     /// 32 weights in 17 bytes.
@@ -15,9 +15,12 @@ block! {
 }
 
 impl Format for BlockMxfp4 {
+    const BITS: u32 = 5;
+    const OFFSET: u8 = 12;
+
     #[inline(always)]
-    fn quants(&self, quants: &mut [i16]) {
-        nibbles(&self.quants, quants, |number| i16::from(DOUBLED[usize::from(number)]));
+    fn numbers(&self, numbers: &mut [u8]) {
+        nibbles(&self.quants, numbers, |number| (DOUBLED[usize::from(number)] + 12) as u8);
     }
 
     /// Half of `2^(exponent - 127)`: the two smallest are no normal numbers.

@@ -13,17 +13,24 @@ block! {
 }
 
 impl Format for BlockQ2K {
+    const GROUP: usize = 16;
+    const BITS: u32 = 2;
     const MINIMA: bool = true;
 
     #[inline(always)]
-    fn quants(&self, quants: &mut [i16]) {
+    fn numbers(&self, numbers: &mut [u8]) {
         // Each 32 bytes hold four times 32 weights.
-        for (at, quants) in quants.as_chunks_mut::<32>().0.iter_mut().enumerate() {
-            let bytes = &self.quants[at / 4 * 32..][..32];
-            for (place, (quant, byte)) in quants.iter_mut().zip(bytes).enumerate() {
-                let part = self.parts[2 * at + place / 16] & 15;
-                *quant = i16::from(byte >> (at % 4 * 2) & 3) * i16::from(part);
+        for (at, numbers) in numbers.as_chunks_mut::<32>().0.iter_mut().enumerate() {
+            for (number, byte) in numbers.iter_mut().zip(&self.quants[at / 4 * 32..]) {
+                *number = byte >> (at % 4 * 2) & 3;
             }
+        }
+    }
+
+    #[inline(always)]
+    fn parts(&self, parts: &mut [i16]) {
+        for (part, stored) in parts.iter_mut().zip(self.parts) {
+            *part = i16::from(stored & 15);
         }
     }
 

@@ -15,7 +15,7 @@ block! {
 impl BlockQ3K {
     /// The sixteen scales: four bits of each in the first eight bytes, two in the last four.
     #[inline(always)]
-    fn parts(&self) -> [i8; 16] {
+    fn group_scales(&self) -> [i8; 16] {
         let word = |at: usize| u32::from_le_bytes([0, 1, 2, 3].map(|byte| self.parts[at + byte]));
         let (low, high) = (u64::from(word(0)) | u64::from(word(4)) << 32, u64::from(word(8)));
         let (four, two) = (0x0f0f_0f0f_0f0f_0f0f, 0x3030_3030_3030_3030);
@@ -31,16 +31,24 @@ impl BlockQ3K {
 }
 
 impl Format for BlockQ3K {
+    const GROUP: usize = 16;
+    const BITS: u32 = 3;
+    const OFFSET: u8 = 4;
+
     #[inline(always)]
-    fn quants(&self, quants: &mut [i16]) {
-        let parts = self.parts();
-        for (at, quants) in quants.as_chunks_mut::<32>().0.iter_mut().enumerate() {
-            let bytes = &self.quants[at / 4 * 32..][..32];
-            for (place, ((quant, byte), third)) in quants.iter_mut().zip(bytes).zip(&self.thirds).enumerate()
-            {
-                let number = byte >> (at % 4 * 2) & 3 | (third >> at & 1) << 2;
-                *quant = (i16::from(number) - 4) * i16::from(parts[2 * at + place / 16]);
+    fn numbers(&self, numbers: &mut [u8]) {
+        for (at, numbers) in numbers.as_chunks_mut::<32>().0.iter_mut().enumerate() {
+            let bytes = &self.quants[at / 4 * 32..];
+            for ((number, byte), third) in numbers.iter_mut().zip(bytes).zip(&self.thirds) {
+                *number = byte >> (at % 4 * 2) & 3 | (third >> at & 1) << 2;
             }
+        }
+    }
+
+    #[inline(always)]
+    fn parts(&self, parts: &mut [i16]) {
+        for (part, stored) in parts.iter_mut().zip(self.group_scales()) {
+            *part = i16::from(stored);
         }
     }
 
@@ -59,7 +67,7 @@ mod avx2 {
         #[target_feature(enable = "avx2,fma,f16c")]
         #[inline]
         unsafe fn product(&self, x: &BlockQ8K) -> [__m256i; 2] {
-            let parts = load_half(&self.parts());
+            let parts = load_half(&self.group_scales());
             let scales = scales_of_pairs(parts);
             let (two, four) = (_mm256_set1_epi8(3), _mm256_set1_epi8(4));
             let thirds = load_bytes(&self.thirds);
@@ -113,7 +121,7 @@ mod neon {
         #[inline]
         unsafe fn product<const DOTPROD: bool>(&self, x: &BlockQ8K) -> [int32x4_t; 2] {
             let mut sum = vdupq_n_s32(0);
-            for (group, part) in self.parts().into_iter().enumerate() {
+            for (group, part) in self.group_scales().into_iter().enumerate() {
                 let bytes = load_u8(&self.quants.as_chunks().0[group / 8 * 2 + group % 2]);
                 let thirds = load_u8(&self.thirds.as_chunks().0[group % 2]);
                 let low = vandq_u8(vshlq_u8(bytes, vdupq_n_s8(-((group % 8 / 2 * 2) as i8))), vdupq_n_u8(3));

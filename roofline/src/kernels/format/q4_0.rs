@@ -11,9 +11,12 @@ block! {
 }
 
 impl Format for BlockQ4_0 {
+    const BITS: u32 = 4;
+    const OFFSET: u8 = 8;
+
     #[inline(always)]
-    fn quants(&self, quants: &mut [i16]) {
-        nibbles(&self.quants, quants, |number| i16::from(number) - 8);
+    fn numbers(&self, numbers: &mut [u8]) {
+        nibbles(&self.quants, numbers, |number| number);
     }
 
     #[inline(always)]

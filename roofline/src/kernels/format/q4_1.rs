@@ -12,11 +12,12 @@ block! {
 }
 
 impl Format for BlockQ4_1 {
+    const BITS: u32 = 4;
     const MINIMA: bool = true;
 
     #[inline(always)]
-    fn quants(&self, quants: &mut [i16]) {
-        nibbles(&self.quants, quants, i16::from);
+    fn numbers(&self, numbers: &mut [u8]) {
+        nibbles(&self.quants, numbers, |number| number);
     }
 
     #[inline(always)]

@@ -12,10 +12,13 @@ block! {
 }
 
 impl Format for BlockQ5_0 {
+    const BITS: u32 = 5;
+    const OFFSET: u8 = 16;
+
     #[inline(always)]
-    fn quants(&self, quants: &mut [i16]) {
-        nibbles(&self.quants, quants, |number| i16::from(number) - 16);
-        fifth_bits(self.fifths, quants);
+    fn numbers(&self, numbers: &mut [u8]) {
+        nibbles(&self.quants, numbers, |number| number);
+        fifth_bits(self.fifths, numbers);
     }
 
     #[inline(always)]

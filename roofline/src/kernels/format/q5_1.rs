@@ -13,12 +13,13 @@ block! {
 }
 
 impl Format for BlockQ5_1 {
+    const BITS: u32 = 5;
     const MINIMA: bool = true;
 
     #[inline(always)]
-    fn quants(&self, quants: &mut [i16]) {
-        nibbles(&self.quants, quants, i16::from);
-        fifth_bits(self.fifths, quants);
+    fn numbers(&self, numbers: &mut [u8]) {
+        nibbles(&self.quants, numbers, |number| number);
+        fifth_bits(self.fifths, numbers);
     }
 
     #[inline(always)]

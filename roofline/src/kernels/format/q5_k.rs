@@ -14,25 +14,33 @@ block! {
 }
 
 impl Format for BlockQ5K {
+    const BITS: u32 = 5;
     const MINIMA: bool = true;
 
     #[inline(always)]
-    fn quants(&self, quants: &mut [i16]) {
-        let [scales, _] = six_bits(&self.parts);
-        for ((at, quants), scale) in quants.as_chunks_mut::<32>().0.iter_mut().enumerate().zip(scales) {
+    fn numbers(&self, numbers: &mut [u8]) {
+        // Each 32 bytes hold twice 32 weights.
+        for (at, numbers) in numbers.as_chunks_mut::<32>().0.iter_mut().enumerate() {
             let bytes = &self.quants[at / 2 * 32..];
-            for ((quant, byte), fifth) in quants.iter_mut().zip(bytes).zip(&self.fifths) {
-                let number = byte >> (at % 2 * 4) & 15 | (fifth >> at & 1) << 4;
-                *quant = i16::from(number) * i16::from(scale);
+            for ((number, byte), fifth) in numbers.iter_mut().zip(bytes).zip(&self.fifths) {
+                *number = byte >> (at % 2 * 4) & 15 | (fifth >> at & 1) << 4;
             }
+        }
+    }
+
+    #[inline(always)]
+    fn parts(&self, parts: &mut [i16]) {
+        let [scales, _] = six_bits(&self.parts);
+        for (part, scale) in parts.iter_mut().zip(scales) {
+            *part = i16::from(scale);
         }
     }
 
     #[inline(always)]
     fn minima(&self, minima: &mut [i16]) {
         let [_, parts] = six_bits(&self.parts);
-        for (minima, part) in minima.as_chunks_mut::<2>().0.iter_mut().zip(parts) {
-            *minima = [i16::from(part); 2];
+        for (minimum, part) in minima.iter_mut().zip(parts) {
+            *minimum = i16::from(part);
         }
     }
 

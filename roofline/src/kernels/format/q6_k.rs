@@ -14,17 +14,27 @@ block! {
 }
 
 impl Format for BlockQ6K {
+    const GROUP: usize = 16;
+    const BITS: u32 = 6;
+    const OFFSET: u8 = 32;
+
     #[inline(always)]
-    fn quants(&self, quants: &mut [i16]) {
-        for (at, quants) in quants.as_chunks_mut::<32>().0.iter_mut().enumerate() {
+    fn numbers(&self, numbers: &mut [u8]) {
+        for (at, numbers) in numbers.as_chunks_mut::<32>().0.iter_mut().enumerate() {
             // Of each half, the first two 32 are the low halves of 64 bytes, the others the high ones.
             let (half, part) = (at / 4, at % 4);
             let low = &self.low[64 * half + part % 2 * 32..];
             let high = &self.high[32 * half..];
-            for (place, ((quant, low), high)) in quants.iter_mut().zip(low).zip(high).enumerate() {
-                let number = low >> (part / 2 * 4) & 15 | (high >> (2 * part) & 3) << 4;
-                *quant = (i16::from(number) - 32) * i16::from(self.parts[2 * at + place / 16]);
+            for ((number, low), high) in numbers.iter_mut().zip(low).zip(high) {
+                *number = low >> (part / 2 * 4) & 15 | (high >> (2 * part) & 3) << 4;
             }
+        }
+    }
+
+    #[inline(always)]
+    fn parts(&self, parts: &mut [i16]) {
+        for (part, stored) in parts.iter_mut().zip(self.parts) {
+            *part = i16::from(stored);
         }
     }
 

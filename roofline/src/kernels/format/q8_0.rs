@@ -72,10 +72,13 @@ impl Weight for BlockQ8_0 {
 }
 
 impl Format for BlockQ8_0 {
+    const BITS: u32 = 8;
+    const OFFSET: u8 = 128;
+
     #[inline(always)]
-    fn quants(&self, quants: &mut [i16]) {
-        for (quant, stored) in quants.iter_mut().zip(self.quants) {
-            *quant = i16::from(stored);
+    fn numbers(&self, numbers: &mut [u8]) {
+        for (number, quant) in numbers.iter_mut().zip(self.quants) {
+            *number = quant as u8 ^ 128;
         }
     }
 

@@ -3,7 +3,7 @@
 
 use std::cmp::Ordering;
 
-use super::{Activation, GROUP, Quantized, Scale};
+use super::{Activation, Quantized, Scale};
 use crate::isa::Isa;
 use crate::kernels::{self, matrix::sealed};
 
@@ -23,7 +23,7 @@ impl BlockQ8K {
     /// A block with this scale and these quants.
     pub fn new(scale: f32, quants: [i8; 256]) -> Self {
         let mut sums = [0; 16];
-        for (sum, group) in sums.iter_mut().zip(quants.as_chunks::<GROUP>().0) {
+        for (sum, group) in sums.iter_mut().zip(quants.as_chunks::<16>().0) {
             *sum = group.iter().map(|quant| i16::from(*quant)).sum();
         }
         BlockQ8K { scale, quants, sums }
