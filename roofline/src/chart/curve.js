@@ -104,7 +104,11 @@ function serve(set, layout, { users, input, output, reuse }) {
   const context = Math.floor(input + output / 2);
   const step = { batch: users, context, prompt: input };
   const decode = timed(set, layout, step, "decode");
-  const prompt = timed(set, layout, { ...step, batch: layout.copies }, "prefill");
+  const read = (tokens) => timed(set, layout, { ...step, batch: layout.copies, prompt: tokens }, "prefill");
+  // What must be read of a prompt takes a pass over the weights, however little it is.
+  const fresh = 1 - reuse;
+  const prompt = read(input);
+  const rest = fresh < 1 ? read(Math.ceil(input * fresh)) : prompt;
   const whole = { ...set.least, batch: 1, context: input + output, prompt: input };
   const all = evaluate("transformer", whole);
   const without = evaluate("transformer", { ...whole, expert_params: 0 });
@@ -121,8 +125,8 @@ function serve(set, layout, { users, input, output, reuse }) {
     prompt_time: promptTime,
     step_time: stepTime,
   });
-  const least = of(prompt.least, decode.least);
-  const likely = of(prompt.likely, decode.likely);
+  const least = of(Math.max(prompt.least, rest.least / fresh), decode.least);
+  const likely = of(Math.max(prompt.likely, rest.likely / fresh), decode.likely);
   const room = memory === null || layout.copies * least.largest_batch >= users;
   return {
     users, layout: layout.name,

@@ -63,8 +63,8 @@ impl Layout {
         if parts.is_empty() { self.name() } else { format!("{} ({})", self.name(), parts.join(", ")) }
     }
 
-    /// Every layout of this work over these devices that leaves none idle. Devices of different kinds are stages of one
-    /// copy. An error says what does not go together.
+    /// Every layout of this work over these devices that leaves none idle. Devices of different kinds all share each matrix, or
+    /// are stages of one copy. An error says what does not go together.
     pub fn all(set: &Set, work: &Work, fixed: Fixed) -> Result<Vec<Layout>, String> {
         let devices = set.devices();
         let layers = work.layers.max(1.0) as u64;
@@ -72,6 +72,9 @@ impl Layout {
         let mut found = Vec::new();
         let one_kind = set.groups.len() == 1;
         let widest = set.groups.iter().map(|group| group.count).max().unwrap_or(1);
+        if !one_kind {
+            found.push(Layout { tensor: devices, pipeline: 1, experts: 1, copies: 1 });
+        }
         for tensor in divisors(if one_kind { devices } else { widest }) {
             if !one_kind {
                 let stages = set.groups.iter().map(|group| group.count / gcd(tensor, group.count)).sum();
@@ -105,9 +108,13 @@ impl Layout {
                 [("--tensor", fixed.tensor), ("--pipeline", fixed.pipeline), ("--experts", fixed.experts)];
             let said: Vec<String> =
                 said.iter().filter_map(|(flag, ways)| Some(format!("{flag} {}", (*ways)?))).collect();
+            let experts = match routed {
+                1 => "there are no experts to deal out".to_owned(),
+                experts => format!("no more devices than its {experts} experts share those"),
+            };
             return Err(format!(
                 "{}: no layout of {devices} devices, {layers} layers and a batch of {batch} has {}; the ways must divide the \
-                 devices, the copies that are left the batch, and no more devices than heads share a matrix",
+                 devices, the copies that are left the batch, no more devices than heads share a matrix, and {experts}",
                 set.name(),
                 if said.is_empty() { "all of them at work".to_owned() } else { said.join(" ") }
             ));

@@ -40,6 +40,9 @@ impl Held {
     /// In words.
     pub fn name(&self) -> String {
         let Held { layers, of, .. } = self;
+        if layers == of {
+            return format!("all {of} layers on it, nothing on the host");
+        }
         let what = if self.experts_only { "experts of " } else { "" };
         let way = |computed: bool| if computed { "multiplied by the host" } else { "sent over the bus" };
         let ways = match (self.computed, self.prompt_computed) {

@@ -164,12 +164,22 @@ pub(super) fn amounts(
     })
 }
 
-/// A stage of a layout: its devices, and the share of the layers that they have.
+/// A stage of a layout: its devices, the share of the layers that they have, and their links.
 #[derive(Clone, Copy)]
 struct Stage<'a> {
     target: &'a Target,
     tensor: u64,
     share: f64,
+    links: Links,
+}
+
+/// What links carry in one direction, in GB/s; what is sent over one that is not known takes no time.
+#[derive(Clone, Copy)]
+struct Links {
+    /// Among the devices of a stage.
+    within: Option<f64>,
+    /// To the next stage.
+    onward: Option<f64>,
 }
 
 /// Times of messages between devices.
@@ -183,37 +193,38 @@ fn messages(
     work: &Work,
     amounts: &Amounts,
     (layout, tensor, parts): (Layout, u64, f64),
-    link: Option<f64>,
+    links: Links,
     least: bool,
 ) -> Result<Messages, ManyError> {
-    let silent = Messages { reduce: 0.0, exchange: 0.0, hand: 0.0 };
-    let Some(link) = link.filter(|_| work.hidden > 0.0) else { return Ok(silent) };
     let devices = tensor.max(layout.experts) as f64;
     // A ceiling holds for programs that send numbers of 8 bits, too.
     let size = work.inputs.activation_size;
     let token = work.hidden * if least { size.min(1.0) } else { size };
-    let of = |ranks: f64, size: f64| {
+    let told = |link: Option<f64>, ranks: f64, size: f64, time: fn(collective::Outputs) -> f64| {
+        let Some(link) = link.filter(|_| work.hidden > 0.0 && ranks > 1.0) else { return Ok(0.0) };
         let start = if least { 0.0 } else { work.start };
-        collective::Inputs { start, ..collective::Inputs::new(ranks, size, link) }.evaluate()
+        let inputs = collective::Inputs { start, ..collective::Inputs::new(ranks, size, link) };
+        Ok::<_, ManyError>(time(inputs.evaluate()?))
     };
     let part = amounts.tokens / parts;
-    let reduced = of(tensor as f64, part * tensor as f64 / devices * token)?;
-    let handed = of(2.0, part * token / devices)?;
     let chosen = work.inputs.experts_used.min(layout.experts as f64);
-    let exchanged = of(layout.experts as f64, part / devices * chosen * token)?;
-    let stages = layout.pipeline > 1;
+    let [reduced, exchanged, handed] =
+        [part * tensor as f64 / devices, part / devices * chosen, part / devices]
+            .map(|tokens| tokens * token);
+    let (tensor, experts) = (tensor as f64, layout.experts as f64);
+    let next = if layout.pipeline > 1 { 2.0 } else { 1.0 };
     Ok(if least {
         Messages {
-            reduce: reduced.all_reduce_least_time,
+            reduce: told(links.within, tensor, reduced, |times| times.all_reduce_least_time)?,
             // The experts that are chosen may be where the tokens are.
             exchange: 0.0,
-            hand: if stages { handed.wire_time } else { 0.0 },
+            hand: told(links.onward, next, handed, |times| times.wire_time)?,
         }
     } else {
         Messages {
-            reduce: reduced.all_reduce_time,
-            exchange: exchanged.all_to_all_time,
-            hand: if stages { handed.send_time } else { 0.0 },
+            reduce: told(links.within, tensor, reduced, |times| times.all_reduce_time)?,
+            exchange: told(links.within, experts, exchanged, |times| times.all_to_all_time)?,
+            hand: told(links.onward, next, handed, |times| times.send_time)?,
         }
     })
 }
@@ -225,10 +236,9 @@ fn stage(
     stage: Stage<'_>,
     layout: Layout,
     parts: f64,
-    link: Option<f64>,
 ) -> Result<[parallel::Outputs; 2], ManyError> {
     let of = |amounts: &Amounts, ceiling: bool| {
-        let told = messages(work, amounts, (layout, stage.tensor, parts), link, ceiling)?;
+        let told = messages(work, amounts, (layout, stage.tensor, parts), stage.links, ceiling)?;
         let dispatch = if ceiling {
             0.0
         } else if work.inputs.overhead > 0.0 {
@@ -333,8 +343,44 @@ impl<'a> Run<'a> {
         share: f64,
         parts: f64,
     ) -> Result<[parallel::Outputs; 2], ManyError> {
-        let one = Stage { target: &self.set.groups[group].target, tensor, share };
-        stage(self.work, &self.amounts[group], one, self.layout, parts, self.set.link())
+        let Group { target, link, .. } = &self.set.groups[group];
+        let links = Links { within: *link, onward: self.set.link() };
+        let one = Stage { target, tensor, share, links };
+        stage(self.work, &self.amounts[group], one, self.layout, parts)
+    }
+
+    /// A stage of equal shares of all devices. A ceiling deals each matrix out as suits them, so that they are as fast as their mean;
+    /// an estimate deals it out evenly, as programs do, and the slowest decides.
+    fn even_stage(&self, parts: f64) -> Result<[parallel::Outputs; 2], ManyError> {
+        let counted = || self.set.groups.iter().zip(&self.amounts);
+        let devices = self.set.devices() as f64;
+        let mean = |of: fn(&Amounts) -> f64| {
+            counted().map(|(group, [least, _])| group.count as f64 * of(least)).sum::<f64>() / devices
+        };
+        let least = |of: fn(&[Amounts; 2]) -> f64| self.amounts.iter().map(of).fold(f64::INFINITY, f64::min);
+        let [first, second] = self.amounts[0];
+        let amounts = [
+            Amounts {
+                dense: least(|[ceiling, _]| ceiling.dense),
+                bandwidth: mean(|one| one.bandwidth),
+                compute: mean(|one| one.compute),
+                ..first
+            },
+            Amounts {
+                bandwidth: least(|[_, estimate]| estimate.bandwidth),
+                compute: least(|[_, estimate]| estimate.compute),
+                ..second
+            },
+        ];
+        let overhead = |group: &&Group| group.target.overhead.unwrap_or(0.0);
+        let slowest = self.set.groups.iter().max_by(|a, b| overhead(a).total_cmp(&overhead(b)));
+        let one = Stage {
+            target: &slowest.unwrap_or(&self.set.groups[0]).target,
+            tensor: self.layout.tensor,
+            share: 1.0 / self.layout.pipeline as f64,
+            links: Links { within: self.set.link(), onward: self.set.link() },
+        };
+        stage(self.work, &amounts, one, self.layout, parts)
     }
 
     /// Activations, which take memory beside weights and cache, on a device of a stage.
@@ -366,13 +412,19 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Equal devices: stages of equal shares, as the contract has them.
-    fn of_one_kind(&self) -> Result<Timed, ManyError> {
-        let (tensor, share) = (self.layout.tensor, 1.0 / self.layout.pipeline as f64);
-        let [least, _] = self.stage(0, tensor, share, self.in_flight)?;
+    /// The fullest of these devices, and the one with the least left.
+    fn fullest<'b>(&self, held: impl Iterator<Item = (usize, &'b parallel::Outputs)>) -> (f64, Option<f64>) {
+        let memory = held.map(|(group, outputs)| self.memory(group, outputs));
+        let memory = memory.reduce(|a, b| (a.0.max(b.0), a.1.zip(b.1).map(|(a, b)| a.min(b))));
+        memory.unwrap_or((0.0, None))
+    }
+
+    /// Stages of equal shares, as the contract has them: of equal devices, or one that all of them share.
+    fn of_equal_shares(&self) -> Result<Timed, ManyError> {
+        let [least, _] = self.even_stage(self.in_flight)?;
         let mut likely = (f64::INFINITY, 0.0);
         for parts in &self.cuts {
-            let [_, outputs] = self.stage(0, tensor, share, *parts)?;
+            let [_, outputs] = self.even_stage(*parts)?;
             let time = match self.phase {
                 Phase::Decode => outputs.step_time,
                 Phase::Prefill => outputs.flushed_time,
@@ -381,7 +433,8 @@ impl<'a> Run<'a> {
                 likely = (time, outputs.message_time / outputs.stage_time);
             }
         }
-        Ok(self.timed(least.step_least_time, likely, self.memory(0, &least)))
+        let memory = self.fullest((0..self.set.groups.len()).map(|group| (group, &least)));
+        Ok(self.timed(least.step_least_time, likely, memory))
     }
 
     /// The stages of different devices: the group of each, and how many share its matrices.
@@ -394,7 +447,7 @@ impl<'a> Run<'a> {
     }
 
     /// Different devices: a chain of stages, each with the share of the layers that suits it, or that it was given.
-    fn of_several_kinds(&self, given: Option<&[f64]>) -> Result<Timed, ManyError> {
+    fn of_a_chain(&self, given: Option<&[f64]>) -> Result<Timed, ManyError> {
         let chain = self.chain();
         let times = |shares: &[f64], parts: f64| -> Result<Vec<[parallel::Outputs; 2]>, ManyError> {
             let each = chain.iter().zip(shares);
@@ -443,9 +496,8 @@ impl<'a> Run<'a> {
             }
         }
         let held = times(best, self.in_flight)?;
-        let memory = chain.iter().zip(&held).map(|((group, _), [least, _])| self.memory(*group, least));
-        let memory = memory.reduce(|a, b| (a.0.max(b.0), a.1.zip(b.1).map(|(a, b)| a.min(b))));
-        let timed = self.timed(least, likely, memory.unwrap_or((0.0, None)));
+        let memory = self.fullest(chain.iter().zip(&held).map(|((group, _), [least, _])| (*group, least)));
+        let timed = self.timed(least, likely, memory);
         Ok(Timed { shares: best.to_vec(), ..timed })
     }
 }
@@ -455,11 +507,11 @@ pub fn reach(work: &Work, set: &Set, layout: Layout) -> Result<Reached, ManyErro
     let [decode, prompt] = [Phase::Decode, Phase::Prefill].map(|phase| Run::new(work, set, layout, phase));
     let (decode, prompt) = (decode?, prompt?);
     let chain = decode.chain();
-    let (decode, prompt) = if set.groups.len() == 1 {
-        (decode.of_one_kind()?, prompt.of_one_kind()?)
+    let (decode, prompt) = if set.groups.len() == 1 || layout.pipeline == 1 {
+        (decode.of_equal_shares()?, prompt.of_equal_shares()?)
     } else {
-        let decode = decode.of_several_kinds(None)?;
-        let prompt = prompt.of_several_kinds(Some(&decode.shares))?;
+        let decode = decode.of_a_chain(None)?;
+        let prompt = prompt.of_a_chain(Some(&decode.shares))?;
         (decode, prompt)
     };
     let name = |(group, tensor): (usize, u64)| {

@@ -209,10 +209,18 @@ impl Row {
         row.devices = format!("{} with {host}", row.devices);
         row.held = Some(offloaded.held);
         row.host_gb = Some(offloaded.host_gb);
-        if let Some(missing) = offloaded.host_missing_gb.filter(|missing| *missing > 0.0) {
-            let host = format!("{} GB on the host", figure(missing));
-            row.short_of = if row.short_of.is_empty() { host } else { format!("{}, {host}", row.short_of) };
-            (row.fits, row.enough) = (Some(false), Some(false));
+        match offloaded.host_missing_gb {
+            Some(missing) if missing > 0.0 => {
+                let host = format!("{} GB on the host", figure(missing));
+                row.short_of =
+                    if row.short_of.is_empty() { host } else { format!("{}, {host}", row.short_of) };
+                (row.fits, row.enough) = (Some(false), Some(false));
+            }
+            // Whether the host has the room is not known, unless the device has not.
+            None if row.fits == Some(true) && offloaded.host_gb > 0.0 => {
+                (row.fits, row.enough) = (None, None);
+            }
+            _ => {}
         }
         // The host has its price and its power too, and nobody says them.
         (row.price_usd, row.power_w) = (None, None);
@@ -309,6 +317,7 @@ impl Plan {
                 continue;
             }
             let mut table = self.table(title, &rows[..rows.len().min(SHOWN)]);
+            table.without_empty("short_of");
             for heading in &mut table.headings {
                 *heading = heading.replace('_', " ");
             }
@@ -333,7 +342,11 @@ impl Plan {
         let mut rows = vec![(each, format!("{} GB", figure(row.device_gb)), memory)];
         if let Some(host) = row.host_gb {
             let short = row.short_of.split(", ").find(|part| part.ends_with("on the host"));
-            let fits = short.map_or("fits".to_owned(), |short| format!("short of {short}"));
+            let fits = match (short, row.fits) {
+                (Some(short), _) => format!("short of {short}"),
+                (None, None) => "the memory of the host is not known".into(),
+                (None, Some(_)) => "fits".into(),
+            };
             rows.push(("memory of the host", format!("{} GB", figure(host)), fits));
         }
         if !row.shares.is_empty() {
@@ -454,13 +467,15 @@ impl Plan {
         out
     }
 
+    /// What a reader decides by stands first, since a narrow terminal leaves out columns from the right.
     fn table(&self, title: &str, rows: &[&Row]) -> Table {
         let served = rows.iter().any(|row| row.served.is_some());
         let drafted = rows.iter().any(|row| row.draft.is_some());
         let hosted = rows.iter().any(|row| row.host_gb.is_some());
-        let mut headings = vec!["devices", "layout", "fits", "gb_each"];
-        if hosted {
-            headings.push("host_gb");
+        let priced = rows.iter().any(|row| row.price_usd.is_some());
+        let mut headings = vec!["devices", "layout", "fits", "short_of"];
+        if priced {
+            headings.push("usd");
         }
         headings.extend(if served {
             [
@@ -479,16 +494,18 @@ impl Plan {
         if drafted {
             headings.extend(["tokens_per_pass", "speed_up", "most", "break_even"]);
         }
-        let priced = rows.iter().any(|row| row.price_usd.is_some());
         if priced {
-            headings.extend(["usd", "usd_per_mtoken"]);
+            headings.push("usd_per_mtoken");
         }
-        headings.extend(["j_per_token", "short_of"]);
+        headings.extend(["j_per_token", "gb_each"]);
+        if hosted {
+            headings.push("host_gb");
+        }
         let of = |row: &&Row| {
             let fits = row.fits.map_or("not known", |fits| if fits { "yes" } else { "no" });
-            let mut cells = vec![row.devices.clone(), row.dealt(), fits.to_owned(), figure(row.device_gb)];
-            if hosted {
-                cells.push(maybe(row.host_gb));
+            let mut cells = vec![row.devices.clone(), row.dealt(), fits.to_owned(), row.short_of.clone()];
+            if priced {
+                cells.push(row.price_usd.map_or("-".into(), |price| price.to_string()));
             }
             match &row.served {
                 Some(served) => {
@@ -526,10 +543,12 @@ impl Plan {
                 ]);
             }
             if priced {
-                cells.push(row.price_usd.map_or("-".into(), |price| price.to_string()));
                 cells.push(maybe(row.price_per_million));
             }
-            cells.extend([maybe(row.token_energy), row.short_of.clone()]);
+            cells.extend([maybe(row.token_energy), figure(row.device_gb)]);
+            if hosted {
+                cells.push(maybe(row.host_gb));
+            }
             cells
         };
         Table::new(title, &headings, rows.iter().map(of))

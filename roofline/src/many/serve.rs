@@ -52,6 +52,12 @@ pub struct Served {
     pub largest_batch: Option<f64>,
 }
 
+impl Served {
+    /// The figures that only a server has, as conditions name them.
+    pub const FIGURES: [&'static str; 5] =
+        ["output_ceiling", "output_rate", "request_rate", "token_least_time", "token_time"];
+}
+
 impl Users {
     /// The work of one step: all users, half of their answers written.
     pub fn step(&self, work: &Work) -> Work {
@@ -79,8 +85,15 @@ pub fn serve(
         beside = draft.device_gb * set.devices() as f64;
     }
     // Each copy reads one prompt at a time.
-    let one = Work { inputs: Inputs { batch: copies, ..step.inputs }, ..step.clone() };
-    let prompt = reach(&one, set, layout)?;
+    let one = |prompt: f64| {
+        reach(&Work { inputs: Inputs { batch: copies, prompt, ..step.inputs }, ..step.clone() }, set, layout)
+    };
+    let prompt = one(users.input)?;
+    // What must be read of a prompt takes a pass over the weights, however little it is.
+    let fresh = 1.0 - users.reuse;
+    let rest = if fresh < 1.0 { one((users.input * fresh).ceil())? } else { prompt.clone() };
+    let prompt_least_time = prompt.prompt_least_time.max(rest.prompt_least_time / fresh);
+    let prompt_time = prompt.prompt_time.max(rest.prompt_time / fresh);
     let whole = Inputs { batch: 1.0, context: users.input + users.output, ..step.inputs };
     let (mut peak, mut weights, mut token_bytes, mut token_flops) = (0.0, 0.0, 0.0, 1.0);
     for group in &set.groups {
@@ -113,10 +126,10 @@ pub fn serve(
         }
         .evaluate()
     };
-    let least = of(prompt.prompt_least_time, reached.step_least_time, None)?;
-    let likely = of(prompt.prompt_time, reached.step_time, None)?;
+    let least = of(prompt_least_time, reached.step_least_time, None)?;
+    let likely = of(prompt_time, reached.step_time, None)?;
     let balanced = likely.first_token_time / likely.request_time;
-    let apart = of(prompt.prompt_time, reached.step_time, Some(balanced))?;
+    let apart = of(prompt_time, reached.step_time, Some(balanced))?;
     let served = Served {
         users: users.users,
         output_ceiling: copies * least.output_ceiling,

@@ -62,52 +62,72 @@ fn the_steps_of_30b_on_sixteen_tpus_are_those_of_the_scaling_book() {
 /// Training steps of Korthikanti et al., <https://arxiv.org/abs/2205.05198>, table 5, which Calculon is validated with:
 /// <https://github.com/calculon-ai/calculon>, `calculon/llm/validation.py`, whose shapes are those of its `models` and of
 /// `validation/seqsel/tab5`: A100, 2048 tokens, eight that share each matrix. Once all of a layer is computed again on the way
-/// back; once only attention is, with sequence parallelism. The contract knows neither an optimizer nor norms, dropout and
-/// kernels below their peak: the measured steps take 1.4 to 2 times its estimate, and never less than its least time. How
-/// many times as long the first way takes as the second it tells within five hundredths.
+/// back; once only attention is, with sequence parallelism.
+///
+/// At the peaks of the data sheet nothing measured is faster than the contract's estimate, and how many times as long the first
+/// way takes as the second it tells within a tenth. With the shares of the peaks that Calculon takes for this machine
+/// (`systems/a100_80g.json`: 0.95 of the arithmetic in large products, 0.75 of the bandwidth for 10 to 100 MB, 0.65 of the links and
+/// 10 us to start), the measured steps take 1.00 to 1.18 times the estimate. What is missing are the optimizer, the sends between
+/// stages and products too small for that share of the peak; Calculon, which has them, is within a twentieth.
 #[test]
 fn measured_training_steps_are_never_below_the_least_time_of_their_layout() {
-    // Hidden size, layers, stages, interleave, sequences, parts, seconds: full and selective.
-    for (h, l, p, v, b, m, full, selective) in [
-        (6144.0, 48.0, 1.0, 1.0, 4.0, 1.0, 1.42, 1.10),
-        (12288.0, 96.0, 8.0, 3.0, 64.0, 64.0, 18.13, 13.75),
-        (20480.0, 105.0, 35.0, 3.0, 280.0, 280.0, 49.05, 37.83),
-        (25600.0, 128.0, 64.0, 1.0, 512.0, 512.0, 94.42, 71.49),
+    // Heads, hidden size, layers, stages, interleave, sequences, parts, seconds: full and selective.
+    for (a, h, l, p, v, b, m, full, selective) in [
+        (64.0, 6144.0, 48.0, 1.0, 1.0, 4.0, 1.0, 1.42, 1.10),
+        (96.0, 12288.0, 96.0, 8.0, 3.0, 64.0, 64.0, 18.13, 13.75),
+        (128.0, 20480.0, 105.0, 35.0, 3.0, 280.0, 280.0, 49.05, 37.83),
+        (160.0, 25600.0, 128.0, 64.0, 1.0, 512.0, 512.0, 94.42, 71.49),
     ] {
-        let (s, vocabulary): (f64, f64) = (2048.0, 51200.0);
-        let layers = 24.0 * b * s * l * h * h;
+        let (s, vocabulary, ways): (f64, f64, f64) = (2048.0, 51200.0, 8.0);
+        let products = 24.0 * b * s * l * h * h;
         let attention = s / (6.0 * h);
-        let link = A100_SXM_80GB.interconnect_bandwidth.unwrap();
-        // Two bytes of each number of a part; a pass forward has two sums in each layer, and so have a pass back and one again.
-        let reduced = collective::Inputs::new(8.0, b / m * s * h * 2.0, link).evaluate().unwrap();
-        let step = |again: f64, passes: f64| {
-            let flops = layers * (3.0 * (1.0 + attention + vocabulary / (12.0 * h * l)) + again);
-            let inputs = parallel::Inputs {
-                tensor: 8.0,
-                pipeline: p,
-                interleave: v,
-                parts: m,
-                layers: l,
-                layer_share: 1.0 / p,
-                reduce_time: passes * reduced.all_reduce_time,
-                ..parallel::Inputs::new(
-                    b * s,
-                    1.0,
-                    flops,
-                    A100_SXM_80GB.bandwidth,
-                    A100_SXM_80GB.bf16.unwrap(),
-                )
-            };
-            inputs.evaluate().unwrap()
+        // Numbers of a part: a layer's activations, and the scores of its attention.
+        let (numbers, scores) = (b / m * s * h, a * s * s * b / m);
+        // Numbers that a device reads and writes in a layer: attention, its softmax and dropout;
+        let attended = (4.0 * numbers + 6.5 * scores) / ways;
+        // and all with the norms, dropouts and sums, which sequence parallelism divides too.
+        let forward = |divided: f64| {
+            15.0 * numbers / divided + 4.0 * numbers + 20.0 * numbers / ways + attended + 12.0 * h * h / ways
         };
-        let [whole, some] = [step(1.0 + attention, 3.0), step(attention, 2.0)];
-        for (measured, found) in [(full, whole), (selective, some)] {
+        // One pass forward, one back with twice as much, and what is computed again; sums of a layer in the same order.
+        let whole = (1.0 + attention, 4.0 * forward(1.0), 3.0);
+        let some = (attention, 3.0 * forward(ways) + attended, 2.5);
+        let step =
+            |(again, moved, sums): (f64, f64, f64), [compute, bandwidth, link]: [f64; 3], start: f64| {
+                let link = link * A100_SXM_80GB.interconnect_bandwidth.unwrap();
+                let told = collective::Inputs { start, ..collective::Inputs::new(ways, 2.0 * numbers, link) };
+                let told = told.evaluate().unwrap();
+                let inputs = parallel::Inputs {
+                    tensor: ways,
+                    pipeline: p,
+                    interleave: v,
+                    parts: m,
+                    layers: l,
+                    layer_share: 1.0 / p,
+                    cache_bytes: 2.0 * moved * ways * m * l,
+                    reduce_time: sums * told.all_reduce_time,
+                    ..parallel::Inputs::new(
+                        b * s,
+                        1.0,
+                        products * (3.0 * (1.0 + attention + vocabulary / (12.0 * h * l)) + again),
+                        bandwidth * A100_SXM_80GB.bandwidth,
+                        compute * A100_SXM_80GB.bf16.unwrap(),
+                    )
+                };
+                inputs.evaluate().unwrap()
+            };
+        let at = |peaks: [f64; 3], start: f64| [whole, some].map(|way| step(way, peaks, start));
+        let best = at([1.0; 3], 0.0);
+        for (measured, found) in [full, selective].into_iter().zip(&best) {
             assert!(found.step_least_time <= measured && found.flushed_time <= measured, "{h}: {measured}");
-            let times = measured / found.flushed_time;
-            assert!((1.4..2.0).contains(&times), "{h}: {times}");
         }
-        let longer = whole.flushed_time / some.flushed_time / (full / selective);
-        assert!((1.0..1.05).contains(&longer), "{h}: {longer}");
+        let longer = best[0].flushed_time / best[1].flushed_time / (full / selective);
+        assert!((1.0..1.1).contains(&longer), "{h}: {longer}");
+        let likely = at([0.95, 0.75, 0.65], 10.0);
+        for (measured, found) in [full, selective].into_iter().zip(&likely) {
+            let times = measured / found.flushed_time;
+            assert!((1.0..1.18).contains(&times), "{h}: {times}");
+        }
     }
 }
 
@@ -211,7 +231,7 @@ fn the_faster_of_two_devices_holds_more_and_the_ceiling_is_that_of_the_best_spli
     let work = work("llama_2_13b", |inputs| Inputs { context: 100.0, ..inputs });
     let both = Set { groups: vec![set(1, slow).groups.remove(0), set(1, fast).groups.remove(0)] };
     let layouts = Layout::all(&both, &work, Fixed::default()).unwrap();
-    let [layout] = layouts.as_slice() else { panic!("{layouts:?}") };
+    let [shared, layout] = layouts.as_slice() else { panic!("{layouts:?}") };
     let found = reach(&work, &both, *layout).unwrap();
     assert_eq!((layout.pipeline, found.fits()), (2, Some(true)));
     // 24 GB of 26 are read at 1008 GB/s, the rest at 936.
@@ -222,6 +242,28 @@ fn the_faster_of_two_devices_holds_more_and_the_ceiling_is_that_of_the_best_spli
         reach(&work, &set(1, device), layout).unwrap().decode_ceiling
     };
     assert!(found.decode_ceiling < alone(fast) && found.decode_ceiling > alone(slow));
+    // Sharing each matrix they are at best as fast as both together, and with even shares twice as fast as the slower.
+    assert_eq!((shared.tensor, shared.pipeline), (2, 1));
+    let found = reach(&work, &both, *shared).unwrap();
+    assert!((found.decode_ceiling / (alone(slow) + alone(fast)) - 1.0).abs() < 0.01);
+    assert!(found.decode_estimate < 2.0 * alone(slow) && found.decode_estimate > 1.5 * alone(slow));
+    assert!((12.9..=13.6).contains(&found.device_gb), "{}", found.device_gb);
+}
+
+/// A slower device in the set has slow links to the others; those that share a matrix have their own.
+#[test]
+fn devices_that_share_a_matrix_talk_over_their_own_links() {
+    let work = work("llama_3_1_70b", |inputs| Inputs { batch: 64.0, context: 1000.0, ..inputs });
+    let fast = set(4, &H100_SXM).groups.remove(0);
+    let slow = set(1, by_name("rtx_4090").unwrap()).groups.remove(0);
+    let told = |link: Option<f64>| {
+        let both = Set { groups: vec![super::Group { link, ..fast.clone() }, slow.clone()] };
+        let layout = Layout { tensor: 4, pipeline: 2, experts: 1, copies: 1 };
+        reach(&work, &both, layout).unwrap()
+    };
+    let [own, bus] = [fast.link, slow.link].map(told);
+    assert!(own.message_share < bus.message_share / 2.0, "{} {}", own.message_share, bus.message_share);
+    assert!(own.decode_estimate > bus.decode_estimate && own.decode_ceiling >= bus.decode_ceiling);
 }
 
 #[test]

@@ -432,7 +432,7 @@ pub struct Plan {
     /// The speed of all users together that a set must be estimated to reach, such as '2000 token/s'.
     #[arg(long, value_name = "SPEED", default_value = "0 token/s", allow_negative_numbers = true, value_parser = token_rate)]
     pub at_least: f64,
-    /// Sets of 1, 2, 4 and so on up to so many devices are tried.
+    /// Sets of 1 to 8, 16, 32 and so on up to so many devices are tried.
     #[arg(long, value_name = "NUMBER", default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..=1024))]
     pub most_devices: u64,
     /// The model and what it is asked to do; all known devices unless --on names some.

@@ -32,7 +32,7 @@ pub struct Many {
     #[arg(long, value_name = "GB/s", requires = "offload", value_parser = bus)]
     pub bus: Option<f64>,
     /// Users that are answered at once.
-    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..=65_536))]
     pub users: Option<u64>,
     /// Tokens of each user's prompt; 1024 if not given.
     #[arg(long, value_name = "TOKENS", requires = "users", allow_negative_numbers = true, value_parser = written::tokens)]

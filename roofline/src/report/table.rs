@@ -28,6 +28,21 @@ impl Table {
         Table { title: title.into(), headings, rows: rows.into_iter().collect() }
     }
 
+    /// Leaves out a column that says nothing in any row.
+    pub fn without_empty(&mut self, heading: &str) {
+        let Some(place) = self.headings.iter().position(|name| name == heading) else { return };
+        if self.rows.iter().all(|row| row[place].is_empty()) {
+            self.without(place);
+        }
+    }
+
+    fn without(&mut self, place: usize) -> String {
+        for row in &mut self.rows {
+            row.remove(place);
+        }
+        self.headings.remove(place)
+    }
+
     /// The table with aligned columns, as wide as it is.
     pub fn text(&self) -> String {
         self.rendered(false)
@@ -47,10 +62,7 @@ impl Table {
                 Some(_) => continue,
                 None => table.headings.len() - 1,
             };
-            left_out.push(table.headings.remove(place));
-            for row in &mut table.rows {
-                row.remove(place);
-            }
+            left_out.push(table.without(place));
         }
         let mut out = table.rendered(canvas.colour);
         if !left_out.is_empty() {

@@ -29,6 +29,7 @@ mod predict;
 mod profile;
 mod program;
 mod prove;
+mod published;
 mod saved;
 mod schema;
 mod shell;

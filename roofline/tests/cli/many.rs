@@ -52,6 +52,15 @@ fn experts_in_the_memory_of_the_host_are_multiplied_there() {
     let layers = with("8");
     assert!(number(&layers, "decode_ceiling") < ceiling, "{layers}");
     assert_eq!(with("auto")["held"], experts["held"]);
+    // A host whose memory nobody knows is not said to have the room.
+    let unknown = ["--offload", "experts", "--host", "bandwidth=89.6GB/s"];
+    let unknown = [&args[..6], &unknown[..]].concat();
+    assert_eq!(row(&unknown)["fits"], Value::Null);
+    assert!(printed(&unknown).contains("the memory of the host is not known"));
+    // A device that holds all leaves nothing to it.
+    let small = ["predict", "llama-3.1-8b", "--quant", "q4_k_m", "--on", "rtx-4090", "--host", host];
+    let all = printed(&[&small[..], &["--offload", "auto"]].concat());
+    assert!(all.contains("all 32 layers on it, nothing on the host"), "{all}");
     // Too little memory on the host is said.
     let small = ["--offload", "experts", "--host", "bandwidth=89.6GB/s,memory=64GB"];
     let small = row(&[&args[..6], &small[..]].concat());
@@ -99,6 +108,12 @@ fn sixty_four_users_are_answered_by_eight_h100_within_fifty_milliseconds_a_token
         number(&shared["served"], "time_to_first_token")
             < number(&row(&args)["served"], "time_to_first_token")
     );
+    // Nor does the little that is left go through the weights faster than a token does.
+    let little = row(&[&args[..], &["--reuse", "99%"]].concat());
+    let alone = ["predict", "llama-3.1-70b", "--quant", "fp8", "--cache", "fp8", "--on", "8x h100-sxm"];
+    let token = row(&[&alone[..], &["--context", "1", "--tensor", "8"]].concat());
+    let pass = 1e3 / number(&token, "decode_ceiling");
+    assert!(number(&little["served"], "first_token_least_time") >= 0.99 * pass, "{little}");
 }
 
 #[test]
@@ -176,15 +191,24 @@ fn a_faster_link_brings_what_messages_took() {
 }
 
 #[test]
-fn different_devices_are_stages_of_one_model() {
-    let mixed = ["predict", "llama-3.1-70b", "--quant", "q4_k_m", "--on", "2x rtx-3090,1x rtx-4090"];
-    let mixed = row(&mixed);
-    assert_eq!((&mixed["devices"], &mixed["count"]), (&"2x rtx_3090, 1x rtx_4090".into(), &3.into()));
-    assert_eq!(mixed["fits"], true);
-    assert!(mixed["layout"]["pipeline"].as_u64().unwrap() > 1);
-    let shares = mixed["shares"].as_array().expect("what each stage has");
+fn different_devices_share_each_matrix_or_are_stages_of_one_model() {
+    let args = ["predict", "llama-3.1-70b", "--quant", "q4_k_m", "--on", "2x rtx-3090,1x rtx-4090"];
+    let [shared, staged] = [row(&args), row(&[&args[..], &["--tensor", "1"]].concat())];
+    for mixed in [&shared, &staged] {
+        assert_eq!((&mixed["devices"], &mixed["count"]), (&"2x rtx_3090, 1x rtx_4090".into(), &3.into()));
+        assert_eq!(mixed["fits"], true);
+    }
+    assert_eq!((&shared["layout"]["tensor"], &shared["layout"]["pipeline"]), (&3.into(), &1.into()));
+    assert_eq!((&staged["layout"]["tensor"], &staged["layout"]["pipeline"]), (&1.into(), &3.into()));
+    assert!(number(&shared, "decode_ceiling") > 2.5 * number(&staged, "decode_ceiling"), "{shared}");
+    let shares = staged["shares"].as_array().expect("what each stage has");
     let layers: f64 = shares.iter().map(|share| number(share, "layers")).sum();
-    assert!((layers - 1.0).abs() < 1e-5, "{mixed}");
+    assert!((layers - 1.0).abs() < 1e-5, "{staged}");
+    // 64 heads are not dealt out evenly over three, which is said.
+    assert!(
+        err(&run(&args)).contains("tensor 3 on 2x rtx_3090, 1x rtx_4090: 64 heads are not dealt out evenly")
+    );
+    assert!(!err(&run(&[&args[..], &["--tensor", "1"]].concat())).contains("evenly"));
     // A flag for each set makes a row for each.
     let two = ["predict", "llama-3.1-8b", "--on", "2x rtx-3090", "--on", "2x rtx-4090"];
     assert_eq!(json(&two)["rows"].as_array().unwrap().len(), 2);
@@ -252,6 +276,8 @@ fn what_does_not_go_together_is_refused_with_a_reason() {
         (&["--on", "0x h100-sxm"], "a set has 1 to 4096 devices"),
         (&["--on", "99999999999999999999x h100-sxm"], "a set has 1 to 4096 devices"),
         (&["--on", "2x h1000"], "no such device"),
+        (&["--on", "2x h100-sxm,"], "a comma without a device"),
+        (&["--on", "2x h100-sxm", "--experts", "2"], "there are no experts to deal out"),
         (&["--on", "2x rtx-3090", "--sweep", "batch=1,2"], "is for single devices"),
         (&["--on", "2x rtx-3090", "--users", "4", "--sweep", "batch=1,2"], "whole numbers of users"),
         (&["--on", "2x rtx-3090", "--users", "4", "--sweep", "users=1.5"], "whole numbers of users"),
@@ -265,10 +291,26 @@ fn what_does_not_go_together_is_refused_with_a_reason() {
         (&["--on", "rtx-4090", "--offload", "8", "--host", "bandwidth=2000"], "is faster than that of"),
         (&["--on", "2x rtx-4090", "--offload", "8", "--host", "bandwidth=80"], "one device beside its host"),
         (&["--on", "rtx-4090", "--draft", "llama-3.2-1b"], "--accept, such as 0.75"),
+        (
+            &["--on", "rtx-4090", "--draft", "llama-3.2-1b", "--accept", "1.2"],
+            "--accept 1.2: a share is 0 to 1",
+        ),
+        (
+            &["--on", "rtx-4090", "--draft", "llama-3.2-1b", "--accept", "-1"],
+            "--accept -1: a share is 0 to 1",
+        ),
         (&["--on", "rtx-4090", "--draft", "llama-3.3-1b", "--accept", "0.5"], "no such model"),
         (&["--on", "rtx-4090", "--draft", "4", "--accept", "0.5"], "--accept is for a draft model"),
         (&["--on", "8x h100-sxm", "--users", "4", "--batch", "2"], "take the place of --batch"),
-        (&["--on", "8x h100-sxm", "--users", "0"], "0 is not in 1..=1000000"),
+        (&["--on", "8x h100-sxm", "--users", "0"], "0 is not in 1..=65536"),
+        (&["--on", "8x h100-sxm", "--users", "70000"], "70000 is not in 1..=65536"),
+        (&["--on", "8x h100-sxm", "--users", "4", "--input", "0"], "--input 0: at least one token"),
+        (&["--on", "8x h100-sxm", "--users", "4", "--output", "0"], "--output 0: at least one token"),
+        (&["--on", "8x h100-sxm", "--users", "4", "--reuse", "100%"], "--reuse 1: a share is 0 to 0.999"),
+        (
+            &["--on", "8x h100-sxm", "--objective", "token_time <= 50"],
+            "say how many users it has with --users",
+        ),
         (&["--on", "8x h100-sxm", "--input", "2k"], "--users"),
         (&["--on", "8x h100-sxm", "--objective", "speed > 1"], "--objective: "),
         (&["--on", "8x h100-sxm", "--objective", "token_time <= 50 ms"], "a unit is written in brackets"),

@@ -10,6 +10,9 @@ use crate::program::output::picture::Pictures;
 use crate::program::require::Names;
 use crate::program::{Exit, Failure, cli, select};
 
+/// Devices of a machine: one with more is several.
+const MACHINE: u64 = 8;
+
 /// Plans, and exits with 1 when no set does.
 pub fn run(args: &cli::Plan) -> Result<Exit, Failure> {
     let (at_least, most, args) = (args.at_least, args.most_devices, &args.predict);
@@ -74,6 +77,11 @@ pub fn run(args: &cli::Plan) -> Result<Exit, Failure> {
     Ok(if plan.any_enough() { Exit::Fine } else { Exit::Failed })
 }
 
+/// How many of a device are tried: any number that one machine holds, then machines in powers of two.
+fn counts() -> impl Iterator<Item = u64> {
+    (1..MACHINE).chain(std::iter::successors(Some(MACHINE), |count| Some(count * 2)))
+}
+
 /// The smallest number of a device that does it, or the largest that was tried. A set that was named with its number stays as it
 /// is.
 fn smallest(question: &Question, set: Set, most: u64, weights: f64) -> Result<Option<Row>, Failure> {
@@ -81,22 +89,22 @@ fn smallest(question: &Question, set: Set, most: u64, weights: f64) -> Result<Op
     let Some(group) = set.groups.first().filter(|_| alone) else { return question.best(&set).map(Some) };
     // Devices whose links nobody publishes are tried alone: how they would work together is not known.
     let most = if group.link.is_some() { most } else { 1 };
+    let counts: Vec<u64> = counts().take_while(|count| *count <= most).collect();
     let mut last = None;
-    let mut count = 1;
-    while count <= most {
+    for (at, &count) in counts.iter().enumerate() {
         let set = Set { groups: vec![Group { count, ..group.clone() }] };
         // What does not hold the weights is tried only when there is no larger set.
         let holds = set.capacity().is_none_or(|gb| gb * 1e9 >= weights);
-        if holds || count * 2 > most {
+        let largest = at + 1 == counts.len();
+        if holds || largest {
             match question.best(&set) {
                 Ok(row) if row.enough == Some(true) => return Ok(Some(row)),
                 Ok(row) => last = Some(row),
                 // Layouts that were asked for may need more devices than these.
-                Err(failure) if count * 2 > most && last.is_none() => return Err(failure),
+                Err(failure) if largest && last.is_none() => return Err(failure),
                 Err(_) => {}
             }
         }
-        count *= 2;
     }
     Ok(last)
 }

@@ -10,7 +10,7 @@ use crate::contracts::transformer::Inputs;
 use crate::contracts::{collective, cost, offload, parallel, serving, speculation, transformer};
 use crate::device::{self, Catalog, Chosen};
 use crate::many::{
-    Drafting, Fixed, Group, Layout, MOST_DEVICES, Offload, Plan, Row, Set, Users, Way, Work,
+    Drafting, Fixed, Group, Layout, MOST_DEVICES, Offload, Plan, Row, Served, Set, Users, Way, Work,
     offload as offloaded, reach, serve,
 };
 use crate::model::{Hyper, Model, by_name};
@@ -24,9 +24,12 @@ use crate::program::name::normal;
 use crate::program::output::picture::Pictures;
 use crate::program::require::{self, Gate, Names};
 use crate::program::{Exit, Failure, cli};
+use crate::report::Report;
 
 /// Sets that a sentence names.
 const NAMED: usize = 8;
+/// Some of a prompt is always new.
+const MOST_REUSE: f64 = 0.999;
 
 /// Whether a prediction is one for more than a device and its batch.
 pub fn is_asked(args: &cli::Predict) -> bool {
@@ -149,11 +152,29 @@ impl Question {
             warnings
                 .push("the width of the model is not known: messages between devices take no time".into());
         }
+        let share = |flag: &str, share: Option<f64>, most: f64| match share {
+            Some(share) if !(0.0..=most).contains(&share) => {
+                Err(Failure(format!("{flag} {share}: a share is 0 to {most}")))
+            }
+            share => Ok(share),
+        };
+        let accept = share("--accept", many.accept, 1.0)?;
+        let reuse = share("--reuse", many.reuse, MOST_REUSE)?;
+        for (flag, tokens) in [("--input", many.input), ("--output", many.output)] {
+            if let Some(tokens) = tokens.filter(|tokens| *tokens < 1.0) {
+                return Err(Failure(format!("{flag} {tokens}: at least one token")));
+            }
+        }
+        if let Some(gate) = gates.iter().find(|gate| many.users.is_none() && gate.names_any(&Served::FIGURES))
+        {
+            let message = "that is of a server; say how many users it has with --users";
+            return Err(Failure(format!("--objective '{}': {message}", gate.text())));
+        }
         let users = many.users.map(|users| Users {
             users: users as f64,
             input: many.input.unwrap_or(1024.0),
             output: many.output.unwrap_or(256.0),
-            reuse: many.reuse.unwrap_or(0.0),
+            reuse: reuse.unwrap_or(0.0),
         });
         if let Some(users) = &users {
             if args.batch != 1.0 || args.context.is_some() || args.prompt.is_some() {
@@ -165,7 +186,7 @@ impl Question {
         }
         let draft = match &args.draft {
             Some(cli::Draft::Model(name)) => {
-                let Some(accept) = many.accept else {
+                let Some(accept) = accept else {
                     return Err(Failure(
                         "say how often a drafted token is accepted with --accept, such as 0.75".into(),
                     ));
@@ -181,7 +202,7 @@ impl Question {
                 let drafting = Drafting { small, accept, drafts: many.drafts as f64 };
                 Some(drafting.beside(&work))
             }
-            _ if many.accept.is_some() => {
+            _ if accept.is_some() => {
                 return Err(Failure("--accept is for a draft model, which --draft names".into()));
             }
             _ => None,
@@ -310,7 +331,7 @@ impl Question {
             many.bus.or(group.link.filter(|_| many.link.is_none() && pcie(&catalog, &group.target.name)));
         let found = offloaded(&self.work, &group.target, &host.target, bus, what)?;
         let mut row = Row::offloaded(set, &host.target.name, &found);
-        row.not_known = self.not_known(set)?;
+        row.not_known = self.not_known(&Set { groups: vec![group.clone(), host] })?;
         self.judge(&mut row)?;
         Ok(row)
     }
@@ -328,14 +349,23 @@ impl Question {
             return Ok(());
         }
         let mut values: BTreeMap<&str, Known<'static>> = BTreeMap::new();
-        for name in <Plan as crate::report::Report>::FIGURES {
+        for name in Plan::FIGURES {
             values.insert(name, row.value(name).map_or(Known::Absent, Known::Number));
         }
         values.insert("fits", row.fits.map_or(Known::Absent, Known::Truth));
         let unmet = self.gates.iter().find(|gate| gate.holds(&values) != Some(true));
         if let Some(gate) = unmet {
             row.enough = gate.holds(&values);
-            row.short_of = gate.text().to_owned();
+            let named = Plan::FIGURES.iter().filter(|name| gate.names_any(&[name]));
+            let has = |name: &&str| {
+                let value = figure(row.value(name)?);
+                Some(if Plan::unit(name) == "1" { value } else { format!("{value} {}", Plan::unit(name)) })
+            };
+            let has: Vec<String> = named.filter_map(has).collect();
+            row.short_of = match has.as_slice() {
+                [] => gate.text().to_owned(),
+                has => format!("{} ({})", gate.text(), has.join(", ")),
+            };
         } else if row.speed() < self.at_least {
             row.enough = Some(false);
             let even = if row.ceiling() < self.at_least { "even at its ceiling" } else { "by the estimate" };
@@ -346,7 +376,22 @@ impl Question {
     }
 
     /// The rows as a result.
-    pub fn plan(self, rows: Vec<Row>) -> Plan {
+    pub fn plan(mut self, rows: Vec<Row>) -> Plan {
+        let heads = self.work.heads;
+        let uneven =
+            |row: &&Row| heads > 0 && row.enough == Some(true) && !heads.is_multiple_of(row.layout.tensor);
+        let uneven: Vec<String> = rows
+            .iter()
+            .filter(uneven)
+            .map(|row| format!("tensor {} on {}", row.layout.tensor, row.devices))
+            .collect();
+        if !uneven.is_empty() {
+            let more = if uneven.len() > NAMED { ", …" } else { "" };
+            self.warnings.push(format!(
+                "{}{more}: {heads} heads are not dealt out evenly, which many servers refuse; --tensor takes another",
+                uneven[..uneven.len().min(NAMED)].join(", ")
+            ));
+        }
         let of = |id: &str, version: &str| format!("{id} {version}");
         let mut contracts = vec![
             of(transformer::CONTRACT.id, transformer::CONTRACT.version),
@@ -373,6 +418,9 @@ impl Question {
             "Ceilings: no program that deals the model out so, in these formats, with one pass over the weights for {pass}, is \
              faster; messages in numbers of 8 bits hide behind reading and arithmetic"
         );
+        if rows.iter().any(|row| row.held.is_some()) {
+            ceilings += "; the device and its host work one after the other, as the layers follow";
+        }
         ceilings += if self.users.is_some() {
             ". Queues, schedulers and tails of latency are not in them."
         } else {
@@ -457,6 +505,9 @@ pub fn sets(args: &cli::Predict, warnings: &mut Vec<String>) -> Result<Vec<Set>,
     let mut sets: Vec<Set> = Vec::new();
     for text in &args.devices.on {
         let parts = if Path::new(text).is_file() { vec![text.clone()] } else { device::split(text) };
+        if parts.iter().any(|part| part.trim().is_empty()) {
+            return Err(Failure(format!("--on '{text}': a comma without a device")));
+        }
         let together = parts.iter().any(|part| device::several(part).is_some());
         let groups: Vec<Group> =
             parts.iter().map(|part| member(args, &catalog, part)).collect::<Result<_, _>>()?;
