@@ -3,6 +3,8 @@
 //!
 //!     rustc -O -C target-cpu=native bench/gate.rs -o /tmp/gate && /tmp/gate 100
 //!
+//! A second number says how many rounds each figure gets at least.
+//!
 //! A product of a matrix and a vector is timed in turn with reading as many bytes, round by round, as `roofline/src/bench.rs`
 //! does, and compared as `gate` does: by the median of the ratios, which `paired.rs` says how far may be off. The loss is real:
 //! a tenth more rows, or rather 1/0.9 of them.
@@ -53,7 +55,7 @@ fn paired(rounds: &[(f64, f64)]) -> (f64, f64) {
     (ratios[middle], (high - ratios[middle]).max(ratios[middle] - low) / ratios[middle])
 }
 
-fn measure(memory: &[f32], rows: usize) -> Figure {
+fn measure(memory: &[f32], rows: usize, least: usize) -> Figure {
     let (length, reference) = (rows * COLUMNS, ROWS * COLUMNS);
     let x: Vec<f32> = (0..COLUMNS).map(|at| (at % 17) as f32 / 16.0 - 0.5).collect();
     let mut out = vec![0f32; rows];
@@ -66,7 +68,7 @@ fn measure(memory: &[f32], rows: usize) -> Figure {
         at += length;
         &memory[at - length..at]
     };
-    while rounds.len() < 100 || (rounds.len() < 2000 && (rounds.len() % 50 != 0 || paired(&rounds).1 > 0.03)) {
+    while rounds.len() < least || (rounds.len() < 2000 && (rounds.len() % 50 != 0 || paired(&rounds).1 > 0.03)) {
         let source = next(length);
         let start = Instant::now();
         product(black_box(source), black_box(&x), &mut out);
@@ -93,12 +95,13 @@ fn fails(before: &Figure, after: &Figure) -> [bool; 3] {
 }
 
 fn main() {
-    let gates: usize = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(100);
+    let number = |at| std::env::args().nth(at).and_then(|text| text.parse().ok()).unwrap_or(100);
+    let (gates, least): (usize, usize) = (number(1), number(2));
     let memory: Vec<f32> = vec![1.0; (128 << 20) / 4];
     let (mut alarms, mut found) = ([0; 3], [0; 3]);
     let mut unclear = 0;
     for _ in 0..gates {
-        let [before, same, slower] = [ROWS, ROWS, LOST_ROWS].map(|rows| measure(&memory, rows));
+        let [before, same, slower] = [ROWS, ROWS, LOST_ROWS].map(|rows| measure(&memory, rows, least));
         unclear += usize::from(before.noise.hypot(same.noise) > THRESHOLD);
         for (count, failed) in alarms.iter_mut().zip(fails(&before, &same)) {
             *count += usize::from(failed);

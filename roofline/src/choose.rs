@@ -49,6 +49,9 @@ pub struct Choice {
     pub expectations: Vec<String>,
     /// What one should know about these figures.
     pub warnings: Vec<String>,
+    /// The columns of its table that are shown; all there are, or there is room for, if empty.
+    #[serde(skip)]
+    pub columns: Vec<&'static str>,
 }
 
 /// The first of those that do, by what a buyer may care for; null where no figure decides.
@@ -274,6 +277,7 @@ impl Choice {
             best,
             expectations: Vec::new(),
             warnings: Vec::new(),
+            columns: Vec::new(),
         })
     }
 
@@ -282,29 +286,33 @@ impl Choice {
         self.devices.iter().filter(|one| one.verdict == Verdict::Enough)
     }
 
-    fn table(title: &str, rows: &[&Candidate]) -> Table {
-        let headings = [
-            "device",
-            "kind",
-            "verdict",
-            "decode_tokens_per_s",
-            "prefill_tokens_per_s",
-            "gb",
-            "launch_usd",
-            "usd_per_token_s",
-            "w",
-            "j_per_token",
-            "largest_context",
-            "largest_batch",
-            "expected_decode",
-            "short_of",
-        ];
+    /// The columns of its table.
+    pub const COLUMNS: [&'static str; 14] = [
+        "device",
+        "kind",
+        "verdict",
+        "short_of",
+        "decode_tokens_per_s",
+        "expected_decode",
+        "prefill_tokens_per_s",
+        "gb",
+        "launch_usd",
+        "usd_per_token_s",
+        "w",
+        "j_per_token",
+        "largest_context",
+        "largest_batch",
+    ];
+
+    fn table(&self, title: &str, rows: &[&Candidate]) -> Table {
         let rows = rows.iter().map(|one| {
             vec![
                 one.device.clone(),
                 one.kind.clone().unwrap_or_else(|| "-".into()),
                 one.verdict.to_string(),
+                one.short_of(),
                 figure(one.decode_tokens_per_s),
+                maybe(one.expected_decode()),
                 figure(one.prefill_tokens_per_s),
                 maybe(one.capacity_gb),
                 one.launch_price_usd.map_or("-".into(), |price| price.to_string()),
@@ -313,11 +321,13 @@ impl Choice {
                 maybe(one.token_energy_j),
                 one.largest_context.map_or("-".into(), |tokens| tokens.to_string()),
                 one.largest_batch.map_or("-".into(), |batch| batch.to_string()),
-                maybe(one.expected_decode()),
-                one.short_of(),
             ]
         });
-        Table::new(title, &headings, rows)
+        let table = Table::new(title, &Choice::COLUMNS, rows);
+        if self.columns.is_empty() {
+            return table;
+        }
+        table.only(|at, heading| at == 0 || self.columns.contains(&heading))
     }
 
     /// The bars of those that hold the model, and how fast it was to be.
@@ -434,7 +444,7 @@ impl Report for Choice {
     const SCHEMA: &'static str = "roofline.choose/1";
 
     fn tables(&self) -> Vec<Table> {
-        vec![Choice::table("", &self.devices.iter().collect::<Vec<_>>())]
+        vec![self.table("", &self.devices.iter().collect::<Vec<_>>())]
     }
 
     fn notes(&self) -> Vec<String> {
@@ -488,11 +498,19 @@ impl Report for Choice {
             if rows.is_empty() {
                 continue;
             }
-            let mut table = Choice::table(title, &rows[..rows.len().min(SHOWN)]);
+            let table = self.table(title, &rows[..rows.len().min(SHOWN)]);
+            // The heading above the table says it already.
+            let told = |heading: &str| match title {
+                "These do" => ["verdict", "short_of"].contains(&heading),
+                _ => false,
+            };
+            let mut table = table.only(|_, heading| self.columns.contains(&heading) || !told(heading));
             for heading in &mut table.headings {
                 *heading = heading.replace("_tokens_per_s", "").replace('_', " ");
             }
-            out += &format!("\n{}", table.fitted(canvas, &[]));
+            const LEAST: [&str; 6] =
+                ["largest batch", "largest context", "kind", "usd per token s", "j per token", "prefill"];
+            out += &format!("\n{}", table.fitted(canvas, &LEAST));
             if rows.len() > SHOWN {
                 out += &format!(" and {} more, which the other formats list\n", rows.len() - SHOWN);
             }

@@ -15,6 +15,7 @@ use crate::paired::Paired;
 
 mod table;
 
+use table::NARROWEST;
 pub use table::{Table, broken};
 
 /// A result.
@@ -245,11 +246,18 @@ impl<T: Report> schemars::JsonSchema for Schema<T> {
     }
 }
 
-/// Facts about one thing for people: what it is, its value, and what that means, each in a column of its own.
-pub fn facts(rows: &[(&str, String, String)]) -> String {
+/// Facts about one thing for people: what it is, its value, and what that means, each in a column of its own; the last is broken
+/// between words where the terminal is narrower.
+pub fn facts(rows: &[(&str, String, String)], canvas: &Canvas) -> String {
     let width = |column: fn(&(&str, String, String)) -> usize| rows.iter().map(column).max().unwrap_or(0);
     let (first, second) = (width(|row| row.0.len()), width(|row| row.1.len()));
+    let before = first + second + 4;
     let line = |(name, value, note): &(&str, String, String)| {
+        let note = match canvas.limit {
+            Some(limit) => broken(note, limit.saturating_sub(before).max(NARROWEST)),
+            None => note.clone(),
+        };
+        let note = note.replace('\n', &format!("\n{}", " ".repeat(before)));
         format!("{name:<first$}  {value:>second$}  {note}").trim_end().to_owned() + "\n"
     };
     rows.iter().map(line).collect()
@@ -258,6 +266,17 @@ pub fn facts(rows: &[(&str, String, String)]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_fact_means_is_broken_between_words_below_itself() {
+        let rows =
+            [("decode", "113 tok/s".to_owned(), "102 to 145: from 13 rows, the nearest at 98 %".to_owned())];
+        let canvas = Canvas { columns: 45, rows: 20, unicode: true, colour: false, limit: Some(45) };
+        let expected =
+            "decode  113 tok/s  102 to 145: from 13 rows,\n                   the nearest at 98 %\n";
+        assert_eq!(facts(&rows, &canvas), expected);
+        assert_eq!(facts(&rows, &Canvas { limit: None, ..canvas }).lines().count(), 1);
+    }
 
     #[test]
     fn noise_is_the_distance_of_the_median_from_the_best_and_nothing_when_there_is_no_best() {

@@ -342,6 +342,42 @@ window.addEventListener("error", (event) => {
       labels.append(svg("g", { class: `roof${lines[index] === main ? " first" : ""}` }, text(label, attributes)));
       return true;
     };
+    const writeNames = () => {
+      const named = state.chosen === null ? marks.slice().sort((a, b) => (b.point.share ?? 0) - (a.point.share ?? 0)) : marks.filter((mark) => mark.point.index === state.chosen);
+      // Fourteen names can be read at once; a few hundred places are tried, each once.
+      const tried = [];
+      let written = 0;
+      for (const mark of named) {
+        if (written >= 14 || tried.length >= 400) break;
+        if (tried.some((other) => Math.hypot(other.x - mark.x, other.y - mark.y) < 10)) continue;
+        tried.push(mark);
+        const here = marks.filter((other) => Math.hypot(other.x - mark.x, other.y - mark.y) < 10).length - 1;
+        const label = cut(mark.point.name, 28) + (here > 0 && state.chosen === null ? ` +${count(here)}` : "");
+        const size = widthOf(label);
+        const reach = mark.radius + 5;
+        const places = [
+          ["start", reach, 0], ["end", -reach, 0], ["middle", 0, -reach - 8], ["middle", 0, reach + 8],
+          ["start", reach, -reach - 4], ["start", reach, reach + 4], ["end", -reach, -reach - 4], ["end", -reach, reach + 4],
+        ];
+        let best = null;
+        places.forEach(([anchor, right, down], rank) => {
+          const shift = { start: size / 2, middle: 0, end: -size / 2 }[anchor];
+          const place = frame(mark.x + right + shift, mark.y + down, size + 4, 15);
+          const hides = marks.some((other) => Math.hypot(other.x - mark.x, other.y - mark.y) >= 10 && overlap(place, onMark(other)));
+          if (hides || !free(place)) return;
+          const cost = rank * 0.12 + crossed(place, -1);
+          if (!best || cost < best.cost) best = { cost, place, anchor, right, down };
+        });
+        if (!best) continue;
+        taken.push(best.place);
+        written++;
+        const at = { x: px(mark.x + best.right), y: px(mark.y + best.down), dy: "0.35em", "text-anchor": best.anchor };
+        labels.append(text(label, { class: "name", ...at, "pointer-events": "none" }));
+      }
+    };
+    // Of few points the names choose their places before the roofs do, of many after them.
+    const few = marks.length <= 12;
+    if (few) writeNames();
     const inBox = ([x, y]) => [Math.min(Math.max(x, box.left), box.right), y];
     const told = new Set();
     for (const index of ranked) {
@@ -381,34 +417,7 @@ window.addEventListener("error", (event) => {
       mark.element = element;
     }
     add(layer);
-    const named = state.chosen === null ? marks.slice().sort((a, b) => (b.point.share ?? 0) - (a.point.share ?? 0)) : marks.filter((mark) => mark.point.index === state.chosen);
-    // Fourteen names can be read at once; a few hundred places are tried, each once.
-    const tried = [];
-    let written = 0;
-    for (const mark of named) {
-      if (written >= 14 || tried.length >= 400) break;
-      if (tried.some((other) => Math.hypot(other.x - mark.x, other.y - mark.y) < 10)) continue;
-      tried.push(mark);
-      const here = marks.filter((other) => Math.hypot(other.x - mark.x, other.y - mark.y) < 10).length - 1;
-      const label = cut(mark.point.name, 28) + (here > 0 && state.chosen === null ? ` +${count(here)}` : "");
-      const size = widthOf(label);
-      const reach = mark.radius + 5;
-      const places = [["start", reach, 0], ["end", -reach, 0], ["middle", 0, -reach - 8], ["middle", 0, reach + 8]];
-      let best = null;
-      places.forEach(([anchor, right, down], rank) => {
-        const shift = { start: size / 2, middle: 0, end: -size / 2 }[anchor];
-        const place = frame(mark.x + right + shift, mark.y + down, size + 4, 15);
-        const hides = marks.some((other) => Math.hypot(other.x - mark.x, other.y - mark.y) >= 10 && overlap(place, onMark(other)));
-        if (hides || !free(place)) return;
-        const cost = rank * 0.3 + crossed(place, -1);
-        if (!best || cost < best.cost) best = { cost, place, anchor, right, down };
-      });
-      if (!best) continue;
-      taken.push(best.place);
-      written++;
-      const at = { x: px(mark.x + best.right), y: px(mark.y + best.down), dy: "0.35em", "text-anchor": best.anchor };
-      labels.append(text(label, { class: "name", ...at, "pointer-events": "none" }));
-    }
+    if (!few) writeNames();
     add(labels);
     if (alone) {
       let left = box.left + 6;
@@ -561,7 +570,7 @@ window.addEventListener("error", (event) => {
   const tell = (key) => (point) => point.details.find((detail) => detail[0] === key);
   const keys = new Map();
   for (const point of points) for (const [key, value] of point.details) if (value.length <= 24) keys.set(key, (keys.get(key) ?? 0) + 1);
-  const common = [...keys].filter(([key, count]) => count * 2 >= points.length && !["kind", "tensor"].includes(key)).slice(0, 4);
+  const common = [...keys].filter(([key, count]) => count * 2 >= points.length && key !== "kind").slice(0, 4);
   for (const [key] of common) {
     const texts = points.map(tell(key)).filter((detail) => detail && detail[1] !== "-");
     const numbers = texts.length > 0 && texts.every((detail) => detail[1].trim() !== "" && Number.isFinite(Number(detail[1])));
@@ -1107,8 +1116,13 @@ window.addEventListener("error", (event) => {
     state.allBars = !state.allBars;
     drawBars();
   });
+  let asBefore = false;
   window.addEventListener("beforeprint", () => {
-    state.allBars = true;
+    [asBefore, state.allBars] = [state.allBars, true];
+    drawBars();
+  });
+  window.addEventListener("afterprint", () => {
+    state.allBars = asBefore;
     drawBars();
   });
   if (barCharts.length > 1)
@@ -1139,7 +1153,7 @@ window.addEventListener("error", (event) => {
     const head = html("thead", {}, html("tr", {}, ...headings.map(cell("th"))));
     const body = html("tbody", {}, ...rows.slice(0, 2000).map((row) => html("tr", {}, ...row.map(cell("td")))));
     const heading = cut(title || "Results", 200);
-    const section = html("section", { class: rows.length > 30 ? "as-asked long" : "as-asked", "aria-label": heading }, html("h2", {}, heading));
+    const section = html("section", { class: `as-asked${rows.length > 30 ? " long" : ""}${headings.length > 12 ? " broad" : ""}`, "aria-label": heading }, html("h2", {}, heading));
     const asked = html("p", { class: "asked" }, "As asked, before anything was moved.");
     asked.hidden = true;
     section.append(asked, html("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": heading }, html("table", {}, head, body)));
@@ -1186,6 +1200,9 @@ window.addEventListener("error", (event) => {
   $("roof").value = state.roof;
   $("export-csv").hidden = !points.length;
   recompute();
+  // Controls stand beside the pictures; below both, tables have the whole width.
+  const pictures = ["stage", "more", "bars"].filter((id) => !$(id).hidden).length;
+  document.querySelector("main").style.setProperty("--beside", Math.max(pictures, 1));
   // In the next frame: drawing changes the height that is observed.
   new ResizeObserver(() => requestAnimationFrame(redraw)).observe($("stage"));
 })();

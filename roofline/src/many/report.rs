@@ -427,7 +427,7 @@ impl Plan {
             let each = format!("at the launch; estimate: {} USD for a million tokens", figure(tokens));
             rows.push(("price", format!("{price} USD"), each));
         }
-        let mut out = format!("on {}: {}\n\n{}", row.devices, row.explained(), facts(&rows));
+        let mut out = format!("on {}: {}\n\n{}", row.devices, row.explained(), facts(&rows, canvas));
         if !self.objectives.is_empty() {
             // Where it does for other numbers of users, the largest of them says how far this goes.
             let met = row.curve.iter().filter(|way| way.enough == Some(true));

@@ -25,6 +25,7 @@ enum Throughput {
     Bytes(u64),
     BytesDecimal(u64),
     Elements(#[expect(dead_code, reason = "named so that it is read")] u64),
+    ElementsAndBytes { bytes: u64 },
     Bits(u64),
 }
 
@@ -74,7 +75,11 @@ fn one(new: &Path) -> Result<Own, Mistake> {
     let Estimates { median, median_abs_dev } = json(new.join("estimates.json"))?;
     let seconds = Some(median.point_estimate * 1e-9);
     let bytes = match throughput {
-        Some(Throughput::Bytes(bytes) | Throughput::BytesDecimal(bytes)) => Some(bytes as f64),
+        Some(
+            Throughput::Bytes(bytes)
+            | Throughput::BytesDecimal(bytes)
+            | Throughput::ElementsAndBytes { bytes },
+        ) => Some(bytes as f64),
         Some(Throughput::Bits(bits)) => Some(bits as f64 / 8.0),
         Some(Throughput::Elements(_)) | None => None,
     };

@@ -65,12 +65,12 @@ pub(super) fn parse(text: &str) -> Result<Vec<Own>, Mistake> {
         }
         runs.entry(name).or_default().push(run);
     }
-    let own = |name: &&str| one(name, runs.get(name).map_or(&[], Vec::as_slice));
-    order.iter().map(own).collect::<Result<_, _>>().map_err(|what| Mistake { line: 0, what })
+    let own = |name: &&str| one(name, runs.get(name).map_or(&[], Vec::as_slice)).transpose();
+    order.iter().filter_map(own).collect::<Result<_, _>>().map_err(|what| Mistake { line: 0, what })
 }
 
-/// The median of the repetitions, and how far they lie apart.
-fn one(name: &str, runs: &[&Run]) -> Result<Own, String> {
+/// The median of the repetitions, and how far they lie apart; none of what is no run, such as a complexity that was fitted.
+fn one(name: &str, runs: &[&Run]) -> Result<Option<Own>, String> {
     let aggregate =
         |wanted: &str| runs.iter().find(|run| run.text("aggregate_name") == Some(wanted)).copied();
     let time = |run: &Run| run.number("real_time");
@@ -78,7 +78,7 @@ fn one(name: &str, runs: &[&Run]) -> Result<Own, String> {
         runs.iter().filter(|run| run.text("aggregate_name").is_none()).copied().collect();
     single.sort_by(|a, b| time(a).unwrap_or(0.0).total_cmp(&time(b).unwrap_or(0.0)));
     let Some(run) = aggregate("median").or_else(|| single.get(single.len() / 2).copied()) else {
-        return Ok(Own { name: name.to_owned(), ..Own::default() });
+        return Ok(None);
     };
     let unit = match run.text("time_unit") {
         Some("s") => 1.0,
@@ -88,14 +88,15 @@ fn one(name: &str, runs: &[&Run]) -> Result<Own, String> {
         Some(other) => return Err(format!("{name}: time_unit is {other:?}; it must be ns, us, ms or s")),
     };
     let seconds = time(run).map(|time| time * unit);
-    let counter = |(key, each): &(&str, f64)| run.number(key).map(|count| count * each);
-    // Rates are counts of one second.
-    let rates = Counted {
-        flops: FLOPS.iter().find_map(counter),
-        bytes: run.number("bytes_per_second"),
-        seconds: Some(1.0),
-    };
+    // Rates are per second of the processor, unless the benchmark asked for another clock, which its name then says. What they
+    // count is spread over the time that passed.
+    let by_real_time = name.split('/').any(|part| part == "real_time" || part == "manual_time");
+    let clock =
+        if by_real_time { seconds } else { run.number("cpu_time").map(|time| time * unit).or(seconds) };
+    let count = |rate: Option<f64>| rate.zip(clock).map(|(rate, clock)| rate * clock);
+    let flops = FLOPS.iter().find_map(|(key, each)| run.number(key).map(|rate| rate * each));
+    let counted = Counted { flops: count(flops), bytes: count(run.number("bytes_per_second")), seconds };
     let deviation = aggregate("stddev").and_then(time).map(|time| time * unit);
     let noise = deviation.zip(seconds).map(|(deviation, seconds)| deviation / seconds);
-    Ok(Own { seconds, noise, ..Own::counted(name, rates)? })
+    Ok(Some(Own { noise, ..Own::counted(name, counted)? }))
 }

@@ -101,6 +101,12 @@ impl Own {
         Ok(own)
     }
 
+    /// Whether nothing but its name is known.
+    fn is_empty(&self) -> bool {
+        let Own { name: _, intensity, gflop_s, gb_s, seconds, noise: _ } = self;
+        [intensity, gflop_s, gb_s, seconds].iter().all(|figure| figure.is_none())
+    }
+
     /// What this one does not say, from another of the same name.
     pub fn fill(&mut self, other: &Own) {
         let Own { intensity, gflop_s, gb_s, seconds, noise, .. } = *other;
@@ -123,8 +129,8 @@ impl Own {
         })
     }
 
-    /// Its place on a chart, under the roof at this position.
-    pub fn point(&self, roof: Option<usize>) -> Point {
+    /// Its place on a chart, under the roof at this position, on the side of these roofs' ridge that it is on.
+    pub fn point(&self, roof: Option<usize>, levels: Option<&Levels>) -> Point {
         let detail = |name: &str, unit: &str, value: Option<f64>| {
             value.map(|value| (name.to_owned(), format!("{} {unit}", figure(value))))
         };
@@ -134,6 +140,7 @@ impl Own {
             group: "own kernels".to_owned(),
             intensity_flop_byte: self.intensity,
             performance_gflop_s: self.gflop_s,
+            bound: levels.and_then(|levels| levels.bound(self)).unwrap_or_default(),
             roof,
             details: details.into_iter().flatten().collect(),
             ..Point::default()
@@ -155,7 +162,9 @@ pub struct Levels {
 impl Levels {
     /// Where a kernel stands among the roofs, and what that says of its data; none where its place is not known.
     pub fn sentence(&self, own: &Own) -> Option<String> {
-        let (intensity, reached) = own.intensity.zip(own.gflop_s)?;
+        let Some((intensity, reached)) = own.intensity.zip(own.gflop_s) else {
+            return self.of_bytes(own);
+        };
         let (at, speed) = (figure(intensity), figure(reached));
         let head = format!("{}: {speed} {GFLOP_PER_S} at {at} {FLOP_PER_BYTE} on {}", own.name, self.device);
         let mut above: Option<&str> = None;
@@ -184,6 +193,31 @@ impl Levels {
         ))
     }
 
+    /// The same of a kernel of which only the bytes are known: it has no place on the chart, but a share of each bandwidth.
+    fn of_bytes(&self, own: &Own) -> Option<String> {
+        let reached = own.gb_s?;
+        let head = format!("{}: {} {GB_PER_S} on {}", own.name, figure(reached), self.device);
+        let under = self.bandwidths.iter().position(|(_, bandwidth)| reached <= *bandwidth);
+        let Some((at, (name, bandwidth))) = under.and_then(|at| Some((at, self.bandwidths.get(at)?))) else {
+            return Some(format!(
+                "{head}: above the bandwidth of every level: its bytes or time are counted otherwise, or the roofs are too low"
+            ));
+        };
+        let above = at.checked_sub(1).and_then(|before| self.bandwidths.get(before));
+        Some(match above {
+            Some((above, _)) => {
+                format!("{head}: more than {above} gives, less than {name}: its data come from {name}")
+            }
+            None => format!("{head}: {} of what {name} gives", percent(Some(reached / bandwidth))),
+        })
+    }
+
+    /// What holds a kernel back that takes its data from memory; none where its intensity is not known.
+    fn bound(&self, own: &Own) -> Option<Bound> {
+        let (_, bandwidth) = self.bandwidths.first()?;
+        Some(self.attainable(own.intensity?, *bandwidth)?.1)
+    }
+
     /// What can be reached at an intensity, and what holds it back.
     fn attainable(&self, intensity: f64, bandwidth: f64) -> Option<(f64, Bound)> {
         /// The highest peak that the contract takes.
@@ -209,6 +243,10 @@ pub fn read(path: &Path) -> Result<Vec<Own>, String> {
     };
     match found.len() {
         0 => Err(format!("{}: no kernels", path.display())),
+        _ if found.iter().all(Own::is_empty) => Err(format!(
+            "{}: none of its kernels has a time, bytes or operations; `roofline plot --help` says what is read",
+            path.display()
+        )),
         count if count > MOST => Err(format!("{}: {count} kernels; there may be {MOST}", path.display())),
         _ => Ok(found),
     }
@@ -230,8 +268,11 @@ pub fn parse(text: &str) -> Result<Vec<Own>, Mistake> {
     if text.contains(likwid::TITLE) {
         return likwid::parse(text);
     }
-    // A profiler says what it does before its table starts; such lines are left empty, so that the others keep their numbers.
-    let table: Vec<&str> = text.lines().map(|line| if line.starts_with("==") { "" } else { line }).collect();
+    // A profiler says what it does before its table starts, and the program that it runs prints among it. Such lines are left
+    // empty, so that the others keep their numbers.
+    let quoted = text.lines().any(|line| line.starts_with("\"ID\","));
+    let foreign = |line: &str| line.starts_with("==") || (quoted && !line.starts_with('"'));
+    let table: Vec<&str> = text.lines().map(|line| if foreign(line) { "" } else { line }).collect();
     let mut records = csv::records(&table.join("\n"))?;
     if records.is_empty() {
         return Err(Mistake { line: 1, what: "nothing in it".into() });
@@ -263,6 +304,10 @@ impl Columns {
         self.places.contains_key(name)
     }
 
+    fn names(&self) -> impl Iterator<Item = &str> {
+        self.places.keys().map(String::as_str)
+    }
+
     fn text<'r>(&self, record: &'r Record, name: &str) -> Option<&'r str> {
         record.fields.get(*self.places.get(name)?).map(|field| field.trim()).filter(|field| !field.is_empty())
     }
@@ -273,13 +318,26 @@ impl Columns {
     }
 }
 
-/// A number that is finite and not below zero.
+/// A number that is finite and not below zero, with a point before its decimals.
 fn number(text: &str, name: &str, line: usize) -> Result<f64, Mistake> {
-    let value = text.replace(',', "").parse::<f64>().ok().filter(|value| value.is_finite() && *value >= 0.0);
-    value.ok_or_else(|| Mistake {
+    let plain = if text.contains(',') { without_commas(text) } else { Some(text.to_owned()) };
+    let value = plain.and_then(|text| text.parse::<f64>().ok());
+    value.filter(|value| value.is_finite() && *value >= 0.0).ok_or_else(|| Mistake {
         line,
-        what: format!("{name} is {text:?}; it must be a number, not below zero"),
+        what: format!(
+            "{name} is {text:?}; it must be a number, not below zero, with a point before decimals; commas stand between thousands"
+        ),
     })
+}
+
+/// A number whose commas stand between thousands; some languages put one before decimals, which would make it a thousand times as much.
+fn without_commas(text: &str) -> Option<String> {
+    let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
+    let mut groups = whole.split(',');
+    let digits = |group: &str| group.bytes().all(|byte| byte.is_ascii_digit());
+    let first = groups.next().filter(|first| (1..=3).contains(&first.len()) && digits(first));
+    let right = first.is_some() && groups.all(|group| group.len() == 3 && digits(group));
+    (right && !decimals.contains(',')).then(|| text.replace(',', ""))
 }
 
 /// Runs of kernels, added up by name in the order they first occur.
@@ -360,23 +418,23 @@ mod tests {
         let likwid = fixture("likwid-bench.txt");
         assert_eq!(likwid.len(), 2);
         assert_eq!(likwid[0].name, "triad_avx");
-        assert!(near(likwid[0].intensity, 2_097_152_000.0 / 33_554_432_000.0), "{likwid:?}");
-        assert!(near(likwid[0].gb_s, 33.554_432 / 1.025_605), "{likwid:?}");
+        assert!(near(likwid[0].intensity, 2_559_967_232.0 / 40_959_475_712.0), "{likwid:?}");
+        assert!(near(likwid[0].gb_s, 40.959_475_712 / 2.180_656), "{likwid:?}");
         assert_eq!(
             (likwid[1].name.as_str(), likwid[1].intensity, likwid[1].gflop_s),
             ("load_avx", None, None)
         );
 
+        // Its rates are those of 558 us of the processor, while 910 us passed; a run that failed and a fitted complexity are left out.
         let google = fixture("google-benchmark.json");
         assert_eq!(
             google.iter().map(|own| own.name.as_str()).collect::<Vec<_>>(),
-            ["BM_axpy/1048576", "BM_sum/1024"]
+            ["BM_axpy/1048576", "BM_cx/8"]
         );
-        assert!(
-            near(google[0].seconds, 524_288e-9) && near(google[0].gb_s, 24.0) && near(google[0].gflop_s, 4.0),
-            "{google:?}"
-        );
-        assert!(near(google[0].noise, 0.01), "{google:?}");
+        let (bytes, time) = (12.0 * 1_048_576.0, 909.728_407_691_983_1e-6);
+        assert!(near(google[0].seconds, time) && near(google[0].gb_s, bytes / time / 1e9), "{google:?}");
+        assert!(near(google[0].gflop_s, bytes / 6.0 / time / 1e9), "{google:?}");
+        assert!(near(google[0].noise, 95.490_688_583_147_46 / 909.728_407_691_983_1), "{google:?}");
         assert_eq!(google[1].intensity, None);
 
         for name in ["nsight-compute.csv", "nsight-compute-raw.csv"] {
@@ -387,6 +445,16 @@ mod tests {
             assert!(near(nsight[0].intensity, 2.0 * 1_048_576.0 / 12.582_912e6), "{name}: {nsight:?}");
         }
 
+        // Bytes by their way, instructions of whole multiprocessors, and a program that prints among it.
+        let text = "hello\n==PROF== Connected\n\"ID\",\"Kernel Name\",\"Metric Name\",\"Metric Unit\",\"Metric Value\"\n\
+            \"0\",\"k\",\"dram__bytes_read.sum\",\"Kbyte\",\"2,000.5\"\n\
+            \"0\",\"k\",\"dram__bytes_write.sum\",\"byte\",\"500\"\nbye, \"k\"\n\
+            \"0\",\"k\",\"dram__bytes.sum.per_second\",\"Gbyte/s\",\"9\"\n\
+            \"0\",\"k\",\"gpu__time_duration.sum\",\"usecond\",\"10\"\n\
+            \"0\",\"k\",\"sm__sass_thread_inst_executed_op_dfma_pred_on.sum\",\"\",\"2001000\"\n";
+        let nsight = parse(text).unwrap();
+        assert!(near(nsight[0].intensity, 2.0) && near(nsight[0].gb_s, 200.1), "{nsight:?}");
+
         let rocprof = fixture("rocprof-compute.csv");
         assert_eq!(rocprof.len(), 2);
         assert!(near(rocprof[0].gflop_s, 64.0 * 2.0 * 32_768.0 / 10e-6 / 1e9), "{rocprof:?}");
@@ -396,10 +464,11 @@ mod tests {
         let criterion = fixture("criterion");
         assert_eq!(
             criterion.iter().map(|own| own.name.as_str()).collect::<Vec<_>>(),
-            ["axpy/1048576", "parse"]
+            ["axpy/1048576", "parse", "scan/64"]
         );
         assert!(near(criterion[0].seconds, 524_288e-9) && near(criterion[0].gb_s, 24.0), "{criterion:?}");
         assert!(criterion[1].gb_s.is_none() && criterion[1].noise.is_some(), "{criterion:?}");
+        assert!(near(criterion[2].gb_s, 4.096), "{criterion:?}");
     }
 
     #[test]
@@ -416,6 +485,8 @@ mod tests {
             ("{\"benchmarks\": 1}", 1, "not the output of a Google benchmark"),
             ("{}", 1, "not the output of a Google benchmark"),
             ("Kernel Name,Metric Name,Metric Unit,Metric Value\na,dram__bytes.sum,furlong,1\n", 2, "furlong"),
+            ("name,gb_s\na,\"9,00\"\n", 2, "gb_s is \"9,00\""),
+            ("name,gb_s\na,\"1.234,5\"\n", 2, "a point before decimals"),
         ] {
             let mistake = parse(text).unwrap_err();
             assert!(mistake.line == line && mistake.what.contains(says), "{text}: {mistake}");
@@ -443,6 +514,14 @@ mod tests {
         says("a=0.25 [flop/B],5 [Gflop/s]", "50 % of the memory roof, which is the nearer one");
         says("a=100 [flop/B],150 [Gflop/s]", "75 % of the arithmetic roof, which is the nearer one");
         says("a=100 [flop/B],250 [Gflop/s]", "or the roofs are too low");
-        assert_eq!(sentence("a=12 [GB/s]"), None);
+        says("a=12 [GB/s]", "a: 12.0 GB/s on this: 30 % of what memory gives");
+        says("a=160 [GB/s]", "more than L3 gives, less than L2: its data come from L2");
+        says("a=400 [GB/s]", "or the roofs are too low");
+        assert_eq!(sentence("a=12 [s]"), None);
+        let point = |text: &str| Own::written(text).unwrap().point(None, Some(&levels)).bound;
+        assert_eq!(
+            ["a=1 [flop/B]", "a=9 [flop/B]", "a=1 [s]"].map(point),
+            [Bound::Memory, Bound::Compute, Bound::Undefined]
+        );
     }
 }

@@ -557,7 +557,7 @@ impl Predicted {
     }
 
     /// One prediction for people: what it is, then what it means.
-    fn single(&self, entry: &Entry) -> String {
+    fn single(&self, entry: &Entry, canvas: &Canvas) -> String {
         let gb = |name: &str| format!("{} GB", entry.gigabytes(name));
         let rate = |name: &str| format!("{} tok/s", maybe(entry.result(name)));
         let fits = match (entry.fits, entry.capacity_gb) {
@@ -605,7 +605,7 @@ impl Predicted {
                 .map(|speed| (name, format!("{} tok/s", figure(speed.middle_tokens_per_s)), speed.origin()));
             rows.splice(place..place, row);
         }
-        facts(&rows)
+        facts(&rows, canvas)
     }
 
     fn explained(&self) -> Table {
@@ -789,7 +789,7 @@ impl Report for Predicted {
             format!("{}: {} parameters{active}, {}\n", model.name, figure(model.parameters), model.quant);
         out += &match self.predictions.as_slice() {
             [entry] if self.shown.is_none() => {
-                format!("on {} ({})\n\n{}", entry.device, entry.source, self.single(entry))
+                format!("on {} ({})\n\n{}", entry.device, entry.source, self.single(entry, canvas))
             }
             _ if self.shown.is_none() && self.across.is_some() => self.grids(canvas),
             _ => format!("\n{}", self.shown.clone().unwrap_or_else(|| self.narrow()).fitted(canvas, &LEAST)),

@@ -65,7 +65,7 @@ pub enum Command {
     Contracts(Contracts),
     /// Measure this machine and draw its roofline.
     Machine(Machine),
-    /// Run the kernels at the shapes of real models against the measured roofs.
+    /// Run the kernels at the shapes of real models beside the measured roofs.
     Bench(Bench),
     /// Predict what a model reaches on devices: memory, tokens per second, energy.
     Predict(Predict),
@@ -83,7 +83,7 @@ pub enum Command {
     Calibrate(Calibrate),
     /// Profile a model file: what each operation costs on a device, and the ceiling in tokens per second.
     Profile(Profile),
-    /// Draw saved results again, several in one chart.
+    /// Draw saved results or kernels of your own under roofs: several in one chart.
     Plot(Plot),
     /// Compare a run with a saved one, and exit with 1 when something got worse.
     Gate(Gate),
@@ -412,7 +412,7 @@ pub struct Predict {
 #[derive(Debug, Args)]
 #[command(mut_arg("sweep", |arg| arg.hide(true)), mut_arg("explain", |arg| arg.hide(true)), mut_arg("require", |arg| arg.hide(true)))]
 #[command(mut_arg("flops", |arg| arg.hide(true)))]
-#[command(mut_arg("columns", |arg| arg.hide(true)), mut_arg("chart", |arg| arg.hide(true)), mut_arg("ascii", |arg| arg.hide(true)))]
+#[command(mut_arg("chart", |arg| arg.hide(true)), mut_arg("ascii", |arg| arg.hide(true)))]
 pub struct Choose {
     /// The speed that decoding must be able to reach, such as '20 token/s'.
     #[arg(long, value_name = "SPEED", default_value = "0 token/s", allow_negative_numbers = true, value_parser = token_rate)]
@@ -504,7 +504,8 @@ pub struct Calibrate {
     /// Which device ran; if not given, the one that the results name, or this machine.
     #[command(flatten)]
     pub devices: On,
-    /// Keep the constants in this file, in place of beside the saved machine.
+    /// Keep the constants in this file, in place of beside the saved machine, for `--calibrated=FILE`; - is standard output, in
+    /// place of the table.
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// How `this` is measured.

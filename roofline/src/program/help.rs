@@ -10,6 +10,7 @@ use crate::contracts::quantization::formats;
 use crate::isa;
 use crate::model::{KNOWN, Mix};
 use crate::program::cli::Cli;
+use crate::record::Engine;
 use crate::word::Precision;
 
 /// Commands by what people want to do; every command is in one of the lists.
@@ -220,9 +221,10 @@ pub const EXITS: [(&str, &str); 3] = [
 ];
 
 /// Variables that it reads.
-pub const ENVIRONMENT: [(&str, &str); 6] = [
+pub const ENVIRONMENT: [(&str, &str); 7] = [
     ("ROOFLINE_MACHINE", "a saved machine to take in place of measuring this one"),
     ("NO_COLOR", "no colours if it is set and not empty; a pipe and TERM=dumb get none either"),
+    ("CLICOLOR_FORCE", "colours in a pipe too, if it is set, not empty and not 0"),
     (
         "COLUMNS",
         "the width of tables and charts where standard output is no terminal; tables in a pipe are as wide as they are without it",
@@ -258,7 +260,8 @@ pub fn program() -> Command {
             let about = program.find_subcommand(name).and_then(Command::get_about).map(ToString::to_string);
             let about = about.unwrap_or_else(|| "Print this message or the help of a command".into());
             // The first clause says enough where commands are chosen.
-            let about = about.split(": ").next().unwrap_or_default().trim_end_matches('.').to_owned();
+            let end = [": ", "; ", ", "].iter().filter_map(|mark| about.find(mark)).min();
+            let about = about[..end.unwrap_or(about.len())].trim_end_matches('.');
             lists += &format!("  {name:width$}  {about}\n");
         }
         lists.push('\n');
@@ -286,7 +289,9 @@ pub fn completed() -> Command {
     let stored: Vec<&str> = formats.iter().copied().chain(Mix::names()).collect();
     let contracts: Vec<&str> =
         library::BUILT_IN.iter().filter_map(|(file, _)| file.strip_suffix(".yaml")).collect();
-    let known: [(&str, Vec<&'static str>); 10] = [
+    // They are asked for once, by a program that ends then.
+    let engines = Engine::all().into_keys().map(|engine| &*engine.to_string().leak()).collect();
+    let known: [(&str, Vec<&'static str>); 11] = [
         ("on", devices.clone()),
         ("host", devices),
         ("quant", stored.clone()),
@@ -294,6 +299,7 @@ pub fn completed() -> Command {
         ("cache", formats),
         ("precision", Precision::ALL.iter().map(|precision| precision.name()).collect()),
         ("isa", isa::NAMES.to_vec()),
+        ("engine", engines),
         ("model", KNOWN.iter().map(|model| model.name).collect()),
         ("contract", contracts.clone()),
         ("contracts", contracts),

@@ -4,7 +4,7 @@ use crate::chart::terminal::Canvas;
 use crate::text::columns;
 
 /// A sentence in fewer columns is hard to read.
-const NARROWEST: usize = 24;
+pub(super) const NARROWEST: usize = 24;
 
 /// A rectangular part of a result, as text cells.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -32,15 +32,8 @@ impl Table {
     pub fn without_empty(&mut self, heading: &str) {
         let Some(place) = self.headings.iter().position(|name| name == heading) else { return };
         if self.rows.iter().all(|row| row[place].is_empty()) {
-            self.without(place);
+            *self = self.only(|at, _| at != place);
         }
-    }
-
-    fn without(&mut self, place: usize) -> String {
-        for row in &mut self.rows {
-            row.remove(place);
-        }
-        self.headings.remove(place)
     }
 
     /// The table with aligned columns, as wide as it is.
@@ -62,7 +55,8 @@ impl Table {
                 Some(_) => continue,
                 None => table.headings.len() - 1,
             };
-            left_out.push(table.without(place));
+            left_out.push(table.headings[place].clone());
+            table = table.only(|at, _| at != place);
         }
         let mut out = table.rendered(canvas.colour);
         if !left_out.is_empty() {
@@ -71,6 +65,18 @@ impl Table {
             out += &format!(" {lines}\n");
         }
         out
+    }
+
+    /// The columns that are wanted, by their place and heading, in their order.
+    pub fn only(&self, wanted: impl Fn(usize, &str) -> bool) -> Table {
+        let kept: Vec<usize> =
+            (0..self.headings.len()).filter(|&at| wanted(at, &self.headings[at])).collect();
+        let of = |cells: &Vec<String>| kept.iter().filter_map(|&at| cells.get(at).cloned()).collect();
+        Table {
+            title: self.title.clone(),
+            headings: of(&self.headings),
+            rows: self.rows.iter().map(of).collect(),
+        }
     }
 
     /// Breaks sentences until the table fits; says whether it does.

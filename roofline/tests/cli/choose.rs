@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::program::{err, json, out, printed, refused, run};
+use crate::program::{command, err, json, out, printed, refused, run};
 use crate::scratch;
 
 fn names(list: &Value, key: &str) -> Vec<String> {
@@ -117,6 +117,27 @@ fn bars_show_tokens_per_second_by_device_as_a_picture_and_on_a_page() {
     printed(&[&["predict", "llama-3.1-8b", "--all-devices"][..], &files].concat());
     let picture = std::fs::read_to_string(&svg).expect("the picture");
     assert!(picture.matches("<rect x=").count() > 150, "a bar for each device");
+}
+
+#[test]
+fn in_a_narrow_terminal_devices_still_say_what_they_are_short_of_and_what_to_expect() {
+    let args =
+        ["choose", "llama-3.1-70b", "--quant", "q4_k_m", "--at-least", "10", "--on", "rtx-4090,h100-sxm"];
+    for columns in ["60", "80", "100", "200"] {
+        let shown = out(&command().args(args).env("COLUMNS", columns).output().expect("it starts"));
+        let (_, others) = shown.split_once("These do not\n").unwrap_or_else(|| panic!("{columns}: {shown}"));
+        assert!(others.starts_with(" device    ") && others.contains("short of"), "{columns}: {shown}");
+        assert!(others.contains("expected decode") && others.contains("too small"), "{columns}: {shown}");
+        let widest = shown.lines().map(|line| line.chars().count()).max();
+        assert!(widest <= columns.parse().ok(), "{columns}: {shown}");
+    }
+    let asked = [&args[..], &["--columns", "largest context,decode", "--format", "csv"]].concat();
+    assert!(
+        printed(&asked).starts_with("device,decode_tokens_per_s,largest_context\r\n"),
+        "{}",
+        printed(&asked)
+    );
+    refused(&[&args[..], &["--columns", "speed"]].concat(), "no such column; there are device, kind");
 }
 
 #[test]

@@ -243,16 +243,24 @@ fn what_other_tools_measured_is_compared_too() {
         assert_eq!(code, Some(0), "{name}: {shown}");
     }
     let slower = fs::read_to_string(format!("{points}/google-benchmark.json")).expect("it is there");
-    let slower = crate::program::file("gate-slower-benchmark.json", slower.replace("524288.0", "624288.0"));
+    let slower = crate::program::file(
+        "gate-slower-benchmark.json",
+        slower.replace("9.0972840769198308e+02", "1.1371605096149789e+03"),
+    );
     let (code, shown) = gate(&[&format!("{points}/google-benchmark.json"), &slower]);
     assert_eq!(code, Some(1), "{shown}");
     assert!(
-        shown.contains("BM_axpy/1048576") && shown.contains("+19.1 %") && shown.contains("worse"),
+        shown.contains("BM_axpy/1048576") && shown.contains("+25.0 %") && shown.contains("worse"),
         "{shown}"
     );
     let (code, shown) = gate(&[&slower]);
     assert_eq!(code, Some(2), "{shown}");
     assert!(shown.contains("give its new run as a second file"), "{shown}");
+    // What is wrong with such a file is told as its reader has it.
+    let wrong = crate::program::file("gate-wrong.csv", "name,seconds\na,fast\n");
+    let (code, shown) = gate(&[&wrong, &wrong]);
+    assert_eq!(code, Some(2), "{shown}");
+    assert!(shown.contains("gate-wrong.csv:2: seconds is \"fast\""), "{shown}");
 }
 
 #[test]

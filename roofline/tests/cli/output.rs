@@ -19,7 +19,9 @@ fn a_dash_is_standard_output_and_has_it_alone() {
     assert_eq!(output.status.code(), Some(0), "{}", err(&output));
     let shown = out(&output);
     assert!(shown.starts_with("<svg") && shown.trim_end().ends_with("</svg>"), "{shown}");
-    refused(&["plot", MACHINE, "--svg", "-", "--html", "-"], "only one of them");
+    for name in ["-", "nowhere.svg"] {
+        refused(&["plot", MACHINE, "--svg", name, "--html", name], "each needs a place of its own");
+    }
 }
 
 #[test]
@@ -46,6 +48,30 @@ fn links_are_followed_and_permissions_stay() {
 }
 
 #[test]
+fn a_file_that_may_not_be_written_is_not_replaced() {
+    let file = scratch::directory("output-read-only").join("a.svg");
+    fs::write(&file, "old").expect("written");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o444)).expect("set");
+    // The superuser may write to everything.
+    let may = fs::OpenOptions::new().write(true).open(&file).is_ok();
+    assert_eq!(plot(file.to_str().expect("text")).status.code(), Some(if may { 0 } else { 2 }));
+    assert_eq!(fs::read_to_string(&file).expect("read").starts_with("<svg"), may);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn the_name_of_standard_output_is_standard_output_also_where_that_is_a_file() {
+    let file = scratch::directory("output-stdout").join("a.svg");
+    let shell = "exec \"$0\" plot \"$1\" --svg /dev/stdout > \"$2\"";
+    let program = env!("CARGO_BIN_EXE_roofline");
+    let status =
+        Command::new("sh").args(["-c", shell, program, MACHINE]).arg(&file).status().expect("sh runs");
+    assert!(status.success());
+    let text = fs::read_to_string(&file).expect("read");
+    assert!(text.starts_with("<svg") && text.trim_end().ends_with("</svg>"), "{text}");
+}
+
+#[test]
 fn pipes_are_written_to_and_stay_pipes() {
     let pipe = scratch::directory("output-pipes").join("pipe");
     assert!(Command::new("mkfifo").arg(&pipe).status().expect("mkfifo runs").success());
@@ -63,6 +89,27 @@ fn a_full_device_is_an_error_and_stays_a_device() {
     assert_eq!(output.status.code(), Some(2));
     assert!(err(&output).contains("/dev/full: can't be written"), "{}", err(&output));
     assert!(fs::symlink_metadata("/dev/full").expect("there").file_type().is_char_device());
+}
+
+/// Every option that names a file to write goes the same way.
+#[test]
+fn constants_and_pages_of_contracts_go_where_pictures_go() {
+    let directory = scratch::directory("output-others");
+    let runs = directory.join("runs.json");
+    fs::write(&runs, include_str!("../fixtures/m2-ultra.json")).expect("written");
+    let runs = runs.to_str().expect("text");
+    for args in [&["calibrate", runs][..], &["doc", "roofline-model-v1"]] {
+        let (kept, link) = (directory.join(format!("{}.kept", args[0])), directory.join(args[0]));
+        symlink(&kept, &link).expect("linked");
+        let (to, link) = ([args, &["--output", link.to_str().expect("text")]].concat(), &link);
+        assert_eq!(run(&to).status.code(), Some(0), "{to:?}");
+        assert!(fs::symlink_metadata(link).expect("there").is_symlink(), "{to:?}");
+        let dash = out(&run(&[args, &["--output", "-"]].concat()));
+        assert!(!dash.is_empty() && dash == fs::read_to_string(&kept).expect("read"), "{dash}");
+        if cfg!(target_os = "linux") {
+            refused(&[args, &["--output", "/dev/full"]].concat(), "/dev/full: can't be written");
+        }
+    }
 }
 
 #[test]

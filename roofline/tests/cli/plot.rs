@@ -124,6 +124,14 @@ fn kernels_of_ones_own_stand_under_the_roofs_of_this_machine() {
     assert!(text.contains("axpy/1048576: 4.00 GFLOP/s at 0.167 FLOP/B on this"), "{text}");
     refused(&["plot", "--point", "a=1"], "is no figure in flop/B, Gflop/s, GB/s or s");
     refused(&["plot", "--points", "/nowhere.csv"], "/nowhere.csv: No such file");
+    let nothing = file(
+        "plot-nothing.csv",
+        "Kernel Name,Metric Name,Metric Unit,Metric Value\nk,sm__throughput.avg,%,7\n",
+    );
+    refused(&["plot", "--points", &nothing], "none of its kernels has a time, bytes or operations");
+    // A saved machine has roofs of its own.
+    let text = printed(&["plot", MACHINE, "--point", "copy=12 [GB/s]"]);
+    assert!(text.contains("copy: 12.0 GB/s on Example CPU: "), "{text}");
 }
 
 #[test]

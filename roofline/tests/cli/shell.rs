@@ -37,7 +37,7 @@ fn the_manual_has_a_page_for_the_program_and_for_each_command() {
 fn completions_know_devices_models_and_formats() {
     for shell in ["bash", "zsh", "fish"] {
         let script = out(&run(&["completions", shell]));
-        for known in ["h100_sxm", "q4_k_m", "neon-dotprod", "bf16"] {
+        for known in ["h100_sxm", "q4_k_m", "neon-dotprod", "bf16", "llama.cpp-cuda"] {
             assert!(script.contains(known), "{shell} does not know {known}");
         }
     }

@@ -12,6 +12,7 @@ use crate::predict::{self, Target};
 use crate::profile;
 use crate::program::command::predict::layers;
 use crate::program::name::normal;
+use crate::program::output::file::Unfinished;
 use crate::program::{Exit, Failure, cli, device, expected, output};
 use crate::record::{self, Calibration, Dimensions, Origin, Row, Run, device_of};
 use crate::report::Saved;
@@ -21,6 +22,8 @@ const PRODUCTS: f64 = 6.0;
 
 /// Finds the constants and keeps them.
 pub fn run(args: &cli::Calibrate) -> Result<Exit, Failure> {
+    // A path that can't be written costs no measurement.
+    let file = args.output.as_deref().map(Unfinished::open).transpose()?;
     let mut read = Vec::new();
     for path in &args.results {
         let wrong = |why: String| Failure(format!("{}: {why}", path.display()));
@@ -39,13 +42,18 @@ pub fn run(args: &cli::Calibrate) -> Result<Exit, Failure> {
     let files: Vec<String> = args.results.iter().map(|path| path.display().to_string()).collect();
     let calibration = Calibration::new(origin, &runs)
         .map_err(|why| Failure(format!("{}: not calibrated: {why}", files.join(", "))))?;
-    let path = match &args.output {
-        Some(path) => path.clone(),
-        None => expected::kept(&calibration.device, &calibration.engine).ok_or_else(|| {
-            Failure("where the platform keeps caches is not known; --output FILE keeps it there".into())
-        })?,
-    };
     let text = serde_json::to_string_pretty(&calibration).map_err(|error| Failure(error.to_string()))? + "\n";
+    if let Some(file) = file {
+        let alone = file.is_standard_output();
+        file.finish(&text)?;
+        if !alone {
+            output::print(&calibration, args.format)?;
+        }
+        return Ok(Exit::Fine);
+    }
+    let path = expected::kept(&calibration.device, &calibration.engine).ok_or_else(|| {
+        Failure("where the platform keeps caches is not known; --output FILE keeps it there".into())
+    })?;
     document::save(&path, &text).map_err(|error| Failure(format!("{}: {error}", path.display())))?;
     output::print(&calibration, args.format)?;
     eprintln!("kept in {}; `roofline predict --calibrated` uses it", path.display());

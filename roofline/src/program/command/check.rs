@@ -9,7 +9,7 @@ use crate::chart::terminal::Canvas;
 use crate::program::output::annotation::{self, Annotation, Region};
 use crate::program::output::{self, Choice};
 use crate::program::{Exit, Failure, cli, contract};
-use crate::report::{Report, Schema, Table};
+use crate::report::{Report, Schema, Table, broken};
 
 /// The mistakes of contracts.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -186,7 +186,7 @@ impl Report for Checked {
     const SCHEMA: &'static str = "roofline.check/1";
     const SOURCE: bool = true;
 
-    fn text(&self, _: &Canvas) -> String {
+    fn text(&self, canvas: &Canvas) -> String {
         let mut out = String::new();
         for file in &self.files {
             for mistake in &file.mistakes {
@@ -194,8 +194,8 @@ impl Report for Checked {
             }
             match &file.summary {
                 Some(s) => {
-                    out += &format!(
-                        "{}: valid, {} {}: {} quantities, {} equations, {} classifiers, {} profiles, {} recommendations, {} obligations\n",
+                    let line = format!(
+                        "{}: valid, {} {}: {} quantities, {} equations, {} classifiers, {} profiles, {} recommendations, {} obligations",
                         file.file,
                         s.id,
                         s.version,
@@ -206,6 +206,8 @@ impl Report for Checked {
                         s.recommendations,
                         s.obligations
                     );
+                    out += &canvas.limit.map_or(line.clone(), |limit| broken(&line, limit));
+                    out.push('\n');
                 }
                 None => {
                     let errors = file.mistakes.iter().filter(|mistake| mistake.severity == "error").count();

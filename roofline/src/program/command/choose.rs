@@ -17,17 +17,17 @@ pub fn run(args: &cli::Choose) -> Result<Exit, Failure> {
         (args.explain, "--explain"),
         (args.flops.is_some(), "--flops"),
         (!args.require.is_empty(), "--require"),
-        (!args.select.columns.is_empty(), "--columns"),
     ];
     if let Some((_, flag)) = refused.iter().find(|(given, _)| *given) {
         return Err(Failure(format!(
-            "{flag} belongs to `predict`; `choose` has --at-least, --where and --sort"
+            "{flag} belongs to `predict`; `choose` has --at-least, --where, --sort and --columns"
         )));
     }
     if question::is_asked(args) {
         return Err(Failure("several devices, hosts and users belong to `predict` and `plan`".into()));
     }
     let by = args.select.sort.as_deref().map_or(Ok(By::Price), by)?;
+    let columns = args.select.columns.iter().map(|name| column(name)).collect::<Result<_, _>>()?;
     let mut names = Names::default();
     select::device_names(&mut names);
     if args.select.help(&names)? || args.expecting.help()? {
@@ -61,11 +61,20 @@ pub fn run(args: &cli::Choose) -> Result<Exit, Failure> {
     for warning in &warnings {
         eprintln!("warning: {warning}");
     }
-    choice.warnings = warnings;
+    (choice.warnings, choice.columns) = (warnings, columns);
     let chart = choice.bars();
     let page = || Ok(Page { bars: vec![chart.clone()], ..picture::page(&choice) });
     pictures.show_bars(&choice, &chart, args.format, page)?;
     Ok(if choice.enough().next().is_some() { Exit::Fine } else { Exit::Failed })
+}
+
+/// A column by its heading, as the table or the other formats have it.
+fn column(name: &str) -> Result<&'static str, Failure> {
+    let wanted = name.trim().replace(' ', "_");
+    let known = |column: &&&str| **column == wanted || column.replace("_tokens_per_s", "") == wanted;
+    Choice::COLUMNS.iter().find(known).copied().ok_or_else(|| {
+        Failure(format!("--columns {name}: no such column; there are {}", Choice::COLUMNS.join(", ")))
+    })
 }
 
 fn by(name: &str) -> Result<By, Failure> {

@@ -47,12 +47,14 @@ impl Report for Drawing {
     }
 
     fn text(&self, canvas: &Canvas) -> String {
-        let mut text = draw(&self.chart, canvas);
-        if !self.sentences.is_empty() {
-            let why = format!("100 % is out of reach: {WHY_NOT_ALL}");
-            text += &format!("\n{}\n{why}\n", self.sentences.join("\n"));
-        }
-        text
+        let notes: String = self.notes().iter().map(|note| format!("{note}\n")).collect();
+        let gap = if notes.is_empty() { "" } else { "\n" };
+        format!("{}{gap}{notes}", draw(&self.chart, canvas))
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let why = (!self.sentences.is_empty()).then(|| format!("100 % is out of reach: {WHY_NOT_ALL}"));
+        self.sentences.iter().cloned().chain(why).collect()
     }
 
     fn tables(&self) -> Vec<Table> {
@@ -88,7 +90,7 @@ impl Saved for Drawing {}
 /// Reads the results, draws them together.
 pub fn run(args: &cli::Plot) -> Result<Exit, Failure> {
     let pictures = Pictures::open(&args.pictures)?;
-    let (mut charts, mut contracts, mut moved) = (Vec::new(), 0, None);
+    let (mut charts, mut contracts, mut moved, mut levels) = (Vec::new(), 0, None, Vec::new());
     for path in &args.results {
         if path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml") {
             let (chart, what_if) = contract::drawn(&path.to_string_lossy(), &args.set)?;
@@ -96,7 +98,10 @@ pub fn run(args: &cli::Plot) -> Result<Exit, Failure> {
             (contracts, moved) = (contracts + 1, what_if);
             continue;
         }
-        charts.push(read(path).map_err(|reason| Failure(format!("{}: {reason}", path.display())))?);
+        let (chart, machine) =
+            read(path).map_err(|reason| Failure(format!("{}: {reason}", path.display())))?;
+        charts.push(chart);
+        levels.extend(machine.map(|machine| machine_levels(&machine.cpu, &machine)));
     }
     if contracts == 0 && !args.set.is_empty() {
         return Err(Failure("--set belongs to a contract, and none is drawn".into()));
@@ -105,7 +110,6 @@ pub fn run(args: &cli::Plot) -> Result<Exit, Failure> {
     // Kernels of one's own stand under the roofs of this machine unless others are given.
     let otherwise: &[&str] = if own.is_empty() || !charts.is_empty() { &[] } else { &["this"] };
     let chosen = args.devices.chosen(&args.devices.files.catalog()?, otherwise)?;
-    let mut levels = Vec::new();
     let mut roofs = Vec::new();
     for device in chosen {
         let device = device.measured(|| device::this(&args.measuring))?;
@@ -121,11 +125,11 @@ pub fn run(args: &cli::Plot) -> Result<Exit, Failure> {
             }
         }
     }
-    let sentences =
+    let sentences: Vec<String> =
         own.iter().flat_map(|own| levels.iter().filter_map(|levels| levels.sentence(own))).collect();
     if !roofs.is_empty() || !own.is_empty() {
         let first = if roofs.is_empty() { None } else { Some(0) };
-        let points = own.iter().map(|own| own.point(first)).collect();
+        let points = own.iter().map(|own| own.point(first, levels.first())).collect();
         let title = if own.is_empty() { "" } else { "Own kernels" };
         charts.push(Chart { title: title.to_owned(), roofs, points, ..Chart::default() });
     }
@@ -137,7 +141,8 @@ pub fn run(args: &cli::Plot) -> Result<Exit, Failure> {
     // Sliders move one contract that is alone.
     let alone = args.results.len() == 1 && args.devices.on.is_empty() && own.is_empty();
     let what_if = moved.filter(|_| alone);
-    let page = || Ok(Page { chart: drawing.chart.clone(), what_if, ..Page::default() });
+    let notes = drawing.notes();
+    let page = || Ok(Page { chart: drawing.chart.clone(), notes, what_if, ..Page::default() });
     pictures.show_with(&drawing, &drawing.chart, args.format, true, page)?;
     Ok(Exit::Fine)
 }
@@ -188,8 +193,10 @@ fn roof(target: &Target) -> Roof {
     }
 }
 
-fn read(path: &Path) -> Result<Chart, String> {
+/// The chart of a saved result, and the machine if it is one.
+fn read(path: &Path) -> Result<(Chart, Option<Machine>), String> {
     let (schema, text) = document::read_result(path)?;
+    let machine = (schema == Machine::SCHEMA).then(|| Machine::from_json(&text)).transpose()?;
     let chart = match schema.as_str() {
         Drawing::SCHEMA => drawn::<Drawing>(&text)?,
         Machine::SCHEMA => drawn::<Machine>(&text)?,
@@ -201,7 +208,7 @@ fn read(path: &Path) -> Result<Chart, String> {
     if chart.roofs.len() > ROOFS || chart.points.len() > POINTS {
         return Err(format!("a chart has at most {ROOFS} roofs and {POINTS} points"));
     }
-    Ok(chart)
+    Ok((chart, machine))
 }
 
 fn drawn<T: Saved>(text: &str) -> Result<Chart, String> {

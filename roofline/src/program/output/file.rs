@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 use crate::program::Failure;
 use crate::program::output;
 
-/// What stands for standard output.
-const STANDARD_OUTPUT: &str = "-";
+/// What stands for standard output. The second is a link to it: where that is a file, replacing the file would lose what else is
+/// printed.
+const STANDARD_OUTPUT: [&str; 2] = ["-", "/dev/stdout"];
 
 /// Links that are followed before they count as a circle.
 const MOST_LINKS: usize = 40;
@@ -62,7 +63,7 @@ fn refused(path: &Path, reason: &io::Error) -> Failure {
 }
 
 fn open(path: &Path) -> io::Result<Target> {
-    if path == Path::new(STANDARD_OUTPUT) {
+    if STANDARD_OUTPUT.iter().any(|name| path == Path::new(name)) {
         return Ok(Target::StandardOutput);
     }
     let there = match fs::metadata(path) {
@@ -75,6 +76,10 @@ fn open(path: &Path) -> io::Result<Target> {
     }
     if there.as_ref().is_some_and(|there| !there.is_file()) {
         return OpenOptions::new().write(true).open(path).map(Target::Stream);
+    }
+    if there.is_some() {
+        // Who may not write to a file may not replace it either.
+        OpenOptions::new().write(true).open(path)?;
     }
     let place = followed(path)?;
     let Some(name) = place.file_name() else {

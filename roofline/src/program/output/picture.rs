@@ -58,11 +58,14 @@ impl Pictures {
     pub fn open(args: &Wanted) -> Result<Pictures, Failure> {
         let open = |path: &Option<PathBuf>| path.as_deref().map(Unfinished::open).transpose();
         let canvas = terminal::canvas(args.ascii);
+        if let (Some(svg), Some(html)) = (&args.svg, &args.html)
+            && svg == html
+        {
+            let name = svg.display();
+            return Err(Failure(format!("--svg {name} and --html {name}: each needs a place of its own")));
+        }
         let (svg, html) = (open(&args.svg)?, open(&args.html)?);
         let taken = |file: &Option<Unfinished>| file.as_ref().is_some_and(Unfinished::is_standard_output);
-        if taken(&svg) && taken(&html) {
-            return Err(Failure("--svg - and --html -: only one of them can be standard output".into()));
-        }
         Ok(Pictures { alone: taken(&svg) || taken(&html), svg, html, chart: args.chart, canvas })
     }
 

@@ -32,13 +32,14 @@ fn choose(
     let limit = size.map(|size| size.0).or_else(|| set("COLUMNS")?.parse().ok());
     let columns = limit.unwrap_or(80);
     let dumb = variable("TERM").as_deref() == Some("dumb");
+    let forced = set("CLICOLOR_FORCE").is_some_and(|value| value != "0");
     // The picture leaves a few lines of a low terminal to what stands above and below it.
     let rows = size.map_or(ROWS, |(_, rows)| rows.saturating_sub(6).clamp(ROWS / 2, ROWS + 8));
     Canvas {
         columns,
         rows,
         unicode: utf8 && !ascii && !dumb,
-        colour: terminal && set("NO_COLOR").is_none() && !dumb,
+        colour: set("NO_COLOR").is_none() && (forced || (terminal && !dumb)),
         limit,
     }
 }
@@ -140,6 +141,9 @@ mod tests {
         assert!(!with(true, &[("NO_COLOR", "1")]).colour);
         assert!(!with(true, &[("TERM", "dumb")]).colour);
         assert!(!with(false, &[]).colour);
+        assert!(with(false, &[("CLICOLOR_FORCE", "1")]).colour);
+        assert!(!with(false, &[("CLICOLOR_FORCE", "0")]).colour);
+        assert!(!with(true, &[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")]).colour);
     }
 
     #[test]
