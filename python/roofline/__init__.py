@@ -59,7 +59,7 @@ class Quantity(float):
     def __reduce__(self) -> tuple[Any, ...]:
         return Quantity, (float(self), self.unit)
 
-    def to_pint(self, registry: Optional[Any] = None) -> Any:
+    def to_pint(self, registry: Any = None) -> Any:
         """The same as a quantity of pint, with units such as `token` and `flop` defined where they are not."""
         import pint
 

@@ -1,7 +1,7 @@
 """The part that is compiled."""
 
 from collections.abc import Sequence
-from typing import Optional
+from typing import Optional, final
 
 class Error(ValueError):
     """Wrong use or bad input; the message is the program's."""
@@ -13,6 +13,7 @@ def same_unit(one: str, other: str) -> bool: ...
 def text(schema: str, json: str) -> str: ...
 def figures(schema: str, json: str) -> list[tuple[str, str, str, str, float, Optional[float]]]: ...
 
+@final
 class Contract:
     def __new__(cls, path_or_text: str) -> Contract: ...
     @property
