@@ -351,12 +351,40 @@ def test_wrong_use_is_told():
         (lambda: run(torch.relu, torch.zeros(3, 4)), "a model is a torch.nn.Module"),
         (lambda: run(nn.Linear(4, 4, device="meta"), torch.zeros(3, 4, device="meta")), "meta"),
         (lambda: run(model, torch.zeros(3, 4, device="meta")), "several devices"),
+        (lambda: run(model, torch.zeros(3, 4), peaks=(50.0, 100.0)), "peaks are Peaks"),
         (lambda: run(nn.LazyLinear(4), torch.zeros(3, 4)), "parameters without a shape"),
         (lambda: run(model, torch.zeros(3, 4)).summary(top=-1), "top = -1"),
         (lambda: Peaks.of("no-such-device"), "no-such-device"),
     ]:
         with pytest.raises(roofline.Error, match=message):
             use()
+
+
+def test_a_compiled_model_is_told():
+    class OptimizedModule(nn.Linear):
+        """As torch calls what it compiled."""
+
+    models = [OptimizedModule(4, 4)]
+    # Torch 1.13 compiles nothing.
+    if hasattr(torch, "compile"):
+        changed = nn.Linear(4, 4)
+        changed.compile()
+        models += [torch.compile(nn.Linear(4, 4)), nn.Sequential(changed)]
+    for model in models:
+        with pytest.raises(roofline.Error, match="compiled by torch.compile"):
+            run(model, torch.zeros(3, 4))
+
+
+def test_the_type_is_the_one_that_torch_computes_in():
+    def cast(linear, convolution, x):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            return linear(x), convolution(x)
+
+    linear, convolution = nn.Linear(8, 4, bias=False), nn.Conv1d(3, 2, 1, bias=False)
+    layers = run(Calls(cast, linear, convolution), torch.zeros(3, 8)).layers
+    assert [layer.dtype for layer in layers] == ["bfloat16", "bfloat16"]
+    # Singles come in, and half as many bytes go out.
+    assert layers[0].bytes == 4 * (32 + 24) + 2 * 12
 
 
 def test_the_examples_in_the_documentation_are_true():

@@ -57,6 +57,10 @@ def profile(
     for name, value, least in [("warmup", warmup, 0), ("steps", steps, 1)]:
         if not isinstance(value, int) or value < least:
             raise roofline.Error(f"{name} = {value!r} is not a whole number of at least {least}")
+    if peaks is not None and not isinstance(peaks, Peaks):
+        raise roofline.Error(f"peaks are Peaks(…), Peaks.of(DEVICE) or Peaks.measured(), not {type(peaks).__name__}")
+    if any(map(_is_compiled, model.modules())):
+        raise roofline.Error("the model is compiled by torch.compile, which can't be watched; give the one that it was made of")
     if any(map(nn.parameter.is_lazy, (*model.parameters(), *model.buffers()))):
         raise roofline.Error("the model has parameters without a shape yet; call it once before")
     arguments, named = _arguments(inputs)
@@ -93,6 +97,10 @@ def profile(
         "torch": str(torch.__version__),
     }
     return Profile(layers, peaks, settings, statistics.median(whole))
+
+
+def _is_compiled(module: nn.Module) -> bool:
+    return type(module).__name__ == "OptimizedModule" or getattr(module, "_compiled_call_impl", None) is not None
 
 
 def _arguments(inputs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:

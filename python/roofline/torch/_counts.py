@@ -173,17 +173,20 @@ def _written(args: tuple[Any, ...]) -> Count:
     return counted(extra_bytes=float(written.numel() * tensor.element_size()) + sizes(value))
 
 
-def _product(rows: int, inner: int, columns: int, matrices: int, of: torch.Tensor, by: torch.Tensor, more: float = 0.0) -> Count:
+def _product(
+    rows: int, inner: int, columns: int, matrices: int, of: torch.Tensor, by: torch.Tensor, out: torch.Tensor, more: float = 0.0
+) -> Count:
     """`rows` vectors of `inner` numbers times matrices of `inner` by `columns`, all matrices together."""
     _real(of, by)
     each = float(by.element_size())
     return counted(
-        of.dtype,
+        # Where torch chooses the type itself, this is the one that it chose.
+        out.dtype,
         tokens=rows,
         dense_params=inner * columns,
         bits_per_weight=8.0 * each,
         out_features=columns,
-        activation_size=of.element_size(),
+        activation_size=out.element_size(),
         # What is multiplied with several matrices is read once.
         extra_bytes=size(of) + (matrices - 1) * inner * columns * each + more,
     )
@@ -199,7 +202,7 @@ def _linear(call: _Call) -> Count:
     x, weight, bias = call.named("input", "weight", bias=None)
     # Every leading dimension is a token to the weights.
     columns, inner = (1, weight.shape[0]) if weight.dim() == 1 else weight.shape
-    return _product(x.numel() // max(inner, 1), inner, columns, 1, x, weight, sizes(bias))
+    return _product(x.numel() // max(inner, 1), inner, columns, 1, x, weight, call.out, sizes(bias))
 
 
 def _matmul(call: _Call) -> Count:
@@ -210,7 +213,7 @@ def _matmul(call: _Call) -> Count:
 def _multiplied(a: torch.Tensor, b: torch.Tensor, out: torch.Tensor, more: float = 0.0) -> Count:
     columns = b.shape[-1] if b.dim() > 1 else 1
     matrices = math.prod(length for length, step in zip(b.shape[:-2], b.stride()) if step)
-    return _product(out.numel() // max(columns, 1), a.shape[-1], columns, matrices, a, b, more)
+    return _product(out.numel() // max(columns, 1), a.shape[-1], columns, matrices, a, b, out, more)
 
 
 def _added(call: _Call) -> Count:
@@ -248,7 +251,7 @@ def _einsum(call: _Call) -> Count:
         return _element_wise("mul", 1, call.out.numel(), moved, operands, call.out)
     shared = set(first) & set(second) & set(right)
     rows, columns = of(set(first) - set(second)), of(set(second) - set(first))
-    return _product(of(shared) * rows, of(inner), columns, of(shared), *operands)
+    return _product(of(shared) * rows, of(inner), columns, of(shared), operands[0], operands[1], call.out)
 
 
 def _convolution(call: _Call) -> Count:
@@ -279,7 +282,7 @@ def _convolution(call: _Call) -> Count:
             # One zero more at an end than at the other, which the equations of convolutions don't have: each position is
             # a token to the kernels.
             return counted(
-                x.dtype,
+                call.out.dtype,
                 tokens=call.out.numel() // weight.shape[0],
                 dense_params=weight.numel(),
                 bits_per_weight=8.0 * weight.element_size(),
@@ -308,7 +311,7 @@ def _convolution(call: _Call) -> Count:
     for what, numbers in lengths.items():
         for axis, number in zip(("depth", "height", "width")[-dimensions:], numbers):
             quantities[f"{what}_{axis}"] = number
-    return counted(x.dtype, **quantities)
+    return counted(call.out.dtype, **quantities)
 
 
 def _attention(call: _Call) -> Count:
