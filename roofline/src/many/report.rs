@@ -318,8 +318,10 @@ impl Plan {
             }
             let mut table = self.table(title, &rows[..rows.len().min(SHOWN)]);
             table.without_empty("short_of");
+            // An estimate stands beside what it is one of.
             for heading in &mut table.headings {
-                *heading = heading.replace('_', " ");
+                let short = if heading.ends_with("_estimate") { "estimate" } else { heading.as_str() };
+                *heading = short.replace('_', " ");
             }
             out += &format!("\n{}", table.fitted(canvas, &[]));
             if rows.len() > SHOWN {
@@ -480,16 +482,17 @@ impl Plan {
         headings.extend(if served {
             [
                 "output_ceiling",
-                "estimate",
+                "output_estimate",
                 "ms_per_token_least",
-                "estimate",
+                "ms_per_token_estimate",
                 "first_ms",
                 "requests_per_s",
                 "room_for",
             ]
             .as_slice()
         } else {
-            ["decode_ceiling", "estimate", "prefill_ceiling", "estimate", "prompt_ms"].as_slice()
+            ["decode_ceiling", "decode_estimate", "prefill_ceiling", "prefill_estimate", "prompt_ms"]
+                .as_slice()
         });
         if drafted {
             headings.extend(["tokens_per_pass", "speed_up", "most", "break_even"]);

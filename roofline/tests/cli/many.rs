@@ -255,8 +255,19 @@ fn a_plan_lists_the_cheapest_sets_first_and_what_the_others_lack() {
     assert!(!pi["short_of"].as_str().unwrap().is_empty());
     let text = printed(&[&args[..], &on[..]].concat());
     assert!(text.contains("These do") && text.contains("These do not"), "{text}");
+    // Columns of other formats have names of their own, and the reason stands before the speeds.
+    let csv = printed(&[&args[..], &on[..], &["--format", "csv"]].concat());
+    let headings: Vec<&str> = csv.lines().next().unwrap().split(',').collect();
+    let mut names = headings.clone();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), headings.len(), "{headings:?}");
+    assert_eq!(headings[..5], ["devices", "layout", "fits", "short_of", "usd"]);
     let none = run(&["plan", "llama-3.1-70b", "--at-least", "1e6 token/s", "--on", "raspberry-pi-5"]);
     assert_eq!(none.status.code(), Some(1));
+    // What a set is short of is what it lacks where the model is dealt out over all of it.
+    let short = row(&["plan", "llama-3.1-405b", "--users", "8", "--on", "8x rtx-5090"]);
+    assert_eq!((&short["layout"]["copies"], &short["fits"]), (&1.into(), &false.into()), "{short}");
     // All devices, narrowed by what the registry knows.
     let narrowed = ["--where", "vendor == \"amd\" and kind == \"gpu\" and launch_year >= 2024"];
     let plan = json(&[&args[..], &narrowed[..]].concat());

@@ -158,7 +158,7 @@ pub fn moving(work: &Work, users: &Users, sets: &[Set], fixed: Fixed) -> Result<
             slider("output", "tokens of an answer", users.output, 16_384.0),
             Slider {
                 quantity: "reuse".into(),
-                label: "share of a prompt that is still there".into(),
+                label: "share of a prompt reused".into(),
                 stops: reuse,
                 start: Some(users.reuse),
                 ..Slider::default()

@@ -264,7 +264,12 @@ impl Question {
         let row = |layout: &Layout| self.row(set, *layout, &work, users.as_ref());
         let mut rows = layouts.iter().map(row).collect::<Result<Vec<Row>, Failure>>()?;
         let key = |row: &Row| (row.fits != Some(false), row.enough == Some(true));
-        rows.sort_by(|a, b| key(b).cmp(&key(a)).then(b.speed().total_cmp(&a.speed())));
+        // Of those that do not fit, the one that is short of least, to the GB, says what the set lacks.
+        let short = |row: &Row| row.spare_gb.map_or(0.0, |spare| spare.min(0.0).floor());
+        rows.sort_by(|a, b| {
+            let order = key(b).cmp(&key(a)).then(short(b).total_cmp(&short(a)));
+            order.then(b.speed().total_cmp(&a.speed()))
+        });
         Ok(rows)
     }
 
