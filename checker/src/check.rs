@@ -66,13 +66,8 @@ pub fn prepared(problem: &Problem, question: &Question) -> Option<Prepared> {
                 assume.push(Fact::Range(node, domain.low, domain.high));
             }
             assume.extend(problem.requires.iter().chain(required).map(|&node| Fact::Holds(node, true)));
-            Some(Prepared {
-                nodes,
-                quantities,
-                assume,
-                twins: Vec::new(),
-                goal: Fact::Holds(*condition, true),
-            })
+            let (twins, goal) = (Vec::new(), Fact::Holds(*condition, true));
+            Some(Prepared { nodes, quantities, assume, twins, goal })
         }
         &Claim::Monotone { of, increasing, quantity, within } => {
             quantities.push(quantities.get(quantity)?.clone());
@@ -103,19 +98,20 @@ pub fn check(problem: &Problem, certificate: &Certificate) -> Result<Vec<Result<
     if !is_ieee_754() {
         return Err(Refusal::new("f64 is not IEEE-754 here: subnormal numbers vanish, or roundings differ"));
     }
-    let known = |proof: &Proof| problem.obligations.iter().any(|question| question.id == proof.id);
+    let mut left = problem.obligations.iter();
+    let known = |proof: &Proof| left.any(|question| question.id == proof.id);
     let same = certificate.version == VERSION && certificate.about == *problem;
+    let same = same && signs(&certificate.about) == signs(problem);
     if !same || !certificate.proofs.iter().all(known) {
-        return Err(Refusal::new("it is of another version, or about something else than the contract"));
+        let message = "it is of another version, about something else than the contract, or in another order";
+        return Err(Refusal::new(message));
     }
     let mut shared = Vec::new();
-    let (nodes, quantities) = (&problem.nodes, &problem.quantities);
-    Context { nodes, quantities }.walk(&certificate.steps, &mut shared, 0)?;
+    let context = Context { nodes: &problem.nodes, quantities: &problem.quantities };
+    context.walk(&certificate.steps, &mut shared, 0)?;
     let verdict = |question: &Question| {
-        let mut proofs = certificate.proofs.iter().filter(|proof| proof.id == question.id);
-        let (Some(proof), None) = (proofs.next(), proofs.next()) else {
-            return Err(Refusal::new("there is no proof, or more than one"));
-        };
+        let proof = certificate.proofs.iter().find(|proof| proof.id == question.id);
+        let proof = proof.ok_or_else(|| Refusal::new("there is no proof"))?;
         let absent = || Refusal::new("the claim names what is not there");
         let prepared = prepared(problem, question).ok_or_else(absent)?;
         let mut facts = [shared.as_slice(), &prepared.assume].concat();
@@ -124,6 +120,13 @@ pub fn check(problem: &Problem, certificate: &Certificate) -> Result<Vec<Result<
         if last == Some(prepared.goal) { Ok(()) } else { Err(Refusal::new("the last step is not the claim")) }
     };
     Ok(problem.obligations.iter().map(verdict).collect())
+}
+
+/// The signs of a problem's numbers, in which zeros differ that are equal.
+fn signs(of: &Problem) -> Vec<bool> {
+    let numbers = of.nodes.iter().map(|op| if let Op::Number(value) = *op { value } else { 1.0 });
+    let limits = of.quantities.iter().flat_map(|domain| [domain.low, domain.high]);
+    numbers.chain(limits).map(f64::is_sign_negative).collect()
 }
 
 /// Whether arithmetic is as the rules take it to be: every operation rounded once, subnormal numbers kept.

@@ -111,7 +111,7 @@ impl<'a> Values<'a> {
                 // A first range is counted from below unless the operation tells more, the same again from above.
                 let before =
                     self.known.get_mut(&node).map(|value| mem::replace(&mut value.range, (low, high)));
-                let value = self.operation(node, (low, high)).filter(|_| before.is_none());
+                let value = before.is_none().then(|| self.operation(node, (low, high))).flatten();
                 match (value, before) {
                     (Some(value), _) => drop(self.known.insert(node, value)),
                     (_, None) => {

@@ -332,10 +332,8 @@ pub fn conclude(nodes: &[Op], domains: &[Domain], rule: Rule, from: &[Fact], wan
         (Rule::RatioTrans, &[Ratio(a, b, k)]) if (n, m) == (b, a) => ratio(k.checked_neg()?),
         (Rule::RatioOf, &[Ratio(p, q, k)]) if op(n)? == Op::Neg(p) && op(m)? == Op::Neg(q) => ratio(k),
         (Rule::RatioOf, &[Ratio(p, r, j), Ratio(q, s, k)]) if j == k => match (op(n)?, op(m)?) {
-            (Op::Min(a, b), Op::Min(c, d)) | (Op::Max(a, b), Op::Max(c, d))
-                if (a, b, c, d) == (p, q, r, s) =>
-            {
-                ratio(k)
+            (Op::Min(a, b), Op::Min(c, d)) | (Op::Max(a, b), Op::Max(c, d)) => {
+                ratio(k).filter(|_| (a, b, c, d) == (p, q, r, s))
             }
             _ => None,
         },

@@ -1,6 +1,6 @@
 //! Certificates of the shipped contracts: the checker accepts them as they are, and refuses them when anything is changed.
 
-use roofline_checker::{Certificate, Claim, Fact, Op, Proof, Rule, Step, VERSION, check};
+use roofline_checker::{Certificate, Claim, Fact, Op, Problem, Proof, Rule, Step, VERSION, check, prepared};
 use roofline_contracts::certify::{certify, judge, judged, problem, verdicts};
 use roofline_contracts::contract::{Contract, Verdict};
 use roofline_contracts::prove::prove;
@@ -288,6 +288,74 @@ fn a_certificate_with_any_other_fact_is_refused() {
 }
 
 #[test]
+fn zeros_of_a_certificate_have_the_signs_of_the_contract() {
+    let contract = with_obligation("chosen >= 0");
+    let certificate = certify(&contract);
+    assert!(accepted(&contract, &certificate));
+    let mut copy = certificate.clone();
+    let zero = copy.about.nodes.iter_mut().find(|op| **op == Op::Number(0.0)).unwrap();
+    *zero = Op::Number(-0.0);
+    // Equal as numbers, but not for what is divided by them.
+    assert_eq!(copy, certificate);
+    assert!(!accepted(&contract, &copy));
+}
+
+/// What a prover with a wrong rule would write: the range of a difference from the wrong corners, a quotient that grows with its
+/// divisor, and a product by 3 as an exact power of two.
+#[test]
+fn wrong_rules_of_three_kinds_are_refused_at_the_step_that_uses_them() {
+    let refused = |formal: &str, wrong: &dyn Fn(&Problem) -> Vec<Step>| {
+        let contract = with_obligation(formal);
+        let about = problem(&contract);
+        let steps = wrong(&about);
+        let last = steps.len() - 1;
+        let proofs = vec![Proof { id: "claim".into(), steps }];
+        let certificate = Certificate { version: VERSION, about: about.clone(), steps: Vec::new(), proofs };
+        let refusal = check(&about, &certificate).unwrap()[0].clone().unwrap_err();
+        assert_eq!(refusal.step, [last], "{formal}: {refusal}");
+    };
+    let step = |rule, from: &[usize], gives| Step { rule, from: from.to_vec(), gives, cases: Vec::new() };
+    let find = |problem: &Problem, wanted: &dyn Fn(Op) -> bool| {
+        problem.nodes.iter().position(|&op| wanted(op)).unwrap()
+    };
+    refused("x - y >= -3", &|problem| {
+        let [x, y] = [0, 1].map(|index| find(problem, &|op| op == Op::Quantity(index)));
+        let difference = find(problem, &|op| op == Op::Sub(x, y));
+        vec![
+            step(Rule::Operation, &[], Fact::Range(x, -2.0, 10.0)),
+            step(Rule::Operation, &[], Fact::Range(y, 1.0, 10.0)),
+            step(Rule::Operation, &[0, 1], Fact::Range(difference, -3.0, 0.0)),
+        ]
+    });
+    refused("share increasing in y", &|problem| {
+        let [x, y] = [0, 1].map(|index| find(problem, &|op| op == Op::Quantity(index)));
+        let share = find(problem, &|op| op == Op::Div(x, y));
+        let prepared = prepared(problem, &problem.obligations[0]).unwrap();
+        let (second, y2) = (prepared.twins[share], prepared.twins[y]);
+        vec![
+            step(Rule::Operation, &[], Fact::Range(x, -2.0, 10.0)),
+            step(Rule::Operation, &[], Fact::Range(y, 1.0, 10.0)),
+            step(Rule::Operation, &[], Fact::Range(y2, 1.0, 10.0)),
+            step(Rule::Operation, &[1, 2], Fact::Range(share, -2.0, 10.0)),
+            step(Rule::Operation, &[1, 3], Fact::Range(second, -2.0, 10.0)),
+            step(Rule::Trans, &[1], Fact::Le(x, x)),
+            step(Rule::Monotone, &[6, 0, 1, 2, 4, 5], Fact::Le(share, second)),
+        ]
+    });
+    refused("3 * y >= y", &|problem| {
+        let y = find(problem, &|op| op == Op::Quantity(1));
+        let three = find(problem, &|op| op == Op::Number(3.0));
+        let product = find(problem, &|op| op == Op::Mul(three, y));
+        vec![
+            step(Rule::Operation, &[], Fact::Range(y, 1.0, 10.0)),
+            step(Rule::Operation, &[], Fact::Range(three, 3.0, 3.0)),
+            step(Rule::Operation, &[1, 0], Fact::Range(product, 3.0, 30.0)),
+            step(Rule::RatioScale, &[0, 1, 2], Fact::Ratio(product, y, 1)),
+        ]
+    });
+}
+
+#[test]
 fn a_certificate_about_something_else_is_refused() {
     let contract = shipped("roofline-model-v1");
     let certificate = certify(&contract);
@@ -309,6 +377,7 @@ fn a_certificate_about_something_else_is_refused() {
     refused(&|copy| copy.proofs[0].id.push('x'));
     refused(&|copy| copy.proofs.swap_remove(0).steps.clear());
     refused(&|copy| copy.proofs[1] = copy.proofs[0].clone());
+    refused(&|copy| copy.proofs.swap(0, 1));
     refused(&|copy| copy.proofs[0].steps.clear());
     refused(&|copy| {
         copy.steps.pop();

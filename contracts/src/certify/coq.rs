@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use roofline_checker::{
-    Certificate, Claim, Domain, Fact, Op, Prepared, Proof, Question, RULES, Rule, Step, prepared,
+    Certificate, Claim, Domain, Fact, Op, Prepared, Problem, Proof, Question, RULES, Rule, Step, prepared,
 };
 
+use crate::certify::problem;
 use crate::contract::Contract;
 use crate::formula::Kind;
 use crate::graph::Id;
@@ -17,16 +18,25 @@ const KEYWORDS: &[&str] = &[
     "Prop", "Set", "SProp", "Type", "as", "at", "cofix", "else", "end", "exists", "fix", "for", "forall",
     "fun", "if", "in", "let", "match", "return", "then", "where", "with", "by", "using", "true", "false",
 ];
+/// Names that theorems and proofs use beside those of `Rules.v`.
+const NAMES: &str =
+    "bool andb orb negb nil cons conj proj1 proj2 eq_refl or_introl or_intror gs ws gaps_above";
 
 /// A file that `coqc` checks where `Rules.v` is compiled beside it.
+///
+/// What is stated is the contract's own, whatever the certificate is about; a wrong step of it is for Coq to refuse.
 pub fn theorems(contract: &Contract, certificate: &Certificate) -> String {
     Writer::new(contract, certificate).file()
 }
 
 struct Writer<'a> {
     contract: &'a Contract,
+    about: Problem,
     certificate: &'a Certificate,
-    reserved: BTreeSet<&'static str>,
+    /// The names of equations, quantities and obligations, each in the order of the contract.
+    equations: Vec<String>,
+    quantities: Vec<String>,
+    theorems: Vec<String>,
     /// The quantities that each node depends on.
     under: Vec<BTreeSet<usize>>,
     /// The equations whose value a node is, the first of them.
@@ -45,17 +55,23 @@ struct Scope {
 
 impl<'a> Writer<'a> {
     fn new(contract: &'a Contract, certificate: &'a Certificate) -> Self {
-        let mut reserved: BTreeSet<&str> = KEYWORDS.iter().copied().collect();
+        let mut taken: BTreeSet<String> =
+            KEYWORDS.iter().copied().chain(NAMES.split(' ')).map(str::to_owned).collect();
         for line in RULES.lines() {
             let mut words = line.split_whitespace().filter(|word| *word != "#[global]");
             if matches!(
                 words.next(),
                 Some("Definition" | "Fixpoint" | "Lemma" | "Notation" | "Instance" | "Ltac")
             ) {
-                reserved.extend(words.next());
+                taken.extend(words.next().map(str::to_owned));
             }
         }
-        let nodes = &certificate.about.nodes;
+        let equations = contract.equations.iter().map(|one| unused(&one.name, "", &mut taken)).collect();
+        let quantities = contract.quantities.iter().map(|one| unused(&one.name, "", &mut taken)).collect();
+        let of_obligations = contract.obligations.iter().map(|one| one.id.replace('-', "_"));
+        let theorems = of_obligations.map(|id| unused(&id, "_holds", &mut taken)).collect();
+        let about = problem(contract);
+        let nodes = &about.nodes;
         let mut under: Vec<BTreeSet<usize>> = Vec::with_capacity(nodes.len());
         for &op in nodes {
             let mut found: BTreeSet<usize> = BTreeSet::new();
@@ -72,30 +88,25 @@ impl<'a> Writer<'a> {
             roots.entry(contract.equations[equation].expression.id.index()).or_insert(equation);
         }
         roots.retain(|&node, _| !matches!(nodes[node], Op::Quantity(_) | Op::Number(_)));
-        Writer { contract, certificate, reserved, under, roots }
-    }
-
-    /// A name of the contract, changed where it means something else already.
-    fn name(&self, name: &str) -> String {
-        let numbered = name.len() > 1
-            && name.starts_with(['n', 'F', 'D', 'W', 'H', 'G'])
-            && name[1..].chars().all(|c| c.is_ascii_digit());
-        if numbered || self.reserved.contains(name) { format!("{name}_") } else { name.to_owned() }
+        Writer { contract, about, certificate, equations, quantities, theorems, under, roots }
     }
 
     fn quantity(&self, index: usize) -> String {
-        self.name(&self.contract.quantities[index].name)
+        self.quantities[index].clone()
     }
 
     fn file(&self) -> String {
-        let about = &self.certificate.about;
+        let about = &self.about;
         let mut out = format!(
             "(* Theorems of {}, SHA-256 {}.\n   Every f64 is rounded to nearest even after every operation; see Rules.v. *)\n\n",
             about.contract, about.sha256
         );
         out += "From Coq Require Import ZArith Bool.\nRequire Import Rules.\n\n";
         let whole = self.scope(None);
-        for &equation in &self.contract.order {
+        // An equation may be part of one that does not name it: operands come first, as in the graph.
+        let mut order = self.contract.order.clone();
+        order.sort_by_key(|&equation| self.contract.equations[equation].expression.id.index());
+        for equation in order {
             out += &self.definition(equation, &whole);
         }
         out += "\nSection Contract.\n\n";
@@ -119,11 +130,10 @@ impl<'a> Writer<'a> {
         }
         let mut theorems = String::new();
         for proof in &self.certificate.proofs {
-            let question =
-                about.obligations.iter().zip(&self.contract.obligations).find(|(q, _)| q.id == proof.id);
-            let Some((question, obligation)) = question else { continue };
-            let Some(prepared) = prepared(about, question) else { continue };
-            let (lemma, theorem) = self.theorem(question, &obligation.formula.to_string(), proof, prepared);
+            let position = about.obligations.iter().position(|question| question.id == proof.id);
+            let Some(position) = position else { continue };
+            let Some(prepared) = prepared(about, &about.obligations[position]) else { continue };
+            let (lemma, theorem) = self.theorem(position, proof, prepared);
             out += &lemma;
             theorems += &theorem;
         }
@@ -132,7 +142,7 @@ impl<'a> Writer<'a> {
 
     /// The nodes of the contract, or of one obligation.
     fn scope(&self, question: Option<(&Question, Prepared)>) -> Scope {
-        let about = &self.certificate.about;
+        let about = &self.about;
         let mut applied: BTreeMap<usize, String> = BTreeMap::new();
         let plain = |index: usize| self.quantity(index);
         for (&node, &equation) in &self.roots {
@@ -196,9 +206,8 @@ impl<'a> Writer<'a> {
     }
 
     fn application(&self, equation: usize, argument: &dyn Fn(usize) -> String) -> String {
-        let equation = &self.contract.equations[equation];
-        let node = equation.expression.id.index();
-        let mut text = self.name(&equation.name);
+        let node = self.contract.equations[equation].expression.id.index();
+        let mut text = self.equations[equation].clone();
         for &quantity in &self.under[node] {
             let argument = argument(quantity);
             let _ = if argument.contains(' ') {
@@ -219,28 +228,16 @@ impl<'a> Writer<'a> {
             Some(&first) if first != equation => scope.shown(node, self),
             _ => scope.operation(node, &|operand| scope.atom(operand, self), self),
         };
-        format!(
-            "Definition {}{arguments} : f64 :=\n  {body}.\n",
-            self.name(&self.contract.equations[equation].name)
-        )
+        format!("Definition {}{arguments} : f64 :=\n  {body}.\n", self.equations[equation])
     }
 
     /// The lemma inside the section, and the theorem with its full statement.
-    fn theorem(
-        &self,
-        question: &Question,
-        formal: &str,
-        proof: &Proof,
-        prepared: Prepared,
-    ) -> (String, String) {
-        let about = &self.certificate.about;
+    fn theorem(&self, position: usize, proof: &Proof, prepared: Prepared) -> (String, String) {
+        let about = &self.about;
+        let (question, id) = (&about.obligations[position], &self.theorems[position]);
+        let formal = &self.contract.obligations[position].formula;
         let (assume, goal) = (prepared.assume.clone(), prepared.goal);
         let scope = self.scope(Some((question, prepared)));
-        // An obligation may have the name of an equation.
-        let id = self.name(&question.id.replace('-', "_"));
-        let taken = self.contract.equations.iter().any(|equation| self.name(&equation.name) == id)
-            || (0..about.quantities.len()).any(|index| self.quantity(index) == id);
-        let id = if taken { format!("{id}_holds") } else { id };
         let mut premises = Vec::new();
         let (mut opened, mut variable) = (String::new(), String::new());
         let first = scope.shared;
@@ -292,11 +289,17 @@ impl<'a> Writer<'a> {
         let mut facts: Vec<Fact> = self.certificate.steps.iter().map(|step| step.gives).collect();
         facts.extend(&assume);
         let mut script = scope.script(&proof.steps, &mut facts, "  ", self);
-        let last = facts.len() - 1;
-        script += &match goal {
-            Fact::Le(..) => format!("  exact (less_equal_true {}).\n", scope.reference(last)),
-            _ => format!("  exact {}.\n", scope.reference(last)),
-        };
+        let last = scope.reference(facts.len().saturating_sub(1));
+        let last = if let Fact::Le(..) = goal { format!("(less_equal_true {last})") } else { last };
+        // A comparison with an infinity may hold: what is compared is finite too, as far as a fact says so.
+        let (mut claim, mut end) = (claim, last);
+        for node in scope.compared(goal).into_iter().rev() {
+            if let Some(reason) = scope.finite(node, &facts) {
+                claim = format!("finite {} = true /\\\n  {claim}", scope.atom(node, self));
+                end = format!("(conj {reason} {end})");
+            }
+        }
+        script += &format!("  exact {end}.\n");
         let variables =
             if variable.is_empty() { String::new() } else { format!("forall {variable} : f64, ") };
         let statement: Vec<String> = premises.iter().cloned().chain([claim.clone()]).collect();
@@ -320,7 +323,7 @@ impl<'a> Writer<'a> {
         let using: Vec<String> = used.iter().flat_map(|&index| hypotheses(index)).collect();
         let using = if using.is_empty() { String::new() } else { format!(" using {}", using.join(" ")) };
         let lemma = format!(
-            "\nLemma proof_of_{id} : {variables}{}.\nProof{using}.\n  {opened}{script}Qed.\n",
+            "\nLemma Proof_of_{id} : {variables}{}.\nProof{using}.\n  {opened}{script}Qed.\n",
             statement.join(" -> ")
         );
         let mut theorem = format!("\n(* {formal} *)\nTheorem {id} :");
@@ -351,7 +354,7 @@ impl<'a> Writer<'a> {
         arguments.extend(assumed);
         let _ = write!(
             theorem,
-            "\n  {claim}.\nProof. intros {}. exact (proof_of_{id} {}). Qed.\n",
+            "\n  {claim}.\nProof. intros {}. exact (Proof_of_{id} {}). Qed.\n",
             introduced.join(" "),
             arguments.join(" ")
         );
@@ -367,6 +370,43 @@ impl Scope {
 
     fn reference(&self, number: usize) -> String {
         if number < self.shared { format!("F{number}") } else { format!("H{number}") }
+    }
+
+    /// The operation of a node; of one that is not there, some other.
+    fn op(&self, node: usize) -> Op {
+        self.nodes.get(node).copied().unwrap_or(Op::Bool(false))
+    }
+
+    /// The values that a claim compares, but for numbers and quantities.
+    fn compared(&self, goal: Fact) -> BTreeSet<usize> {
+        let (mut found, mut pending) = (BTreeSet::new(), Vec::new());
+        match goal {
+            Fact::Le(a, b) => found.extend([a, b]),
+            Fact::Holds(condition, true) => pending.push(condition),
+            _ => {}
+        }
+        while let Some(condition) = pending.pop() {
+            match self.op(condition) {
+                Op::And(a, b) => pending.extend([a, b]),
+                Op::Less(a, b) | Op::LessEqual(a, b) | Op::Equal(a, b) => found.extend([a, b]),
+                _ => {}
+            }
+        }
+        found.retain(|&node| !matches!(self.op(node), Op::Number(_) | Op::Quantity(_)));
+        found
+    }
+
+    /// Why a node is finite.
+    fn finite(&self, node: usize, facts: &[Fact]) -> Option<String> {
+        facts.iter().enumerate().find_map(|(number, fact)| match *fact {
+            Fact::Range(a, ..) | Fact::Le(a, _) | Fact::Lt(a, _) if a == node => {
+                Some(format!("(proj1 {})", self.reference(number)))
+            }
+            Fact::Le(_, b) | Fact::Lt(_, b) if b == node => {
+                Some(format!("(proj1 (proj2 {}))", self.reference(number)))
+            }
+            _ => None,
+        })
     }
 
     /// A node as people read it: an equation with its arguments, or an operation.
@@ -394,7 +434,7 @@ impl Scope {
         let call = |name: &str, operands: &[usize]| {
             operands.iter().fold(name.to_owned(), |text, &operand| format!("{text} {}", to(operand)))
         };
-        match self.nodes[position] {
+        match self.op(position) {
             Op::Number(value) => format!("{} (* {value:?} *)", number(value)),
             Op::Quantity(index) if index < writer.contract.quantities.len() => writer.quantity(index),
             Op::Quantity(index) => {
@@ -526,17 +566,21 @@ impl Scope {
     fn reals(&self, step: &Step, facts: &[Fact]) -> String {
         let mut written = Reals::default();
         for &number in &step.from {
-            written.read(self, facts[number], &self.reference(number));
+            let fact = facts.get(number).copied().unwrap_or(Fact::Absurd);
+            written.read(self, fact, &self.reference(number));
         }
         written.end(step.gives)
     }
 
     /// The lemma of a rule, applied to the facts.
     fn by_rule(&self, step: &Step, facts: &[Fact]) -> String {
-        let from: Vec<Fact> = step.from.iter().map(|&number| facts[number]).collect();
+        // What a wrong certificate leaves out is absurd here, and refused by Coq.
+        let premises = step.from.iter().map(|&number| facts.get(number).copied().unwrap_or(Fact::Absurd));
+        let from: Vec<Fact> = premises.collect();
+        let at = |i: usize| from.get(i).copied().unwrap_or(Fact::Absurd);
         let names: Vec<String> = step.from.iter().map(|&number| self.reference(number)).collect();
         let names = names.join(" ");
-        let op = |node: usize| self.nodes[node];
+        let op = |node: usize| self.op(node);
         let (n, m) = match step.gives {
             Fact::Range(n, ..) | Fact::Holds(n, _) | Fact::Whole(n) => (n, n),
             Fact::Le(n, m) | Fact::Lt(n, m) | Fact::Ratio(n, m, _) => (n, m),
@@ -559,7 +603,7 @@ impl Scope {
             let ways: Vec<&str> = pairs.iter().map(|&(node, left)| turned(node, left)).collect();
             format!("refine ({lemma} {names} {} _); side.", ways.join(" "))
         };
-        let premise = |i: usize| match from[i] {
+        let premise = |i: usize| match at(i) {
             Fact::Le(a, b) | Fact::Lt(a, b) | Fact::Ratio(a, b, _) => (a, b),
             other => (first(other), first(other)),
         };
@@ -570,7 +614,7 @@ impl Scope {
         };
         let below = |base: &str, down: bool| format!("{base}_{}", if down { "below" } else { "above" });
         let strict_first = matches!(from.first(), Some(Fact::Lt(..)));
-        let low = |i: usize| match from[i] {
+        let low = |i: usize| match at(i) {
             Fact::Range(_, low, _) => low,
             _ => f64::NEG_INFINITY,
         };
@@ -610,10 +654,10 @@ impl Scope {
             Rule::Widen => side("widen"),
             Rule::Narrow => match (op(n), from.len()) {
                 (Op::Sub(p, _), 2) => side(&strictly(below("difference", p == premise(0).0))),
-                (Op::Div(p, q), _) if first(from[2]) == n && n != premise(0).1 && p == q => {
+                (Op::Div(p, q), _) if first(at(2)) == n && n != premise(0).1 && p == q => {
                     side("quotient_itself")
                 }
-                (Op::Div(p, _), _) if first(from[2]) == n && n != premise(0).1 => {
+                (Op::Div(p, _), _) if first(at(2)) == n && n != premise(0).1 => {
                     side(&strictly(below("quotient", p == premise(0).0)))
                 }
                 _ => side(&strictly(
@@ -626,7 +670,7 @@ impl Scope {
                 [Fact::Range(..)] => plain("refl"),
                 [_] => plain("weak"),
                 _ => {
-                    let exact = plain(&format!("trans_{}_{}", word(from[0]), word(from[1])));
+                    let exact = plain(&format!("trans_{}_{}", word(at(0)), word(at(1))));
                     let loose = !strict && from.iter().any(|fact| matches!(fact, Fact::Lt(..)));
                     if loose { format!("apply weak. {exact}") } else { exact }
                 }
@@ -649,7 +693,7 @@ impl Scope {
                 (Op::Div(..), _) => side("div_le"),
                 (Op::Pow(p, e), _) => side(match op(m) {
                     Op::Pow(_, f) if e == f => "pow_le",
-                    _ if e == premise(0).0 && first(from[1]) == p && at_least_one(1) => "pow_more",
+                    _ if e == premise(0).0 && first(at(1)) == p && at_least_one(1) => "pow_more",
                     _ => "pow_less",
                 }),
                 _ => String::new(),
@@ -665,7 +709,7 @@ impl Scope {
             },
             Rule::Beside => {
                 // The operation is on one side, what it is beside on the other.
-                let (down, node) = if made_of(op(n), m) && !(made_of(op(m), n) && first(from[0]) == n) {
+                let (down, node) = if made_of(op(n), m) && !(made_of(op(m), n) && first(at(0)) == n) {
                     (true, n)
                 } else {
                     (false, m)
@@ -673,7 +717,7 @@ impl Scope {
                 let operand = if down { m } else { n };
                 match op(node) {
                     Op::If(_, a, b) => {
-                        let value = matches!(from[0], Fact::Holds(_, true));
+                        let value = matches!(at(0), Fact::Holds(_, true));
                         let other = if value {
                             format!("(y := {})", self.node(b))
                         } else {
@@ -687,12 +731,13 @@ impl Scope {
                     Op::Ceil(_) => plain(if down { "ceil_whole" } else { "ceil_above" }),
                     Op::Abs(_) if down => side("abs_below"),
                     Op::Abs(_) => plain("abs_above"),
-                    Op::Add(..) => ordered(&below("add_sign", down), &[(node, first(from[0]))]),
+                    Op::Add(..) => ordered(&below("add_sign", down), &[(node, first(at(0)))]),
                     Op::Sub(..) => side(&below("sub_sign", down)),
-                    Op::Mul(..) => ordered(&below("mul_one", down), &[(node, first(from[0]))]),
+                    Op::Mul(..) => ordered(&below("mul_one", down), &[(node, first(at(0)))]),
                     Op::Div(..) => side(&below("div_one", down)),
-                    _ if matches!(from[1], Fact::Range(_, 1.0, 1.0)) => {
-                        let names: Vec<String> = step.from[..2].iter().map(|&i| self.reference(i)).collect();
+                    _ if matches!(at(1), Fact::Range(_, 1.0, 1.0)) => {
+                        let names: Vec<String> =
+                            step.from.iter().take(2).map(|&i| self.reference(i)).collect();
                         format!("exact ({} {}).", below("pow_itself", down), names.join(" "))
                     }
                     _ => side(&below("pow_once", down)),
@@ -716,7 +761,7 @@ impl Scope {
             },
             Rule::Inward => side("inward"),
             Rule::Multiple => {
-                let (product, b) = (first(from[5]), first(from[1]));
+                let (product, b) = (first(at(5)), first(at(1)));
                 let way = match op(product) {
                     Op::Mul(_, r) if r == b => "(or_introl eq_refl)",
                     _ => "(or_intror eq_refl)",
@@ -744,7 +789,7 @@ impl Scope {
                 (_, _, []) => "iff_same",
                 _ => "iff_known",
             }),
-            Rule::Order => plain(match (op(first(from[0])), from[0]) {
+            Rule::Order => plain(match (op(first(at(0))), at(0)) {
                 (Op::Less(..), Fact::Holds(_, true)) => "order_less_true",
                 (Op::Less(..), _) => "order_less_false",
                 (Op::LessEqual(..), Fact::Holds(_, true)) => "order_less_equal_true",
@@ -752,11 +797,11 @@ impl Scope {
                 (Op::Equal(a, _), _) if a == n => "order_equal_below",
                 _ => "order_equal_above",
             }),
-            Rule::Part if from.len() == 2 => plain(match op(first(from[0])) {
-                Op::Or(a, _) if a == first(from[1]) => "rest_first",
+            Rule::Part if from.len() == 2 => plain(match op(first(at(0))) {
+                Op::Or(a, _) if a == first(at(1)) => "rest_first",
                 _ => "rest_second",
             }),
-            Rule::Part => plain(match (op(first(from[0])), from[0]) {
+            Rule::Part => plain(match (op(first(at(0))), at(0)) {
                 (Op::And(a, _), _) if a == n => "part_and_first",
                 (Op::And(..), _) => "part_and_second",
                 (Op::Or(a, _), _) if a == n => "part_or_first",
@@ -901,7 +946,7 @@ impl Reals {
     fn operation(&mut self, scope: &Scope, node: usize, range: (f64, f64), name: &str) -> bool {
         let get = |operand: usize| self.known.get(&operand).filter(|real| real.range.0.is_finite());
         let bounds = (range, name.to_owned());
-        let (a, b) = match scope.nodes[node] {
+        let (a, b) = match scope.op(node) {
             Op::Neg(a) | Op::Abs(a) => (a, a),
             Op::Add(a, b) | Op::Sub(a, b) | Op::Mul(a, b) | Op::Div(a, b) => (a, b),
             _ => return false,
@@ -909,7 +954,7 @@ impl Reals {
         let (Some(x), Some(y)) = (get(a), get(b)) else { return false };
         let pair = format!("{} {}", x.quotient, y.quotient);
         let values = format!("{} {}", x.is, y.is);
-        let (word, is_sum) = match scope.nodes[node] {
+        let (word, is_sum) = match scope.op(node) {
             Op::Neg(_) => {
                 let (quotient, by) = (format!("qneg {}", x.quotient), format!("exact (is_neg {}).", x.is));
                 self.add(node, &quotient, &by, bounds, None);
@@ -992,6 +1037,25 @@ impl Reals {
             self.lines
         )
     }
+}
+
+/// A name that means nothing else yet; `end` is what is added first where it does.
+fn unused(name: &str, end: &str, taken: &mut BTreeSet<String>) -> String {
+    let is_taken = |name: &str| {
+        let numbered = name.len() > 1
+            && name.starts_with(['n', 'F', 'D', 'W', 'H', 'G'])
+            && name[1..].chars().all(|c| c.is_ascii_digit());
+        numbered || taken.contains(name)
+    };
+    let mut found = name.to_owned();
+    if is_taken(&found) {
+        found += end;
+    }
+    while is_taken(&found) {
+        found.push('_');
+    }
+    taken.insert(found.clone());
+    found
 }
 
 fn kind(op: Op) -> &'static str {

@@ -223,6 +223,51 @@ fn a_certificate_is_accepted_as_written_and_refused_when_changed() {
 }
 
 #[test]
+fn a_table_has_the_obligations_of_every_contract() {
+    let output = run(&["prove", "hardware-v1", "quantization-v1", "--format", "csv"]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(text.matches("contract,obligation").count(), 1, "{text}");
+    assert!(text.contains("\nhardware-v1,") && text.contains("\nquantization-v1,"), "{text}");
+}
+
+#[test]
+fn a_certificate_that_is_wrong_as_a_whole_is_refused_once_and_names_no_file() {
+    let directory = directory("prove-elsewhere");
+    let place = directory.to_str().expect("a plain path");
+    run(&["prove", "hardware-v1", "--certificates", place]);
+    let file = directory.join("hardware-v1.certificate.json");
+    let text = std::fs::read_to_string(&file).expect("a certificate");
+    let elsewhere = text.replacen("\"contract\":\"hardware-v1\"", "\"contract\":\"../elsewhere\"", 1);
+    assert_ne!(text, elsewhere);
+    std::fs::write(&file, elsewhere).expect("written");
+    let copies = directory.join("copies");
+    let copies_place = copies.to_str().expect("a plain path");
+    let output =
+        run(&["prove", "hardware-v1", "--check-certificates", place, "--certificates", copies_place]);
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(err(&output).matches("refused").count(), 1, "{}", err(&output));
+    assert!(copies.join("hardware-v1.certificate.json").exists());
+    assert!(!directory.join("elsewhere.certificate.json").exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn coq_without_flocq_is_bad_input_and_no_verdict() {
+    let directory = directory("prove-flocq");
+    let tool = directory.join("coqc");
+    std::fs::write(&tool, "#!/bin/sh\nexit 1\n").expect("written");
+    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&tool, executable).expect("set");
+    let output = command()
+        .args(["prove", "hardware-v1", "--coq", directory.join("theorems").to_str().expect("plain")])
+        .env("PATH", &directory)
+        .output()
+        .expect("the program runs");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(err(&output).contains("libcoq-flocq"), "{}", err(&output));
+}
+
+#[test]
 fn a_theorem_for_coq_has_the_full_statement() {
     let directory = directory("prove-coq");
     let output = command()
@@ -236,7 +281,8 @@ fn a_theorem_for_coq_has_the_full_statement() {
     for part in [
         "Definition ridge_point (bandwidth compute : f64) : f64 :=\n  div compute bandwidth.",
         "Theorem ridge_point_grows_with_compute : forall bandwidth compute compute' : f64,",
-        "le (ridge_point bandwidth compute) (ridge_point bandwidth compute') = true.",
+        "finite (ridge_point bandwidth compute) = true /\\\n  finite (ridge_point bandwidth compute') = true /\\\n  \
+         le (ridge_point bandwidth compute) (ridge_point bandwidth compute') = true.",
     ] {
         assert!(theorems.contains(part), "{part}");
     }

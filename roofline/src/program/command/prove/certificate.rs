@@ -15,6 +15,8 @@ use crate::program::output::file::Unfinished;
 pub struct Certified {
     certificate: Certificate,
     verdicts: Vec<Result<(), Refusal>>,
+    /// Whether it is about the contract, and only single proofs may be wrong.
+    whole: bool,
 }
 
 impl Certified {
@@ -25,19 +27,20 @@ impl Certified {
             Some(directory) => read(&directory.join(file_name(id)))?,
             None => certify(contract),
         };
-        let verdicts = check(&problem(contract), &certificate)
-            .map_err(|refusal| Failure(format!("{id}: the certificate is refused: {refusal}")));
-        // Whether it is wrong as a whole or in one proof, nothing that is refused counts.
-        let verdicts = match (verdicts, directory) {
-            (Ok(verdicts), _) => verdicts,
-            (Err(failure), Some(_)) => {
-                eprintln!("{}", failure.0);
-                let refusal = Refusal { step: Vec::new(), message: failure.0 };
-                contract.obligations.iter().map(|_| Err(refusal.clone())).collect()
+        let verdicts = match check(&problem(contract), &certificate) {
+            Ok(verdicts) => verdicts,
+            Err(refusal) => {
+                let message = format!("{id}: the certificate is refused: {refusal}");
+                if directory.is_none() {
+                    return Err(Failure(message));
+                }
+                // It is wrong as a whole, and so is every proof of it.
+                eprintln!("{message}");
+                let verdicts = contract.obligations.iter().map(|_| Err(refusal.clone())).collect();
+                return Ok(Certified { certificate, verdicts, whole: false });
             }
-            (Err(failure), None) => return Err(failure),
         };
-        Ok(Certified { certificate, verdicts })
+        Ok(Certified { certificate, verdicts, whole: true })
     }
 
     /// What the checker says of the obligation at a position: its word, and whether that is no refusal.
@@ -56,10 +59,10 @@ impl Certified {
         judged(contract, prove(contract), &accepted)
     }
 
-    /// Why a proof is refused.
+    /// Why a proof is refused; where all are at once, that was said.
     pub fn refusals(&self) -> impl Iterator<Item = String> {
         let about = self.certificate.about.obligations.iter().zip(&self.verdicts);
-        about.filter_map(|(question, verdict)| {
+        about.filter(|_| self.whole).filter_map(|(question, verdict)| {
             let present = self.certificate.proofs.iter().any(|proof| proof.id == question.id);
             let refusal = verdict.as_ref().err().filter(|_| present)?;
             Some(format!("{}: {}: refused: {refusal}", self.certificate.about.contract, question.id))
@@ -67,27 +70,44 @@ impl Certified {
     }
 
     /// Writes the certificate.
-    pub fn write(&self, directory: &Path) -> Result<(), Failure> {
+    pub fn write(&self, contract: &Contract, directory: &Path) -> Result<(), Failure> {
         let text = serde_json::to_string(&self.certificate)
             .map_err(|error| Failure(format!("the certificate can't be written: {error}")))?;
-        Unfinished::open(&directory.join(file_name(&self.certificate.about.contract)))?.finish(&(text + "\n"))
+        Unfinished::open(&directory.join(file_name(&contract.metadata.id)))?.finish(&(text + "\n"))
     }
 
-    /// Writes the theorems and lets Coq check them, if it is there; whether it accepts them.
-    pub fn theorems(&self, contract: &Contract, directory: &Path) -> Result<Option<bool>, Failure> {
+    /// Writes the theorems, beside the rules; whether Coq accepts them, where it is there.
+    pub fn theorems(&self, contract: &Contract, coq: &Coq<'_>) -> Result<Option<bool>, Failure> {
         let file = format!("{}.v", contract.metadata.id.replace('-', "_"));
         let text = coq::theorems(contract, &self.certificate);
-        Unfinished::open(&directory.join(&file))?.finish(&text)?;
+        Unfinished::open(&coq.directory.join(&file))?.finish(&text)?;
+        Ok(if coq.runs { coqc(coq.directory, &file) } else { None })
+    }
+}
+
+/// Where theorems are written, and whether there is a Coq to check them.
+pub struct Coq<'a> {
+    directory: &'a Path,
+    runs: bool,
+}
+
+impl<'a> Coq<'a> {
+    /// Writes the rules and compiles them: what was compiled before may be of another text, or by another Coq.
+    pub fn new(directory: &'a Path) -> Result<Coq<'a>, Failure> {
+        std::fs::create_dir_all(directory)
+            .map_err(|error| Failure(format!("{}: can't be made: {error}", directory.display())))?;
         let rules = directory.join("Rules.v");
-        let compiled = directory.join("Rules.vo").exists();
-        if !compiled || std::fs::read_to_string(&rules).is_ok_and(|there| there != RULES) {
-            Unfinished::open(&rules)?.finish(RULES)?;
-            match coqc(directory, "Rules.v") {
-                Some(true) => {}
-                other => return Ok(other),
-            }
+        Unfinished::open(&rules)?.finish(RULES)?;
+        let accepted = coqc(directory, "Rules.v");
+        if accepted == Some(false) {
+            let message =
+                "coqc does not accept the rules; they need Flocq 4, the Debian package libcoq-flocq";
+            return Err(Failure(format!("{}: {message}", rules.display())));
         }
-        Ok(coqc(directory, &file))
+        if accepted.is_none() {
+            eprintln!("Coq: not run: there is no coqc on the PATH");
+        }
+        Ok(Coq { directory, runs: accepted.is_some() })
     }
 }
 

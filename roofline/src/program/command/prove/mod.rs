@@ -17,7 +17,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::chart::terminal::Canvas;
-use crate::program::command::prove::certificate::Certified;
+use crate::program::command::prove::certificate::{Certified, Coq};
 use crate::program::command::prove::kani_result::{Harness, KaniRun};
 use crate::program::command::prove::ledger::{Known, Ledger, Recorded};
 use crate::program::command::prove::solver::{Answer, Solver};
@@ -203,10 +203,11 @@ pub fn run(args: &cli::Prove) -> Result<Exit, Failure> {
             eprintln!("SMT-LIB: not run: none of {} is on the PATH", Solver::NAMES.join(", "));
         }
     }
-    for directory in [&args.certificates, &args.coq].into_iter().flatten() {
+    if let Some(directory) = &args.certificates {
         std::fs::create_dir_all(directory)
             .map_err(|error| Failure(format!("{}: can't be made: {error}", directory.display())))?;
     }
+    let coq = args.coq.as_deref().map(Coq::new).transpose()?;
     let mut failed = false;
     let mut contracts = Vec::new();
     let progress = Progress::counting(args.contracts.len());
@@ -218,15 +219,12 @@ pub fn run(args: &cli::Prove) -> Result<Exit, Failure> {
             eprintln!("{refusal}");
         }
         if let Some(directory) = &args.certificates {
-            certified.write(directory)?;
+            certified.write(&contract, directory)?;
         }
-        let theorems = match &args.coq {
-            Some(directory) => certified.theorems(&contract, directory)?,
+        let theorems = match &coq {
+            Some(coq) => certified.theorems(&contract, coq)?,
             None => None,
         };
-        if args.coq.is_some() && theorems.is_none() {
-            eprintln!("Coq: not run: there is no coqc on the PATH");
-        }
         let session = Session {
             certified: &certified,
             theorems,
@@ -334,10 +332,10 @@ impl Session<'_> {
         };
         let (checker, accepted) = self.certified.verdict(position, &obligation.id);
         let coq = match (self.theorems, checker) {
-            (Some(true), "proven") => "proven",
-            (Some(false), "proven") => "refused",
-            (Some(_), _) => "no theorem",
             (None, _) => "not run",
+            (_, "no certificate") => "no theorem",
+            (Some(true), _) => "proven",
+            (Some(false), _) => "refused",
         };
         let structural = if proof.method == "structural" { "proven" } else { "unknown" };
         let counterexample = match (&proof.counterexample, harness, &property) {
@@ -445,7 +443,8 @@ impl Report for Proven {
 
     fn text(&self, canvas: &Canvas) -> String {
         let mut out = String::new();
-        for (contract, table) in self.contracts.iter().zip(self.tables()) {
+        for contract in &self.contracts {
+            let table = table([contract]);
             if !table.rows.is_empty() {
                 out += &table.fitted(canvas, &["falsifier", "smt", "coq", "contract", "structural"]);
             }
@@ -520,34 +519,34 @@ impl Report for Proven {
     }
 
     fn tables(&self) -> Vec<Table> {
-        let headings =
-            ["contract", "obligation", "verdict", "structural", "checker", "coq", "falsifier", "smt", "kani"];
-        (self.contracts.iter())
-            .map(|contract| Table {
-                title: String::new(),
-                headings: headings.map(str::to_owned).to_vec(),
-                rows: (contract.obligations.iter())
-                    .map(|obligation| {
-                        let layers = &obligation.layers;
-                        let cells = [
-                            &contract.id,
-                            &obligation.id,
-                            obligation.verdict,
-                            layers.structural,
-                            layers.checker,
-                            layers.coq,
-                        ];
-                        let more = [&layers.falsifier, &layers.smt, &layers.kani];
-                        cells.iter().map(|cell| (*cell).to_owned()).chain(more.map(Clone::clone)).collect()
-                    })
-                    .chain(contract.informal.iter().map(|said| {
-                        let cells = [contract.id.as_str(), &said.about, said.verdict];
-                        cells.into_iter().map(str::to_owned).chain(["-"; 6].map(str::to_owned)).collect()
-                    }))
-                    .collect(),
-            })
-            .collect()
+        vec![table(&self.contracts)]
     }
+}
+
+/// What is known of every obligation, row by row.
+fn table<'a>(contracts: impl IntoIterator<Item = &'a ContractResult>) -> Table {
+    let headings =
+        ["contract", "obligation", "verdict", "structural", "checker", "coq", "falsifier", "smt", "kani"];
+    let rows = contracts.into_iter().flat_map(|contract| {
+        let obligations = contract.obligations.iter().map(|obligation| {
+            let layers = &obligation.layers;
+            let cells = [
+                &contract.id,
+                &obligation.id,
+                obligation.verdict,
+                layers.structural,
+                layers.checker,
+                layers.coq,
+            ];
+            let more = [&layers.falsifier, &layers.smt, &layers.kani];
+            cells.iter().map(|cell| (*cell).to_owned()).chain(more.map(Clone::clone)).collect()
+        });
+        obligations.chain(contract.informal.iter().map(|said| {
+            let cells = [contract.id.as_str(), &said.about, said.verdict];
+            cells.into_iter().map(str::to_owned).chain(["-"; 6].map(str::to_owned)).collect()
+        }))
+    });
+    Table { title: String::new(), headings: headings.map(str::to_owned).to_vec(), rows: rows.collect() }
 }
 
 fn indented(text: &str) -> String {
