@@ -387,7 +387,8 @@ impl Scope {
         }
         while let Some(condition) = pending.pop() {
             match self.op(condition) {
-                Op::And(a, b) => pending.extend([a, b]),
+                Op::And(a, b) | Op::Or(a, b) | Op::Iff(a, b) => pending.extend([a, b]),
+                Op::Not(a) => pending.push(a),
                 Op::Less(a, b) | Op::LessEqual(a, b) | Op::Equal(a, b) => found.extend([a, b]),
                 _ => {}
             }
