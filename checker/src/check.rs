@@ -126,7 +126,8 @@ pub fn check(problem: &Problem, certificate: &Certificate) -> Result<Vec<Result<
 fn signs(of: &Problem) -> Vec<bool> {
     let numbers = of.nodes.iter().map(|op| if let Op::Number(value) = *op { value } else { 1.0 });
     let limits = of.quantities.iter().flat_map(|domain| [domain.low, domain.high]);
-    numbers.chain(limits).map(f64::is_sign_negative).collect()
+    let within = |one: &Question| if let Claim::Monotone { within, .. } = one.claim { within } else { 1.0 };
+    numbers.chain(limits).chain(of.obligations.iter().map(within)).map(f64::is_sign_negative).collect()
 }
 
 /// Whether arithmetic is as the rules take it to be: every operation rounded once, subnormal numbers kept.
