@@ -334,6 +334,12 @@ check("a page of bars alone has its line, its table and no empty chart", "choose
   assert.ok((await page.locator("#tables tbody tr").count()) > 200);
 });
 
+check("the table of devices fits a window of 1400 pixels", "choose.html", async (page) => {
+  await page.setViewportSize({ width: 1400, height: 900 });
+  const [whole, shown] = await page.$eval("#tables .scroll", (box) => [box.scrollWidth, box.clientWidth]);
+  assert.ok(whole <= shown, `${whole} pixels in ${shown}`);
+});
+
 check("the page of a machine has its roofs, its settings and what to know", "roofs.html", async (page) => {
   const text = await page.textContent("main");
   for (const part of ["memory copy", "Settings that won", "L3 read", "huge", "measure again"]) assert.ok(text.includes(part), part);
