@@ -447,7 +447,10 @@ fn fit(operation: &mut Operation, found: &[Found], tensors: &[Tensor], warnings:
     if let (Some((rows, cols, count)), [first, ..]) = (stated, weights.as_slice()) {
         let elements: u128 = weights.iter().map(|tensor| u128::from(tensor.elements())).sum();
         let expected = u128::from(rows) * u128::from(cols) * u128::from(count);
-        if elements != expected {
+        // Twice as many experts may be half as wide.
+        let others = matches!(operation.work, Work::Experts { .. })
+            && matches!(*first.dims.as_slice(), [stored, _, _] if stored != count);
+        if elements != expected || others {
             warnings.push(format!(
                 "{}: the dimensions say {rows} x {cols}{}, but {} is {}",
                 describe(operation),
@@ -455,9 +458,16 @@ fn fit(operation: &mut Operation, found: &[Found], tensors: &[Tensor], warnings:
                 quoted(&first.name),
                 first.shape()
             ));
+            if operation.parameters > 0 {
+                let biases = u128::from(operation.parameters).saturating_sub(expected);
+                operation.parameters = u64::try_from(elements + biases).unwrap_or(u64::MAX);
+            }
             match (&mut operation.work, first.dims.as_slice()) {
                 (Work::Lookup { rows, cols } | Work::Product { rows, cols }, [r, c]) => {
                     (*rows, *cols) = (*r, *c)
+                }
+                (Work::Experts { rows, cols, count, used }, [c, r, k]) if *used <= *c => {
+                    (*count, *rows, *cols) = (*c, *r, *k)
                 }
                 (work, _) => {
                     let reason = "its tensors do not have the shape the dimensions give".to_owned();

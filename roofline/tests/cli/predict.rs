@@ -140,7 +140,7 @@ fn an_explanation_puts_the_numbers_into_the_formulas_and_names_their_lines() {
     let shown =
         printed(&["predict", "tinyllama-1.1b", "--on", "raspberry-pi-5", "--quant", "q4_0", "--explain"]);
     assert!(shown.contains("decode_bytes = pass_weight_bytes + cache_bytes + state_bytes"), "{shown}");
-    assert!(shown.contains("    = (968976384 * 4.5 + 65536000 * 4.5 + 0 * 1"), "{shown}");
+    assert!(shown.contains("    = (968976384 * 4.50262 + 65536000 * 6.5625 + 0 * 16"), "{shown}");
     assert!(shown.contains("transformer-v1.yaml:"), "{shown}");
     let result = json(&["predict", "tinyllama-1.1b", "--on", "raspberry-pi-5", "--explain"]);
     let lines = result["explanation"].as_array().expect("a list");

@@ -1970,6 +1970,27 @@ fn a_layer_of_a_known_family_has_experts_where_it_has_a_router() {
 }
 
 #[test]
+fn the_tensors_say_how_many_experts_a_layer_has() {
+    let experts: Tensors = &[
+        ("ffn_gate_inp.weight", &[16, 64]),
+        ("ffn_gate_exps.weight", &[16, 16, 64]),
+        ("ffn_up_exps.weight", &[16, 16, 64]),
+        ("ffn_down_exps.weight", &[16, 64, 16]),
+    ];
+    let model = two_layers("qwen3moe")
+        .key("qwen3moe.expert_count", 8u32)
+        .key("qwen3moe.expert_used_count", 2u32)
+        .key("qwen3moe.expert_feed_forward_length", 32u32)
+        .layers(0..2, experts)
+        .open("other-experts");
+    // Two of 16 experts that are 16 wide take as many numbers as one of 8 that are 32 wide.
+    let active = 5 * 64 + 2 * (4 * 64 * 64 + 16 * 64 + 3 * 2 * 16 * 64) + 128 * 64;
+    let decode = profiled(&model, 1, 1).decode.unwrap();
+    close("decode flops", decode.flops, 2.0 * (active + 2 * 128) as f64);
+    assert!(model.warnings.iter().any(|told| told.contains("is 16 x 16 x 64")), "{:?}", model.warnings);
+}
+
+#[test]
 fn what_sees_the_tokens_after_it_makes_none_and_has_no_head_that_nobody_stored() {
     let model =
         two_layers("qwen2").key("qwen2.attention.causal", false).layers(0..2, DENSE_64).open("embedding");
