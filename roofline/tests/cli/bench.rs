@@ -74,13 +74,20 @@ fn a_real_product_is_measured() {
 
 #[test]
 fn a_shape_of_ones_own_is_measured_in_every_format() {
-    let output =
-        bench(&["--quick", "--shape", "64x256", "--type", "q4_k,q6_k,iq4_xs,mxfp4", "--format", "json"]);
+    let output = bench(&[
+        "--quick",
+        "--shape",
+        "64x256",
+        "--type",
+        "q4_k,q6_k,iq4_xs,mxfp4,nvfp4",
+        "--format",
+        "json",
+    ]);
     assert!(output.status.success(), "{}", err(&output));
     let found: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let rows = found["rows"].as_array().unwrap();
     let kernels: Vec<_> = rows.iter().map(|row| row["kernel"].as_str().unwrap()).collect();
-    assert_eq!(kernels, ["q4_k", "q6_k", "iq4_xs", "mxfp4"]);
+    assert_eq!(kernels, ["q4_k", "q6_k", "iq4_xs", "mxfp4", "nvfp4"]);
     for row in rows {
         assert_eq!(
             (&row["name"], &row["rows"], &row["columns"]),
