@@ -427,7 +427,7 @@ fn narrow_columns<T: Unpack, const N: usize>(panel: &Bytes, x: [Column<i8>; N], 
             for start in (start..start + few).step_by(pairs_in_16_bits(T::BITS)) {
                 let mut words = [[_mm256_setzero_si256(); 2]; N];
                 for at in start..(start + pairs_in_16_bits(T::BITS)).min(start / few * few + few) {
-                    let rows = load_rows(&panel.numbers[at], half);
+                    let rows = load_rows(&panel.numbers[at].0, half);
                     for (words, x) in words.iter_mut().zip(x) {
                         let four = _mm256_set1_epi32(i32::from_le_bytes(
                             x.numbers.as_chunks().0[at].map(|x| x as u8),
@@ -457,7 +457,7 @@ fn word_columns<T: Unpack, const N: usize>(panel: &Words, x: [Column<i16>; N], s
         add_groups::<T, N, _, 2>(panel, x, half, sums, |group| {
             let mut products = [[_mm256_setzero_si256(); 2]; N];
             for at in group * few..(group + 1) * few {
-                let rows = load_rows(&panel.numbers[at], half);
+                let rows = load_rows(&panel.numbers[at].0, half);
                 for (products, x) in products.iter_mut().zip(x) {
                     let [a, b] = x.numbers.as_chunks::<2>().0[at];
                     let two = _mm256_set1_epi32((u32::from(a as u16) | u32::from(b as u16) << 16) as i32);

@@ -149,7 +149,7 @@ fn byte_columns<T: Unpack, const N: usize>(panel: &Bytes, x: [Column<i8>; N], su
     for (group, numbers) in panel.numbers[..CHUNK / 4].chunks_exact(T::GROUP / 4).enumerate() {
         let mut products = x.map(|x| [_mm512_set1_epi32(x.starts[group]); 2]);
         for (at, rows) in numbers.iter().enumerate() {
-            let rows = load_rows(rows);
+            let rows = load_rows(&rows.0);
             for (products, fours) in products.iter_mut().zip(fours) {
                 let four = fours[group * (T::GROUP / 4) + at].map(|x| x as u8);
                 let four = _mm512_set1_epi32(i32::from_le_bytes(four));

@@ -343,7 +343,7 @@ fn byte_columns<T: Unpack, const N: usize>(panel: &Bytes, x: [Column<i8>; N], su
         for group in 0..CHUNK / T::GROUP {
             let mut products = x.map(|x| [vdupq_n_s32(if T::BITS < 8 { x.starts[group] } else { 0 }); 2]);
             for at in group * few..(group + 1) * few {
-                let rows = load_fours(&panel.numbers[at].as_chunks().0[eight]);
+                let rows = load_fours(&panel.numbers[at].0.as_chunks().0[eight]);
                 let rows = rows.map(|rows| {
                     let sign = if T::BITS < 8 { 0 } else { 128 };
                     vreinterpretq_s8_u8(veorq_u8(rows, vdupq_n_u8(sign)))
@@ -396,7 +396,7 @@ pub(super) fn multiply_words<const DOTPROD: bool, T: Unpack>(
             for (rows, x) in numbers.iter().zip(&x.numbers.as_chunks::<2>().0[group * few..]) {
                 let two = u32::from(x[0] as u16) | u32::from(x[1] as u16) << 16;
                 let two = vreinterpretq_s16_u32(vdupq_n_u32(two));
-                for (sums, rows) in sums.iter_mut().zip(rows.as_chunks::<4>().0) {
+                for (sums, rows) in sums.iter_mut().zip(rows.0.as_chunks::<4>().0) {
                     let rows = load_pairs(rows);
                     sums[0] = vmlal_s16(sums[0], vget_low_s16(rows), vget_low_s16(two));
                     sums[1] = vmlal_high_s16(sums[1], rows, two);

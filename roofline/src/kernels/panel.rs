@@ -16,6 +16,8 @@ pub(super) const ROWS: usize = 32;
 pub(super) const CHUNK: usize = MOST_WEIGHTS;
 /// Columns of a panel of f32, which are four times as large as bytes.
 const CHUNK_FLOATS: usize = 128;
+/// Panels of a strip: sums of 256 rows and 512 columns are half a megabyte.
+const STRIP: usize = 8;
 /// Fewer columns than this are multiplied one by one: unpacking would take longer.
 const FEW: usize = 8;
 /// Rows that stay in a cache while a few columns go over them.
@@ -27,12 +29,17 @@ pub(super) type Sums = [f32; ROWS];
 /// Weights of a block format, unpacked: numbers `E`, of which `W` fill 32 bits.
 pub(super) struct Panel<E, const W: usize> {
     /// A few neighbours of each row.
-    pub numbers: Vec<[[E; W]; ROWS]>,
+    pub numbers: Vec<Few<E, W>>,
     /// What the numbers of each group are multiplied with.
     pub scales: Vec<[f32; ROWS]>,
     /// The minima of each group; empty where the format has none.
     pub minima: Vec<[f32; ROWS]>,
 }
+
+/// A few neighbours of each row of a panel, in whole cache lines.
+#[derive(Clone)]
+#[repr(C, align(64))]
+pub(super) struct Few<E, const W: usize>(pub [[E; W]; ROWS]);
 
 /// Stored numbers, as they are.
 pub(super) type Bytes = Panel<u8, 4>;
@@ -130,7 +137,7 @@ impl<E: Copy + Default, const W: usize> Panel<E, W> {
     fn new<T: Unpack>() -> Panel<E, W> {
         let groups = CHUNK / T::GROUP;
         Panel {
-            numbers: vec![[[E::default(); W]; ROWS]; CHUNK / W],
+            numbers: vec![Few([[E::default(); W]; ROWS]); CHUNK / W],
             scales: vec![[0.0; ROWS]; groups],
             minima: vec![[0.0; ROWS]; if T::MINIMA { groups } else { 0 }],
         }
@@ -145,15 +152,20 @@ impl<E: Copy + Default, const W: usize> Panel<E, W> {
         single: impl Fn(Scale) -> f32,
         element: impl Fn(u8) -> E,
     ) {
-        let mut stored = [0; MOST_WEIGHTS];
+        // Once, and not for each number.
+        assert!(row < ROWS);
+        let (mut stored, mut elements) = ([0; MOST_WEIGHTS], [E::default(); MOST_WEIGHTS]);
         let groups = T::WEIGHTS / T::GROUP;
         for (at, block) in blocks.iter().enumerate() {
             let (mut scales, mut minima) = ([0.0; MOST_GROUPS], [0.0; MOST_GROUPS]);
             block.numbers(&mut stored[..T::WEIGHTS]);
             block.group_scales(&single, &mut scales[..groups], &mut minima[..groups]);
+            for (to, from) in elements[..T::WEIGHTS].iter_mut().zip(&stored) {
+                *to = element(*from);
+            }
             let numbers = &mut self.numbers[at * T::WEIGHTS / W..][..T::WEIGHTS / W];
-            for (to, from) in numbers.iter_mut().zip(stored.as_chunks::<W>().0) {
-                to[row] = from.map(&element);
+            for (to, from) in numbers.iter_mut().zip(elements.as_chunks::<W>().0) {
+                to.0[row] = *from;
             }
             for (to, scale) in self.scales[at * groups..].iter_mut().zip(&scales[..groups]) {
                 to[row] = *scale;
@@ -231,18 +243,38 @@ fn panels<T: Unpack, E: Copy + Default + Send, X: From<i8> + Copy + Send + Sync,
     let packed = Packed::<X>::new::<T>(team, x, weights.columns(), columns);
     let length = weights.columns() / T::WEIGHTS;
     let chunk = CHUNK / T::WEIGHTS;
-    let panels: Vec<_> = weights.data().chunks(length * ROWS).zip(out.chunks_mut(columns * ROWS)).collect();
-    team.each(panels, |(weights, out)| {
+    strips(team, weights, columns, out, |weights, sums| {
         let mut panel = Panel::new::<T>();
-        let mut sums = vec![[0f32; ROWS]; columns];
         for at in 0..length.div_ceil(chunk) {
-            for (row, blocks) in weights.chunks(length).enumerate() {
-                let blocks = &blocks[at * chunk..];
-                unpack(&mut panel, row, &blocks[..blocks.len().min(chunk)]);
+            for (weights, sums) in weights.chunks(length * ROWS).zip(sums.chunks_mut(columns)) {
+                for (row, blocks) in weights.chunks(length).enumerate() {
+                    let blocks = &blocks[at * chunk..];
+                    unpack(&mut panel, row, &blocks[..blocks.len().min(chunk)]);
+                }
+                multiply(&panel, &packed, at, sums);
             }
-            multiply(&panel, &packed, at, &mut sums);
         }
-        store(&sums, columns, out);
+    });
+}
+
+/// Shares the rows out to the team in strips of several panels, so that a chunk of the activations, which many columns make too
+/// large for the nearest caches, is fetched once for all of them; `work` adds up the sums of each panel's columns.
+fn strips<T: Weight>(
+    team: &Team,
+    weights: Matrix<T>,
+    columns: usize,
+    out: &mut [f32],
+    work: impl Fn(&[T], &mut [Sums]) + Sync,
+) {
+    let length = weights.columns() / T::WEIGHTS;
+    let panels = (weights.rows() / ROWS / team.threads() / 2).clamp(1, STRIP);
+    let strips = weights.data().chunks(length * ROWS * panels).zip(out.chunks_mut(columns * ROWS * panels));
+    team.each(strips.collect(), |(weights, out)| {
+        let mut sums = vec![[0f32; ROWS]; columns * out.len().div_ceil(columns * ROWS)];
+        work(weights, &mut sums);
+        for (sums, out) in sums.chunks(columns).zip(out.chunks_mut(columns * ROWS)) {
+            store(sums, columns, out);
+        }
     });
 }
 
@@ -260,23 +292,22 @@ pub(super) fn numbers<T: Weight<X = f32>>(
         return one_by_one(team, weights, x, columns, out);
     }
     let (isa, length) = (team.isa(), weights.columns());
-    let panels: Vec<_> = weights.data().chunks(length * ROWS).zip(out.chunks_mut(columns * ROWS)).collect();
-    team.each(panels, |(weights, out)| {
+    strips(team, weights, columns, out, |weights, sums| {
         let mut panel = vec![[0f32; ROWS]; CHUNK_FLOATS];
         let mut wide = [0f32; CHUNK_FLOATS];
-        let mut sums = vec![[0f32; ROWS]; columns];
         for start in (0..length).step_by(CHUNK_FLOATS) {
             let panel = &mut panel[..CHUNK_FLOATS.min(length - start)];
-            for (row, numbers) in weights.chunks(length).enumerate() {
-                let wide = &mut wide[..panel.len()];
-                widen(&numbers[start..start + wide.len()], wide);
-                for (to, number) in panel.iter_mut().zip(wide) {
-                    to[row] = *number;
+            for (weights, sums) in weights.chunks(length * ROWS).zip(sums.chunks_mut(columns)) {
+                for (row, numbers) in weights.chunks(length).enumerate() {
+                    let wide = &mut wide[..panel.len()];
+                    widen(&numbers[start..start + wide.len()], wide);
+                    for (to, number) in panel.iter_mut().zip(wide) {
+                        to[row] = *number;
+                    }
                 }
+                super::multiply_floats(isa, panel, &x[start..], length, sums);
             }
-            super::multiply_floats(isa, panel, &x[start..], length, &mut sums);
         }
-        store(&sums, columns, out);
     });
     Ok(())
 }

@@ -217,7 +217,7 @@ fn multiply<T: Unpack, E: Into<i32> + Copy, X: Into<i32> + Copy, const W: usize>
     for (group, ((numbers, few), scales)) in numbers.zip(&panel.scales).enumerate() {
         let mut products = [start(group); ROWS];
         for (rows, few) in numbers.iter().zip(few.as_chunks::<W>().0) {
-            for (product, row) in products.iter_mut().zip(rows) {
+            for (product, row) in products.iter_mut().zip(&rows.0) {
                 *product +=
                     row.iter().zip(few).map(|(number, x)| (*number).into() * (*x).into()).sum::<i32>();
             }

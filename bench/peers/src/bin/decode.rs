@@ -1,8 +1,5 @@
 //! Decodes a GGUF file of Q8_0 weights with llama.cpp, and runs the same weights through roofline's kernels, in turns with reading
 //! alone, beside the ceiling that `roofline profile` gives for them at that reading speed. Prints a Markdown table.
-//!
-//! One thread is timed by the processor time it gets, so that other work on the machine takes nothing from any contender; several
-//! by the clock, which says something on an idle machine only.
 
 use std::ffi::CString;
 use std::hint::black_box;
@@ -51,30 +48,25 @@ fn main() {
     let mut peer = Llama::new(&file, threads);
     let (mut theirs, mut ours, mut reads) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
-        let seconds = timed(threads, || {
+        let seconds = timed(|| {
             team.run(|index| {
                 black_box(kernels::read(isa, &numbers[index * share..][..share], streams));
             });
         });
         reads.push(size_of_val(numbers.as_slice()) as f64 / seconds / 1e9);
         peer.start();
-        theirs.push(TOKENS as f64 / timed(threads, || (1..=TOKENS).for_each(|at| peer.decode(at))));
+        theirs.push(TOKENS as f64 / timed(|| (1..=TOKENS).for_each(|at| peer.decode(at))));
         // Its threads spin for a while after their work.
         std::thread::sleep(Duration::from_millis(5));
-        let seconds = timed(threads, || {
-            measure(&model, &mut found.entries, &machine, isa, Duration::ZERO, |_| true, |_, _| ())
-                .expect("kernels for all weights");
-        });
-        let runs = found.entries.iter().find_map(|entry| entry.measured.as_ref()).expect("products").runs;
-        // The first pass counts too.
-        ours.push((runs + 1) as f64 / seconds);
+        let passes = measure(&model, &mut found.entries, &machine, None, Duration::ZERO, |_| true, |_, _| ())
+            .expect("kernels for all weights");
+        ours.push(1.0 / passes.expect("products").median_s);
     }
     target.bandwidth = quantile(&reads, 0.5);
     let ceiling = profile(&model, &target, &workload, None).expect("an ordinary model").decode.expect("tokens");
     println!(
-        "\n{} thread(s), {}: reading alone {:.1} GB/s, {:.0} MB a token, a ceiling of {:.1} token/s\n",
+        "\n{} thread(s): reading alone {:.1} GB/s, {:.0} MB a token, a ceiling of {:.1} token/s\n",
         threads,
-        if threads == 1 { "processor time" } else { "clock time" },
         target.bandwidth,
         ceiling.bytes / 1e6,
         ceiling.ceiling_per_s
@@ -98,19 +90,11 @@ fn main() {
     }
 }
 
-/// Seconds that the work takes: of this thread's processor when it is alone, by the clock otherwise.
-fn timed(threads: usize, work: impl FnOnce()) -> f64 {
-    let (clock, busy) = (Instant::now(), processor_seconds());
+/// Seconds that the work takes.
+fn timed(work: impl FnOnce()) -> f64 {
+    let start = Instant::now();
     work();
-    if threads == 1 { processor_seconds() - busy } else { clock.elapsed().as_secs_f64() }
-}
-
-fn processor_seconds() -> f64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` outlives the call.
-    let status = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
-    assert_eq!(status, 0, "the clock of a thread");
-    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+    start.elapsed().as_secs_f64()
 }
 
 fn quantile(values: &[f64], part: f64) -> f64 {
