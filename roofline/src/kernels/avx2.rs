@@ -422,16 +422,19 @@ fn narrow_columns<T: Unpack, const N: usize>(panel: &Bytes, x: [Column<i8>; N], 
     let few = T::GROUP / 4;
     for half in 0..2 {
         add_groups::<T, N, _, 4>(panel, x, half, sums, |group| {
-            let mut products = x.map(|x| [_mm256_set1_epi32(x.starts[group]); 2]);
+            let mut products = [[_mm256_setzero_si256(); 2]; N];
+            for (products, x) in products.iter_mut().zip(&x) {
+                *products = [_mm256_set1_epi32(x.starts[group]); 2];
+            }
             let start = group * few;
             for start in (start..start + few).step_by(pairs_in_16_bits(T::BITS)) {
                 let mut words = [[_mm256_setzero_si256(); 2]; N];
                 for at in start..(start + pairs_in_16_bits(T::BITS)).min(start / few * few + few) {
                     let rows = load_rows(&panel.numbers[at].0, half);
                     for (words, x) in words.iter_mut().zip(x) {
-                        let four = _mm256_set1_epi32(i32::from_le_bytes(
-                            x.numbers.as_chunks().0[at].map(|x| x as u8),
-                        ));
+                        let [a, b, c, d] = x.numbers.as_chunks::<4>().0[at];
+                        let four = i32::from_le_bytes([a as u8, b as u8, c as u8, d as u8]);
+                        let four = _mm256_set1_epi32(four);
                         for (word, rows) in words.iter_mut().zip(rows) {
                             *word = add_products(*word, rows, four);
                         }
@@ -533,14 +536,18 @@ pub(super) fn multiply_floats(panel: &[[f32; ROWS]], x: &[f32], length: usize, s
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
 fn float_columns<const N: usize>(panel: &[[f32; ROWS]], x: &[f32], length: usize, sums: &mut [Sums; N]) {
-    let x: [&[f32]; N] = std::array::from_fn(|column| &x[column * length..][..panel.len()]);
+    let mut columns = [&x[..0]; N];
+    for (column, cut) in columns.iter_mut().enumerate() {
+        *cut = &x[column * length..][..panel.len()];
+    }
     for place in [0, ROWS / 2] {
-        let mut totals: [[__m256; 2]; N] = std::array::from_fn(|column| {
-            [load_f32(&sums[column], place), load_f32(&sums[column], place + 8)]
-        });
+        let mut totals = [[_mm256_setzero_ps(); 2]; N];
+        for (totals, sums) in totals.iter_mut().zip(&*sums) {
+            *totals = [load_f32(sums, place), load_f32(sums, place + 8)];
+        }
         for (at, rows) in panel.iter().enumerate() {
             let rows = [load_f32(rows, place), load_f32(rows, place + 8)];
-            for (totals, x) in totals.iter_mut().zip(x) {
+            for (totals, x) in totals.iter_mut().zip(columns) {
                 // SAFETY: every column was cut to the length of the panel above.
                 let x = _mm256_set1_ps(*unsafe { x.get_unchecked(at) });
                 for (total, rows) in totals.iter_mut().zip(rows) {
@@ -562,7 +569,10 @@ fn load_rows<E, const W: usize>(rows: &[[E; W]; ROWS], half: usize) -> [__m256i;
     const { assert!(size_of::<[E; W]>() == 4) }
     let eights: &[[[E; W]; 8]] = rows.as_chunks().0;
     // SAFETY: eight times four bytes are 32 readable bytes.
-    [0, 1].map(|part| unsafe { _mm256_loadu_si256(eights[2 * half + part].as_ptr().cast()) })
+    let low = unsafe { _mm256_loadu_si256(eights[2 * half].as_ptr().cast()) };
+    // SAFETY: as above.
+    let high = unsafe { _mm256_loadu_si256(eights[2 * half + 1].as_ptr().cast()) };
+    [low, high]
 }
 
 /// The product of a Q8_0 row with f32 activations.

@@ -11,6 +11,8 @@ use super::stream::{Piece, Streams, distance, walk};
 /// f32 values that are taken from one stream at a time: two cache lines.
 const STEP: usize = 32;
 
+// Loops instead of closures below: what an array's `map` is given is not inlined unless the whole program is compiled for AVX-512.
+
 /// Columns of activations that are multiplied with a panel at once: with two vectors of rows twelve chains of additions, enough for
 /// a latency of five cycles at two multiply-adds a cycle.
 const AT_ONCE: usize = 6;
@@ -144,15 +146,17 @@ pub(super) fn multiply_bytes<T: Unpack>(panel: &Bytes, x: &Packed<i8>, chunk: us
 #[target_feature(enable = "avx512f,avx512vnni")]
 #[inline]
 fn byte_columns<T: Unpack, const N: usize>(panel: &Bytes, x: [Column<i8>; N], sums: &mut [Sums; N]) {
-    let fours = x.map(|x| x.numbers.as_chunks::<4>().0);
     let mut totals = [[_mm512_setzero_ps(); 2]; N];
     for (group, numbers) in panel.numbers[..CHUNK / 4].chunks_exact(T::GROUP / 4).enumerate() {
-        let mut products = x.map(|x| [_mm512_set1_epi32(x.starts[group]); 2]);
+        let mut products = [[_mm512_setzero_si512(); 2]; N];
+        for (products, x) in products.iter_mut().zip(&x) {
+            *products = [_mm512_set1_epi32(x.starts[group]); 2];
+        }
         for (at, rows) in numbers.iter().enumerate() {
             let rows = load_rows(&rows.0);
-            for (products, fours) in products.iter_mut().zip(fours) {
-                let four = fours[group * (T::GROUP / 4) + at].map(|x| x as u8);
-                let four = _mm512_set1_epi32(i32::from_le_bytes(four));
+            for (products, x) in products.iter_mut().zip(&x) {
+                let [a, b, c, d] = x.numbers.as_chunks::<4>().0[group * (T::GROUP / 4) + at];
+                let four = _mm512_set1_epi32(i32::from_le_bytes([a as u8, b as u8, c as u8, d as u8]));
                 for (product, rows) in products.iter_mut().zip(rows) {
                     *product = _mm512_dpbusd_epi32(*product, rows, four);
                 }
@@ -196,12 +200,15 @@ pub(super) fn multiply_floats(panel: &[[f32; ROWS]], x: &[f32], length: usize, s
 #[target_feature(enable = "avx512f")]
 #[inline]
 fn float_columns<const N: usize>(panel: &[[f32; ROWS]], x: &[f32], length: usize, sums: &mut [Sums; N]) {
-    let x: [&[f32]; N] = std::array::from_fn(|column| &x[column * length..][..panel.len()]);
-    let mut totals: [[__m512; 2]; N] =
-        std::array::from_fn(|column| [load(&sums[column], 0), load(&sums[column], 16)]);
+    let mut columns = [&x[..0]; N];
+    let mut totals = [[_mm512_setzero_ps(); 2]; N];
+    for (column, (cut, totals)) in columns.iter_mut().zip(&mut totals).enumerate() {
+        *cut = &x[column * length..][..panel.len()];
+        *totals = [load(&sums[column], 0), load(&sums[column], 16)];
+    }
     for (at, rows) in panel.iter().enumerate() {
         let rows = [load(rows, 0), load(rows, 16)];
-        for (totals, x) in totals.iter_mut().zip(x) {
+        for (totals, x) in totals.iter_mut().zip(columns) {
             // SAFETY: every column was cut to the length of the panel above.
             let x = _mm512_set1_ps(*unsafe { x.get_unchecked(at) });
             for (total, rows) in totals.iter_mut().zip(rows) {
@@ -221,7 +228,10 @@ fn float_columns<const N: usize>(panel: &[[f32; ROWS]], x: &[f32], length: usize
 fn load_rows(rows: &[[u8; 4]; ROWS]) -> [__m512i; 2] {
     let sixteens: &[[[u8; 4]; 16]] = rows.as_chunks().0;
     // SAFETY: sixteen times four bytes are 64 readable bytes.
-    [0, 1].map(|part| unsafe { _mm512_loadu_si512(sixteens[part].as_ptr().cast()) })
+    let low = unsafe { _mm512_loadu_si512(sixteens[0].as_ptr().cast()) };
+    // SAFETY: as above.
+    let high = unsafe { _mm512_loadu_si512(sixteens[1].as_ptr().cast()) };
+    [low, high]
 }
 
 /// Asks for the cache line `ahead` bytes after element `at`; never faults, wherever that is.
