@@ -51,6 +51,7 @@ fn an_unknown_part_is_refused_before_anything_runs() {
     assert_eq!(output.status.code(), Some(2));
     assert_eq!(String::from_utf8_lossy(&output.stdout), "");
     assert!(
-        String::from_utf8_lossy(&output.stderr).contains("frobnicate: no such part; there are format lint")
+        String::from_utf8_lossy(&output.stderr)
+            .contains("frobnicate: no such part; there are format locks lint")
     );
 }
