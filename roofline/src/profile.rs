@@ -157,6 +157,7 @@ impl Entry {
     }
 
     /// Operations in this phase and the rate of its numbers in GFLOP/s; none where it multiplies nothing.
+    #[cfg(feature = "program")]
     pub(crate) fn rate(&self, phase: Phase) -> Option<(f64, f64)> {
         let flops = self.cost(phase)?.flops;
         (flops > 0.0).then(|| (flops, self.compute_gflop_s.unwrap_or(UNLIMITED)))

@@ -8,6 +8,7 @@ fn plain(text: &str) -> Option<f64> {
 }
 
 /// A number and one of these suffixes, in any case, each with its power of ten.
+#[cfg(any(feature = "program", test))]
 fn decimal(text: &str, suffixes: &[(&str, i32)]) -> Option<f64> {
     let text = text.trim().to_ascii_lowercase();
     // Read as one number, so that 8.03b is the f64 next to 8.03e9 and a whole one.
@@ -17,6 +18,7 @@ fn decimal(text: &str, suffixes: &[(&str, i32)]) -> Option<f64> {
 }
 
 /// A number of tokens: `4096`, `128k`. Lengths of context are powers of two, so `128k` is 131,072 and `1m` is 1,048,576.
+#[cfg(any(feature = "program", test))]
 pub fn tokens(text: &str) -> Result<f64, &'static str> {
     let text = text.trim().to_ascii_lowercase();
     let with = |(suffix, factor): (&str, f64)| Some(plain(text.strip_suffix(suffix)?)? * factor);
@@ -25,11 +27,13 @@ pub fn tokens(text: &str) -> Result<f64, &'static str> {
 }
 
 /// A number of parameters: `7e9`, `8b`, `350m`, `1.5t`, with decimal factors.
+#[cfg(any(feature = "program", test))]
 pub fn parameters(text: &str) -> Result<f64, &'static str> {
     decimal(text, &[("k", 3), ("m", 6), ("b", 9), ("t", 12)]).ok_or("write parameters as 7e9, 8b or 350m")
 }
 
 /// A share of a whole: `80%` or `0.8`.
+#[cfg(any(feature = "program", test))]
 pub fn share(text: &str) -> Result<f64, &'static str> {
     decimal(text, &[("%", -2)]).ok_or("write a share as 80% or 0.8")
 }

@@ -28,6 +28,7 @@ use crate::report::{Report, Saved};
 
 pub use figures::{TEXTS, numbers, of as figures_of, texts_of};
 pub use file::configuration;
+#[cfg(feature = "program")]
 pub(crate) use file::device as of_entry;
 pub use name::several;
 
