@@ -437,7 +437,8 @@ def test_a_network_keeps_its_order_its_mode_and_its_hooks():
 
 
 def test_the_roofs_are_measured_where_none_are_given():
-    peaks = Peaks.measured(quick=True, no_cache=True)
+    # What is measured is not the point: eight times a large cache takes minutes in a build without optimization.
+    peaks = Peaks.measured(quick=True, no_cache=True, size="64MiB")
     assert peaks.bandwidth > 0 and peaks.compute > 0 and peaks.threads == torch.get_num_threads()
 
 
