@@ -46,7 +46,7 @@ pub(crate) enum Level {
     NeonDotprod,
 }
 
-/// Every name an instruction set can have, on any processor, in the order of [`Set`].
+/// Every name an instruction set can have, on any processor, in their order.
 pub const NAMES: [&str; 14] = [
     "scalar",
     "avx2",
