@@ -331,16 +331,22 @@ fn widen_f16(isa: Isa, from: &[half::f16], to: &mut [f32]) {
     dispatch!(isa, widen_f16(to, from));
 }
 
-/// Whether panels are of bytes, which `vpdpbusd` and `sdot` multiply whatever they are, `vpmaddubsw` only below 128.
-fn in_bytes<T: Unpack>(isa: Isa) -> bool {
+/// Bits of the weights that panels of bytes may hold: `vpdpbusd` and `sdot` multiply any byte, `vpmaddubsw` only those below 128.
+fn bits_in_bytes(isa: Isa) -> u32 {
     match isa.level() {
-        Level::Scalar => true,
+        Level::Scalar => 8,
         #[cfg(target_arch = "x86_64")]
-        Level::Avx2 => T::BITS < 8 || isa.has(Set::Avx512Vnni),
+        Level::Avx2 => {
+            if isa.has(Set::Avx512Vnni) {
+                8
+            } else {
+                7
+            }
+        }
         #[cfg(target_arch = "aarch64")]
-        Level::Neon => false,
+        Level::Neon => 0,
         #[cfg(target_arch = "aarch64")]
-        Level::NeonDotprod => true,
+        Level::NeonDotprod => 8,
     }
 }
 

@@ -295,7 +295,7 @@ pub fn nvfp4_rows<const DOTPROD: bool>(weights: &[BlockNvfp4], x: &[BlockQ8_0], 
         });
         vaddvq_f32(terms.fold(vdupq_n_f32(0.0), |sum, terms| vaddq_f32(sum, terms)))
     };
-    rows(weights, out, |rows: [_; 4]| rows.map(&dot), &dot);
+    rows(weights, out, |rows: [_; 4]| rows.map(&dot), dot);
 }
 
 /// Unpacks a chunk of a row into bytes: the scalar code, compiled with these instructions.

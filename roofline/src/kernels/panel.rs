@@ -214,7 +214,7 @@ pub(super) fn blocks<T: Unpack>(
         return one_by_one(team, weights, x, columns, out);
     }
     let isa = team.isa();
-    if super::in_bytes::<T>(isa) {
+    if T::BITS <= super::bits_in_bytes(isa) {
         let multiply = |panel: &Bytes, x: &Packed<i8>, at, sums: &mut [Sums]| {
             super::multiply_bytes::<T>(isa, panel, x, at, sums);
         };

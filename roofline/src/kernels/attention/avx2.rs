@@ -4,6 +4,7 @@ use half::f16;
 
 use super::super::avx2::*;
 use super::super::format::BlockQ8_0;
+use super::walk::walks;
 use super::{AT_ONCE, Scores, scalar};
 
 /// Numbers that are widened together.
@@ -78,109 +79,28 @@ fn wide_q8_0(block: &BlockQ8_0) -> [__m256; 4] {
     std::array::from_fn(|part| _mm256_mul_ps(scale, quants_f32(block, part)))
 }
 
-/// The products of each query with each row of keys: its blocks, what is in them, and what is left.
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
-fn dots<'a, T, B: 'a, I: Iterator<Item = f32>>(
-    rows: usize,
-    next: &[T],
-    queries: &[f32],
-    scores: &mut [Scores],
-    blocks: impl Fn(usize) -> &'a [B],
-    load: impl Fn(&B) -> [__m256; 4],
-    rest: impl Fn(usize) -> I,
-) {
-    match scores.len() {
-        1 => dots_of::<1, _, _, _>(rows, next, queries, scores, blocks, load, rest),
-        2 => dots_of::<2, _, _, _>(rows, next, queries, scores, blocks, load, rest),
-        3 => dots_of::<3, _, _, _>(rows, next, queries, scores, blocks, load, rest),
-        _ => dots_of::<AT_ONCE, _, _, _>(rows, next, queries, scores, blocks, load, rest),
-    }
+fn zero() -> __m256 {
+    _mm256_setzero_ps()
 }
 
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
-fn dots_of<'a, const N: usize, T, B: 'a, I: Iterator<Item = f32>>(
-    rows: usize,
-    next: &[T],
-    queries: &[f32],
-    scores: &mut [Scores],
-    blocks: impl Fn(usize) -> &'a [B],
-    load: impl Fn(&B) -> [__m256; 4],
-    rest: impl Fn(usize) -> I,
-) {
-    let length = queries.len() / N;
-    let queries: [(&[[f32; BLOCK]], &[f32]); N] =
-        std::array::from_fn(|query| queries[query * length..(query + 1) * length].as_chunks());
-    let lines = size_of_val(next).div_ceil(64 * rows.max(1));
-    for row in 0..rows {
-        for line in row * lines..(row + 1) * lines {
-            prefetch(next, 0, 64 * line);
-        }
-        let mut sums = [_mm256_setzero_ps(); N];
-        for (at, block) in blocks(row).iter().enumerate() {
-            let parts = load(block);
-            for (sum, (query, _)) in sums.iter_mut().zip(&queries) {
-                for (part, wide) in parts.iter().enumerate() {
-                    *sum = _mm256_fmadd_ps(*wide, load_f32(&query[at], 8 * part), *sum);
-                }
-            }
-        }
-        for ((scores, sum), (_, query)) in scores.iter_mut().zip(sums).zip(&queries) {
-            let left: f32 = rest(row).zip(*query).map(|(key, query)| key * query).sum();
-            scores[row] = horizontal_sum(sum) + left;
-        }
-    }
-}
-
-/// Adds the weighted rows to the sums of each query, sixteen numbers at a time, of each row by its place; whole blocks only.
-#[target_feature(enable = "avx2,fma,f16c")]
-#[inline]
-fn add<T>(
-    rows: usize,
-    next: &[T],
-    weights: &[Scores],
-    sums: &mut [f32],
-    half: impl Fn(usize, usize) -> [__m256; 2],
-) {
-    match weights.len() {
-        1 => add_of::<1, _>(rows, next, weights, sums, half),
-        2 => add_of::<2, _>(rows, next, weights, sums, half),
-        3 => add_of::<3, _>(rows, next, weights, sums, half),
-        _ => add_of::<AT_ONCE, _>(rows, next, weights, sums, half),
-    }
+fn splat(value: f32) -> __m256 {
+    _mm256_set1_ps(value)
 }
 
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
-fn add_of<const N: usize, T>(
-    rows: usize,
-    next: &[T],
-    weights: &[Scores],
-    sums: &mut [f32],
-    half: impl Fn(usize, usize) -> [__m256; 2],
-) {
-    let length = sums.len() / N;
-    let weights: [&[f32]; N] = std::array::from_fn(|query| &weights[query][..rows]);
-    for at in (0..length - length % BLOCK).step_by(16) {
-        let mut parts: [[__m256; 2]; N] = std::array::from_fn(|query| {
-            [load_f32(sums, query * length + at), load_f32(sums, query * length + at + 8)]
-        });
-        for row in 0..rows {
-            let line = at / 16 * rows + row;
-            if 64 * line < size_of_val(next) {
-                prefetch(next, 0, 64 * line);
-            }
-            let values = half(row, at);
-            for (parts, weights) in parts.iter_mut().zip(weights) {
-                let weight = _mm256_set1_ps(weights[row]);
-                parts[0] = _mm256_fmadd_ps(values[0], weight, parts[0]);
-                parts[1] = _mm256_fmadd_ps(values[1], weight, parts[1]);
-            }
-        }
-        for (query, parts) in parts.into_iter().enumerate() {
-            store_f32(sums, query * length + at, parts[0]);
-            store_f32(sums, query * length + at + 8, parts[1]);
-        }
-    }
+fn fma(sum: __m256, one: __m256, other: __m256) -> __m256 {
+    _mm256_fmadd_ps(one, other, sum)
 }
+
+#[target_feature(enable = "avx2,fma,f16c")]
+#[inline]
+fn total(sum: __m256) -> f32 {
+    horizontal_sum(sum)
+}
+
+walks!("avx2,fma,f16c", __m256, 8);

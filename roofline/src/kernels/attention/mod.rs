@@ -5,6 +5,8 @@
 //! are put together at the end.
 
 mod scalar;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+mod walk;
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;

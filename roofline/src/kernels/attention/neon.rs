@@ -4,6 +4,7 @@ use half::f16;
 
 use super::super::format::BlockQ8_0;
 use super::super::neon::*;
+use super::walk::walks;
 use super::{AT_ONCE, Scores, scalar};
 
 /// Numbers that are widened together.
@@ -91,110 +92,28 @@ fn wide_q8_0(block: &BlockQ8_0) -> [float32x4_t; 8] {
     quants_f32(block).map(|quants| vmulq_f32(scale, quants))
 }
 
-/// The products of each query with each row of keys: its blocks, what is in them, and what is left.
 #[target_feature(enable = "neon")]
 #[inline]
-fn dots<'a, T, B: 'a, I: Iterator<Item = f32>>(
-    rows: usize,
-    next: &[T],
-    queries: &[f32],
-    scores: &mut [Scores],
-    blocks: impl Fn(usize) -> &'a [B],
-    load: impl Fn(&B) -> [float32x4_t; 8],
-    rest: impl Fn(usize) -> I,
-) {
-    match scores.len() {
-        1 => dots_of::<1, _, _, _>(rows, next, queries, scores, blocks, load, rest),
-        2 => dots_of::<2, _, _, _>(rows, next, queries, scores, blocks, load, rest),
-        3 => dots_of::<3, _, _, _>(rows, next, queries, scores, blocks, load, rest),
-        _ => dots_of::<AT_ONCE, _, _, _>(rows, next, queries, scores, blocks, load, rest),
-    }
+fn zero() -> float32x4_t {
+    vdupq_n_f32(0.0)
 }
 
 #[target_feature(enable = "neon")]
 #[inline]
-fn dots_of<'a, const N: usize, T, B: 'a, I: Iterator<Item = f32>>(
-    rows: usize,
-    next: &[T],
-    queries: &[f32],
-    scores: &mut [Scores],
-    blocks: impl Fn(usize) -> &'a [B],
-    load: impl Fn(&B) -> [float32x4_t; 8],
-    rest: impl Fn(usize) -> I,
-) {
-    let length = queries.len() / N;
-    let queries: [(&[[f32; BLOCK]], &[f32]); N] =
-        std::array::from_fn(|query| queries[query * length..(query + 1) * length].as_chunks());
-    let lines = size_of_val(next).div_ceil(64 * rows.max(1));
-    for row in 0..rows {
-        for line in row * lines..(row + 1) * lines {
-            prefetch(next, 0, 64 * line);
-        }
-        let mut sums = [vdupq_n_f32(0.0); N];
-        for (at, block) in blocks(row).iter().enumerate() {
-            let parts = load(block);
-            for (sum, (query, _)) in sums.iter_mut().zip(&queries) {
-                for (part, wide) in parts.iter().enumerate() {
-                    *sum = vfmaq_f32(*sum, *wide, load_f32(&query[at], 4 * part));
-                }
-            }
-        }
-        for ((scores, sum), (_, query)) in scores.iter_mut().zip(sums).zip(&queries) {
-            let left: f32 = rest(row).zip(*query).map(|(key, query)| key * query).sum();
-            scores[row] = vaddvq_f32(sum) + left;
-        }
-    }
-}
-
-/// Adds the weighted rows to the sums of each query, sixteen numbers at a time, of each row by its place; whole blocks only.
-#[target_feature(enable = "neon")]
-#[inline]
-fn add<T>(
-    rows: usize,
-    next: &[T],
-    weights: &[Scores],
-    sums: &mut [f32],
-    half: impl Fn(usize, usize) -> [float32x4_t; 4],
-) {
-    match weights.len() {
-        1 => add_of::<1, _>(rows, next, weights, sums, half),
-        2 => add_of::<2, _>(rows, next, weights, sums, half),
-        3 => add_of::<3, _>(rows, next, weights, sums, half),
-        _ => add_of::<AT_ONCE, _>(rows, next, weights, sums, half),
-    }
+fn splat(value: f32) -> float32x4_t {
+    vdupq_n_f32(value)
 }
 
 #[target_feature(enable = "neon")]
 #[inline]
-fn add_of<const N: usize, T>(
-    rows: usize,
-    next: &[T],
-    weights: &[Scores],
-    sums: &mut [f32],
-    half: impl Fn(usize, usize) -> [float32x4_t; 4],
-) {
-    let length = sums.len() / N;
-    let weights: [&[f32]; N] = std::array::from_fn(|query| &weights[query][..rows]);
-    for at in (0..length - length % BLOCK).step_by(16) {
-        let mut parts: [[float32x4_t; 4]; N] = std::array::from_fn(|query| {
-            std::array::from_fn(|part| load_f32(sums, query * length + at + 4 * part))
-        });
-        for row in 0..rows {
-            let line = at / 16 * rows + row;
-            if 64 * line < size_of_val(next) {
-                prefetch(next, 0, 64 * line);
-            }
-            let values = half(row, at);
-            for (parts, weights) in parts.iter_mut().zip(weights) {
-                for (part, value) in parts.iter_mut().zip(values) {
-                    *part = vfmaq_n_f32(*part, value, weights[row]);
-                }
-            }
-        }
-        for (query, parts) in parts.into_iter().enumerate() {
-            for (part, value) in parts.into_iter().enumerate() {
-                store_f32(sums, query * length + at + 4 * part, value);
-            }
-        }
-    }
+fn fma(sum: float32x4_t, one: float32x4_t, other: float32x4_t) -> float32x4_t {
+    vfmaq_f32(sum, one, other)
 }
+
+#[target_feature(enable = "neon")]
+#[inline]
+fn total(sum: float32x4_t) -> f32 {
+    vaddvq_f32(sum)
+}
+
+walks!("neon", float32x4_t, 4);
