@@ -222,6 +222,27 @@ fn a_certificate_is_accepted_as_written_and_refused_when_changed() {
     assert!(err(&none).contains("hardware-v1.certificate.json"), "{}", err(&none));
 }
 
+#[cfg(unix)]
+#[test]
+fn a_certificate_that_never_ends_is_refused_before_it_fills_the_memory() {
+    let directory = directory("prove-endless");
+    let place = directory.to_str().expect("a plain path");
+    let file = directory.join("hardware-v1.certificate.json");
+    let refused = |why: &str| {
+        let output = run(&["prove", "hardware-v1", "--check-certificates", place]);
+        assert_eq!(output.status.code(), Some(2), "{}", err(&output));
+        let message = err(&output);
+        assert!(message.contains("hardware-v1.certificate.json") && message.contains(why), "{message}");
+        std::fs::remove_file(&file).expect("removed");
+    };
+    std::fs::File::create(&file).and_then(|file| file.set_len(1 << 40)).expect("a sparse file");
+    refused("longer than 64 MiB");
+    std::os::unix::fs::symlink("/dev/zero", &file).expect("a link");
+    refused("not a regular file");
+    assert!(std::process::Command::new("mkfifo").arg(&file).status().expect("runs").success());
+    refused("not a regular file");
+}
+
 #[test]
 fn a_table_has_the_obligations_of_every_contract() {
     let output = run(&["prove", "hardware-v1", "quantization-v1", "--format", "csv"]);

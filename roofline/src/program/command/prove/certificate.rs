@@ -8,6 +8,7 @@ use roofline_contracts::certify::{certify, coq, judged, problem};
 use roofline_contracts::contract::Contract;
 use roofline_contracts::prove::{Proof, prove};
 
+use crate::document;
 use crate::program::Failure;
 use crate::program::output::file::Unfinished;
 
@@ -124,6 +125,10 @@ fn file_name(id: &str) -> String {
 
 fn read(path: &Path) -> Result<Certificate, Failure> {
     let wrong = |error: &dyn std::fmt::Display| Failure(format!("{}: {error}", path.display()));
-    let text = std::fs::read_to_string(path).map_err(|error| wrong(&error))?;
+    // Asked before it is opened: opening a pipe would wait for whoever writes to it.
+    if !std::fs::metadata(path).map_err(|error| wrong(&error))?.is_file() {
+        return Err(wrong(&"not a regular file"));
+    }
+    let text = document::read(path).map_err(|error| wrong(&error))?;
     serde_json::from_str(&text).map_err(|error| wrong(&format!("no certificate: {error}")))
 }
