@@ -1,7 +1,9 @@
 //! Certificates of the shipped contracts: the checker accepts them as they are, and refuses them when anything is changed.
 
+use std::path::Path;
+
 use roofline_checker::{Certificate, Claim, Fact, Op, Problem, Proof, Rule, Step, VERSION, check, prepared};
-use roofline_contracts::certify::{certify, judge, judged, problem, verdicts};
+use roofline_contracts::certify::{certify, coq, judge, judged, problem, verdicts};
 use roofline_contracts::contract::{Contract, Verdict};
 use roofline_contracts::prove::prove;
 use roofline_contracts::sample::Random;
@@ -298,6 +300,37 @@ fn zeros_of_a_certificate_have_the_signs_of_the_contract() {
     // Equal as numbers, but not for what is divided by them.
     assert_eq!(copy, certificate);
     assert!(!accepted(&contract, &copy));
+}
+
+/// A contract whose theorems Coq checks beside those of the shipped ones, after a change.
+fn for_coq(file: &str, from: &str, to: &str) -> Contract {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/coq").join(file);
+    let text = std::fs::read_to_string(path).unwrap();
+    assert!(text.contains(from));
+    let source = Source::from_bytes(file, text.replace(from, to).into_bytes()).unwrap();
+    let compiled = check_in(source, None);
+    compiled.contract.unwrap_or_else(|| panic!("{file}: {:?}", compiled.mistakes))
+}
+
+#[test]
+fn a_theorem_has_the_zero_that_a_table_has() {
+    let contract = for_coq("zeros-v1.yaml", "", "");
+    let certificate = certify(&contract);
+    assert!(accepted(&contract, &certificate));
+    let theorems = coq::theorems(&contract, &certificate);
+    let (below, above) = ("mul (neg (num 0 0 (* 0.0 *))) x", "mul (num 0 0 (* 0.0 *)) x");
+    assert!(theorems.contains(&format!("add ({below}) ({above}).")), "{theorems}");
+}
+
+#[test]
+fn a_divisor_whose_parts_are_never_zero_together_is_bounded_away_from_zero() {
+    let domain = "integer [1, 1e6]";
+    for wide in [domain, "[1, 1e6]", "[1, 1e300]", "integer >= 1"] {
+        let contract = for_coq("amdahl-v1.yaml", domain, wide);
+        assert_eq!(verdicts(&contract)[..3], [Ok(()), Ok(()), Ok(())], "{wide}");
+    }
+    // 1 over the largest f64 is so small that 1 divided by it is infinite.
+    assert!(verdicts(&for_coq("amdahl-v1.yaml", domain, ">= 1")).iter().all(Result::is_err));
 }
 
 /// What a prover with a wrong rule would write: the range of a difference from the wrong corners, a quotient that grows with its

@@ -1083,7 +1083,8 @@ fn wholeness(value: &str) -> String {
     format!("whole {value} = true")
 }
 
-/// A finite number as `num m e`, which is m * 2^e exactly.
+/// A finite number as `num m e`, which is m * 2^e exactly. A constant is never -0, which formulas and tables have as the negative
+/// of 0; limits and facts are about values, of which there is one zero.
 fn number(value: f64) -> String {
     if value == 0.0 {
         return "num 0 0".into();

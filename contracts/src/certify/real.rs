@@ -12,6 +12,8 @@ const MAX_NODES: usize = 60;
 const MAX_VALUES: usize = 8;
 /// How deep values are looked into, the shallowest first.
 const LEVELS: [usize; 4] = [2, 3, 5, 40];
+/// An upper limit that nothing reaches, where only the lower one is asked for.
+const MOST: f64 = 1e307;
 /// The most ways to count values that are tried in one proof.
 const MAX_TRIES: usize = 500;
 
@@ -261,6 +263,13 @@ impl Search<'_> {
             if !tells || l > h || l.is_nan() || h.is_nan() {
                 continue;
             }
+            if let Some(found) = self.by_reals(Fact::Range(node, l, h)) {
+                changed |= self.keep_range(node, (l, h, found));
+            }
+        }
+        // A divisor need not be bounded well, but away from zero, with room for its roundings.
+        if least > 0.0 && self.range(node).is_some_and(|(low, ..)| low < f64::MIN_POSITIVE) {
+            let (l, h) = (least / 2.0, MOST);
             if let Some(found) = self.by_reals(Fact::Range(node, l, h)) {
                 changed |= self.keep_range(node, (l, h, found));
             }
