@@ -268,7 +268,11 @@ impl Search<'_> {
             }
         }
         // A divisor need not be bounded well, but away from zero, with room for its roundings.
-        if least > 0.0 && self.range(node).is_some_and(|(low, ..)| low < f64::MIN_POSITIVE) {
+        let divides = |op: &Op| matches!(op, Op::Div(_, divisor) if *divisor == node);
+        if least > 0.0
+            && self.range(node).is_some_and(|(low, ..)| low < f64::MIN_POSITIVE)
+            && self.nodes.iter().any(divides)
+        {
             let (l, h) = (least / 2.0, MOST);
             if let Some(found) = self.by_reals(Fact::Range(node, l, h)) {
                 changed |= self.keep_range(node, (l, h, found));
