@@ -157,7 +157,7 @@ fn saved(path: &Path) -> Result<Chosen, DeviceError> {
     if schema != Machine::SCHEMA {
         return Err(wrong(document::refuse(&schema, &[Machine::SCHEMA], "a device")));
     }
-    let machine = Box::new(Machine::from_json(&text).map_err(wrong)?);
+    let machine = Box::new(Machine::from_json(&text).and_then(Machine::whole).map_err(wrong)?);
     let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
     Ok(Chosen::Saved { name, machine })
 }

@@ -10,7 +10,8 @@ use super::buffer::{Buffer, HUGE_PAGE};
 use super::energy::{Counters, Energy};
 use super::system::{CPUS, Cache, System, pin, told_clock_ghz};
 use super::{
-    Computed, Level, NodeRead, OneACore, Peak, PeaksError, Placement, Roofs, Setting, Spread, WorkingSet,
+    Computed, Effort, Level, NodeRead, OneACore, Peak, PeaksError, Placement, Roofs, Setting, Spread,
+    WorkingSet,
 };
 use crate::contracts::hardware;
 use crate::isa::Isa;
@@ -107,6 +108,7 @@ pub(super) struct Plan<'a> {
     pub size: usize,
     /// How long one search may take; a part of it for the smaller ones.
     pub budget: Duration,
+    pub effort: &'a Effort,
 }
 
 /// Measures everything for this number of threads. `progress` is told what comes next.
@@ -131,7 +133,7 @@ pub(super) fn roofs(plan: &Plan, mut progress: impl FnMut(&str) + Send) -> Resul
         say("working sets");
         let sweep = field.sweep(plan.budget / 200)?;
         say("arithmetic");
-        let kinds = Multiplied::ALL.into_iter();
+        let kinds = Multiplied::ALL.into_iter().filter(|kind| plan.effort.has(*kind));
         let arithmetic: Vec<Computed> =
             kinds.filter_map(|kind| field.arithmetic(kind, plan.budget / 10)).collect();
         let told_clock_ghz = told_clock_ghz(Path::new(CPUS), &field.cpus);
@@ -142,12 +144,12 @@ pub(super) fn roofs(plan: &Plan, mut progress: impl FnMut(&str) + Send) -> Resul
         let copy = other_placements(plan, Movement::Copy, copy)?;
         let triad = other_placements(plan, Movement::Triad, triad)?;
         let write = other_placements(plan, Movement::Write, write)?;
-        let spread = |kind: Multiplied| {
-            // Plain Rust has all of these, so there is always one.
-            let found = arithmetic.iter().find(|one| one.numbers == kind);
-            found.map_or(Spread { best: 0.0, median: 0.0, runs: 0 }, |one| one.spread)
-        };
-        let [f32, int8, int4] = [Multiplied::F32, Multiplied::Int8, Multiplied::Int4].map(spread);
+        let spread =
+            |kind: Multiplied| arithmetic.iter().find(|one| one.numbers == kind).map(|one| one.spread);
+        // Plain Rust has both, so there is always one.
+        let [f32, int8] = [Multiplied::F32, Multiplied::Int8]
+            .map(|kind| spread(kind).unwrap_or(Spread { best: 0.0, median: 0.0, runs: 0 }));
+        let int4 = spread(Multiplied::Int4);
         Ok(Roofs {
             threads: plan.threads,
             ridge: ridge(f32.best, read.spread.best),
@@ -157,14 +159,14 @@ pub(super) fn roofs(plan: &Plan, mut progress: impl FnMut(&str) + Send) -> Resul
             write_gb_s: Some(write.spread.best),
             f32_gflops: f32.best,
             int8_gops: int8.best,
-            int4_gops: Some(int4.best),
+            int4_gops: int4.map(|spread| spread.best),
             read,
             copy,
             triad,
             write: Some(write),
             f32,
             int8,
-            int4: Some(int4),
+            int4,
             arithmetic,
             clock_ghz,
             told_clock_ghz,
@@ -217,7 +219,7 @@ pub(super) fn nodes(
             for (processors, cpus) in nodes {
                 let team = team_on(cpus)?.team;
                 let parts = self::parts(&mut buffer, team.threads());
-                let (_, spread) = best_of(vec![()], plan.budget / 32, |()| {
+                let (_, spread) = best_of(vec![()], plan.search(plan.budget / 32), |()| {
                     timed(&team, |index, moved| {
                         with(&parts, index, |part| add(moved, Movement::Read.run(plan.isa, part, setting)));
                     })
@@ -391,7 +393,8 @@ impl<'a> TeamAndMemory<'a> {
             self.memory(setting.huge_pages)?;
         }
         let mut failed = None;
-        let (setting, spread) = best_of(settings, budget, |setting| match self.memory(setting.huge_pages) {
+        let search = self.plan.search(budget);
+        let (setting, spread) = best_of(settings, search, |setting| match self.memory(setting.huge_pages) {
             Ok((team, parts)) => timed(team, |index, bytes| {
                 with(&parts, index, |part| add(bytes, movement.run(isa, part, setting)));
             }),
@@ -413,11 +416,12 @@ impl<'a> TeamAndMemory<'a> {
     ) -> Result<Spread, PeaksError> {
         let isa = self.plan.isa;
         let huge_pages = self.plan.system.huge_pages;
+        let search = Search { least, ..self.plan.search(budget) };
         let (team, parts) = self.memory(huge_pages)?;
         // Long enough that starting the threads does not count.
         let passes = ((16 << 20) / bytes.max(1)).clamp(1, 1 << 12);
         let settings = movement.settings_in_cache(huge_pages);
-        let (_, spread) = best_of_at_least(least, settings, budget, |setting| {
+        let (_, spread) = best_of(settings, search, |setting| {
             timed(team, |index, moved| {
                 with(&parts, index, |part| {
                     let length = (bytes / 4).min(part.len());
@@ -461,7 +465,7 @@ impl<'a> TeamAndMemory<'a> {
         }
         let rounds: Vec<usize> =
             loops.iter().zip(&operands).map(|(one, operands)| rounds(one, operands)).collect();
-        let (winner, spread) = best_of((0..loops.len()).collect(), budget, |at| {
+        let (winner, spread) = best_of((0..loops.len()).collect(), self.plan.search(budget), |at| {
             let (one, operands, rounds) = (&loops[at], &operands[at], rounds[at]);
             timed(&self.team, |_, done| add(done, black_box(one.run(black_box(rounds), operands)).1))
         });
@@ -472,7 +476,7 @@ impl<'a> TeamAndMemory<'a> {
     /// Cycles a second of each thread while all run; none where they can't be counted.
     fn clock(&self, budget: Duration) -> Option<f64> {
         kernels::additions_in_line(1)?;
-        let (_, spread) = best_of(vec![()], budget, |()| {
+        let (_, spread) = best_of(vec![()], self.plan.search(budget), |()| {
             timed(&self.team, |_, done| add(done, kernels::additions_in_line(10_000).unwrap_or(0)))
         });
         Some(spread.best / self.team.threads() as f64).filter(|ghz| *ghz > 0.0)
@@ -556,42 +560,56 @@ fn total(sum: Mutex<u64>) -> f64 {
     sum.into_inner().unwrap_or_else(PoisonError::into_inner) as f64
 }
 
-/// The setting with the best single run. All are tried in turn; after each round but the first the slower
-/// half is dropped, and the last few go on until the time is up. There must be at least one.
-fn best_of<S: Copy>(settings: Vec<S>, budget: Duration, run: impl FnMut(S) -> f64) -> (S, Spread) {
-    const RUNS: usize = 5;
-    best_of_at_least(RUNS, settings, budget, run)
+/// How long to search among settings, and how often each runs.
+#[derive(Clone, Copy)]
+struct Search {
+    budget: Duration,
+    /// So many runs of the winner, whatever time they take.
+    least: usize,
+    /// Runs of each setting before those that count.
+    warm_up: usize,
+    /// So many runs of every setting, in place of those that the time allows.
+    steps: Option<usize>,
 }
 
-/// The same with so many runs of the winner, whatever time they take.
-fn best_of_at_least<S: Copy>(
-    least: usize,
-    settings: Vec<S>,
-    budget: Duration,
-    mut run: impl FnMut(S) -> f64,
-) -> (S, Spread) {
+impl Plan<'_> {
+    fn search(&self, budget: Duration) -> Search {
+        Search { budget, least: 5, warm_up: self.effort.warm_up, steps: self.effort.steps }
+    }
+}
+
+/// The setting with the best single run. All are tried in turn; after each round but the first the slower
+/// half is dropped, and the last few go on until the time is up. There must be at least one.
+fn best_of<S: Copy>(settings: Vec<S>, search: Search, mut run: impl FnMut(S) -> f64) -> (S, Spread) {
     const LAST: usize = 3;
-    let deadline = Instant::now() + budget;
+    for setting in settings.iter().flat_map(|setting| std::iter::repeat_n(*setting, search.warm_up)) {
+        run(setting);
+    }
+    let deadline = Instant::now() + search.budget;
+    let over = |rounds: usize| match search.steps {
+        Some(steps) => rounds >= steps,
+        None => Instant::now() >= deadline,
+    };
     let first = settings[0];
     let mut field: Vec<(S, Vec<f64>)> = settings.into_iter().map(|setting| (setting, Vec::new())).collect();
     let best = |runs: &[f64]| runs.iter().copied().fold(0.0, f64::max);
     for round in 0.. {
         for (at, (setting, runs)) in field.iter_mut().enumerate() {
-            if Instant::now() >= deadline && (round, at) != (0, 0) {
+            if over(round) && (round, at) != (0, 0) {
                 break;
             }
             runs.push(run(*setting));
         }
         field.sort_by(|(_, a), (_, b)| best(b).total_cmp(&best(a)));
-        if round > 0 {
+        if round > 0 && search.steps.is_none() {
             field.truncate(LAST.max(field.len().div_ceil(2)));
         }
-        if Instant::now() >= deadline {
+        if over(round + 1) {
             break;
         }
     }
     let (setting, mut runs) = field.into_iter().next().unwrap_or((first, Vec::new()));
-    while runs.len() < least {
+    while runs.len() < search.steps.unwrap_or(search.least) {
         runs.push(run(setting));
     }
     (setting, Spread::of(&mut runs))
@@ -610,10 +628,29 @@ mod tests {
         Movement::Read.settings(true)
     }
 
+    fn search(milliseconds: u64) -> Search {
+        let budget = Duration::from_millis(milliseconds);
+        Search { budget, least: 5, warm_up: 0, steps: None }
+    }
+
+    #[test]
+    fn steps_run_every_setting_so_often_after_a_warm_up_that_does_not_count() {
+        let mut calls = std::collections::BTreeMap::new();
+        let wanted = Search { warm_up: 2, steps: Some(3), ..search(0) };
+        let (setting, spread) = best_of(vec![1, 2, 3, 4, 5, 6, 7, 8], wanted, |setting| {
+            let call = calls.entry(setting).or_insert(0);
+            *call += 1;
+            // The fastest run is one of the warm-up.
+            if *call <= 2 { 1000.0 } else { f64::from(setting * 10 + *call) }
+        });
+        assert_eq!(calls.into_values().collect::<Vec<_>>(), [5; 8]);
+        assert_eq!((setting, spread), (8, Spread { best: 85.0, median: 84.0, runs: 3 }));
+    }
+
     #[test]
     fn the_search_finds_the_best_setting_and_keeps_its_runs() {
         let mut calls = 0;
-        let (setting, spread) = best_of(settings(), Duration::from_millis(500), |setting| {
+        let (setting, spread) = best_of(settings(), search(500), |setting| {
             calls += 1;
             std::thread::sleep(Duration::from_micros(20));
             if setting.streams == 6 && setting.prefetch == 512 && !setting.huge_pages { 30.0 } else { 10.0 }
@@ -626,7 +663,7 @@ mod tests {
     #[test]
     fn a_slow_machine_still_gets_an_answer_from_as_few_runs_as_can_be() {
         let mut calls = 0;
-        let (_, spread) = best_of(settings(), Duration::from_millis(1), |_| {
+        let (_, spread) = best_of(settings(), search(1), |_| {
             calls += 1;
             std::thread::sleep(Duration::from_millis(2));
             5.0
@@ -649,19 +686,19 @@ mod tests {
         }
     }
 
-    fn plan(system: &System) -> Plan<'_> {
+    fn plan<'a>(system: &'a System, effort: &'a Effort) -> Plan<'a> {
         let budget = Duration::from_millis(2);
-        Plan { isa: Isa::detect(), system, threads: 2, size: 8 << 20, budget }
+        Plan { isa: Isa::detect(), system, threads: 2, size: 8 << 20, budget, effort }
     }
 
     #[test]
     fn memory_of_each_node_is_read_from_each_and_one_node_is_no_matrix() {
-        let system = System::detect();
+        let (system, effort) = (System::detect(), Effort::default());
         let setting = Movement::Read.settings(false)[0];
-        assert_eq!(nodes(&plan(&system), &[(0, vec![0])], setting).unwrap(), []);
+        assert_eq!(nodes(&plan(&system, &effort), &[(0, vec![0])], setting).unwrap(), []);
         // Two nodes of the same processor: where the memory lies does not matter here, who reads what does.
         let cpu = system.cpus.first().copied().into_iter().collect::<Vec<_>>();
-        let found = nodes(&plan(&system), &[(0, cpu.clone()), (3, cpu)], setting).unwrap();
+        let found = nodes(&plan(&system, &effort), &[(0, cpu.clone()), (3, cpu)], setting).unwrap();
         let pairs: Vec<_> = found.iter().map(|read| (read.memory, read.processors)).collect();
         assert_eq!(pairs, [(0, 0), (0, 3), (3, 0), (3, 3)]);
         assert!(found.iter().all(|read| read.read_gb_s > 0.0), "{found:?}");

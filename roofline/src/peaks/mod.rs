@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use crate::document;
 use crate::isa::{Isa, IsaError};
 use crate::kernels::Multiplied;
-use crate::number::threads;
+use crate::number::{self, threads};
 use crate::report::{Saved, Schema};
 
 pub use arena::Arena;
@@ -80,6 +80,9 @@ pub struct Machine {
     pub beyond: Vec<Beyond>,
     /// Measured in a hurry.
     pub quick: bool,
+    /// What else was asked of the measurement; absent when nothing was.
+    #[serde(default, skip_serializing_if = "Effort::is_ordinary")]
+    pub effort: Effort,
     /// Bytes of the buffers beyond the caches.
     pub size: usize,
     /// Roofs of one thread.
@@ -376,6 +379,46 @@ pub struct Theory {
     pub memory_gb_s: Option<f64>,
 }
 
+/// What is measured and how often, where that is not left to the time there is. Such a measurement is shown and never kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "program", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default)]
+pub struct Effort {
+    /// The only multiply-adds that are measured beside f32 and int8, which every machine has; all when empty.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub types: Vec<Multiplied>,
+    /// Runs of each setting before those that count.
+    pub warm_up: usize,
+    /// Runs of each setting; none for as many as there is time for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub steps: Option<usize>,
+}
+
+impl Effort {
+    /// The most runs of a setting, before those that count or of them.
+    pub const MOST: usize = 1000;
+
+    /// Nothing is asked for.
+    pub fn is_ordinary(&self) -> bool {
+        *self == Effort::default()
+    }
+
+    /// Whether a kind of multiply-add is measured.
+    fn has(&self, kind: Multiplied) -> bool {
+        let always = matches!(kind, Multiplied::F32 | Multiplied::Int8);
+        always || self.types.is_empty() || self.types.contains(&kind)
+    }
+
+    /// The arguments that ask for it.
+    pub fn arguments(&self) -> Vec<String> {
+        let types: Vec<&str> = self.types.iter().map(|kind| kind.name()).collect();
+        let types = (!types.is_empty()).then(|| format!("--types={}", types.join(",")));
+        let warm_up = (self.warm_up > 0).then(|| format!("--warm-up={}", self.warm_up));
+        let steps = self.steps.map(|steps| format!("--steps={steps}"));
+        [types, warm_up, steps].into_iter().flatten().collect()
+    }
+}
+
 /// How to measure.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
@@ -391,6 +434,8 @@ pub struct Options {
     pub size: Option<usize>,
     /// The instruction set; the best one when not given.
     pub isa: Option<Isa>,
+    /// What is measured and how often.
+    pub effort: Effort,
 }
 
 /// Why a machine could not be measured.
@@ -538,6 +583,14 @@ impl Machine {
                  `roofline machine --refresh`"
             ));
         }
+        let last = self.caches.iter().map(|cache| cache.bytes).max().unwrap_or(0);
+        if self.size < 2 * last {
+            doubts.push(format!(
+                "the roofs of memory may be those of a cache, and too high: buffers of {} are less than twice the last cache of {}",
+                number::size(self.size),
+                number::size(last)
+            ));
+        }
         if !self.beyond.is_empty() {
             let names: Vec<&str> = self.beyond.iter().map(|beyond| beyond.name()).collect();
             doubts.push(format!(
@@ -556,7 +609,8 @@ impl Machine {
         }
         let system = system::System::detect();
         let (key, mut notes) = key(options, &system)?;
-        let directory = if options.no_cache { None } else { directory() };
+        let kept = !options.no_cache && options.effort.is_ordinary();
+        let directory = if kept { directory() } else { None };
         let path = directory.map(|directory| store::path(&directory, &key));
         if let Some(path) = path.as_ref().filter(|_| !options.refresh) {
             match store::load(path, &key) {
@@ -603,7 +657,19 @@ impl Machine {
     pub fn saved(path: &Path) -> Result<Machine, PeaksError> {
         let wrong = |reason: String| PeaksError::Saved { path: path.to_owned(), reason };
         let text = document::read(path).map_err(|error| wrong(error.to_string()))?;
-        Machine::from_json(&text).map_err(wrong)
+        Machine::from_json(&text).and_then(Machine::whole).map_err(wrong)
+    }
+
+    /// The same where every type was measured. Without one of them, another would stand in for it that is no ceiling.
+    pub(crate) fn whole(self) -> Result<Machine, String> {
+        if self.effort.types.is_empty() {
+            return Ok(self);
+        }
+        let measured = self.effort.arguments().join(" ");
+        Err(format!(
+            "measured with {measured}, so roofs are missing that others would stand in for; \
+             measure without --types to build on it"
+        ))
     }
 
     /// Its JSON form.
@@ -676,13 +742,13 @@ fn measure(
     let isa = options.isa.unwrap_or_else(Isa::detect);
     let load = system::load();
     let budget = options.budget();
-    let mut roofs = |threads| {
-        measure::roofs(&measure::Plan { isa, system, threads, size: key.size, budget }, &mut progress)
-    };
+    let effort = &options.effort;
+    let plan = |threads| measure::Plan { isa, system, threads, size: key.size, budget, effort };
+    let mut roofs = |threads| measure::roofs(&plan(threads), &mut progress);
     let single = roofs(1)?;
     let all = if key.threads == 1 { single.clone() } else { roofs(key.threads)? };
     progress("cores, nodes, energy");
-    let plan = measure::Plan { isa, system, threads: key.threads, size: key.size, budget };
+    let plan = plan(key.threads);
     let one_a_core = measure::one_a_core(&plan, all.read.setting)?;
     let nodes = measure::nodes(&plan, &system.groups.nodes, all.read.setting)?;
     let energy = match Counters::here() {
@@ -707,6 +773,7 @@ fn measure(
         load,
         beyond: Beyond::all(isa, &system.features),
         quick: key.quick,
+        effort: effort.clone(),
         size: key.size,
         single,
         all,

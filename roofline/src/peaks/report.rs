@@ -1,6 +1,6 @@
 //! A machine as a result: its roofs as figures, tables and a chart.
 
-use super::{Machine, Peak, Placement, Roofs, Spread, date, sets};
+use super::{Effort, Machine, Peak, Placement, Roofs, Spread, date, sets};
 use crate::chart::sweep::Sweep;
 use crate::chart::terminal::{Canvas, draw};
 use crate::chart::{Chart, Roof};
@@ -85,6 +85,7 @@ impl Report for Machine {
             ("the number of threads", self.threads.to_string()),
             ("the size of the buffers", self.size.to_string()),
             ("--quick", self.quick.to_string()),
+            ("the types, the warm-up or the steps", self.effort.arguments().join(" ")),
         ]
     }
 
@@ -124,6 +125,11 @@ impl Saved for Machine {
         }
         if let Some(date) = self.date.as_ref().filter(|date| date::read(date).is_none()) {
             return Err(format!("`date` is {date:?}; a day is written as 2026-11-17"));
+        }
+        let Effort { warm_up, steps, .. } = self.effort;
+        if warm_up > Effort::MOST || steps.is_some_and(|steps| !(1..=Effort::MOST).contains(&steps)) {
+            let most = Effort::MOST;
+            return Err(format!("`effort` has at most {most} runs of warm-up, and from 1 to {most} steps"));
         }
         if let Some(load) = self.load.filter(|load| !(0.0..=1.0).contains(load)) {
             return Err(format!("`load` is {load}; it must be from 0 to 1"));
@@ -372,7 +378,9 @@ impl Machine {
     /// When it was measured, and what was noticed then.
     fn noted(&self) -> impl Iterator<Item = String> {
         let date = self.date.iter().map(|date| format!("measured on {date}{}", self.busy()));
-        date.chain(self.made_up()).chain(self.notes.iter().cloned())
+        let effort = (!self.effort.is_ordinary())
+            .then(|| format!("measured with {}, and not kept", self.effort.arguments().join(" ")));
+        date.chain(effort).chain(self.made_up()).chain(self.notes.iter().cloned())
     }
 
     /// How busy it was before.

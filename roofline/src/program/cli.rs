@@ -2,8 +2,10 @@
 
 use std::path::PathBuf;
 
+use clap::builder::TypedValueParser;
 use clap::{Args, Parser, Subcommand};
 
+use crate::peaks::Effort;
 use crate::points::Own;
 use crate::program::device::{Files, Measuring, On, size};
 use crate::program::expected::Expecting;
@@ -281,6 +283,15 @@ pub struct Machine {
     /// Exit with 1 unless this holds, such as 'read_gb_s >= 30 and single_f32_gflops > 90'; `help` lists the names; may be repeated.
     #[arg(long, value_name = "CONDITION")]
     pub require: Vec<String>,
+    /// Only these multiply-adds, beside f32 and int8, which every machine has; the result is not kept.
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "TYPE")]
+    pub types: Vec<crate::kernels::Multiplied>,
+    /// Runs of each setting before those that count; the result is not kept.
+    #[arg(long, value_name = "RUNS", default_value_t = 0, value_parser = runs(0))]
+    pub warm_up: usize,
+    /// Runs of each setting, however long they take, in place of as many as there is time for; the result is not kept.
+    #[arg(long, value_name = "RUNS", value_parser = runs(1))]
+    pub steps: Option<usize>,
     /// How to measure.
     #[command(flatten)]
     pub measuring: Measuring,
@@ -290,6 +301,11 @@ pub struct Machine {
     /// Where else to draw.
     #[command(flatten)]
     pub pictures: Wanted,
+}
+
+/// A number of runs from the least on.
+fn runs(least: u64) -> impl TypedValueParser<Value = usize> {
+    clap::value_parser!(u64).range(least..=Effort::MOST as u64).map(|runs| runs as usize)
 }
 
 /// Arguments of `bench`.
@@ -426,8 +442,9 @@ pub struct Choose {
 #[derive(Debug, Args)]
 #[command(mut_arg("sweep", |arg| arg.hide(true)), mut_arg("explain", |arg| arg.hide(true)), mut_arg("offload", |arg| arg.hide(true)))]
 #[command(mut_arg("columns", |arg| arg.hide(true)), mut_arg("sort", |arg| arg.hide(true)), mut_arg("host", |arg| arg.hide(true)))]
-#[command(mut_arg("flops", |arg| arg.hide(true)))]
+#[command(mut_arg("flops", |arg| arg.hide(true)), mut_arg("require", |arg| arg.hide(true)))]
 #[command(mut_arg("chart", |arg| arg.hide(true)), mut_arg("ascii", |arg| arg.hide(true)))]
+#[command(mut_arg("svg", |arg| arg.hide(true)), mut_arg("html", |arg| arg.hide(true)))]
 pub struct Plan {
     /// The speed of all users together that a set must be estimated to reach, such as '2000 token/s'.
     #[arg(long, value_name = "SPEED", default_value = "0 token/s", allow_negative_numbers = true, value_parser = token_rate)]

@@ -6,7 +6,7 @@ use clap::Args;
 
 use crate::device::{self, Catalog, Chosen};
 use crate::isa::Isa;
-use crate::peaks::{Machine, Options, parse_size};
+use crate::peaks::{Effort, Machine, Options, parse_size};
 use crate::program::Failure;
 use crate::program::output::terminal::Progress;
 
@@ -92,9 +92,17 @@ pub fn size(text: &str) -> Result<usize, &'static str> {
 
 /// This machine, as these arguments want it measured.
 pub fn this(args: &Measuring) -> Result<Machine, Failure> {
-    let options = options(args)?;
-    let progress = Progress::lasting(options.duration());
-    Ok(Machine::this(&options, |what| progress.say(&format!("measuring {what}")))?)
+    measure(&options(args)?)
+}
+
+/// This machine, measured or remembered.
+pub fn measure(options: &Options) -> Result<Machine, Failure> {
+    // How long so many steps take is not known before.
+    let progress = match options.effort.steps {
+        Some(_) => Progress::new(),
+        None => Progress::lasting(options.duration()),
+    };
+    Ok(Machine::this(options, |what| progress.say(&format!("measuring {what}")))?)
 }
 
 /// What the arguments mean.
@@ -106,5 +114,6 @@ pub fn options(args: &Measuring) -> Result<Options, Failure> {
         threads: args.threads,
         size: args.size,
         isa: args.isa.as_deref().map(Isa::named).transpose()?,
+        effort: Effort::default(),
     })
 }

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Output;
 
+use roofline::kernels::Multiplied::{Bf16, F16, Int4};
 use roofline::model::Dtype::Q8_0;
 use roofline::peaks::Machine;
 use roofline::report::Saved;
@@ -95,13 +96,21 @@ fn a_saved_machine_can_be_plotted() {
 
 #[test]
 fn wrong_arguments_say_what_is_allowed() {
-    let cases: [(&[&str], &str); 6] = [
+    let cases: [(&[&str], &str); 14] = [
         (&["--isa", "sse9"], "unknown instruction set `sse9`; known are scalar, avx2, avx512, avx-vnni"),
         (&["--isa", if cfg!(target_arch = "x86_64") { "neon" } else { "avx2" }], "this processor has no"),
         (&["--threads", "0"], "--threads 0: must be from 1 to 4096"),
         (&["--threads", "many"], "invalid value 'many'"),
         (&["--size", "lots"], "such as 512MiB"),
         (&["--size", "900000GiB"], "more than a quarter of the free memory"),
+        (&["--size", "0"], "such as 512MiB"),
+        (&["--size", "NaN"], "such as 512MiB"),
+        (&["--types", "f8"], "[possible values: f64, f32, f16, bf16, int8, int4]"),
+        (&["--types", ""], "[possible values: f64, f32, f16, bf16, int8, int4]"),
+        (&["--steps", "0"], "0 is not in 1..=1000"),
+        (&["--steps", "1e3"], "invalid digit found in string"),
+        (&["--steps", "99999999999999999999"], "number too large"),
+        (&["--warm-up", "1001"], "1001 is not in 0..=1000"),
     ];
     for (args, message) in cases {
         let output = machine(None, Path::new("/"), args);
@@ -162,6 +171,62 @@ fn measurements_are_kept_damaged_ones_replaced_and_all_of_them_cleared() {
     let cleared = machine(None, &cache, &["--clear-cache"]);
     assert_eq!(out(&cleared), "1 saved measurement(s) removed\n");
     assert!(fs::read_dir(cache.join("roofline")).unwrap().next().is_none());
+}
+
+#[test]
+fn types_warm_up_and_steps_are_told_and_never_kept_and_nothing_builds_on_some_types() {
+    let cache = directory("effort");
+    let args = ["--quick", "--size", "4MiB", "--threads", "1", "--types", "bf16,f64", "--warm-up", "1"];
+    let measure = |extra: &[&str]| machine(None, &cache, &[&args, extra].concat());
+    let output = measure(&["--steps", "2", "--format", "json"]);
+    assert!(output.status.success(), "{}", err(&output));
+    let json = out(&output);
+    let measured = Machine::from_json(&json).unwrap();
+    assert_eq!(measured.effort.arguments(), ["--types=bf16,f64", "--warm-up=1", "--steps=2"]);
+    assert!(measured.effort.types.iter().all(|kind| measured.all.computed(*kind).is_some() || *kind == Bf16));
+    assert_eq!((measured.all.computed(F16), measured.all.computed(Int4)), (None, None));
+    assert_eq!((measured.all.int4_gops, measured.all.int4), (None, None));
+    let runs = [measured.all.read.spread.runs, measured.all.f32.runs, measured.all.int8.runs];
+    assert_eq!(runs, [2; 3]);
+    assert!(!cache.join("roofline").exists(), "nothing is kept");
+
+    let path = file("some-types.json", &json);
+    let refused = "measured with --types=bf16,f64 --warm-up=1 --steps=2, so roofs are missing";
+    let named = run(&["predict", "llama-2-7b", "--on", &path]);
+    let this = command()
+        .env("ROOFLINE_MACHINE", &path)
+        .args(["predict", "llama-2-7b", "--on", "this"])
+        .output()
+        .expect("the program starts");
+    for output in [named, this] {
+        assert_eq!(output.status.code(), Some(2), "{}", out(&output));
+        let error = err(&output);
+        assert!(error.contains("some-types.json") && error.contains(refused), "{error}");
+    }
+    let drawn = run(&["plot", &path, "--format", "csv"]);
+    assert!(drawn.status.success(), "{}", err(&drawn));
+
+    // What every type was measured of can be built on.
+    let whole =
+        file("steps.json", json.replacen("\"types\": [\n      \"bf16\",\n      \"f64\"\n    ],", "", 1));
+    let output = run(&["predict", "llama-2-7b", "--on", &whole]);
+    assert!(output.status.success(), "{}", err(&output));
+    let wrong = file("no-steps.json", json.replacen("\"steps\": 2", "\"steps\": 0", 1));
+    let output = run(&["plot", &wrong]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(err(&output).contains("from 1 to 1000 steps"), "{}", err(&output));
+}
+
+#[test]
+fn buffers_that_a_cache_holds_are_doubted_wherever_the_roofs_are_used() {
+    let whole = fs::read_to_string(MACHINE).unwrap();
+    let path = file("cached.json", whole.replacen("\"size\": 268435456", "\"size\": 33554432", 1));
+    for args in [&["machine"][..], &["predict", "llama-2-7b", "--on", "this"]] {
+        let output =
+            command().env("ROOFLINE_MACHINE", &path).args(args).output().expect("the program starts");
+        let doubt = "may be those of a cache, and too high: buffers of 32 MiB are less than twice the last cache of 32 MiB";
+        assert!(err(&output).contains(doubt), "{args:?}: {}", err(&output));
+    }
 }
 
 #[test]

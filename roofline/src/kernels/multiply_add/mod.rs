@@ -20,7 +20,7 @@ use crate::isa::{Isa, Set};
 /// What is multiplied, and what it adds up in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "models", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
-#[cfg_attr(feature = "program", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "program", derive(clap::ValueEnum, schemars::JsonSchema))]
 pub enum Multiplied {
     /// f64.
     F64,

@@ -16,8 +16,7 @@ use crate::predict::{self, Expectation, ExpectedSpeed, Numbers, Precision, Store
 use crate::program::command::predict::lengths;
 use crate::program::expected::{Expecter, ModelTraits};
 use crate::program::output::picture::Pictures;
-use crate::program::output::terminal::Progress;
-use crate::program::{Exit, Failure, cli};
+use crate::program::{Exit, Failure, cli, device};
 use crate::report::{Report, Schema, Table, broken};
 
 /// The models that are placed, and the formats of their weights.
@@ -110,8 +109,7 @@ pub fn run(args: &cli::First) -> Result<Exit, Failure> {
         Some(machine) => machine,
         None => {
             let options = Options { quick: true, no_cache: true, size: args.size, ..Options::default() };
-            let progress = Progress::lasting(options.duration());
-            Machine::this(&options, |what| progress.say(&format!("measuring {what}")))?
+            device::measure(&options)?
         }
     };
     let target = Target::measured(&machine, None)?;

@@ -22,7 +22,7 @@ use crate::program::command::profile::{chosen, profiled};
 use crate::program::output::annotation;
 use crate::program::output::terminal::Progress;
 use crate::program::output::{self, Choice};
-use crate::program::{Exit, Failure, cli};
+use crate::program::{Exit, Failure, cli, device};
 use crate::report::{Better, Figure, Report, Saved, Schema, Table};
 use crate::text::{escape, shorten};
 
@@ -280,13 +280,14 @@ impl Run {
         let quick = |quick: bool| quick.then(|| "--quick".to_owned());
         match self {
             Run::Machine(machine) => {
-                let Machine { isa, threads, size, .. } = &**machine;
+                let Machine { isa, threads, size, effort, .. } = &**machine;
                 let setting =
                     [format!("--isa={isa}"), format!("--threads={threads}"), format!("--size={size}")];
                 ["machine".to_owned(), "--no-cache".to_owned()]
                     .into_iter()
                     .chain(setting)
                     .chain(quick(machine.quick))
+                    .chain(effort.arguments())
                     .collect()
             }
             Run::Bench(bench) => {
@@ -323,10 +324,6 @@ impl Run {
     }
 
     fn made_again(&self, arguments: Vec<String>) -> Result<Run, Failure> {
-        let measured = |options: &peaks::Options| {
-            let progress = Progress::lasting(options.duration());
-            Machine::this(options, |what| progress.say(&format!("measuring {what}")))
-        };
         match self {
             Run::Machine(machine) => {
                 let options = peaks::Options {
@@ -335,9 +332,10 @@ impl Run {
                     threads: Some(machine.threads),
                     size: Some(machine.size),
                     isa: Some(Isa::named(&machine.isa)?),
+                    effort: machine.effort.clone(),
                     ..peaks::Options::default()
                 };
-                Ok(Run::Machine(Box::new(measured(&options)?)))
+                Ok(Run::Machine(Box::new(device::measure(&options)?)))
             }
             Run::Bench(bench) => {
                 let options = peaks::Options {
@@ -346,7 +344,7 @@ impl Run {
                     isa: Some(Isa::named(&bench.isa)?),
                     ..peaks::Options::default()
                 };
-                let machine = measured(&options)?;
+                let machine = device::measure(&options)?;
                 let options = bench::Options {
                     kernels: bench.kernels(),
                     shapes: bench.shapes(),

@@ -1,6 +1,6 @@
 //! `roofline machine`: the roofs of this machine, measured or remembered.
 
-use crate::peaks::{self, Machine};
+use crate::peaks::{self, Effort, Machine, Options};
 use crate::program::output::{self, picture::Pictures};
 use crate::program::{Exit, Failure, cli, device, require};
 
@@ -17,7 +17,8 @@ pub fn run(args: &cli::Machine) -> Result<Exit, Failure> {
     }
     let gates = names.parse("--require", &args.require)?;
     let pictures = Pictures::open(&args.pictures)?;
-    let machine = device::this(&args.measuring)?;
+    let effort = Effort { types: args.types.clone(), warm_up: args.warm_up, steps: args.steps };
+    let machine = device::measure(&Options { effort, ..device::options(&args.measuring)? })?;
     for doubt in machine.doubts() {
         output::say(&format!("warning: {doubt}"));
     }
