@@ -155,6 +155,8 @@ pub struct Levels {
     pub device: String,
     /// What data come from and its GB/s, memory first, then the caches, the nearest last.
     pub bandwidths: Vec<(String, f64)>,
+    /// Copying in memory, read and write both counted, in GB/s, where it was measured: it may exceed reading.
+    pub copy_gb_s: Option<f64>,
     /// The arithmetic peak in GFLOP/s.
     pub gflop_s: Option<f64>,
 }
@@ -204,6 +206,16 @@ impl Levels {
             ));
         };
         let above = at.checked_sub(1).and_then(|before| self.bandwidths.get(before));
+        // A kernel that copies may be faster than one that reads, and take nothing from a cache.
+        if let (Some(copy), Some((above, _))) = (self.copy_gb_s, above)
+            && at == 1
+            && reached <= copy
+        {
+            let share = percent(Some(reached / copy));
+            return Some(format!(
+                "{head}: more than {above} gives to a read, {share} of a copy there: it copies, or its data come from {name}"
+            ));
+        }
         Some(match above {
             Some((above, _)) => {
                 format!("{head}: more than {above} gives, less than {name}: its data come from {name}")
@@ -499,6 +511,7 @@ mod tests {
         let levels = Levels {
             device: "this".into(),
             bandwidths: bandwidths.map(|(name, value)| (name.to_owned(), value)).to_vec(),
+            copy_gb_s: Some(55.0),
             gflop_s: Some(200.0),
         };
         let sentence = |text: &str| levels.sentence(&Own::written(text).unwrap());
@@ -515,6 +528,11 @@ mod tests {
         says("a=100 [flop/B],150 [Gflop/s]", "75 % of the arithmetic roof, which is the nearer one");
         says("a=100 [flop/B],250 [Gflop/s]", "or the roofs are too low");
         says("a=12 [GB/s]", "a: 12.0 GB/s on this: 30 % of what memory gives");
+        says(
+            "a=44 [GB/s]",
+            "more than memory gives to a read, 80 % of a copy there: it copies, or its data come from L3",
+        );
+        says("a=56 [GB/s]", "more than memory gives, less than L3: its data come from L3");
         says("a=160 [GB/s]", "more than L3 gives, less than L2: its data come from L2");
         says("a=400 [GB/s]", "or the roofs are too low");
         assert_eq!(sentence("a=12 [s]"), None);

@@ -168,6 +168,7 @@ fn machine_levels(name: &str, machine: &Machine) -> Levels {
     Levels {
         device: name.to_owned(),
         bandwidths: std::iter::once(("memory".to_owned(), machine.all.read_gb_s)).chain(caches).collect(),
+        copy_gb_s: Some(machine.all.copy_gb_s),
         gflop_s: Some(machine.all.f32_gflops),
     }
 }
@@ -177,6 +178,7 @@ fn device_levels(target: &Target) -> Levels {
     Levels {
         device: target.name.clone(),
         bandwidths: vec![("memory".to_owned(), target.bandwidth)],
+        copy_gb_s: None,
         gflop_s: target.rate(Numbers::Half).gflop_s,
     }
 }
