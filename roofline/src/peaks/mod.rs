@@ -451,7 +451,7 @@ pub enum PeaksError {
     },
     /// The buffers asked for would take too much.
     #[error(
-        "--size of {:.1} MiB is more than a quarter of the free memory; at most {:.1} MiB can be used now",
+        "--size of {:.1} MiB is more than an eighth of the free memory; at most {:.1} MiB can be used now",
         *wanted as f64 / 1048576.0, *most as f64 / 1048576.0
     )]
     Size {

@@ -982,10 +982,15 @@ impl Report for Profile {
             shown.sort_by(|a, b| b.least_s().total_cmp(&a.least_s()));
             shown.truncate(ROWS);
         }
-        let mut parts =
-            vec![self.head(), self.totals().fitted(canvas, &["gflop", "gb", "flop_per_byte", "least_s"])];
+        // Where nothing is known of any operation, there is nothing to add up.
+        let totals = self.totals();
+        let totals = match totals.rows.is_empty() {
+            true => String::new(),
+            false => totals.fitted(canvas, &["gflop", "gb", "flop_per_byte", "least_s"]),
+        };
         let holds = if self.ceilings.is_empty() { String::new() } else { format!("{}\n", self.ceilings) };
-        parts.extend([holds, self.told()].into_iter().filter(|told| !told.is_empty()));
+        let mut parts = vec![self.head()];
+        parts.extend([totals, holds, self.told()].into_iter().filter(|part| !part.is_empty()));
         parts.push(
             self.table(&shown)
                 .fitted(canvas, &["operations", "activations_mb", "cache_mb", "estimate_us", "mflop"]),

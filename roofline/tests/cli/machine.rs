@@ -102,7 +102,7 @@ fn wrong_arguments_say_what_is_allowed() {
         (&["--threads", "0"], "--threads 0: must be from 1 to 4096"),
         (&["--threads", "many"], "invalid value 'many'"),
         (&["--size", "lots"], "such as 512MiB"),
-        (&["--size", "900000GiB"], "more than a quarter of the free memory"),
+        (&["--size", "900000GiB"], "more than an eighth of the free memory"),
         (&["--size", "0"], "such as 512MiB"),
         (&["--size", "NaN"], "such as 512MiB"),
         (&["--types", "f8"], "[possible values: f64, f32, f16, bf16, int8, int4]"),
