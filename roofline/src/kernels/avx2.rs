@@ -2,15 +2,23 @@
 //! at the end hold them.
 //!
 //! Bytes are widened to 16 bits and multiplied with `madd_epi16`, which is exact for every byte value. The
-//! shorter way through `sign_epi8` and `maddubs` is wrong for -128 and, measured, not faster here.
+//! shorter way through `sign_epi8` and `maddubs` is wrong for -128 and, measured, not faster here. With VNNI ([`super::dot`]) they are
+//! multiplied as they are.
+//!
+//! Vectors go through loops and not through the `map` of an array: what that calls is not inlined unless the whole program is
+//! compiled for AVX2.
 
 pub(super) use std::arch::x86_64::*;
+
+pub(super) use super::dot::Dot;
 
 use half::{bf16, f16};
 
 use super::format::{BlockNvfp4, BlockQ8_0, BlockQ8K, Format, Quantized, Scale, Unpack};
 use super::pairs_in_16_bits;
-use super::panel::{Bytes, CHUNK, Column, Packed, Panel, ROWS, Sums, Words, by_columns, shared};
+use super::panel::{
+    Bytes, CHUNK, Column, Few, Float, Floats, Packed, Panel, ROWS, Sums, TURNED, Words, by_columns, shared,
+};
 use super::scalar;
 use super::stream::{Piece, Streams, distance, rows, walk};
 
@@ -175,30 +183,32 @@ fn add_widened(sum: __m256i, word: __m256i) -> __m256i {
 pub fn quantize_q8_0(blocks: &mut [BlockQ8_0], values: &[f32]) {
     let sign = _mm256_set1_ps(-0.0);
     for (block, values) in blocks.iter_mut().zip(values.as_chunks::<32>().0) {
-        let x: [__m256; 4] = std::array::from_fn(|part| load_f32(values, 8 * part));
-        let size = x.map(|x| _mm256_andnot_ps(sign, x));
+        let (mut largest, mut bad) = (_mm256_setzero_ps(), _mm256_setzero_ps());
         let infinity = _mm256_set1_ps(f32::INFINITY);
-        let bad = size.map(|size| _mm256_cmp_ps::<_CMP_NLT_UQ>(size, infinity));
-        let bad = _mm256_or_ps(_mm256_or_ps(bad[0], bad[1]), _mm256_or_ps(bad[2], bad[3]));
+        for part in 0..4 {
+            let size = _mm256_andnot_ps(sign, load_f32(values, 8 * part));
+            bad = _mm256_or_ps(bad, _mm256_cmp_ps::<_CMP_NLT_UQ>(size, infinity));
+            largest = _mm256_max_ps(largest, size);
+        }
         if _mm256_movemask_ps(bad) != 0 {
             *block = BlockQ8_0::new(f16::NAN, [0; 32]);
             continue;
         }
-        let largest = _mm256_max_ps(_mm256_max_ps(size[0], size[1]), _mm256_max_ps(size[2], size[3]));
         let largest = _mm_max_ps(_mm256_castps256_ps128(largest), _mm256_extractf128_ps::<1>(largest));
         let largest = _mm_max_ps(largest, _mm_movehl_ps(largest, largest));
         let scale = _mm_cvtss_f32(_mm_max_ss(largest, _mm_movehdup_ps(largest))) / 127.0;
         let inverse = 1.0 / scale;
         let inverse = _mm256_set1_ps(if inverse.is_finite() { inverse } else { 0.0 });
-        let quants = x.map(|x| {
+        let mut quants = [_mm256_setzero_si256(); 4];
+        for (part, quants) in quants.iter_mut().enumerate() {
             // Half away from zero: the fraction is exact, and only it decides.
-            let scaled = _mm256_mul_ps(x, inverse);
+            let scaled = _mm256_mul_ps(load_f32(values, 8 * part), inverse);
             let whole = _mm256_round_ps::<{ _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC }>(scaled);
             let fraction = _mm256_andnot_ps(sign, _mm256_sub_ps(scaled, whole));
             let up = _mm256_cmp_ps::<_CMP_GE_OQ>(fraction, _mm256_set1_ps(0.5));
             let one = _mm256_or_ps(_mm256_and_ps(sign, scaled), _mm256_set1_ps(1.0));
-            _mm256_cvtps_epi32(_mm256_add_ps(whole, _mm256_and_ps(up, one)))
-        });
+            *quants = _mm256_cvtps_epi32(_mm256_add_ps(whole, _mm256_and_ps(up, one)));
+        }
         let words = [_mm256_packs_epi32(quants[0], quants[1]), _mm256_packs_epi32(quants[2], quants[3])];
         // Both packs work within 128-bit halves; the permutation puts the groups of four back in order.
         let bytes = _mm256_permutevar8x32_epi32(
@@ -206,7 +216,7 @@ pub fn quantize_q8_0(blocks: &mut [BlockQ8_0], values: &[f32]) {
             _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7),
         );
         let half = _mm_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(_mm_set_ss(scale));
-        *block = BlockQ8_0::new(f16::from_bits(_mm_extract_epi16::<0>(half) as u16), store_i8(bytes));
+        *block = BlockQ8_0::new(f16::from_bits(_mm_extract_epi16::<0>(half) as u16), store_bytes(bytes));
     }
 }
 
@@ -235,16 +245,16 @@ pub trait Vector<X>: Sized {
     ///
     /// # Safety
     ///
-    /// The processor has AVX2, FMA and F16C.
-    unsafe fn product(&self, x: &X) -> [__m256i; 2];
+    /// The processor has AVX2, FMA and F16C, and the instructions of `D`.
+    unsafe fn product<D: Dot>(&self, x: &X) -> [__m256i; 2];
 }
 
 /// The exact integer products of each block with activations.
 #[target_feature(enable = "avx2,fma,f16c")]
-pub fn block_products<T: Format>(sums: &mut [[i32; 2]], blocks: &[T], x: &[T::X]) {
+pub fn block_products<D: Dot, T: Format>(sums: &mut [[i32; 2]], blocks: &[T], x: &[T::X]) {
     for ((sums, block), x) in sums.iter_mut().zip(blocks).zip(x) {
         // SAFETY: this function is called only where these instructions exist.
-        let products = unsafe { block.product(x) };
+        let products = unsafe { block.product::<D>(x) };
         *sums = products.map(|lanes| lanes_i32(lanes).iter().sum());
     }
 }
@@ -252,19 +262,19 @@ pub fn block_products<T: Format>(sums: &mut [[i32; 2]], blocks: &[T], x: &[T::X]
 /// A matrix of blocks times quantized activations; one row for each element of `out`. Where a block is a few instructions its
 /// scale matters, and four rows share that work; larger ones leave no registers for it.
 #[target_feature(enable = "avx2,fma,f16c")]
-pub fn block_rows<T: Format>(weights: &[T], x: &[T::X], out: &mut [f32]) {
-    let one = |row: &[T]| block_dots([row], x)[0];
-    if T::WEIGHTS <= 64 && !<T as Format>::MINIMA {
-        rows(weights, out, |rows| eight_block_dots(rows, x), one);
+pub fn block_rows<D: Dot, T: Format>(weights: &[T], x: &[T::X], out: &mut [f32]) {
+    let one = |row: &[T]| block_dots::<D, T, 1>([row], x)[0];
+    if T::WEIGHTS <= 64 {
+        rows(weights, out, |rows| eight_block_dots::<D, T>(rows, x), one);
     } else {
-        rows(weights, out, |rows: [_; 4]| block_dots(rows, x), one);
+        rows(weights, out, |rows| block_dots::<D, T, 4>(rows, x), one);
     }
 }
 
 /// Rows that share the work on the activations.
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
-fn block_dots<T: Format, const N: usize>(rows: [&[T]; N], x: &[T::X]) -> [f32; N] {
+fn block_dots<D: Dot, T: Format, const N: usize>(rows: [&[T]; N], x: &[T::X]) -> [f32; N] {
     let blocks = rows.iter().fold(x.len(), |blocks, row| blocks.min(row.len()));
     let mut sums = [_mm256_setzero_ps(); N];
     for (at, x) in x[..blocks].iter().enumerate() {
@@ -274,36 +284,45 @@ fn block_dots<T: Format, const N: usize>(rows: [&[T]; N], x: &[T::X]) -> [f32; N
             // SAFETY: `at` is below `blocks`, and no row is shorter than that.
             let block = unsafe { row.get_unchecked(at) };
             // SAFETY: this function is called only where these instructions exist.
-            let [quants, minima] = unsafe { block.product(x) };
-            let [scale, minimum] = block.scales().map(|scale| _mm256_set1_ps(single(scale) * x_scale));
+            let [quants, minima] = unsafe { block.product::<D>(x) };
+            let [scale, minimum] = block.scales();
+            let scale = _mm256_set1_ps(single(scale) * x_scale);
             *sum = _mm256_fmadd_ps(_mm256_cvtepi32_ps(quants), scale, *sum);
             if <T as Format>::MINIMA {
+                let minimum = _mm256_set1_ps(single(minimum) * x_scale);
                 *sum = _mm256_fmadd_ps(_mm256_cvtepi32_ps(minima), minimum, *sum);
             }
         }
     }
-    sums.map(|sum| horizontal_sum(sum))
+    horizontal_sums(sums)
 }
 
 /// Eight rows at once. Of each four, the scales are converted by one instruction, and the integer products are reduced together
 /// until one vector holds four rows twice.
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
-fn eight_block_dots<T: Format>(rows: [&[T]; 8], x: &[T::X]) -> [f32; 8] {
+fn eight_block_dots<D: Dot, T: Format>(rows: [&[T]; 8], x: &[T::X]) -> [f32; 8] {
     let blocks = rows.iter().fold(x.len(), |blocks, row| blocks.min(row.len()));
     let mut sums = [_mm256_setzero_ps(); 2];
     for (at, x) in x[..blocks].iter().enumerate() {
         let x_scale = _mm256_set1_ps(single(x.scale()));
         for (rows, sum) in rows.as_chunks::<4>().0.iter().zip(&mut sums) {
-            // SAFETY: `at` is below `blocks`, and no row is shorter than that.
-            let four = rows.map(|row| unsafe { row.get_unchecked(at) });
-            // SAFETY: this function is called only where these instructions exist.
-            let products = four.map(|block| unsafe { block.product(x) }[0]);
+            let (mut quants, mut scales) = ([_mm256_setzero_si256(); 4], [Scale::ZERO; 4]);
+            let (mut minima, mut minimum_scales) = (quants, scales);
+            for (of, row) in rows.iter().enumerate() {
+                // SAFETY: `at` is below `blocks`, and no row is shorter than that.
+                let block = unsafe { row.get_unchecked(at) };
+                // SAFETY: this function is called only where these instructions exist.
+                [quants[of], minima[of]] = unsafe { block.product::<D>(x) };
+                [scales[of], minimum_scales[of]] = block.scales();
+            }
             prefetch_blocks(rows, at);
-            let pairs = [fold(products[0], products[1]), fold(products[2], products[3])];
-            let reduced = _mm256_cvtepi32_ps(_mm256_hadd_epi32(pairs[0], pairs[1]));
-            let scales = four_scales(four.map(|block| block.scales()[0]));
-            *sum = _mm256_fmadd_ps(reduced, _mm256_mul_ps(scales, x_scale), *sum);
+            *sum = _mm256_fmadd_ps(reduce(quants), _mm256_mul_ps(four_scales(scales), x_scale), *sum);
+            if <T as Format>::MINIMA {
+                // Where all rows have the same minima, they are reduced once.
+                let minima = _mm256_mul_ps(reduce(minima), x_scale);
+                *sum = _mm256_fmadd_ps(four_scales(minimum_scales), minima, *sum);
+            }
         }
     }
     let mut dots = [0f32; 8];
@@ -327,14 +346,14 @@ fn nvfp4_dots<const N: usize>(rows: [&[BlockNvfp4]; N], x: &[BlockQ8_0]) -> [f32
     let mut sums = [_mm256_setzero_ps(); N];
     for (at, x) in x[..blocks].iter().enumerate() {
         prefetch_blocks(&rows, at);
-        let scales = [0, 1].map(|half| single(Scale::Half(x[half].scale())));
+        let scales = [single(Scale::Half(x[0].scale())), single(Scale::Half(x[1].scale()))];
         for (row, sum) in rows.iter().zip(&mut sums) {
             // SAFETY: `at` is below `blocks`, and no row is shorter than that.
             let block = unsafe { row.get_unchecked(at) };
             *sum = _mm256_add_ps(*sum, block.terms(x, scales));
         }
     }
-    sums.map(|sum| horizontal_sum(sum))
+    horizontal_sums(sums)
 }
 
 /// Asks for the block of each row that is far enough ahead.
@@ -367,6 +386,13 @@ fn single(scale: Scale) -> f32 {
     }
 }
 
+/// Sums of four rows: of their first halves in the first, of their second halves in the second.
+#[target_feature(enable = "avx2,fma,f16c")]
+#[inline]
+fn reduce([a, b, c, d]: [__m256i; 4]) -> __m256 {
+    _mm256_cvtepi32_ps(_mm256_hadd_epi32(fold(a, b), fold(c, d)))
+}
+
 /// `[a0+a2, a1+a3, b0+b2, b1+b3]` in each half.
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
@@ -380,12 +406,12 @@ fn fold(a: __m256i, b: __m256i) -> __m256i {
 fn four_scales(scales: [Scale; 4]) -> __m256 {
     match scales {
         [Scale::Half(a), Scale::Half(b), Scale::Half(c), Scale::Half(d)] => {
-            let bits = [a, b, c, d].map(|scale| u64::from(scale.to_bits()));
-            let bits = bits[0] | bits[1] << 16 | bits[2] << 32 | bits[3] << 48;
-            _mm256_cvtph_ps(_mm_set1_epi64x(bits as i64))
+            let low = u32::from(a.to_bits()) | u32::from(b.to_bits()) << 16;
+            let high = u32::from(c.to_bits()) | u32::from(d.to_bits()) << 16;
+            _mm256_cvtph_ps(_mm_set1_epi64x((u64::from(low) | u64::from(high) << 32) as i64))
         }
-        scales => {
-            let [a, b, c, d] = scales.map(Scale::to_f32);
+        [a, b, c, d] => {
+            let [a, b, c, d] = [single(a), single(b), single(c), single(d)];
             _mm256_setr_ps(a, b, c, d, a, b, c, d)
         }
     }
@@ -395,14 +421,60 @@ fn four_scales(scales: [Scale; 4]) -> __m256 {
 #[target_feature(enable = "avx2,fma,f16c")]
 pub(super) fn unpack_bytes<T: Unpack>(panel: &mut Bytes, row: usize, blocks: &[T]) {
     prefetch_after(blocks);
-    panel.unpack(row, blocks, |scale| single(scale), |number| number);
+    panel.unpack(row, blocks, |scale| single(scale), |choice, to| choose(choice, to), |number| number);
 }
 
 /// Unpacks a chunk of a row into 16-bit numbers: the scalar code, compiled with these instructions.
 #[target_feature(enable = "avx2,fma,f16c")]
 pub(super) fn unpack_words<T: Unpack>(panel: &mut Words, row: usize, blocks: &[T]) {
     prefetch_after(blocks);
-    panel.unpack(row, blocks, |scale| single(scale), |number| i16::from(number) - i16::from(T::OFFSET));
+    let element = |number| i16::from(number) - i16::from(T::OFFSET);
+    panel.unpack(row, blocks, |scale| single(scale), |choice, to| choose(choice, to), element);
+}
+
+/// Puts what each of a multiple of 32 numbers chooses in its place.
+#[target_feature(enable = "avx2,fma,f16c")]
+#[inline]
+fn choose(choice: &[u8; 16], numbers: &mut [u8]) {
+    for numbers in numbers.as_chunks_mut::<32>().0 {
+        *numbers = store_bytes(look_up(choice, load_bytes(numbers)));
+    }
+}
+
+/// Turns eight unpacked rows into columns of a panel, from this row on: squares of eight times eight.
+#[target_feature(enable = "avx2,fma,f16c")]
+pub(super) fn turn<E: Copy, const W: usize>(rows: &[[E; W]], panel: &mut [Few<E, W>], row: usize) {
+    let mut eight = [&rows[..0]; TURNED];
+    for (one, numbers) in eight.iter_mut().zip(rows.chunks_exact(panel.len())) {
+        *one = numbers;
+    }
+    for (at, columns) in panel.as_chunks_mut::<8>().0.iter_mut().enumerate() {
+        let mut a = [_mm256_setzero_ps(); 8];
+        for (a, row) in a.iter_mut().zip(eight) {
+            *a = _mm256_castsi256_ps(load_eight(&row.as_chunks().0[at]));
+        }
+        let mut b = a;
+        for pair in 0..4 {
+            b[2 * pair] = _mm256_unpacklo_ps(a[2 * pair], a[2 * pair + 1]);
+            b[2 * pair + 1] = _mm256_unpackhi_ps(a[2 * pair], a[2 * pair + 1]);
+        }
+        for half in [0, 4] {
+            for side in 0..2 {
+                let (low, high) = (_mm256_castps_pd(b[half + side]), _mm256_castps_pd(b[half + 2 + side]));
+                a[half + 2 * side] = _mm256_castpd_ps(_mm256_unpacklo_pd(low, high));
+                a[half + 2 * side + 1] = _mm256_castpd_ps(_mm256_unpackhi_pd(low, high));
+            }
+        }
+        for (column, to) in columns.iter_mut().enumerate() {
+            let (low, high) = (a[column % 4], a[4 + column % 4]);
+            let turned = if column < 4 {
+                _mm256_permute2f128_ps::<0x20>(low, high)
+            } else {
+                _mm256_permute2f128_ps::<0x31>(low, high)
+            };
+            store_eight(&mut to.0.as_chunks_mut().0[row / 8], _mm256_castps_si256(turned));
+        }
+    }
 }
 
 /// Adds the products of a panel of bytes below 128 with a chunk of every column.
@@ -411,6 +483,7 @@ pub(super) fn multiply_bytes<T: Unpack>(panel: &Bytes, x: &Packed<i8>, chunk: us
     by_columns(
         sums,
         |at, sums: &mut [Sums; 4]| narrow_columns::<T, 4>(panel, x.columns(chunk, at), sums),
+        |at, sums| narrow_columns::<T, 2>(panel, x.columns(chunk, at), sums),
         |at, sums| narrow_columns::<T, 1>(panel, x.columns(chunk, at), sums),
     );
 }
@@ -422,6 +495,7 @@ pub(super) fn multiply_words<T: Unpack>(panel: &Words, x: &Packed<i16>, chunk: u
     by_columns(
         sums,
         |at, sums: &mut [Sums; 4]| word_columns::<T, 4>(panel, x.columns(chunk, at), sums),
+        |at, sums| word_columns::<T, 2>(panel, x.columns(chunk, at), sums),
         |at, sums| word_columns::<T, 1>(panel, x.columns(chunk, at), sums),
     );
 }
@@ -535,22 +609,23 @@ pub(super) fn widen_f16(to: &mut [f32], from: &[f16]) {
     scalar::widen_f16(to_rest, rest);
 }
 
-/// Adds the products of a panel of f32 with columns that are `length` numbers apart.
+/// Adds the products of a panel of f32 with a chunk of every column.
 #[target_feature(enable = "avx2,fma,f16c")]
-pub(super) fn multiply_floats(panel: &[[f32; ROWS]], x: &[f32], length: usize, sums: &mut [Sums]) {
+pub(super) fn multiply_floats(panel: &[Float], x: &[Floats], sums: &mut [Sums]) {
     by_columns(
         sums,
-        |at, sums: &mut [Sums; 4]| float_columns(panel, &x[at * length..], length, sums),
-        |at, sums| float_columns(panel, &x[at * length..], length, sums),
+        |at, sums: &mut [Sums; 4]| float_columns(panel, &x[at..], sums),
+        |at, sums| float_columns(panel, &x[at..], sums),
+        |at, sums| float_columns(panel, &x[at..], sums),
     );
 }
 
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
-fn float_columns<const N: usize>(panel: &[[f32; ROWS]], x: &[f32], length: usize, sums: &mut [Sums; N]) {
-    let mut columns = [&x[..0]; N];
+fn float_columns<const N: usize>(panel: &[Float], x: &[Floats], sums: &mut [Sums; N]) {
+    let mut columns = [&x[0][..0]; N];
     for (column, cut) in columns.iter_mut().enumerate() {
-        *cut = &x[column * length..][..panel.len()];
+        *cut = &x[column][..panel.len()];
     }
     for place in [0, ROWS / 2] {
         let mut totals = [[_mm256_setzero_ps(); 2]; N];
@@ -558,6 +633,7 @@ fn float_columns<const N: usize>(panel: &[[f32; ROWS]], x: &[f32], length: usize
             *totals = [load_f32(sums, place), load_f32(sums, place + 8)];
         }
         for (at, rows) in panel.iter().enumerate() {
+            let rows = rows.0.as_flattened();
             let rows = [load_f32(rows, place), load_f32(rows, place + 8)];
             for (totals, x) in totals.iter_mut().zip(columns) {
                 // SAFETY: every column was cut to the length of the panel above.
@@ -578,13 +654,25 @@ fn float_columns<const N: usize>(panel: &[[f32; ROWS]], x: &[f32], length: usize
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
 fn load_rows<E, const W: usize>(rows: &[[E; W]; ROWS], half: usize) -> [__m256i; 2] {
+    let eights = rows.as_chunks().0;
+    [load_eight(&eights[2 * half]), load_eight(&eights[2 * half + 1])]
+}
+
+/// Eight times a few numbers that fill 32 bits.
+#[target_feature(enable = "avx2,fma,f16c")]
+#[inline]
+fn load_eight<E, const W: usize>(eight: &[[E; W]; 8]) -> __m256i {
     const { assert!(size_of::<[E; W]>() == 4) }
-    let eights: &[[[E; W]; 8]] = rows.as_chunks().0;
     // SAFETY: eight times four bytes are 32 readable bytes.
-    let low = unsafe { _mm256_loadu_si256(eights[2 * half].as_ptr().cast()) };
-    // SAFETY: as above.
-    let high = unsafe { _mm256_loadu_si256(eights[2 * half + 1].as_ptr().cast()) };
-    [low, high]
+    unsafe { _mm256_loadu_si256(eight.as_ptr().cast()) }
+}
+
+#[target_feature(enable = "avx2,fma,f16c")]
+#[inline]
+fn store_eight<E: Copy, const W: usize>(eight: &mut [[E; W]; 8], value: __m256i) {
+    const { assert!(size_of::<[E; W]>() == 4) }
+    // SAFETY: eight times four bytes are 32 writable bytes, and the numbers come from others of their type.
+    unsafe { _mm256_storeu_si256(eight.as_mut_ptr().cast(), value) }
 }
 
 /// The product of a Q8_0 row with f32 activations.
@@ -678,7 +766,7 @@ fn dots_q8_0<const N: usize>(rows: [&[BlockQ8_0]; N], x: &[f32]) -> [f32; N] {
     let (x, rows) = (&x[..blocks], rows.map(|row| &row[..blocks]));
     let mut sums = [_mm256_setzero_ps(); N];
     for (at, x) in x.iter().enumerate() {
-        let x: [__m256; 4] = std::array::from_fn(|part| load_f32(x, 8 * part));
+        let x = [load_f32(x, 0), load_f32(x, 8), load_f32(x, 16), load_f32(x, 24)];
         for (row, sum) in rows.iter().zip(&mut sums) {
             prefetch(row, at, PREFETCH);
             let block = &row[at];
@@ -687,7 +775,7 @@ fn dots_q8_0<const N: usize>(rows: [&[BlockQ8_0]; N], x: &[f32]) -> [f32; N] {
             *sum = _mm256_fmadd_ps(_mm256_add_ps(low, high), broadcast_scale(block), *sum);
         }
     }
-    sums.map(|sum| horizontal_sum(sum))
+    horizontal_sums(sums)
 }
 
 /// The 32 bytes as 16-bit numbers.
@@ -705,11 +793,30 @@ pub(super) fn pairs(words: __m256i) -> __m256i {
     _mm256_madd_epi16(words, _mm256_set1_epi16(1))
 }
 
-/// Sums of two products each, of bytes without sign from which `offset` is taken, with bytes; at most six bits each.
+/// Products of numbers without sign with bytes, added up.
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
-pub(super) fn less(quants: __m256i, offset: i8, x: __m256i) -> __m256i {
-    _mm256_sub_epi16(_mm256_maddubs_epi16(quants, x), _mm256_maddubs_epi16(_mm256_set1_epi8(offset), x))
+pub(super) fn dot<D: Dot>(numbers: __m256i, x: __m256i) -> __m256i {
+    let zero = _mm256_setzero_si256();
+    // SAFETY: kernels are called with `D` only where its instructions exist.
+    unsafe { D::bytes(zero, numbers, x) }
+}
+
+/// The same, with `offset` taken from the numbers; rows that share the activations share what that takes.
+#[target_feature(enable = "avx2,fma,f16c")]
+#[inline]
+pub(super) fn dot_less<D: Dot>(numbers: __m256i, offset: u8, x: __m256i) -> __m256i {
+    let start = _mm256_sub_epi32(_mm256_setzero_si256(), dot::<D>(_mm256_set1_epi8(offset as i8), x));
+    // SAFETY: as above.
+    unsafe { D::bytes(start, numbers, x) }
+}
+
+/// Adds the products of 16-bit numbers.
+#[target_feature(enable = "avx2,fma,f16c")]
+#[inline]
+pub(super) fn dot_words<D: Dot>(sums: __m256i, a: __m256i, b: __m256i) -> __m256i {
+    // SAFETY: as above.
+    unsafe { D::words(sums, a, b) }
 }
 
 /// Sums of two products each, of bytes with a sign but not -128, with any bytes: the sign goes from `x` to the quants.
@@ -722,7 +829,7 @@ pub(super) fn signed_products(quants: __m256i, x: __m256i) -> __m256i {
 /// The bytes of a table that numbers of four bits choose.
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
-pub(super) fn look_up(table: &[i8; 16], numbers: __m256i) -> __m256i {
+pub(super) fn look_up<T>(table: &[T; 16], numbers: __m256i) -> __m256i {
     _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(load_half(table)), numbers)
 }
 
@@ -751,8 +858,8 @@ pub(super) fn spread_fifths(bits: [u8; 4]) -> __m256i {
 #[inline]
 pub(super) fn scales_of_eight(scales: [u8; 8]) -> [__m256i; 8] {
     let scales = _mm_cvtepu8_epi16(_mm_cvtsi64_si128(i64::from_le_bytes(scales)));
-    let twice = [_mm_unpacklo_epi16(scales, scales), _mm_unpackhi_epi16(scales, scales)];
-    let [a, b] = twice.map(|twice| _mm256_broadcastsi128_si256(twice));
+    let a = _mm256_broadcastsi128_si256(_mm_unpacklo_epi16(scales, scales));
+    let b = _mm256_broadcastsi128_si256(_mm_unpackhi_epi16(scales, scales));
     [
         _mm256_shuffle_epi32::<0x00>(a),
         _mm256_shuffle_epi32::<0x55>(a),
@@ -806,6 +913,16 @@ pub(super) fn horizontal_sum(vector: __m256) -> f32 {
     let half = _mm_add_ps(_mm256_castps256_ps128(vector), _mm256_extractf128_ps::<1>(vector));
     let quarter = _mm_add_ps(half, _mm_movehl_ps(half, half));
     _mm_cvtss_f32(_mm_add_ss(quarter, _mm_movehdup_ps(quarter)))
+}
+
+#[target_feature(enable = "avx2,fma,f16c")]
+#[inline]
+fn horizontal_sums<const N: usize>(vectors: [__m256; N]) -> [f32; N] {
+    let mut sums = [0f32; N];
+    for (sum, vector) in sums.iter_mut().zip(vectors) {
+        *sum = horizontal_sum(vector);
+    }
+    sums
 }
 
 /// Asks for the cache line `ahead` bytes after element `at`; never faults, wherever that is.
@@ -891,8 +1008,9 @@ unsafe fn stream_f32(slice: &mut [f32], at: usize, value: __m256) {
 
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
-fn store_i8(value: __m256i) -> [i8; 32] {
-    let mut bytes = [0; 32];
+fn store_bytes<T: Copy + Default>(value: __m256i) -> [T; 32] {
+    const { assert!(size_of::<T>() == 1) }
+    let mut bytes = [T::default(); 32];
     // SAFETY: `bytes` is 32 writable bytes.
     unsafe { _mm256_storeu_si256(bytes.as_mut_ptr().cast(), value) };
     bytes

@@ -4,7 +4,7 @@
 use std::arch::x86_64::*;
 
 use super::format::Unpack;
-use super::panel::{Bytes, CHUNK, Column, Packed, ROWS, Sums, by_columns, shared};
+use super::panel::{Bytes, CHUNK, Column, Float, Floats, Packed, ROWS, Sums, by_columns, shared};
 use super::scalar;
 use super::stream::{Piece, Streams, distance, walk};
 
@@ -13,9 +13,9 @@ const STEP: usize = 32;
 
 // Loops instead of closures below: what an array's `map` is given is not inlined unless the whole program is compiled for AVX-512.
 
-/// Columns of activations that are multiplied with a panel at once: with two vectors of rows twelve chains of additions, enough for
-/// a latency of five cycles at two multiply-adds a cycle.
-const AT_ONCE: usize = 6;
+/// Columns of activations that are multiplied with a panel at once: with two vectors of rows sixteen chains of additions, more than
+/// a latency of five cycles at two multiply-adds a cycle needs, and few loads of rows.
+const AT_ONCE: usize = 8;
 
 /// The sum of all elements.
 #[target_feature(enable = "avx512f")]
@@ -135,9 +135,26 @@ fn map<const STREAMING: bool, const INPUTS: usize>(
 /// Adds the products of a panel of bytes with a chunk of every column.
 #[target_feature(enable = "avx512f,avx512vnni")]
 pub(super) fn multiply_bytes<T: Unpack>(panel: &Bytes, x: &Packed<i8>, chunk: usize, sums: &mut [Sums]) {
+    if T::GROUP < 32 {
+        // Groups that end sooner need their registers more often.
+        by_byte_columns::<T, 6>(panel, x, chunk, sums);
+    } else {
+        by_byte_columns::<T, AT_ONCE>(panel, x, chunk, sums);
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512vnni")]
+#[inline]
+fn by_byte_columns<T: Unpack, const N: usize>(
+    panel: &Bytes,
+    x: &Packed<i8>,
+    chunk: usize,
+    sums: &mut [Sums],
+) {
     by_columns(
         sums,
-        |at, sums: &mut [Sums; AT_ONCE]| byte_columns::<T, AT_ONCE>(panel, x.columns(chunk, at), sums),
+        |at, sums: &mut [Sums; N]| byte_columns::<T, N>(panel, x.columns(chunk, at), sums),
+        |at, sums| byte_columns::<T, 2>(panel, x.columns(chunk, at), sums),
         |at, sums| byte_columns::<T, 1>(panel, x.columns(chunk, at), sums),
     );
 }
@@ -147,6 +164,17 @@ pub(super) fn multiply_bytes<T: Unpack>(panel: &Bytes, x: &Packed<i8>, chunk: us
 #[inline]
 fn byte_columns<T: Unpack, const N: usize>(panel: &Bytes, x: [Column<i8>; N], sums: &mut [Sums; N]) {
     let mut totals = [[_mm512_setzero_ps(); 2]; N];
+    // Minima first, while registers are free.
+    if T::MINIMA {
+        for (group, minima) in panel.minima.iter().enumerate() {
+            let minima = [load(minima, 0), load(minima, 16)];
+            for (totals, x) in totals.iter_mut().zip(&x) {
+                let sum = _mm512_set1_ps(x.sums[group]);
+                totals[0] = _mm512_fmadd_ps(minima[0], sum, totals[0]);
+                totals[1] = _mm512_fmadd_ps(minima[1], sum, totals[1]);
+            }
+        }
+    }
     for (group, numbers) in panel.numbers[..CHUNK / 4].chunks_exact(T::GROUP / 4).enumerate() {
         let mut products = [[_mm512_setzero_si512(); 2]; N];
         for (products, x) in products.iter_mut().zip(&x) {
@@ -171,10 +199,6 @@ fn byte_columns<T: Unpack, const N: usize>(panel: &Bytes, x: [Column<i8>; N], su
                     _mm512_mul_ps(scales, _mm512_set1_ps(x.scales[group]))
                 };
                 totals[part] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(products[part]), scales, totals[part]);
-                if T::MINIMA {
-                    let minima = load(&panel.minima[group], 16 * part);
-                    totals[part] = _mm512_fmadd_ps(minima, _mm512_set1_ps(x.sums[group]), totals[part]);
-                }
             }
         }
     }
@@ -187,26 +211,28 @@ fn byte_columns<T: Unpack, const N: usize>(panel: &Bytes, x: [Column<i8>; N], su
     }
 }
 
-/// Adds the products of a panel of f32 with columns that are `length` numbers apart.
+/// Adds the products of a panel of f32 with a chunk of every column.
 #[target_feature(enable = "avx512f")]
-pub(super) fn multiply_floats(panel: &[[f32; ROWS]], x: &[f32], length: usize, sums: &mut [Sums]) {
+pub(super) fn multiply_floats(panel: &[Float], x: &[Floats], sums: &mut [Sums]) {
     by_columns(
         sums,
-        |at, sums: &mut [Sums; AT_ONCE]| float_columns(panel, &x[at * length..], length, sums),
-        |at, sums| float_columns(panel, &x[at * length..], length, sums),
+        |at, sums: &mut [Sums; AT_ONCE]| float_columns(panel, &x[at..], sums),
+        |at, sums| float_columns(panel, &x[at..], sums),
+        |at, sums| float_columns(panel, &x[at..], sums),
     );
 }
 
 #[target_feature(enable = "avx512f")]
 #[inline]
-fn float_columns<const N: usize>(panel: &[[f32; ROWS]], x: &[f32], length: usize, sums: &mut [Sums; N]) {
-    let mut columns = [&x[..0]; N];
+fn float_columns<const N: usize>(panel: &[Float], x: &[Floats], sums: &mut [Sums; N]) {
+    let mut columns = [&x[0][..0]; N];
     let mut totals = [[_mm512_setzero_ps(); 2]; N];
     for (column, (cut, totals)) in columns.iter_mut().zip(&mut totals).enumerate() {
-        *cut = &x[column * length..][..panel.len()];
+        *cut = &x[column][..panel.len()];
         *totals = [load(&sums[column], 0), load(&sums[column], 16)];
     }
     for (at, rows) in panel.iter().enumerate() {
+        let rows = rows.0.as_flattened();
         let rows = [load(rows, 0), load(rows, 16)];
         for (totals, x) in totals.iter_mut().zip(columns) {
             // SAFETY: every column was cut to the length of the panel above.

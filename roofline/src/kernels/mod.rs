@@ -5,6 +5,8 @@
 
 mod attention;
 mod cycles;
+#[cfg(target_arch = "x86_64")]
+mod dot;
 mod format;
 mod matrix;
 mod multiply_add;
@@ -109,11 +111,18 @@ pub enum KernelError {
 /// Calls the kernel of this name, for a type where one is given, in the module of the instruction set.
 macro_rules! dispatch {
     ($isa:expr, $kernel:ident $(::<$type:ty>)? ($($argument:expr),* $(,)?)) => {
+        dispatch!(
+            $isa,
+            $kernel $(::<$type>)? ($($argument),*),
+            // SAFETY: this level exists only where `isa::detected` found every feature the module enables.
+            unsafe { avx2::$kernel $(::<$type>)? ($($argument),*) }
+        )
+    };
+    ($isa:expr, $kernel:ident $(::<$type:ty>)? ($($argument:expr),*), $avx2:expr) => {
         match $isa.level() {
             Level::Scalar => scalar::$kernel $(::<$type>)? ($($argument),*),
-            // SAFETY: this level exists only where `isa::detected` found every feature the module enables.
             #[cfg(target_arch = "x86_64")]
-            Level::Avx2 => unsafe { avx2::$kernel $(::<$type>)? ($($argument),*) },
+            Level::Avx2 => $avx2,
             // SAFETY: as above.
             #[cfg(target_arch = "aarch64")]
             Level::Neon => unsafe { neon::$kernel::<false $(, $type)?>($($argument),*) },
@@ -134,6 +143,24 @@ macro_rules! moving {
             isa if isa.has(Set::Avx512) => unsafe { avx512::$kernel($($argument),*) },
             isa => dispatch!(isa, $kernel($($argument),*)),
         }
+    };
+}
+
+/// Calls a kernel that multiplies blocks with one column: in one step a vector where there are instructions for it.
+macro_rules! multiplying {
+    ($isa:expr, $kernel:ident::<$type:ty>($($argument:expr),* $(,)?)) => {
+        dispatch!(
+            $isa,
+            $kernel::<$type>($($argument),*),
+            match $isa {
+                // SAFETY: this level, and each of the sets, is there only where `isa::detected` found its features.
+                isa if isa.has(Set::Avx512Vnni) => unsafe { avx2::$kernel::<dot::Evex, $type>($($argument),*) },
+                // SAFETY: as above.
+                isa if isa.has(Set::AvxVnni) => unsafe { avx2::$kernel::<dot::Vex, $type>($($argument),*) },
+                // SAFETY: as above.
+                _ => unsafe { avx2::$kernel::<dot::Steps, $type>($($argument),*) },
+            }
+        )
     };
 }
 
@@ -271,13 +298,13 @@ pub fn block_products<T: Format>(
 ) -> Result<(), KernelError> {
     same_length("blocks", sums.len(), blocks.len())?;
     same_length("activations", sums.len(), x.len())?;
-    dispatch!(isa, block_products::<T>(sums, blocks, x));
+    multiplying!(isa, block_products::<T>(sums, blocks, x));
     Ok(())
 }
 
 /// Products of rows of blocks with quantized activations, on the thread that calls.
 fn block_rows<T: Format>(isa: Isa, weights: &[T], x: &[T::X], out: &mut [f32]) {
-    dispatch!(isa, block_rows::<T>(weights, x, out));
+    multiplying!(isa, block_rows::<T>(weights, x, out));
 }
 
 /// The same for NVFP4.
@@ -360,6 +387,16 @@ fn unpack_words<T: Unpack>(isa: Isa, panel: &mut panel::Words, row: usize, block
     dispatch!(isa, unpack_words::<T>(panel, row, blocks));
 }
 
+/// Turns a few unpacked rows into columns of a panel, from this row on.
+fn turn<E: Copy, const W: usize>(isa: Isa, rows: &[[E; W]], panel: &mut [panel::Few<E, W>], row: usize) {
+    match isa.level() {
+        // SAFETY: this level exists only where `isa::detected` found every feature the module enables.
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx2 => unsafe { avx2::turn(rows, panel, row) },
+        _ => scalar::turn(rows, panel, row),
+    }
+}
+
 /// Adds the products of a panel of bytes with a chunk of every column.
 fn multiply_bytes<T: Unpack>(
     isa: Isa,
@@ -387,15 +424,9 @@ fn multiply_words<T: Unpack>(
     dispatch!(isa, multiply_words::<T>(panel, x, chunk, sums));
 }
 
-/// Adds the products of a panel of f32 with columns that are `length` numbers apart.
-fn multiply_floats(
-    isa: Isa,
-    panel: &[[f32; panel::ROWS]],
-    x: &[f32],
-    length: usize,
-    sums: &mut [panel::Sums],
-) {
-    moving!(isa, multiply_floats(panel, x, length, sums));
+/// Adds the products of a panel of f32 with a chunk of every column.
+fn multiply_floats(isa: Isa, panel: &[panel::Float], x: &[panel::Floats], sums: &mut [panel::Sums]) {
+    moving!(isa, multiply_floats(panel, x, sums));
 }
 
 /// Bytes of weights that a thread takes at a time, at least: far more than taking them costs.

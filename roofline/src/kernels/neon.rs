@@ -7,8 +7,8 @@ use std::arch::asm;
 
 use half::{bf16, f16};
 
-use super::format::{BlockNvfp4, BlockQ8_0, BlockQ8K, Format, Quantized, Scale, Unpack};
-use super::panel::{Bytes, CHUNK, Column, Packed, ROWS, Sums, Words, by_columns, shared};
+use super::format::{BlockNvfp4, BlockQ8_0, BlockQ8K, Format, Quantized, Scale, Unpack, choose};
+use super::panel::{Bytes, CHUNK, Column, Float, Floats, Packed, ROWS, Sums, Words, by_columns, shared};
 use super::scalar;
 use super::stream::{Piece, Streams, distance, rows, walk};
 
@@ -301,14 +301,14 @@ pub fn nvfp4_rows<const DOTPROD: bool>(weights: &[BlockNvfp4], x: &[BlockQ8_0], 
 /// Unpacks a chunk of a row into bytes: the scalar code, compiled with these instructions.
 #[target_feature(enable = "neon")]
 pub(super) fn unpack_bytes<const DOTPROD: bool, T: Unpack>(panel: &mut Bytes, row: usize, blocks: &[T]) {
-    panel.unpack(row, blocks, |scale| single_scale(scale), |number| number);
+    panel.unpack(row, blocks, |scale| single_scale(scale), choose, |number| number);
 }
 
 /// Unpacks a chunk of a row into 16-bit numbers: the scalar code, compiled with these instructions.
 #[target_feature(enable = "neon")]
 pub(super) fn unpack_words<const DOTPROD: bool, T: Unpack>(panel: &mut Words, row: usize, blocks: &[T]) {
     let element = |number| i16::from(number) - i16::from(T::OFFSET);
-    panel.unpack(row, blocks, |scale| single_scale(scale), element);
+    panel.unpack(row, blocks, |scale| single_scale(scale), choose, element);
 }
 
 #[target_feature(enable = "neon")]
@@ -328,6 +328,7 @@ pub(super) fn multiply_bytes<const DOTPROD: bool, T: Unpack>(
     by_columns(
         sums,
         |at, sums: &mut [Sums; 4]| byte_columns::<T, 4>(panel, x.columns(chunk, at), sums),
+        |at, sums| byte_columns::<T, 2>(panel, x.columns(chunk, at), sums),
         |at, sums| byte_columns::<T, 1>(panel, x.columns(chunk, at), sums),
     );
 }
@@ -431,17 +432,12 @@ pub(super) fn widen_f16<const DOTPROD: bool>(to: &mut [f32], from: &[f16]) {
 
 /// Adds the products of a panel of f32 with columns that are `length` numbers apart.
 #[target_feature(enable = "neon")]
-pub(super) fn multiply_floats<const DOTPROD: bool>(
-    panel: &[[f32; ROWS]],
-    x: &[f32],
-    length: usize,
-    sums: &mut [Sums],
-) {
-    for (tile, x) in sums.iter_mut().zip(x.chunks(length)) {
+pub(super) fn multiply_floats<const DOTPROD: bool>(panel: &[Float], x: &[Floats], sums: &mut [Sums]) {
+    for (tile, x) in sums.iter_mut().zip(x) {
         let mut sums: [float32x4_t; ROWS / 4] = std::array::from_fn(|part| load_f32(&*tile, 4 * part));
         for (rows, x) in panel.iter().zip(x) {
             for (part, sum) in sums.iter_mut().enumerate() {
-                *sum = vfmaq_n_f32(*sum, load_f32(rows, 4 * part), *x);
+                *sum = vfmaq_n_f32(*sum, load_f32(rows.0.as_flattened(), 4 * part), *x);
             }
         }
         for (part, sum) in sums.into_iter().enumerate() {

@@ -16,20 +16,31 @@ pub(super) const ROWS: usize = 32;
 pub(super) const CHUNK: usize = MOST_WEIGHTS;
 /// Columns of a panel of f32, which are four times as large as bytes.
 const CHUNK_FLOATS: usize = 128;
+/// Rows that are unpacked before they are turned into a panel's columns.
+pub(super) const TURNED: usize = 8;
 /// Panels of a strip: sums of 256 rows and 512 columns are half a megabyte.
 const STRIP: usize = 8;
 /// Fewer columns than this are multiplied one by one: unpacking would take longer.
 const FEW: usize = 8;
 /// Rows that stay in a cache while a few columns go over them.
 const NEAR: usize = 64;
+/// Columns whose sums stay in the nearest cache while they are written.
+const NEAR_COLUMNS: usize = 32;
 
 /// Sums of a panel's rows for one column.
 pub(super) type Sums = [f32; ROWS];
+
+/// One column of a panel of f32.
+pub(super) type Float = Few<f32, 1>;
+/// Activations of one column, as many as a panel of f32 has columns.
+pub(super) type Floats = [f32; CHUNK_FLOATS];
 
 /// Weights of a block format, unpacked: numbers `E`, of which `W` fill 32 bits.
 pub(super) struct Panel<E, const W: usize> {
     /// A few neighbours of each row.
     pub numbers: Vec<Few<E, W>>,
+    /// The rows that come next, as they lie in a matrix.
+    pub next: Vec<[E; W]>,
     /// What the numbers of each group are multiplied with.
     pub scales: Vec<[f32; ROWS]>,
     /// The minima of each group; empty where the format has none.
@@ -86,26 +97,31 @@ impl<E: From<i8> + Copy + Send> Packed<E> {
         };
         let numbers = packed.numbers.chunks_mut(columns).zip(packed.scales.chunks_mut(columns));
         let sums = packed.sums.chunks_mut(columns).zip(packed.starts.chunks_mut(columns));
-        let parts: Vec<_> = numbers.zip(sums).enumerate().collect();
-        team.each(parts, |(chunk, ((numbers, scales), (sums, starts)))| {
+        let mut parts: Vec<_> = numbers.zip(sums).enumerate().collect();
+        // Of a column as many chunks as a thread has are taken together: a little of each column would be read slowly.
+        let share = chunks.div_ceil(team.threads()).max(1);
+        team.each(parts.chunks_mut(share).collect(), |parts| {
             let mut stored = vec![T::X::ZERO; CHUNK / count];
             for (column, values) in x.chunks(length).enumerate() {
-                let values = &values[chunk * CHUNK..];
-                let values = &values[..values.len().min(CHUNK)];
-                stored.fill(T::X::ZERO);
-                T::X::quantize(team.isa(), &mut stored[..values.len() / count], values);
-                let quants = stored.iter().flat_map(|stored| stored.quants());
-                for (to, quant) in numbers[column].iter_mut().zip(quants) {
-                    *to = E::from(*quant);
-                }
-                let groups = stored.iter().flat_map(|stored| {
-                    stored.quants().chunks(T::GROUP).map(|group| (stored.scale().to_f32(), group))
-                });
-                for (at, (scale, group)) in groups.enumerate() {
-                    let sum = group.iter().map(|quant| i32::from(*quant)).sum::<i32>();
-                    scales[column][at] = scale;
-                    sums[column][at] = if shared::<T>() { sum as f32 } else { scale * sum as f32 };
-                    starts[column][at] = -i32::from(T::OFFSET) * sum;
+                for (chunk, ((numbers, scales), (sums, starts))) in &mut *parts {
+                    let values = &values[*chunk * CHUNK..];
+                    let values = &values[..values.len().min(CHUNK)];
+                    stored.fill(T::X::ZERO);
+                    T::X::quantize(team.isa(), &mut stored[..values.len() / count], values);
+                    for (to, stored) in numbers[column].chunks_mut(count).zip(&stored) {
+                        for (to, quant) in to.iter_mut().zip(stored.quants()) {
+                            *to = E::from(*quant);
+                        }
+                    }
+                    let groups = stored.iter().flat_map(|stored| {
+                        stored.quants().chunks(T::GROUP).map(|group| (stored.scale().to_f32(), group))
+                    });
+                    for (at, (scale, group)) in groups.enumerate() {
+                        let sum = group.iter().map(|quant| i32::from(*quant)).sum::<i32>();
+                        scales[column][at] = scale;
+                        sums[column][at] = if shared::<T>() { sum as f32 } else { scale * sum as f32 };
+                        starts[column][at] = -i32::from(T::OFFSET) * sum;
+                    }
                 }
             }
         });
@@ -113,11 +129,16 @@ impl<E: From<i8> + Copy + Send> Packed<E> {
     }
 }
 
-impl<E> Packed<E> {
+impl<E: Copy> Packed<E> {
     /// A chunk of `N` columns from this one on.
     #[inline(always)]
     pub(super) fn columns<const N: usize>(&self, chunk: usize, start: usize) -> [Column<'_, E>; N] {
-        std::array::from_fn(|next| self.column(chunk, start + next))
+        // A loop, since closures that an array is made by are not inlined into functions of more features.
+        let mut columns = [self.column(chunk, start); N];
+        for (next, column) in columns.iter_mut().enumerate().skip(1) {
+            *column = self.column(chunk, start + next);
+        }
+        columns
     }
 
     /// A chunk of a column.
@@ -138,34 +159,36 @@ impl<E: Copy + Default, const W: usize> Panel<E, W> {
         let groups = CHUNK / T::GROUP;
         Panel {
             numbers: vec![Few([[E::default(); W]; ROWS]); CHUNK / W],
+            next: vec![[E::default(); W]; TURNED * CHUNK / W],
             scales: vec![[0.0; ROWS]; groups],
             minima: vec![[0.0; ROWS]; if T::MINIMA { groups } else { 0 }],
         }
     }
 
-    /// Unpacks the blocks of one chunk of a row; what a chunk at the end lacks has scales of zero.
+    /// Unpacks the blocks of one chunk of a row among those that come next; what a chunk at the end lacks has scales of zero.
     #[inline(always)]
     pub(super) fn unpack<T: Unpack>(
         &mut self,
         row: usize,
         blocks: &[T],
         single: impl Fn(Scale) -> f32,
+        choose: impl Fn(&[u8; 16], &mut [u8]),
         element: impl Fn(u8) -> E,
     ) {
         // Once, and not for each number.
         assert!(row < ROWS);
-        let (mut stored, mut elements) = ([0; MOST_WEIGHTS], [E::default(); MOST_WEIGHTS]);
+        let mut stored = [0; MOST_WEIGHTS];
         let groups = T::WEIGHTS / T::GROUP;
+        let next = self.next[row % TURNED * CHUNK / W..][..CHUNK / W].as_flattened_mut();
         for (at, block) in blocks.iter().enumerate() {
             let (mut scales, mut minima) = ([0.0; MOST_GROUPS], [0.0; MOST_GROUPS]);
             block.numbers(&mut stored[..T::WEIGHTS]);
-            block.group_scales(&single, &mut scales[..groups], &mut minima[..groups]);
-            for (to, from) in elements[..T::WEIGHTS].iter_mut().zip(&stored) {
-                *to = element(*from);
+            if let Some(choice) = T::CHOICE {
+                choose(choice, &mut stored[..T::WEIGHTS]);
             }
-            let numbers = &mut self.numbers[at * T::WEIGHTS / W..][..T::WEIGHTS / W];
-            for (to, from) in numbers.iter_mut().zip(elements.as_chunks::<W>().0) {
-                to.0[row] = *from;
+            block.group_scales(&single, &mut scales[..groups], &mut minima[..groups]);
+            for (to, from) in next[at * T::WEIGHTS..][..T::WEIGHTS].iter_mut().zip(&stored) {
+                *to = element(*from);
             }
             for (to, scale) in self.scales[at * groups..].iter_mut().zip(&scales[..groups]) {
                 to[row] = *scale;
@@ -182,21 +205,28 @@ impl<E: Copy + Default, const W: usize> Panel<E, W> {
     }
 }
 
-/// Gives the sums of all columns to one of the two closures, with the first column: of `N` at a time while there are enough, else of
-/// one. Inlined for the same reason as [`super::stream::rows`].
+/// Gives the sums of all columns to one of the closures, with the first column: of `N` at a time while there are enough, else of
+/// two or of one. Inlined for the same reason as [`super::stream::rows`].
 #[inline(always)]
 pub(super) fn by_columns<const N: usize>(
     sums: &mut [Sums],
     several: impl Fn(usize, &mut [Sums; N]),
+    two: impl Fn(usize, &mut [Sums; 2]),
     one: impl Fn(usize, &mut [Sums; 1]),
 ) {
     let (many, rest) = sums.as_chunks_mut::<N>();
-    let start = N * many.len();
-    for (at, sums) in many.iter_mut().enumerate() {
-        several(N * at, sums);
+    let (pairs, rest) = rest.as_chunks_mut::<2>();
+    let mut at = 0;
+    for sums in many {
+        several(at, sums);
+        at += N;
     }
-    for (at, sums) in rest.as_chunks_mut::<1>().0.iter_mut().enumerate() {
-        one(start + at, sums);
+    for sums in pairs {
+        two(at, sums);
+        at += 2;
+    }
+    for sums in rest.as_chunks_mut::<1>().0 {
+        one(at, sums);
     }
 }
 
@@ -247,9 +277,12 @@ fn panels<T: Unpack, E: Copy + Default + Send, X: From<i8> + Copy + Send + Sync,
         let mut panel = Panel::new::<T>();
         for at in 0..length.div_ceil(chunk) {
             for (weights, sums) in weights.chunks(length * ROWS).zip(sums.chunks_mut(columns)) {
-                for (row, blocks) in weights.chunks(length).enumerate() {
-                    let blocks = &blocks[at * chunk..];
-                    unpack(&mut panel, row, &blocks[..blocks.len().min(chunk)]);
+                for (turn, weights) in weights.chunks(length * TURNED).enumerate() {
+                    for (row, blocks) in weights.chunks(length).enumerate() {
+                        let blocks = &blocks[at * chunk..];
+                        unpack(&mut panel, turn * TURNED + row, &blocks[..blocks.len().min(chunk)]);
+                    }
+                    super::turn(team.isa(), &panel.next, &mut panel.numbers, turn * TURNED);
                 }
                 multiply(&panel, &packed, at, sums);
             }
@@ -292,20 +325,34 @@ pub(super) fn numbers<T: Weight<X = f32>>(
         return one_by_one(team, weights, x, columns, out);
     }
     let (isa, length) = (team.isa(), weights.columns());
+    // Columns one after the other: at the distance they have in a matrix, often a power of two, they would evict each other.
+    let chunks = length.div_ceil(CHUNK_FLOATS);
+    let mut packed = vec![[0f32; CHUNK_FLOATS]; chunks * columns];
+    let parts = packed.chunks_mut(columns).enumerate();
+    team.each(parts.collect(), |(chunk, packed)| {
+        for (to, x) in packed.iter_mut().zip(x.chunks(length)) {
+            for (to, x) in to.iter_mut().zip(&x[chunk * CHUNK_FLOATS..]) {
+                *to = *x;
+            }
+        }
+    });
     strips(team, weights, columns, out, |weights, sums| {
-        let mut panel = vec![[0f32; ROWS]; CHUNK_FLOATS];
-        let mut wide = [0f32; CHUNK_FLOATS];
-        for start in (0..length).step_by(CHUNK_FLOATS) {
-            let panel = &mut panel[..CHUNK_FLOATS.min(length - start)];
+        let mut panel = vec![Few([[0f32]; ROWS]); CHUNK_FLOATS];
+        let mut next = [[0f32]; TURNED * CHUNK_FLOATS];
+        for (packed, start) in packed.chunks(columns).zip((0..length).step_by(CHUNK_FLOATS)) {
+            let end = length.min(start + CHUNK_FLOATS);
+            // Whole squares to turn; what a row lacks are zeros.
+            let width = (end - start).next_multiple_of(TURNED);
+            let (panel, next) = (&mut panel[..width], &mut next[..TURNED * width]);
+            next.fill([0.0]);
             for (weights, sums) in weights.chunks(length * ROWS).zip(sums.chunks_mut(columns)) {
-                for (row, numbers) in weights.chunks(length).enumerate() {
-                    let wide = &mut wide[..panel.len()];
-                    widen(&numbers[start..start + wide.len()], wide);
-                    for (to, number) in panel.iter_mut().zip(wide) {
-                        to[row] = *number;
+                for (turn, weights) in weights.chunks(length * TURNED).enumerate() {
+                    for (next, numbers) in next.chunks_mut(width).zip(weights.chunks(length)) {
+                        widen(&numbers[start..end], &mut next.as_flattened_mut()[..end - start]);
                     }
+                    super::turn(isa, next, panel, turn * TURNED);
                 }
-                super::multiply_floats(isa, panel, &x[start..], length, sums);
+                super::multiply_floats(isa, panel, packed, sums);
             }
         }
     });
@@ -319,9 +366,11 @@ fn check<T: Weight>(weights: &Matrix<T>, x: &[f32], columns: usize, out: &[f32])
 
 /// Writes the sums of a panel's rows, row by row.
 fn store(sums: &[Sums], columns: usize, out: &mut [f32]) {
-    for (row, out) in out.chunks_mut(columns).enumerate() {
-        for (out, sums) in out.iter_mut().zip(sums) {
-            *out = sums[row];
+    for (at, sums) in sums.chunks(NEAR_COLUMNS).enumerate() {
+        for (row, out) in out.chunks_mut(columns).enumerate() {
+            for (out, sums) in out[at * NEAR_COLUMNS..].iter_mut().zip(sums) {
+                *out = sums[row];
+            }
         }
     }
 }

@@ -4,9 +4,9 @@
 use half::{bf16, f16};
 
 use super::format::{
-    BlockNvfp4, BlockQ8_0, BlockQ8K, Format, MOST_GROUPS, MOST_WEIGHTS, Quantized, Scale, Unpack,
+    BlockNvfp4, BlockQ8_0, BlockQ8K, Format, MOST_GROUPS, MOST_WEIGHTS, Quantized, Scale, Unpack, choose,
 };
-use super::panel::{Bytes, Column, Packed, Panel, ROWS, Sums, Words, shared};
+use super::panel::{Bytes, Column, Few, Float, Floats, Packed, Panel, ROWS, Sums, Words, shared};
 use super::stream::Streams;
 
 /// How many sums the loops below keep apart, so that one addition need not wait for the last.
@@ -127,6 +127,9 @@ pub fn dequantize<T: Unpack>(values: &mut [f32], blocks: &[T]) {
     let groups = T::WEIGHTS / T::GROUP;
     for (values, block) in values.chunks_exact_mut(T::WEIGHTS).zip(blocks) {
         block.numbers(&mut numbers[..T::WEIGHTS]);
+        if let Some(choice) = T::CHOICE {
+            choose(choice, &mut numbers[..T::WEIGHTS]);
+        }
         block.group_scales(Scale::to_f32, &mut scales[..groups], &mut minima[..groups]);
         for (at, (value, number)) in values.iter_mut().zip(numbers).enumerate() {
             *value = scales[at / T::GROUP] * (f32::from(number) - f32::from(T::OFFSET));
@@ -184,12 +187,21 @@ pub fn nvfp4_rows(weights: &[BlockNvfp4], x: &[BlockQ8_0], out: &mut [f32]) {
 
 /// Unpacks a chunk of a row into bytes.
 pub(super) fn unpack_bytes<T: Unpack>(panel: &mut Bytes, row: usize, blocks: &[T]) {
-    panel.unpack(row, blocks, Scale::to_f32, |number| number);
+    panel.unpack(row, blocks, Scale::to_f32, choose, |number| number);
 }
 
 /// Unpacks a chunk of a row into 16-bit numbers.
 pub(super) fn unpack_words<T: Unpack>(panel: &mut Words, row: usize, blocks: &[T]) {
-    panel.unpack(row, blocks, Scale::to_f32, |number| i16::from(number) - i16::from(T::OFFSET));
+    panel.unpack(row, blocks, Scale::to_f32, choose, |number| i16::from(number) - i16::from(T::OFFSET));
+}
+
+/// Turns a few unpacked rows into columns of a panel, from this row on.
+pub(super) fn turn<E: Copy, const W: usize>(rows: &[[E; W]], panel: &mut [Few<E, W>], row: usize) {
+    for (next, numbers) in rows.chunks_exact(panel.len()).enumerate() {
+        for (to, few) in panel.iter_mut().zip(numbers) {
+            to.0[row + next] = *few;
+        }
+    }
 }
 
 /// Adds the products of a panel of bytes with a chunk of every column.
@@ -249,10 +261,10 @@ pub(super) fn widen_bf16(to: &mut [f32], from: &[bf16]) {
 }
 
 /// Adds the products of a panel of f32 with columns that are `length` numbers apart.
-pub(super) fn multiply_floats(panel: &[[f32; ROWS]], x: &[f32], length: usize, sums: &mut [Sums]) {
-    for (sums, x) in sums.iter_mut().zip(x.chunks(length)) {
+pub(super) fn multiply_floats(panel: &[Float], x: &[Floats], sums: &mut [Sums]) {
+    for (sums, x) in sums.iter_mut().zip(x) {
         for (rows, x) in panel.iter().zip(x) {
-            for (sum, row) in sums.iter_mut().zip(rows) {
+            for (sum, [row]) in sums.iter_mut().zip(rows.0) {
                 *sum += row * x;
             }
         }

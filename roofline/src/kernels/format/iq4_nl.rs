@@ -1,6 +1,6 @@
 //! IQ4_NL: 32 weights, each one of sixteen numbers that lie closer together near zero, and one f16 scale.
 
-use super::{BlockQ8_0, Format, NONLINEAR, Scale, block, nibbles, nonlinear};
+use super::{BlockQ8_0, Format, NONLINEAR, NONLINEAR_RAISED, Scale, block, nibbles};
 
 block! {
     /// 32 weights in 18 bytes.
@@ -12,11 +12,12 @@ block! {
 
 impl Format for BlockIq4Nl {
     const BITS: u32 = 8;
+    const CHOICE: Option<&'static [u8; 16]> = Some(&NONLINEAR_RAISED);
     const OFFSET: u8 = 128;
 
     #[inline(always)]
     fn numbers(&self, numbers: &mut [u8]) {
-        nibbles(&self.quants, numbers, nonlinear);
+        nibbles(&self.quants, numbers);
     }
 
     #[inline(always)]
@@ -33,9 +34,14 @@ mod avx2 {
     impl Vector<BlockQ8_0> for BlockIq4Nl {
         #[target_feature(enable = "avx2,fma,f16c")]
         #[inline]
-        unsafe fn product(&self, x: &BlockQ8_0) -> [__m256i; 2] {
-            let quants = look_up(&NONLINEAR, load_nibbles(&self.quants));
-            [pairs(signed_products(quants, load_bytes(&x.quants))), _mm256_setzero_si256()]
+        unsafe fn product<D: Dot>(&self, x: &BlockQ8_0) -> [__m256i; 2] {
+            let (numbers, x) = (load_nibbles(&self.quants), load_bytes(&x.quants));
+            let products = if D::ALL_BITS {
+                dot_less::<D>(look_up(&NONLINEAR_RAISED, numbers), 128, x)
+            } else {
+                pairs(signed_products(look_up(&NONLINEAR, numbers), x))
+            };
+            [products, _mm256_setzero_si256()]
         }
     }
 }

@@ -1,6 +1,6 @@
 //! IQ4_XS: 256 weights, each one of sixteen numbers as in IQ4_NL; every 32 of them have a scale of six bits, less 32.
 
-use super::{BlockQ8K, Format, NONLINEAR, Scale, block, nibbles, nonlinear};
+use super::{BlockQ8K, Format, NONLINEAR, NONLINEAR_RAISED, Scale, block, nibbles};
 
 block! {
     /// 256 weights in 136 bytes.
@@ -27,6 +27,7 @@ impl BlockIq4Xs {
 
 impl Format for BlockIq4Xs {
     const BITS: u32 = 8;
+    const CHOICE: Option<&'static [u8; 16]> = Some(&NONLINEAR_RAISED);
     const OFFSET: u8 = 128;
 
     #[inline(always)]
@@ -34,7 +35,7 @@ impl Format for BlockIq4Xs {
         for (numbers, bytes) in
             numbers.as_chunks_mut::<32>().0.iter_mut().zip(self.quants.as_chunks::<16>().0)
         {
-            nibbles(bytes, numbers, nonlinear);
+            nibbles(bytes, numbers);
         }
     }
 
@@ -57,14 +58,13 @@ mod avx2 {
     impl Vector<BlockQ8K> for BlockIq4Xs {
         #[target_feature(enable = "avx2,fma,f16c")]
         #[inline]
-        unsafe fn product(&self, x: &BlockQ8K) -> [__m256i; 2] {
+        unsafe fn product<D: Dot>(&self, x: &BlockQ8K) -> [__m256i; 2] {
             let parts = self.group_scales();
             let mut sums = [_mm256_setzero_si256(); 2];
             for (at, bytes) in self.quants.as_chunks().0.iter().enumerate() {
                 let x = load_bytes(&x.quants.as_chunks().0[at]);
                 let products = signed_products(look_up(&NONLINEAR, load_nibbles(bytes)), x);
-                let products = _mm256_madd_epi16(products, _mm256_set1_epi16(parts[at]));
-                sums[at % 2] = _mm256_add_epi32(sums[at % 2], products);
+                sums[at % 2] = dot_words::<D>(sums[at % 2], products, _mm256_set1_epi16(parts[at]));
             }
             [_mm256_add_epi32(sums[0], sums[1]), _mm256_setzero_si256()]
         }

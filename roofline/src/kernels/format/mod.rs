@@ -53,9 +53,11 @@ pub const MOST_GROUPS: usize = 16;
 pub trait Format: Weight<X: Quantized> + Vector<<Self as Weight>::X> {
     /// How many weights share a part and a minimum.
     const GROUP: usize = 32;
-    /// Bits of a stored number.
+    /// Bits of a number.
     const BITS: u32;
-    /// What is taken from the stored numbers.
+    /// The numbers that stored ones choose from, where they do.
+    const CHOICE: Option<&'static [u8; 16]> = None;
+    /// What is taken from the stored or chosen numbers.
     const OFFSET: u8 = 0;
     /// Whether weights have a minimum beside their scale.
     const MINIMA: bool = false;
@@ -80,6 +82,9 @@ pub trait Format: Weight<X: Quantized> + Vector<<Self as Weight>::X> {
     fn quants(&self, quants: &mut [i16]) {
         let (mut numbers, mut parts) = ([0; MOST_WEIGHTS], [0; MOST_GROUPS]);
         self.numbers(&mut numbers[..Self::WEIGHTS]);
+        if let Some(choice) = Self::CHOICE {
+            choose(choice, &mut numbers[..Self::WEIGHTS]);
+        }
         self.parts(&mut parts[..Self::WEIGHTS / Self::GROUP]);
         let groups = quants.chunks_exact_mut(Self::GROUP).zip(numbers.chunks_exact(Self::GROUP));
         for ((quants, numbers), part) in groups.zip(parts) {
@@ -97,9 +102,11 @@ pub trait Format: Weight<X: Quantized> + Vector<<Self as Weight>::X> {
 pub trait Unpack: Weight<X: Quantized> {
     /// How many weights share a scale and a minimum.
     const GROUP: usize;
-    /// Bits of a stored number.
+    /// Bits of a number.
     const BITS: u32;
-    /// What is taken from the stored numbers.
+    /// The numbers that stored ones choose from, where they do.
+    const CHOICE: Option<&'static [u8; 16]>;
+    /// What is taken from the stored or chosen numbers.
     const OFFSET: u8;
     /// Whether weights have a minimum beside their scale.
     const MINIMA: bool;
@@ -114,6 +121,7 @@ pub trait Unpack: Weight<X: Quantized> {
 impl<T: Format> Unpack for T {
     const GROUP: usize = <T as Format>::GROUP;
     const BITS: u32 = <T as Format>::BITS;
+    const CHOICE: Option<&'static [u8; 16]> = <T as Format>::CHOICE;
     const OFFSET: u8 = <T as Format>::OFFSET;
     const MINIMA: bool = <T as Format>::MINIMA;
 
@@ -125,7 +133,8 @@ impl<T: Format> Unpack for T {
     #[inline(always)]
     fn group_scales(&self, single: impl Fn(Scale) -> f32, scales: &mut [f32], minima: &mut [f32]) {
         let mut whole = [0; MOST_GROUPS];
-        let (whole, [scale, minimum]) = (&mut whole[..scales.len()], self.scales().map(single));
+        let (whole, [scale, minimum]) = (&mut whole[..scales.len()], self.scales());
+        let (scale, minimum) = (single(scale), single(minimum));
         self.parts(whole);
         for (to, part) in scales.iter_mut().zip(&*whole) {
             *to = scale * f32::from(*part);
@@ -386,19 +395,34 @@ pub enum Arithmetic {
 /// The 16 numbers that IQ4_NL and IQ4_XS choose from.
 pub(super) const NONLINEAR: [i8; 16] =
     [-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113];
+/// The same as numbers without a sign, 128 more.
+const NONLINEAR_RAISED: [u8; 16] = raised(NONLINEAR, 128);
 
-/// One of them, as a number without a sign.
+/// Numbers with a sign, each so much more.
+const fn raised(numbers: [i8; 16], offset: u8) -> [u8; 16] {
+    let mut raised = [0; 16];
+    let mut at = 0;
+    while at < 16 {
+        raised[at] = offset.wrapping_add_signed(numbers[at]);
+        at += 1;
+    }
+    raised
+}
+
+/// Puts what each number chooses in its place.
 #[inline(always)]
-fn nonlinear(number: u8) -> u8 {
-    NONLINEAR[usize::from(number)] as u8 ^ 128
+pub(super) fn choose(choice: &[u8; 16], numbers: &mut [u8]) {
+    for number in numbers {
+        *number = choice[usize::from(*number & 15)];
+    }
 }
 
 /// Sixteen bytes as 32 numbers of four bits: first the low halves, then the high ones.
 #[inline(always)]
-fn nibbles(bytes: &[u8; 16], numbers: &mut [u8], number: impl Fn(u8) -> u8) {
+fn nibbles(bytes: &[u8; 16], numbers: &mut [u8]) {
     let (low, high) = numbers.split_at_mut(16);
     for ((low, high), byte) in low.iter_mut().zip(high).zip(bytes) {
-        (*low, *high) = (number(byte & 15), number(byte >> 4));
+        (*low, *high) = (byte & 15, byte >> 4);
     }
 }
 

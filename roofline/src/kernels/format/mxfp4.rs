@@ -1,10 +1,12 @@
 //! MXFP4: 32 floats of four bits (E2M1), and a power of two as their scale (E8M0). Twice such a float is a whole number, so the
 //! numbers here are doubled and the scale is halved.
 
-use super::{BlockQ8_0, Format, Scale, block, nibbles};
+use super::{BlockQ8_0, Format, Scale, block, nibbles, raised};
 
 /// The sixteen floats, doubled.
 pub(super) const DOUBLED: [i8; 16] = [0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12];
+/// The same, as numbers without a sign: twelve more.
+pub(super) const RAISED: [u8; 16] = raised(DOUBLED, 12);
 
 block! {
     /// 32 weights in 17 bytes.
@@ -16,11 +18,12 @@ block! {
 
 impl Format for BlockMxfp4 {
     const BITS: u32 = 5;
+    const CHOICE: Option<&'static [u8; 16]> = Some(&RAISED);
     const OFFSET: u8 = 12;
 
     #[inline(always)]
     fn numbers(&self, numbers: &mut [u8]) {
-        nibbles(&self.quants, numbers, |number| (DOUBLED[usize::from(number)] + 12) as u8);
+        nibbles(&self.quants, numbers);
     }
 
     /// Half of `2^(exponent - 127)`: the two smallest are no normal numbers.
@@ -40,9 +43,9 @@ mod avx2 {
     impl Vector<BlockQ8_0> for BlockMxfp4 {
         #[target_feature(enable = "avx2,fma,f16c")]
         #[inline]
-        unsafe fn product(&self, x: &BlockQ8_0) -> [__m256i; 2] {
-            let quants = look_up(&DOUBLED, load_nibbles(&self.quants));
-            [pairs(signed_products(quants, load_bytes(&x.quants))), _mm256_setzero_si256()]
+        unsafe fn product<D: Dot>(&self, x: &BlockQ8_0) -> [__m256i; 2] {
+            let numbers = look_up(&RAISED, load_nibbles(&self.quants));
+            [dot_less::<D>(numbers, 12, load_bytes(&x.quants)), _mm256_setzero_si256()]
         }
     }
 }

@@ -1,8 +1,8 @@
 //! NVFP4: 64 floats of four bits (E2M1); every 16 of them have a scale of eight bits (E4M3 without a sign), a float too. So a
 //! block has four products that are exact in integers, not one, and its rows are walked by a kernel of their own.
 
-use super::mxfp4::DOUBLED;
-use super::{BlockQ8_0, Scale, Unpack};
+use super::mxfp4::{DOUBLED, RAISED};
+use super::{BlockQ8_0, Scale, Unpack, choose};
 use crate::isa::Isa;
 use crate::kernels::matrix::sealed;
 use crate::kernels::{self, KernelError, Matrix, Team, Weight, panel};
@@ -43,6 +43,7 @@ impl Weight for BlockNvfp4 {
 impl Unpack for BlockNvfp4 {
     const GROUP: usize = 16;
     const BITS: u32 = 5;
+    const CHOICE: Option<&'static [u8; 16]> = Some(&RAISED);
     const OFFSET: u8 = 12;
     const MINIMA: bool = false;
 
@@ -52,7 +53,7 @@ impl Unpack for BlockNvfp4 {
         {
             let (low, high) = numbers.split_at_mut(8);
             for ((low, high), byte) in low.iter_mut().zip(high).zip(bytes) {
-                (*low, *high) = (above(byte & 15), above(byte >> 4));
+                (*low, *high) = (byte & 15, byte >> 4);
             }
         }
     }
@@ -61,12 +62,6 @@ impl Unpack for BlockNvfp4 {
     fn group_scales(&self, _: impl Fn(Scale) -> f32, scales: &mut [f32], _: &mut [f32]) {
         scales.copy_from_slice(&self.scales());
     }
-}
-
-/// A float, doubled, as a number without a sign.
-#[inline(always)]
-fn above(number: u8) -> u8 {
-    (DOUBLED[usize::from(number)] + 12) as u8
 }
 
 /// Half of the float that each byte stands for. As ggml has it: 0x7f, which is NaN by the standard, is zero, and the highest bit
@@ -97,6 +92,7 @@ impl BlockNvfp4 {
     pub(in crate::kernels) fn term(&self, x: &[BlockQ8_0; 2]) -> f32 {
         let mut numbers = [0; 64];
         self.numbers(&mut numbers);
+        choose(&RAISED, &mut numbers);
         let groups =
             numbers.as_chunks::<16>().0.iter().zip(x.iter().flat_map(|x| x.quants.as_chunks::<16>().0));
         let terms = groups.zip(self.scales()).enumerate().map(|(at, ((numbers, quants), scale))| {
@@ -124,13 +120,17 @@ mod avx2 {
             // The first and the third group, then the second and the fourth.
             let quants = [_mm256_unpacklo_epi64(low, high), _mm256_unpackhi_epi64(low, high)];
             let scales = self.scales();
-            let terms = [0, 1].map(|side| {
-                let [a, b] = [0, 1].map(|block| load_half(&x[block].quants.as_chunks().0[side]));
-                let products = signed_products(look_up(&DOUBLED, quants[side]), _mm256_set_m128i(b, a));
-                let [a, b] = [0, 1].map(|block| _mm_set1_ps(scales[2 * block + side] * x_scales[block]));
-                _mm256_mul_ps(_mm256_cvtepi32_ps(pairs(products)), _mm256_set_m128(b, a))
-            });
-            _mm256_add_ps(terms[0], terms[1])
+            let mut sum = _mm256_setzero_ps();
+            for side in 0..2 {
+                let [a, b] = [&x[0].quants, &x[1].quants];
+                let x =
+                    _mm256_set_m128i(load_half(&b.as_chunks().0[side]), load_half(&a.as_chunks().0[side]));
+                let products = signed_products(look_up(&DOUBLED, quants[side]), x);
+                let [a, b] = [scales[side] * x_scales[0], scales[2 + side] * x_scales[1]];
+                let scales = _mm256_set_m128(_mm_set1_ps(b), _mm_set1_ps(a));
+                sum = _mm256_fmadd_ps(_mm256_cvtepi32_ps(pairs(products)), scales, sum);
+            }
+            sum
         }
     }
 }

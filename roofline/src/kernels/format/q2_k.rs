@@ -55,7 +55,7 @@ mod avx2 {
     impl Vector<BlockQ8K> for BlockQ2K {
         #[target_feature(enable = "avx2,fma,f16c")]
         #[inline]
-        unsafe fn product(&self, x: &BlockQ8K) -> [__m256i; 2] {
+        unsafe fn product<D: Dot>(&self, x: &BlockQ8K) -> [__m256i; 2] {
             let (two, parts) = (_mm256_set1_epi8(3), load_half(&self.parts));
             let scales = scales_of_pairs(_mm_and_si128(parts, _mm_set1_epi8(15)));
             let minima = _mm_and_si128(_mm_srli_epi16::<4>(parts), _mm_set1_epi8(15));
@@ -77,8 +77,7 @@ mod avx2 {
                 for part in 0..4 {
                     let x = load_bytes(&x.quants.as_chunks().0[4 * half + part]);
                     let products = _mm256_maddubs_epi16(_mm256_and_si256(quants[part], two), x);
-                    let products = _mm256_madd_epi16(products, scales[part]);
-                    sums[part % 2] = _mm256_add_epi32(sums[part % 2], products);
+                    sums[part % 2] = dot_words::<D>(sums[part % 2], products, scales[part]);
                 }
             }
             let minima = _mm256_madd_epi16(_mm256_cvtepu8_epi16(minima), load_words(&x.sums));

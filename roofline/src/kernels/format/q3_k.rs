@@ -13,18 +13,22 @@ block! {
 }
 
 impl BlockQ3K {
-    /// The sixteen scales: four bits of each in the first eight bytes, two in the last four.
+    /// The sixteen scales, 32 more than they are: four bits of each in the first eight bytes, two in the last four.
     #[inline(always)]
-    fn group_scales(&self) -> [i8; 16] {
+    fn raised_scales(&self) -> [u64; 2] {
         let word = |at: usize| u32::from_le_bytes([0, 1, 2, 3].map(|byte| self.parts[at + byte]));
         let (low, high) = (u64::from(word(0)) | u64::from(word(4)) << 32, u64::from(word(8)));
         let (four, two) = (0x0f0f_0f0f_0f0f_0f0f, 0x3030_3030_3030_3030);
-        let first = low & four | (high << 4 | high << 34) & two;
-        let second = low >> 4 & four | (high | high << 30) & two;
+        [low & four | (high << 4 | high << 34) & two, low >> 4 & four | (high | high << 30) & two]
+    }
+
+    /// The sixteen scales.
+    #[inline(always)]
+    fn group_scales(&self) -> [i8; 16] {
         let mut parts = [0; 16];
-        for (part, bits) in parts.iter_mut().zip([first, second].map(u64::to_le_bytes).into_iter().flatten())
-        {
-            *part = bits as i8 - 32;
+        let raised = self.raised_scales().map(u64::to_le_bytes);
+        for (part, raised) in parts.iter_mut().zip(raised.as_flattened()) {
+            *part = *raised as i8 - 32;
         }
         parts
     }
@@ -66,8 +70,10 @@ mod avx2 {
     impl Vector<BlockQ8K> for BlockQ3K {
         #[target_feature(enable = "avx2,fma,f16c")]
         #[inline]
-        unsafe fn product(&self, x: &BlockQ8K) -> [__m256i; 2] {
-            let parts = load_half(&self.group_scales());
+        unsafe fn product<D: Dot>(&self, x: &BlockQ8K) -> [__m256i; 2] {
+            // In registers: what is stored byte by byte is waited for when it is loaded as a whole.
+            let [first, second] = self.raised_scales().map(|scales| scales as i64);
+            let parts = _mm_sub_epi8(_mm_set_epi64x(second, first), _mm_set1_epi8(32));
             let scales = scales_of_pairs(parts);
             let (two, four) = (_mm256_set1_epi8(3), _mm256_set1_epi8(4));
             let thirds = load_bytes(&self.thirds);
@@ -100,8 +106,8 @@ mod avx2 {
                         _mm256_and_si256(quants[part], two),
                         _mm256_and_si256(thirds[part], four),
                     );
-                    let products = _mm256_madd_epi16(_mm256_maddubs_epi16(quants, x), scales[part]);
-                    sums[part % 2] = _mm256_add_epi32(sums[part % 2], products);
+                    let products = _mm256_maddubs_epi16(quants, x);
+                    sums[part % 2] = dot_words::<D>(sums[part % 2], products, scales[part]);
                 }
             }
             let offset = _mm256_madd_epi16(_mm256_cvtepi8_epi16(parts), load_words(&x.sums));

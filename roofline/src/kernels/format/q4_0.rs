@@ -16,7 +16,7 @@ impl Format for BlockQ4_0 {
 
     #[inline(always)]
     fn numbers(&self, numbers: &mut [u8]) {
-        nibbles(&self.quants, numbers, |number| number);
+        nibbles(&self.quants, numbers);
     }
 
     #[inline(always)]
@@ -33,9 +33,9 @@ mod avx2 {
     impl Vector<BlockQ8_0> for BlockQ4_0 {
         #[target_feature(enable = "avx2,fma,f16c")]
         #[inline]
-        unsafe fn product(&self, x: &BlockQ8_0) -> [__m256i; 2] {
+        unsafe fn product<D: Dot>(&self, x: &BlockQ8_0) -> [__m256i; 2] {
             let x = load_bytes(&x.quants);
-            [pairs(less(load_nibbles(&self.quants), 8, x)), _mm256_setzero_si256()]
+            [dot_less::<D>(load_nibbles(&self.quants), 8, x), _mm256_setzero_si256()]
         }
     }
 }

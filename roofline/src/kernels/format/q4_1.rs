@@ -17,7 +17,7 @@ impl Format for BlockQ4_1 {
 
     #[inline(always)]
     fn numbers(&self, numbers: &mut [u8]) {
-        nibbles(&self.quants, numbers, |number| number);
+        nibbles(&self.quants, numbers);
     }
 
     #[inline(always)]
@@ -39,10 +39,9 @@ mod avx2 {
     impl Vector<BlockQ8_0> for BlockQ4_1 {
         #[target_feature(enable = "avx2,fma,f16c")]
         #[inline]
-        unsafe fn product(&self, x: &BlockQ8_0) -> [__m256i; 2] {
+        unsafe fn product<D: Dot>(&self, x: &BlockQ8_0) -> [__m256i; 2] {
             let x = load_bytes(&x.quants);
-            let products = _mm256_maddubs_epi16(load_nibbles(&self.quants), x);
-            [pairs(products), pairs(_mm256_maddubs_epi16(_mm256_set1_epi8(1), x))]
+            [dot::<D>(load_nibbles(&self.quants), x), dot::<D>(_mm256_set1_epi8(1), x)]
         }
     }
 }

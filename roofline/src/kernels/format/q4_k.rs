@@ -56,7 +56,7 @@ mod avx2 {
     impl Vector<BlockQ8K> for BlockQ4K {
         #[target_feature(enable = "avx2,fma,f16c")]
         #[inline]
-        unsafe fn product(&self, x: &BlockQ8K) -> [__m256i; 2] {
+        unsafe fn product<D: Dot>(&self, x: &BlockQ8K) -> [__m256i; 2] {
             let [scales, minima] = six_bits(&self.parts);
             let (scales, four) = (scales_of_eight(scales), _mm256_set1_epi8(15));
             let mut sums = [_mm256_setzero_si256(); 2];
@@ -67,8 +67,7 @@ mod avx2 {
                 for part in 0..2 {
                     let x = load_bytes(&x.quants.as_chunks().0[2 * quarter + part]);
                     let products = _mm256_maddubs_epi16(quants[part], x);
-                    let products = _mm256_madd_epi16(products, scales[2 * quarter + part]);
-                    sums[part] = _mm256_add_epi32(sums[part], products);
+                    sums[part] = dot_words::<D>(sums[part], products, scales[2 * quarter + part]);
                 }
             }
             [_mm256_add_epi32(sums[0], sums[1]), minima_of_eight(minima, &x.sums)]

@@ -18,7 +18,7 @@ impl Format for BlockQ5_1 {
 
     #[inline(always)]
     fn numbers(&self, numbers: &mut [u8]) {
-        nibbles(&self.quants, numbers, |number| number);
+        nibbles(&self.quants, numbers);
         fifth_bits(self.fifths, numbers);
     }
 
@@ -41,10 +41,10 @@ mod avx2 {
     impl Vector<BlockQ8_0> for BlockQ5_1 {
         #[target_feature(enable = "avx2,fma,f16c")]
         #[inline]
-        unsafe fn product(&self, x: &BlockQ8_0) -> [__m256i; 2] {
+        unsafe fn product<D: Dot>(&self, x: &BlockQ8_0) -> [__m256i; 2] {
             let x = load_bytes(&x.quants);
             let quants = _mm256_or_si256(load_nibbles(&self.quants), spread_fifths(self.fifths));
-            [pairs(_mm256_maddubs_epi16(quants, x)), pairs(_mm256_maddubs_epi16(_mm256_set1_epi8(1), x))]
+            [dot::<D>(quants, x), dot::<D>(_mm256_set1_epi8(1), x)]
         }
     }
 }

@@ -52,13 +52,14 @@ mod avx2 {
     impl Vector<BlockQ8K> for BlockQ6K {
         #[target_feature(enable = "avx2,fma,f16c")]
         #[inline]
-        unsafe fn product(&self, x: &BlockQ8K) -> [__m256i; 2] {
+        unsafe fn product<D: Dot>(&self, x: &BlockQ8K) -> [__m256i; 2] {
             let parts = load_half(&self.parts);
             let scales = scales_of_pairs(parts);
             let (four, two) = (_mm256_set1_epi8(15), _mm256_set1_epi8(48));
             let mut sums = [_mm256_setzero_si256(); 2];
             for half in 0..2 {
-                let low = [0, 1].map(|part| load_bytes(&self.low.as_chunks().0[2 * half + part]));
+                let low = self.low.as_chunks().0;
+                let low = [load_bytes(&low[2 * half]), load_bytes(&low[2 * half + 1])];
                 let high = load_bytes(&self.high.as_chunks().0[half]);
                 let low = [low[0], low[1], _mm256_srli_epi16::<4>(low[0]), _mm256_srli_epi16::<4>(low[1])];
                 let high = [
@@ -77,8 +78,8 @@ mod avx2 {
                     let x = load_bytes(&x.quants.as_chunks().0[4 * half + part]);
                     let quants =
                         _mm256_or_si256(_mm256_and_si256(low[part], four), _mm256_and_si256(high[part], two));
-                    let products = _mm256_madd_epi16(_mm256_maddubs_epi16(quants, x), scales[part]);
-                    sums[part % 2] = _mm256_add_epi32(sums[part % 2], products);
+                    let products = _mm256_maddubs_epi16(quants, x);
+                    sums[part % 2] = dot_words::<D>(sums[part % 2], products, scales[part]);
                 }
             }
             let offset = _mm256_madd_epi16(_mm256_cvtepi8_epi16(parts), load_words(&x.sums));

@@ -116,10 +116,16 @@ mod avx2 {
     impl Vector<BlockQ8_0> for BlockQ8_0 {
         #[target_feature(enable = "avx2,fma,f16c")]
         #[inline]
-        unsafe fn product(&self, x: &BlockQ8_0) -> [__m256i; 2] {
-            // A weight of -128 and an activation of -128 are both possible: widened, every byte is exact.
-            let ([a, b], [c, d]) = (widen(&self.quants), widen(&x.quants));
-            [_mm256_add_epi32(_mm256_madd_epi16(a, c), _mm256_madd_epi16(b, d)), _mm256_setzero_si256()]
+        unsafe fn product<D: Dot>(&self, x: &BlockQ8_0) -> [__m256i; 2] {
+            let products = if D::ALL_BITS {
+                let numbers = _mm256_xor_si256(load_bytes(&self.quants), _mm256_set1_epi8(i8::MIN));
+                dot_less::<D>(numbers, 128, load_bytes(&x.quants))
+            } else {
+                // A weight of -128 and an activation of -128 are both possible: widened, every byte is exact.
+                let ([a, b], [c, d]) = (widen(&self.quants), widen(&x.quants));
+                _mm256_add_epi32(_mm256_madd_epi16(a, c), _mm256_madd_epi16(b, d))
+            };
+            [products, _mm256_setzero_si256()]
         }
     }
 }
