@@ -477,14 +477,19 @@ pub(super) fn turn<E: Copy, const W: usize>(rows: &[[E; W]], panel: &mut [Few<E,
     }
 }
 
-/// Adds the products of a panel of bytes below 128 with a chunk of every column.
+/// Adds the products of a panel of bytes, below 128 unless `D` multiplies all, with a chunk of every column.
 #[target_feature(enable = "avx2,fma,f16c")]
-pub(super) fn multiply_bytes<T: Unpack>(panel: &Bytes, x: &Packed<i8>, chunk: usize, sums: &mut [Sums]) {
+pub(super) fn multiply_bytes<D: Dot, T: Unpack>(
+    panel: &Bytes,
+    x: &Packed<i8>,
+    chunk: usize,
+    sums: &mut [Sums],
+) {
     by_columns(
         sums,
-        |at, sums: &mut [Sums; 4]| narrow_columns::<T, 4>(panel, x.columns(chunk, at), sums),
-        |at, sums| narrow_columns::<T, 2>(panel, x.columns(chunk, at), sums),
-        |at, sums| narrow_columns::<T, 1>(panel, x.columns(chunk, at), sums),
+        |at, sums: &mut [Sums; 4]| byte_columns::<D, T, 4>(panel, x.columns(chunk, at), sums),
+        |at, sums| byte_columns::<D, T, 2>(panel, x.columns(chunk, at), sums),
+        |at, sums| byte_columns::<D, T, 1>(panel, x.columns(chunk, at), sums),
     );
 }
 
@@ -500,11 +505,15 @@ pub(super) fn multiply_words<T: Unpack>(panel: &Words, x: &Packed<i16>, chunk: u
     );
 }
 
-/// Products of stored numbers below 128 add up in 16 bits for as long as they fit.
+/// Products of stored numbers; those below 128 add up in 16 bits for as long as they fit, unless `D` adds up in one step.
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
-fn narrow_columns<T: Unpack, const N: usize>(panel: &Bytes, x: [Column<i8>; N], sums: &mut [Sums; N]) {
+fn byte_columns<D: Dot, T: Unpack, const N: usize>(panel: &Bytes, x: [Column<i8>; N], sums: &mut [Sums; N]) {
     let few = T::GROUP / 4;
+    let four = |x: &Column<i8>, at: usize| {
+        let [a, b, c, d] = x.numbers.as_chunks::<4>().0[at];
+        _mm256_set1_epi32(i32::from_le_bytes([a as u8, b as u8, c as u8, d as u8]))
+    };
     for half in 0..2 {
         add_groups::<T, N, _, 4>(panel, x, half, sums, |group| {
             let mut products = [[_mm256_setzero_si256(); 2]; N];
@@ -512,14 +521,24 @@ fn narrow_columns<T: Unpack, const N: usize>(panel: &Bytes, x: [Column<i8>; N], 
                 *products = [_mm256_set1_epi32(x.starts[group]); 2];
             }
             let start = group * few;
+            if D::ALL_BITS {
+                for at in start..start + few {
+                    let rows = load_rows(&panel.numbers[at].0, half);
+                    for (products, x) in products.iter_mut().zip(&x) {
+                        let four = four(x, at);
+                        for (product, rows) in products.iter_mut().zip(rows) {
+                            *product = dot_bytes::<D>(*product, rows, four);
+                        }
+                    }
+                }
+                return products;
+            }
             for start in (start..start + few).step_by(pairs_in_16_bits(T::BITS)) {
                 let mut words = [[_mm256_setzero_si256(); 2]; N];
                 for at in start..(start + pairs_in_16_bits(T::BITS)).min(start / few * few + few) {
                     let rows = load_rows(&panel.numbers[at].0, half);
-                    for (words, x) in words.iter_mut().zip(x) {
-                        let [a, b, c, d] = x.numbers.as_chunks::<4>().0[at];
-                        let four = i32::from_le_bytes([a as u8, b as u8, c as u8, d as u8]);
-                        let four = _mm256_set1_epi32(four);
+                    for (words, x) in words.iter_mut().zip(&x) {
+                        let four = four(x, at);
                         for (word, rows) in words.iter_mut().zip(rows) {
                             *word = add_products(*word, rows, four);
                         }
@@ -793,13 +812,19 @@ pub(super) fn pairs(words: __m256i) -> __m256i {
     _mm256_madd_epi16(words, _mm256_set1_epi16(1))
 }
 
+/// Adds the products of numbers without sign with bytes.
+#[target_feature(enable = "avx2,fma,f16c")]
+#[inline]
+fn dot_bytes<D: Dot>(sums: __m256i, numbers: __m256i, x: __m256i) -> __m256i {
+    // SAFETY: kernels are called with `D` only where its instructions exist.
+    unsafe { D::bytes(sums, numbers, x) }
+}
+
 /// Products of numbers without sign with bytes, added up.
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
 pub(super) fn dot<D: Dot>(numbers: __m256i, x: __m256i) -> __m256i {
-    let zero = _mm256_setzero_si256();
-    // SAFETY: kernels are called with `D` only where its instructions exist.
-    unsafe { D::bytes(zero, numbers, x) }
+    dot_bytes::<D>(_mm256_setzero_si256(), numbers, x)
 }
 
 /// The same, with `offset` taken from the numbers; rows that share the activations share what that takes.
@@ -807,8 +832,7 @@ pub(super) fn dot<D: Dot>(numbers: __m256i, x: __m256i) -> __m256i {
 #[inline]
 pub(super) fn dot_less<D: Dot>(numbers: __m256i, offset: u8, x: __m256i) -> __m256i {
     let start = _mm256_sub_epi32(_mm256_setzero_si256(), dot::<D>(_mm256_set1_epi8(offset as i8), x));
-    // SAFETY: as above.
-    unsafe { D::bytes(start, numbers, x) }
+    dot_bytes::<D>(start, numbers, x)
 }
 
 /// Adds the products of 16-bit numbers.

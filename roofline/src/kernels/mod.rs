@@ -146,7 +146,7 @@ macro_rules! moving {
     };
 }
 
-/// Calls a kernel that multiplies blocks with one column: in one step a vector where there are instructions for it.
+/// Calls a kernel that multiplies whole numbers: in one step a vector where there are instructions for it.
 macro_rules! multiplying {
     ($isa:expr, $kernel:ident::<$type:ty>($($argument:expr),* $(,)?)) => {
         dispatch!(
@@ -364,7 +364,7 @@ fn bits_in_bytes(isa: Isa) -> u32 {
         Level::Scalar => 8,
         #[cfg(target_arch = "x86_64")]
         Level::Avx2 => {
-            if isa.has(Set::Avx512Vnni) {
+            if isa.has(Set::Avx512Vnni) || isa.has(Set::AvxVnni) {
                 8
             } else {
                 7
@@ -409,7 +409,7 @@ fn multiply_bytes<T: Unpack>(
         // SAFETY: the set is one of those that `isa::detected` found, with every feature the function enables.
         #[cfg(target_arch = "x86_64")]
         isa if isa.has(Set::Avx512Vnni) => unsafe { avx512::multiply_bytes::<T>(panel, x, chunk, sums) },
-        isa => dispatch!(isa, multiply_bytes::<T>(panel, x, chunk, sums)),
+        isa => multiplying!(isa, multiply_bytes::<T>(panel, x, chunk, sums)),
     }
 }
 

@@ -302,6 +302,49 @@ mod tests {
         }
     }
 
+    /// Those this processor can't execute too: at least the compiler made of them what their names say.
+    #[test]
+    #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+    fn every_loop_repeats_the_instructions_it_is_named_for() {
+        #[cfg(target_arch = "x86_64")]
+        let (loops, tool) = (x86::LOOPS, "objdump");
+        #[cfg(target_arch = "aarch64")]
+        let (loops, tool) = (arm::LOOPS, "aarch64-linux-gnu-objdump");
+        let program = std::env::current_exe().unwrap();
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+        let name = program.to_str().unwrap();
+        let first = maps.lines().find(|line| line.ends_with(name)).and_then(|line| line.split('-').next());
+        let base = usize::from_str_radix(first.expect("the program is mapped"), 16).unwrap();
+        for one in loops {
+            let start = one.run as usize - base;
+            let range = [format!("--start-address={start}"), format!("--stop-address={}", start + 8192)];
+            let output = std::process::Command::new(tool).arg("-d").args(range).arg(&program).output();
+            let Ok(output) = output else {
+                eprintln!("loops disassembled: not run (there is no {tool})");
+                return;
+            };
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            let text = String::from_utf8(output.stdout).unwrap();
+            // Address, bytes and instruction are apart by tabs; an encoding may stand before the name.
+            let code = text.lines().filter_map(|line| {
+                line.split('\t').nth(2)?.split_whitespace().find(|word| !word.starts_with('{'))
+            });
+            let code: Vec<&str> = code.take_while(|name| !name.starts_with("ret")).collect();
+            let named = one.instruction.split(" + ").map(|part| part.split(' ').next().unwrap_or(part));
+            for instruction in named {
+                let count = code.iter().filter(|name| **name == instruction).count();
+                assert!(
+                    count >= one.chains,
+                    "{one:?}: {instruction} {count} times, {} instructions",
+                    code.len()
+                );
+            }
+            if !multiply_adds(Isa::detect()).any(|here| here.instruction == one.instruction) {
+                eprintln!("{one:?}: compiled, not run (this processor has it not)");
+            }
+        }
+    }
+
     #[test]
     fn a_product_goes_to_the_sum_that_the_manuals_say() {
         assert_eq!(Shape::Groups(4).products(1, Number::Byte), [(4, 4), (5, 5), (6, 6), (7, 7)]);
