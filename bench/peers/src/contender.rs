@@ -75,7 +75,8 @@ impl Ggml {
     pub fn new<T: Stored>(weights: &Weights<T>, x: &[f32], count: usize, threads: usize) -> Ggml {
         let (rows, columns) = (weights.rows as i64, weights.columns as i64);
         let (mut x, mut out) = (x.to_vec(), vec![0f32; weights.rows * count]);
-        let params = ggml::ggml_init_params { mem_size: 16 << 20, mem_buffer: std::ptr::null_mut(), no_alloc: true };
+        let params =
+            ggml::ggml_init_params { mem_size: 16 << 20, mem_buffer: std::ptr::null_mut(), no_alloc: true };
         // SAFETY: ggml's own sequence: tensors in a context that allocates no data, data pointers to memory
         // that outlives the graph, a plan with a work buffer of the size it asks for.
         unsafe {

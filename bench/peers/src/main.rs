@@ -49,7 +49,8 @@ fn main() {
     };
     // SAFETY: no other thread runs yet. candle reads this when it makes its threads.
     unsafe { std::env::set_var("CANDLE_NUM_THREADS", threads.to_string()) };
-    let isa = std::env::var("ROOFLINE_ISA").map_or(Isa::detect(), |name| Isa::named(&name).expect("it is here"));
+    let isa =
+        std::env::var("ROOFLINE_ISA").map_or(Isa::detect(), |name| Isa::named(&name).expect("it is here"));
     // Nothing is saved: these may be the roofs of a busy machine.
     let options = Options { threads: Some(threads), no_cache: true, quick: true, ..Options::default() };
     let machine = Machine::this(&options, |_| ()).unwrap_or_else(|error| panic!("{error}"));
@@ -84,7 +85,9 @@ macro_rules! every {
 impl Bench {
     /// One column, weights from memory.
     fn memory(&self) {
-        println!("| format | matrix | roofline, GB/s | read roof, GB/s | share of the roof | 10 % .. 90 % | ggml mul_mat, GB/s | roofline / ggml | 10 % .. 90 % |");
+        println!(
+            "| format | matrix | roofline, GB/s | read roof, GB/s | share of the roof | 10 % .. 90 % | ggml mul_mat, GB/s | roofline / ggml | 10 % .. 90 % |"
+        );
         println!("|---|---|---|---|---|---|---|---|---|");
         every!(self.from_memory);
         self.candle();
@@ -93,7 +96,8 @@ impl Bench {
     /// So many rows that no cache keeps them from one run to the next.
     fn rows<T: Weight>(&self) -> usize {
         // Levels were measured with half of what each thread has of them.
-        let last = self.machine.all.levels.iter().map(|level| 2 * self.threads * level.bytes).max().unwrap_or(0);
+        let last =
+            self.machine.all.levels.iter().map(|level| 2 * self.threads * level.bytes).max().unwrap_or(0);
         let bytes = MEMORY.max(last / 4 * 5);
         (bytes * T::WEIGHTS / size_of::<T>() / COLUMNS).next_multiple_of(1024)
     }
@@ -148,25 +152,37 @@ impl Bench {
                     matvec(&self.team, weights.matrix(), &x, &mut ours).expect("shapes fit");
                 }),
                 Box::new(|| {
-                    k_quants::matmul((1, COLUMNS, rows), &x, as_candle(weights.data()), &mut theirs).expect("shapes fit");
+                    k_quants::matmul((1, COLUMNS, rows), &x, as_candle(weights.data()), &mut theirs)
+                        .expect("shapes fit");
                 }),
             ];
             compare(5, weights.bytes() as f64, &mut contenders)
         };
         agree("q8_0", "candle", &ours, &theirs);
-        println!("\ncandle matmul of the same q8_0: {:.1} GB/s, roofline / candle {} (10 % .. 90 %)", ratios[1].speed, shown(&ratios[1]).replace(" | ", ", "));
+        println!(
+            "\ncandle matmul of the same q8_0: {:.1} GB/s, roofline / candle {} (10 % .. 90 %)",
+            ratios[1].speed,
+            shown(&ratios[1]).replace(" | ", ", ")
+        );
     }
 
     /// The inner loops alone, one thread: weights in half of the second cache, activations quantized before.
     fn cache(&self) {
-        println!("| format | matrix | roofline, GB/s | cycles a block | ggml vec_dot, GB/s | cycles a block | roofline / ggml | 10 % .. 90 % |");
+        println!(
+            "| format | matrix | roofline, GB/s | cycles a block | ggml vec_dot, GB/s | cycles a block | roofline / ggml | 10 % .. 90 % |"
+        );
         println!("|---|---|---|---|---|---|---|---|");
         every!(self.in_cache);
         self.candle_in_cache();
     }
 
     fn half_of_l2(&self) -> usize {
-        self.machine.single.levels.iter().find(|level| level.level == 2).map_or(256 << 10, |level| level.bytes)
+        self.machine
+            .single
+            .levels
+            .iter()
+            .find(|level| level.level == 2)
+            .map_or(256 << 10, |level| level.bytes)
     }
 
     fn in_cache<T: Stored>(&self) {
@@ -221,12 +237,18 @@ impl Bench {
             compare(25, weights.bytes() as f64, &mut contenders)
         };
         agree("q8_0", "candle's vec_dot", &ours, &theirs);
-        println!("\ncandle vec_dot of the same q8_0: {:.1} GB/s, roofline / candle {} (10 % .. 90 %)", ratios[1].speed, shown(&ratios[1]).replace(" | ", ", "));
+        println!(
+            "\ncandle vec_dot of the same q8_0: {:.1} GB/s, roofline / candle {} (10 % .. 90 %)",
+            ratios[1].speed,
+            shown(&ratios[1]).replace(" | ", ", ")
+        );
     }
 
     /// Several columns at once.
     fn prompts(&self) {
-        println!("| format | columns | roofline, Gop/s | roof, Gop/s | share of the roof | 10 % .. 90 % | ggml mul_mat, Gop/s | roofline / ggml | 10 % .. 90 % |");
+        println!(
+            "| format | columns | roofline, Gop/s | roof, Gop/s | share of the roof | 10 % .. 90 % | ggml mul_mat, Gop/s | roofline / ggml | 10 % .. 90 % |"
+        );
         println!("|---|---|---|---|---|---|---|---|---|");
         each!(self.prompt, BlockQ8_0 BlockQ4_0 BlockQ4K BlockQ5K BlockQ6K BlockIq4Xs BlockMxfp4 f16);
     }
@@ -236,7 +258,9 @@ impl Bench {
         let weights = Weights::<T>::new(rows, columns);
         // The fastest loop of multiply-adds for these numbers, found once, runs beside the products.
         let kind = if T::WEIGHTS == 1 { Multiplied::F32 } else { Multiplied::Int8 };
-        let roof = multiply_adds(self.isa).filter(|one| one.kind() == kind).max_by(|a, b| speed(a).total_cmp(&speed(b)));
+        let roof = multiply_adds(self.isa)
+            .filter(|one| one.kind() == kind)
+            .max_by(|a, b| speed(a).total_cmp(&speed(b)));
         let roof = roof.expect("every instruction set has one");
         let operands = roof.operands();
         for count in PROMPTS {
@@ -250,7 +274,9 @@ impl Bench {
             let part = operations / (rounds as f64 * one * self.threads as f64);
             let ratios = {
                 let mut contenders: Vec<Contender> = vec![
-                    Box::new(|| matmul(&self.team, weights.matrix(), &x, count, &mut ours).expect("shapes fit")),
+                    Box::new(|| {
+                        matmul(&self.team, weights.matrix(), &x, count, &mut ours).expect("shapes fit")
+                    }),
                     Box::new(|| {
                         self.team.run(|_| {
                             black_box(roof.run(black_box(rounds), &operands));
@@ -260,7 +286,8 @@ impl Bench {
                 ];
                 compare(7, operations, &mut contenders)
             };
-            let turned: Vec<f32> = (0..rows * count).map(|at| theirs.out()[at % count * rows + at / count]).collect();
+            let turned: Vec<f32> =
+                (0..rows * count).map(|at| theirs.out()[at % count * rows + at / count]).collect();
             agree(T::NAME, "ggml with many columns", &ours, &turned);
             let [roofline, roof, ggml] = ratios.as_slice() else { unreachable!("three contenders") };
             let roof = Ratio { speed: roof.speed / part, ratios: roof.ratios.map(|ratio| ratio * part) };
@@ -287,7 +314,9 @@ impl Bench {
                     }
                 });
             }
-            println!("| format | matrix | roofline, GB/s | read roof, GB/s | share of the roof | 10 % .. 90 % | ggml mul_mat, GB/s | roofline / ggml | 10 % .. 90 % |");
+            println!(
+                "| format | matrix | roofline, GB/s | read roof, GB/s | share of the roof | 10 % .. 90 % | ggml mul_mat, GB/s | roofline / ggml | 10 % .. 90 % |"
+            );
             println!("|---|---|---|---|---|---|---|---|---|");
             each!(self.from_memory, BlockQ8_0 BlockQ4K f16);
             stop.store(true, Ordering::Relaxed);

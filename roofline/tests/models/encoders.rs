@@ -6,9 +6,10 @@ use roofline::model::{Dtype, Model, Role, Runs, Work};
 use roofline::predict::{Numbers, Target};
 use roofline::profile::{Costs, Workload, profile, stack};
 
+use crate::packed::sparse;
 use crate::predicted;
 use crate::scratch::files;
-use crate::writer::{Gguf, Value, sparse};
+use crate::writer::{Gguf, Value};
 
 use Dtype::{Bf16, F16, F32};
 

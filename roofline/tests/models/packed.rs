@@ -2,6 +2,7 @@
 //! worked out by hand. Only headers and the few bytes that tell shapes are real: the files are sparse.
 
 use std::io::{Seek, SeekFrom, Write};
+use std::path::PathBuf;
 
 use roofline::contracts::hardware::devices::H100_SXM;
 use roofline::model::{Dtype, Model, Operation, Role, Work};
@@ -9,7 +10,8 @@ use roofline::predict::{Numbers, Target};
 use roofline::profile::{Workload, profile};
 
 use crate::predicted;
-use crate::writer::{safetensors_header, sparse};
+use crate::scratch::files;
+use crate::writer::safetensors_header;
 
 use Dtype::{Bf16, F8E4M3, F32, I8, I32, I64, U8, U32};
 
@@ -423,4 +425,17 @@ fn words_that_fit_nothing_stay_what_they_are_and_are_called_out() {
     let told =
         "1 tensor(s) are packed in a way that is not known, the first \"model.layers.0.mlp.up_proj.qweight\"";
     assert!(model.warnings.iter().any(|line| line == told), "{:?}", model.warnings);
+}
+
+/// A sparse SafeTensors file of these tensors in a directory of this test's own, with a `config.json` beside it.
+pub fn sparse(test: &str, config: Option<&str>, tensors: &[(&str, &[u64], Dtype)]) -> PathBuf {
+    let (header, length) = safetensors_header(tensors);
+    let directory = files(test, &[("model.safetensors", &header)]);
+    if let Some(config) = config {
+        std::fs::write(directory.join("config.json"), config).expect("a test file can be written");
+    }
+    let path = directory.join("model.safetensors");
+    let file = std::fs::OpenOptions::new().write(true).open(&path).expect("a test file can be opened");
+    file.set_len(header.len() as u64 + length).expect("a test file can be made longer");
+    path
 }

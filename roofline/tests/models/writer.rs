@@ -1,10 +1,6 @@
 //! Model files made in memory: a GGUF writer that can also write what it should not, and SafeTensors.
 
-use std::path::PathBuf;
-
 use roofline::model::Dtype;
-
-use crate::scratch::files;
 
 /// A metadata value.
 #[derive(Clone)]
@@ -245,17 +241,4 @@ pub fn safetensors_header(tensors: &[(&str, &[u64], Dtype)]) -> (Vec<u8>, u64) {
     let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
     bytes.extend(header.as_bytes());
     (bytes, end)
-}
-
-/// A sparse SafeTensors file of these tensors in a directory of this test's own, with a `config.json` beside it.
-pub fn sparse(test: &str, config: Option<&str>, tensors: &[(&str, &[u64], Dtype)]) -> PathBuf {
-    let (header, length) = safetensors_header(tensors);
-    let directory = files(test, &[("model.safetensors", &header)]);
-    if let Some(config) = config {
-        std::fs::write(directory.join("config.json"), config).expect("a test file can be written");
-    }
-    let path = directory.join("model.safetensors");
-    let file = std::fs::OpenOptions::new().write(true).open(&path).expect("a test file can be opened");
-    file.set_len(header.len() as u64 + length).expect("a test file can be made longer");
-    path
 }

@@ -1,5 +1,5 @@
-//! Decodes a GGUF file of Q8_0 weights with llama.cpp, and runs the same weights through roofline's kernels, in turns with reading
-//! alone, beside the ceiling that `roofline profile` gives for them at that reading speed. Prints a Markdown table.
+//! Runs a GGUF file through llama.cpp, and every product and all attention of the same tokens through roofline's kernels, in turns
+//! with reading alone, beside the ceiling that `roofline profile` gives at that reading speed. Prints a Markdown table.
 
 use std::ffi::CString;
 use std::hint::black_box;
@@ -11,13 +11,19 @@ use roofline::kernels::{self, Streams, Team};
 use roofline::model::Model;
 use roofline::peaks::{Machine, Options};
 use roofline::predict::{Numbers, Target};
-use roofline::profile::measure::measure;
-use roofline::profile::{Workload, profile};
+use roofline::profile::measure::{Through, measure};
+use roofline::profile::{Phase, Workload, profile};
 
 /// Rounds, each with all.
 const ROUNDS: usize = 9;
-/// Tokens that llama.cpp makes in a round, from an empty cache.
+/// The same for prompts, which take longer.
+const PROMPT_ROUNDS: usize = 3;
+/// Tokens that llama.cpp makes in a round.
 const TOKENS: usize = 12;
+/// Tokens of a prompt.
+const PROMPT: usize = 512;
+/// Tokens in the cache before the first that is made.
+const DEPTHS: [usize; 2] = [0, 2048];
 /// Numbers that reading alone goes through: far more than a cache holds.
 const NUMBERS: usize = 64 << 20;
 
@@ -34,59 +40,124 @@ fn main() {
     let model = Model::open(&file).unwrap_or_else(|error| panic!("{error}"));
     let options = Options { threads: Some(threads), no_cache: true, quick: true, ..Options::default() };
     let machine = Machine::this(&options, |_| ()).unwrap_or_else(|error| panic!("{error}"));
-    let mut target = Target::measured(&machine, None).expect("it is measured");
-    let workload =
-        Workload { batch: 1.0, context: (TOKENS / 2) as f64, prompt: 1.0, cache_size: 2.0, cache: Numbers::Half };
-    let mut found = profile(&model, &target, &workload, None).expect("an ordinary model");
+    let mut bench = Bench {
+        target: Target::measured(&machine, None).expect("it is measured"),
+        model,
+        team: Team::new(Isa::detect(), threads).expect("threads start"),
+        peer: Llama::new(&file, threads),
+        numbers: vec![1f32; NUMBERS],
+        machine,
+    };
+    println!(
+        "\n| threads | what | ceiling, token/s | llama.cpp, token/s | 10 % .. 90 % | share | roofline, token/s | 10 % .. 90 % | share | roofline / llama.cpp |"
+    );
+    println!("|---|---|---|---|---|---|---|---|---|---|");
+    for depth in DEPTHS {
+        bench.decode(depth);
+    }
+    bench.prompt();
+}
 
-    let setting = machine.all.read.setting;
-    let streams = Streams { count: setting.streams, prefetch: setting.prefetch };
-    let isa = Isa::detect();
-    let team = Team::new(isa, threads).expect("threads start");
-    let numbers = vec![1f32; NUMBERS];
-    let share = numbers.len() / threads;
-    let mut peer = Llama::new(&file, threads);
-    let (mut theirs, mut ours, mut reads) = (Vec::new(), Vec::new(), Vec::new());
-    for _ in 0..ROUNDS {
+/// What every comparison needs.
+struct Bench {
+    model: Model,
+    machine: Machine,
+    target: Target,
+    team: Team,
+    peer: Llama,
+    numbers: Vec<f32>,
+}
+
+impl Bench {
+    /// Tokens one after the other, behind so many in the cache.
+    fn decode(&mut self, depth: usize) {
+        self.peer.fill(depth);
+        let what = format!("decode behind {depth} tokens");
+        self.compare(&what, Phase::Decode, depth + TOKENS / 2, ROUNDS, |peer| {
+            let seconds = timed(|| (0..TOKENS).for_each(|_| peer.decode(1)));
+            peer.forget(depth);
+            TOKENS as f64 / seconds
+        });
+    }
+
+    /// A prompt at once.
+    fn prompt(&mut self) {
+        self.compare(&format!("prompt of {PROMPT} tokens"), Phase::Prefill, PROMPT, PROMPT_ROUNDS, |peer| {
+            peer.forget(0);
+            PROMPT as f64 / timed(|| peer.decode(PROMPT))
+        });
+    }
+
+    fn compare(
+        &mut self,
+        what: &str,
+        phase: Phase,
+        context: usize,
+        rounds: usize,
+        theirs: impl Fn(&mut Llama) -> f64,
+    ) {
+        let workload = Workload {
+            batch: 1.0,
+            context: context as f64,
+            prompt: PROMPT as f64,
+            cache_size: 2.0,
+            cache: Numbers::Half,
+        };
+        let through = Through { phase, workload: &workload, cache: "f16" };
+        let mut found = profile(&self.model, &self.target, &workload, None).expect("an ordinary model");
+        let (mut reads, mut peer, mut ours) = (Vec::new(), Vec::new(), Vec::new());
+        for _ in 0..rounds {
+            reads.push(self.read());
+            peer.push(theirs(&mut self.peer));
+            // Its threads spin for a while after their work.
+            std::thread::sleep(Duration::from_millis(5));
+            let all = |_: &_| true;
+            let passes = measure(
+                &self.model,
+                &mut found.entries,
+                &self.machine,
+                Some(through),
+                Duration::ZERO,
+                all,
+                |_, _| (),
+            )
+            .expect("kernels for all weights");
+            ours.push(through.tokens() / passes.expect("products").median_s);
+        }
+        self.target.bandwidth = quantile(&reads, 0.5);
+        let found = profile(&self.model, &self.target, &workload, None).expect("an ordinary model");
+        let total = if phase == Phase::Decode { found.decode } else { found.prefill };
+        let ceiling = total.expect("tokens").ceiling_per_s;
+        let row = |speeds: &[f64]| {
+            let median = quantile(speeds, 0.5);
+            format!(
+                "{median:.1} | {:.1} .. {:.1} | {:.2}",
+                quantile(speeds, 0.1),
+                quantile(speeds, 0.9),
+                median / ceiling
+            )
+        };
+        println!(
+            "| {} | {what} | {ceiling:.1} | {} | {} | {:.2} |",
+            self.team.threads(),
+            row(&peer),
+            row(&ours),
+            quantile(&ours, 0.5) / quantile(&peer, 0.5)
+        );
+    }
+
+    /// The speed of reading alone, in GB/s.
+    fn read(&self) -> f64 {
+        let setting = self.machine.all.read.setting;
+        let streams = Streams { count: setting.streams, prefetch: setting.prefetch };
+        let (team, numbers) = (&self.team, &self.numbers);
+        let share = numbers.len() / team.threads();
         let seconds = timed(|| {
             team.run(|index| {
-                black_box(kernels::read(isa, &numbers[index * share..][..share], streams));
+                black_box(kernels::read(team.isa(), &numbers[index * share..][..share], streams));
             });
         });
-        reads.push(size_of_val(numbers.as_slice()) as f64 / seconds / 1e9);
-        peer.start();
-        theirs.push(TOKENS as f64 / timed(|| (1..=TOKENS).for_each(|at| peer.decode(at))));
-        // Its threads spin for a while after their work.
-        std::thread::sleep(Duration::from_millis(5));
-        let passes = measure(&model, &mut found.entries, &machine, None, Duration::ZERO, |_| true, |_, _| ())
-            .expect("kernels for all weights");
-        ours.push(1.0 / passes.expect("products").median_s);
-    }
-    target.bandwidth = quantile(&reads, 0.5);
-    let ceiling = profile(&model, &target, &workload, None).expect("an ordinary model").decode.expect("tokens");
-    println!(
-        "\n{} thread(s): reading alone {:.1} GB/s, {:.0} MB a token, a ceiling of {:.1} token/s\n",
-        threads,
-        target.bandwidth,
-        ceiling.bytes / 1e6,
-        ceiling.ceiling_per_s
-    );
-    println!("| threads | what | token/s, median | 10 % .. 90 % | GB/s | share of the ceiling, median | 10 % .. 90 % |");
-    println!("|---|---|---|---|---|---|---|");
-    for (what, speeds) in [("llama.cpp, decode", &theirs), ("roofline, the products of a token", &ours)] {
-        // Within a round, as far as reading goes.
-        let shares: Vec<f64> =
-            speeds.iter().zip(&reads).map(|(speed, read)| speed * ceiling.bytes / 1e9 / read).collect();
-        let median = quantile(speeds, 0.5);
-        println!(
-            "| {threads} | {what} | {median:.1} | {:.1} .. {:.1} | {:.1} | {:.0} % | {:.0} .. {:.0} % |",
-            quantile(speeds, 0.1),
-            quantile(speeds, 0.9),
-            median * ceiling.bytes / 1e9,
-            100.0 * quantile(&shares, 0.5),
-            100.0 * quantile(&shares, 0.1),
-            100.0 * quantile(&shares, 0.9)
-        );
+        size_of_val(numbers.as_slice()) as f64 / seconds / 1e9
     }
 }
 
@@ -120,7 +191,7 @@ impl Llama {
             let model = llama::llama_model_load_from_file(path.as_ptr(), llama::llama_model_default_params());
             assert!(!model.is_null(), "llama.cpp can't load {file}");
             let mut settings = llama::llama_context_default_params();
-            settings.n_ctx = 512;
+            settings.n_ctx = 4096;
             settings.n_threads = threads as i32;
             settings.n_threads_batch = threads as i32;
             let context = llama::llama_init_from_model(model, settings);
@@ -130,18 +201,33 @@ impl Llama {
         }
     }
 
-    /// An empty cache, and one token to wake it up.
-    fn start(&mut self) {
-        // SAFETY: the context lives.
-        unsafe { llama::llama_memory_clear(llama::llama_get_memory(self.context), true) };
-        self.decode(0);
+    /// A cache of so many tokens, and one more to wake it up.
+    fn fill(&mut self, depth: usize) {
+        self.forget(0);
+        for _ in 0..depth / PROMPT {
+            self.decode(PROMPT);
+        }
+        self.decode(1);
+        self.forget(depth);
     }
 
-    fn decode(&mut self, at: usize) {
+    /// Leaves so many tokens in the cache.
+    fn forget(&mut self, depth: usize) {
+        // SAFETY: the context lives.
+        let memory = unsafe { llama::llama_get_memory(self.context) };
+        // SAFETY: it is the memory of that context.
+        let done = unsafe { llama::llama_memory_seq_rm(memory, 0, depth as i32, -1) };
+        assert!(done, "llama.cpp can't forget");
+    }
+
+    /// So many tokens at once.
+    fn decode(&mut self, count: usize) {
         // Any token will do: the work is the same.
-        let mut token = (at as i32 * 7919) % self.words.max(1);
-        // SAFETY: the batch borrows the token until the call returns.
-        let status = unsafe { llama::llama_decode(self.context, llama::llama_batch_get_one(&mut token, 1)) };
+        let mut tokens: Vec<i32> = (0..count).map(|at| (at as i32 * 7919) % self.words.max(1)).collect();
+        // SAFETY: the batch borrows the tokens until the call returns.
+        let status = unsafe {
+            llama::llama_decode(self.context, llama::llama_batch_get_one(tokens.as_mut_ptr(), count as i32))
+        };
         assert_eq!(status, 0, "llama.cpp can't decode");
         // SAFETY: the context lives; this waits for its work.
         unsafe { llama::llama_synchronize(self.context) };
