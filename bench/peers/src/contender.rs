@@ -10,6 +10,10 @@ use crate::weights::{Stored, Weights};
 /// Seconds that one contender runs in a round.
 const BURST: f64 = 0.02;
 
+/// How long ggml's threads look for work after the last: six million pauses, which take a fifth of a second where one takes a
+/// hundred cycles.
+pub const AWAKE: Duration = Duration::from_millis(300);
+
 /// Does all the work once.
 pub type Contender<'a> = Box<dyn FnMut() + 'a>;
 
@@ -27,7 +31,7 @@ pub fn compare(rounds: usize, amount: f64, contenders: &mut [Contender]) -> Vec<
     for _ in 0..rounds {
         for (run, speeds) in contenders.iter_mut().zip(&mut speeds) {
             // The others' threads spin for a while after their work; let them fall asleep, then warm up.
-            std::thread::sleep(Duration::from_millis(3));
+            std::thread::sleep(AWAKE);
             let start = Instant::now();
             run();
             let repeats = (BURST / start.elapsed().as_secs_f64()).clamp(1.0, 1e5) as usize;

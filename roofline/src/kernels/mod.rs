@@ -12,6 +12,7 @@ mod matrix;
 mod multiply_add;
 mod panel;
 pub mod scalar;
+mod seat;
 mod stored;
 pub(crate) mod stream;
 mod team;

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{JoinHandle, Thread};
 
+use super::seat::Seat;
 use crate::isa::Isa;
 
 /// How often a waiting thread looks again before it sleeps: some tens of microseconds,
@@ -19,8 +20,14 @@ const SPINS: usize = 2_000;
 /// An instruction set and the threads to use it with. The thread that calls is one of them.
 pub struct Team {
     isa: Isa,
-    workers: Vec<JoinHandle<()>>,
+    workers: Vec<Worker>,
     shared: Arc<Shared>,
+}
+
+struct Worker {
+    handle: JoinHandle<()>,
+    /// None where the setup says where it sits.
+    seat: Option<Arc<Seat>>,
 }
 
 struct Shared {
@@ -63,24 +70,36 @@ struct Job {
 impl Team {
     /// A team of `threads` threads (at least one), the caller included.
     pub fn new(isa: Isa, threads: usize) -> std::io::Result<Team> {
-        Team::with_setup(isa, threads, |_| ())
+        Team::make(isa, threads, true, |_| ())
     }
 
-    /// A team whose threads, all but the caller, first run `setup` with their index.
+    /// A team whose threads, all but the caller, first run `setup` with their index. It may say on which processor they run.
     pub fn with_setup(
         isa: Isa,
         threads: usize,
+        setup: impl Fn(usize) + Send + Sync + 'static,
+    ) -> std::io::Result<Team> {
+        Team::make(isa, threads, false, setup)
+    }
+
+    fn make(
+        isa: Isa,
+        threads: usize,
+        seated: bool,
         setup: impl Fn(usize) + Send + Sync + 'static,
     ) -> std::io::Result<Team> {
         let setup = Arc::new(setup);
         let mut team = Team::single(isa);
         for index in 1..threads {
             let (shared, setup) = (Arc::clone(&team.shared), Arc::clone(&setup));
+            let seat = seated.then(Arc::<Seat>::default);
+            let own = seat.clone();
             let name = format!("roofline-{index}");
-            team.workers.push(std::thread::Builder::new().name(name).spawn(move || {
+            let handle = std::thread::Builder::new().name(name).spawn(move || {
                 setup(index);
-                shared.serve(index);
-            })?);
+                shared.serve(index, own.as_deref());
+            })?;
+            team.workers.push(Worker { handle, seat });
         }
         Ok(team)
     }
@@ -185,7 +204,7 @@ impl Drop for Team {
         self.shared.start(Task::End, &self.workers);
         for worker in self.workers.drain(..) {
             // A worker catches the panics of its work; there is nothing else it could report.
-            let _ = worker.join();
+            let _ = worker.handle.join();
         }
     }
 }
@@ -195,7 +214,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn start(&self, task: Task, workers: &[JoinHandle<()>]) {
+    fn start(&self, task: Task, workers: &[Worker]) {
         let mut state = self.state();
         let awaited = if matches!(task, Task::All(_)) { workers.len() } else { 0 };
         self.busy.store(awaited, Ordering::Relaxed);
@@ -203,13 +222,19 @@ impl Shared {
         self.round.store(state.round, Ordering::Release);
         drop(state);
         for worker in workers {
-            worker.thread().unpark();
+            if let Some(seat) = &worker.seat {
+                seat.clear();
+            }
+            worker.handle.thread().unpark();
         }
     }
 
-    fn serve(&self, index: usize) {
+    fn serve(&self, index: usize, seat: Option<&Seat>) {
         let mut last = 0;
         loop {
+            if let Some(seat) = seat {
+                seat.note();
+            }
             wait_until(|| self.round.load(Ordering::Acquire) != last);
             let Job { work, caller } = {
                 let state = self.state();

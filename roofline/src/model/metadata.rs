@@ -1,6 +1,6 @@
 //! From the metadata keys of a GGUF file to the model's dimensions, or at least to how its layers look back.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use super::Tensor;
 use super::family::{Windows, always_sees, attends_last, fills_in, keeps_first, makes_no_tokens, windows_of};
@@ -10,6 +10,9 @@ use super::hyper::{Attention, Experts, FeedForward, Head, Hyper, Latent, Layer, 
 use super::names::{self, ADAPTER};
 use super::operation::State;
 use super::stated::{LooksBack, Stated};
+
+/// The end of the name of a layer's projection down to its latent vector.
+const DOWN: &str = ".attn_kv_a_mqa.weight";
 
 /// The dimensions a GGUF file's metadata gives, and what was assumed for them; none when the architecture
 /// is not one whose layers are known or the file is not a whole model.
@@ -75,6 +78,12 @@ pub fn stated(metadata: &Metadata, tensors: &[Tensor]) -> Result<Option<Stated>,
         assumed.push(what.to_owned());
     }
 
+    // Found once: there may be as many layers as tensors.
+    let downs: HashMap<&str, u64> = tensors
+        .iter()
+        .filter(|tensor| tensor.name.ends_with(DOWN))
+        .filter_map(|tensor| Some((tensor.name.as_str(), *tensor.dims.first()?)))
+        .collect();
     let attention = |index: u64, causal: bool| {
         if uncounted.is_some() || recurrent.get(index as usize) == Some(&true) {
             return Ok(None);
@@ -87,8 +96,7 @@ pub fn stated(metadata: &Metadata, tensors: &[Tensor]) -> Result<Option<Stated>,
             _ => keys.head_length(key, hidden, first),
         };
         // The projection down to the latent vector holds the rotary part of the key behind it.
-        let down = format!("blk.{index}.attn_kv_a_mqa.weight");
-        let down = tensors.iter().find(|tensor| tensor.name == down).and_then(|tensor| tensor.dims.first());
+        let down = rank.and_then(|_| downs.get(format!("blk.{index}{DOWN}").as_str()).copied());
         let latent = rank.zip(down).map(|(rank, rows)| Latent {
             query_rank: None,
             rank,

@@ -194,30 +194,41 @@ impl Whole {
     }
 }
 
-/// A load beside the operations: it reads memory that no cache holds.
+/// A load beside the operations: it reads memory that no cache holds, one part after the other.
 struct Reference {
     memory: Vec<f32>,
+    part: usize,
+    next: usize,
     streams: Streams,
 }
 
 impl Reference {
     fn new(machine: &Machine) -> Reference {
-        /// Bytes, between these, that no cache holds.
-        const BYTES: (usize, usize) = (16 << 20, 128 << 20);
+        /// Bytes, between these, that no cache holds; and as many as are read at once.
+        const BYTES: (usize, usize) = (16 << 20, 1 << 30);
+        const PART: usize = 64 << 20;
         let largest = machine.caches.iter().map(|cache| cache.bytes).max().unwrap_or(0);
         let setting = machine.all.read.setting;
+        let bytes = (2 * largest).clamp(BYTES.0, BYTES.1);
         Reference {
-            memory: vec![1.0; (2 * largest).clamp(BYTES.0, BYTES.1) / size_of::<f32>()],
+            memory: vec![1.0; bytes / size_of::<f32>()],
+            part: bytes.min(PART) / size_of::<f32>(),
+            next: 0,
             streams: Streams { count: setting.streams, prefetch: setting.prefetch },
         }
     }
 
-    /// Seconds to read it once.
-    fn run(&self, team: &Team) -> f64 {
+    /// Seconds to read the next part.
+    fn run(&mut self, team: &Team) -> f64 {
+        if self.next + self.part > self.memory.len() {
+            self.next = 0;
+        }
+        let memory = &self.memory[self.next..][..self.part];
+        self.next += self.part;
         let start = Instant::now();
-        let share = self.memory.len().div_ceil(team.threads());
+        let share = memory.len().div_ceil(team.threads());
         team.run(|index| {
-            if let Some(part) = self.memory.chunks(share).nth(index) {
+            if let Some(part) = memory.chunks(share).nth(index) {
                 black_box(kernels::read(team.isa(), part, self.streams));
             }
         });
@@ -292,7 +303,7 @@ pub fn measure(
             attention.fill(&field.team, &field.x)?;
         }
     }
-    let reference = Reference::new(machine);
+    let mut reference = Reference::new(machine);
     let mut rounds = Vec::new();
     let mut meter = Meter::new(Counters::here().ok());
     let start = Instant::now();

@@ -24,8 +24,8 @@ const TOKENS: usize = 12;
 const PROMPT: usize = 512;
 /// Tokens in the cache before the first that is made.
 const DEPTHS: [usize; 2] = [0, 2048];
-/// Numbers that reading alone goes through: far more than a cache holds.
-const NUMBERS: usize = 64 << 20;
+/// How long llama.cpp's threads look for work after the last, and some more.
+const AWAKE: Duration = Duration::from_millis(300);
 
 fn main() {
     let mut arguments = std::env::args().skip(1);
@@ -45,7 +45,8 @@ fn main() {
         model,
         team: Team::new(Isa::detect(), threads).expect("threads start"),
         peer: Llama::new(&file, threads),
-        numbers: vec![1f32; NUMBERS],
+        // As much as the roof was measured with: more than a cache holds.
+        numbers: vec![1f32; machine.size / size_of::<f32>()],
         machine,
     };
     println!(
@@ -109,8 +110,7 @@ impl Bench {
         for _ in 0..rounds {
             reads.push(self.read());
             peer.push(theirs(&mut self.peer));
-            // Its threads spin for a while after their work.
-            std::thread::sleep(Duration::from_millis(5));
+            std::thread::sleep(AWAKE);
             let all = |_: &_| true;
             let passes = measure(
                 &self.model,
