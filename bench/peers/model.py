@@ -1,6 +1,7 @@
-"""Writes a llama of 8 layers with random Q8_0 weights, 513 MB, and no vocabulary but its size: a file to decode, not to read.
+"""Writes a llama with random weights and no vocabulary but its size: a file to run, not to read. q8_0: 8 layers, 513 MB; q4_k_m: 16
+layers, as llama.cpp mixes Q4_K and Q6_K.
 
-Needs PyPI `gguf`. Usage: model.py OUT.gguf
+Needs PyPI `gguf`. Usage: model.py OUT.gguf q8_0|q4_k_m
 """
 import os
 import sys
@@ -8,22 +9,27 @@ import sys
 import gguf
 import numpy
 
-LAYERS, WIDTH, INNER, HEADS, KV_HEADS, WORDS = 8, 2048, 5632, 32, 4, 32000
+WIDTH, INNER, HEADS, KV_HEADS, WORDS = 2048, 5632, 32, 4, 32000
+LAYERS = {"q8_0": 8, "q4_k_m": 16}
+# Weights and bytes of a block, and where its f16 scales are.
+BLOCKS = {"Q8_0": (32, 34, [0]), "Q4_K": (256, 144, [0, 2]), "Q6_K": (256, 210, [208])}
 random = numpy.random.default_rng(1)
 
 
-def q8_0(rows, columns):
-    """Blocks of one f16 scale and 32 bytes, without a pattern."""
-    blocks = numpy.empty((rows * columns // 32, 34), numpy.uint8)
-    blocks[:, :2] = numpy.frombuffer(numpy.float16(0.0003).tobytes(), numpy.uint8)
-    blocks[:, 2:] = random.integers(-127, 128, (len(blocks), 32), numpy.int8).view(numpy.uint8)
-    return blocks.reshape(rows, columns // 32 * 34)
+def stored(kind, rows, columns):
+    """Blocks with small scales, and without a pattern otherwise."""
+    weights, size, scales = BLOCKS[kind]
+    blocks = random.integers(0, 256, (rows * columns // weights, size), numpy.uint8)
+    for at in scales:
+        blocks[:, at : at + 2] = numpy.frombuffer(numpy.float16(0.0003).tobytes(), numpy.uint8)
+    return blocks.reshape(rows, columns // weights * size)
 
 
-def main(path):
+def main(path, mix):
     part = path + ".part"
     writer = gguf.GGUFWriter(part, "llama")
-    writer.add_block_count(LAYERS)
+    layers = LAYERS[mix]
+    writer.add_block_count(layers)
     writer.add_context_length(4096)
     writer.add_embedding_length(WIDTH)
     writer.add_feed_forward_length(INNER)
@@ -34,25 +40,27 @@ def main(path):
     writer.add_vocab_size(WORDS)
     writer.add_tokenizer_model("none")
 
-    def matrix(name, rows, columns):
-        writer.add_tensor(name, q8_0(rows, columns), raw_dtype=gguf.GGMLQuantizationType.Q8_0)
+    def matrix(name, rows, columns, finer=False):
+        kind = "Q8_0" if mix == "q8_0" else "Q6_K" if finer else "Q4_K"
+        writer.add_tensor(name, stored(kind, rows, columns), raw_dtype=gguf.GGMLQuantizationType[kind])
 
     def norm(name):
         writer.add_tensor(name, numpy.ones(WIDTH, numpy.float32))
 
     matrix("token_embd.weight", WORDS, WIDTH)
-    for layer in range(LAYERS):
+    for layer in range(layers):
+        finer = layer % 2 == 0
         norm(f"blk.{layer}.attn_norm.weight")
         matrix(f"blk.{layer}.attn_q.weight", WIDTH, WIDTH)
         matrix(f"blk.{layer}.attn_k.weight", WIDTH // HEADS * KV_HEADS, WIDTH)
-        matrix(f"blk.{layer}.attn_v.weight", WIDTH // HEADS * KV_HEADS, WIDTH)
+        matrix(f"blk.{layer}.attn_v.weight", WIDTH // HEADS * KV_HEADS, WIDTH, finer)
         matrix(f"blk.{layer}.attn_output.weight", WIDTH, WIDTH)
         norm(f"blk.{layer}.ffn_norm.weight")
         matrix(f"blk.{layer}.ffn_gate.weight", INNER, WIDTH)
         matrix(f"blk.{layer}.ffn_up.weight", INNER, WIDTH)
-        matrix(f"blk.{layer}.ffn_down.weight", WIDTH, INNER)
+        matrix(f"blk.{layer}.ffn_down.weight", WIDTH, INNER, finer)
     norm("output_norm.weight")
-    matrix("output.weight", WORDS, WIDTH)
+    matrix("output.weight", WORDS, WIDTH, True)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
@@ -60,6 +68,6 @@ def main(path):
     os.rename(part, path)
 
 
-if len(sys.argv) != 2:
+if len(sys.argv) != 3 or sys.argv[2] not in LAYERS:
     sys.exit(__doc__)
-main(sys.argv[1])
+main(*sys.argv[1:])
