@@ -10,8 +10,8 @@ use crate::weights::{Stored, Weights};
 /// Seconds that one contender runs in a round.
 const BURST: f64 = 0.02;
 
-/// How long ggml's threads look for work after the last: six million pauses, which take a fifth of a second where one takes a
-/// hundred cycles.
+/// How long ggml's threads may look for work after the last: they pause six million times, which takes a fifth of a second if one
+/// pause takes a hundred cycles.
 pub const AWAKE: Duration = Duration::from_millis(300);
 
 /// Does all the work once.
