@@ -1,5 +1,5 @@
 //! The kernels with AVX-512: what moves memory, a whole cache line in one load or store, and products with many columns, which
-//! arithmetic holds back. Products with one column use AVX2, and what is multiplied in registers has a room of its own.
+//! arithmetic holds back. Products with one column use the vectors of AVX2, and what is multiplied in registers has a room of its own.
 
 use std::arch::x86_64::*;
 
