@@ -5,7 +5,7 @@
 //!
 //! A second number says how many rounds each figure gets at least.
 //!
-//! A product of a matrix and a vector is timed in turn with reading as many bytes, round by round, as `roofline/src/bench.rs`
+//! A product of a matrix and a vector is timed in turn with reading as many bytes, round by round, as `crates/machine/src/bench.rs`
 //! does, and compared as `gate` does: by the median of the ratios, which `paired.rs` says how far may be off. The loss is real:
 //! a tenth more rows, or rather 1/0.9 of them.
 

@@ -2,9 +2,11 @@
 
 use std::path::PathBuf;
 
-use clap::builder::TypedValueParser;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 
+use crate::bench::Kernel;
+use crate::kernels::Multiplied;
 use crate::peaks::Effort;
 use crate::points::Own;
 use crate::program::device::{Files, Measuring, On, size};
@@ -13,7 +15,7 @@ use crate::program::many::Many;
 use crate::program::output::picture::Wanted;
 use crate::program::output::{Choice, Format};
 use crate::program::select::Select;
-use crate::written;
+use roofline_render::written;
 
 /// How fast can this model go on this machine, what holds it back, and how far is the code from that
 /// ceiling?
@@ -284,8 +286,8 @@ pub struct Machine {
     #[arg(long, value_name = "CONDITION")]
     pub require: Vec<String>,
     /// Only these multiply-adds, beside f32 and int8, which every machine has; the result is not kept.
-    #[arg(long, value_enum, value_delimiter = ',', value_name = "TYPE")]
-    pub types: Vec<crate::kernels::Multiplied>,
+    #[arg(long, value_parser = one_of(&Multiplied::ALL, Multiplied::name), value_delimiter = ',', value_name = "TYPE")]
+    pub types: Vec<Multiplied>,
     /// Runs of each setting before those that count; the result is not kept.
     #[arg(long, value_name = "RUNS", default_value_t = 0, value_parser = runs(0))]
     pub warm_up: usize,
@@ -303,6 +305,18 @@ pub struct Machine {
     pub pictures: Wanted,
 }
 
+/// A parser of the names of these values.
+fn one_of<T: Copy + Send + Sync + 'static>(
+    all: &'static [T],
+    name: fn(T) -> &'static str,
+) -> impl TypedValueParser<Value = T> {
+    let names = PossibleValuesParser::new(all.iter().map(|one| name(*one)));
+    names.try_map(move |found| {
+        let known = all.iter().find(|one| name(**one) == found);
+        known.copied().ok_or("not one of the possible values")
+    })
+}
+
 /// A number of runs from the least on.
 fn runs(least: u64) -> impl TypedValueParser<Value = usize> {
     clap::value_parser!(u64).range(least..=Effort::MOST as u64).map(|runs| runs as usize)
@@ -312,8 +326,8 @@ fn runs(least: u64) -> impl TypedValueParser<Value = usize> {
 #[derive(Debug, Args)]
 pub struct Bench {
     /// Only these weights; by default q8_0, q4_k, q6_k, f16, bf16 and f32.
-    #[arg(long, visible_alias = "type", value_enum, value_delimiter = ',', value_name = "TYPE")]
-    pub kernel: Vec<crate::bench::Kernel>,
+    #[arg(long, visible_alias = "type", value_parser = one_of(Kernel::ALL, Kernel::name), value_delimiter = ',', value_name = "TYPE")]
+    pub kernel: Vec<Kernel>,
     /// Matrices of these rows and columns, such as 32768x8192, instead of those of known models.
     #[arg(long, value_delimiter = ',', value_name = "ROWSxCOLUMNS")]
     pub shape: Vec<crate::bench::Shape>,

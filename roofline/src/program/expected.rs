@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use crate::contracts::hardware::devices::Device;
-use crate::document;
 use crate::peaks;
 use crate::predict::{Expectation, ExpectedSpeed, Prediction, Target};
 use crate::program::{Failure, output};
 use crate::record::{Calibration, Engine, EngineChoice, Setting, Silence, expect_of};
 use crate::report::{Saved, Table};
+use roofline_machine::document;
 
 /// What speeds are expected of.
 #[derive(Debug, Default, Args)]

@@ -3,7 +3,7 @@
 use clap::Args;
 
 use crate::many::Offload;
-use crate::written;
+use roofline_render::written;
 
 /// How a model is dealt out, and for whom.
 #[derive(Debug, Default, Args)]

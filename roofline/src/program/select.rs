@@ -8,10 +8,10 @@ use roofline_contracts::suggest;
 
 use crate::contracts::hardware::devices::Device;
 use crate::device::{TEXTS, figures_of, numbers, texts_of};
-use crate::number::figure;
 use crate::program::Failure;
 use crate::program::require::Names;
 use crate::report::Table;
+use roofline_render::number::figure;
 
 /// Which rows, and what of them.
 #[derive(Debug, Default, Args)]

@@ -1,11 +1,11 @@
 //! `roofline bench`: the kernels at the shapes of real models, beside the measured roofs.
 
 use crate::bench::{Bench, Options, count};
-use crate::document;
 use crate::program::output::picture::Pictures;
 use crate::program::output::terminal::Progress;
 use crate::program::{Exit, Failure, cli, device, require};
 use crate::report::Saved;
+use roofline_machine::document;
 
 /// Runs the kernels, or takes an earlier run's times, and says how near the roofs they come.
 pub fn run(args: &cli::Bench) -> Result<Exit, Failure> {

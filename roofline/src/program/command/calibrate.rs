@@ -6,7 +6,6 @@ use std::time::SystemTime;
 use crate::bench::{Bench, Home};
 use crate::contracts::hardware::devices::Device;
 use crate::device::Chosen;
-use crate::document;
 use crate::model::{Hyper, Model, by_name};
 use crate::predict::{self, Target};
 use crate::profile;
@@ -16,6 +15,7 @@ use crate::program::output::file::Unfinished;
 use crate::program::{Exit, Failure, cli, device, expected, output};
 use crate::record::{self, Calibration, Dimensions, Origin, Row, Run, device_of};
 use crate::report::Saved;
+use roofline_machine::document;
 
 /// Products of a layer that are measured each by itself: query, key, value, output, gate with up, down.
 const PRODUCTS: f64 = 6.0;

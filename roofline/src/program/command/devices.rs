@@ -8,13 +8,13 @@ use serde::Serialize;
 use crate::chart::terminal::Canvas;
 use crate::contracts::hardware::devices::Device;
 use crate::device::{figures_of, numbers};
-use crate::number::{GB_PER_S, GFLOP_PER_S, figure, maybe};
 use crate::predict::Precision;
 use crate::program::output;
 use crate::program::require::Names;
 use crate::program::select::{self, Row};
 use crate::program::{Exit, Failure, cli};
 use crate::report::{Report, Schema, Table};
+use roofline_render::number::{GB_PER_S, GFLOP_PER_S, figure, maybe};
 
 /// Known devices.
 #[derive(Debug, Serialize, JsonSchema)]

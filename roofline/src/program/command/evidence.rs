@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use crate::document;
 use crate::program::output::file::Unfinished;
 use crate::program::output::picture::Pictures;
 use crate::program::output::terminal::Progress;
 use crate::program::output::{self};
 use crate::program::{Exit, Failure, cli};
 use crate::record::{self, Evaluation, Evidence, Finding, Row};
+use roofline_machine::document;
 
 /// Shows, checks or writes rows.
 pub fn run(args: &cli::Evidence) -> Result<Exit, Failure> {

@@ -10,7 +10,6 @@ use crate::contracts::models::models::{LLAMA_3_1_8B, LLAMA_3_2_1B};
 use crate::contracts::quantization::formats::{Format, Q4_K, Q8_0};
 use crate::contracts::transformer::Inputs;
 use crate::model::{Hyper, Known};
-use crate::number::{figure, threads};
 use crate::peaks::{Machine, Options, Reached};
 use crate::predict::{self, Expectation, ExpectedSpeed, Numbers, Precision, Stored, Target};
 use crate::program::command::predict::lengths;
@@ -18,6 +17,7 @@ use crate::program::expected::{Expecter, ModelTraits};
 use crate::program::output::picture::Pictures;
 use crate::program::{Exit, Failure, cli, device};
 use crate::report::{Report, Schema, Table, broken};
+use roofline_render::number::{figure, threads};
 
 /// The models that are placed, and the formats of their weights.
 const MODELS: [&Known; 2] = [&LLAMA_3_2_1B, &LLAMA_3_1_8B];

@@ -11,9 +11,7 @@ use serde::Serialize;
 
 use crate::bench::{self, Bench, Kernel};
 use crate::chart::terminal::Canvas;
-use crate::document;
 use crate::isa::Isa;
-use crate::number::{figure, percent};
 use crate::peaks::{self, Machine};
 use crate::points::{self, Own};
 use crate::predict::Predicted;
@@ -24,7 +22,9 @@ use crate::program::output::terminal::Progress;
 use crate::program::output::{self, Choice};
 use crate::program::{Exit, Failure, cli, device};
 use crate::report::{Better, Figure, Report, Saved, Schema, Table};
-use crate::text::{escape, shorten};
+use roofline_machine::document;
+use roofline_render::number::{figure, percent};
+use roofline_render::text::{escape, shorten};
 
 /// What can be compared.
 const COMPARED: [&str; 4] = [Machine::SCHEMA, Bench::SCHEMA, Profile::SCHEMA, Predicted::SCHEMA];

@@ -5,12 +5,12 @@ use serde::Serialize;
 
 use crate::chart::terminal::Canvas;
 use crate::model::{Hyper, KNOWN, Known, by_name};
-use crate::number::figure;
 use crate::predict;
 use crate::program::name::{normal, unknown_name};
 use crate::program::output;
 use crate::program::{Exit, Failure, cli};
 use crate::report::{Report, Schema, Table};
+use roofline_render::number::figure;
 
 /// Models that are known by name.
 #[derive(Debug, Serialize, JsonSchema)]

@@ -12,7 +12,6 @@ use crate::chart::html::Page;
 use crate::chart::terminal::{Canvas, draw};
 use crate::chart::{Chart, Roof};
 use crate::device::Chosen;
-use crate::document;
 use crate::peaks::Machine;
 use crate::points::{self, Levels, Own};
 use crate::predict::{Numbers, Predicted, Target};
@@ -21,6 +20,7 @@ use crate::program::output::picture::Pictures;
 use crate::program::{Exit, Failure, cli, device};
 use crate::report::{Report, Saved, Schema, Table};
 use crate::word::WHY_NOT_ALL;
+use roofline_machine::document;
 
 /// More than anyone could tell apart.
 const ROOFS: usize = 200;

@@ -16,7 +16,6 @@ use crate::contracts::quantization::formats;
 use crate::contracts::transformer::{CONTRACT, Inputs};
 use crate::device::Chosen;
 use crate::model::{Hyper, Mix, Model, Operation, by_name};
-use crate::number::short;
 use crate::predict::{
     self, Entry, Line, MOST_POINTS, Numbers, Precision, Predicted, Stored, Subject, Swept, Target, Workload,
 };
@@ -31,8 +30,9 @@ use crate::program::output::picture::{self, Pictures};
 use crate::program::select::Row;
 use crate::program::{Exit, Failure, cli, device, output, require, select, what_if};
 use crate::report::Report;
-use crate::text::file_name;
-use crate::written::tokens;
+use roofline_render::number::short;
+use roofline_render::text::file_name;
+use roofline_render::written::tokens;
 
 /// Dollars for each token per second, which the contract `choice-v1` computes.
 const PRICE_PER_SPEED: &str = "price_per_speed";

@@ -14,7 +14,7 @@ use clap::builder::{MapValueParser, PossibleValuesParser, TypedValueParser, Valu
 use crate::chart::terminal::Canvas;
 use crate::program::Failure;
 use crate::report::{Report, Table, broken};
-use crate::text::columns;
+use roofline_render::text::columns;
 
 /// The formats every command offers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]

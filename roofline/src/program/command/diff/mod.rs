@@ -17,7 +17,6 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::chart::terminal::Canvas;
-use crate::number::figure;
 use crate::program::command::doc::plain;
 use crate::program::output;
 use crate::program::{Exit, Failure, cli, contract};
@@ -25,6 +24,7 @@ use crate::report::{Report, Schema, Table};
 use compare::{Change, Detail, Proven, compare};
 use effect::{ChangedPrediction, Effect, Outcome, Side, effect};
 use git::Repository;
+use roofline_render::number::figure;
 use step::Step;
 use values::Example;
 
@@ -527,7 +527,7 @@ impl ContractDiff {
         let mut fold = |summary: String, body: &str| {
             out += &format!(
                 "\n<details><summary>{}</summary>\n\n{body}\n</details>\n",
-                crate::text::escape(&summary)
+                roofline_render::text::escape(&summary)
             );
         };
         if !self.changes.is_empty() {

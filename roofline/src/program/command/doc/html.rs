@@ -1,7 +1,7 @@
 //! Documentation as one HTML page that needs nothing else.
 
 use super::page::{Block, Inline};
-use crate::text::escape;
+use roofline_render::text::escape;
 
 /// The page.
 pub fn write(title: &str, blocks: &[Block]) -> String {

@@ -2,7 +2,7 @@
 
 use super::page::{Block, Inline};
 use crate::report::Table;
-use crate::text::escape;
+use roofline_render::text::escape;
 
 /// The page.
 pub fn write(blocks: &[Block]) -> String {

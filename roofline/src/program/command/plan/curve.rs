@@ -9,7 +9,7 @@ use crate::many::{Fixed, Layout, Plan, Row, Set, Users, Way, Work};
 use crate::predict::{Workload, predict};
 use crate::program::command::predict::axis;
 use crate::program::{Failure, cli, what_if};
-use crate::text::file_name;
+use roofline_render::text::file_name;
 
 /// More users than these need more than one server.
 const MOST_USERS: f64 = 65_536.0;

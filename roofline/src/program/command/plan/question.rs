@@ -14,7 +14,6 @@ use crate::many::{
     offload as offloaded, reach, serve,
 };
 use crate::model::{Hyper, Model, by_name};
-use crate::number::figure;
 use crate::predict::{MEMORY_ALONE, Stored, Workload};
 use crate::program::command::plan::curve;
 use crate::program::command::predict::{self, Asked};
@@ -25,6 +24,7 @@ use crate::program::output::picture::Pictures;
 use crate::program::require::{self, Gate, Names};
 use crate::program::{Exit, Failure, cli};
 use crate::report::Report;
+use roofline_render::number::figure;
 
 /// Sets that a sentence names.
 const NAMED: usize = 8;

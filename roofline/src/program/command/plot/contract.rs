@@ -10,9 +10,9 @@ use roofline_contracts::unit::Unit;
 
 use crate::chart::html::{Operation, Recipe, RoofRecipe, Shown, Step, Summary, WhatIf};
 use crate::chart::{Bound, Chart, Point, Roof};
-use crate::number::figure;
 use crate::program::command::eval as evaluation;
 use crate::program::{Failure, contract, what_if};
+use roofline_render::number::figure;
 
 /// What intensities and rates are drawn in.
 const INTENSITY: &str = "flop/B";

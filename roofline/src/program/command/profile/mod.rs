@@ -16,9 +16,7 @@ use roofline_contracts::suggest;
 use crate::chart::html::{Page, WhatIf};
 use crate::contracts::transformer;
 use crate::device::Chosen;
-use crate::document;
 use crate::model::{Basis, Dtype, Format, Mix, Model, Operation, Role, Work};
-use crate::number::figure;
 use crate::peaks::Machine;
 use crate::predict::{
     MEMORY_ALONE, Numbers, Prediction, Target, bytes_per_number, ceilings_hold_for, dense,
@@ -37,6 +35,8 @@ use crate::program::output::terminal::Progress;
 use crate::program::what_if::{self, Moving, Part};
 use crate::program::{Exit, Failure, cli, device, output, require};
 use crate::report::{Report, Schema};
+use roofline_machine::document;
+use roofline_render::number::figure;
 
 /// Profiles the file, and exits with 1 when a requirement does not hold.
 pub fn run(args: &cli::Profile) -> Result<Exit, Failure> {

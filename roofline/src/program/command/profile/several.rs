@@ -5,10 +5,10 @@ use serde::Serialize;
 
 use crate::chart::Chart;
 use crate::chart::terminal::Canvas;
-use crate::number::maybe;
 use crate::profile::{Profile, Total};
 use crate::program::{Exit, Failure, require};
 use crate::report::{Report, Schema, Table};
+use roofline_render::number::maybe;
 
 /// Profiles of one model on several devices.
 #[derive(Debug, Serialize, JsonSchema)]

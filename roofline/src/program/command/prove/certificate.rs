@@ -8,9 +8,9 @@ use roofline_contracts::certify::{certify, coq, judged, problem};
 use roofline_contracts::contract::Contract;
 use roofline_contracts::prove::{Proof, prove};
 
-use crate::document;
 use crate::program::Failure;
 use crate::program::output::file::Unfinished;
+use roofline_machine::document;
 
 /// The certificate of a contract, and what the checker says of it.
 pub struct Certified {

@@ -9,8 +9,8 @@ use roofline_contracts::emit::kani::function_name;
 use roofline_contracts::emit::rust::module_name;
 use serde_json::Value;
 
-use crate::document;
 use crate::program::Failure;
+use roofline_machine::document;
 
 /// Kani lists every check of every harness.
 const LONGEST_MIB: u64 = 1024;

@@ -7,9 +7,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-use crate::document;
 use crate::program::Failure;
 use crate::program::output::file::Unfinished;
+use roofline_machine::document;
 
 const SCHEMA: &str = "roofline.ledger/1";
 

@@ -1,0 +1,62 @@
+//! Q4_1: 32 weights of four bits, one f16 scale and one f16 minimum.
+
+use super::{BlockQ8_0, Format, Scale, block, nibbles};
+
+block! {
+    /// 32 weights in 20 bytes.
+    BlockQ4_1, "q4_1", 32, 20, BlockQ8_0, {
+        scale: [u8; 2],
+        minimum: [u8; 2],
+        quants: [u8; 16],
+    }
+}
+
+impl Format for BlockQ4_1 {
+    const BITS: u32 = 4;
+    const MINIMA: bool = true;
+
+    #[inline(always)]
+    fn numbers(&self, numbers: &mut [u8]) {
+        nibbles(&self.quants, numbers);
+    }
+
+    #[inline(always)]
+    fn minima(&self, minima: &mut [i16]) {
+        minima.fill(1);
+    }
+
+    #[inline(always)]
+    fn scales(&self) -> [Scale; 2] {
+        [Scale::half(self.scale), Scale::half(self.minimum)]
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod avx2 {
+    use super::*;
+    use crate::avx2::*;
+
+    impl Vector<BlockQ8_0> for BlockQ4_1 {
+        #[target_feature(enable = "avx2,fma,f16c")]
+        #[inline]
+        unsafe fn product<D: Dot>(&self, x: &BlockQ8_0) -> [__m256i; 2] {
+            let x = load_bytes(&x.quants);
+            [dot::<D>(load_nibbles(&self.quants), x), dot::<D>(_mm256_set1_epi8(1), x)]
+        }
+    }
+}
+
+#[cfg(target_arch = "aarch64")]
+mod neon {
+    use super::*;
+    use crate::neon::*;
+
+    impl Vector<BlockQ8_0> for BlockQ4_1 {
+        #[target_feature(enable = "neon")]
+        #[inline]
+        unsafe fn product<const DOTPROD: bool>(&self, x: &BlockQ8_0) -> [int32x4_t; 2] {
+            let x = quants_of(x);
+            [dot::<DOTPROD>(load_nibbles(&self.quants), x), total(x)]
+        }
+    }
+}

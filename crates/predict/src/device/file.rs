@@ -1,0 +1,140 @@
+//! A file of devices in the contract language: a table that extends the registry's, so that every entry meets its rules.
+
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use roofline_contracts::check_in;
+use roofline_contracts::contract::{Entry, Table, Value};
+use roofline_contracts::report::Severity;
+use roofline_contracts::source::Source;
+
+use super::DeviceError;
+use super::figures::BLANK;
+use roofline_formulas::hardware::devices::Device;
+use roofline_machine::document;
+
+/// The user's own file of devices; none where the platform does not say where such files are.
+pub fn configuration() -> Option<PathBuf> {
+    let base =
+        document::user_directory("APPDATA", "Library/Application Support", "XDG_CONFIG_HOME", ".config");
+    base.map(|base| base.join("devices.yaml"))
+}
+
+/// The devices of a file.
+pub fn read(path: &Path) -> Result<Vec<&'static Device>, DeviceError> {
+    let shown = path.to_string_lossy();
+    let source = Source::read(path, &shown).map_err(|error| DeviceError(error.to_string()))?;
+    let compiled = check_in(source, path.parent());
+    let mistakes: Vec<String> = compiled.rendered(Severity::Error).collect();
+    let Some(contract) = compiled.contract.filter(|_| mistakes.is_empty()) else {
+        return Err(DeviceError(mistakes.join("\n")));
+    };
+    let own = contract.profiles.iter().filter(|table| table.origin.is_none());
+    let devices: Vec<&'static Device> = own
+        .filter(|table| is_devices(table))
+        .flat_map(|table| table.entries.iter().map(|entry| device(table, entry)))
+        .collect();
+    if devices.is_empty() {
+        let message = format!(
+            "{shown}: no table here extends `devices`; write `depends_on: [hardware-v1 ^2.0]` under `metadata`, and \
+             `extends: devices` in a table of `profiles`"
+        );
+        return Err(DeviceError(message));
+    }
+    Ok(devices)
+}
+
+/// Whether it has the fields of the registry.
+fn is_devices(table: &Table) -> bool {
+    table.rules.iter().any(|rule| rule.id == "compute-is-16-bit")
+}
+
+/// The entry as a device of the registry; it lives as long as they do.
+pub fn device(table: &Table, entry: &Entry) -> &'static Device {
+    let value = |name: &str| {
+        let index = table.fields.iter().position(|field| field.name == name)?;
+        entry.values.get(index)
+    };
+    let number = |name: &str| match value(name) {
+        Some(Value::Number(number)) => Some(*number),
+        _ => None,
+    };
+    let text = |name: &str| match value(name) {
+        Some(Value::Text(text)) => Some(text.as_str()),
+        _ => None,
+    };
+    fn word<T: FromStr>(text: Option<&str>) -> Option<T> {
+        text.and_then(|text| text.parse().ok())
+    }
+    let kept = |text: &str| -> &'static str { text.to_owned().leak() };
+    let device = Device {
+        name: kept(&entry.name),
+        doc: kept(&entry.doc),
+        vendor: word(text("vendor")).unwrap_or(BLANK.vendor),
+        kind: word(text("kind")).unwrap_or(BLANK.kind),
+        market: word(text("market")).unwrap_or(BLANK.market),
+        architecture: word(text("architecture")).unwrap_or(BLANK.architecture),
+        aliases: text("aliases").map(kept),
+        launch_year: number("launch_year"),
+        launch_price_usd: number("launch_price_usd"),
+        fp32: number("fp32"),
+        tf32: number("tf32"),
+        fp16: number("fp16"),
+        fp16_fast: number("fp16_fast"),
+        fp16_sparse: number("fp16_sparse"),
+        bf16: number("bf16"),
+        fp8: number("fp8"),
+        fp4: number("fp4"),
+        int8: number("int8"),
+        int4: number("int4"),
+        compute: number("compute"),
+        bandwidth: number("bandwidth").unwrap_or_default(),
+        bus_width: number("bus_width"),
+        data_rate: number("data_rate"),
+        capacity: number("capacity"),
+        interconnect: word(text("interconnect")),
+        interconnect_bandwidth: number("interconnect_bandwidth"),
+        tdp: number("tdp"),
+        overhead: number("overhead"),
+        cores: number("cores"),
+        base_clock: number("base_clock"),
+        boost_clock: number("boost_clock"),
+        fp32_per_cycle: number("fp32_per_cycle"),
+        derived: text("derived").map(kept),
+        source: kept(&entry.source),
+        as_of: kept(&entry.as_of),
+    };
+    Box::leak(Box::new(device))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::{figures_of, numbers};
+    use roofline_contracts::contract::FieldKind;
+    use roofline_contracts::library;
+    use roofline_formulas::hardware::devices::ALL;
+
+    #[test]
+    fn the_registry_read_as_a_file_is_the_registry() {
+        let source = library::built_in("hardware-v1").unwrap();
+        let contract = check_in(source, None).contract.unwrap();
+        let table = &contract.profiles[0];
+        assert!(is_devices(table));
+        let read: Vec<Device> = table.entries.iter().map(|entry| *device(table, entry)).collect();
+        assert_eq!(read, ALL);
+        let units = table.fields.iter().filter_map(|field| match &field.kind {
+            FieldKind::Number { unit_text, .. } => Some((field.name.as_str(), unit_text.as_str())),
+            FieldKind::Text { .. } => None,
+        });
+        assert_eq!(units.collect::<Vec<_>>(), numbers().collect::<Vec<_>>());
+        // Every number of the table is among the figures that conditions may name.
+        for (entry, known) in table.entries.iter().zip(ALL) {
+            let numbers = table.fields.iter().zip(&entry.values).filter_map(|(field, value)| match value {
+                Value::Number(number) => Some((field.name.as_str(), *number)),
+                _ => None,
+            });
+            assert_eq!(numbers.collect::<Vec<_>>(), figures_of(known).collect::<Vec<_>>(), "{}", entry.name);
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! The device that somebody means: one of the registry by any of its names, figures typed by hand, an entry of a file of
+//! their own, or a machine as it was measured.
+//!
+//! ```
+//! use roofline::device::{Catalog, Chosen};
+//!
+//! let catalog = Catalog::built_in();
+//! let Chosen::Device(device) = catalog.choose("RTX 4090").unwrap() else { unreachable!() };
+//! assert_eq!((device.name, device.bandwidth), ("rtx_4090", 1008.0));
+//! let Chosen::Device(mine) = catalog.choose("bandwidth=256GB/s,compute=59TFLOP/s,memory=128GB").unwrap() else {
+//!     unreachable!()
+//! };
+//! assert_eq!((mine.bandwidth, mine.compute, mine.capacity), (256.0, Some(59_000.0), Some(128.0)));
+//! ```
+
+mod figures;
+mod file;
+mod name;
+
+use std::fmt;
+use std::path::Path;
+
+use crate::predict::{NoPeak, Precision, Target};
+use roofline_formulas::hardware::devices::{self, Device};
+use roofline_machine::Machine;
+use roofline_machine::document;
+use roofline_render::report::{Report, Saved};
+
+pub use figures::{TEXTS, numbers, of as figures_of, texts_of};
+pub use file::configuration;
+pub use file::device as of_entry;
+pub use name::several;
+
+/// Devices that are known by name: those of the registry, and those of files.
+#[derive(Clone, Debug)]
+pub struct Catalog {
+    /// Those of files come first, so that they win over a name of the registry.
+    devices: Vec<&'static Device>,
+}
+
+/// What was chosen.
+#[derive(Clone, Debug)]
+pub enum Chosen {
+    /// This machine, which is to be measured.
+    This,
+    /// A machine that was measured and saved.
+    Saved {
+        /// The name of its file.
+        name: String,
+        /// The machine.
+        machine: Box<Machine>,
+    },
+    /// A device with its figures.
+    Device(&'static Device),
+}
+
+/// Why no device could be chosen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceError(pub String);
+
+impl fmt::Display for DeviceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for DeviceError {}
+
+impl Default for Catalog {
+    fn default() -> Self {
+        Catalog::built_in()
+    }
+}
+
+impl Catalog {
+    /// The registry.
+    pub fn built_in() -> Catalog {
+        Catalog { devices: devices::ALL.iter().collect() }
+    }
+
+    /// Adds the devices of a file in the contract language, which must meet every rule of the registry. The error has every
+    /// mistake with its place.
+    pub fn add_file(&mut self, path: &Path) -> Result<(), DeviceError> {
+        let mut devices = file::read(path)?;
+        devices.append(&mut self.devices);
+        self.devices = devices;
+        Ok(())
+    }
+
+    /// All of them.
+    pub fn devices(&self) -> &[&'static Device] {
+        &self.devices
+    }
+
+    /// The device of this name, in any spelling; its model number alone is enough where only one has it.
+    pub fn find(&self, name: &str) -> Result<&'static Device, DeviceError> {
+        name::find(&self.devices, name)
+    }
+
+    /// The devices whose name, alias, vendor, kind, market or architecture has this in it.
+    pub fn matching(&self, text: &str) -> Vec<&'static Device> {
+        name::matching(&self.devices, text)
+    }
+
+    /// What a text means: a name, figures such as `bandwidth=256,compute=59000`, the file of a saved machine, or `this`.
+    pub fn choose(&self, text: &str) -> Result<Chosen, DeviceError> {
+        let text = text.trim();
+        if text.eq_ignore_ascii_case("this") {
+            return Ok(Chosen::This);
+        }
+        let path = Path::new(text);
+        let extension = path.extension().unwrap_or_default().to_ascii_lowercase();
+        if extension == "json" {
+            return saved(path);
+        }
+        if extension == "yaml" || extension == "yml" {
+            let message =
+                format!("{text}: a file of devices is given with --devices, and then each by its name");
+            return Err(DeviceError(message));
+        }
+        if text.contains('=') {
+            return Ok(Chosen::Device(figures::parse(text)?));
+        }
+        if let Some((_, one)) = name::several(text) {
+            return Err(DeviceError(format!(
+                "{text}: several devices work on one model in `predict` and `plan`; for one of them write `{one}`"
+            )));
+        }
+        Ok(Chosen::Device(self.find(text)?))
+    }
+}
+
+/// Takes `a,b,c` apart. Figures that follow each other are of one device, until one comes again.
+pub fn split(text: &str) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    let mut keys: Vec<String> = Vec::new();
+    for part in text.split(',') {
+        let key = part.split_once('=').map(|(key, _)| key.trim().to_ascii_lowercase());
+        match (key, found.last_mut()) {
+            (Some(key), Some(last)) if !keys.is_empty() && !keys.contains(&key) => {
+                *last = format!("{last},{part}");
+                keys.push(key);
+            }
+            (key, _) => {
+                keys = key.into_iter().collect();
+                found.push(part.to_owned());
+            }
+        }
+    }
+    found
+}
+
+fn saved(path: &Path) -> Result<Chosen, DeviceError> {
+    let wrong = |reason: String| DeviceError(format!("{}: {reason}", path.display()));
+    let (schema, text) = document::read_result(path).map_err(wrong)?;
+    if schema != Machine::SCHEMA {
+        return Err(wrong(document::refuse(&schema, &[Machine::SCHEMA], "a device")));
+    }
+    let machine = Box::new(Machine::from_json(&text).and_then(Machine::whole).map_err(wrong)?);
+    let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+    Ok(Chosen::Saved { name, machine })
+}
+
+impl Chosen {
+    /// The same with this machine measured, if it is the one.
+    pub fn measured<E>(self, measure: impl FnOnce() -> Result<Machine, E>) -> Result<Chosen, E> {
+        match self {
+            Chosen::This => Ok(Chosen::Saved { name: "this".into(), machine: Box::new(measure()?) }),
+            other => Ok(other),
+        }
+    }
+
+    /// As a prediction sees it. This machine has no peak before it is measured.
+    pub fn target(&self, precision: Option<Precision>) -> Result<Target, NoPeak> {
+        match self {
+            Chosen::This => {
+                let precision = precision.unwrap_or(Precision::Fp32);
+                Err(NoPeak { device: "this", precision, has: Vec::new() })
+            }
+            Chosen::Saved { name, machine } => {
+                Ok(Target { name: name.clone(), ..Target::measured(machine, precision)? })
+            }
+            Chosen::Device(device) => Target::of(device, precision),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_keeps_the_figures_of_one_device_together() {
+        let parts = |text: &str| split(text);
+        assert_eq!(parts("a,b"), ["a", "b"]);
+        assert_eq!(parts("h100,bandwidth=256,compute=59e3,t4"), ["h100", "bandwidth=256,compute=59e3", "t4"]);
+        assert_eq!(
+            parts("bandwidth=1,compute=2,bandwidth=3,compute=4"),
+            ["bandwidth=1,compute=2", "bandwidth=3,compute=4"]
+        );
+        assert_eq!(parts("RTX 4090"), ["RTX 4090"]);
+    }
+
+    #[test]
+    fn what_is_no_device_says_why() {
+        let catalog = Catalog::built_in();
+        for (text, expected) in [
+            ("h1000", "no such device"),
+            ("", "no such device"),
+            (
+                "2x rtx-3090",
+                "several devices work on one model in `predict` and `plan`; for one of them write `rtx-3090`",
+            ),
+            ("8 x H100", "write `H100`"),
+            ("my.yaml", "is given with --devices"),
+            ("nowhere.json", "nowhere.json: "),
+            ("compute=5", "bandwidth"),
+            ("speed=5", "`speed` is no figure of a device; there are bandwidth"),
+        ] {
+            let DeviceError(message) = catalog.choose(text).unwrap_err();
+            assert!(message.contains(expected), "{text}: {message}");
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! Predicted, profiled and expected speeds of models on devices.
+
+pub mod choose;
+mod csv;
+pub mod device;
+pub mod many;
+pub mod points;
+pub mod predict;
+pub mod profile;
+pub mod record;

@@ -1,0 +1,787 @@
+//! What a model can reach on a device. The formulas are those of the contract `transformer-v1`; this module puts a
+//! model's dimensions, the way its numbers are stored and a device's figures into its inputs.
+//!
+//! ```
+//! use roofline::contracts::hardware::devices::H100_SXM;
+//! use roofline::model::{Hyper, by_name};
+//! use roofline::predict::{Numbers, Stored, Target, inputs, predict};
+//!
+//! let model = Hyper::of_known(by_name("llama_3_1_8b").unwrap()).unwrap();
+//! let target = Target::of(&H100_SXM, None).unwrap();
+//! // One sequence with 8192 tokens in the cache, weights and cache in 16 bits.
+//! let inputs = roofline::contracts::transformer::Inputs { context: 8192.0, ..inputs(&model).unwrap() };
+//! let prediction = predict(inputs, &Stored::all(Numbers::Half), &target).unwrap();
+//! assert_eq!(prediction.outputs.cache_bytes, (1u64 << 30) as f64);
+//! assert!(prediction.outputs.decode_ceiling > 150.0);
+//! ```
+
+mod expected;
+pub mod rate;
+mod report;
+
+use std::fmt;
+
+use roofline_formulas::hardware::devices::Device;
+use roofline_formulas::operation;
+use roofline_formulas::quantization::{self, formats::Format};
+use roofline_formulas::transformer::{self, Feasibility, Inputs, OutOfDomain, Outputs};
+use roofline_machine::Machine;
+use roofline_models::{Attention, Head, Hyper, Mix, Operation, Role, Runs, Work};
+use roofline_render::number::threads;
+
+pub use expected::{Expectation, ExpectedFrom, ExpectedSpeed};
+pub use rate::{Numbers, Rate, Units};
+pub use report::{
+    CEILING, Change, ESTIMATE, EXPECTED, Entry, Line, MEMORY_ALONE, MOST_POINTS, Predicted, Subject, Sweep,
+    Swept, Workload, ceilings_hold_for,
+};
+pub use roofline_render::word::Precision;
+
+/// A device as a prediction sees it: from the table, or measured.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Target {
+    /// Its name.
+    pub name: String,
+    /// The peaks of its units.
+    pub units: Units,
+    /// The precision that an estimate was asked for, and its peak in GFLOP/s.
+    pub asked: Option<(Precision, f64)>,
+    /// Memory bandwidth, in GB/s.
+    pub bandwidth: f64,
+    /// Memory, in GB.
+    pub capacity: Option<f64>,
+    /// Bytes of the caches, in which weights may stay from one pass to the next; 0 where nobody says.
+    pub caches: f64,
+    /// Threads that run, where somebody measured with so many.
+    pub threads: Option<f64>,
+    /// Power, in W.
+    pub tdp: Option<f64>,
+    /// Time to dispatch one step, in µs.
+    pub overhead: Option<f64>,
+    /// Where the figures come from.
+    pub source: String,
+    /// What one should know about the figures before one builds on them.
+    pub doubts: Vec<String>,
+}
+
+/// A device without a peak for the precision asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NoPeak {
+    /// The device.
+    pub device: &'static str,
+    /// The precision.
+    pub precision: Precision,
+    /// What it has instead.
+    pub has: Vec<Precision>,
+}
+
+impl fmt::Display for NoPeak {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let has: Vec<&str> = self.has.iter().map(|precision| precision.name()).collect();
+        let has = if has.is_empty() { "none that anybody publishes".to_owned() } else { has.join(", ") };
+        write!(f, "{} has no peak for {}; it has {has}", self.device, self.precision)
+    }
+}
+
+impl std::error::Error for NoPeak {}
+
+impl Target {
+    /// A device of the table. A precision is that of an estimate: the ceiling takes the fastest units for the numbers.
+    pub fn of(device: &Device, precision: Option<Precision>) -> Result<Target, NoPeak> {
+        let asked = match precision {
+            Some(precision) => {
+                let lacks =
+                    || NoPeak { device: device.name, precision, has: Precision::of(device).collect() };
+                Some((precision, precision.peak(device).ok_or_else(lacks)?))
+            }
+            None => None,
+        };
+        Ok(Target {
+            name: device.name.to_owned(),
+            units: Units::of(device),
+            asked,
+            bandwidth: device.bandwidth,
+            capacity: device.capacity,
+            caches: 0.0,
+            threads: None,
+            tdp: device.tdp,
+            overhead: device.overhead,
+            source: format!("{}, as of {}", device.source, device.as_of),
+            doubts: Vec::new(),
+        })
+    }
+
+    /// A measured machine: the best that any number of its threads reached. Its power is not known.
+    pub fn measured(machine: &Machine, precision: Option<Precision>) -> Result<Target, NoPeak> {
+        let roofs = machine.best();
+        let asked = match precision {
+            None => None,
+            Some(Precision::Fp32) => Some((Precision::Fp32, roofs.f32_gflops.value)),
+            Some(Precision::Int8) => Some((Precision::Int8, roofs.int8_gops.value)),
+            Some(precision) => match roofs.int4_gops.filter(|_| precision == Precision::Int4) {
+                Some(roof) => Some((Precision::Int4, roof.value)),
+                None => {
+                    let mut has = vec![Precision::Fp32, Precision::Int8];
+                    has.extend(roofs.int4_gops.map(|_| Precision::Int4));
+                    return Err(NoPeak { device: "this", precision, has });
+                }
+            },
+        };
+        Ok(Target {
+            name: "this".to_owned(),
+            units: Units::measured(machine),
+            asked,
+            bandwidth: roofs.read_gb_s.value,
+            capacity: machine.memory_bytes.map(|bytes| bytes as f64 / 1e9),
+            caches: machine.cache_bytes(),
+            threads: Some(machine.threads as f64),
+            tdp: None,
+            overhead: None,
+            source: format!(
+                "measured{}, {}, memory with {}",
+                machine.date.as_ref().map(|date| format!(" on {date}")).unwrap_or_default(),
+                machine.cpu,
+                threads(roofs.read_gb_s.threads)
+            ),
+            doubts: machine.doubts(),
+        })
+    }
+
+    /// How fast it multiplies numbers of a kind, for a ceiling.
+    pub fn rate(&self, kind: Numbers) -> Rate {
+        self.units.rate(kind)
+    }
+
+    /// The same for an estimate.
+    pub(crate) fn estimated_rate(&self, kind: Numbers) -> Rate {
+        let asked = self.asked.map(|(precision, peak)| Rate { precision, gflop_s: Some(peak) });
+        asked.unwrap_or_else(|| self.units.estimated_rate(kind))
+    }
+}
+
+/// How the numbers of a model are stored: for each kind the operations of one token with it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stored {
+    /// The products of all operations but the head and those against the cache.
+    pub body: Vec<(Numbers, f64)>,
+    /// Those of the head.
+    pub head: Vec<(Numbers, f64)>,
+    /// The cache.
+    pub cache: Numbers,
+}
+
+impl Stored {
+    /// All weights in numbers of one kind, and a cache of 16 bits.
+    pub fn all(kind: Numbers) -> Stored {
+        Stored { body: vec![(kind, 1.0)], head: vec![(kind, 1.0)], cache: Numbers::Half }
+    }
+
+    /// All weights in a format.
+    pub fn of(format: &Format) -> Stored {
+        Stored::all(format.numbers)
+    }
+
+    /// The kinds of numbers, each once, those of the body first.
+    pub fn kinds(&self) -> Vec<Numbers> {
+        let mut kinds: Vec<Numbers> = Vec::new();
+        for kind in self.body.iter().chain(&self.head).map(|(kind, _)| *kind).chain([self.cache]) {
+            if !kinds.contains(&kind) {
+                kinds.push(kind);
+            }
+        }
+        kinds
+    }
+
+    /// The kind that most operations of the body are in.
+    pub fn most(&self) -> Numbers {
+        let most = self.body.iter().max_by(|a, b| a.1.total_cmp(&b.1));
+        most.map_or(Numbers::Half, |(kind, _)| *kind)
+    }
+
+    fn add(parts: &mut Vec<(Numbers, f64)>, kind: Numbers, flops: f64) {
+        match parts.iter_mut().find(|(known, _)| *known == kind) {
+            Some((_, sum)) => *sum += flops,
+            None => parts.push((kind, flops)),
+        }
+    }
+}
+
+/// The rate of operations in numbers of several kinds, one after the other, in GFLOP/s.
+fn together(parts: &[(Numbers, f64)], rate: impl Fn(Numbers) -> Rate) -> f64 {
+    let parts: Vec<(f64, f64)> = parts.iter().map(|(kind, flops)| (*flops, rate(*kind).compute())).collect();
+    one_after_the_other(&parts).unwrap_or(rate::UNLIMITED)
+}
+
+/// The rate of operations that follow each other, each with its amount and its rate; none of nothing. Where all have the same
+/// rate it is that one, without a rounding.
+pub fn one_after_the_other(parts: &[(f64, f64)]) -> Option<f64> {
+    let (_, first) = *parts.first()?;
+    if parts.iter().all(|(_, rate)| *rate == first) {
+        return Some(first);
+    }
+    let flops: f64 = parts.iter().map(|(flops, _)| flops).sum();
+    Some(mean_rate(flops, parts.iter().map(|(flops, rate)| flops / rate).sum(), first))
+}
+
+/// So many operations in so much time, as a rate that the contracts take; `otherwise` where there are none.
+pub(crate) fn mean_rate(gflop: f64, seconds: f64, otherwise: f64) -> f64 {
+    let rate = gflop / seconds;
+    if rate.is_finite() && rate > 0.0 { rate.min(rate::UNLIMITED) } else { otherwise }
+}
+
+/// A model that the contract does not describe.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unsupported(pub String);
+
+impl fmt::Display for Unsupported {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Unsupported {}
+
+/// What a model takes from one of its operations.
+pub struct Brought {
+    /// Numbers cached for a token.
+    pub cache_width: f64,
+    /// Operations for a token against one that it sees.
+    pub mixing: f64,
+    /// Inputs and outputs for a token.
+    pub activation_width: f64,
+    /// Parameters that one token is multiplied with.
+    pub token_params: f64,
+}
+
+pub(crate) fn brought(shape: operation::Inputs) -> Result<Brought, Unsupported> {
+    let operation::Outputs { cache_width, mixing, activation_width, token_params, .. } =
+        shape.evaluate().map_err(|error| Unsupported(error.to_string()))?;
+    Ok(Brought { cache_width, mixing, activation_width, token_params })
+}
+
+/// The contract's inputs for a model: one sequence of one token, weights in 16 bits, and a machine of 1 GB/s and
+/// 1 Gflop/s, to be replaced by the caller and by [`predict`].
+pub fn inputs(hyper: &Hyper) -> Result<Inputs, Unsupported> {
+    inputs_by(hyper, brought)
+}
+
+/// The same where another version of `operation-v1` says what an operation brings along.
+pub fn inputs_by(
+    hyper: &Hyper,
+    brought: impl Fn(operation::Inputs) -> Result<Brought, Unsupported>,
+) -> Result<Inputs, Unsupported> {
+    if !hyper.makes_tokens() {
+        return Err(makes_no_tokens(&hyper.architecture));
+    }
+    let operations = hyper.operations();
+    let tied = hyper.head == Head::Tied;
+    let parts = operations.iter().map(|operation| Ok((operation, operation.inputs(tied), Numbers::Half)));
+    Ok(summed(parts, brought)?.0)
+}
+
+/// The same for a model whose operations are stored in a mix, each in its own type, and how its numbers are stored.
+pub fn inputs_in(mix: &Mix, operations: &[Operation]) -> Result<(Inputs, Stored), Unsupported> {
+    let tied = operations.iter().any(|one| one.role == Role::Head && one.parameters == 0);
+    let parts = operations.iter().zip(mix.of_operations(operations)).map(|(operation, written)| {
+        let mut shape = operation.inputs(tied);
+        if written.parameters > 0 {
+            let bits = stored_bits(written.bytes as f64, written.parameters as f64);
+            shape.bits_per_weight = bits.map_err(|error| Unsupported(error.to_string()))?;
+        }
+        Ok((operation, shape, rate::numbers_of(written.dtype)))
+    });
+    summed(parts, brought)
+}
+
+pub(crate) fn makes_no_tokens(architecture: &str) -> Unsupported {
+    Unsupported(format!("{architecture} is an encoder and makes no tokens"))
+}
+
+/// What all operations bring along together: each with its shape and the kind of its weights.
+pub(crate) fn summed<'a>(
+    operations: impl Iterator<Item = Result<(&'a Operation, operation::Inputs, Numbers), Unsupported>>,
+    brought: impl Fn(operation::Inputs) -> Result<Brought, Unsupported>,
+) -> Result<(Inputs, Stored), Unsupported> {
+    let mut inputs = dense(0.0);
+    let mut stored = Stored { body: Vec::new(), head: Vec::new(), cache: Numbers::Half };
+    let (mut experts, mut window) = (None, None);
+    // Bits of all parameters of a group.
+    let [mut dense_bits, mut head_bits, mut expert_bits, mut lookup_bits] = [0.0; 4];
+    for part in operations {
+        let (operation, shape, kind) = part?;
+        let unlike = match operation.work {
+            Work::Unused => continue,
+            _ if operation.chosen.is_some() => {
+                let what = "attention to the tokens that an indexer chooses is";
+                return Err(Unsupported(format!(
+                    "{what} not part of the model; `roofline profile` has its bounds"
+                )));
+            }
+            Work::Undefined { ref reason } => {
+                return Err(Unsupported(format!("{} is undefined: {reason}", operation.role.name())));
+            }
+            // A tower for images or sound runs for no token of text.
+            _ if matches!(operation.runs, Runs::Input { .. }) => {
+                let params = shape.dense_params + shape.expert_params + shape.lookup_params;
+                inputs.lookup_params += params;
+                lookup_bits += params * shape.bits_per_weight;
+                continue;
+            }
+            _ if operation.runs != Runs::Token => Some("an encoder beside the decoder"),
+            Work::Experts { count, used, .. } => (*experts.get_or_insert((count, used)) != (count, used))
+                .then_some("different numbers of experts"),
+            Work::Attention(Attention { window: Some(tokens), latent, .. }) => {
+                let unlike = *window.get_or_insert(tokens) != tokens;
+                let windowed = latent.map(|_| "a window over a latent cache");
+                unlike.then_some("different windows").or(windowed)
+            }
+            _ => None,
+        };
+        if let Some(what) = unlike {
+            return Err(Unsupported(format!(
+                "layers with {what} are not part of the model; `roofline profile` has their ceiling"
+            )));
+        }
+        let bits = shape.bits_per_weight;
+        let Brought { cache_width, mixing, activation_width, token_params } = brought(shape)?;
+        inputs.lookup_params += shape.lookup_params;
+        lookup_bits += shape.lookup_params * bits;
+        let flops = 2.0 * token_params + shape.state_work;
+        if operation.role == Role::Head {
+            inputs.head_params += shape.dense_params;
+            head_bits += shape.dense_params * bits;
+            inputs.head_width += activation_width;
+            Stored::add(&mut stored.head, kind, flops);
+            continue;
+        }
+        inputs.expert_params += shape.expert_params;
+        expert_bits += shape.expert_params * bits;
+        inputs.dense_params += shape.dense_params;
+        dense_bits += shape.dense_params * bits;
+        inputs.activation_width += activation_width;
+        inputs.state_width += shape.state_width;
+        inputs.state_work += shape.state_work;
+        if flops > 0.0 {
+            Stored::add(&mut stored.body, kind, flops);
+        }
+        match operation.work {
+            Work::Experts { .. } => {
+                (inputs.experts, inputs.experts_used) = (shape.experts, shape.experts_used);
+            }
+            Work::Attention(Attention { window: Some(_), .. }) => {
+                inputs.window = shape.window;
+                inputs.window_width += cache_width;
+                inputs.window_mixing += mixing;
+            }
+            Work::Attention(_) => {
+                inputs.full_width += cache_width;
+                inputs.full_mixing += mixing;
+                inputs.prompt_mixing += brought(operation::Inputs { prefill: 1.0, ..shape })?.mixing;
+            }
+            _ => {}
+        }
+    }
+    let mean = |bits: f64, params: f64, otherwise: f64| if params > 0.0 { bits / params } else { otherwise };
+    inputs.dense_bits = mean(dense_bits, inputs.dense_params, inputs.dense_bits);
+    inputs.head_bits = mean(head_bits, inputs.head_params, inputs.head_bits);
+    inputs.expert_bits = mean(expert_bits, inputs.expert_params, inputs.expert_bits);
+    inputs.lookup_bits = mean(lookup_bits, inputs.lookup_params, inputs.lookup_bits);
+    Ok((inputs, stored))
+}
+
+/// The same inputs with all weights in so many bits.
+pub fn with_bits(inputs: Inputs, bits: f64) -> Inputs {
+    Inputs { dense_bits: bits, head_bits: bits, expert_bits: bits, lookup_bits: bits, ..inputs }
+}
+
+/// The contract's inputs for a model of which only the number of parameters is known: all of them are read and used
+/// for every token, and there is no cache.
+pub fn dense(params: f64) -> Inputs {
+    Inputs::new(params, 1.0, 1.0)
+}
+
+/// Bits that a block format stores for one weight.
+pub fn bits_per_weight(format: &Format) -> Result<f64, quantization::OutOfDomain> {
+    Ok(of_format(format)?.bits_per_weight)
+}
+
+/// Bytes that a block format takes for one number, scales included.
+pub fn bytes_per_number(format: &Format) -> Result<f64, quantization::OutOfDomain> {
+    Ok(of_format(format)?.row_bytes)
+}
+
+fn of_format(format: &Format) -> Result<quantization::Outputs, quantization::OutOfDomain> {
+    let inputs = quantization::Inputs { row_weights: 1.0, ..quantization::Inputs::new(1.0, 1.0) };
+    inputs.with_format(format).evaluate()
+}
+
+/// Bits that a stored weight takes on average.
+pub fn stored_bits(bytes: f64, weights: f64) -> Result<f64, quantization::OutOfDomain> {
+    let stored = quantization::Inputs {
+        stored_bytes: bytes,
+        stored_weights: weights,
+        ..quantization::Inputs::new(1.0, 1.0)
+    };
+    Ok(stored.evaluate()?.stored_bits)
+}
+
+/// What a model can reach on a device.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Prediction {
+    /// Everything that went into the ceilings.
+    pub inputs: Inputs,
+    /// Everything that came out: the ceilings, and the estimates unless a precision was asked for.
+    pub outputs: Outputs,
+    /// Everything that went into the estimates.
+    pub estimate_inputs: Inputs,
+    /// The same with the precision that was asked for: its estimates are the ones to show. `token_energy` and `feasibility`
+    /// mean nothing where the device has no figure for them; [`token_energy`](Self::token_energy) and [`fits`](Self::fits)
+    /// know.
+    pub estimate: Outputs,
+    /// How fast each kind of numbers is multiplied, the kind of most weights first.
+    pub rates: Vec<(Numbers, Rate)>,
+    /// Energy of one token in J, an estimate; none where the device's power is not known.
+    pub token_energy: Option<f64>,
+    /// Whether it fits; none where the device's memory is not known.
+    pub fits: Option<bool>,
+}
+
+impl Prediction {
+    /// Whether the ceiling knows how fast the weights are multiplied; it is that of the memory alone where it does not.
+    pub fn knows_arithmetic(&self) -> bool {
+        self.rates.first().is_some_and(|(_, rate)| rate.gflop_s.is_some())
+    }
+}
+
+/// Puts a device's figures into the inputs and evaluates the contract. An overhead that the caller has set stays.
+pub fn predict(inputs: Inputs, stored: &Stored, target: &Target) -> Result<Prediction, OutOfDomain> {
+    let with = |rate: &dyn Fn(Numbers) -> Rate| Inputs {
+        compute: together(&stored.body, rate),
+        head_compute: together(&stored.head, rate),
+        attention_compute: rate(stored.cache).compute(),
+        bandwidth: target.bandwidth,
+        resident: target.caches,
+        capacity: target.capacity.unwrap_or(inputs.capacity),
+        tdp: target.tdp.unwrap_or(inputs.tdp),
+        overhead: if inputs.overhead > 0.0 {
+            inputs.overhead
+        } else {
+            target.overhead.unwrap_or(inputs.overhead)
+        },
+        ..inputs
+    };
+    let inputs = with(&|kind| target.rate(kind));
+    let outputs = inputs.evaluate()?;
+    let estimate_inputs = with(&|kind| target.estimated_rate(kind));
+    let estimate = estimate_inputs.evaluate()?;
+    let most = stored.most();
+    let mut rates: Vec<(Numbers, Rate)> =
+        stored.kinds().into_iter().map(|kind| (kind, target.rate(kind))).collect();
+    rates.sort_by_key(|(kind, _)| *kind != most);
+    let fits = target.capacity.map(|_| outputs.feasibility == Feasibility::Fits);
+    let token_energy = target.tdp.map(|_| estimate.token_energy);
+    Ok(Prediction { inputs, outputs, estimate_inputs, estimate, rates, token_energy, fits })
+}
+
+/// Where the bound of decoding changes between two values of an input, both whole numbers: the first value that has
+/// the bound of `high`.
+pub fn crossing(
+    low: f64,
+    high: f64,
+    mut bound: impl FnMut(f64) -> Option<transformer::DecodeBound>,
+) -> Option<f64> {
+    let (mut low, mut high) = (low, high);
+    let (before, after) = (bound(low)?, bound(high)?);
+    if before == after {
+        return None;
+    }
+    while high - low > 1.0 {
+        let middle = ((low + high) / 2.0).floor();
+        if bound(middle)? == before { low = middle } else { high = middle }
+    }
+    Some(high)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use roofline_formulas::hardware::devices::{self};
+    use roofline_formulas::quantization::formats;
+    use roofline_formulas::transformer::DecodeBound;
+    use roofline_models::by_name;
+
+    fn model(name: &str) -> Inputs {
+        inputs(&Hyper::of_known(by_name(name).unwrap()).unwrap()).unwrap()
+    }
+
+    fn on(inputs: Inputs, device: &Device) -> Outputs {
+        predict(inputs, &Stored::all(Numbers::Half), &Target::of(device, None).unwrap()).unwrap().outputs
+    }
+
+    const GIB: f64 = (1u64 << 30) as f64;
+
+    #[test]
+    fn the_parameters_add_up_to_those_of_the_model() {
+        for known in roofline_models::KNOWN {
+            let hyper = Hyper::of_known(known).unwrap();
+            let outputs = on(inputs(&hyper).unwrap(), &devices::H100_SXM);
+            assert_eq!(outputs.total_params, hyper.parameters() as f64, "{}", known.name);
+        }
+    }
+
+    #[test]
+    fn the_cache_of_llama_3_1_8b_at_8192_tokens_is_one_gibibyte() {
+        let inputs = Inputs { context: 8192.0, ..model("llama_3_1_8b") };
+        assert_eq!(on(inputs, &devices::H100_SXM).cache_bytes, GIB);
+    }
+
+    #[test]
+    fn the_cache_of_llama_2_7b_at_4096_tokens_is_two_gibibytes() {
+        let inputs = Inputs { context: 4096.0, ..model("llama_2_7b") };
+        assert_eq!(on(inputs, &devices::H100_SXM).cache_bytes, 2.0 * GIB);
+    }
+
+    #[test]
+    fn every_second_layer_of_gemma_2_keeps_no_more_than_its_window() {
+        // 42 layers, 8 heads of 256 numbers for keys and for values, 2 bytes each: 8192 bytes a layer and token.
+        let inputs = Inputs { context: 8192.0, ..model("gemma_2_9b") };
+        assert_eq!(on(inputs, &devices::H100_SXM).cache_bytes, 8192.0 * (21.0 * 8192.0 + 21.0 * 4096.0));
+        let short = Inputs { context: 1000.0, ..inputs };
+        assert_eq!(on(short, &devices::H100_SXM).cache_bytes, 8192.0 * 42.0 * 1000.0);
+    }
+
+    #[test]
+    fn deepseek_v3_caches_one_latent_vector_for_all_heads() {
+        // 512 + 64 numbers of 2 bytes in each of 61 layers.
+        let inputs = Inputs { context: 1000.0, ..model("deepseek_v3") };
+        assert_eq!(on(inputs, &devices::H200_SXM).cache_bytes, 61.0 * 576.0 * 2.0 * 1000.0);
+    }
+
+    #[test]
+    fn a_token_of_mixtral_uses_12_9_of_46_7_billion_parameters() {
+        let outputs = on(model("mixtral_8x7b"), &devices::H100_SXM);
+        assert_eq!((outputs.total_params / 1e8).round(), 467.0);
+        assert_eq!((outputs.active_params / 1e8).round(), 129.0);
+    }
+
+    #[test]
+    fn the_active_parameters_are_those_that_models_are_named_after() {
+        let active = |name: &str| on(model(name), &devices::H100_SXM).active_params;
+        assert_eq!((active("qwen3_30b_a3b") / 1e8).round(), 34.0);
+        assert_eq!((active("deepseek_v3") / 1e9).round(), 38.0);
+    }
+
+    #[test]
+    fn a_ceiling_reads_the_experts_of_one_token_and_an_estimate_those_of_chance() {
+        let inputs = model("mixtral_8x7b");
+        let weights =
+            |experts: f64| (inputs.dense_params + inputs.head_params + inputs.expert_params * experts) * 2.0;
+        let one = on(inputs, &devices::H100_SXM);
+        assert_eq!(one.pass_weight_bytes, weights(0.25));
+        // With 2 of 8 experts a token, four tokens leave 0.75^4 of them untouched; they may all choose the same.
+        let four = on(Inputs { batch: 4.0, ..inputs }, &devices::H100_SXM);
+        assert_eq!(four.untouched_share, 0.75 * 0.75 * 0.75 * 0.75);
+        assert_eq!(four.pass_weight_bytes, weights(0.25));
+        let moved = four.cache_bytes + four.activation_bytes;
+        assert_eq!(four.decode_estimated_bytes, weights(1.0 - four.untouched_share) + moved);
+    }
+
+    #[test]
+    fn decoding_is_worked_out_by_hand_for_llama_2_7b_on_an_a100() {
+        let q8 = bits_per_weight(&formats::Q8_0).unwrap();
+        let inputs = Inputs { context: 1024.0, ..with_bits(model("llama_2_7b"), q8) };
+        let outputs = on(inputs, &devices::A100_SXM_80GB);
+        // All but the embedding table: 6738415616 - 32000 x 4096 parameters of 8.5 bits.
+        let weights = (6_738_415_616.0 - 131_072_000.0) * 8.5 / 8.0;
+        assert_eq!(outputs.pass_weight_bytes, weights);
+        let cache = 524_288.0 * 1024.0;
+        assert_eq!(outputs.cache_bytes, cache);
+        let seconds = (weights + cache) / 2039e9;
+        assert!((outputs.decode_least_time / seconds - 1.0).abs() < 1e-12);
+        assert_eq!(outputs.decode_bound, DecodeBound::Memory);
+        // 2 x 32 layers x 32 heads x 256 numbers for each cached token.
+        assert_eq!(outputs.decode_attention_flops, 524_288.0 * 1024.0);
+    }
+
+    #[test]
+    fn a_prompt_is_worked_out_by_hand_for_tinyllama_on_a_t4() {
+        let inputs = Inputs { prompt: 512.0, ..model("tinyllama_1_1b") };
+        let outputs = on(inputs, &devices::T4);
+        // 2 x (parameters without embedding and head) x 512, and the head once.
+        let matrix = 2.0 * (1_100_048_384.0 - 2.0 * 65_536_000.0) * 512.0 + 2.0 * 65_536_000.0;
+        assert_eq!(outputs.prefill_matrix_flops + outputs.prefill_head_flops, matrix);
+        // 22 layers x 2 x 32 heads x 128 numbers for each of 512 x 513 / 2 pairs.
+        assert_eq!(outputs.prefill_attention_flops, 180_224.0 * 131_328.0);
+        let seconds = (matrix + 180_224.0 * 131_328.0) / 65e12;
+        assert!((outputs.prefill_least_time / seconds - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_precision_that_the_device_lacks_is_an_error_that_names_what_it_has() {
+        let error = Target::of(&devices::A100_SXM_80GB, Some(Precision::Fp8)).unwrap_err();
+        let expected = "a100_sxm_80gb has no peak for fp8; it has fp32, tf32, fp16, bf16, int8, int4";
+        assert_eq!(error.to_string(), expected);
+    }
+
+    fn rate(device: &Device, kind: Numbers) -> (Precision, Option<f64>) {
+        let Rate { precision, gflop_s } = Target::of(device, None).unwrap().rate(kind);
+        (precision, gflop_s)
+    }
+
+    #[test]
+    fn numbers_are_multiplied_by_the_fastest_units_that_may() {
+        let published = |device: &Device, precision: Precision| (precision, precision.peak(device));
+        let expected = |device, kind, precision| {
+            assert_eq!(rate(device, kind), published(device, precision), "{} {kind:?}", device.name);
+        };
+        for kind in [Numbers::Narrow, Numbers::Bytes] {
+            expected(&devices::RTX_4090, kind, Precision::Int8);
+            expected(&devices::RASPBERRY_PI_5, kind, Precision::Int8);
+            // RDNA 3 multiplies bytes no faster than 16 bits, and a Maxwell has nothing but FP32.
+            expected(&devices::STRIX_HALO_RYZEN_AI_MAX_395, kind, Precision::Fp16);
+            expected(&devices::TESLA_M40_24GB, kind, Precision::Fp32);
+            expected(&devices::APPLE_M2_ULTRA, kind, Precision::Fp32);
+        }
+        expected(&devices::B200_HGX, Numbers::Fp4, Precision::Fp4);
+        expected(&devices::RTX_4090, Numbers::Fp4, Precision::Int8);
+        expected(&devices::RTX_3090, Numbers::Fp4, Precision::Int8);
+        expected(&devices::H200_SXM, Numbers::Fp8, Precision::Fp8);
+        expected(&devices::A100_SXM_80GB, Numbers::Fp8, Precision::Fp16);
+        expected(&devices::A100_SXM_80GB, Numbers::Half, Precision::Fp16);
+        // A GeForce is fastest where it adds up in FP16.
+        assert_eq!(rate(&devices::RTX_4090, Numbers::Half), (Precision::Fp16, devices::RTX_4090.fp16_fast));
+    }
+
+    #[test]
+    fn units_that_nobody_publishes_a_peak_of_make_no_ceiling() {
+        // A DGX Spark has units for 8 and 16 bits: neither its FP32 nor its FP4 must stand in for them.
+        for (kind, precision) in [
+            (Numbers::Bytes, Precision::Int8),
+            (Numbers::Half, Precision::Fp16),
+            (Numbers::Single, Precision::Fp16),
+        ] {
+            assert_eq!(rate(&devices::DGX_SPARK_GB10, kind), (precision, None));
+        }
+        assert_eq!(rate(&devices::DGX_SPARK_GB10, Numbers::Fp4).1, devices::DGX_SPARK_GB10.fp4);
+        // The matrix units of an M5, and the clock that a CPU reaches.
+        assert_eq!(rate(&devices::APPLE_M5_10C, Numbers::Half).1, None);
+        assert_eq!(rate(&devices::EPYC_9654, Numbers::Bytes).1, None);
+        assert_eq!(rate(&devices::RTX_2060_6GB, Numbers::Half).1, None);
+        let target = Target::of(&devices::DGX_SPARK_GB10, None).unwrap();
+        let prediction = predict(model("llama_2_7b"), &Stored::of(&formats::Q8_0), &target).unwrap();
+        assert!(!prediction.knows_arithmetic());
+        let memory = prediction.outputs.bandwidth_ceiling;
+        assert_eq!(prediction.outputs.decode_ceiling, memory, "the memory is left");
+        assert_eq!(prediction.rates[0].1.to_string(), "not known: no published or measured int8 peak");
+    }
+
+    #[test]
+    fn every_device_multiplies_every_kind_of_numbers_at_a_published_peak_or_none() {
+        for device in devices::ALL {
+            for &kind in Numbers::ALL {
+                let (precision, gflop_s) = rate(device, kind);
+                let Some(gflop_s) = gflop_s else { continue };
+                let published =
+                    [precision.peak(device), device.fp16_fast.filter(|_| precision == Precision::Fp16)];
+                assert!(
+                    published.contains(&Some(gflop_s)) || device.boost_clock.is_some(),
+                    "{} {kind:?}",
+                    device.name
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_precision_is_asked_for_an_estimate_and_leaves_the_ceiling() {
+        let target = |precision| Target::of(&devices::H100_SXM, precision).unwrap();
+        let inputs = Inputs { prompt: 4096.0, ..model("llama_3_1_8b") };
+        let on = |precision| predict(inputs, &Stored::of(&formats::Q8_0), &target(precision)).unwrap();
+        let (plain, slow) = (on(None), on(Some(Precision::Fp32)));
+        assert_eq!(plain.outputs, slow.outputs);
+        assert!(slow.estimate.prefill_estimate < plain.estimate.prefill_estimate / 10.0);
+    }
+
+    /// Published speeds that older ceilings were refuted by: each is possible now.
+    #[test]
+    fn published_speeds_are_below_their_ceilings() {
+        let q4 = |name: &str| with_bits(model(name), bits_per_weight(&formats::Q4_0).unwrap());
+        let q8 = |name: &str| with_bits(model(name), bits_per_weight(&formats::Q8_0).unwrap());
+        let on = |inputs: Inputs, kind: Numbers, device: &Device| {
+            predict(inputs, &Stored::all(kind), &Target::of(device, None).unwrap()).unwrap().outputs
+        };
+        let prompt = Inputs { prompt: 512.0, ..q4("llama_2_7b") };
+        // Prompts of Llama 2 7B in Q4_0: llama.cpp discussion 15013.
+        assert!(on(prompt, Numbers::Narrow, &devices::RTX_4090).prefill_ceiling > 14_770.0);
+        assert!(on(prompt, Numbers::Narrow, &devices::RTX_3090).prefill_ceiling > 5560.0);
+        // Sixteen and 32 sequences of Qwen3 30B A3B in Q8_0 may all use the same experts.
+        let step = |batch| Inputs { batch, context: 528.0, ..q8("qwen3_30b_a3b") };
+        for batch in [16.0, 32.0] {
+            let outputs = on(step(batch), Numbers::Bytes, &devices::DGX_SPARK_GB10);
+            assert_eq!(
+                outputs.pass_weight_bytes,
+                on(step(1.0), Numbers::Bytes, &devices::DGX_SPARK_GB10).pass_weight_bytes
+            );
+            assert!(outputs.decode_ceiling > 1.2 * outputs.decode_estimate);
+        }
+        // A prompt of one token moves what a step without cached tokens does.
+        let one = Inputs { context: 1.0, prompt: 1.0, ..q8("qwen3_30b_a3b") };
+        let outputs = on(one, Numbers::Bytes, &devices::DGX_SPARK_GB10);
+        assert_eq!(outputs.prefill_bytes, outputs.decode_bytes);
+        // A cache of 8 bits is half of one of 16.
+        let cached = |cache_size| Inputs { batch: 256.0, context: 2048.0, cache_size, ..q8("llama_3_1_8b") };
+        let [half, whole] =
+            [1.0, 2.0].map(|size| on(cached(size), Numbers::Fp8, &devices::H100_SXM).cache_bytes);
+        assert_eq!(2.0 * half, whole);
+    }
+
+    #[test]
+    fn a_draft_that_is_accepted_makes_several_tokens_of_one_pass() {
+        let inputs = model("llama_3_1_8b");
+        let one = on(inputs, &devices::H100_SXM);
+        let four = on(Inputs { tokens_per_pass: 4.0, ..inputs }, &devices::H100_SXM);
+        assert_eq!(four.decode_bytes, one.decode_bytes);
+        assert_eq!(four.decode_ceiling, 4.0 * one.decode_ceiling);
+    }
+
+    #[test]
+    fn unknown_power_and_memory_stay_unknown() {
+        let target = Target::of(&devices::GRAVITON3, None).unwrap();
+        let prediction = predict(model("llama_2_7b"), &Stored::all(Numbers::Half), &target).unwrap();
+        assert_eq!((prediction.token_energy, prediction.fits), (None, None));
+    }
+
+    #[test]
+    fn the_batch_at_which_decoding_becomes_compute_bound_is_found() {
+        let inputs = Inputs { context: 1.0, ..model("llama_2_7b") };
+        let bound = |batch: f64| Some(on(Inputs { batch, ..inputs }, &devices::H100_SXM).decode_bound);
+        let batch = crossing(1.0, 65536.0, bound).unwrap();
+        assert_eq!(bound(batch - 1.0), Some(DecodeBound::Memory));
+        assert_eq!(bound(batch), Some(DecodeBound::Compute));
+    }
+
+    #[test]
+    fn values_outside_their_domain_are_named() {
+        let target = Target::of(&devices::T4, None).unwrap();
+        for (inputs, name) in [
+            (Inputs { batch: 0.0, ..model("llama_2_7b") }, "batch"),
+            (Inputs { context: f64::NAN, ..model("llama_2_7b") }, "context"),
+            (Inputs { prompt: 1.5, ..model("llama_2_7b") }, "prompt"),
+            (with_bits(model("llama_2_7b"), f64::INFINITY), "dense_bits"),
+            (dense(-1.0), "dense_params"),
+        ] {
+            let refusal = predict(inputs, &Stored::all(Numbers::Half), &target).unwrap_err();
+            let outside: Vec<&str> = refusal.outside().map(|(quantity, _)| quantity.name).collect();
+            assert_eq!(outside.first(), Some(&name));
+        }
+    }
+
+    #[test]
+    fn an_encoder_makes_no_tokens() {
+        let config =
+            br#"{"model_type": "bert", "hidden_size": 768, "num_attention_heads": 12, "vocab_size": 30522,
+            "num_hidden_layers": 12, "intermediate_size": 3072, "max_position_embeddings": 512}"#;
+        let hyper = roofline_models::readers::config(config).unwrap().unwrap();
+        assert_eq!(inputs(&hyper).unwrap_err().to_string(), "bert is an encoder and makes no tokens");
+    }
+}

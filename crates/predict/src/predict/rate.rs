@@ -1,0 +1,308 @@
+//! How fast a device multiplies numbers of a kind: the contract `quantization-v1` says which units may, and the fastest
+//! of those that the device has makes the ceiling.
+
+use std::fmt;
+
+use super::Precision;
+use roofline_formulas::hardware::devices::{Architecture, Device, Kind, Market, Vendor};
+pub use roofline_formulas::quantization::formats::Numbers;
+use roofline_formulas::quantization::{formats, numbers};
+use roofline_machine::{Beyond, Machine, Reached};
+use roofline_models::Dtype;
+
+/// What the contracts take for units without a limit that anybody knows: more than there can be, in GFLOP/s.
+pub(crate) const UNLIMITED: f64 = 1e12;
+
+/// The peak of some units.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Peak {
+    /// In GFLOP/s, and the precision that it was published for.
+    Known(Precision, f64),
+    /// In GFLOP/s: measured, but not with all instructions that the device has.
+    AtLeast(Precision, f64),
+    /// The device has such units, or may have them, and nobody publishes how fast they are.
+    Unpublished,
+    /// The device has none, or none that are faster than those for wider numbers.
+    Absent,
+}
+
+/// The peaks of a device's units.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Units {
+    /// Integers of fewer than 8 bits that add up in 16, where that is faster.
+    pub narrow: Peak,
+    /// Floats of 4 bits.
+    pub fp4: Peak,
+    /// Floats of 8 bits.
+    pub fp8: Peak,
+    /// Integers of 8 bits.
+    pub int8: Peak,
+    /// FP16 and BF16, with either accumulate.
+    pub half: Peak,
+    /// FP32 and TF32.
+    pub single: Peak,
+}
+
+/// How fast numbers of a kind are multiplied.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rate {
+    /// The units that do it, or those whose peak is missing.
+    pub precision: Precision,
+    /// Operations per second in GFLOP/s; none where nobody publishes it.
+    pub gflop_s: Option<f64>,
+}
+
+impl Rate {
+    /// For the contracts: what nobody publishes limits nothing.
+    pub fn compute(self) -> f64 {
+        self.gflop_s.unwrap_or(UNLIMITED)
+    }
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.gflop_s {
+            Some(_) => write!(f, "{}", self.precision),
+            None => write!(f, "not known: no published or measured {} peak", self.precision),
+        }
+    }
+}
+
+/// The kind of a type's numbers. Types that are no block formats of the contract go by their size.
+pub fn numbers_of(dtype: Dtype) -> Numbers {
+    let format =
+        dtype.ggml().and_then(|id| formats::ALL.iter().find(|format| format.ggml == Some(f64::from(id))));
+    if let Some(format) = format {
+        return format.numbers;
+    }
+    match dtype {
+        Dtype::F8E5M2 | Dtype::F8E4M3 | Dtype::F8E8M0 | Dtype::F8E4M3Fnuz | Dtype::F8E5M2Fnuz => Numbers::Fp8,
+        Dtype::F4 | Dtype::F6E2M3 | Dtype::F6E3M2 => Numbers::Fp4,
+        _ => match dtype.block() {
+            Some((weights, bytes)) if bytes < weights => Numbers::Narrow,
+            Some((weights, bytes)) if bytes < 2 * weights => Numbers::Bytes,
+            _ => Numbers::Single,
+        },
+    }
+}
+
+/// The contract's words about a kind.
+fn row(kind: Numbers) -> &'static numbers::Number {
+    match kind {
+        Numbers::Narrow => &numbers::NARROW,
+        Numbers::Bytes => &numbers::BYTES,
+        Numbers::Fp4 => &numbers::FP4,
+        Numbers::Fp8 => &numbers::FP8,
+        Numbers::Half => &numbers::HALF,
+        Numbers::Single => &numbers::SINGLE,
+    }
+}
+
+impl Units {
+    /// The published peaks of a device.
+    pub fn of(device: &Device) -> Units {
+        let clock = clock(device);
+        let one = |precision: Precision, figures: &[Option<f64>]| {
+            let fastest = figures.iter().copied().flatten().reduce(f64::max);
+            match (fastest, clock) {
+                (Some(peak), Some(clock)) => Peak::Known(precision, peak * clock),
+                (Some(_), None) => Peak::Unpublished,
+                (None, _) if lacks(device.architecture, precision) => Peak::Absent,
+                (None, _) => Peak::Unpublished,
+            }
+        };
+        // A GeForce adds up in FP16 twice as fast as in FP32; its figure for FP32 alone is no ceiling.
+        let slow_only = device.fp16.is_some() && device.fp16_fast.is_none() && halves(device);
+        let fp16_is_fastest = device.fp16 >= device.bf16 || device.fp16_fast >= device.bf16;
+        let half = match (slow_only, fp16_is_fastest) {
+            (true, _) => Peak::Unpublished,
+            (false, true) => one(Precision::Fp16, &[device.fp16, device.fp16_fast]),
+            (false, false) => one(Precision::Bf16, &[device.bf16]),
+        };
+        let single = if device.tf32 > device.fp32 { Precision::Tf32 } else { Precision::Fp32 };
+        Units {
+            narrow: Peak::Absent,
+            fp4: one(Precision::Fp4, &[device.fp4]),
+            fp8: one(Precision::Fp8, &[device.fp8]),
+            int8: one(Precision::Int8, &[device.int8]),
+            half,
+            single: one(single, &[device.fp32, device.tf32]),
+        }
+    }
+
+    /// What was measured of a machine.
+    pub fn measured(machine: &Machine) -> Units {
+        let roofs = machine.best();
+        let beyond = |multiplies: fn(Beyond) -> bool| machine.beyond.iter().any(|beyond| multiplies(*beyond));
+        let peak = |beyond: bool, precision, roof: Reached| match beyond {
+            true => Peak::AtLeast(precision, roof.value),
+            false => Peak::Known(precision, roof.value),
+        };
+        let integers = beyond(Beyond::multiplies_integers);
+        let halves = beyond(Beyond::multiplies_halves);
+        let fp16 = roofs.f16_gflops.map(|roof| (Precision::Fp16, roof));
+        let bf16 = roofs.bf16_gflops.map(|roof| (Precision::Bf16, roof));
+        let native = fp16.into_iter().chain(bf16).max_by(|(_, a), (_, b)| a.value.total_cmp(&b.value));
+        let half = native.or_else(|| halves.then_some((Precision::Fp32, roofs.f32_gflops)));
+        Units {
+            // Numbers of fewer bits can add up in 16, faster than bytes do: the roof of bytes is no ceiling for them.
+            narrow: roofs.int4_gops.map_or(Peak::Unpublished, |roof| peak(integers, Precision::Int4, roof)),
+            fp4: Peak::Absent,
+            fp8: Peak::Absent,
+            int8: peak(integers, Precision::Int8, roofs.int8_gops),
+            half: half.map_or(Peak::Absent, |(precision, roof)| peak(halves, precision, roof)),
+            single: peak(beyond(Beyond::multiplies_singles), Precision::Fp32, roofs.f32_gflops),
+        }
+    }
+
+    /// How fast numbers of a kind are multiplied: by the fastest units that may. Where the first of them that the device
+    /// has, from the narrowest on, has no peak that is surely one, nobody knows.
+    pub fn rate(&self, kind: Numbers) -> Rate {
+        self.fastest(kind, false)
+    }
+
+    /// The same for an estimate, for which the least that is known will do.
+    pub fn estimated_rate(&self, kind: Numbers) -> Rate {
+        self.fastest(kind, true)
+    }
+
+    fn fastest(&self, kind: Numbers, estimated: bool) -> Rate {
+        let may = row(kind);
+        let narrow = matches!(kind, Numbers::Narrow | Numbers::Fp4);
+        let units = [
+            (narrow, self.narrow, Precision::Int4),
+            (may.fp4 == 1.0, self.fp4, Precision::Fp4),
+            (may.fp8 == 1.0, self.fp8, Precision::Fp8),
+            (may.int8 == 1.0, self.int8, Precision::Int8),
+            (may.fp16 == 1.0, self.half, Precision::Fp16),
+            (may.fp32 == 1.0, self.single, Precision::Fp32),
+        ];
+        let mut fastest: Option<Rate> = None;
+        for (_, peak, precision) in units.into_iter().filter(|(may, ..)| *may) {
+            match peak {
+                Peak::AtLeast(precision, _) if !estimated && fastest.is_none() => {
+                    return Rate { precision, gflop_s: None };
+                }
+                Peak::Known(precision, peak) | Peak::AtLeast(precision, peak) => {
+                    let rate = Rate { precision, gflop_s: Some(peak) };
+                    fastest = fastest.filter(|fastest| fastest.gflop_s >= rate.gflop_s).or(Some(rate));
+                }
+                Peak::Unpublished if fastest.is_none() => return Rate { precision, gflop_s: None },
+                _ => {}
+            }
+        }
+        fastest.unwrap_or(Rate { precision: Precision::Fp32, gflop_s: None })
+    }
+}
+
+/// Whether a device adds up in FP16 twice as fast as in FP32.
+fn halves(device: &Device) -> bool {
+    use Architecture::{Ada, Ampere, Blackwell, Turing};
+    (device.vendor, device.market) == (Vendor::Nvidia, Market::Consumer)
+        && matches!(device.architecture, Turing | Ampere | Ada | Blackwell)
+}
+
+/// The table has the peaks of a CPU at its base clock, which it exceeds: what its highest clock makes of them, or none
+/// where that is not in the table. Boards run at one clock.
+fn clock(device: &Device) -> Option<f64> {
+    match (device.kind, device.base_clock, device.boost_clock) {
+        (Kind::Cpu, Some(base), Some(boost)) => Some(boost / base),
+        (Kind::Cpu, ..) => None,
+        _ => Some(1.0),
+    }
+}
+
+/// Whether an architecture is known to have no units for a precision that are faster than those for wider numbers. What is
+/// not known here counts as there, so that nothing is taken for a ceiling that is none.
+fn lacks(architecture: Architecture, precision: Precision) -> bool {
+    use Architecture::{
+        Ada, AlderLake, Ampere, Apple, ArrowLake, Cdna1, Cdna2, Cdna3, CortexA76, CortexX4, EmeraldRapids,
+        Gcn5, GraniteRapids, Hopper, Maxwell, NeoverseN1, NeoverseV1, NeoverseV2, Oryon, Pascal, RaptorLake,
+        Rdna2, Rdna3, Rdna35, SapphireRapids, Turing, Volta, Xe2Hpg, XeHpc, XeHpg, Zen3, Zen4, Zen5,
+    };
+    let before_fp8 = matches!(
+        architecture,
+        Maxwell
+            | Pascal
+            | Volta
+            | Turing
+            | Ampere
+            | Gcn5
+            | Rdna2
+            | Rdna3
+            | Rdna35
+            | Cdna1
+            | Cdna2
+            | XeHpg
+            | Xe2Hpg
+            | XeHpc
+            | Apple
+            | Zen3
+            | Zen4
+            | Zen5
+            | AlderLake
+            | RaptorLake
+            | ArrowLake
+            | SapphireRapids
+            | EmeraldRapids
+            | GraniteRapids
+            | NeoverseN1
+            | NeoverseV1
+            | NeoverseV2
+            | CortexA76
+            | CortexX4
+            | Oryon
+    );
+    // Of a device that somebody describes there is what they say.
+    if architecture == Architecture::Other {
+        return true;
+    }
+    match precision {
+        Precision::Fp4 => before_fp8 || matches!(architecture, Ada | Hopper | Cdna3 | Architecture::Rdna4),
+        Precision::Fp8 => before_fp8,
+        // Volta's byte products, and those of RDNA 3, are no faster than its matrix units for 16 bits.
+        Precision::Int8 => matches!(architecture, Maxwell | Volta | Rdna3 | Rdna35 | Apple),
+        Precision::Fp16 | Precision::Bf16 => matches!(architecture, Maxwell | Pascal | Apple | Zen3),
+        Precision::Fp32 | Precision::Tf32 | Precision::Int4 => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::predict::Target;
+    use roofline_render::report::Saved;
+
+    fn machine() -> Machine {
+        Machine::from_json(include_str!("../../../../roofline/tests/fixtures/machine.json")).unwrap()
+    }
+
+    #[test]
+    fn a_measured_device_takes_each_roof_from_the_faster_number_of_threads() {
+        let mut machine = machine();
+        (machine.all.read_gb_s, machine.all.int8_gops, machine.all.int4_gops) = (7.96, 20.0, Some(30.0));
+        let target = Target::measured(&machine, None).unwrap();
+        assert_eq!(target.bandwidth, machine.single.read_gb_s);
+        assert!(target.source.ends_with("memory with 1 thread"), "{}", target.source);
+        assert_eq!(target.rate(Numbers::Narrow).gflop_s, machine.single.int4_gops);
+    }
+
+    #[test]
+    fn instructions_without_kernels_leave_no_compute_ceiling() {
+        let mut machine = machine();
+        machine.beyond = vec![Beyond::Avx512, Beyond::Amx];
+        let target = Target::measured(&machine, None).unwrap();
+        for &kind in Numbers::ALL {
+            assert_eq!(target.rate(kind).gflop_s, None, "{kind:?}");
+            assert!(target.estimated_rate(kind).gflop_s.is_some(), "{kind:?}");
+        }
+        // Half-precision arithmetic says nothing about whole numbers.
+        machine.beyond = vec![Beyond::Fp16];
+        let target = Target::measured(&machine, None).unwrap();
+        assert_eq!(target.rate(Numbers::Bytes).gflop_s, Some(machine.all.int8_gops));
+        assert_eq!(
+            (target.rate(Numbers::Half).precision, target.rate(Numbers::Half).gflop_s),
+            (Precision::Fp32, None)
+        );
+    }
+}

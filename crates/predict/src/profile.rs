@@ -1,0 +1,834 @@
+//! What each operation of a model file costs on a device: operations, bytes, what holds it back, the time that nothing beats,
+//! and an estimate.
+//! What one operation costs is the contract `operation-v1`, whose sums are the totals of `transformer-v1`; the rate of all of them,
+//! what was measured and the advice come from `layer-roofline-v1`. What is no transformer is a [`stack`] of layers.
+
+mod attention;
+mod convolution;
+mod flow;
+pub mod graph;
+pub mod llama_bench;
+pub mod measure;
+mod result;
+pub mod stack;
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+pub use self::result::{Device, ModelFile, Profile, Task};
+
+use crate::predict::rate::{UNLIMITED, numbers_of};
+use crate::predict::{
+    Numbers, Precision, Rate, Stored, Target, Unsupported, brought, dense, makes_no_tokens, mean_rate,
+    stored_bits, summed,
+};
+use roofline_formulas::layer_roofline::{self, Recommendation};
+use roofline_formulas::operation::{self, Inputs, Outputs};
+use roofline_formulas::transformer;
+use roofline_models::{Dtype, Kind, Model, Operation, Role, Runs, Tensor, Work};
+use roofline_render::word::{Bound, Priority};
+pub use roofline_render::word::{By, Phase};
+
+/// What the model is asked to do.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Workload {
+    /// Sequences that are computed together.
+    pub batch: f64,
+    /// Tokens of each sequence in the cache while one more is made.
+    pub context: f64,
+    /// Tokens of each sequence that are read before the first one is made.
+    pub prompt: f64,
+    /// Bytes of one cached number.
+    pub cache_size: f64,
+    /// The kind of the cached numbers.
+    pub cache: Numbers,
+}
+
+/// What one or more operations cost.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Cost {
+    /// Operations; a multiply-add counts as two.
+    pub flops: f64,
+    /// Bytes of weights that are read at least.
+    pub weight_bytes: f64,
+    /// Bytes of inputs and outputs, which only an estimate counts.
+    pub activation_bytes: f64,
+    /// Bytes of keys and values, and of the state.
+    pub cache_bytes: f64,
+    /// Bytes that are moved at least.
+    pub bytes: f64,
+    /// Operations for each of these bytes.
+    pub intensity: f64,
+    /// What the ceiling comes from.
+    pub bound: Bound,
+    /// The ceiling of operations per second, in GFLOP/s.
+    pub ceiling_gflop_s: f64,
+    /// The least time of the arithmetic, in s.
+    pub compute_s: f64,
+    /// The time that no implementation beats with weights from memory, in s; of several operations one after the other.
+    pub least_s: f64,
+    /// Estimate: bytes that are moved with inputs, outputs and experts chosen by chance.
+    pub estimate_bytes: f64,
+    /// Estimate: seconds with these bytes, and in the precision that was asked for.
+    pub estimate_s: f64,
+    /// Its part of the least time of all operations.
+    pub share: f64,
+}
+
+/// One operation and what it costs.
+#[derive(Clone, Debug, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Entry {
+    /// What it is called: the layer and the role.
+    pub name: String,
+    /// The layer; none outside the layers.
+    pub layer: Option<u64>,
+    /// What it does.
+    pub role: Role,
+    /// The part of the model it belongs to.
+    pub kind: Kind,
+    /// The type of its weights.
+    pub dtype: Option<String>,
+    /// The units that multiply its numbers fastest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub precision: Option<Precision>,
+    /// Their peak in GFLOP/s; absent where nobody publishes it, and the ceiling is that of the memory alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compute_gflop_s: Option<f64>,
+    /// The names of its tensors.
+    pub tensors: Vec<String>,
+    /// Parameters that it reads; those of a tied head are the embedding's too.
+    pub parameters: f64,
+    /// The cost of one step.
+    pub decode: Option<Cost>,
+    /// The cost of the prompt.
+    pub prefill: Option<Cost>,
+    /// The cost of a batch of samples, in a stack of layers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pass: Option<Cost>,
+    /// Why nothing is known of its cost.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub undefined: Option<String>,
+    /// Why its cost is the most that it can be, and less may do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_most: Option<String>,
+    /// What was measured of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub measured: Option<measure::Measured>,
+    /// Why nothing was measured, though it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_measured: Option<String>,
+    /// The operation, as an index into the model's list.
+    #[serde(skip)]
+    pub operation: usize,
+    /// What the contract was asked about it, but for the phase.
+    #[serde(skip)]
+    pub shape: Option<Inputs>,
+    /// The rate of an estimate in GFLOP/s.
+    #[serde(skip)]
+    estimated_compute: f64,
+    /// The bandwidth in GB/s.
+    #[serde(skip)]
+    bandwidth: f64,
+}
+
+impl Entry {
+    /// What the file calls its weights; its own name where it has none, or several.
+    pub fn in_file(&self) -> &str {
+        if let [tensor] = self.tensors.as_slice() { tensor } else { &self.name }
+    }
+
+    /// Its cost in this phase.
+    pub fn cost(&self, phase: Phase) -> Option<&Cost> {
+        match phase {
+            Phase::Decode => self.decode.as_ref(),
+            Phase::Prefill => self.prefill.as_ref(),
+            Phase::Pass => self.pass.as_ref(),
+        }
+    }
+
+    /// What the contract was asked about it in a phase.
+    pub fn in_phase(&self, phase: Phase, workload: &Workload) -> Option<Inputs> {
+        Some(in_phase(self.shape?, phase, self.role, workload))
+    }
+
+    /// Operations in this phase and the rate of its numbers in GFLOP/s; none where it multiplies nothing.
+    pub fn rate(&self, phase: Phase) -> Option<(f64, f64)> {
+        let flops = self.cost(phase)?.flops;
+        (flops > 0.0).then(|| (flops, self.compute_gflop_s.unwrap_or(UNLIMITED)))
+    }
+
+    /// The cost of one step, or of a pass where there are no steps.
+    pub fn step(&self) -> Option<&Cost> {
+        self.decode.as_ref().or(self.pass.as_ref())
+    }
+}
+
+/// What all operations together cost.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Total {
+    /// Operations.
+    pub flops: f64,
+    /// Bytes of weights that are read at least.
+    pub weight_bytes: f64,
+    /// Bytes of inputs and outputs, which only an estimate counts.
+    pub activation_bytes: f64,
+    /// Bytes of keys and values, and of the state.
+    pub cache_bytes: f64,
+    /// Bytes that are moved at least.
+    pub bytes: f64,
+    /// Operations for each of these bytes.
+    pub intensity: f64,
+    /// The least time, in s: moving bytes and arithmetic overlap over the whole model.
+    pub least_s: f64,
+    /// The ceiling in tokens or samples per second, of the whole batch.
+    pub ceiling_per_s: f64,
+    /// What the ceiling comes from.
+    pub bound: Bound,
+    /// Estimate: bytes that are moved with inputs, outputs and experts chosen by chance.
+    pub estimate_bytes: f64,
+    /// Estimate: seconds with these bytes, the dispatch, and in the precision that was asked for.
+    pub estimate_s: f64,
+    /// Estimate: tokens or samples per second at that time.
+    pub estimate_per_s: f64,
+    /// Estimate: the sum of the operations' least times, in s, which overlap within each operation only.
+    pub in_sequence_s: f64,
+}
+
+/// Advice of the contract and what it applies to.
+#[derive(Clone, Debug, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Advice {
+    /// Its name in the contract.
+    pub name: String,
+    /// How urgent it is.
+    pub priority: Priority,
+    /// What to do.
+    pub text: String,
+    /// The operations that it applies to.
+    pub operations: usize,
+    /// The one that takes the longest, as the file calls its weights.
+    pub first: String,
+    /// All of them as the file calls their weights, the longest first.
+    #[serde(default)]
+    pub names: Vec<String>,
+    /// Their layers, as ranges, then those outside the layers.
+    #[serde(default)]
+    pub layers: String,
+    /// Their part of the least time.
+    pub share: f64,
+}
+
+/// What the operations of a model cost on a device, one by one and together.
+#[derive(Clone, Debug)]
+pub struct Costs {
+    /// All operations, in the order a token meets them.
+    pub entries: Vec<Entry>,
+    /// One step; none for an encoder, which makes no tokens.
+    pub decode: Option<Total>,
+    /// The prompt.
+    pub prefill: Option<Total>,
+    /// A batch of samples through a stack of layers; none for what reads and makes tokens.
+    pub pass: Option<Total>,
+    /// Tensors that a change of type left as they are, because their rows do not fill its blocks.
+    pub kept: usize,
+    /// What the contract was asked about all operations alike.
+    pub common: Inputs,
+}
+
+/// Operations put together.
+#[derive(Clone, Debug, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Row {
+    /// What they have in common.
+    pub name: String,
+    /// How many they are.
+    pub operations: usize,
+    /// How many of them nothing is known of.
+    pub undefined: usize,
+    /// How many of them may cost less.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub at_most: usize,
+    /// What the others cost together; none when there are no others.
+    pub cost: Option<Cost>,
+}
+
+fn is_zero(number: &usize) -> bool {
+    *number == 0
+}
+
+impl Row {
+    /// The time that no implementation beats, in s; 0 where nothing is known.
+    pub fn least_s(&self) -> f64 {
+        self.cost.map_or(0.0, |cost| cost.least_s)
+    }
+}
+
+/// A figure that no contract allows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OutOfDomain(String);
+
+impl fmt::Display for OutOfDomain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for OutOfDomain {}
+
+impl From<operation::OutOfDomain> for OutOfDomain {
+    fn from(error: operation::OutOfDomain) -> OutOfDomain {
+        OutOfDomain(error.to_string())
+    }
+}
+
+impl From<layer_roofline::OutOfDomain> for OutOfDomain {
+    fn from(error: layer_roofline::OutOfDomain) -> OutOfDomain {
+        OutOfDomain(error.to_string())
+    }
+}
+
+/// Where the figures come from: contract and equation.
+pub const SOURCES: &[(&str, &str)] = &[
+    ("flops", "operation-v1 flops"),
+    ("weight_bytes", "operation-v1 weight_bytes"),
+    ("activation_bytes", "operation-v1 activation_bytes"),
+    ("cache_bytes", "operation-v1 cache_bytes"),
+    ("bytes", "operation-v1 bytes"),
+    ("intensity", "operation-v1 arithmetic_intensity"),
+    ("bound", "operation-v1 bound, layer-roofline-v1 pass_bound"),
+    ("ceiling_gflop_s", "operation-v1 attainable"),
+    ("compute_s", "operation-v1 compute_time"),
+    ("least_s", "operation-v1 least_time"),
+    ("estimate_bytes", "operation-v1 estimated_bytes"),
+    ("estimate_s", "operation-v1 estimated_time, layer-roofline-v1 pass_time"),
+    ("share", "operation-v1 share"),
+    ("parameters", "operation-v1 stored_params"),
+    ("ceiling_per_s", "layer-roofline-v1 pass_ceiling"),
+    ("estimate_per_s", "layer-roofline-v1 pass_estimate"),
+    ("measured.gb_s", "layer-roofline-v1 achieved_bandwidth"),
+    ("measured.gflop_s", "layer-roofline-v1 achieved_compute"),
+    ("measured.utilization", "layer-roofline-v1 utilization"),
+    ("measured.band", "layer-roofline-v1 utilization_band"),
+];
+
+/// What each operation of a model costs on a device, all weights in another type where one is given.
+pub fn profile(
+    model: &Model,
+    target: &Target,
+    workload: &Workload,
+    change: Option<Dtype>,
+) -> Result<Costs, OutOfDomain> {
+    let Workload { batch, context, prompt, cache_size, cache } = *workload;
+    let overhead = target.overhead.unwrap_or(0.0);
+    let common = Inputs { batch, cache_size, ..roofs(target) };
+    // What is asked of the whole model is named as its contract names it.
+    let asked = transformer::Inputs {
+        batch,
+        context,
+        prompt,
+        cache_size,
+        bandwidth: target.bandwidth,
+        overhead,
+        ..dense(1.0)
+    };
+    asked.evaluate().map_err(|error| OutOfDomain(error.to_string()))?;
+    let tied = has_tied_head(model);
+    let mut entries = Vec::new();
+    for (index, operation) in model.architecture.operations.iter().enumerate() {
+        if operation.work == Work::Unused {
+            continue;
+        }
+        let mut entry = describe(model, operation, index, change);
+        let kind = kind(model, operation, change, cache);
+        entry.multiplied(target, kind);
+        let costs = shape(model, operation, tied, change).and_then(|shape| {
+            let shape = entry.on_its_machine(Inputs { batch, cache_size, ..shape });
+            let cost = |phase| entry.cost_of(&in_phase(shape, phase, operation.role, workload));
+            Ok((shape, cost(Phase::Decode)?, cost(Phase::Prefill)?))
+        });
+        entry.at_most =
+            operation.chosen.filter(|chosen| (*chosen as f64) < context.max(prompt)).map(|chosen| {
+                format!("only the {chosen} tokens that its indexer chooses need be read, and all are counted")
+            });
+        match costs {
+            Err(reason) => entry.undefined = Some(reason),
+            Ok((shape, decode, prefill)) => {
+                entry.parameters = evaluate(&shape).map_or(0.0, |outputs| outputs.stored_params);
+                entry.decode = operation.runs.for_a_step().then_some(decode);
+                entry.prefill = operation.runs.for_a_prompt().then_some(prefill);
+                entry.shape = Some(shape);
+            }
+        }
+        entries.push(entry);
+    }
+    let encoder = !model.architecture.makes_tokens;
+    if encoder {
+        entries.iter_mut().for_each(|entry| entry.decode = None);
+    }
+    let mut total = |phase, tokens: f64| total(&mut entries, phase, common, overhead, batch * tokens);
+    let (decode, prefill) = (total(Phase::Decode, 1.0)?, total(Phase::Prefill, prompt)?);
+    Ok(Costs { entries, decode, prefill, pass: None, kept: kept(model, change), common })
+}
+
+/// What `transformer-v1` is asked about a model that was read from a file, tensor by tensor as [`profile`] sees it, and how its
+/// numbers are stored; the work is left to the caller.
+pub fn inputs(model: &Model, change: Option<Dtype>) -> Result<(transformer::Inputs, Stored), Unsupported> {
+    if !model.architecture.makes_tokens {
+        return Err(makes_no_tokens(&model.architecture.name));
+    }
+    let tied = has_tied_head(model);
+    let parts = model.architecture.operations.iter().map(|operation| {
+        let unused = operation.work == Work::Unused;
+        let shape = if unused { Ok(operation.inputs(tied)) } else { shape(model, operation, tied, change) };
+        let undefined = |reason| Unsupported(format!("{} is undefined: {reason}", operation.role.name()));
+        Ok((operation, shape.map_err(undefined)?, kind(model, operation, change, Numbers::Half)))
+    });
+    summed(parts, brought)
+}
+
+/// The kind of numbers that an operation multiplies: that of its largest tensor, or of the cache, or of a state.
+fn kind(model: &Model, operation: &Operation, change: Option<Dtype>, cache: Numbers) -> Numbers {
+    match operation.work {
+        Work::Attention(_) => cache,
+        Work::State(_) => Numbers::Single,
+        _ => match largest(model, operation) {
+            Some(tensor) => numbers_of(changed(tensor, change)),
+            None => numbers_of(change.unwrap_or(WITHOUT_TENSORS)),
+        },
+    }
+}
+
+fn largest<'a>(model: &'a Model, operation: &Operation) -> Option<&'a Tensor> {
+    let tensors = operation.tensors.iter().filter_map(|index| model.tensors.get(*index));
+    tensors.max_by_key(|tensor| tensor.bytes)
+}
+
+/// The type of a tensor, or the one that it would have.
+fn changed(tensor: &Tensor, change: Option<Dtype>) -> Dtype {
+    change.filter(|change| fits(tensor, *change)).unwrap_or(tensor.dtype)
+}
+
+/// Matrices that a change of type leaves as they are.
+fn kept(model: &Model, change: Option<Dtype>) -> usize {
+    change.map_or(0, |change| {
+        model
+            .tensors
+            .iter()
+            .filter(|tensor| tensor.dims.len() > 1 && tensor.beside.is_none() && !fits(tensor, change))
+            .count()
+    })
+}
+
+/// Whether a model uses its embedding as the head.
+fn has_tied_head(model: &Model) -> bool {
+    model
+        .architecture
+        .operations
+        .iter()
+        .any(|operation| operation.role == Role::Head && operation.parameters == 0)
+}
+
+fn describe(model: &Model, operation: &Operation, index: usize, change: Option<Dtype>) -> Entry {
+    let role = operation.role;
+    let tensors = operation.tensors.iter().filter_map(|index| model.tensors.get(*index));
+    let largest = largest(model, operation);
+    let dtype = largest.map(|tensor| changed(tensor, change));
+    Entry {
+        name: match (operation.layer, largest) {
+            // What has no role of its own is known by its tensor.
+            (_, Some(tensor)) if operation.role == Role::Other => tensor.name.clone(),
+            (Some(layer), _) => format!("{layer}.{role}"),
+            (None, _) => role.to_string(),
+        },
+        layer: operation.layer,
+        role,
+        kind: role.kind(),
+        dtype: dtype.map(|dtype| dtype.to_string()),
+        precision: None,
+        compute_gflop_s: None,
+        tensors: tensors.map(|tensor| tensor.name.clone()).collect(),
+        parameters: 0.0,
+        decode: None,
+        prefill: None,
+        pass: None,
+        undefined: None,
+        at_most: None,
+        measured: None,
+        not_measured: None,
+        operation: index,
+        shape: None,
+        estimated_compute: 1.0,
+        bandwidth: 1.0,
+    }
+}
+
+/// One operation as the contract's inputs, or why it can't be.
+fn shape(model: &Model, operation: &Operation, tied: bool, change: Option<Dtype>) -> Result<Inputs, String> {
+    match &operation.work {
+        Work::Undefined { reason } => return Err(reason.clone()),
+        Work::Convolution { .. } => return Err("the size of its input is not in the file".into()),
+        _ => {}
+    }
+    let mut shape = operation.inputs(tied);
+    if let Runs::Input { times } = operation.runs {
+        shape.tokens = times as f64;
+    }
+    let parameters = evaluate(&shape)?.stored_params;
+    if parameters > 0.0 {
+        shape.bits_per_weight = bits(model, operation, parameters, change)
+            .ok_or("its tensors are missing or of a type of unknown size")?;
+    }
+    Ok(shape)
+}
+
+fn evaluate(inputs: &Inputs) -> Result<Outputs, String> {
+    inputs.evaluate().map_err(|error| error.to_string())
+}
+
+/// Bits of one parameter of an operation, as it is stored or as it would be in another type.
+fn bits(model: &Model, operation: &Operation, parameters: f64, change: Option<Dtype>) -> Option<f64> {
+    if model.tensors.is_empty() {
+        let (weights, bytes) = change.unwrap_or(WITHOUT_TENSORS).block()?;
+        return stored_bits(bytes as f64, weights as f64).ok();
+    }
+    let mut bytes = 0u64;
+    for index in &operation.tensors {
+        let tensor = model.tensors.get(*index)?;
+        bytes = bytes.checked_add(stored(tensor, change)?)?;
+    }
+    stored_bits(bytes as f64, parameters).ok()
+}
+
+/// Bytes of a tensor as it is stored, or as it would be in another type.
+fn stored(tensor: &Tensor, change: Option<Dtype>) -> Option<u64> {
+    match change {
+        // Weights in another type leave their scales behind.
+        Some(_) if tensor.beside.is_some() => Some(0),
+        Some(change) if fits(tensor, change) => change.bytes(tensor.elements()),
+        _ => tensor.bytes,
+    }
+}
+
+/// The type of weights where only dimensions are known.
+pub const WITHOUT_TENSORS: Dtype = Dtype::Bf16;
+
+/// Whether a tensor can be stored in another type: vectors stay as they are.
+fn fits(tensor: &Tensor, change: Dtype) -> bool {
+    match (tensor.dims.as_slice(), change.block()) {
+        ([_, .., row], Some((block, _))) => row.is_multiple_of(block) && tensor.bytes.is_some(),
+        _ => false,
+    }
+}
+
+/// The machine alone: an operation that does nothing on it, in numbers of 16 bits.
+fn roofs(target: &Target) -> Inputs {
+    let compute = target.rate(Numbers::Half).compute();
+    Inputs { bandwidth: target.bandwidth, compute, resident: target.caches, ..Inputs::new(1.0, 1.0) }
+}
+
+/// The operation as it is in a phase. What has a number of tokens or a context of its own keeps it.
+fn in_phase(shape: Inputs, phase: Phase, role: Role, workload: &Workload) -> Inputs {
+    let own = |shape: f64, asked: f64| if shape > 1.0 { shape } else { asked };
+    // What an encoder made of the prompt is what a decoder beside it looks at.
+    let seen = if role == Role::CrossAttention { workload.prompt } else { workload.context };
+    match phase {
+        Phase::Decode => Inputs { context: own(shape.context, seen), ..shape },
+        Phase::Prefill if role.meets_one_token() => Inputs { prefill: 1.0, ..shape },
+        Phase::Prefill => Inputs { prefill: 1.0, tokens: own(shape.tokens, workload.prompt), ..shape },
+        Phase::Pass => shape,
+    }
+}
+
+impl Entry {
+    /// Notes the units that multiply its numbers fastest.
+    fn multiplied(&mut self, target: &Target, kind: Numbers) {
+        let Rate { precision, gflop_s } = target.rate(kind);
+        (self.precision, self.compute_gflop_s) = (Some(precision), gflop_s);
+        self.estimated_compute = target.estimated_rate(kind).compute();
+        self.bandwidth = target.bandwidth;
+    }
+
+    /// The inputs at the bandwidth and at the rate of its numbers.
+    fn on_its_machine(&self, shape: Inputs) -> Inputs {
+        let compute = self.compute_gflop_s.unwrap_or(UNLIMITED);
+        Inputs { bandwidth: self.bandwidth, compute, ..shape }
+    }
+
+    /// What it costs with these inputs.
+    fn cost_of(&self, inputs: &Inputs) -> Result<Cost, String> {
+        let ceiling = evaluate(inputs)?;
+        let estimate = evaluate(&Inputs { compute: self.estimated_compute, ..*inputs })?;
+        Ok(Cost::of(&ceiling, estimate.estimated_time))
+    }
+}
+
+impl Cost {
+    fn of(outputs: &Outputs, estimate_s: f64) -> Cost {
+        Cost {
+            flops: outputs.flops,
+            weight_bytes: outputs.weight_bytes,
+            activation_bytes: outputs.activation_bytes,
+            cache_bytes: outputs.cache_bytes,
+            bytes: outputs.bytes,
+            intensity: outputs.arithmetic_intensity,
+            bound: outputs.bound.into(),
+            ceiling_gflop_s: outputs.attainable,
+            compute_s: outputs.compute_time,
+            least_s: outputs.least_time,
+            estimate_bytes: outputs.estimated_bytes,
+            estimate_s,
+            share: 0.0,
+        }
+    }
+
+    /// Its part of a longer time, by the contract.
+    fn share_of(&self, whole_time: f64, bandwidth: f64) -> Result<f64, OutOfDomain> {
+        let alone = Inputs {
+            other_flops: self.flops,
+            other_bytes: self.bytes,
+            compute: self.compute(),
+            bandwidth,
+            whole_time,
+            ..Inputs::new(1.0, 1.0)
+        };
+        Ok(alone.evaluate()?.share)
+    }
+
+    /// The rate of its arithmetic in GFLOP/s.
+    fn compute(&self) -> f64 {
+        mean_rate(self.flops / 1e9, self.compute_s, 1.0)
+    }
+}
+
+/// Operations and bytes as a pass of all operations, or as one that was measured.
+pub(crate) fn passed(flops: f64, bytes: f64, bandwidth: f64, compute: f64) -> layer_roofline::Inputs {
+    let none = layer_roofline::Inputs::new(1.0, 1.0);
+    layer_roofline::Inputs { other_flops: flops, other_bytes: bytes, bandwidth, compute, ..none }
+}
+
+/// Adds up a phase and tells every operation its share. `results` come out of it, tokens or samples.
+fn total(
+    entries: &mut [Entry],
+    phase: Phase,
+    common: Inputs,
+    overhead: f64,
+    results: f64,
+) -> Result<Option<Total>, OutOfDomain> {
+    let costs = || entries.iter().filter_map(|entry| Some((entry, entry.cost(phase)?)));
+    if costs().next().is_none() {
+        return Ok(None);
+    }
+    let sum = |figure: fn(&Cost) -> f64| costs().map(|(_, cost)| figure(cost)).sum::<f64>();
+    let (flops, bytes) = (sum(|cost| cost.flops), sum(|cost| cost.bytes));
+    let in_sequence_s = sum(|cost| cost.least_s);
+    let estimate_bytes = sum(|cost| cost.estimate_bytes);
+    // Operations in different numbers run at the rates of different units, one after the other.
+    let compute = mean_rate(flops / 1e9, sum(|cost| cost.compute_s), common.compute);
+    let pass = layer_roofline::Inputs {
+        overhead,
+        results,
+        resident: common.resident,
+        extra_bytes: (estimate_bytes - bytes).max(0.0),
+        ..passed(flops, bytes, common.bandwidth, compute)
+    };
+    let whole = pass.evaluate()?;
+    let estimated_s = costs().map(|(entry, cost)| cost.flops / 1e9 / entry.estimated_compute).sum::<f64>();
+    let compute = mean_rate(flops / 1e9, estimated_s, common.compute);
+    let estimate = layer_roofline::Inputs { compute, ..pass }.evaluate()?;
+    let total = Total {
+        flops,
+        weight_bytes: sum(|cost| cost.weight_bytes),
+        activation_bytes: sum(|cost| cost.activation_bytes),
+        cache_bytes: sum(|cost| cost.cache_bytes),
+        bytes,
+        intensity: whole.arithmetic_intensity,
+        least_s: whole.least_time,
+        ceiling_per_s: whole.pass_ceiling,
+        bound: whole.pass_bound.into(),
+        estimate_bytes,
+        estimate_s: estimate.pass_time,
+        estimate_per_s: estimate.pass_estimate,
+        in_sequence_s,
+    };
+    share_out(entries, phase, common.bandwidth, in_sequence_s)?;
+    Ok(Some(total))
+}
+
+/// Tells every operation its share of the least time of all.
+fn share_out(
+    entries: &mut [Entry],
+    phase: Phase,
+    bandwidth: f64,
+    whole_time: f64,
+) -> Result<(), OutOfDomain> {
+    for entry in entries {
+        let cost = match phase {
+            Phase::Decode => &mut entry.decode,
+            Phase::Prefill => &mut entry.prefill,
+            Phase::Pass => &mut entry.pass,
+        };
+        if let Some(cost) = cost {
+            cost.share = cost.share_of(whole_time, bandwidth)?;
+        }
+    }
+    Ok(())
+}
+
+impl Costs {
+    /// What all operations cost in this phase.
+    pub fn total(&self, phase: Phase) -> Option<&Total> {
+        match phase {
+            Phase::Decode => self.decode.as_ref(),
+            Phase::Prefill => self.prefill.as_ref(),
+            Phase::Pass => self.pass.as_ref(),
+        }
+    }
+
+    /// The units that multiply most of the numbers of a phase.
+    pub fn most(&self, phase: Phase) -> Option<Rate> {
+        let mut rates: Vec<(Rate, f64)> = Vec::new();
+        for entry in &self.entries {
+            let (Some(cost), Some(precision)) = (entry.cost(phase), entry.precision) else { continue };
+            let rate = Rate { precision, gflop_s: entry.compute_gflop_s };
+            match rates.iter_mut().find(|(known, _)| *known == rate) {
+                Some((_, flops)) => *flops += cost.flops,
+                None => rates.push((rate, cost.flops)),
+            }
+        }
+        rates.into_iter().max_by(|a, b| a.1.total_cmp(&b.1)).map(|(rate, _)| rate)
+    }
+
+    /// Operations of which nothing is known: with one of them the totals are bounds, flops and bytes from below and rates
+    /// from above.
+    pub fn undefined(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.iter().filter(|entry| entry.undefined.is_some())
+    }
+
+    /// Operations that may cost less: with one of them the totals are bounds too, flops and bytes from above and rates from
+    /// below.
+    pub fn at_most(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.iter().filter(|entry| entry.at_most.is_some())
+    }
+
+    /// The operations put together, in the order a token meets them.
+    pub fn rows(&self, by: By, phase: Phase, target: &Target) -> Result<Vec<Row>, OutOfDomain> {
+        let name = |entry: &Entry| match (by, entry.layer) {
+            (By::Operation, _) => entry.name.clone(),
+            (By::Layer, Some(layer)) => format!("layer {layer}"),
+            // What has no role of its own stands for itself.
+            (By::Layer, None) if self.pass.is_some() || entry.role == Role::Other => entry.name.clone(),
+            (By::Layer, None) => entry.role.to_string(),
+            (By::Kind, _) => entry.kind.to_string(),
+        };
+        let mut rows: Vec<Row> = Vec::new();
+        let mut places = std::collections::HashMap::new();
+        for (index, entry) in self.entries.iter().enumerate() {
+            let name = name(entry);
+            // Operations stay apart even where they share a name.
+            let apart = (by == By::Operation).then_some(index);
+            let place = *places.entry((name.clone(), apart)).or_insert(rows.len());
+            if place == rows.len() {
+                rows.push(Row { name, operations: 0, undefined: 0, at_most: 0, cost: None });
+            }
+            let Some(row) = rows.get_mut(place) else { continue };
+            row.operations += 1;
+            row.undefined += usize::from(entry.undefined.is_some());
+            row.at_most += usize::from(entry.at_most.is_some());
+            row.cost = match (row.cost, entry.cost(phase)) {
+                (Some(sum), Some(more)) => Some(together(&sum, more, target)?),
+                (sum, more) => sum.or(more.copied()),
+            };
+        }
+        Ok(rows)
+    }
+
+    /// The contract's advice for a phase, the most urgent first.
+    pub fn advice(&self, phase: Phase, target: &Target) -> Result<Vec<Advice>, OutOfDomain> {
+        let mut found: Vec<(Recommendation, Vec<&Entry>)> = Vec::new();
+        for entry in &self.entries {
+            let Some(cost) = entry.cost(phase) else { continue };
+            // What has no weights moves a cache.
+            let cached = 8.0 * self.common.cache_size;
+            let bits_per_weight = match &entry.shape {
+                Some(shape) if entry.parameters > 0.0 => shape.bits_per_weight,
+                _ => cached,
+            };
+            let cost = passed(cost.flops, cost.bytes, target.bandwidth, cost.compute());
+            let inputs = layer_roofline::Inputs { bits_per_weight, ..cost };
+            let outputs = inputs.evaluate()?;
+            for advice in layer_roofline::recommendations(&inputs, &outputs).into_iter().flatten() {
+                match found.iter_mut().find(|(known, _)| *known == advice) {
+                    Some((_, entries)) => entries.push(entry),
+                    None => found.push((advice, vec![entry])),
+                }
+            }
+        }
+        found.sort_by_key(|(advice, _)| advice.priority);
+        let share = |entry: &Entry| entry.cost(phase).map_or(0.0, |cost| cost.share);
+        let advice = found.into_iter().map(|(advice, mut entries)| {
+            let layers = layers(&entries);
+            entries.sort_by(|a, b| share(b).total_cmp(&share(a)));
+            let names: Vec<String> = entries.iter().map(|entry| entry.in_file().to_owned()).collect();
+            Advice {
+                name: advice.name.to_owned(),
+                priority: advice.priority.into(),
+                text: advice.text.to_owned(),
+                operations: entries.len(),
+                first: names.first().cloned().unwrap_or_default(),
+                names,
+                layers,
+                share: entries.iter().map(|entry| share(entry)).sum(),
+            }
+        });
+        // Nobody gains from what takes no time.
+        Ok(advice.filter(|advice| advice.share >= WORTH_IT).collect())
+    }
+}
+
+/// The share of the least time below which no advice is given.
+const WORTH_IT: f64 = 0.01;
+
+/// The layers of some operations as ranges, in order, then what is outside the layers by name.
+fn layers(entries: &[&Entry]) -> String {
+    let numbers: std::collections::BTreeSet<u64> = entries.iter().filter_map(|entry| entry.layer).collect();
+    let mut ranges: Vec<(u64, u64)> = Vec::new();
+    for number in numbers {
+        match ranges.last_mut() {
+            Some((_, last)) if *last + 1 == number => *last = number,
+            _ => ranges.push((number, number)),
+        }
+    }
+    let ranges = ranges.into_iter().map(|(first, last)| match first == last {
+        true => first.to_string(),
+        false => format!("{first}-{last}"),
+    });
+    let outside = entries.iter().filter(|entry| entry.layer.is_none()).map(|entry| entry.name.clone());
+    ranges.chain(outside).collect::<Vec<_>>().join(", ")
+}
+
+/// Two costs, one after the other.
+fn together(a: &Cost, b: &Cost, target: &Target) -> Result<Cost, OutOfDomain> {
+    let compute_s = a.compute_s + b.compute_s;
+    let compute = mean_rate((a.flops + b.flops) / 1e9, compute_s, 1.0);
+    let whole = Inputs {
+        other_flops: a.flops + b.flops,
+        other_bytes: a.bytes + b.bytes,
+        bandwidth: target.bandwidth,
+        compute,
+        ..Inputs::new(1.0, 1.0)
+    };
+    Ok(Cost {
+        weight_bytes: a.weight_bytes + b.weight_bytes,
+        activation_bytes: a.activation_bytes + b.activation_bytes,
+        cache_bytes: a.cache_bytes + b.cache_bytes,
+        compute_s,
+        least_s: a.least_s + b.least_s,
+        estimate_bytes: a.estimate_bytes + b.estimate_bytes,
+        share: a.share + b.share,
+        ..Cost::of(&whole.evaluate()?, a.estimate_s + b.estimate_s)
+    })
+}

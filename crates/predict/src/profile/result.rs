@@ -1,0 +1,1052 @@
+//! A profile as a result: what every output, `--require`, `gate` and `plot` read, and a saved file holds.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::llama_bench::Compared;
+use super::measure::{Measured, Passes, Whole};
+use super::stack;
+use super::{Advice, Cost, Entry, Row, Total, Workload};
+use crate::predict::{CEILING, Expectation, ExpectedSpeed, Numbers};
+use roofline_formulas::quantization::formats;
+use roofline_formulas::transformer_unit;
+use roofline_render::chart::bars::{Bar, Bars};
+use roofline_render::chart::terminal::{Canvas, draw};
+use roofline_render::chart::{Chart, Point, Roof};
+use roofline_render::number::{GB_PER_S, GFLOP_PER_S, SECONDS, figure, maybe, percent};
+use roofline_render::paired::Paired;
+use roofline_render::report::{Better, Checked, Figure, Report, Saved, Schema, Table, Text};
+use roofline_render::text::file_name;
+use roofline_render::word::{Bound, By, Phase, Precision, WHY_NOT_ALL};
+
+/// What a whole token or prompt is measured without.
+const WITHOUT: &str =
+    "rows of the embedding, norms, rotary positions, activation functions, sums and sampling";
+
+/// Rows that a terminal shows when nobody says how many.
+const ROWS: usize = 24;
+
+/// What each operation of a model file costs on a device.
+#[derive(Clone, Debug, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Profile {
+    /// Which schema this document follows.
+    pub schema: Schema<Self>,
+    /// The model file.
+    pub model: ModelFile,
+    /// The device.
+    pub device: Device,
+    /// What the model is asked to do.
+    pub workload: Task,
+    /// The part of the work that `rows` shows.
+    pub phase: Phase,
+    /// One token for each sequence; null where the model makes none.
+    pub decode: Option<Total>,
+    /// The whole prompt; null where there is none.
+    pub prefill: Option<Total>,
+    /// All samples through all layers, for a stack of layers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pass: Option<Total>,
+    /// The speed to expect, with an engine; absent for a stack of layers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected: Option<Expectation>,
+    /// Where the expected speeds come from, and why some are missing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub expectations: Vec<String>,
+    /// Every operation.
+    pub operations: Vec<Entry>,
+    /// How `rows` puts them together.
+    #[serde(default)]
+    pub by: By,
+    /// Operations put together.
+    pub rows: Vec<Row>,
+    /// How many rows were asked for, those that take the most time; all where it is absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub top: Option<usize>,
+    /// All measured operations one after the other, in passes; absent where nothing was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub passes: Option<Passes>,
+    /// All that a token or a prompt meets, where all of it was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub whole: Option<Whole>,
+    /// What llama-bench measured, beside the ceilings.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub llama_bench: Vec<Compared>,
+    /// What to do about it; absent with --no-advice.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub advice: Option<Vec<Advice>>,
+    /// What the ceilings hold for; absent where something is undefined or may cost less, and totals are bounds.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub ceilings: String,
+    /// What --require asked for.
+    #[serde(default)]
+    pub requirements: Vec<Checked>,
+    /// What one should know about these figures.
+    #[serde(default)]
+    pub warnings: Vec<String>,
+    /// The contract and the equation behind each figure.
+    #[serde(default)]
+    pub sources: BTreeMap<String, String>,
+}
+
+/// What the model is asked to do: tokens, or samples through a stack of layers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Task {
+    /// Sequences or samples that are computed together.
+    pub batch: f64,
+    /// Tokens of each sequence in the cache; absent for a stack of layers, as the next two.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context: Option<f64>,
+    /// Tokens of each prompt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<f64>,
+    /// Bytes of one cached number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_size: Option<f64>,
+    /// The format of the cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache: Option<String>,
+    /// The sizes that convolutions were given, as they were written.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub input: Vec<String>,
+}
+
+/// A model file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ModelFile {
+    /// Its path.
+    pub file: String,
+    /// Its format.
+    pub format: String,
+    /// Its architecture.
+    pub architecture: String,
+    /// All parameters.
+    pub parameters: u64,
+    /// Bytes of all weights; null if not known.
+    pub bytes: Option<u64>,
+    /// The types of the weights, the one with the most bytes first.
+    pub types: Vec<String>,
+    /// The type that takes their place.
+    #[serde(rename = "as", skip_serializing_if = "Option::is_none")]
+    pub change: Option<String>,
+    /// Tokens that it was made for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context_length: Option<u64>,
+    /// Names and values that the file says of itself.
+    pub facts: Vec<(String, String)>,
+}
+
+/// A device.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Device {
+    /// Its name.
+    pub name: String,
+    /// The units that multiply most of the numbers.
+    pub precision: Precision,
+    /// Their peak in GFLOP/s; null where nobody publishes it, and ceilings are those of the memory alone.
+    pub compute_gflop_s: Option<f64>,
+    /// The precision that the estimates were asked for in; absent where they have the same units as the ceilings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimate_precision: Option<Precision>,
+    /// Its memory bandwidth in GB/s.
+    pub bandwidth_gb_s: f64,
+    /// Bytes of its caches, which the ceilings take to hold weights from one pass to the next; 0 where nobody says.
+    #[serde(default)]
+    pub cache_bytes: f64,
+    /// The time to dispatch a step, in µs; absent where it is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub overhead_us: Option<f64>,
+    /// Where its figures come from.
+    pub source: String,
+}
+
+impl Device {
+    /// What was measured here, and not taken from a data sheet.
+    fn is_measured(&self) -> bool {
+        self.source.starts_with("measured")
+    }
+
+    /// What makes it another device: of a measured one its processor, whatever its file is called, on whichever day.
+    fn identity(&self) -> String {
+        match self.source.split_once(", ").filter(|_| self.is_measured()) {
+            Some((_, rest)) => {
+                rest.rsplit_once(", memory with").map_or(rest, |(processor, _)| processor).to_owned()
+            }
+            None => format!("{} ({})", self.name, self.source),
+        }
+    }
+}
+
+impl Task {
+    /// The same for a model that makes tokens, with the format of its cache.
+    pub fn tokens(workload: &Workload, cache: &str) -> Task {
+        let Workload { batch, context, prompt, cache_size, .. } = *workload;
+        Task {
+            batch,
+            context: Some(context),
+            prompt: Some(prompt),
+            cache_size: Some(cache_size),
+            cache: Some(cache.to_owned()),
+            input: Vec::new(),
+        }
+    }
+
+    /// So many samples through a stack of layers.
+    pub fn samples(batch: f64, input: Vec<String>) -> Task {
+        Task { batch, context: None, prompt: None, cache_size: None, cache: None, input }
+    }
+
+    /// What a model that makes tokens is asked for.
+    pub fn workload(&self) -> Option<Workload> {
+        let (context, prompt, cache_size) = (self.context?, self.prompt?, self.cache_size?);
+        let cache =
+            self.cache.as_deref().and_then(formats::by_name).map_or(Numbers::Half, |format| format.numbers);
+        Some(Workload { batch: self.batch, context, prompt, cache_size, cache })
+    }
+}
+
+impl Profile {
+    /// The figures that every operation has a part in.
+    pub const TOTALS: &'static [&'static str] = Self::FIGURES.split_at(9).1.split_at(16).0;
+    /// The figures of what was measured.
+    pub const MEASURED: &'static [&'static str] = Self::FIGURES.split_at(25).1;
+    /// The texts of each measured operation.
+    pub const MEASURED_TEXTS: &'static [&'static str] = Self::TEXTS.split_at(4).1;
+
+    /// The first operation of which nothing is known, and why: without it the totals are bounds, and decide nothing.
+    pub fn undefined(&self) -> Option<(String, String)> {
+        let one = |entry: &Entry| Some((entry.name.clone(), entry.undefined.clone()?));
+        self.operations.iter().find_map(one)
+    }
+
+    /// The first operation that may cost less than is counted, and why: with it the totals are bounds, and decide nothing.
+    fn at_most(&self) -> Option<(String, String)> {
+        let one = |entry: &Entry| Some((entry.name.clone(), entry.at_most.clone()?));
+        self.operations.iter().find_map(one)
+    }
+
+    /// Why a figure decides nothing, where it is a total and no more than a bound. An estimate says what it assumes.
+    pub fn undecided(&self, name: &str) -> Option<String> {
+        if !Self::TOTALS.contains(&name) {
+            return None;
+        }
+        let undefined = self.undefined().map(|(name, reason)| format!("{name} is undefined, {reason}"));
+        let most = self.at_most().filter(|_| !name.ends_with("_estimate"));
+        undefined.or_else(|| most.map(|(name, reason)| format!("{name} may cost less, {reason}")))
+    }
+
+    /// The operations that were measured.
+    pub fn measured(&self) -> impl Iterator<Item = (&Entry, &Measured)> {
+        self.operations.iter().filter_map(|entry| Some((entry, entry.measured.as_ref()?)))
+    }
+
+    /// What was measured above its ceiling, with the likely cause and what to run.
+    pub fn impossible(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        let weights = |entry: &Entry| entry.step().map_or(0.0, |cost| cost.weight_bytes);
+        let all: f64 = self.measured().map(|(entry, _)| weights(entry)).sum();
+        let above: Vec<(&Entry, &Measured)> =
+            self.measured().filter(|(_, measured)| measured.best_s < measured.least_s).collect();
+        // Weights that all fit in the caches need no memory.
+        if let Some((first, measured)) = above.first().filter(|_| all > self.device.cache_bytes) {
+            let (best, least) = (figure(measured.best_s * 1e6), figure(measured.least_s * 1e6));
+            found.push(format!(
+                "impossible: {} operation(s) took less than their least time, the first {}, {best} us where {least} us are the \
+                 least: the roofs were measured on a busy machine, or the weights stayed in caches; measure again with --refresh",
+                above.len(),
+                first.name
+            ));
+        }
+        let cause = if self.device.is_measured() {
+            "the roofs were measured on a busy machine, or it ran with other weights, another cache or a draft; measure again with \
+             --refresh, and say what ran with --as and --cache"
+        } else {
+            "it ran on another device, with other weights, another cache or a draft; say what ran with --on, --as and --cache"
+        };
+        // Where operations are, what they make up needs no sentence of its own.
+        let above = self.whole.as_ref().filter(|_| found.is_empty()).and_then(|whole| {
+            let ceiling = whole.ceiling_tokens_per_s.filter(|ceiling| whole.best_tokens_per_s > *ceiling)?;
+            let (phase, [speed, ceiling]) = (whole.phase, [whole.best_tokens_per_s, ceiling].map(figure));
+            Some(format!(
+                "impossible: {phase} ran at {speed} token/s where the ceiling is {ceiling}: the roofs were measured on a busy machine; \
+                 measure again with --refresh"
+            ))
+        });
+        found.extend(above);
+        for test in &self.llama_bench {
+            let above = test.ceiling_tokens_per_s.filter(|ceiling| test.tokens_per_s > *ceiling);
+            found.extend(above.map(|ceiling| {
+                let (speed, ceiling) = (figure(test.tokens_per_s), figure(ceiling));
+                format!(
+                    "impossible: llama-bench {}: {speed} token/s where the ceiling is {ceiling}: {cause}",
+                    test.test
+                )
+            }));
+        }
+        found
+    }
+
+    /// The chart with every operation, for a page that can search and filter; the measured ones alone, where there are some.
+    pub fn page(&self) -> Chart {
+        let roofs = self.roofs();
+        let operation = |entry: &Entry| {
+            let mut point = point(&entry.name, entry.kind.name(), entry.cost(self.phase));
+            // Under the roof of the units that multiply its numbers.
+            let own =
+                |roof: &Roof| entry.precision.is_some() && roof.compute_gflop_s == entry.compute_gflop_s;
+            point.roof = Some(roofs.iter().position(own).unwrap_or(0));
+            point.details.extend(entry.dtype.iter().map(|dtype| ("type".to_owned(), dtype.clone())));
+            // A name that says no more than the operation's needs no room.
+            let tensor = entry.tensors.first().filter(|tensor| **tensor != entry.name);
+            point.details.extend(tensor.map(|tensor| ("tensor".to_owned(), tensor.clone())));
+            point
+        };
+        self.drawn(|| self.operations.iter().map(operation).collect())
+    }
+
+    /// The measured operations under the device's roof; these ceilings, where nothing was measured.
+    fn drawn(&self, ceilings: impl FnOnce() -> Vec<Point>) -> Chart {
+        let measured: Vec<Point> = self
+            .measured()
+            .map(|(entry, measured)| Point {
+                intensity_flop_byte: Some(measured.gflop_s / measured.gb_s),
+                performance_gflop_s: Some(measured.gflop_s),
+                share: None,
+                details: vec![("utilization".into(), percent(Some(measured.utilization)))],
+                ..point(&entry.name, entry.kind.name(), entry.step())
+            })
+            .collect();
+        let Device { name, source, .. } = &self.device;
+        let points = if measured.is_empty() { ceilings() } else { measured.clone() };
+        Chart {
+            title: format!("{}, {} on {name}", file_name(&self.model.file), self.model.architecture),
+            subtitle: match (measured.is_empty(), self.phase) {
+                (false, _) => format!("measured on {}, {source}", self.at_once()),
+                (true, Phase::Pass) => format!("ceilings of a pass, {source}"),
+                (true, phase) => {
+                    let expected = self.speeds().find(|(of, _)| *of == phase);
+                    let expected = expected.map(|(_, speed)| format!("; expected {} token/s", speed.band()));
+                    format!("ceilings of {phase}, {source}{}", expected.unwrap_or_default())
+                }
+            },
+            roofs: self.roofs(),
+            points: points.into_iter().chain(self.ran()).chain(self.tested()).collect(),
+        }
+    }
+
+    /// What was measured of a whole token or prompt.
+    fn ran(&self) -> Option<Point> {
+        let whole = self.whole.as_ref()?;
+        let total = if whole.phase == Phase::Prefill { self.prefill } else { self.decode }?;
+        Some(Point {
+            intensity_flop_byte: Some(total.intensity),
+            performance_gflop_s: Some(total.flops / whole.median_s / 1e9),
+            bound: total.bound,
+            details: vec![
+                ("measured, token/s".into(), figure(whole.tokens_per_s)),
+                (CEILING.into(), maybe(whole.ceiling_tokens_per_s)),
+                ("of the ceiling".into(), percent(whole.share)),
+            ],
+            ..point(&format!("{}, measured", whole.phase), "whole", None)
+        })
+    }
+
+    /// What llama-bench measured of the whole model, for the tests that there is a ceiling for.
+    fn tested(&self) -> impl Iterator<Item = Point> {
+        self.llama_bench.iter().filter_map(|test| {
+            let (gb_s, gflop_s) = (test.gb_s?, test.gflop_s?);
+            let total = if test.decodes() { &self.decode } else { &self.prefill };
+            Some(Point {
+                intensity_flop_byte: Some(gflop_s / gb_s),
+                performance_gflop_s: Some(gflop_s),
+                bound: total.as_ref().map_or(Bound::Undefined, |total| total.bound),
+                details: vec![
+                    ("measured, token/s".into(), figure(test.tokens_per_s)),
+                    (CEILING.into(), maybe(test.ceiling_tokens_per_s)),
+                    ("of the ceiling".into(), percent(test.share)),
+                ],
+                ..point(&format!("llama-bench {}", test.test), "llama-bench", None)
+            })
+        })
+    }
+
+    /// Tokens per second beside what is expected and what llama-bench measured: of decoding, and of the prompt.
+    pub fn bars(&self) -> Vec<Bars> {
+        let of = |phase: Phase, total: Option<&Total>| {
+            let total = total?;
+            let decode = phase == Phase::Decode;
+            let task = &self.workload;
+            let tests = self.llama_bench.iter().filter(|test| test.decodes() == decode);
+            let tests = tests.filter_map(|test| {
+                Some(Bar {
+                    name: format!("llama-bench {}", test.test),
+                    value: test.ceiling_tokens_per_s?,
+                    measured: Some(test.tokens_per_s),
+                    note: format!("measured {}, {}", figure(test.tokens_per_s), percent(test.share)),
+                    stressed: true,
+                    ..Bar::default()
+                })
+            });
+            let measured = self.whole.as_ref().filter(|whole| whole.phase == phase);
+            let asked = Bar {
+                name: phase.to_string(),
+                value: total.ceiling_per_s,
+                band: self.expected.as_ref().and_then(|expected| expected.band(decode)),
+                measured: measured.map(|whole| whole.tokens_per_s),
+                note: measured.map_or_else(String::new, |whole| {
+                    format!("measured {}, {}", figure(whole.tokens_per_s), percent(whole.share))
+                }),
+                stressed: true,
+                ..Bar::default()
+            };
+            let work = match decode {
+                true => format!("{} tokens in the cache", maybe(task.context)),
+                false => format!("a prompt of {} tokens", maybe(task.prompt)),
+            };
+            Some(Bars {
+                title: format!("{}: tokens per second", file_name(&self.model.file)),
+                subtitle: format!("ceiling of {phase}, with batch {} and {work}", task.batch),
+                unit: "token/s".into(),
+                bars: std::iter::once(asked).chain(tests).collect(),
+                ..Bars::default()
+            })
+        };
+        let defined = self.undefined().is_none();
+        let phases = [(Phase::Decode, &self.decode), (Phase::Prefill, &self.prefill)];
+        phases
+            .into_iter()
+            .filter(|_| defined)
+            .filter_map(|(phase, total)| of(phase, total.as_ref()))
+            .collect()
+    }
+
+    /// A roof for each kind of units that multiply something, those of most numbers first.
+    fn roofs(&self) -> Vec<Roof> {
+        let roof = |precision: Precision, compute_gflop_s| Roof {
+            name: format!("memory, {precision}"),
+            group: self.device.name.clone(),
+            bandwidth_gb_s: Some(self.device.bandwidth_gb_s),
+            compute_gflop_s,
+            curve: Vec::new(),
+        };
+        let mut roofs = vec![roof(self.device.precision, self.device.compute_gflop_s)];
+        for entry in
+            self.operations.iter().filter(|entry| entry.cost(self.phase).is_some_and(|cost| cost.flops > 0.0))
+        {
+            let known = entry.precision.zip(entry.compute_gflop_s);
+            if let Some((precision, peak)) = known
+                && roofs.iter().all(|roof| roof.compute_gflop_s != Some(peak))
+            {
+                roofs.push(roof(precision, Some(peak)));
+            }
+        }
+        roofs
+    }
+
+    /// How many tokens were measured at once.
+    fn columns(&self) -> usize {
+        self.measured().map(|(_, measured)| measured.columns).max().unwrap_or(1)
+    }
+
+    /// What went through the model at once while it was measured.
+    fn at_once(&self) -> String {
+        match self.columns() {
+            1 => format!("one {}", self.unit()),
+            columns => format!("{columns} {}s at once", self.unit()),
+        }
+    }
+
+    /// What goes through the model.
+    fn unit(&self) -> &'static str {
+        if self.phase == Phase::Pass { "sample" } else { "token" }
+    }
+
+    /// What was measured of each operation. Those that share a name are told apart, so that each is asked for what is required.
+    fn of_operations(&self) -> (Vec<Figure>, Vec<Text>) {
+        let (mut figures, mut texts) = (Vec::new(), Vec::new());
+        let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
+        for (entry, measured) in self.measured() {
+            let count = seen.entry(&entry.name).or_default();
+            *count += 1;
+            let of = if *count > 1 { format!("{} #{count}", entry.name) } else { entry.name.clone() };
+            let one = |name, unit, better, value| Figure::new(name, &of, unit, better, value).of(&of);
+            // The time is what is compared; the rest follows from it and from the roofs.
+            figures.extend([
+                one("time", SECONDS, Better::Lower, measured.median_s)
+                    .between(measured.best_s, measured.median_s),
+                one("least_time", SECONDS, Better::Neither, measured.least_s),
+                one("achieved_bandwidth", GB_PER_S, Better::Neither, measured.gb_s),
+                one("achieved_compute", GFLOP_PER_S, Better::Neither, measured.gflop_s),
+                one("utilization", "1", Better::Neither, measured.utilization),
+            ]);
+            texts.extend([
+                Text::new("operation", &entry.name).of(&of),
+                Text::new("utilization_band", measured.band).of(&of),
+            ]);
+        }
+        (figures, texts)
+    }
+
+    /// What was measured of a whole token or prompt.
+    fn of_whole(&self) -> Vec<Figure> {
+        let Some(whole) = &self.whole else { return Vec::new() };
+        let (speed, share) = match whole.phase {
+            Phase::Prefill => ("prefill_measured", "prefill_share"),
+            Phase::Decode | Phase::Pass => ("decode_measured", "decode_share"),
+        };
+        let label = format!("{}, measured", whole.phase);
+        let measured = Figure::new(speed, label, "token/s", Better::Higher, whole.tokens_per_s);
+        // The reference of a time is that of a speed, the other way round.
+        let beside = self.passes.and_then(|passes| passes.beside).map(|time| Paired {
+            reference: whole.tokens / time.reference,
+            ratio: 1.0 / time.ratio,
+            noise: time.noise,
+        });
+        let measured = Figure { beside, ..measured.between(whole.tokens_per_s, whole.best_tokens_per_s) };
+        let label = format!("{}, measured, of the ceiling", whole.phase);
+        let share = whole.share.map(|value| Figure::new(share, label, "1", Better::Neither, value));
+        std::iter::once(measured).chain(share).collect()
+    }
+
+    /// A whole token or prompt, in a sentence.
+    fn whole(&self) -> Option<String> {
+        let whole = self.whole.as_ref()?;
+        let (what, name) = match whole.phase {
+            Phase::Prefill => ("The whole prompt", "pp"),
+            Phase::Decode | Phase::Pass => ("A whole token", "tg"),
+        };
+        let ceiling = whole.ceiling_tokens_per_s.zip(whole.share).map(|(ceiling, share)| {
+            format!(", {} of the ceiling of {}", percent(Some(share)), figure(ceiling))
+        });
+        let energy = whole.joules_per_token.map(|joules| format!(", {} J a token", figure(joules)));
+        let experts = if self.operations.iter().any(|entry| entry.role.is_routed()) {
+            "; experts are chosen by chance, others in every pass"
+        } else {
+            ""
+        };
+        Some(format!(
+            "{what}, every product and attention, measured: {} token/s, what llama.cpp calls {name}{}{}; attention takes {} of the \
+             time{experts}. Not run are only {WITHOUT}.",
+            figure(whole.tokens_per_s),
+            ceiling.unwrap_or_default(),
+            energy.unwrap_or_default(),
+            percent(Some(whole.attention)),
+        ))
+    }
+
+    /// The same as a table.
+    fn whole_table(&self) -> Option<Table> {
+        let whole = self.whole.as_ref()?;
+        let headings = [
+            "phase",
+            "tokens_per_s",
+            "best",
+            "ceiling",
+            "share",
+            "time_ms",
+            "joules_a_token",
+            "attention",
+            "cache",
+            "context",
+        ];
+        let row = vec![
+            whole.phase.to_string(),
+            figure(whole.tokens_per_s),
+            figure(whole.best_tokens_per_s),
+            maybe(whole.ceiling_tokens_per_s),
+            percent(whole.share),
+            figure(whole.median_s * 1e3),
+            maybe(whole.joules_per_token),
+            percent(Some(whole.attention)),
+            self.workload.cache.clone().unwrap_or_default(),
+            maybe(if whole.phase == Phase::Prefill { self.workload.prompt } else { self.workload.context }),
+        ];
+        Some(Table::new("Measured, every product and attention", &headings, [row]))
+    }
+
+    fn table(&self, rows: &[&Row]) -> Table {
+        let headings = [
+            self.by.name(),
+            "operations",
+            "mflop",
+            "weights_mb",
+            "activations_mb",
+            "cache_mb",
+            "flop_per_byte",
+            "ceiling_from",
+            "least_us",
+            "estimate_us",
+            "share",
+        ];
+        let row = |row: &&Row| {
+            let (least, most) = (row.undefined > 0, row.at_most > 0);
+            let sure = !least && !most;
+            let of = |value: fn(&Cost) -> f64, unit: f64| match row.cost {
+                Some(cost) => bounded(value(&cost) / unit, least, most),
+                None => maybe(None),
+            };
+            vec![
+                row.name.clone(),
+                row.operations.to_string(),
+                of(|cost| cost.flops, 1e6),
+                of(|cost| cost.weight_bytes, 1e6),
+                of(|cost| cost.activation_bytes, 1e6),
+                of(|cost| cost.cache_bytes, 1e6),
+                maybe(row.cost.filter(|_| sure).map(|cost| cost.intensity)),
+                row.cost.filter(|_| sure).map_or(Bound::Undefined, |cost| cost.bound).to_string(),
+                of(|cost| cost.least_s, 1e-6),
+                of(|cost| cost.estimate_s, 1e-6),
+                percent(row.cost.map(|cost| cost.share)),
+            ]
+        };
+        let title = match self.phase {
+            Phase::Decode => "One step of decode",
+            Phase::Prefill => "The prompt",
+            Phase::Pass => "One pass of the batch",
+        };
+        Table::new(title, &headings, rows.iter().map(row))
+    }
+
+    fn totals(&self) -> Table {
+        // What is undefined can only add to the work: then nothing here is an estimate, and ceilings hold as bounds. What may
+        // cost less can only take from it.
+        let (gap, over) = (self.undefined().is_some(), self.at_most().is_some());
+        let cost = |value: f64| bounded(value, gap, over);
+        let rate = |value: f64| bounded(value, over, gap);
+        let sure = !gap && !over;
+        let row = |(phase, total): (Phase, &Total)| {
+            vec![
+                phase.to_string(),
+                rate(total.ceiling_per_s),
+                if sure { total.bound } else { Bound::Undefined }.to_string(),
+                if gap { "-".to_owned() } else { figure(total.estimate_per_s) },
+                cost(total.least_s),
+                cost(total.flops / 1e9),
+                cost(total.bytes / 1e9),
+                if sure { figure(total.intensity) } else { "-".to_owned() },
+            ]
+        };
+        let phases =
+            [(Phase::Decode, &self.decode), (Phase::Prefill, &self.prefill), (Phase::Pass, &self.pass)];
+        let rows = phases.iter().filter_map(|(phase, total)| Some(row((*phase, total.as_ref()?))));
+        let unit = if self.phase == Phase::Pass { "samples_per_s" } else { "tokens_per_s" };
+        let (ceiling, estimate) = (format!("ceiling_{unit}"), format!("estimate_{unit}"));
+        let headings =
+            ["phase", &ceiling, "ceiling_from", &estimate, "least_s", "gflop", "gb", "flop_per_byte"];
+        Table::new(if sure { "Ceilings and estimates" } else { "Bounds" }, &headings, rows)
+    }
+
+    /// What is expected, where it comes from, and why some is missing.
+    fn told(&self) -> String {
+        let speeds = self.speeds().map(|(phase, speed)| {
+            let middle = figure(speed.middle_tokens_per_s);
+            format!("{phase}, expected: {middle} token/s, {}\n", speed.origin())
+        });
+        speeds.chain(self.expectations.iter().map(|line| format!("{line}\n"))).collect()
+    }
+
+    fn speeds(&self) -> impl Iterator<Item = (Phase, &ExpectedSpeed)> {
+        let expected = self.expected.iter();
+        expected
+            .flat_map(|one| [(Phase::Decode, one.decode.as_ref()), (Phase::Prefill, one.prefill.as_ref())])
+            .filter_map(|(phase, speed)| Some((phase, speed?)))
+    }
+
+    /// What was measured, the longest first.
+    fn times(&self) -> Option<Table> {
+        let mut found: Vec<(&Entry, &Measured)> = self.measured().collect();
+        if found.is_empty() {
+            return None;
+        }
+        found.sort_by(|a, b| b.1.median_s.total_cmp(&a.1.median_s));
+        let row = |(entry, measured): &(&Entry, &Measured)| {
+            vec![
+                entry.name.clone(),
+                entry.tensors.join(" "),
+                entry.dtype.clone().unwrap_or_default(),
+                figure(measured.median_s * 1e6),
+                format!("{}..{}", figure(measured.best_s * 1e6), figure(measured.worst_s * 1e6)),
+                measured.runs.to_string(),
+                figure(measured.least_s * 1e6),
+                figure(measured.residual_s * 1e6),
+                figure(measured.gb_s),
+                figure(measured.gflop_s),
+                percent(Some(measured.utilization)),
+                measured.band.to_string(),
+                figure(measured.first_s * 1e6),
+                match measured.first_from_disk {
+                    Some(true) => "disk",
+                    Some(false) => "page cache",
+                    None => "-",
+                }
+                .to_owned(),
+            ]
+        };
+        let headings = [
+            "operation",
+            "tensor",
+            "type",
+            "median_us",
+            "range_us",
+            "runs",
+            "least_us",
+            "residual_us",
+            "gb_s",
+            "gflop_s",
+            "utilization",
+            "band",
+            "first_us",
+            "first_from",
+        ];
+        Some(Table::new(format!("Measured on {}", self.at_once()), &headings, found.iter().map(row)))
+    }
+
+    /// All measured operations, one after the other.
+    fn chain(&self) -> String {
+        let (time, ideal) =
+            self.measured().fold((0.0, 0.0), |sum, (_, each)| (sum.0 + each.median_s, sum.1 + each.least_s));
+        let tokens = self.columns();
+        let (unit, speed) = match tokens {
+            1 => (format!("a {}", self.unit()), String::new()),
+            _ => (format!("for {}", self.at_once()), format!(", {} token/s", figure(tokens as f64 / time))),
+        };
+        format!(
+            "{} measured operations: {} ms {unit}{speed}, at least {} ms; {} of the ceiling, of which 100 % is out of reach: {WHY_NOT_ALL}\n",
+            self.measured().count(),
+            figure(time * 1e3),
+            figure(ideal * 1e3),
+            percent(Some(ideal / time))
+        )
+    }
+
+    fn compared(&self) -> Option<Table> {
+        let row = |point: &Compared| {
+            vec![
+                point.test.clone(),
+                point.threads.map_or("-".into(), |threads| threads.to_string()),
+                figure(point.tokens_per_s),
+                figure(point.deviation),
+                maybe(point.ceiling_tokens_per_s),
+                percent(point.share),
+                maybe(point.gb_s),
+                maybe(point.gflop_s),
+            ]
+        };
+        let headings =
+            ["test", "threads", "tokens_per_s", "deviation", "ceiling", "share", "gb_s", "gflop_s"];
+        let rows = || self.llama_bench.iter().map(row);
+        (!self.llama_bench.is_empty())
+            .then(|| Table::new("llama-bench beside the ceilings", &headings, rows()))
+    }
+
+    fn advised(&self) -> Option<Table> {
+        let advice = self.advice.as_ref().filter(|advice| !advice.is_empty())?;
+        let row = |advice: &Advice| {
+            vec![
+                advice.priority.to_string(),
+                percent(Some(advice.share)),
+                advice.operations.to_string(),
+                advice.first.clone(),
+                advice.layers.clone(),
+                advice.text.clone(),
+            ]
+        };
+        let headings = ["priority", "share", "operations", "first", "layers", "advice"];
+        Some(Table::new("Advice", &headings, advice.iter().map(row)))
+    }
+
+    /// The file, the device and the work.
+    fn head(&self) -> String {
+        let ModelFile { file, format, architecture, parameters, bytes, types, change, .. } = &self.model;
+        let size = bytes.map(|bytes| format!(", {} GB", figure(bytes as f64 / 1e9))).unwrap_or_default();
+        let types = match (change, types.as_slice()) {
+            (Some(change), _) => format!(", as {change}"),
+            (None, []) => String::new(),
+            (None, types) => format!(", {}", types.join(" ")),
+        };
+        let parameters = figure(*parameters as f64);
+        let Device { name, source, precision, bandwidth_gb_s, compute_gflop_s, estimate_precision, .. } =
+            &self.device;
+        let bandwidth = figure(*bandwidth_gb_s);
+        let compute = match compute_gflop_s {
+            Some(compute) => format!("{} {GFLOP_PER_S} in {precision}", figure(*compute)),
+            None => format!("arithmetic not known: no published {precision} peak"),
+        };
+        let estimate = estimate_precision.map(|asked| format!("; estimates in {asked}")).unwrap_or_default();
+        let Task { batch, context, prompt, cache, .. } = &self.workload;
+        let work = match context.zip(*prompt) {
+            Some((context, prompt)) => {
+                let cache = cache.as_deref().unwrap_or("f16");
+                format!("{context} tokens in a cache of {cache}, a prompt of {prompt}")
+            }
+            None => format!("inputs and outputs of {} bytes a number", stack::ACTIVATION),
+        };
+        format!(
+            "{file}: {format} {architecture}, {parameters} parameters{size}{types}\n\
+             on {name} ({source}): {bandwidth} {GB_PER_S}, {compute}{estimate}\n\
+             batch {batch}, {work}\n"
+        )
+    }
+}
+
+impl Report for Profile {
+    const SCHEMA: &'static str = "roofline.profile/2";
+    // With the contract's words: three that were given, six that are expected, sixteen totals, five of each measured operation,
+    // four of all that a token or a prompt meets.
+    const FIGURES: &'static [&'static str] = &[
+        "batch",
+        "context",
+        "prompt",
+        "expected_decode",
+        "expected_decode_low",
+        "expected_decode_high",
+        "expected_prefill",
+        "expected_prefill_low",
+        "expected_prefill_high",
+        "decode_flops",
+        "decode_weight_bytes",
+        "activation_bytes",
+        "cache_bytes",
+        "decode_bytes",
+        "decode_least_time",
+        "decode_ceiling",
+        "decode_estimate",
+        "prefill_flops",
+        "prefill_weight_bytes",
+        "prefill_bytes",
+        "prefill_least_time",
+        "prefill_ceiling",
+        "prefill_estimate",
+        "pass_ceiling",
+        "pass_estimate",
+        "time",
+        "least_time",
+        "achieved_bandwidth",
+        "achieved_compute",
+        "utilization",
+        "decode_measured",
+        "decode_share",
+        "prefill_measured",
+        "prefill_share",
+    ];
+    const TEXTS: &'static [&'static str] =
+        &["device", "precision", "decode_bound", "prefill_bound", "operation", "utilization_band"];
+
+    fn unit(name: &str) -> &'static str {
+        match name {
+            "pass_ceiling" | "pass_estimate" => "1/s",
+            name if Expectation::NAMES.contains(&name) => "token/s",
+            "decode_weight_bytes" | "prefill_weight_bytes" => "B",
+            "time" | "least_time" => SECONDS,
+            "achieved_bandwidth" => GB_PER_S,
+            "achieved_compute" => GFLOP_PER_S,
+            "decode_measured" | "prefill_measured" => "token/s",
+            _ => transformer_unit(name).unwrap_or("1"),
+        }
+    }
+
+    fn figures(&self) -> Vec<Figure> {
+        let Task { batch, context, prompt, .. } = self.workload;
+        let told = |name, label: &str, unit, value: Option<f64>| {
+            let known = value.filter(|_| self.undecided(name).is_none())?;
+            Some(Figure::new(name, label, unit, Better::Neither, known))
+        };
+        // A bound can still be compared with its like, under a name that no condition has.
+        let ceiling = |name: &'static str, label: &str, unit, value: Option<f64>| {
+            let (name, label) = match (self.undefined(), self.at_most()) {
+                (Some(_), _) => (format!("{name}_of_defined").into(), format!("{label} of what is defined")),
+                (None, Some(_)) => (format!("{name}_as_counted").into(), format!("{label} as counted")),
+                (None, None) => (Cow::Borrowed(name), label.to_owned()),
+            };
+            // Roofs that were measured beside what ran are its references, and no figures of it.
+            let beside = self.device.is_measured() && (self.passes.is_some() || !self.llama_bench.is_empty());
+            let better = if beside { Better::Neither } else { Better::Higher };
+            Some(Figure::new(name, label, unit, better, value?))
+        };
+        let decode = |of: fn(&Total) -> f64| self.decode.as_ref().map(of);
+        let prefill = |of: fn(&Total) -> f64| self.prefill.as_ref().map(of);
+        let whole = [
+            ceiling("decode_ceiling", "decode, ceiling", "token/s", decode(|total| total.ceiling_per_s)),
+            ceiling("prefill_ceiling", "prefill, ceiling", "token/s", prefill(|total| total.ceiling_per_s)),
+            ceiling("pass_ceiling", "pass, ceiling", "1/s", self.pass.map(|pass| pass.ceiling_per_s)),
+            told("decode_estimate", "decode, estimate", "token/s", decode(|total| total.estimate_per_s)),
+            told("prefill_estimate", "prefill, estimate", "token/s", prefill(|total| total.estimate_per_s)),
+            told("pass_estimate", "pass, estimate", "1/s", self.pass.map(|pass| pass.estimate_per_s)),
+            told("batch", "batch", "1", Some(batch)),
+            told("context", "context", "token", context),
+            told("prompt", "prompt", "token", prompt),
+            told("decode_flops", "decode, operations", "FLOP", decode(|total| total.flops)),
+            told("decode_weight_bytes", "decode, weights", "B", decode(|total| total.weight_bytes)),
+            told("activation_bytes", "decode, activations", "B", decode(|total| total.activation_bytes)),
+            told("cache_bytes", "decode, cache", "B", decode(|total| total.cache_bytes)),
+            told("decode_bytes", "decode, bytes", "B", decode(|total| total.bytes)),
+            told("decode_least_time", "decode, least time", SECONDS, decode(|total| total.least_s)),
+            told("prefill_flops", "prefill, operations", "FLOP", prefill(|total| total.flops)),
+            told("prefill_weight_bytes", "prefill, weights", "B", prefill(|total| total.weight_bytes)),
+            told("prefill_bytes", "prefill, bytes", "B", prefill(|total| total.bytes)),
+            told("prefill_least_time", "prefill, least time", SECONDS, prefill(|total| total.least_s)),
+        ];
+        let expected = Expectation::NAMES.iter().filter_map(|name| {
+            let value = self.expected.as_ref()?.figure(name)?;
+            Some(Figure::new(*name, *name, "token/s", Better::Neither, value))
+        });
+        // What another program measured is compared, and not a name for conditions.
+        let tests = self.llama_bench.iter().map(|test| {
+            let threads = test.threads.map(|threads| format!(", threads: {threads}")).unwrap_or_default();
+            let label = format!("llama-bench {}{threads}", test.test);
+            let speed = test.tokens_per_s;
+            let figure = Figure::new("tokens_per_s", &label, "token/s", Better::Higher, speed).of(&label);
+            let noise = Some(test.deviation / speed).filter(|noise| noise.is_finite());
+            // A ceiling of roofs that were measured beside the run is its reference.
+            let reference = test.ceiling_tokens_per_s.zip(test.share).filter(|_| self.device.is_measured());
+            let beside =
+                reference.zip(noise).map(|((reference, ratio), noise)| Paired { reference, ratio, noise });
+            Figure { noise, beside, ..figure }
+        });
+        // A whole token has a speed; of some operations the time is what is compared.
+        let passes = self.passes.filter(|_| self.whole.is_none()).map(|passes| {
+            let time =
+                Figure::new("pass_time", "all measured operations", SECONDS, Better::Lower, passes.median_s);
+            Figure { beside: passes.beside, ..time.between(passes.best_s, passes.median_s) }
+        });
+        whole
+            .into_iter()
+            .flatten()
+            .chain(expected)
+            .chain(self.of_operations().0)
+            .chain(passes)
+            .chain(self.of_whole())
+            .chain(tests)
+            .collect()
+    }
+
+    fn texts(&self) -> Vec<Text> {
+        let sure = self.undefined().is_none() && self.at_most().is_none();
+        let bound =
+            |name, total: &Option<Total>| total.filter(|_| sure).map(|total| Text::new(name, total.bound));
+        [
+            Some(Text::new("device", &self.device.name)),
+            Some(Text::new("precision", self.device.precision)),
+            bound("decode_bound", &self.decode),
+            bound("prefill_bound", &self.prefill),
+        ]
+        .into_iter()
+        .flatten()
+        .chain(self.of_operations().1)
+        .collect()
+    }
+
+    fn setting(&self) -> Vec<(&'static str, String)> {
+        let Profile { model, device, workload, .. } = self;
+        let maybe = |tokens: Option<f64>| tokens.map(|tokens| tokens.to_string()).unwrap_or_default();
+        vec![
+            ("the architecture", model.architecture.clone()),
+            ("the number of parameters", model.parameters.to_string()),
+            ("the device", device.identity()),
+            ("the precision", device.precision.to_string()),
+            ("the type of the weights", model.change.clone().unwrap_or_default()),
+            ("the batch", workload.batch.to_string()),
+            ("the context", maybe(workload.context)),
+            ("the prompt", maybe(workload.prompt)),
+            ("the format of the cache", workload.cache.clone().unwrap_or_default()),
+            ("the input", workload.input.join(" ")),
+        ]
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let told = self.told().lines().map(str::to_owned).collect::<Vec<_>>();
+        let ceilings = (!self.ceilings.is_empty()).then(|| self.ceilings.clone());
+        ceilings.into_iter().chain(self.whole()).chain(told).chain(self.warnings.iter().cloned()).collect()
+    }
+
+    fn chart(&self) -> Option<Chart> {
+        // Operations that compute nothing have no place.
+        let rows = || self.rows.iter().filter(|row| row.cost.is_none_or(|cost| cost.flops > 0.0));
+        let ceiling = |row: &Row| point(&row.name, self.phase.name(), row.cost.as_ref());
+        Some(self.drawn(|| rows().map(ceiling).collect()))
+    }
+
+    fn text(&self, canvas: &Canvas) -> String {
+        let mut shown: Vec<&Row> = self.rows.iter().collect();
+        if self.top.is_none() && shown.len() > ROWS {
+            shown.sort_by(|a, b| b.least_s().total_cmp(&a.least_s()));
+            shown.truncate(ROWS);
+        }
+        // Where nothing is known of any operation, there is nothing to add up.
+        let totals = self.totals();
+        let totals = match totals.rows.is_empty() {
+            true => String::new(),
+            false => totals.fitted(canvas, &["gflop", "gb", "flop_per_byte", "least_s"]),
+        };
+        let holds = if self.ceilings.is_empty() { String::new() } else { format!("{}\n", self.ceilings) };
+        let mut parts = vec![self.head()];
+        parts.extend([totals, holds, self.told()].into_iter().filter(|part| !part.is_empty()));
+        parts.push(
+            self.table(&shown)
+                .fitted(canvas, &["operations", "activations_mb", "cache_mb", "estimate_us", "mflop"]),
+        );
+        if shown.len() < self.rows.len() {
+            let all = self.rows.len();
+            parts.push(format!("the {} largest of {all}; --top shows more\n", shown.len()));
+        }
+        if let Some(mut table) = self.times() {
+            table.rows.truncate(self.top.unwrap_or(ROWS));
+            let least =
+                ["first_from", "first_us", "tensor", "runs", "range_us", "residual_us", "type", "gflop_s"];
+            parts.extend([table.fitted(canvas, &least), self.chain()]);
+        }
+        parts.extend(self.whole().map(|told| format!("{told}\n")));
+        parts.extend(self.compared().map(|table| table.fitted(canvas, &["gflop_s", "gb_s", "threads"])));
+        parts.extend(self.chart().map(|chart| draw(&chart, canvas)));
+        parts.extend(self.advised().map(|table| table.fitted(canvas, &["operations"])));
+        parts.join("\n")
+    }
+
+    fn tables(&self) -> Vec<Table> {
+        let rows: Vec<&Row> = self.rows.iter().collect();
+        let expected = self.speeds().next().map(|_| {
+            let headings = ["phase", "low", "expected_tokens_per_s", "high", "engine", "rows", "nearness"];
+            let rows = self.speeds().map(|(phase, speed)| {
+                let [low, middle, high] =
+                    [speed.low_tokens_per_s, speed.middle_tokens_per_s, speed.high_tokens_per_s].map(figure);
+                let nearness = percent(Some(speed.nearness));
+                vec![phase.to_string(), low, middle, high, speed.engine.clone(), figure(speed.rows), nearness]
+            });
+            Table::new("Expected", &headings, rows)
+        });
+        // What was measured is what was asked for, and comes first.
+        let measured = [self.times(), self.whole_table(), self.compared()].into_iter().flatten();
+        let more = [expected, self.advised()].into_iter().flatten();
+        measured.chain([self.table(&rows), self.totals()]).chain(more).collect()
+    }
+}
+
+impl Saved for Profile {}
+
+/// A figure that may be larger or smaller than this, or both, and then nobody can say.
+fn bounded(value: f64, larger: bool, smaller: bool) -> String {
+    match (larger, smaller) {
+        (false, false) => figure(value),
+        (true, false) => format!("> {}", figure(value)),
+        (false, true) => format!("< {}", figure(value)),
+        (true, true) => "-".to_owned(),
+    }
+}
+
+fn point(name: &str, group: &str, cost: Option<&Cost>) -> Point {
+    Point {
+        name: name.to_owned(),
+        group: group.to_owned(),
+        intensity_flop_byte: cost.map(|cost| cost.intensity),
+        performance_gflop_s: cost.map(|cost| cost.ceiling_gflop_s),
+        share: cost.map(|cost| cost.share),
+        bound: cost.map_or(Bound::Undefined, |cost| cost.bound),
+        roof: Some(0),
+        ..Point::default()
+    }
+}
