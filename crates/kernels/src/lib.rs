@@ -1,4 +1,6 @@
-//! The kernels: what moves memory and what multiplies, for each instruction set, safe to call.
+#![doc = include_str!("../README.md")]
+//!
+//! # Layout
 //!
 //! The functions here check shapes and lengths, share the rows out to the threads of a [`Team`], and call
 //! the kernel of the same name in [`scalar`], `avx2` or `neon`.
