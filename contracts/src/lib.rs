@@ -10,6 +10,7 @@ pub mod contract;
 pub mod domain;
 pub mod emit;
 pub mod eval;
+pub mod fingerprint;
 pub mod formula;
 pub mod graph;
 pub mod library;

@@ -13,9 +13,9 @@ mod search;
 
 use roofline_checker::{Certificate, Claim, Domain, Op, Problem, Proof, Question, Refusal, VERSION, check};
 
-use crate::contract::{self, Assurance, Contract, Verdict};
+use crate::contract::{self, Assurance, Contract, Obligation, Verdict};
 use crate::graph;
-use crate::prove::{self, fingerprint};
+use crate::prove;
 use search::Search;
 
 /// What a certificate of the contract must be about.
@@ -35,7 +35,7 @@ pub fn problem(contract: &Contract) -> Problem {
                 Claim::Monotone { of: of.index(), increasing, quantity, within }
             }
         };
-        Question { id: obligation.id.clone(), sha256: fingerprint(contract, obligation), claim }
+        Question { id: obligation.id.clone(), sha256: question(contract, obligation), claim }
     });
     Problem {
         contract: contract.metadata.id.clone(),
@@ -45,6 +45,22 @@ pub fn problem(contract: &Contract) -> Problem {
         requires: contract.required().iter().map(|node| node.index()).collect(),
         obligations: obligations.collect(),
     }
+}
+
+/// SHA-256 of the texts of the contract, of those it depends on, and of the claim: a proof names nodes of the graph by number,
+/// which any other text may change.
+fn question(contract: &Contract, obligation: &Obligation) -> String {
+    let mut hash = hmac_sha256::Hash::new();
+    let closure = contract.closure();
+    let files = std::iter::once(&contract.source).chain(closure.iter().map(|contract| &contract.source));
+    for text in files
+        .map(|source| source.sha256.clone())
+        .chain([obligation.id.clone(), obligation.formula.to_string()])
+    {
+        hash.update(text.as_bytes());
+        hash.update([0]);
+    }
+    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn operation(op: graph::Op) -> Op {

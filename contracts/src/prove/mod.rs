@@ -60,21 +60,6 @@ pub fn prove(contract: &Contract) -> Vec<Proof> {
     contract.obligations.iter().map(|obligation| prove_one(contract, obligation, &mut structure)).collect()
 }
 
-/// SHA-256 of everything that a verdict depends on: the contract, those it is built on, and the claim.
-pub fn fingerprint(contract: &Contract, obligation: &Obligation) -> String {
-    let mut hash = hmac_sha256::Hash::new();
-    let closure = contract.closure();
-    let files = std::iter::once(&contract.source).chain(closure.iter().map(|contract| &contract.source));
-    for text in files
-        .map(|source| source.sha256.clone())
-        .chain([obligation.id.clone(), obligation.formula.to_string()])
-    {
-        hash.update(text.as_bytes());
-        hash.update([0]);
-    }
-    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 /// The first of some obligations that keeps a contract from compiling; none if every one is proven, or says that tests are
 /// enough and passes them.
 pub fn first_failure(contract: &Contract, some: &[bool]) -> Option<String> {

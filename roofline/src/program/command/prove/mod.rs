@@ -10,6 +10,7 @@ use std::path::Path;
 use roofline_contracts::authoring::mutant::{Fate, mutants};
 use roofline_contracts::contract::{Contract, Informal, Obligation, Verdict};
 use roofline_contracts::emit;
+use roofline_contracts::fingerprint;
 use roofline_contracts::prove::property::{Property, property};
 use roofline_contracts::prove::{self, Counterexample, Proof};
 use roofline_contracts::range::{Range, ranges};
@@ -238,7 +239,7 @@ pub fn run(args: &cli::Prove) -> Result<Exit, Failure> {
         if let (Some(ledger), Some(_)) = (&mut ledger, &kani) {
             // A new run takes the place of what was said of another text.
             let current =
-                contract.obligations.iter().map(|obligation| prove::fingerprint(&contract, obligation));
+                contract.obligations.iter().map(|obligation| fingerprint::obligation(&contract, obligation));
             ledger.forget_stale(&contract.metadata.id, &current.collect());
         }
         let mut obligations = Vec::new();
@@ -290,7 +291,7 @@ impl Session<'_> {
         proof: &Proof,
         ledger: &mut Option<Ledger>,
     ) -> Result<(ObligationResult, bool), Failure> {
-        let fingerprint = prove::fingerprint(self.contract, obligation);
+        let fingerprint = fingerprint::obligation(self.contract, obligation);
         let entry = |layer: &str, verdict: &str, tool: &str| {
             Recorded::now(&self.contract.metadata.id, &obligation.id, &fingerprint, layer, verdict, tool)
         };
