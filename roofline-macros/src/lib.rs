@@ -3,10 +3,12 @@
 //! It knows the path literal, the manifest directory and the span; everything else is
 //! [`roofline_contracts`].
 
+use std::cell::RefCell;
+
 use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::{quote, quote_spanned};
 use roofline_contracts::report::Severity;
-use roofline_contracts::{compile_in, emit, library};
+use roofline_contracts::{Compiler, emit, library};
 use syn::parse::{Parse, ParseStream};
 use syn::{LitStr, Token};
 
@@ -144,6 +146,11 @@ fn path(input: ParseStream) -> syn::Result<TokenStream> {
     })
 }
 
+thread_local! {
+    /// Keeps built-in dependencies between the invocations of one crate, so that each is compiled once.
+    static COMPILER: RefCell<Compiler> = RefCell::default();
+}
+
 fn expand(call: &Call) -> TokenStream {
     let span = call.file.span();
     let fail = |message: String| quote_spanned!(span=> ::core::compile_error!(#message););
@@ -153,7 +160,8 @@ fn expand(call: &Call) -> TokenStream {
         Ok(found) => found,
         Err(error) => return fail(error.to_string()),
     };
-    let compiled = compile_in(found.source, Some(directory.as_ref()));
+    let compiled =
+        COMPILER.with_borrow_mut(|compiler| compiler.compile_in(found.source, Some(directory.as_ref())));
     // A consumer is built again when a file changes, also when it has a mistake now.
     let track = found.path.iter().chain(&compiled.files).map(|path| {
         let relative = path.strip_prefix(&directory).map(|rest| format!("/{}", rest.display()));
