@@ -4,12 +4,11 @@
 #![allow(missing_docs, reason = "tests")]
 
 mod apr;
+mod cases;
 mod checks;
 mod config;
 mod corpus;
-mod decoders;
 mod encoders;
-mod families;
 mod gguf;
 mod graph;
 mod mix;
@@ -21,6 +20,4 @@ mod predicted;
 mod refuted;
 mod safetensors;
 mod scratch;
-#[allow(dead_code, reason = "profiles need a whole model, the readers its parts")]
-mod small;
 mod writer;

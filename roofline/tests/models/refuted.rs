@@ -9,7 +9,7 @@ use roofline::model::{Hyper, Model, by_name};
 use roofline::predict::{Numbers, Stored, Target, bits_per_weight, dense, inputs, predict, with_bits};
 use roofline::profile::{Costs, Workload, profile};
 
-use crate::decoders::glm_4_5_air;
+use crate::cases;
 use crate::encoders::{self, Tensors, t5, whisper};
 use crate::packed::mistral_in_awq_and_nf4;
 use crate::predicted::assert_is_profiled;
@@ -232,7 +232,10 @@ fn a_token_reads_what_it_runs_and_nothing_else_of_a_file() {
         ("flan-t5-base", t5("refuted-t5"), 12 * (6 * base * base + 3 * base * 2048) + 32_128 * base),
         (
             "GLM-4.5 Air",
-            glm_4_5_air("refuted-glm"),
+            cases::decoder(
+                "GLM-4.5 leaves the block that predicts further tokens out of a token",
+                "refuted-glm",
+            ),
             46 * attention + 3 * air * 10_944 + 45 * (128 * air + 9 * expert) + 151_552 * air,
         ),
         (

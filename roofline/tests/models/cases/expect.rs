@@ -1,0 +1,468 @@
+//! The figures that a case expects of its model, and the report of those that differ.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+
+use roofline::contracts::hardware::devices::H100_SXM;
+use roofline::model::{Basis, Head, Model, Role, Work};
+use roofline::predict::{self, Numbers, Target};
+use roofline::profile::{Costs, Total, Workload, inputs, profile};
+use serde::Deserialize;
+
+use super::figure::{Figure, Names};
+use super::operations::{lines, matches, stored, streamed};
+use crate::predicted;
+
+/// Absent fields are not checked.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Expect {
+    /// Part of the message that refuses the file.
+    pub error: Option<String>,
+    /// The name of the architecture.
+    name: Option<String>,
+    /// `family`, where dimensions and tensors must agree and each tensor belongs to one operation, or `stated`.
+    basis: Option<String>,
+    files: Option<usize>,
+    parameters: Option<Figure>,
+    /// Parameters as published, to the digits given.
+    billions: Option<String>,
+    bytes: Option<Figure>,
+    /// Bytes of weights read for a token by all operations.
+    streamed: Option<Figure>,
+    context_length: Option<u64>,
+    makes_tokens: Option<bool>,
+    /// Whether an operation makes words of the last vector.
+    has_head: Option<bool>,
+    /// All warnings.
+    warnings: Option<Vec<String>>,
+    /// Parts of warnings.
+    #[serde(default)]
+    warns: Vec<String>,
+    /// Parts of no warning.
+    #[serde(default)]
+    never_warns: Vec<String>,
+    summary: Option<BTreeMap<String, String>>,
+    /// Lines of `operations.rs`.
+    operations: Option<Vec<String>>,
+    /// Reasons of all operations without a cost.
+    undefined: Option<Vec<String>>,
+    /// Layer and role of attention and states, and whether their cost is undefined.
+    looks_back: Option<Vec<String>>,
+    windows: Option<Windows>,
+    hyper: Option<Hyper>,
+    inputs: Option<Inputs>,
+    costs: Option<Step>,
+    states: Option<States>,
+    #[serde(default)]
+    profiles: Vec<Profile>,
+}
+
+/// The windows of all layers that attend.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Windows {
+    layers: usize,
+    /// Windows of the first layers, over and over.
+    repeat: Option<Vec<Option<u64>>>,
+    /// How many layers, from the first, have keys and values of their own; all if it is not stated.
+    own: Option<usize>,
+}
+
+/// The dimensions of a known family.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Hyper {
+    vocab: Option<u64>,
+    tied: Option<bool>,
+    layers: Option<usize>,
+    causal: Option<bool>,
+    active_params: Option<Figure>,
+}
+
+/// The file's part in a prediction.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Inputs {
+    /// Part of the message that refuses a prediction; empty for any.
+    error: Option<String>,
+    full_width: Option<Figure>,
+    state_width: Option<Figure>,
+    /// Parameters that a token is multiplied with.
+    params: Option<Figure>,
+}
+
+/// The costs of a token, checked at contexts and prompts of 4096 and 32768 tokens.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Step {
+    /// Parameters that a token is multiplied with, including the head.
+    active: Figure,
+    /// Parameters of the head.
+    head: Figure,
+    /// Numbers cached for a token by all layers without a window.
+    cached: Figure,
+    /// Multiply-adds of a token with one that it sees, in the same layers.
+    mixed: Figure,
+    /// The same for layers with a window.
+    window: Option<Window>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Window {
+    tokens: u64,
+    cached: Figure,
+    mixed: Figure,
+}
+
+/// The costs of a step that reads and writes states, checked at contexts of 4096 and 32768 tokens.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct States {
+    /// Parameters that a token is multiplied with, including the head.
+    active: Figure,
+    /// Numbers of all states.
+    elements: Figure,
+    /// Floating-point operations on them.
+    flops: Figure,
+    /// Numbers cached for a token.
+    cached: Figure,
+    /// Multiply-adds of a token with one that it sees.
+    mixed: Figure,
+}
+
+/// A profile at these pairs of context and prompt, which calculations may name.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Profile {
+    at: Vec<(u64, u64)>,
+    decodes: Option<bool>,
+    decode: Option<Pass>,
+    prefill: Option<Pass>,
+    /// Operations without a cost, and the reasons.
+    undefined: Option<BTreeMap<String, String>>,
+    /// Operations that may cost less, and the reasons.
+    at_most: Option<BTreeMap<String, String>>,
+    /// Floating-point operations of each attention for the prompt.
+    attention_flops: Option<Vec<Figure>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Pass {
+    flops: Option<Figure>,
+    weight_bytes: Option<Figure>,
+    cache_bytes: Option<Figure>,
+}
+
+/// The differences of all cases.
+#[derive(Default)]
+pub struct Report {
+    case: String,
+    failures: Vec<String>,
+}
+
+impl Report {
+    pub fn begin(&mut self, case: &str) {
+        self.case = case.to_owned();
+    }
+
+    pub fn fail(&mut self, field: &str, problem: String) {
+        self.failures.push(format!("{}: {field}: {problem}", self.case));
+    }
+
+    pub fn text(&self) -> String {
+        self.failures.join("\n")
+    }
+
+    #[track_caller]
+    pub fn finish(&self) {
+        assert!(self.failures.is_empty(), "{} figures differ:\n{}", self.failures.len(), self.text());
+    }
+
+    fn equal<T: PartialEq + Debug>(&mut self, field: &str, found: T, expected: T) {
+        if found != expected {
+            self.fail(field, format!("{found:?} where {expected:?} is expected"));
+        }
+    }
+
+    fn given<T: PartialEq + Debug>(&mut self, field: &str, found: T, expected: Option<T>) {
+        if let Some(expected) = expected {
+            self.equal(field, found, expected);
+        }
+    }
+
+    fn figure(&mut self, field: &str, found: f64, expected: Option<&Figure>, names: &Names) {
+        if let Some(expected) = expected.filter(|expected| !expected.fits(found, names)) {
+            self.fail(field, format!("{found} where {} is expected", expected.value(names)));
+        }
+    }
+
+    /// Compares to one in a thousand: vectors that are applied element by element may count or not.
+    fn close(&mut self, field: &str, found: f64, expected: i128) {
+        self.figure(field, found, Some(&Figure::Calculation(format!("~{expected}"))), &Names::new());
+    }
+
+    pub fn contains(&mut self, field: &str, found: &str, expected: Option<&str>) {
+        if !expected.is_some_and(|expected| found.contains(expected)) {
+            self.fail(field, format!("{found:?}, expected {expected:?}"));
+        }
+    }
+}
+
+const CONTEXTS: [u64; 2] = [4096, 32768];
+
+impl Expect {
+    pub fn check(&self, model: &Model, names: &Names, report: &mut Report) {
+        let architecture = &model.architecture;
+        report.equal("parameters", i128::from(model.parameters()), names["stored"]);
+        report.figure("parameters", model.parameters() as f64, self.parameters.as_ref(), names);
+        if let Some(billions) = &self.billions {
+            let digits = billions.split_once('.').map_or(0, |(_, digits)| digits.len());
+            report.equal("billions", &format!("{:.digits$}", model.parameters() as f64 / 1e9), billions);
+        }
+        let bytes = model.bytes().map_or(f64::NAN, |bytes| bytes as f64);
+        report.figure("bytes", bytes, self.bytes.as_ref(), names);
+        let read = architecture.operations.iter().filter_map(|each| streamed(model, each)).sum::<u64>();
+        report.figure("streamed", read as f64, self.streamed.as_ref(), names);
+        report.given("name", &architecture.name, self.name.as_ref());
+        report.given("files", model.files.len(), self.files);
+        report.given("context-length", architecture.context_length, self.context_length.map(Some));
+        report.given("makes-tokens", architecture.makes_tokens, self.makes_tokens);
+        let has_head = architecture.operations.iter().any(|each| each.role == Role::Head);
+        report.given("has-head", has_head, self.has_head);
+        let summary = model.summary.iter().cloned().collect();
+        report.given("summary", &summary, self.summary.as_ref());
+        self.check_warnings(model, report);
+        self.check_basis(model, report);
+        self.check_operations(model, report);
+        if let Some(windows) = &self.windows {
+            windows.check(model, report);
+        }
+        if let Some(hyper) = &self.hyper {
+            hyper.check(model, names, report);
+        }
+        if let Some(inputs) = &self.inputs {
+            inputs.check(model, names, report);
+        }
+        if let Some(costs) = &self.costs {
+            costs.check(model, names, report);
+        }
+        if let Some(states) = &self.states {
+            states.check(model, names, report);
+        }
+        for profile in &self.profiles {
+            profile.check(model, names, report);
+        }
+    }
+
+    fn check_warnings(&self, model: &Model, report: &mut Report) {
+        report.given("warnings", &model.warnings, self.warnings.as_ref());
+        let all = model.warnings.join("\n");
+        for part in &self.warns {
+            report.contains("warns", &all, Some(part));
+        }
+        for part in self.never_warns.iter().filter(|part| all.contains(part.as_str())) {
+            report.fail("never-warns", format!("{all:?} has {part:?}"));
+        }
+    }
+
+    fn check_basis(&self, model: &Model, report: &mut Report) {
+        let basis = match model.architecture.basis {
+            Basis::Family => "family",
+            Basis::Stated => "stated",
+            Basis::Tensors => "tensors",
+        };
+        report.given("basis", basis, self.basis.as_deref());
+        if let (Some("family"), Some(hyper)) = (self.basis.as_deref(), &model.architecture.hyper) {
+            report.equal("parameters of the dimensions", hyper.parameters(), model.parameters());
+            let all = &model.architecture.operations;
+            let all = all.iter().map(|each| stored(model, each).unwrap_or(0)).sum::<u64>();
+            let again = if hyper.head == Head::Tied { model.tensors[0].bytes.unwrap() } else { 0 };
+            report.equal("bytes of all operations", all, model.bytes().unwrap() + again);
+        }
+    }
+
+    fn check_operations(&self, model: &Model, report: &mut Report) {
+        let operations = &model.architecture.operations;
+        if let Some(expected) = &self.operations {
+            let found = lines(model);
+            if !matches(&found, expected) {
+                report.fail("operations", format!("{found:#?} where {expected:#?} is expected"));
+            }
+        }
+        let reasons = operations.iter().filter_map(|each| match &each.work {
+            Work::Undefined { reason } => Some(reason.clone()),
+            _ => None,
+        });
+        report.given("undefined", &reasons.collect(), self.undefined.as_ref());
+        let back =
+            operations.iter().filter(|each| matches!(each.role, Role::State | Role::Attention)).map(|each| {
+                let undefined = if matches!(each.work, Work::Undefined { .. }) { " undefined" } else { "" };
+                let layer = each.layer.map_or("-".to_owned(), |layer| layer.to_string());
+                format!("{layer} {}{undefined}", each.role.name())
+            });
+        report.given("looks-back", &back.collect(), self.looks_back.as_ref());
+    }
+}
+
+impl Windows {
+    fn check(&self, model: &Model, report: &mut Report) {
+        let attention = model.architecture.operations.iter().filter_map(|each| match &each.work {
+            Work::Attention(attention) => Some((attention.window, attention.kv_heads > 0)),
+            _ => None,
+        });
+        let (windows, own): (Vec<Option<u64>>, Vec<bool>) = attention.unzip();
+        let expected = (0..self.layers).map(|layer| layer < self.own.unwrap_or(self.layers)).collect();
+        report.equal("own keys and values", own, expected);
+        let Some(repeat) = &self.repeat else { return };
+        let expected: Vec<_> = repeat.iter().copied().cycle().take(self.layers).collect();
+        if let Some(hyper) = &model.architecture.hyper {
+            let stated =
+                hyper.layers.iter().map(|layer| layer.attention.and_then(|attention| attention.window));
+            report.equal("windows of the dimensions", stated.collect(), expected.clone());
+        }
+        report.equal("windows", windows, expected);
+    }
+}
+
+impl Hyper {
+    fn check(&self, model: &Model, names: &Names, report: &mut Report) {
+        let Some(hyper) = &model.architecture.hyper else { return report.fail("hyper", "none".to_owned()) };
+        report.given("vocab", hyper.vocab, self.vocab);
+        report.given("tied", hyper.head == Head::Tied, self.tied);
+        report.given("layers", hyper.layers.len(), self.layers);
+        if let Some(causal) = self.causal {
+            let all = hyper.layers.iter().all(|layer| layer.attention.unwrap().causal == causal);
+            report.equal("every layer as causal", all, true);
+        }
+        if let Some(active) = &self.active_params {
+            let found = predict::inputs(hyper).unwrap().evaluate().unwrap().active_params;
+            report.figure("active-params", found, Some(active), names);
+        }
+    }
+}
+
+impl Inputs {
+    fn check(&self, model: &Model, names: &Names, report: &mut Report) {
+        match inputs(model, None) {
+            Ok(_) if self.error.is_some() => report.fail("inputs.error", "none".to_owned()),
+            Ok((found, _)) => {
+                report.figure("full-width", found.full_width, self.full_width.as_ref(), names);
+                report.figure("state-width", found.state_width, self.state_width.as_ref(), names);
+                report.figure("params", found.dense_params + found.head_params, self.params.as_ref(), names);
+            }
+            Err(error) => report.contains("inputs.error", &error.to_string(), self.error.as_deref()),
+        }
+    }
+}
+
+/// A profile of one sequence; a prediction from the same file must agree with it.
+fn profiled(model: &Model, context: u64, prompt: u64) -> Costs {
+    let target = Target::of(&H100_SXM, None).unwrap();
+    let (context, prompt) = (context as f64, prompt as f64);
+    let workload = |batch| Workload { batch, context, prompt, cache_size: 2.0, cache: Numbers::Half };
+    for batch in [1.0, 32.0] {
+        predicted::assert_is_profiled(model, &target, &workload(batch));
+    }
+    profile(model, &target, &workload(1.0), None).unwrap()
+}
+
+impl Step {
+    fn check(&self, model: &Model, names: &Names, report: &mut Report) {
+        let undefined = |work: &Work| matches!(work, Work::Undefined { .. });
+        let undefined: Vec<_> =
+            model.architecture.operations.iter().filter(|each| undefined(&each.work)).collect();
+        report.equal("undefined operations", undefined, vec![]);
+        let of = |figure: &Figure| figure.value(names);
+        let (active, head, cached, mixed) =
+            (of(&self.active), of(&self.head), of(&self.cached), of(&self.mixed));
+        let (window, windowed_cached, windowed_mixed) = match &self.window {
+            Some(window) => (window.tokens.into(), of(&window.cached), of(&window.mixed)),
+            None => (i128::MAX, 0, 0),
+        };
+        for tokens in CONTEXTS {
+            let profile = profiled(model, tokens, tokens);
+            let decode = profile.decode.unwrap();
+            let context = i128::from(tokens);
+            let seen = context.min(window);
+            let cache = 2 * (cached * context + windowed_cached * seen);
+            report.equal(&format!("cache of {context} tokens"), decode.cache_bytes, cache as f64);
+            let flops = 2 * (active + mixed * context + windowed_mixed * seen);
+            report.close(&format!("decode flops at {context}"), decode.flops, flops);
+            let pairs = |seen: i128| seen * (seen + 1) / 2 + (context - seen) * seen;
+            let matrices = (active - head) * context + head;
+            let flops = 2 * (matrices + mixed * pairs(context) + windowed_mixed * pairs(seen));
+            report.close(&format!("prefill flops at {context}"), profile.prefill.unwrap().flops, flops);
+        }
+    }
+}
+
+impl States {
+    fn check(&self, model: &Model, names: &Names, report: &mut Report) {
+        let of = |figure: &Figure| figure.value(names);
+        let kept = model.architecture.operations.iter().map(|each| match each.work {
+            Work::State(state) => state.elements,
+            _ => 0,
+        });
+        let elements = of(&self.elements);
+        report.equal("elements of all states", i128::from(kept.sum::<u64>()), elements);
+        for tokens in CONTEXTS {
+            let decode = profiled(model, tokens, 1).decode.unwrap();
+            let context = i128::from(tokens);
+            // Only attention has a cache that grows; a state is read and written in 32 bits.
+            let cache = 2 * of(&self.cached) * context + 2 * 4 * elements;
+            report.equal(&format!("cache of {context} tokens"), decode.cache_bytes, cache as f64);
+            let flops = 2 * of(&self.active) + of(&self.flops) + 2 * of(&self.mixed) * context;
+            report.close(&format!("decode flops at {context}"), decode.flops, flops);
+        }
+    }
+}
+
+impl Profile {
+    fn check(&self, model: &Model, names: &Names, report: &mut Report) {
+        for &(context, prompt) in &self.at {
+            let costs = profiled(model, context, prompt);
+            let mut names = names.clone();
+            names.extend([("context".to_owned(), context.into()), ("prompt".to_owned(), prompt.into())]);
+            let at = format!("at {context}/{prompt}");
+            report.given(&format!("decodes {at}"), costs.decode.is_some(), self.decodes);
+            for (phase, expected, found) in
+                [("decode", &self.decode, &costs.decode), ("prefill", &self.prefill, &costs.prefill)]
+            {
+                match (expected, found) {
+                    (Some(expected), Some(found)) => {
+                        expected.check(&format!("{phase} {at}"), found, &names, report)
+                    }
+                    (Some(_), None) => report.fail(&format!("{phase} {at}"), "none".to_owned()),
+                    (None, _) => {}
+                }
+            }
+            let undefined =
+                costs.undefined().map(|entry| (entry.name.clone(), entry.undefined.clone().unwrap()));
+            report.given(&format!("undefined {at}"), &undefined.collect(), self.undefined.as_ref());
+            let at_most = costs.at_most().map(|entry| (entry.name.clone(), entry.at_most.clone().unwrap()));
+            report.given(&format!("at-most {at}"), &at_most.collect(), self.at_most.as_ref());
+            if let Some(expected) = &self.attention_flops {
+                let attention = costs.entries.iter().filter(|entry| entry.role == Role::Attention);
+                let found: Vec<f64> = attention.map(|entry| entry.prefill.unwrap().flops).collect();
+                let expected: Vec<f64> = expected.iter().map(|figure| figure.value(&names) as f64).collect();
+                report.equal(&format!("attention-flops {at}"), found, expected);
+            }
+        }
+    }
+}
+
+impl Pass {
+    fn check(&self, phase: &str, found: &Total, names: &Names, report: &mut Report) {
+        report.figure(&format!("{phase} flops"), found.flops, self.flops.as_ref(), names);
+        report.figure(
+            &format!("{phase} weight-bytes"),
+            found.weight_bytes,
+            self.weight_bytes.as_ref(),
+            names,
+        );
+        report.figure(&format!("{phase} cache-bytes"), found.cache_bytes, self.cache_bytes.as_ref(), names);
+    }
+}

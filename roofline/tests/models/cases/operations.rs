@@ -1,0 +1,64 @@
+//! Operations as text, one line for each: layer, role, work, stored bytes, and bytes of weights read for a token.
+
+use roofline::model::{Attention, Latent, Model, Operation, Role, State, Work};
+
+/// Bytes of all tensors of an operation; none without tensors or when a type's size is unknown.
+pub fn stored(model: &Model, operation: &Operation) -> Option<u64> {
+    let sizes: Option<Vec<u64>> = operation.tensors.iter().map(|index| model.tensors[*index].bytes).collect();
+    sizes.filter(|sizes| !sizes.is_empty()).map(|sizes| sizes.iter().sum())
+}
+
+/// Bytes of weights read for one token; none when that can't be known.
+pub fn streamed(model: &Model, operation: &Operation) -> Option<u64> {
+    let bytes = stored(model, operation);
+    match operation.work {
+        Work::Lookup { rows, .. } => bytes.map(|bytes| bytes / rows),
+        Work::Experts { count, used, .. } => bytes.map(|bytes| bytes * used / count),
+        Work::Unused => Some(0),
+        Work::Undefined { .. } if operation.role != Role::Pooler => None,
+        _ => bytes,
+    }
+}
+
+pub fn lines(model: &Model) -> Vec<String> {
+    let number = |number: Option<u64>| number.map_or("-".to_owned(), |number| number.to_string());
+    let line = |operation: &Operation| {
+        let (layer, role) = (number(operation.layer), operation.role.name());
+        let (stored, streamed) = (number(stored(model, operation)), number(streamed(model, operation)));
+        format!("{layer} {role} {}: {stored}, {streamed}", work(&operation.work))
+    };
+    model.architecture.operations.iter().map(line).collect()
+}
+
+fn work(work: &Work) -> String {
+    match work {
+        Work::Lookup { rows, cols } => format!("row of {rows}x{cols}"),
+        Work::Product { rows, cols } => format!("{rows}x{cols}"),
+        Work::Experts { rows, cols, count, used } => format!("{used}/{count} of {rows}x{cols}"),
+        Work::Vector { elements } => format!("{elements}"),
+        Work::Attention(Attention { heads, kv_heads, key_length, value_length, window, latent, .. }) => {
+            let window = window.map_or(String::new(), |window| format!(" window {window}"));
+            let latent = latent.map_or(String::new(), |Latent { rank, rope_length, .. }| {
+                format!(" latent {rank}+{rope_length}")
+            });
+            format!("{heads}/{kv_heads} heads {key_length}/{value_length}{window}{latent}")
+        }
+        Work::Convolution { outputs, inputs, kernel } => format!("conv {outputs}x{inputs} {kernel:?}"),
+        Work::State(State { elements, flops }) => format!("state {elements} flops {flops}"),
+        Work::Unused => "unused".to_owned(),
+        Work::Undefined { .. } => "undefined".to_owned(),
+    }
+}
+
+/// Whether lines are those expected. `...` stands for any number of lines, and `... 3` for three.
+pub fn matches(found: &[String], expected: &[String]) -> bool {
+    let Some((first, rest)) = expected.split_first() else { return found.is_empty() };
+    match first.strip_prefix("...") {
+        Some("") => (0..=found.len()).any(|skipped| matches(&found[skipped..], rest)),
+        Some(count) => {
+            let count: usize = count.trim().parse().expect("a number of lines");
+            found.len() >= count && matches(&found[count..], rest)
+        }
+        None => found.first() == Some(first) && matches(&found[1..], rest),
+    }
+}
