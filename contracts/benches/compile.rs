@@ -2,15 +2,17 @@
 //!
 //! Prints medians and the spread of repeated runs; nothing is asserted, because machines are noisy.
 
-#[path = "../tests/memory/mod.rs"]
-mod memory;
 mod timing;
 
 use std::time::Duration;
 
 use roofline_contracts::source::Source;
 use roofline_contracts::{check_in, compile, emit, library};
+use roofline_test_support::memory::{Counting, peak};
 use timing::Times;
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
 
 /// A contract with this many equations in chains of ten.
 fn generated(equations: usize) -> String {
@@ -31,7 +33,7 @@ fn generated(equations: usize) -> String {
 
 fn measure(name: &str, repetitions: usize, mut run: impl FnMut()) -> Duration {
     run();
-    let (times, memory) = memory::peak(|| Times::of(repetitions, run));
+    let (times, memory) = peak(|| Times::of(repetitions, run));
     println!("{name:<58} {times}  {:>7.1} MB", memory as f64 / 1e6);
     times.median()
 }

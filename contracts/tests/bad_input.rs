@@ -1,12 +1,14 @@
 //! Input nobody should write: each is refused with a message, within bounded memory, without a panic.
 
-mod memory;
-
 use std::path::Path;
 use std::sync::Mutex;
 
 use roofline_contracts::source::{ReadErrorKind, Source};
 use roofline_contracts::{Compiled, compile, emit};
+use roofline_test_support::memory::{Counting, peak};
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
 
 /// The count is of the whole process, so the tests of this file take turns.
 static TURN: Mutex<()> = Mutex::new(());
@@ -17,7 +19,7 @@ const BOUND: usize = 200 << 20;
 fn bounded(text: impl Into<String>) -> Compiled {
     let _turn = TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     let source = Source::from_bytes("hostile.yaml", text.into().into_bytes()).expect("not too large");
-    let (compiled, used) = memory::peak(|| compile(source));
+    let (compiled, used) = peak(|| compile(source));
     assert!(used < BOUND, "{} MB used", used >> 20);
     compiled
 }

@@ -3,17 +3,13 @@
 //! of more and more tensors.
 //! Give the Python that has `gguf` as the only argument; without one that row says "not run".
 
-#[allow(dead_code, reason = "the benchmark makes fewer kinds of files than the tests")]
-#[path = "../../../roofline/tests/models/writer.rs"]
-mod writer;
-
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
 use roofline::model::{Dtype, Model};
-use writer::{Gguf, Value};
+use roofline_test_support::writer::{Gguf, Value};
 
 const TURNS: usize = 15;
 /// The Python package takes seconds; it gets every fifth turn.

@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::Value;
 
 use crate::program::{BENCH, command, err, file, json, out, printed, refused, run};
-use crate::scratch;
+use roofline_test_support::scratch;
 
 /// Published speeds of an M2 Ultra, as `llama-bench -o json` prints them.
 const RUNS: &str = include_str!("../fixtures/m2-ultra.json");

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::program::{command, err, json, out, printed, refused, run};
-use crate::scratch;
+use roofline_test_support::scratch;
 
 fn names(list: &Value, key: &str) -> Vec<String> {
     let items = list.as_array().expect("a list").iter();

@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 use serde_json::Value;
 
 use crate::program::{command, err, out};
-use crate::scratch;
+use roofline_test_support::scratch;
 
 /// A contract with one of everything.
 const BASE: &str = include_str!("../fixtures/diff/base.yaml");

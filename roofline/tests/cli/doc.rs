@@ -1,7 +1,7 @@
 //! `roofline doc` as its users run it.
 
 use crate::program::{SAMPLE, err, file, json, printed, run};
-use crate::scratch;
+use roofline_test_support::scratch;
 
 /// The documentation of a contract.
 fn doc(arguments: &[&str]) -> String {

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::program::{MACHINE, file, json, printed, refused, run};
-use crate::scratch;
+use roofline_test_support::scratch;
 
 /// The dimensions of Llama 2 7B.
 const CONFIG: &str = r#"{"model_type": "llama", "hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 32,

@@ -6,7 +6,7 @@ use std::process::Output;
 use serde_json::Value;
 
 use crate::program::{MACHINE, command, err, file, out, run};
-use crate::scratch::directory;
+use roofline_test_support::scratch::directory;
 
 fn program(variables: &[(&str, &str)], args: &[&str]) -> Output {
     command().envs(variables.iter().copied()).args(args).output().expect("the program starts")

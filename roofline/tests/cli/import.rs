@@ -1,7 +1,7 @@
 //! `roofline import` as its users run it.
 
 use crate::program::{err, file, json, out, run};
-use crate::scratch;
+use roofline_test_support::scratch;
 
 #[test]
 fn import_writes_contracts_that_check_and_lists_what_is_informal() {

@@ -11,8 +11,8 @@ use roofline::peaks::Machine;
 use roofline::report::Saved;
 
 use crate::program::{MACHINE, command, err, file, out, run};
-use crate::scratch::{self, directory};
-use crate::small::llama;
+use roofline_test_support::scratch::{self, directory};
+use roofline_test_support::small::llama;
 
 /// A saved machine, or this one with its cache in a directory.
 fn machine(saved: Option<&str>, cache: &Path, args: &[&str]) -> Output {

@@ -34,14 +34,3 @@ mod saved;
 mod schema;
 mod shell;
 mod workflow;
-
-#[allow(dead_code, reason = "graphs can be more than these tests need")]
-#[path = "../models/graph.rs"]
-mod graph;
-#[path = "../models/scratch.rs"]
-mod scratch;
-#[path = "../models/small.rs"]
-mod small;
-#[allow(dead_code, reason = "the writer can do more than these tests need")]
-#[path = "../models/writer.rs"]
-mod writer;

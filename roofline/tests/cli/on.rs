@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::program::{MACHINE, command, err, file, json, out, printed, refused, run};
-use crate::scratch;
+use roofline_test_support::scratch;
 
 /// The figures that a prediction was made with.
 fn figures(on: &str) -> (String, f64, f64, Value) {

@@ -7,7 +7,7 @@ use std::os::unix::fs::{FileTypeExt, PermissionsExt, symlink};
 use std::process::{Command, Stdio};
 
 use crate::program::{MACHINE, command, err, out, printed, refused, run};
-use crate::scratch;
+use roofline_test_support::scratch;
 
 fn plot(to: &str) -> std::process::Output {
     run(&["plot", MACHINE, "--svg", to])

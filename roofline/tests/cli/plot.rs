@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::Output;
 
 use crate::program::{BENCH, MACHINE, err, file, out, printed, refused, run};
-use crate::scratch;
+use roofline_test_support::scratch;
 
 fn plot(name: &str, json: &str, args: &[&str]) -> Output {
     run(&[&["plot", &file(&format!("plot-{name}"), json)], args].concat())

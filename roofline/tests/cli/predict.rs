@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::program::{err, file, json, printed, refused, run};
-use crate::scratch;
+use roofline_test_support::scratch;
 
 #[test]
 fn a_model_that_makes_no_tokens_is_known_by_its_parameters_and_operations() {

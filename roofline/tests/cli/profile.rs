@@ -12,11 +12,11 @@ use roofline::profile::{By, Cost, Costs, Phase, Profile, Workload, profile};
 use roofline::report::{Report, Saved};
 use roofline::word::Bound;
 
-use crate::graph::{FLOAT, Graph, Says};
 use crate::program::{command, err, out, printed};
-use crate::scratch;
-use crate::small::{self, llama};
-use crate::writer::{Gguf, safetensors};
+use roofline_test_support::graph::{FLOAT, Graph, Says};
+use roofline_test_support::scratch;
+use roofline_test_support::small::{self, llama};
+use roofline_test_support::writer::{Gguf, safetensors};
 
 fn file(test: &str, gguf: &Gguf) -> PathBuf {
     scratch::files(&format!("profile-{test}"), &[("m.gguf", &gguf.build())]).join("m.gguf")
@@ -987,7 +987,7 @@ fn a_tower_is_profiled_for_each_image() {
     let keys = ["image_size", "patch_size", "embedding_length", "attention.head_count"];
     let keys: Vec<(String, u32)> =
         keys.iter().zip([28, 14, 64, 4]).map(|(key, value)| (format!("vision.{key}"), value)).collect();
-    let keys: Vec<(&str, crate::writer::Value)> =
+    let keys: Vec<(&str, roofline_test_support::writer::Value)> =
         keys.iter().map(|(key, value)| (key.as_str(), (*value).into())).collect();
     let gguf = Gguf::of("clip", &keys)
         .tensor("v.patch_embd.weight", &[64, 3, 14, 14], F16)

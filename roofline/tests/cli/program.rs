@@ -4,7 +4,7 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-use crate::scratch;
+use roofline_test_support::scratch;
 
 /// A saved machine, so that no test measures this one by accident: 45 GB/s, 200 GFLOP/s, 380 Gop/s.
 pub const MACHINE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/machine.json");

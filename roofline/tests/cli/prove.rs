@@ -6,7 +6,7 @@ use std::process::Output;
 use serde_json::{Value, json};
 
 use crate::program::{command, err, out, run};
-use crate::scratch::directory;
+use roofline_test_support::scratch::directory;
 
 /// A contract with one equation and this claim about it.
 fn contract(path: &Path, formal: &str) -> String {

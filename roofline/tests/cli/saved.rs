@@ -5,7 +5,7 @@ mod checks;
 use std::path::Path;
 
 use crate::program::{command, err, run};
-use crate::scratch;
+use roofline_test_support::scratch;
 
 fn exit(args: &[&str]) -> u8 {
     let output = run(args);

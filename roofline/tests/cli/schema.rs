@@ -9,7 +9,7 @@ use std::process::Output;
 use serde_json::{Map, Value, json};
 
 use crate::program::{BENCH, CONFIG, MACHINE, RUNS, command, err, printed};
-use crate::scratch;
+use roofline_test_support::scratch;
 
 const PUBLISHED: &str =
     concat!(env!("CARGO_MANIFEST_DIR"), "/../contracts/tests/published/token-rate-v1.yaml");

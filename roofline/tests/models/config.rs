@@ -4,7 +4,7 @@ use roofline::model::readers::config as read;
 use roofline::model::{Attention, Head, Hyper, Model, Width};
 use serde_json::{Value, json};
 
-use crate::scratch::files;
+use roofline_test_support::scratch::files;
 
 fn hyper(config: &Value) -> Hyper {
     read(config.to_string().as_bytes()).unwrap().expect("a known family")

@@ -8,8 +8,8 @@ use roofline::profile::{Costs, Workload, profile, stack};
 
 use crate::packed::sparse;
 use crate::predicted;
-use crate::scratch::files;
-use crate::writer::{Gguf, Value};
+use roofline_test_support::scratch::files;
+use roofline_test_support::writer::{Gguf, Value};
 
 use Dtype::{Bf16, F16, F32};
 

@@ -3,8 +3,8 @@
 use roofline::model::readers::gguf as read;
 use roofline::model::{Basis, Dtype, Format, Model, Place};
 
-use crate::scratch::files;
-use crate::writer::{Gguf, Value};
+use roofline_test_support::scratch::files;
+use roofline_test_support::writer::{Gguf, Value};
 
 fn small() -> Gguf {
     Gguf::of("nothing", &[("block_count", 1.into())])

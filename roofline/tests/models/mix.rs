@@ -4,8 +4,8 @@ use roofline::model::{Dtype, Mix, Model};
 use roofline::predict::{Numbers, inputs_in};
 use roofline::profile;
 
-use crate::scratch::files;
-use crate::writer::Gguf;
+use roofline_test_support::scratch::files;
+use roofline_test_support::writer::Gguf;
 
 /// Layers, width, heads, key-value heads, inner width, vocabulary; heads are 128 wide.
 type Dimensions = [u64; 6];

@@ -8,9 +8,9 @@ use roofline::predict::Target;
 use roofline::profile::{Costs, graph as profiles};
 
 use crate::checks;
-use crate::graph::Says::{List, Number, Word};
-use crate::graph::{FLOAT, Graph, INT8, Message, Says, UINT8};
-use crate::scratch::files;
+use roofline_test_support::graph::Says::{List, Number, Word};
+use roofline_test_support::graph::{FLOAT, Graph, INT8, Message, Says, UINT8};
+use roofline_test_support::scratch::files;
 
 fn open(test: &str, graph: &Graph) -> Model {
     Model::open(files(&format!("onnx-{test}"), &[("m.onnx", &graph.build())]).join("m.onnx")).unwrap()

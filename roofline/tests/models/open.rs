@@ -2,8 +2,8 @@
 
 use roofline::model::{Dtype, Format, Model};
 
-use crate::scratch::{directory, files};
-use crate::writer::{Gguf, safetensors};
+use roofline_test_support::scratch::{directory, files};
+use roofline_test_support::writer::{Gguf, safetensors};
 
 #[track_caller]
 fn refusal(test: &str, bytes: &[u8]) -> String {

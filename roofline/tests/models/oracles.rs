@@ -10,7 +10,7 @@ use roofline::model::readers;
 use roofline::model::{Basis, Dtype, Model, Tensor};
 use serde_json::Value;
 
-use crate::writer::Gguf;
+use roofline_test_support::writer::Gguf;
 
 fn fixture(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/models/fixtures").join(name)

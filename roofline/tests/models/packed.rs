@@ -10,8 +10,8 @@ use roofline::predict::{Numbers, Target};
 use roofline::profile::{Workload, profile};
 
 use crate::predicted;
-use crate::scratch::files;
-use crate::writer::safetensors_header;
+use roofline_test_support::scratch::files;
+use roofline_test_support::writer::safetensors_header;
 
 use Dtype::{Bf16, F8E4M3, F32, I8, I32, I64, U8, U32};
 

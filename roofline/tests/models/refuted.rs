@@ -13,8 +13,8 @@ use crate::cases;
 use crate::encoders::{self, Tensors, t5, whisper};
 use crate::packed::mistral_in_awq_and_nf4;
 use crate::predicted::assert_is_profiled;
-use crate::scratch;
-use crate::writer::Gguf;
+use roofline_test_support::scratch;
+use roofline_test_support::writer::Gguf;
 
 const LLAMA_CPP_15013: &str = "https://github.com/ggml-org/llama.cpp/discussions/15013";
 const TENSORRT_LLM: &str =

@@ -4,8 +4,8 @@ use roofline::model::readers::{read_index, safetensors as read};
 use roofline::model::{Dtype, Fault, Model};
 use safetensors::SafeTensors;
 
-use crate::scratch::files;
-use crate::writer::safetensors;
+use roofline_test_support::scratch::files;
+use roofline_test_support::writer::safetensors;
 
 const TYPES: [Dtype; 22] = [
     Dtype::Bool,

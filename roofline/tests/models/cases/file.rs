@@ -6,8 +6,8 @@ use roofline::model::Dtype;
 use serde::Deserialize;
 use serde_yaml::{Mapping, Value as Yaml};
 
-use crate::scratch::directory;
-use crate::writer::{Gguf, Value, safetensors_header};
+use roofline_test_support::scratch::directory;
+use roofline_test_support::writer::{Gguf, Value, safetensors_header};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

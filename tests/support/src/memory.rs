@@ -3,7 +3,8 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-struct Counting;
+/// The system's allocator, counted; a program that asks for [`peak`] makes it the global one.
+pub struct Counting;
 
 static NOW: AtomicUsize = AtomicUsize::new(0);
 static MOST: AtomicUsize = AtomicUsize::new(0);
@@ -22,9 +23,6 @@ unsafe impl GlobalAlloc for Counting {
         unsafe { System.dealloc(pointer, layout) }
     }
 }
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 /// What a function returns, and the bytes that were allocated at once while it ran, beyond those before it.
 pub fn peak<T>(run: impl FnOnce() -> T) -> (T, usize) {

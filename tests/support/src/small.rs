@@ -1,6 +1,6 @@
 //! The smallest language model with everything in it, for tests that work its costs out by hand.
 
-use roofline::model::Dtype::{self, F32, Q8_0};
+use roofline_models::Dtype::{self, F32, Q8_0};
 
 use crate::writer::{Gguf, Value};
 

@@ -1,6 +1,6 @@
 //! Model files made in memory: a GGUF writer that can also write what it should not, and SafeTensors.
 
-use roofline::model::Dtype;
+use roofline_models::Dtype;
 
 /// A metadata value.
 #[derive(Clone)]
@@ -64,9 +64,15 @@ pub struct Gguf {
     pub tensors: Vec<Entry>,
 }
 
+impl Default for Gguf {
+    fn default() -> Gguf {
+        Gguf { version: 3, big_endian: false, alignment: 32, keys: Vec::new(), tensors: Vec::new() }
+    }
+}
+
 impl Gguf {
     pub fn new() -> Gguf {
-        Gguf { version: 3, big_endian: false, alignment: 32, keys: Vec::new(), tensors: Vec::new() }
+        Gguf::default()
     }
 
     /// A file of this architecture, whose name goes before each key.

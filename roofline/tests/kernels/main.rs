@@ -1,9 +1,7 @@
 //! Every instruction set of this processor against the scalar oracle, the oracle against ggml, and the
 //! errors for wrong shapes. `ROOFLINE_EXPECT_ISA` names the instruction sets that must be there, the best one last.
 
-#[path = "kernels/attention.rs"]
 mod attention;
-#[path = "kernels/formats.rs"]
 mod formats;
 
 use half::{bf16, f16};
@@ -382,9 +380,9 @@ fn special_half_values_come_through_the_dense_kernels() {
     }
 }
 
-const VALUES: &[u8] = include_bytes!("fixtures/q8_0.values.f32");
-const GGML_BLOCKS: &[u8] = include_bytes!("fixtures/q8_0.blocks");
-const RESTORED: &[u8] = include_bytes!("fixtures/q8_0.restored.f32");
+const VALUES: &[u8] = include_bytes!("../fixtures/q8_0.values.f32");
+const GGML_BLOCKS: &[u8] = include_bytes!("../fixtures/q8_0.blocks");
+const RESTORED: &[u8] = include_bytes!("../fixtures/q8_0.restored.f32");
 
 fn floats(bytes: &[u8]) -> Vec<f32> {
     bytes.as_chunks::<4>().0.iter().map(|&four| f32::from_le_bytes(four)).collect()
