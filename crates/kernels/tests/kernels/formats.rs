@@ -1,10 +1,10 @@
 //! Every block format: what its bytes mean against PyPI's `gguf`, integer products of every instruction set against the scalar
 //! ones, and products of whole matrices within a bound that grows with their length.
 
-use roofline::kernels::*;
+use roofline_kernels::*;
 
 use super::{Noise, assert_close, floats};
-use roofline::isa::Isa;
+use roofline_kernels::isa::Isa;
 
 /// Runs a generic check for every format whose blocks have products that are exact in integers.
 macro_rules! each {
@@ -306,7 +306,7 @@ fn activations_of_256_are_quantized_as_ggml_does() {
 #[test]
 fn kinds_have_the_sizes_of_the_contract() {
     for kind in Kind::ALL {
-        let formats = roofline::contracts::quantization::formats::ALL;
+        let formats = roofline_formulas::quantization::formats::ALL;
         let format = formats.iter().find(|format| format.name == kind.name()).unwrap();
         assert_eq!(
             kind.block(),

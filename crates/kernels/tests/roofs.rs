@@ -1,8 +1,8 @@
 //! The kernels behind the measured roofs, on every instruction set of this processor: what moves memory moves exactly that,
 //! what multiplies adds up what the oracle does. Small enough for an emulator; `ROOFLINE_EXPECT_ISA` names the instruction sets that must be there.
 
-use roofline::isa::Isa;
-use roofline::kernels::{self, Multiplied, Streams, multiply_adds, scalar};
+use roofline_kernels::isa::Isa;
+use roofline_kernels::{self as kernels, Multiplied, Streams, multiply_adds, scalar};
 
 /// Lengths around every vector and unrolling edge.
 const LENGTHS: [usize; 18] = [0, 1, 2, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 129, 1000];

@@ -6,8 +6,8 @@ mod formats;
 
 use half::{bf16, f16};
 use proptest::prelude::*;
-use roofline::isa::{Isa, IsaError};
-use roofline::kernels::{self, BlockQ8_0, KernelError, Matrix, Streams, Team, Weight, scalar};
+use roofline_kernels::isa::{Isa, IsaError};
+use roofline_kernels::{self as kernels, BlockQ8_0, KernelError, Matrix, Streams, Team, Weight, scalar};
 
 /// Lengths around every block, vector and unrolling edge.
 const LENGTHS: [usize; 22] =
@@ -421,7 +421,7 @@ fn restoring_error_is_bounded(values: &[f32; 32]) {
     if !(f16::MIN_POSITIVE.to_f32()..=f16::MAX.to_f32()).contains(&scale) {
         return;
     }
-    let bound = roofline::contracts::quantization::q8_0_error(f64::from(scale));
+    let bound = roofline_formulas::quantization::q8_0_error(f64::from(scale));
     for (value, restored) in values.iter().zip(restored(&[block])) {
         let error = (f64::from(*value) - f64::from(restored)).abs();
         assert!(error <= bound, "{value} came back as {restored}: {error:e} is over {bound:e}");

@@ -1,8 +1,8 @@
 //! Attention over a cache against the textbook's, in f64.
 
 use half::f16;
-use roofline::isa::Isa;
-use roofline::kernels::{BlockQ8_0, Cache, Cached, Kept, KernelError, Sees, Team, attend, dequantize};
+use roofline_kernels::isa::Isa;
+use roofline_kernels::{BlockQ8_0, Cache, Cached, Kept, KernelError, Sees, Team, attend, dequantize};
 
 use crate::Noise;
 
@@ -102,7 +102,7 @@ fn as_f16(values: &[f32]) -> Vec<f32> {
 }
 
 fn as_q8_0(values: &[f32]) -> Vec<f32> {
-    let blocks = roofline::kernels::quantized::<BlockQ8_0>(Isa::SCALAR, values).unwrap();
+    let blocks = roofline_kernels::quantized::<BlockQ8_0>(Isa::SCALAR, values).unwrap();
     let mut out = vec![0.0; values.len()];
     dequantize(&mut out, &blocks).unwrap();
     out
