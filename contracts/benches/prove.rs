@@ -1,13 +1,13 @@
-//! How long the structural prover takes: on every shipped contract, and on chains of equations of growing length.
+//! Time to judge every obligation: of each shipped contract, and of chains of equations of growing length.
 
 mod timing;
 
 use std::hint::black_box;
 
+use roofline_contracts::certify::judge;
 use roofline_contracts::check_in;
 use roofline_contracts::contract::{Contract, Verdict};
 use roofline_contracts::library::BUILT_IN;
-use roofline_contracts::prove::prove;
 use roofline_contracts::source::Source;
 use timing::Times;
 
@@ -35,12 +35,12 @@ fn chain(equations: usize) -> String {
 }
 
 fn report(name: &str, contract: &Contract) {
-    let proofs = prove(contract);
-    let shown = proofs.iter().filter(|proof| proof.verdict == Verdict::Shown).count();
+    let proofs = judge(contract);
+    let proven = proofs.iter().filter(|proof| proof.verdict == Verdict::Proven).count();
     let times = Times::of(RUNS, || {
-        black_box(prove(contract));
+        black_box(judge(contract));
     });
-    println!("{name:26} {:5} obligations, {shown:5} shown: {times}", proofs.len());
+    println!("{name:26} {:5} obligations, {proven:5} proven: {times}", proofs.len());
 }
 
 fn main() {
@@ -51,7 +51,7 @@ fn main() {
     }
     let times = Times::of(RUNS, || {
         for (_, contract) in &shipped {
-            black_box(prove(contract));
+            black_box(judge(contract));
         }
     });
     println!("{:58} {times}", "all shipped contracts:");

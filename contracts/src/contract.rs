@@ -381,8 +381,6 @@ pub struct Informal {
 pub enum Verdict {
     /// True at every point of the domain: the checker accepts a certificate of it.
     Proven,
-    /// Shown by the prover, without a certificate that the checker accepts; it is all the contract asks for.
-    Shown,
     /// False at a point of the domain.
     Refuted,
     /// True at every point that was tried, which is all the contract asks for.
@@ -402,7 +400,6 @@ impl Verdict {
     pub fn word(self) -> &'static str {
         match self {
             Verdict::Proven => "proven",
-            Verdict::Shown => "shown",
             Verdict::Refuted => "refuted",
             Verdict::Tested => "tested",
             Verdict::Vacuous => "vacuous",
@@ -430,8 +427,6 @@ pub enum Assurance {
     /// A certificate that the checker accepts.
     #[default]
     Proven,
-    /// The prover's word.
-    Shown,
     /// Tests.
     Tested,
 }

@@ -1,15 +1,9 @@
-//! What the prover needs of a number format, so that the same rules run on f64 and, exhaustively, on tiny floats.
+//! The operations of a number format that ranges need, so that they run on f64 and, exhaustively, on tiny floats.
 
 /// A binary floating-point format with infinities, NaN and round to nearest even.
 pub trait Number: Copy + PartialOrd + std::fmt::Debug {
     /// Positive infinity.
     const INFINITY: Self;
-    /// The smallest positive number with a full significand.
-    const SMALLEST_NORMAL: Self;
-    /// The largest relative error of one rounding to a normal number.
-    const ROUNDOFF: f64;
-    /// The largest whole number below which every whole number is in the format.
-    const MAX_WHOLE: f64;
 
     /// The nearest number of the format.
     fn of(value: f64) -> Self;
@@ -58,9 +52,6 @@ pub trait Number: Copy + PartialOrd + std::fmt::Debug {
 
 impl Number for f64 {
     const INFINITY: f64 = f64::INFINITY;
-    const SMALLEST_NORMAL: f64 = f64::MIN_POSITIVE;
-    const ROUNDOFF: f64 = f64::EPSILON / 2.0;
-    const MAX_WHOLE: f64 = crate::domain::MAX_INTEGER;
 
     fn of(value: f64) -> f64 {
         value

@@ -64,20 +64,9 @@ impl<F: Number> Range<F> {
         !self.nan && self.low >= F::of(limit)
     }
 
-    /// No value is above.
-    pub fn at_most(&self, limit: f64) -> bool {
-        !self.nan && self.high <= F::of(limit)
-    }
-
     /// Every value is greater than zero.
     pub fn positive(&self) -> bool {
         !self.nan && self.low > F::of(0.0)
-    }
-
-    /// Finite, of one sign, and strictly larger in magnitude than the smallest normal number: then rounding is
-    /// relative, and commutes with powers of two.
-    pub fn normal(&self) -> bool {
-        self.finite() && (self.low > F::SMALLEST_NORMAL || self.high < F::SMALLEST_NORMAL.neg())
     }
 
     fn has_infinity(&self) -> bool {
@@ -97,13 +86,6 @@ impl<F: Number> Range<F> {
     fn meet(self, other: Self) -> Self {
         let nan = self.nan && other.nan;
         Range { low: most(self.low, other.low), high: least(self.high, other.high), nan }
-    }
-
-    /// What is known from two sources: the narrower limits.
-    pub fn within(self, other: Self) -> Self {
-        let both = self.meet(other);
-        // Limits that exclude each other are those of no point; what is known first stays.
-        if both.empty() { other } else { both }
     }
 
     /// No value at all.
@@ -327,11 +309,7 @@ fn negated<F: Number>(a: Range<F>) -> Range<F> {
 }
 
 /// The range of one operation from those of its operands.
-pub(super) fn step<F: Number>(
-    op: Op,
-    at: impl Fn(Id) -> Range<F>,
-    quantity: impl Fn(usize) -> Range<F>,
-) -> Range<F> {
+fn step<F: Number>(op: Op, at: impl Fn(Id) -> Range<F>, quantity: impl Fn(usize) -> Range<F>) -> Range<F> {
     let compare = |a: Id, b: Id, surely: bool, never: bool| {
         let nan = at(a).nan || at(b).nan;
         if never {

@@ -187,11 +187,7 @@ pub const OBLIGATION: &[Key] = &[
     required("id", Shape::Id, "its name, such as `throughput-bounded`"),
     required("type", Shape::Word(KINDS), "what kind of claim it is; fixes the shape of `formal`"),
     required("formal", Shape::Formula, "the claim"),
-    key(
-        "assurance",
-        Shape::Word(&["proven", "shown", "tested"]),
-        "`shown`: the prover's word is enough; `tested`: tests are; proven if left out",
-    ),
+    key("assurance", Shape::Word(&["proven", "tested"]), "`tested`: tests are enough; proven if left out"),
     key("vacuous", Shape::Word(&["allowed"]), "`allowed`: the claim may be about no point of the domains"),
     key("if_fails", Shape::Text, "what a failure would mean"),
     key("kani", Shape::Section(KANI), "settings for the Kani harness"),

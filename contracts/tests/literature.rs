@@ -8,7 +8,7 @@ use roofline_contracts::check_in;
 use roofline_contracts::contract::Verdict;
 use roofline_contracts::source::Source;
 
-/// True, as far as 20,000 points tell, and not proven. The prover shows the last of them, which has no certificate.
+/// True at all points tried, and not proven.
 const UNPROVEN: &[&str] = &[
     "cache-aware: mixed-is-at-least-memory",
     "cache-aware: mixed-is-at-most-the-first-level",

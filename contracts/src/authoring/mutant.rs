@@ -3,12 +3,12 @@
 //! A mutant is the text of the contract with one small edit, so it goes through everything that a contract
 //! goes through; most die of a unit before any obligation looks at them.
 
+use crate::certify::first_failure;
 use crate::compile::check_again;
 use crate::contract::{Claim, Contract};
 use crate::eval;
 use crate::formula::{Binary, Formula, Function, Kind, NodeId};
 use crate::graph::Id;
-use crate::prove;
 use crate::sample::{Mender, Random, large, special, uniform};
 use crate::source::{Source, Span};
 
@@ -200,7 +200,7 @@ impl Mutant {
             return Fate::Rejected;
         };
         let Some(mutated) = check_again(source, contract).contract else { return Fate::Rejected };
-        if let Some(obligation) = prove::first_failure(&mutated, &touched(contract, &mutated)) {
+        if let Some(obligation) = first_failure(&mutated, &touched(contract, &mutated)) {
             return Fate::Killed(obligation);
         }
         if differs(contract, &mutated) { Fate::Survived } else { Fate::Equivalent }

@@ -10,20 +10,23 @@ mod points;
 mod ratio;
 mod real;
 mod search;
+#[cfg(test)]
+mod small;
+#[cfg(test)]
+mod soundness;
+pub(crate) mod trace;
 
 use roofline_checker::{Certificate, Claim, Domain, Op, Problem, Proof, Question, Refusal, VERSION, check};
 
 use crate::contract::{self, Assurance, Contract, Obligation, Verdict};
-use crate::graph;
+use crate::graph::{self, Graph, Id};
 use crate::prove;
-use search::Search;
+use search::{Effort, Search};
+use trace::Printer;
 
 /// What a certificate of the contract must be about.
 pub fn problem(contract: &Contract) -> Problem {
-    let quantities = contract.quantities.iter().map(|quantity| {
-        let domain = &quantity.domain;
-        Domain { name: quantity.name.clone(), low: domain.low, high: domain.high, whole: domain.is_whole() }
-    });
+    let quantities = contract.quantities.iter().map(|quantity| domain(&quantity.name, &quantity.domain));
     let obligations = contract.obligations.iter().map(|obligation| {
         let claim = match obligation.claim {
             contract::Claim::Always(condition) => Claim::Always {
@@ -41,7 +44,7 @@ pub fn problem(contract: &Contract) -> Problem {
         contract: contract.metadata.id.clone(),
         sha256: contract.source.sha256.clone(),
         quantities: quantities.collect(),
-        nodes: contract.graph.ops().iter().map(|&op| operation(op)).collect(),
+        nodes: operations(&contract.graph),
         requires: contract.required().iter().map(|node| node.index()).collect(),
         obligations: obligations.collect(),
     }
@@ -61,6 +64,14 @@ fn question(contract: &Contract, obligation: &Obligation) -> String {
         hash.update([0]);
     }
     hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn domain(name: &str, of: &crate::domain::Domain) -> Domain {
+    Domain { name: name.to_owned(), low: of.low, high: of.high, whole: of.is_whole() }
+}
+
+fn operations(graph: &Graph) -> Vec<Op> {
+    graph.ops().iter().map(|&op| operation(op)).collect()
 }
 
 fn operation(op: graph::Op) -> Op {
@@ -94,7 +105,10 @@ fn operation(op: graph::Op) -> Op {
 
 /// The certificate of a contract: a proof for each obligation for which one is found.
 pub fn certify(contract: &Contract) -> Certificate {
-    let about = problem(contract);
+    certificate(problem(contract))
+}
+
+fn certificate(about: Problem) -> Certificate {
     let mut search = Search::new(&about);
     let proofs: Vec<_> = (about.obligations.iter())
         .filter_map(|question| Some((question.id.clone(), search.prove(question)?)))
@@ -104,40 +118,102 @@ pub fn certify(contract: &Contract) -> Certificate {
     Certificate { version: VERSION, about, steps, proofs }
 }
 
-/// What the checker says of each obligation of the contract, in its order.
+/// The result of the checker for each obligation of the contract, in its order.
 pub fn verdicts(contract: &Contract) -> Vec<Result<(), Refusal>> {
-    let refused = |refusal: Refusal| contract.obligations.iter().map(|_| Err(refusal.clone())).collect();
-    check(&problem(contract), &certify(contract)).unwrap_or_else(refused)
+    checked(&certify(contract))
 }
 
-/// Proves or refutes every obligation, in the order of the contract. Only what the checker accepts is *proven*.
+/// Checks a certificate of the problem that it names.
+fn checked(certificate: &Certificate) -> Vec<Result<(), Refusal>> {
+    let about = &certificate.about;
+    let refused = |refusal: Refusal| about.obligations.iter().map(|_| Err(refusal.clone())).collect();
+    check(about, certificate).unwrap_or_else(refused)
+}
+
+/// Proves or refutes every obligation, in the order of the contract. Only those that the checker accepts are *proven*.
 pub fn judge(contract: &Contract) -> Vec<prove::Proof> {
-    let accepted: Vec<bool> = verdicts(contract).iter().map(Result::is_ok).collect();
-    judged(contract, prove::prove(contract), &accepted)
+    certified(contract).1
 }
 
-/// The verdicts, from what the prover says of each obligation and whether the checker accepts a certificate of it.
-pub fn judged(contract: &Contract, mut proofs: Vec<prove::Proof>, accepted: &[bool]) -> Vec<prove::Proof> {
-    for ((proof, obligation), &accepted) in proofs.iter_mut().zip(&contract.obligations).zip(accepted) {
-        match (proof.verdict, accepted) {
-            (Verdict::Shown | Verdict::Tested, true) => proof.verdict = Verdict::Proven,
-            (Verdict::Unknown, true) => (proof.verdict, proof.missing) = (Verdict::Proven, None),
-            // The prover may be wrong.
-            (Verdict::Shown | Verdict::Vacuous, false) => {
-                (proof.counterexample, proof.points) = prove::refute(contract, obligation);
-                proof.verdict = match (&proof.counterexample, obligation.assurance) {
-                    (Some(_), _) => Verdict::Refuted,
-                    (None, Assurance::Shown) => Verdict::Shown,
-                    (None, Assurance::Tested) if proof.points > 0 => Verdict::Tested,
-                    (None, _) => Verdict::Unknown,
-                };
-                if proof.verdict == Verdict::Unknown {
-                    let missing = "the prover shows it, but no certificate of it passes the checker";
-                    proof.missing = Some(missing.to_owned());
-                }
-            }
-            _ => {}
-        }
+/// The certificate of a contract, and the verdicts that follow from it.
+pub fn certified(contract: &Contract) -> (Certificate, Vec<prove::Proof>) {
+    let certificate = certify(contract);
+    let accepted: Vec<bool> = checked(&certificate).iter().map(Result::is_ok).collect();
+    (certificate, judged(contract, &accepted))
+}
+
+/// The verdicts, given whether the checker accepts a certificate of each obligation.
+pub fn judged(contract: &Contract, accepted: &[bool]) -> Vec<prove::Proof> {
+    let obligations = contract.obligations.iter().zip(accepted);
+    let mut proofs: Vec<prove::Proof> =
+        obligations.map(|(obligation, &accepted)| prove::proof(contract, obligation, accepted)).collect();
+    let unknown: Vec<bool> = proofs.iter().map(|proof| proof.verdict == Verdict::Unknown).collect();
+    for (proof, missing) in proofs.iter_mut().zip(open_goals(contract, &unknown)) {
+        proof.missing = missing;
     }
     proofs
+}
+
+/// The goals that no search could close, in words, of some of the obligations.
+fn open_goals(contract: &Contract, some: &[bool]) -> Vec<Option<String>> {
+    if !some.contains(&true) {
+        return vec![None; some.len()];
+    }
+    let about = problem(contract);
+    let mut search = Search::new(&about);
+    let goal = |(question, &asked): (&Question, &bool)| {
+        if !asked || search.prove(question).is_some() {
+            return None;
+        }
+        Some(Printer::of_question(contract, &about, question)?.open(search.open.as_ref()?))
+    };
+    about.obligations.iter().zip(some).map(goal).collect()
+}
+
+/// The steps of the proof of an obligation, one a line; none if the certificate has no proof of it.
+pub fn trace(contract: &Contract, certificate: &Certificate, id: &str) -> Vec<String> {
+    let about = &certificate.about;
+    let proof = certificate.proofs.iter().find(|proof| proof.id == id);
+    let question = about.obligations.iter().find(|question| question.id == id);
+    let (Some(proof), Some(question)) = (proof, question) else { return Vec::new() };
+    Printer::of_question(contract, about, question)
+        .map(|printer| printer.steps(&certificate.steps, &proof.steps))
+        .unwrap_or_default()
+}
+
+/// Whether orders of rounded values are enough to prove a condition at every point of these domains that meets the
+/// requirements.
+pub(crate) fn proves<'a>(
+    graph: &Graph,
+    domains: impl Iterator<Item = &'a crate::domain::Domain>,
+    required: &[Id],
+    condition: Id,
+) -> bool {
+    let claim = Claim::Always { condition: condition.index(), given: Vec::new(), required: Vec::new() };
+    let question = Question { id: String::new(), sha256: String::new(), claim };
+    let about = Problem {
+        contract: String::new(),
+        sha256: String::new(),
+        quantities: domains.map(|given| domain("", given)).collect(),
+        nodes: operations(graph),
+        requires: required.iter().map(|node| node.index()).collect(),
+        obligations: Vec::new(),
+    };
+    Search::new(&about).prove(&question).is_some()
+}
+
+/// The first of some obligations that keeps a contract from compiling; none if every one is proven, or says that tests are
+/// enough and passes them.
+pub fn first_failure(contract: &Contract, some: &[bool]) -> Option<String> {
+    let about = problem(contract);
+    let mut search = Search::new(&about);
+    let asked = about.obligations.iter().zip(&contract.obligations).zip(some).filter(|(_, asked)| **asked);
+    let mut failed = asked.filter(|((question, obligation), _)| {
+        // A counterexample takes less time than real numbers, and most of the claims that are left are false.
+        search.prove_with(question, Effort::Rounded).is_none()
+            && (prove::refute(contract, obligation).0.is_some()
+                || obligation.assurance != Assurance::Tested
+                    && search.prove_with(question, Effort::Real).is_none())
+    });
+    failed.next().map(|((question, _), _)| question.id.clone())
 }

@@ -13,8 +13,10 @@ const MAX_STEPS: usize = 20_000;
 const MAX_CASE_STEPS: usize = 6_000;
 /// The most cases of one proof.
 const MAX_CASES: usize = 400;
-/// How deep orders are followed, and cases nested.
-const MAX_DEPTH: usize = 40;
+/// How deep orders are followed.
+const MAX_DEPTH: usize = 80;
+/// How deep cases are nested.
+const MAX_CASE_DEPTH: usize = 40;
 /// How many conditions are assumed one inside the other to show one order.
 const MAX_CONDITIONS: usize = 2;
 
@@ -35,6 +37,28 @@ pub(super) struct State {
     disjunctions: Vec<(usize, usize, Known)>,
     /// The points of the case.
     pub(super) points: Vec<usize>,
+}
+
+/// The orders that are tried for a claim.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Effort {
+    /// Orders of rounded values.
+    Rounded,
+    /// Orders of real numbers with room for the roundings too; these take longest.
+    Real,
+}
+
+/// The innermost goal that a search could not close.
+#[derive(Clone, Debug)]
+pub(super) enum Open {
+    /// To exclude the case in which these facts hold.
+    Case(Vec<Fact>),
+    /// To show this fact.
+    Goal(Fact),
+    /// To bound this node.
+    Bound(usize),
+    /// To find the direction in which a node moves; those of its operands are known: up if true.
+    Direction(usize, Vec<(usize, bool)>),
 }
 
 /// How `a <= b` could follow.
@@ -73,6 +97,10 @@ pub(super) struct Search<'a> {
     tightens: bool,
     /// Orders are those of ranges and of what is assumed; nothing else is tried.
     shallow: bool,
+    /// How many orders were assumed before the first case.
+    outside: usize,
+    /// The goal at which the last search ended, if it found no proof.
+    pub(super) open: Option<Open>,
 }
 
 impl<'a> Search<'a> {
@@ -97,6 +125,8 @@ impl<'a> Search<'a> {
             reals: false,
             tightens: false,
             shallow: false,
+            outside: 0,
+            open: None,
         };
         search.draft.open();
         for node in 0..search.nodes.len() {
@@ -109,6 +139,11 @@ impl<'a> Search<'a> {
 
     /// The steps of a proof; numbers below that of the shared facts are theirs.
     pub fn prove(&mut self, question: &Question) -> Option<Vec<Step>> {
+        self.prove_with(question, Effort::Rounded).or_else(|| self.prove_with(question, Effort::Real))
+    }
+
+    /// The steps of a proof that takes no more than this effort.
+    pub fn prove_with(&mut self, question: &Question, effort: Effort) -> Option<Vec<Step>> {
         let prepared = prepared(self.problem, question)?;
         let shared = self.state.clone();
         (self.nodes, self.quantities) = (prepared.nodes, prepared.quantities);
@@ -122,10 +157,10 @@ impl<'a> Search<'a> {
         let mut place: IdMap<Known, usize> = (0..self.base).map(|known| (known, known)).collect();
         place.extend(assumed.iter().enumerate().map(|(i, &known)| (known, self.base + i)));
         let mut proof = None;
+        self.open = None;
+        self.reals = effort == Effort::Real;
         // Most claims hang on the order of the values they name alone; choices inside those only multiply the cases.
-        // Real numbers take longest, so they come last.
-        for (inside, reals) in [(false, false), (true, false), (false, true), (true, true)] {
-            self.reals = reals;
+        for inside in [false, true] {
             (self.steps, self.limit, self.cases, self.tries) = (0, MAX_CASE_STEPS, 0, 0);
             (self.state, self.ratios) = (shared.clone(), IdMap::default());
             self.state.points = self.points.all();
@@ -140,10 +175,14 @@ impl<'a> Search<'a> {
                 self.suppose(known);
             }
             let cone = self.cone(&[prepared.goal]);
-            self.tightens = reals;
+            self.tightens = self.reals;
             let absurd = self.refine(&cone);
             self.tightens = false;
+            self.outside = self.state.assumed.len();
             let end = if absurd.is_some() { None } else { self.reach(prepared.goal, &cone, inside, 0) };
+            if let (None, Claim::Monotone { of, .. }, false) = (end, &question.claim, inside) {
+                self.open = self.turn(*of, &prepared.twins).or(self.open.take());
+            }
             let steps = self.draft.close();
             if let Some(end) = end {
                 self.draft.needed(&[end], &mut self.needed);
@@ -526,11 +565,66 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Proves a claim, case by case where it must.
+    /// Proves a claim, case by case where it must; the innermost case that is left stays open.
     fn reach(&mut self, goal: Fact, cone: &[usize], inside: bool, depth: usize) -> Option<Known> {
+        let found = self.in_cases(goal, cone, inside, depth);
+        if found.is_none() && self.open.is_none() {
+            let assumed = self.state.assumed[self.outside..].iter();
+            let case: Vec<Fact> = assumed
+                .map(|&(a, b, strict, _)| if strict { Fact::Lt(a, b) } else { Fact::Le(a, b) })
+                .collect();
+            let unbounded = cone.iter().find(|&&node| self.is_number(node) && self.range(node).is_none());
+            self.open = Some(match unbounded {
+                _ if !case.is_empty() => Open::Case(case),
+                Some(&node) => Open::Bound(node),
+                None => Open::Goal(goal),
+            });
+        }
+        found
+    }
+
+    fn is_number(&self, node: usize) -> bool {
+        use Op::*;
+        !matches!(
+            self.op(node),
+            Bool(_) | Less(..) | LessEqual(..) | Equal(..) | And(..) | Or(..) | Not(_) | Iff(..) | Finite(_)
+        )
+    }
+
+    /// The innermost node under `of` whose direction is not found though those of its operands are; `twins` are the nodes at
+    /// the second point.
+    fn turn(&mut self, of: usize, twins: &[usize]) -> Option<Open> {
+        self.limit = self.steps + MAX_CASE_STEPS;
+        let mut node = of;
+        self.direction(node, twins).is_none().then_some(())?;
+        loop {
+            let operands = self.op(node).operands();
+            let moving: Vec<usize> =
+                operands.into_iter().filter(|&x| twins[x] != x && self.range(x).is_some()).collect();
+            match moving.iter().find(|&&x| self.direction(x, twins).is_none()) {
+                Some(&inner) => node = inner,
+                None => {
+                    let known = moving.iter().filter_map(|&x| Some((x, self.direction(x, twins)?))).collect();
+                    return Some(Open::Direction(node, known));
+                }
+            }
+        }
+    }
+
+    /// Whether a node moves up or down with the quantity that has a second value.
+    fn direction(&mut self, node: usize, twins: &[usize]) -> Option<bool> {
+        let twin = twins[node];
+        if self.order(node, twin, 0).is_some() {
+            Some(true)
+        } else {
+            self.order(twin, node, 0).map(|_| false)
+        }
+    }
+
+    fn in_cases(&mut self, goal: Fact, cone: &[usize], inside: bool, depth: usize) -> Option<Known> {
         self.cases += 1;
         self.limit = MAX_STEPS.min(self.steps + MAX_CASE_STEPS);
-        if self.cases > MAX_CASES || depth > MAX_DEPTH {
+        if self.cases > MAX_CASES || depth > MAX_CASE_DEPTH {
             return None;
         }
         let undecided = match goal {

@@ -30,7 +30,6 @@ pub fn read(id: &Text, keys: &Fields<'_>, report: &mut Report) -> Option<Obligat
     let formula = keys.text("formal", report).and_then(|text| Formula::read(text, report));
     let assurance = match keys.word(schema::OBLIGATION, "assurance", report) {
         Some("tested") => Assurance::Tested,
-        Some("shown") => Assurance::Shown,
         _ => Assurance::Proven,
     };
     let vacuous = keys.word(schema::OBLIGATION, "vacuous", report) == Some("allowed");

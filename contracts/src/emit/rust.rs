@@ -1181,7 +1181,6 @@ fn obligations(contract: &Contract) -> TokenStream {
         let kind = obligation.kind.word();
         let verdict = match obligation.verdict {
             Verdict::Proven => quote!(Proven),
-            Verdict::Shown => quote!(Shown),
             Verdict::Tested => quote!(Tested),
             // A contract with a refuted or vacuous obligation does not compile; nothing decides the others.
             Verdict::Refuted | Verdict::Vacuous | Verdict::Informal | Verdict::Unknown | Verdict::NotRun => {

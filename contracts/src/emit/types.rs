@@ -119,8 +119,6 @@ pub(super) fn defined() -> TokenStream {
         pub enum Verdict {
             /// True for all values of the domains: an independent checker accepted the proof.
             Proven,
-            /// The prover says so, and nobody checked it; the contract asks for no more.
-            Shown,
             /// No counterexample among the points tried; the contract asks for no more.
             Tested,
             /// Nothing has tried to decide it.

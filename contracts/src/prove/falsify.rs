@@ -5,6 +5,7 @@
 //! same contract always sees the same points.
 
 use super::counterexample::{Counterexample, Input, differ_by_rounding};
+use crate::certify::trace::Printer;
 use crate::contract::{Claim, Contract, Obligation};
 use crate::domain::Domain;
 use crate::eval::Evaluator;
@@ -380,7 +381,7 @@ impl<'a> Hunt<'a> {
                 Input { quantity, name: of.name.clone(), value, case }
             })
             .collect();
-        let printer = super::trace::Printer::new(self.contract);
+        let printer = Printer::new(self.contract);
         let mut shown: Vec<Id> = match self.claim {
             Claim::Monotone { of, .. } => vec![of],
             Claim::Always(id) => compared(self.contract, id),
@@ -409,7 +410,9 @@ impl<'a> Hunt<'a> {
             by_rounding = shown.first().is_some_and(|id| differ_by_rounding(first[0], moved(id)));
         }
         let values = (shown.iter().zip(first))
-            .map(|(&id, value)| (printer.show(id), value, other.map(|_| self.evaluator.value(id).number())))
+            .map(|(&id, value)| {
+                (printer.show(id.index()), value, other.map(|_| self.evaluator.value(id).number()))
+            })
             .collect();
         Counterexample { inputs, other, values, by_rounding }
     }

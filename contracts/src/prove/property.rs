@@ -1,12 +1,12 @@
 //! Properties: obligations cut down to what a bit-precise model checker decides within seconds.
 //!
 //! A property calls the generated functions of the equations that the obligation is about; the equations under
-//! them enter as any value of the range that is proven for them. The cut is taken only where the structural prover
+//! them enter as any value of the range that is proven for them. The cut is taken only where certificate search
 //! still proves the claim, so a property is never weaker than it looks, and never false.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::structure::{Effort, Structure};
+use crate::certify;
 use crate::contract::{Claim, Contract, Obligation, Operand};
 use crate::domain::Domain;
 use crate::eval::Evaluator;
@@ -270,9 +270,7 @@ impl<'a> Planner<'a> {
                 value.short = has_short_values(&value.domain) && feeds_a_product(&graph, &cone, index);
             }
         }
-        let leaves = values.iter().map(|value| super::leaf(&value.domain)).collect();
-        let mut structure = Structure::new(&graph, leaves, parts.required.clone());
-        if structure.always(claim, &[], &[], Effort::Plain).is_none() {
+        if !certify::proves(&graph, values.iter().map(|value| &value.domain), &parts.required, claim) {
             return Err("the claim needs more equations than a model checker can take at once");
         }
         let cover = self.cover(&values, &equations, &graph, &parts)?;

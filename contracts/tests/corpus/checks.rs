@@ -5,11 +5,11 @@
 
 use std::ops::Range;
 
+use roofline_contracts::certify::judge;
 use roofline_contracts::contract::{Claim, Contract, Verdict};
 use roofline_contracts::domain::Domain;
 use roofline_contracts::eval::{Evaluator, evaluate};
 use roofline_contracts::formula::{Formula, Statement};
-use roofline_contracts::prove::prove;
 use roofline_contracts::report::Mistake;
 use roofline_contracts::sample::{self, Random};
 use roofline_contracts::source::{Source, Span};
@@ -42,17 +42,17 @@ pub fn contract(data: &[u8]) {
     }
 }
 
-/// What the prover shows is true at these points.
+/// Proven obligations are true at these points.
 fn proofs(contract: &Contract, points: &[Vec<f64>]) {
-    for (obligation, proof) in contract.obligations.iter().zip(prove(contract)) {
+    for (obligation, proof) in contract.obligations.iter().zip(judge(contract)) {
         let Claim::Always(claim) = obligation.claim else { continue };
-        if proof.verdict != Verdict::Shown || !obligation.substituted.is_empty() {
+        if proof.verdict != Verdict::Proven || !obligation.substituted.is_empty() {
             continue;
         }
         let mut evaluator = Evaluator::new(&contract.graph, &[claim]);
         for point in points {
             let value = evaluator.run(point).value(claim).truth();
-            assert!(value, "`{}` is shown, but false at {point:?}", obligation.formula);
+            assert!(value, "`{}` is proven, but false at {point:?}", obligation.formula);
         }
     }
 }

@@ -26,7 +26,7 @@ fn every_shipped_contract_is_proven_and_says_by_what() {
     for contract in result["contracts"].as_array().expect("contracts") {
         for obligation in contract["obligations"].as_array().expect("obligations") {
             assert_eq!(obligation["verdict"], "proven", "{obligation}");
-            assert_eq!(obligation["method"], "structural");
+            assert_eq!(obligation["method"], "certificate");
             assert!(!obligation["trace"].as_array().expect("a trace").is_empty(), "{obligation}");
         }
     }

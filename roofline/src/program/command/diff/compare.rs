@@ -717,10 +717,9 @@ fn obligations(old: Proven<'_>, new: Proven<'_>, space: &Space<'_>) -> Vec<Chang
             .find(|proof| proof.id == obligation.id)
             .map_or(Verdict::NotRun, |proof| proof.verdict)
     };
-    // A proof is worth more than the prover's word, that more than tests, and all more than nothing.
+    // A proof is worth more than tests, and both more than nothing.
     let worth = |verdict: Verdict| match verdict {
-        Verdict::Proven => 3,
-        Verdict::Shown => 2,
+        Verdict::Proven => 2,
         Verdict::Tested => 1,
         _ => 0,
     };

@@ -15,7 +15,8 @@ pub use markdown::plain;
 pub fn run(args: &cli::Doc) -> Result<Exit, Failure> {
     let file = args.output.as_deref().map(Unfinished::open).transpose()?;
     let (contract, _) = contract::checked(&args.contract)?;
-    let blocks = page::page(&contract, &certify::judge(&contract));
+    let (certificate, proofs) = certify::certified(&contract);
+    let blocks = page::page(&contract, &certificate, &proofs);
     let text = match args.format {
         cli::DocFormat::Md => markdown::write(&blocks),
         cli::DocFormat::Html => html::write(&contract.metadata.id, &blocks),

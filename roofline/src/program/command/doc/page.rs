@@ -1,5 +1,7 @@
 //! What the documentation of a contract says, whatever it is written in.
 
+use roofline_checker::Certificate;
+use roofline_contracts::certify::trace;
 use roofline_contracts::contract::{Contract, Equation, Expression, FieldKind, Priority, Table, Value};
 use roofline_contracts::formula::number;
 use roofline_contracts::prove::Proof;
@@ -47,7 +49,7 @@ fn with_origin(name: &str, origin: Option<&str>) -> Vec<Inline> {
 }
 
 /// The documentation of a contract; `proofs` has one for each obligation.
-pub fn page(contract: &Contract, proofs: &[Proof]) -> Vec<Block> {
+pub fn page(contract: &Contract, certificate: &Certificate, proofs: &[Proof]) -> Vec<Block> {
     let mut blocks = Vec::new();
     front(contract, &mut blocks);
     quantities(contract, &mut blocks);
@@ -57,7 +59,7 @@ pub fn page(contract: &Contract, proofs: &[Proof]) -> Vec<Block> {
         profile(table, &mut blocks);
     }
     recommendations(contract, &mut blocks);
-    obligations(contract, proofs, &mut blocks);
+    obligations(contract, certificate, proofs, &mut blocks);
     blocks
 }
 
@@ -222,7 +224,7 @@ fn recommendations(contract: &Contract, blocks: &mut Vec<Block>) {
     blocks.push(Block::Grid(vec!["name", "priority", "when", "what to do"], rows.collect()));
 }
 
-fn obligations(contract: &Contract, proofs: &[Proof], blocks: &mut Vec<Block>) {
+fn obligations(contract: &Contract, certificate: &Certificate, proofs: &[Proof], blocks: &mut Vec<Block>) {
     if contract.obligations.is_empty() {
         return;
     }
@@ -250,8 +252,8 @@ fn obligations(contract: &Contract, proofs: &[Proof], blocks: &mut Vec<Block>) {
         summary.extend(text(format!(": {}, ", proof.verdict)));
         let lines = match &proof.counterexample {
             Some(counterexample) => counterexample.to_string().lines().map(str::to_owned).collect(),
-            None if proof.trace.is_empty() => vec![format!("{} points were tried", proof.points)],
-            None => proof.trace.lines(contract),
+            None if proof.method == "certificate" => trace(contract, certificate, &proof.id),
+            None => vec![format!("{} points were tried", proof.points)],
         };
         summary.extend(text(proof.method));
         blocks.push(Block::Folded(summary, lines));

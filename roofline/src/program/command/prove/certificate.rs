@@ -4,9 +4,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use roofline_checker::{Certificate, RULES, Refusal, check};
-use roofline_contracts::certify::{certify, coq, judged, problem};
+use roofline_contracts::certify::{self, certify, coq, judged, problem};
 use roofline_contracts::contract::Contract;
-use roofline_contracts::prove::{Proof, prove};
+use roofline_contracts::prove::Proof;
 
 use crate::program::Failure;
 use crate::program::output::file::Unfinished;
@@ -24,11 +24,19 @@ impl Certified {
     /// Makes a certificate, or reads the one in a directory.
     pub fn new(contract: &Contract, directory: Option<&Path>) -> Result<Certified, Failure> {
         let id = &contract.metadata.id;
-        let certificate = match directory {
-            Some(directory) => read(&directory.join(file_name(id)))?,
-            None => certify(contract),
+        let (certificate, checked) = match directory {
+            Some(directory) => {
+                let certificate = read(&directory.join(file_name(id)))?;
+                let checked = check(&problem(contract), &certificate);
+                (certificate, checked)
+            }
+            None => {
+                let certificate = certify(contract);
+                let checked = check(&certificate.about, &certificate);
+                (certificate, checked)
+            }
         };
-        let verdicts = match check(&problem(contract), &certificate) {
+        let verdicts = match checked {
             Ok(verdicts) => verdicts,
             Err(refusal) => {
                 let message = format!("{id}: the certificate is refused: {refusal}");
@@ -57,7 +65,15 @@ impl Certified {
     /// The verdicts of the obligations.
     pub fn judged(&self, contract: &Contract) -> Vec<Proof> {
         let accepted: Vec<bool> = self.verdicts.iter().map(Result::is_ok).collect();
-        judged(contract, prove(contract), &accepted)
+        judged(contract, &accepted)
+    }
+
+    /// The steps of an obligation's proof, or the goal that no search could close.
+    pub fn trace(&self, contract: &Contract, proof: &Proof) -> Vec<String> {
+        match proof.method {
+            "certificate" => certify::trace(contract, &self.certificate, &proof.id),
+            _ => proof.missing.iter().cloned().collect(),
+        }
     }
 
     /// Why a proof is refused; where all are at once, that was said.

@@ -1,6 +1,5 @@
 //! The ledger: which verdict another tool reached, and for which meaning of the obligation. A verdict for another meaning
-//! counts as none.
-//! What the structural prover says is not in it, since it is found anew in every run.
+//! counts as none. Certificates are not in it, since they are found anew in every run.
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -87,11 +87,11 @@ struct ObligationResult {
     id: String,
     /// What it says.
     formal: String,
-    /// proven, shown, refuted, vacuous, tested or unknown.
+    /// proven, refuted, vacuous, tested or unknown.
     verdict: &'static str,
     /// What the verdict rests on.
     method: &'static str,
-    /// The rules of the proof.
+    /// The steps of the proof, or the goal that could not be shown.
     trace: Vec<String>,
     /// Inputs that refute it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -118,8 +118,6 @@ struct KaniFailure {
 /// What each layer says of an obligation.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Layers {
-    /// The structural prover.
-    structural: &'static str,
     /// The independent checker of certificates.
     checker: &'static str,
     /// Coq, on the theorem made from the certificate.
@@ -338,7 +336,6 @@ impl Session<'_> {
             (Some(true), _) => "proven",
             (Some(false), _) => "refused",
         };
-        let structural = if proof.method == "structural" { "proven" } else { "unknown" };
         let counterexample = match (&proof.counterexample, harness, &property) {
             (Some(found), ..) => Some(self.inputs(obligation, found)),
             (None, Some(harness), Ok(property)) if harness.verdict == Verdict::Refuted => {
@@ -356,11 +353,11 @@ impl Session<'_> {
             formal: obligation.formula.to_string(),
             verdict: proof.verdict.word(),
             method: proof.method,
-            trace: proof.trace.lines(self.contract),
+            trace: self.certified.trace(self.contract, proof),
             counterexample,
             kani_failure,
             if_fails: obligation.if_fails.clone(),
-            layers: Layers { structural, checker, coq, falsifier, smt, kani },
+            layers: Layers { checker, coq, falsifier, smt, kani },
         };
         let coq_fine = coq != "refused";
         Ok((result, proof.verdict.acceptable() && accepted && coq_fine && smt_fine && kani_fine))
@@ -447,7 +444,7 @@ impl Report for Proven {
         for contract in &self.contracts {
             let table = table([contract]);
             if !table.rows.is_empty() {
-                out += &table.fitted(canvas, &["falsifier", "smt", "coq", "contract", "structural"]);
+                out += &table.fitted(canvas, &["falsifier", "smt", "coq", "contract"]);
             }
             for obligation in &contract.obligations {
                 if let Some(failure) = &obligation.kani_failure {
@@ -475,15 +472,9 @@ impl Report for Proven {
             }
             let count = |word: &str| contract.obligations.iter().filter(|o| o.verdict == word).count();
             let total = contract.obligations.len();
-            let words = [
-                Verdict::Proven,
-                Verdict::Shown,
-                Verdict::Tested,
-                Verdict::Vacuous,
-                Verdict::Refuted,
-                Verdict::Unknown,
-            ]
-            .map(Verdict::word);
+            let words =
+                [Verdict::Proven, Verdict::Tested, Verdict::Vacuous, Verdict::Refuted, Verdict::Unknown]
+                    .map(Verdict::word);
             let counts: Vec<String> = words
                 .iter()
                 .filter(|word| count(word) > 0)
@@ -494,10 +485,6 @@ impl Report for Proven {
                 1 => format!("\n{}: 1 obligation: {}\n", contract.id, counts.join(", ")),
                 _ => format!("\n{}: {total} obligations: {}\n", contract.id, counts.join(", ")),
             };
-            let shown = count(Verdict::Shown.word());
-            if shown > 0 {
-                out += &format!("{shown} have no certificate: only the prover vouches for them\n");
-            }
             if !contract.informal.is_empty() {
                 out += &format!("{} informal statements, which nothing checks\n", contract.informal.len());
             }
@@ -526,25 +513,17 @@ impl Report for Proven {
 
 /// What is known of every obligation, row by row.
 fn table<'a>(contracts: impl IntoIterator<Item = &'a ContractResult>) -> Table {
-    let headings =
-        ["contract", "obligation", "verdict", "structural", "checker", "coq", "falsifier", "smt", "kani"];
+    let headings = ["contract", "obligation", "verdict", "checker", "coq", "falsifier", "smt", "kani"];
     let rows = contracts.into_iter().flat_map(|contract| {
         let obligations = contract.obligations.iter().map(|obligation| {
             let layers = &obligation.layers;
-            let cells = [
-                &contract.id,
-                &obligation.id,
-                obligation.verdict,
-                layers.structural,
-                layers.checker,
-                layers.coq,
-            ];
+            let cells = [&contract.id, &obligation.id, obligation.verdict, layers.checker, layers.coq];
             let more = [&layers.falsifier, &layers.smt, &layers.kani];
             cells.iter().map(|cell| (*cell).to_owned()).chain(more.map(Clone::clone)).collect()
         });
         obligations.chain(contract.informal.iter().map(|said| {
             let cells = [contract.id.as_str(), &said.about, said.verdict];
-            cells.into_iter().map(str::to_owned).chain(["-"; 6].map(str::to_owned)).collect()
+            cells.into_iter().map(str::to_owned).chain(["-"; 5].map(str::to_owned)).collect()
         }))
     });
     Table { title: String::new(), headings: headings.map(str::to_owned).to_vec(), rows: rows.collect() }

@@ -1,4 +1,4 @@
-//! An SMT solver on the PATH: an independent check of what the structural prover says.
+//! An SMT solver on the PATH: an independent check of the verdicts.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

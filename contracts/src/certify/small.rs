@@ -46,9 +46,6 @@ impl<const E: i32, const M: i32> Small<E, M> {
 // A result in f64 is exact, or for a quotient precise enough that rounding it once more is innocuous: 53 >= 2 * 7 + 2.
 impl<const E: i32, const M: i32> Number for Small<E, M> {
     const INFINITY: Self = Small(f64::INFINITY);
-    const SMALLEST_NORMAL: Self = Small(power(1 - Self::BIAS));
-    const ROUNDOFF: f64 = power(-M - 1);
-    const MAX_WHOLE: f64 = if power(M + 1) < Self::MAX { power(M + 1) } else { Self::MAX };
 
     fn of(value: f64) -> Self {
         Self::round(value)
