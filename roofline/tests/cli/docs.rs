@@ -207,7 +207,7 @@ fn every_page_shows_what_the_program_prints() {
     }
     assert!(
         complaints.is_empty(),
-        "{}\nUPDATE_DOCS=1 cargo test -p roofline --test cli docs writes the pages anew",
+        "{}\n`cargo xtask docs` rewrites the pages",
         complaints.join("\n")
     );
 }

@@ -136,6 +136,7 @@ impl Ledger {
 #[cfg(test)]
 mod tests {
     use super::*;
+
     #[test]
     fn the_shipped_ledger_is_a_run_of_kani() {
         let ledger = Ledger::shipped();

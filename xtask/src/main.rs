@@ -1,0 +1,52 @@
+//! Upkeep of the project, as `cargo xtask COMMAND`.
+
+mod accept;
+mod contracts;
+mod fingerprints;
+mod ledger;
+mod proofs;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+cargo xtask accept            update every file that is derived from the contracts
+cargo xtask docs              rewrite what the pages of the documentation show
+cargo xtask kani FILE         print the table of a run of `cargo kani --export-json FILE`
+cargo xtask kani FILE --write write it into docs/PROOFS.md; modules that did not run keep their rows";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let result = match arguments[..] {
+        ["accept"] => accept::run(),
+        ["docs"] => accept::docs(),
+        ["kani", file] => proofs::print(Path::new(file)),
+        ["kani", file, "--write"] => proofs::write(Path::new(file)),
+        _ => {
+            eprintln!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("error: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The directory of the workspace.
+fn root() -> PathBuf {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    package.parent().unwrap_or(package).to_owned()
+}
+
+fn read(path: &Path) -> Result<String, String> {
+    std::fs::read_to_string(path).map_err(|error| format!("{}: cannot be read: {error}", path.display()))
+}
+
+fn write(path: &Path, text: &str) -> Result<(), String> {
+    std::fs::write(path, text).map_err(|error| format!("{}: cannot be written: {error}", path.display()))
+}
