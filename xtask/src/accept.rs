@@ -14,7 +14,17 @@ use crate::root;
 const SNAPSHOTS: [&[&str]; 3] = [
     &["-p", "roofline-contracts", "--test", "translation", "javascript"],
     &["-p", "roofline-verify", "--test", "expansion"],
-    &["-p", "roofline", "--test", "cli"],
+    &[
+        "-p",
+        "roofline",
+        "--test",
+        "cli",
+        "--",
+        "docs::every_page",
+        "evidence::the_page",
+        "first::",
+        "bench::every_product",
+    ],
 ];
 
 /// Updates the derived files, shows the difference in meaning, and lists the Kani harnesses to run.
@@ -82,8 +92,9 @@ fn update_proofs(contracts: &[Shipped]) -> Result<Page, String> {
         };
         let listed: Vec<String> = page.harnesses().map(str::to_owned).collect();
         for harness in &listed {
-            let graph =
-                harness.strip_prefix("graphs::proofs::").and_then(|name| name.strip_prefix(module.as_str()));
+            let graph = harness
+                .strip_prefix("graphs::proofs::")
+                .and_then(|name| name.strip_prefix(module.as_str())?.strip_prefix('_'));
             if let Some(name) = harness.strip_prefix(&format!("{module}::proofs::"))
                 && !harnesses.contains(name)
             {

@@ -1,5 +1,5 @@
-//! The documentation is run: every `console` block of the README and of `docs/` shows what the program prints. `UPDATE_DOCS=1`
-//! writes the pages anew instead of comparing.
+//! The documentation is run: every `console` block of the README and of `docs/` shows what the program prints. With `UPDATE_DOCS=1`,
+//! which `cargo xtask docs` sets, the pages are rewritten instead of compared.
 //!
 //! A page is a session in a directory of its own, on the saved machine `docs/machine.json`. A block whose fence names a file, as in
 //! `` ```yaml my-model-v1.yaml ``, is written there first; this checkout is `../roofline`, for crates that depend on it. Lines with `$` are run by `sh`, a line that ends in `\` goes on
@@ -205,11 +205,7 @@ fn every_page_shows_what_the_program_prints() {
             complaints.extend(found);
         }
     }
-    assert!(
-        complaints.is_empty(),
-        "{}\n`cargo xtask docs` rewrites the pages",
-        complaints.join("\n")
-    );
+    assert!(complaints.is_empty(), "{}\n`cargo xtask docs` rewrites the pages", complaints.join("\n"));
 }
 
 #[test]
