@@ -26,4 +26,4 @@ evaluate:
 
 # The page of the record and its picture.
 evidence:
-    cargo run --release -q -- evidence --write docs
+    cargo xtask evidence

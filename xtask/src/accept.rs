@@ -12,7 +12,7 @@ use crate::root;
 
 /// The tests that compare derived files, which rewrite them when they are told to.
 const SNAPSHOTS: [&[&str]; 3] = [
-    &["-p", "roofline-contracts", "--test", "translation", "javascript"],
+    &["-p", "roofline-contracts", "--test", "translation", "the_javascript_of_the_first_contract"],
     &["-p", "roofline-verify", "--test", "expansion"],
     &[
         "-p",
@@ -62,6 +62,12 @@ pub fn docs() -> Result<(), String> {
         cargo(&[&["test", "--quiet", "--locked"], test].concat(), &[("UPDATE_DOCS", "1")])?;
     }
     Ok(())
+}
+
+/// Rewrites the page of published measurements and its picture.
+pub fn evidence() -> Result<(), String> {
+    let test = ["test", "--quiet", "--locked", "-p", "roofline", "--test", "cli", "evidence::the_page"];
+    cargo(&test, &[("UPDATE_DOCS", "1")])
 }
 
 fn cargo(arguments: &[&str], variables: &[(&str, &str)]) -> Result<(), String> {

@@ -512,9 +512,6 @@ pub struct Evidence {
     /// How far expected speeds are from rows that were kept back.
     #[arg(long, conflicts_with_all = ["filter", "check", "chart", "svg", "html"])]
     pub evaluate: bool,
-    /// Write the page of the record, EVIDENCE.md and its picture EVIDENCE.svg, to this directory.
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["filter", "check", "evaluate", "chart", "svg", "html"])]
-    pub write: Option<PathBuf>,
     /// How to print the result.
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,

@@ -25,7 +25,7 @@ pub fn page() -> String {
         out,
         "A ceiling is proven from its contract; that the contract is true of the world is tested here: {} published speeds of \
          {} devices from {} addresses, each beside the ceiling of its work. `roofline evidence` shows the rows, `cargo test` \
-         fails when one is above its ceiling, and this page is written by `roofline evidence --write docs`.\n",
+         fails when one is above its ceiling, and this page is written by `cargo xtask evidence`.\n",
         all.rows.len(),
         devices.len(),
         sources.len()

@@ -1,8 +1,7 @@
-//! `roofline evidence`: published speeds beside their ceilings, those of the record or a user's own, and the page of the record.
+//! `roofline evidence`: published speeds compared with their ceilings, those of the record or a user's own.
 
 use std::path::Path;
 
-use crate::program::output::file::Unfinished;
 use crate::program::output::picture::Pictures;
 use crate::program::output::terminal::Progress;
 use crate::program::output::{self};
@@ -10,7 +9,7 @@ use crate::program::{Exit, Failure, cli};
 use crate::record::{self, Evaluation, Evidence, Finding, Row};
 use roofline_machine::document;
 
-/// Shows, checks or writes rows.
+/// Shows or checks rows.
 pub fn run(args: &cli::Evidence) -> Result<Exit, Failure> {
     if args.evaluate {
         let progress = Progress::new();
@@ -18,13 +17,6 @@ pub fn run(args: &cli::Evidence) -> Result<Exit, Failure> {
         let evaluation = Evaluation::of_the_record();
         drop(progress);
         output::print(&evaluation, args.format)?;
-        return Ok(Exit::Fine);
-    }
-    if let Some(directory) = &args.write {
-        let page = Unfinished::open(&directory.join("EVIDENCE.md"))?;
-        let picture = Unfinished::open(&directory.join("EVIDENCE.svg"))?;
-        page.finish(&record::page())?;
-        picture.finish(&record::picture())?;
         return Ok(Exit::Fine);
     }
     let pictures = Pictures::open(&args.pictures)?;
