@@ -3,13 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use roofline_contracts::contract::Contract;
-use roofline_contracts::emit::javascript;
-use roofline_contracts::{check_in, library};
-
-use crate::chart::html::{
-    Memory, Operation, Recipe, RoofRecipe, Shown, Slider, Step, Subject, Summary, WhatIf,
-};
+use crate::chart::equations::Equations;
+use crate::chart::html::{Memory, Operation, Recipe, RoofRecipe, Shown, Slider, Subject, Summary, WhatIf};
 use crate::contracts::quantization::formats;
 use crate::contracts::{operation, transformer};
 use crate::model::Role;
@@ -106,7 +101,7 @@ pub fn operations(
 ) -> Result<WhatIf, Failure> {
     let names = if phase == Phase::Prefill { &PREFILL } else { &DECODE };
     let length = if phase == Phase::Prefill { asked.prompt } else { asked.context };
-    let (model, layers) = (contract(TRANSFORMER)?, contract(LAYER)?);
+    let (model, layers) = (equations(TRANSFORMER)?, equations(LAYER)?);
     let length_of = if phase == Phase::Prefill { "tokens" } else { "context" };
     let everywhere = [("batch", "batch"), ("bandwidth", "bandwidth"), ("compute", "compute"), (BITS, BITS)];
     let grows = [(length_of, names.length), ("cache_size", "cache_size")];
@@ -129,7 +124,7 @@ pub fn operations(
     let computes = ["compute", "head_compute", "attention_compute"].map(|rate| (rate, "compute"));
     let same = ["batch", names.length, "bandwidth", "cache_size"].map(|quantity| (quantity, quantity));
     Ok(WhatIf {
-        module: javascript::module(&model) + &javascript::module(&layers),
+        module: [model.script.as_str(), &layers.script].concat(),
         sliders,
         recipes,
         operations,
@@ -137,7 +132,7 @@ pub fn operations(
         summary: Some(Summary {
             inputs: values(transformer::Inputs::NAMES, asked.to_array()),
             sums: named(&[(names.bytes, "bytes")]),
-            steps: Step::all(&model, &[names.speed], &[matrix, head, attention, names.bytes]),
+            steps: model.steps(&[names.speed], &[matrix, head, attention, names.bytes]),
             moves: Some(named(&[&computes[..], &same[..]].concat())),
             shown: vec![
                 shown("ceiling, tokens per second", names.speed, ""),
@@ -156,10 +151,10 @@ pub fn layers(
     (bandwidth, compute): (f64, f64),
     operations: &[Moving],
 ) -> Result<WhatIf, Failure> {
-    let layers = contract(LAYER)?;
+    let layers = equations(LAYER)?;
     let (inputs, operations) = moving(bandwidth, operations, |_| 0);
     Ok(WhatIf {
-        module: javascript::module(&layers),
+        module: layers.script.clone(),
         sliders: [slider("batch", "batch", batch, 1024.0)]
             .into_iter()
             .chain(figures(bandwidth, compute))
@@ -170,7 +165,7 @@ pub fn layers(
         summary: Some(Summary {
             inputs: BTreeMap::from([("bandwidth".to_owned(), bandwidth), ("resident".to_owned(), resident)]),
             sums: named(&[("compute_time", "compute_time"), ("bytes", "bytes")]),
-            steps: Step::all(&layers, &["pass_ceiling"], &["compute_time", "bytes"]),
+            steps: layers.steps(&["pass_ceiling"], &["compute_time", "bytes"]),
             moves: Some(named(&[("results", "batch"), ("bandwidth", "bandwidth")])),
             shown: vec![
                 shown("ceiling, samples per second", "pass_ceiling", ""),
@@ -206,11 +201,11 @@ fn figures(bandwidth: f64, compute: f64) -> [Slider; 3] {
 }
 
 /// How the height of a roof and its ridge follow from its own figures.
-fn roof(layers: &Contract) -> RoofRecipe {
+fn roof(layers: &Equations) -> RoofRecipe {
     // So many operations on one byte, as the chart draws it.
     let byte = operation::Inputs { other_bytes: 1.0, ..operation::Inputs::new(1.0, 1.0) };
     RoofRecipe {
-        steps: Step::all(layers, &["attainable", "ridge_point"], &[]),
+        steps: layers.steps(&["attainable", "ridge_point"], &[]),
         inputs: values(operation::Inputs::NAMES, byte.to_array()),
         moves: Some(named(&[("bandwidth", "bandwidth"), ("compute", "compute")])),
         moved: "other_flops".into(),
@@ -244,12 +239,12 @@ pub fn predictions(
     predictions: &[(&str, &Values)],
 ) -> Result<Option<WhatIf>, Failure> {
     let Some((_, first)) = predictions.first() else { return Ok(None) };
-    let (model, layers) = (contract(TRANSFORMER)?, contract(LAYER)?);
+    let (model, layers) = (equations(TRANSFORMER)?, equations(LAYER)?);
     let part = |names: &Names, estimate: &str| {
         let [intensity, performance, bound] = names.point;
         let results = [names.speed, estimate, "feasibility"];
         Recipe {
-            steps: Step::all(&model, &[&names.point[..], &results].concat(), &[]),
+            steps: model.steps(&[&names.point[..], &results].concat(), &[]),
             intensity: intensity.to_owned(),
             performance: performance.to_owned(),
             bound: Some(bound.to_owned()),
@@ -312,7 +307,7 @@ pub fn predictions(
         .enumerate()
         .map(|(index, (device, _))| Subject { name: (*device).to_owned(), operation: 2 * index });
     Ok(Some(WhatIf {
-        module: javascript::module(&model) + &javascript::module(&layers),
+        module: [model.script.as_str(), &layers.script].concat(),
         sliders,
         recipes: vec![part(&DECODE, "decode_estimate"), part(&PREFILL, "prefill_estimate")],
         operations: predictions
@@ -322,7 +317,7 @@ pub fn predictions(
             .collect(),
         roofs: vec![roof(&layers)],
         summary: Some(Summary {
-            steps: Step::all(&model, &results, &[]),
+            steps: model.steps(&results, &[]),
             subjects: subjects.collect(),
             shown,
             memory: Some(memory),
@@ -332,16 +327,15 @@ pub fn predictions(
     }))
 }
 
-/// A built-in contract.
-pub fn contract(name: &str) -> Result<Contract, Failure> {
-    let source = library::built_in(name).and_then(|source| check_in(source, None).contract);
-    source.ok_or_else(|| Failure(format!("{name}: the built-in contract is damaged")))
+/// The equations of a shipped contract.
+pub fn equations(id: &str) -> Result<Equations, Failure> {
+    Equations::built_in(id).ok_or_else(|| Failure(format!("{id}: not among the contracts of pages")))
 }
 
 /// What an operation may reach.
-fn recipe(layers: &Contract, moves: Option<BTreeMap<String, String>>) -> Recipe {
+fn recipe(layers: &Equations, moves: Option<BTreeMap<String, String>>) -> Recipe {
     Recipe {
-        steps: Step::all(layers, &["attainable", "least_time", "bound"], &[]),
+        steps: layers.steps(&["attainable", "least_time", "bound"], &[]),
         moves,
         intensity: "arithmetic_intensity".into(),
         performance: "attainable".into(),
@@ -377,12 +371,12 @@ pub fn slider(quantity: &str, label: &str, start: f64, most: f64) -> Slider {
 }
 
 /// A quantity of a contract around the value it has, folded away.
-pub fn around(contract: &Contract, quantity: &str, start: f64) -> Slider {
+pub fn around(equations: &Equations, quantity: &str, start: f64) -> Slider {
     let (mut stops, mut unit) = (vec![start], String::new());
-    if let Some(known) = contract.quantity(quantity).and_then(|index| contract.quantities.get(index)) {
+    if let Some(known) = equations.quantity(quantity) {
         let whole = |stop: f64| if known.domain.integer { stop.round() } else { stop };
         stops.extend(spread(start).into_iter().map(whole).filter(|stop| known.domain.contains(*stop)));
-        unit = if known.unit_text == "1" { String::new() } else { known.unit_text.clone() };
+        unit = if known.unit == "1" { String::new() } else { known.unit.clone() };
     }
     stops.sort_by(f64::total_cmp);
     stops.dedup();
@@ -390,7 +384,7 @@ pub fn around(contract: &Contract, quantity: &str, start: f64) -> Slider {
 }
 
 /// Whether anything changes when a slider moves the quantity to one of its ends.
-fn matters(model: &Contract, name: &str, inputs: &Values) -> bool {
+fn matters(model: &Equations, name: &str, inputs: &Values) -> bool {
     let Some(&start) = inputs.get(name).filter(|value| **value > 0.0) else { return false };
     let stops = around(model, name, start).stops;
     let at = |value: f64| {

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::bars::Bars;
 use super::{Chart, drawable, svg};
 use crate::number;
+use crate::report::Table;
 use crate::text::{cut, escape};
 
 const PAGE: &str = include_str!("page.html");
@@ -24,22 +25,11 @@ pub struct Page {
     /// Bars, of which one chart is shown at a time.
     pub bars: Vec<Bars>,
     /// What was found, as it was before anything is moved.
-    pub tables: Vec<Sheet>,
+    pub tables: Vec<Table>,
     /// Sentences on what the figures mean.
     pub notes: Vec<String>,
     /// Another picture, as SVG, below the chart; empty for none.
     pub more: String,
-}
-
-/// A table as a page shows it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Sheet {
-    /// What it shows; empty for none.
-    pub title: String,
-    /// Column headings.
-    pub headings: Vec<String>,
-    /// Rows, each as long as `headings`.
-    pub rows: Vec<Vec<String>>,
 }
 
 /// Sliders that move the points: for each operation, equations from a contract and what to call them with.
@@ -164,38 +154,6 @@ pub struct Step {
     pub arguments: Vec<String>,
 }
 
-impl Step {
-    /// The calls that give some results of a contract, each after those it needs; quantities are left to others, and so are
-    /// the results `given` elsewhere. A result is called as its equation or classifier is.
-    pub fn all(
-        contract: &roofline_contracts::contract::Contract,
-        wanted: &[&str],
-        given: &[&str],
-    ) -> Vec<Step> {
-        use roofline_contracts::emit::{javascript, rust};
-        let module = rust::module_name(&contract.metadata.id);
-        let equations: Vec<_> =
-            contract.order.iter().filter_map(|index| contract.equations.get(*index)).collect();
-        let classifiers = contract.classifiers.iter();
-        let classes: Vec<_> = classifiers.map(|one| (&one.name, one.operands.clone())).collect();
-        let all =
-            equations.into_iter().map(|one| (&one.name, one.expression.operands.clone())).chain(classes);
-        // From the last to the first: whatever a needed one uses is needed too.
-        let mut needed: Vec<String> = wanted.iter().map(|name| (*name).to_owned()).collect();
-        let mut steps: Vec<Step> = Vec::new();
-        for (name, operands) in all.collect::<Vec<_>>().into_iter().rev() {
-            if needed.contains(name) && !given.contains(&name.as_str()) {
-                let arguments: Vec<String> = operands.into_iter().map(|(operand, _)| operand).collect();
-                needed.extend(arguments.iter().cloned());
-                let function = format!("{module}.{}", javascript::name(name));
-                steps.push(Step { result: name.clone(), function, arguments });
-            }
-        }
-        steps.reverse();
-        steps
-    }
-}
-
 /// An operation that moves.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -294,7 +252,7 @@ struct Data<'a> {
     style: &'a str,
     what_if: Option<&'a WhatIf>,
     bars: &'a [Bars],
-    tables: &'a [Sheet],
+    tables: &'a [Table],
     notes: &'a [String],
 }
 
@@ -377,8 +335,9 @@ mod tests {
     fn what_if() -> (Chart, WhatIf) {
         let source = roofline_contracts::library::built_in("operation-v1").expect("it is built in");
         let contract = roofline_contracts::compile(source).contract.expect("it has no mistakes");
+        let equations = super::super::equations::Equations::of(&contract);
         let recipe = Recipe {
-            steps: Step::all(&contract, &["attainable", "least_time", "bound"], &[]),
+            steps: equations.steps(&["attainable", "least_time", "bound"], &[]),
             intensity: "arithmetic_intensity".into(),
             performance: "attainable".into(),
             time: Some("least_time".into()),
@@ -403,7 +362,7 @@ mod tests {
                 .map(|(name, figure)| (name.to_owned(), figure.expect("it has one"))),
         );
         let what_if = WhatIf {
-            module: roofline_contracts::emit::javascript::module(&contract) + "// </script>\n",
+            module: equations.script + "// </script>\n",
             sliders: vec![Slider {
                 quantity: "batch".into(),
                 label: "batch".into(),

@@ -3,6 +3,7 @@
 
 pub mod bars;
 pub mod curve;
+pub mod equations;
 pub mod html;
 pub mod svg;
 pub mod sweep;

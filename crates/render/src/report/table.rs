@@ -1,5 +1,7 @@
 //! A rectangular part of a result: as aligned text, within the width of a terminal, as CSV and as Markdown.
 
+use serde::Serialize;
+
 use crate::chart::terminal::Canvas;
 use crate::text::columns;
 
@@ -7,7 +9,7 @@ use crate::text::columns;
 pub(super) const NARROWEST: usize = 24;
 
 /// A rectangular part of a result, as text cells.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Table {
     /// What the table shows; empty for none.
     pub title: String,

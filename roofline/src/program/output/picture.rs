@@ -7,14 +7,14 @@ use clap::Args;
 
 use crate::chart::bars::{self, Bars};
 use crate::chart::curve::{self, Curves, Moving};
-use crate::chart::html::{self, Page, Sheet};
+use crate::chart::html::{self, Page};
 use crate::chart::terminal::{Canvas, draw};
 use crate::chart::{Chart, svg};
 use crate::program::Failure;
 use crate::program::output::file::Unfinished;
 use crate::program::output::terminal;
 use crate::program::output::{self, Format};
-use crate::report::{Report, Table};
+use crate::report::Report;
 
 /// How and where a command draws its chart.
 #[derive(Debug, Args)]
@@ -47,10 +47,8 @@ pub struct Pictures {
 /// The page of a result: its chart, its tables and what one should know.
 pub fn page(report: &impl Report) -> Page {
     let chart = report.chart().unwrap_or_default();
-    let sheet = |Table { title, headings, rows }: Table| Sheet { title, headings, rows };
-    let tables = report.tables().into_iter().map(sheet).collect();
     let more = report.sweep().map_or(String::new(), |sweep| sweep.svg());
-    Page { chart, tables, notes: report.notes(), more, ..Page::default() }
+    Page { chart, tables: report.tables(), notes: report.notes(), more, ..Page::default() }
 }
 
 impl Pictures {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::chart::curve::{Curve, Curves, Moving, MovingLayout, MovingSet, Pace, Spot};
-use crate::chart::html::{Slider, Step};
+use crate::chart::html::Slider;
 use crate::contracts::transformer::Inputs;
 use crate::many::{Fixed, Layout, Plan, Row, Set, Users, Way, Work};
 use crate::predict::{Workload, predict};
@@ -109,9 +109,9 @@ pub fn moving(work: &Work, users: &Users, sets: &[Set], fixed: Fixed) -> Result<
             &["output_ceiling", "output_rate", "token_time", "first_token_time", "largest_batch"],
         ),
     ] {
-        let contract = what_if::contract(id)?;
-        module += &roofline_contracts::emit::javascript::module(&contract);
-        steps.insert(name, Step::all(&contract, wanted, &[]));
+        let equations = what_if::equations(id)?;
+        module += &equations.script;
+        steps.insert(name, equations.steps(wanted, &[]));
     }
     let of_one_kind =
         sets.iter().enumerate().filter_map(|(line, set)| Some((line, set, set.groups.as_slice().first()?)));

@@ -4,11 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use roofline_contracts::contract::{Contract, Operand};
-use roofline_contracts::emit::javascript;
 use roofline_contracts::eval;
 use roofline_contracts::unit::Unit;
 
-use crate::chart::html::{Operation, Recipe, RoofRecipe, Shown, Step, Summary, WhatIf};
+use crate::chart::equations::Equations;
+use crate::chart::html::{Operation, Recipe, RoofRecipe, Shown, Summary, WhatIf};
 use crate::chart::{Bound, Chart, Point, Roof};
 use crate::program::command::eval as evaluation;
 use crate::program::{Failure, contract, what_if};
@@ -304,7 +304,8 @@ impl Axis {
             .chain(self.ridges.iter().map(|ridge| equation(*ridge)))
             .collect();
         let wanted: Vec<&str> = wanted.iter().map(String::as_str).collect();
-        let steps = Step::all(contract, &wanted, &[]);
+        let equations = Equations::of(contract);
+        let steps = equations.steps(&wanted, &[]);
         let numbers = contract.quantities.iter().zip(point);
         let inputs: BTreeMap<String, f64> =
             numbers.clone().map(|(quantity, value)| (quantity.name.clone(), *value)).collect();
@@ -313,7 +314,7 @@ impl Axis {
             .filter(|(quantity, value)| **value > 0.0 && !is_moved(&quantity.name))
             .map(|(quantity, value)| crate::chart::html::Slider {
                 folded: false,
-                ..what_if::around(contract, &quantity.name, *value)
+                ..what_if::around(&equations, &quantity.name, *value)
             })
             .collect();
         let shown = |index: usize| {
@@ -322,7 +323,7 @@ impl Axis {
             Shown { label: equation.name.replace('_', " "), result: equation.name.clone(), unit, per: None }
         };
         WhatIf {
-            module: javascript::module(contract),
+            module: equations.script.clone(),
             sliders,
             recipes: vec![Recipe {
                 steps: steps.clone(),
@@ -339,7 +340,7 @@ impl Axis {
             },
             roofs: (self.rates.iter())
                 .map(|rate| RoofRecipe {
-                    steps: Step::all(contract, &[&intensity, &equation(*rate)], &[]),
+                    steps: equations.steps(&[&intensity, &equation(*rate)], &[]),
                     moved: moved.clone(),
                     intensity: Some(intensity.clone()),
                     height: equation(*rate),
