@@ -6,6 +6,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 /// No result of this program is this long, in MiB.
 const LONGEST: u64 = 64;
@@ -63,9 +64,24 @@ struct Head {
 /// The schema of a saved result, and its text.
 pub fn read_result(path: &Path) -> Result<(String, String), String> {
     let text = read(path).map_err(|error| error.to_string())?;
-    let Head { schema } = serde_json::from_str(&text)
+    Ok((schema(&text)?, text))
+}
+
+/// The schema that the JSON of a saved result names.
+pub fn schema(text: &str) -> Result<String, String> {
+    let head: Head = serde_json::from_str(text)
         .map_err(|error| format!("{error}; a saved result is a JSON object with a \"schema\""))?;
-    Ok((schema, text))
+    Ok(head.schema)
+}
+
+/// Whether a text is JSON that Google Benchmark wrote.
+pub fn is_google_benchmark(text: &str) -> bool {
+    #[derive(Deserialize)]
+    struct Benchmarks {
+        #[serde(rename = "benchmarks")]
+        _benchmarks: IgnoredAny,
+    }
+    serde_json::from_str::<Benchmarks>(text).is_ok()
 }
 
 /// Why a schema is not among the known ones: it is newer, or of something that can't be `done`, such as `drawn`.

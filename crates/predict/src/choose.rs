@@ -405,7 +405,7 @@ impl Candidate {
             tdp_w: target.tdp,
             token_energy_j: *token_energy,
             expected: None,
-            source: target.source.clone(),
+            source: target.source.to_string(),
         })
     }
 

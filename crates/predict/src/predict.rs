@@ -28,6 +28,7 @@ use roofline_formulas::transformer::{self, Feasibility, Inputs, OutOfDomain, Out
 use roofline_machine::Machine;
 use roofline_models::{Attention, Head, Hyper, Mix, Operation, Role, Runs, Work};
 use roofline_render::number::threads;
+use serde::{Deserialize, Serialize};
 
 pub use expected::{Expectation, ExpectedFrom, ExpectedSpeed};
 pub use rate::{Numbers, Rate, Units};
@@ -59,9 +60,54 @@ pub struct Target {
     /// Time to dispatch one step, in µs.
     pub overhead: Option<f64>,
     /// Where the figures come from.
-    pub source: String,
+    pub source: FigureSource,
     /// What one should know about the figures before one builds on them.
     pub doubts: Vec<String>,
+}
+
+/// The origin of a device's figures.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum FigureSource {
+    /// A data sheet.
+    Published {
+        /// The address or title of the document.
+        by: String,
+        /// The day it was read, as the table writes it.
+        as_of: String,
+    },
+    /// A measurement of this program.
+    Measured {
+        /// The day in UTC, as `2026-11-17`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        date: Option<String>,
+        /// The processor as the system names it.
+        cpu: String,
+        /// The number of threads that reached the bandwidth.
+        memory_threads: usize,
+    },
+}
+
+impl FigureSource {
+    /// Whether the figures are roofs that were measured, and not vendor peaks.
+    pub fn is_measured(&self) -> bool {
+        matches!(self, FigureSource::Measured { .. })
+    }
+}
+
+impl fmt::Display for FigureSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            FigureSource::Published { by, as_of } => write!(f, "{by}, as of {as_of}"),
+            FigureSource::Measured { date, cpu, memory_threads } => {
+                f.write_str("measured")?;
+                if let Some(date) = date {
+                    write!(f, " on {date}")?;
+                }
+                write!(f, ", {cpu}, memory with {}", threads(*memory_threads))
+            }
+        }
+    }
 }
 
 /// A device without a peak for the precision asked for.
@@ -106,7 +152,7 @@ impl Target {
             threads: None,
             tdp: device.tdp,
             overhead: device.overhead,
-            source: format!("{}, as of {}", device.source, device.as_of),
+            source: FigureSource::Published { by: device.source.to_owned(), as_of: device.as_of.to_owned() },
             doubts: Vec::new(),
         })
     }
@@ -137,12 +183,11 @@ impl Target {
             threads: Some(machine.threads as f64),
             tdp: None,
             overhead: None,
-            source: format!(
-                "measured{}, {}, memory with {}",
-                machine.date.as_ref().map(|date| format!(" on {date}")).unwrap_or_default(),
-                machine.cpu,
-                threads(roofs.read_gb_s.threads)
-            ),
+            source: FigureSource::Measured {
+                date: machine.date.clone(),
+                cpu: machine.cpu.clone(),
+                memory_threads: roofs.read_gb_s.threads,
+            },
             doubts: machine.doubts(),
         })
     }

@@ -149,9 +149,9 @@ impl Entry {
         }
     }
 
-    /// What the contract was asked about it in a phase.
-    pub fn in_phase(&self, phase: Phase, workload: &Workload) -> Option<Inputs> {
-        Some(in_phase(self.shape?, phase, self.role, workload))
+    /// The inputs of the contract for it in a phase, with so many tokens in the cache and in the prompt.
+    pub fn in_phase(&self, phase: Phase, context: f64, prompt: f64) -> Option<Inputs> {
+        Some(in_phase(self.shape?, phase, self.role, (context, prompt)))
     }
 
     /// Operations in this phase and the rate of its numbers in GFLOP/s; none where it multiplies nothing.
@@ -347,7 +347,7 @@ pub fn profile(
         entry.multiplied(target, kind);
         let costs = shape(model, operation, tied, change).and_then(|shape| {
             let shape = entry.on_its_machine(Inputs { batch, cache_size, ..shape });
-            let cost = |phase| entry.cost_of(&in_phase(shape, phase, operation.role, workload));
+            let cost = |phase| entry.cost_of(&in_phase(shape, phase, operation.role, (context, prompt)));
             Ok((shape, cost(Phase::Decode)?, cost(Phase::Prefill)?))
         });
         entry.at_most =
@@ -530,15 +530,15 @@ fn roofs(target: &Target) -> Inputs {
     Inputs { bandwidth: target.bandwidth, compute, resident: target.caches, ..Inputs::new(1.0, 1.0) }
 }
 
-/// The operation as it is in a phase. What has a number of tokens or a context of its own keeps it.
-fn in_phase(shape: Inputs, phase: Phase, role: Role, workload: &Workload) -> Inputs {
+/// The operation as it is in a phase with these tokens in the cache and in the prompt. What has a number of tokens or a context of its own keeps it.
+fn in_phase(shape: Inputs, phase: Phase, role: Role, (context, prompt): (f64, f64)) -> Inputs {
     let own = |shape: f64, asked: f64| if shape > 1.0 { shape } else { asked };
     // What an encoder made of the prompt is what a decoder beside it looks at.
-    let seen = if role == Role::CrossAttention { workload.prompt } else { workload.context };
+    let seen = if role == Role::CrossAttention { prompt } else { context };
     match phase {
         Phase::Decode => Inputs { context: own(shape.context, seen), ..shape },
         Phase::Prefill if role.meets_one_token() => Inputs { prefill: 1.0, ..shape },
-        Phase::Prefill => Inputs { prefill: 1.0, tokens: own(shape.tokens, workload.prompt), ..shape },
+        Phase::Prefill => Inputs { prefill: 1.0, tokens: own(shape.tokens, prompt), ..shape },
         Phase::Pass => shape,
     }
 }

@@ -26,7 +26,7 @@ pub trait Report: Serialize {
     const FIGURES: &'static [&'static str] = &[];
     /// The names of texts that conditions may use.
     const TEXTS: &'static [&'static str] = &[];
-    /// The names of texts that are `true` or `false`, and conditions by themselves.
+    /// The names of truths, which are conditions by themselves.
     const TRUTHS: &'static [&'static str] = &[];
     /// Whether its text has lines of source in it, which no terminal is too narrow for.
     const SOURCE: bool = false;
@@ -142,7 +142,35 @@ impl Figure {
     }
 }
 
-/// One text of a result, which conditions compare with `==`.
+/// Groups of names as one list, for [`Report::FIGURES`] and [`Report::TEXTS`].
+///
+/// # Panics
+/// If the groups together don't have exactly `N` names; in a constant that is an error of the compiler.
+pub const fn joined<const N: usize>(groups: &[&[&'static str]]) -> [&'static str; N] {
+    let mut all = [""; N];
+    let (mut group, mut at) = (0, 0);
+    while group < groups.len() {
+        let mut name = 0;
+        while name < groups[group].len() {
+            all[at] = groups[group][name];
+            (name, at) = (name + 1, at + 1);
+        }
+        group += 1;
+    }
+    assert!(at == N, "the groups have another number of names");
+    all
+}
+
+/// The value of a [`Text`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TextValue {
+    /// Words, which conditions compare with `==`.
+    Words(String),
+    /// A condition by itself.
+    Truth(bool),
+}
+
+/// One text of a result, which conditions compare with `==`, or which is a condition by itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Text {
     /// What conditions call it: `decode_bound`.
@@ -150,13 +178,18 @@ pub struct Text {
     /// What it is of, as for a figure; empty for the run as a whole.
     pub of: String,
     /// The text.
-    pub value: String,
+    pub value: TextValue,
 }
 
 impl Text {
     /// A text of the run as a whole.
     pub fn new(name: &'static str, value: impl ToString) -> Text {
-        Text { name, of: String::new(), value: value.to_string() }
+        Text { name, of: String::new(), value: TextValue::Words(value.to_string()) }
+    }
+
+    /// A truth of the run as a whole, whose name is among [`Report::TRUTHS`].
+    pub fn truth(name: &'static str, value: bool) -> Text {
+        Text { name, of: String::new(), value: TextValue::Truth(value) }
     }
 
     /// The same of a part of the run.

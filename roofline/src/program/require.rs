@@ -8,7 +8,7 @@ use roofline_contracts::types::{Meaning, Scope};
 use roofline_contracts::unit::Unit;
 
 use crate::program::{Exit, Failure, output};
-use crate::report::{Checked, Report, Table};
+use crate::report::{Checked, Report, Table, TextValue};
 
 /// Where a model does not fit, nothing that it would reach counts, unless a condition asks about just that.
 const FITS: &str = "fits";
@@ -185,8 +185,10 @@ pub fn values<T: Report>(report: &T) -> (BTreeMap<&'static str, Known<'static>>,
         (figure.of, name.copied(), Known::Number(figure.value))
     });
     let texts = report.texts().into_iter().map(|text| {
-        let truth = T::TRUTHS.contains(&text.name);
-        let value = if truth { Known::Truth(text.value == "true") } else { Known::Text(text.value.into()) };
+        let value = match text.value {
+            TextValue::Truth(truth) => Known::Truth(truth),
+            TextValue::Words(words) => Known::Text(words.into()),
+        };
         (text.of, Some(text.name), value)
     });
     let absent = [T::FIGURES, T::TEXTS, T::TRUTHS].concat().into_iter().map(|name| (name, Known::Absent));

@@ -44,7 +44,7 @@ fn what_cannot_be_drawn_is_refused_with_the_file_the_place_and_what_is_allowed()
         (
             "other.json",
             r#"{"schema": "roofline.model/1"}"#,
-            "can't be drawn; roofline.chart/1, roofline.machine/1, roofline.bench/1, roofline.profile/2, roofline.predict/2 can",
+            "can't be drawn; roofline.chart/1, roofline.machine/1, roofline.bench/1, roofline.profile/3, roofline.predict/2 can",
         ),
         ("none.json", "{}", "missing field `schema`"),
         ("cut.json", "{\"schema\": \"roofline.chart/1\",", "line 1 column"),

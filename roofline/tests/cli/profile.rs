@@ -9,7 +9,7 @@ use roofline::model::Dtype::{self, F16, F32, Q8_0};
 use roofline::model::{Architecture, Format, Hyper, KNOWN, Model};
 use roofline::predict::{Numbers, Stored, Target, inputs, predict};
 use roofline::profile::{By, Cost, Costs, Phase, Profile, Workload, profile};
-use roofline::report::{Report, Saved};
+use roofline::report::{Report, Saved, TextValue};
 use roofline::word::Bound;
 
 use crate::program::{command, err, out, printed};
@@ -197,7 +197,7 @@ fn the_text_has_ceilings_layers_a_chart_and_advice() {
 fn json_has_every_operation_and_says_which_contract_computed_it() {
     let output = run(&["--on", "h100_sxm", "--format", "json"], &file("json", &llama(Q8_0)));
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    assert_eq!(json["schema"], "roofline.profile/2");
+    assert_eq!(json["schema"], "roofline.profile/3");
     assert_eq!(json["operations"].as_array().unwrap().len(), 12);
     assert_eq!(json["operations"][2]["decode"]["weight_bytes"], 4352.0);
     assert_eq!(json["sources"]["flops"], "operation-v1 flops");
@@ -1063,7 +1063,7 @@ fn a_profile_of_an_older_version_is_read_with_its_words_and_what_is_wrong_in_one
         (old.replace(r#""bound": "Memory""#, r#""bound": "Disk""#), "unknown variant `Disk`"),
         (old.replace(r#""phase": "decode""#, r#""phase": "thought""#), "unknown variant `thought`"),
         (old.replace(r#""kind": "embedding""#, r#""kind": "magic""#), "unknown variant `magic`"),
-        (old.replace("roofline.profile/2", "roofline.profile/9"), "schema is `roofline.profile/9`"),
+        (old.replace("roofline.profile/3", "roofline.profile/9"), "schema is `roofline.profile/9`"),
     ] {
         let told = Profile::from_json(&wrong).unwrap_err();
         assert!(told.contains(reason), "{told}");
@@ -1089,5 +1089,5 @@ fn what_was_measured_is_a_figure_with_its_noise() {
     assert_eq!(noise(name), Some(0.5));
     assert_eq!(noise("decode, ceiling"), None);
     let band = profile.texts().into_iter().find(|text| text.name == "utilization_band").unwrap();
-    assert_eq!((band.of.as_str(), band.value.as_str()), (name, "near optimal"));
+    assert_eq!((band.of.as_str(), band.value), (name, TextValue::Words("near optimal".into())));
 }

@@ -670,7 +670,7 @@ impl Report for Plan {
     fn texts(&self) -> Vec<Text> {
         let several = self.rows.len() > 1;
         let of = |row: &Row| {
-            let text = Text::new("fits", row.fits?);
+            let text = Text::truth("fits", row.fits?);
             Some(if several { text.of(&row.devices) } else { text })
         };
         self.rows.iter().filter_map(of).collect()

@@ -248,7 +248,21 @@ impl Levels {
 
 /// The kernels of a file, or of a directory that criterion left.
 pub fn read(path: &Path) -> Result<Vec<Own>, String> {
-    let found = match document_or_directory(path) {
+    if path.is_dir() {
+        return named(path, criterion::read(path));
+    }
+    let text = document::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    read_text(path, &text)
+}
+
+/// The kernels of a file that was read already.
+pub fn read_text(path: &Path, text: &str) -> Result<Vec<Own>, String> {
+    named(path, parse(text))
+}
+
+/// The kernels that were found in a file, if there are any that say something. A mistake without a line is one of the whole file.
+fn named(path: &Path, found: Result<Vec<Own>, Mistake>) -> Result<Vec<Own>, String> {
+    let found = match found {
         Ok(found) => found,
         Err(Mistake { line: 0, what }) => return Err(format!("{}: {what}", path.display())),
         Err(mistake) => return Err(format!("{}:{mistake}", path.display())),
@@ -262,14 +276,6 @@ pub fn read(path: &Path) -> Result<Vec<Own>, String> {
         count if count > MOST => Err(format!("{}: {count} kernels; there may be {MOST}", path.display())),
         _ => Ok(found),
     }
-}
-
-/// A mistake without a line is one of the whole file.
-fn document_or_directory(path: &Path) -> Result<Vec<Own>, Mistake> {
-    if path.is_dir() {
-        return criterion::read(path);
-    }
-    parse(&document::read(path).map_err(|error| Mistake { line: 0, what: error.to_string() })?)
 }
 
 /// The kernels of a text, in whichever of the formats it is.

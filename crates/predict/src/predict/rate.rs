@@ -283,7 +283,7 @@ mod tests {
         (machine.all.read_gb_s, machine.all.int8_gops, machine.all.int4_gops) = (7.96, 20.0, Some(30.0));
         let target = Target::measured(&machine, None).unwrap();
         assert_eq!(target.bandwidth, machine.single.read_gb_s);
-        assert!(target.source.ends_with("memory with 1 thread"), "{}", target.source);
+        assert!(target.source.to_string().ends_with("memory with 1 thread"), "{}", target.source);
         assert_eq!(target.rate(Numbers::Narrow).gflop_s, machine.single.int4_gops);
     }
 

@@ -654,7 +654,7 @@ impl Entry {
                 .collect(),
             results,
             expected: None,
-            source: target.source.clone(),
+            source: target.source.to_string(),
         }
     }
 
@@ -853,7 +853,7 @@ impl Report for Predicted {
                 Some(Text::new("decode_bound", entry.decode_bound)),
                 Some(Text::new("prefill_bound", entry.prefill_bound)),
                 fits.map(|fits| Text::new("feasibility", fits)),
-                entry.fits.map(|fits| Text::new("fits", fits)),
+                entry.fits.map(|fits| Text::truth("fits", fits)),
             ]
             .into_iter()
             .flatten()

@@ -358,7 +358,8 @@ impl Entry {
 
 /// Heads of keys and values of the layer before that one without any of its own looks at: the last one alike.
 fn lent(entries: &[Entry], place: usize, through: &Through) -> Option<f64> {
-    let shape = |entry: &Entry| entry.in_phase(through.phase, through.workload);
+    let shape =
+        |entry: &Entry| entry.in_phase(through.phase, through.workload.context, through.workload.prompt);
     let own = shape(entries.get(place)?)?;
     let before = entries.get(..place)?.iter().rev().filter_map(shape).filter(|shape| shape.kv_heads > 0.0);
     let alike = |shape: &Inputs| (shape.key_length, shape.window) == (own.key_length, own.window);
@@ -619,7 +620,9 @@ impl Copies {
         let Some(operation) = model.architecture.operations.get(entry.operation) else {
             return Err("not part of the model".into());
         };
-        let shape = through.and_then(|through| entry.in_phase(through.phase, through.workload));
+        let shape = through.and_then(|through| {
+            entry.in_phase(through.phase, through.workload.context, through.workload.prompt)
+        });
         let tokens = shape.map_or(1.0, |shape| shape.tokens * shape.batch);
         if tokens > Through::MOST as f64 {
             return Err(format!(

@@ -9,15 +9,14 @@ use super::llama_bench::Compared;
 use super::measure::{Measured, Passes, Whole};
 use super::stack;
 use super::{Advice, Cost, Entry, Row, Total, Workload};
-use crate::predict::{CEILING, Expectation, ExpectedSpeed, Numbers};
-use roofline_formulas::quantization::formats;
+use crate::predict::{CEILING, Expectation, ExpectedSpeed, FigureSource};
 use roofline_formulas::transformer_unit;
 use roofline_render::chart::bars::{Bar, Bars};
 use roofline_render::chart::terminal::{Canvas, draw};
 use roofline_render::chart::{Chart, Point, Roof};
 use roofline_render::number::{GB_PER_S, GFLOP_PER_S, SECONDS, figure, maybe, percent};
 use roofline_render::paired::Paired;
-use roofline_render::report::{Better, Checked, Figure, Report, Saved, Schema, Table, Text};
+use roofline_render::report::{Better, Checked, Figure, Report, Saved, Schema, Table, Text, joined};
 use roofline_render::text::file_name;
 use roofline_render::word::{Bound, By, Phase, Precision, WHY_NOT_ALL};
 
@@ -162,22 +161,15 @@ pub struct Device {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub overhead_us: Option<f64>,
     /// Where its figures come from.
-    pub source: String,
+    pub source: FigureSource,
 }
 
 impl Device {
-    /// What was measured here, and not taken from a data sheet.
-    fn is_measured(&self) -> bool {
-        self.source.starts_with("measured")
-    }
-
     /// What makes it another device: of a measured one its processor, whatever its file is called, on whichever day.
     fn identity(&self) -> String {
-        match self.source.split_once(", ").filter(|_| self.is_measured()) {
-            Some((_, rest)) => {
-                rest.rsplit_once(", memory with").map_or(rest, |(processor, _)| processor).to_owned()
-            }
-            None => format!("{} ({})", self.name, self.source),
+        match &self.source {
+            FigureSource::Measured { cpu, .. } => cpu.clone(),
+            published => format!("{} ({published})", self.name),
         }
     }
 }
@@ -200,23 +192,44 @@ impl Task {
     pub fn samples(batch: f64, input: Vec<String>) -> Task {
         Task { batch, context: None, prompt: None, cache_size: None, cache: None, input }
     }
-
-    /// What a model that makes tokens is asked for.
-    pub fn workload(&self) -> Option<Workload> {
-        let (context, prompt, cache_size) = (self.context?, self.prompt?, self.cache_size?);
-        let cache =
-            self.cache.as_deref().and_then(formats::by_name).map_or(Numbers::Half, |format| format.numbers);
-        Some(Workload { batch: self.batch, context, prompt, cache_size, cache })
-    }
 }
 
 impl Profile {
-    /// The figures that every operation has a part in.
-    pub const TOTALS: &'static [&'static str] = Self::FIGURES.split_at(9).1.split_at(16).0;
-    /// The figures of what was measured.
-    pub const MEASURED: &'static [&'static str] = Self::FIGURES.split_at(25).1;
+    /// The figures that every operation has a part in, with the contract's words.
+    pub const TOTALS: &'static [&'static str] = &[
+        "decode_flops",
+        "decode_weight_bytes",
+        "activation_bytes",
+        "cache_bytes",
+        "decode_bytes",
+        "decode_least_time",
+        "decode_ceiling",
+        "decode_estimate",
+        "prefill_flops",
+        "prefill_weight_bytes",
+        "prefill_bytes",
+        "prefill_least_time",
+        "prefill_ceiling",
+        "prefill_estimate",
+        "pass_ceiling",
+        "pass_estimate",
+    ];
+    /// The figures of what was measured: of each operation, then of all that a token or a prompt meets.
+    pub const MEASURED: &'static [&'static str] = &[
+        "time",
+        "least_time",
+        "achieved_bandwidth",
+        "achieved_compute",
+        "utilization",
+        "decode_measured",
+        "decode_share",
+        "prefill_measured",
+        "prefill_share",
+    ];
+    /// The texts of the whole.
+    const WHOLE_TEXTS: &'static [&'static str] = &["device", "precision", "decode_bound", "prefill_bound"];
     /// The texts of each measured operation.
-    pub const MEASURED_TEXTS: &'static [&'static str] = Self::TEXTS.split_at(4).1;
+    pub const MEASURED_TEXTS: &'static [&'static str] = &["operation", "utilization_band"];
 
     /// The first operation of which nothing is known, and why: without it the totals are bounds, and decide nothing.
     pub fn undefined(&self) -> Option<(String, String)> {
@@ -262,7 +275,7 @@ impl Profile {
                 first.name
             ));
         }
-        let cause = if self.device.is_measured() {
+        let cause = if self.device.source.is_measured() {
             "the roofs were measured on a busy machine, or it ran with other weights, another cache or a draft; measure again with \
              --refresh, and say what ran with --as and --cache"
         } else {
@@ -795,47 +808,10 @@ impl Profile {
 }
 
 impl Report for Profile {
-    const SCHEMA: &'static str = "roofline.profile/2";
-    // With the contract's words: three that were given, six that are expected, sixteen totals, five of each measured operation,
-    // four of all that a token or a prompt meets.
-    const FIGURES: &'static [&'static str] = &[
-        "batch",
-        "context",
-        "prompt",
-        "expected_decode",
-        "expected_decode_low",
-        "expected_decode_high",
-        "expected_prefill",
-        "expected_prefill_low",
-        "expected_prefill_high",
-        "decode_flops",
-        "decode_weight_bytes",
-        "activation_bytes",
-        "cache_bytes",
-        "decode_bytes",
-        "decode_least_time",
-        "decode_ceiling",
-        "decode_estimate",
-        "prefill_flops",
-        "prefill_weight_bytes",
-        "prefill_bytes",
-        "prefill_least_time",
-        "prefill_ceiling",
-        "prefill_estimate",
-        "pass_ceiling",
-        "pass_estimate",
-        "time",
-        "least_time",
-        "achieved_bandwidth",
-        "achieved_compute",
-        "utilization",
-        "decode_measured",
-        "decode_share",
-        "prefill_measured",
-        "prefill_share",
-    ];
-    const TEXTS: &'static [&'static str] =
-        &["device", "precision", "decode_bound", "prefill_bound", "operation", "utilization_band"];
+    const SCHEMA: &'static str = "roofline.profile/3";
+    const FIGURES: &'static [&'static str] =
+        &joined::<34>(&[&["batch", "context", "prompt"], &Expectation::NAMES, Self::TOTALS, Self::MEASURED]);
+    const TEXTS: &'static [&'static str] = &joined::<6>(&[Self::WHOLE_TEXTS, Self::MEASURED_TEXTS]);
 
     fn unit(name: &str) -> &'static str {
         match name {
@@ -864,7 +840,8 @@ impl Report for Profile {
                 (None, None) => (Cow::Borrowed(name), label.to_owned()),
             };
             // Roofs that were measured beside what ran are its references, and no figures of it.
-            let beside = self.device.is_measured() && (self.passes.is_some() || !self.llama_bench.is_empty());
+            let beside =
+                self.device.source.is_measured() && (self.passes.is_some() || !self.llama_bench.is_empty());
             let better = if beside { Better::Neither } else { Better::Higher };
             Some(Figure::new(name, label, unit, better, value?))
         };
@@ -903,7 +880,8 @@ impl Report for Profile {
             let figure = Figure::new("tokens_per_s", &label, "token/s", Better::Higher, speed).of(&label);
             let noise = Some(test.deviation / speed).filter(|noise| noise.is_finite());
             // A ceiling of roofs that were measured beside the run is its reference.
-            let reference = test.ceiling_tokens_per_s.zip(test.share).filter(|_| self.device.is_measured());
+            let reference =
+                test.ceiling_tokens_per_s.zip(test.share).filter(|_| self.device.source.is_measured());
             let beside =
                 reference.zip(noise).map(|((reference, ratio), noise)| Paired { reference, ratio, noise });
             Figure { noise, beside, ..figure }

@@ -191,20 +191,21 @@ pub fn run(args: &cli::Gate) -> Result<Exit, Failure> {
 }
 
 fn read(path: &Path) -> Result<Run, Failure> {
-    // A result of this program names its schema; whatever does not may be that of another tool.
-    // Of JSON that no benchmark wrote, the reader of results says what is wrong.
-    let ours = path.is_file()
-        && document::read(path).is_ok_and(|text| {
-            let json = text.trim_start().starts_with(['{', '[']);
-            text.contains("\"roofline.") || (json && !text.contains("\"benchmarks\""))
-        });
-    if !ours {
-        let run = Run::Own(points::read(path).map_err(Failure)?);
-        run.comparable().map_err(|reason| Failure(format!("{}: {reason}", path.display())))?;
-        return Ok(run);
+    let of_path = |reason: String| Failure(format!("{}: {reason}", path.display()));
+    let kernels = |own: Result<Vec<Own>, String>| {
+        let run = Run::Own(own.map_err(Failure)?);
+        run.comparable().map_err(of_path)?;
+        Ok(run)
+    };
+    if path.is_dir() {
+        return kernels(points::read(path));
     }
-    let run = document::read_result(path).and_then(|(schema, text)| Run::parse(&schema, &text));
-    run.map_err(|reason| Failure(format!("{}: {reason}", path.display())))
+    let text = document::read(path).map_err(|error| of_path(error.to_string()))?;
+    // Of JSON that no benchmark wrote, the reader of results says what is wrong.
+    if !text.trim_start().starts_with(['{', '[']) || document::is_google_benchmark(&text) {
+        return kernels(points::read_text(path, &text));
+    }
+    document::schema(&text).and_then(|schema| Run::parse(&schema, &text)).map_err(of_path)
 }
 
 impl Run {

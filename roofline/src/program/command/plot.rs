@@ -198,10 +198,10 @@ fn roof(target: &Target) -> Roof {
 /// The chart of a saved result, and the machine if it is one.
 fn read(path: &Path) -> Result<(Chart, Option<Machine>), String> {
     let (schema, text) = document::read_result(path)?;
-    let machine = (schema == Machine::SCHEMA).then(|| Machine::from_json(&text)).transpose()?;
+    let mut machine = None;
     let chart = match schema.as_str() {
         Drawing::SCHEMA => drawn::<Drawing>(&text)?,
-        Machine::SCHEMA => drawn::<Machine>(&text)?,
+        Machine::SCHEMA => machine.insert(Machine::from_json(&text)?).chart().unwrap_or_default(),
         Bench::SCHEMA => drawn::<Bench>(&text)?,
         Profile::SCHEMA => drawn::<Profile>(&text)?,
         Predicted::SCHEMA => drawn::<Predicted>(&text)?,

@@ -121,7 +121,7 @@ pub fn profiled(args: &cli::Profile, chosen: &Chosen) -> Result<Profile, Failure
         cli::By::Layer => By::Layer,
         cli::By::Kind => By::Kind,
     };
-    let (task, mut found) = if let Some(graph) = &model.graph {
+    let (task, workload, mut found) = if let Some(graph) = &model.graph {
         let shapes = input::shapes(&args.input)?;
         let inferred = graph.infer(&shapes, args.batch as u64).map_err(|fault| Failure(fault.to_string()))?;
         if args.batch != 1.0 && inferred.batch as f64 != args.batch {
@@ -129,19 +129,19 @@ pub fn profiled(args: &cli::Profile, chosen: &Chosen) -> Result<Profile, Failure
             return Err(Failure(format!("--batch {}: the inputs have a batch of {batch}", args.batch)));
         }
         let found = profile::graph::profile(&model, &inferred, &target)?;
-        (Task::samples(inferred.batch as f64, args.input.clone()), found)
+        (Task::samples(inferred.batch as f64, args.input.clone()), None, found)
     } else if is_stack {
         let batch = args.batch;
         let find = |name: &str| input::find(&sizes, name);
         let found = stack::profile(&model, &target, batch, change, input::network(&sizes), find)?;
         check_sizes(&sizes, &found, &model, &mut warnings)?;
-        (Task::samples(batch, args.input.clone()), found)
+        (Task::samples(batch, args.input.clone()), None, found)
     } else {
         let (workload, cache) = workload(args, &model, &mut warnings)?;
-        (Task::tokens(&workload, cache), profile::profile(&model, &target, &workload, change)?)
+        let found = profile::profile(&model, &target, &workload, change)?;
+        (Task::tokens(&workload, cache), Some(workload), found)
     };
     warn(&found, &model, change, &mut warnings);
-    let workload = task.workload();
     let cache = task.cache.clone().unwrap_or_default();
     let (mut passes, mut whole) = (None, None);
     if let Chosen::Saved { machine, .. } = &chosen
@@ -156,7 +156,7 @@ pub fn profiled(args: &cli::Profile, chosen: &Chosen) -> Result<Profile, Failure
             Whole::of(&found.entries, &passes, &through, ceiling)
         });
     }
-    let llama_bench = match (&args.llama_bench, task.workload()) {
+    let llama_bench = match (&args.llama_bench, workload) {
         (Some(path), Some(workload)) => beside(path, args.any_model, &model, &target, &workload)?,
         _ => Vec::new(),
     };
@@ -177,7 +177,7 @@ pub fn profiled(args: &cli::Profile, chosen: &Chosen) -> Result<Profile, Failure
     }
     let advice = if args.no_advice { None } else { Some(found.advice(phase, &target)?) };
     let subject = subject(args, &model, is_stack);
-    let expected = task.workload().map(|workload| {
+    let expected = workload.map(|workload| {
         let device = if let Chosen::Device(device) = &chosen { Some(*device) } else { None };
         let format = subject.change.as_ref().or(subject.types.first()).map_or("", String::as_str);
         let layers = Some(predict::layers(&model.architecture.operations));
@@ -499,11 +499,11 @@ fn moved(profile: &Profile) -> Result<Option<WhatIf>, Failure> {
         return Ok(None);
     }
     let Device { bandwidth_gb_s: bandwidth, cache_bytes: resident, .. } = profile.device;
-    let workload = profile.workload.workload();
+    let Task { batch, context, prompt, cache_size, .. } = profile.workload;
     let moving = |(point, entry): (usize, &Entry)| {
         entry.cost(profile.phase)?;
-        let inputs = match &workload {
-            Some(workload) => entry.in_phase(profile.phase, workload)?,
+        let inputs = match context.zip(prompt) {
+            Some((context, prompt)) => entry.in_phase(profile.phase, context, prompt)?,
             None => entry.shape?,
         };
         // What a decoder sees of its encoder follows the prompt, and what has a length of its own follows nothing.
@@ -514,9 +514,9 @@ fn moved(profile: &Profile) -> Result<Option<WhatIf>, Failure> {
         Some(Moving { point, inputs, fixed, part: Part::of(entry.role) })
     };
     let parts: Vec<Moving> = profile.operations.iter().enumerate().filter_map(moving).collect();
-    let Some(Workload { batch, context, prompt, cache_size, .. }) = workload else {
+    let (Some(context), Some(prompt), Some(cache_size)) = (context, prompt, cache_size) else {
         let compute = profile.device.compute_gflop_s.unwrap_or(dense(1.0).compute);
-        return what_if::layers(profile.workload.batch, resident, (bandwidth, compute), &parts).map(Some);
+        return what_if::layers(batch, resident, (bandwidth, compute), &parts).map(Some);
     };
     // Each part at the rate of its own numbers, as `predict` has it.
     let rate = |part: Part| {
