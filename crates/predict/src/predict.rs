@@ -2,14 +2,14 @@
 //! model's dimensions, the way its numbers are stored and a device's figures into its inputs.
 //!
 //! ```
-//! use roofline::contracts::hardware::devices::H100_SXM;
-//! use roofline::model::{Hyper, by_name};
-//! use roofline::predict::{Numbers, Stored, Target, inputs, predict};
+//! use roofline_formulas::hardware::devices::H100_SXM;
+//! use roofline_models::{Hyper, by_name};
+//! use roofline_predict::predict::{Numbers, Stored, Target, inputs, predict};
 //!
 //! let model = Hyper::of_known(by_name("llama_3_1_8b").unwrap()).unwrap();
 //! let target = Target::of(&H100_SXM, None).unwrap();
 //! // One sequence with 8192 tokens in the cache, weights and cache in 16 bits.
-//! let inputs = roofline::contracts::transformer::Inputs { context: 8192.0, ..inputs(&model).unwrap() };
+//! let inputs = roofline_formulas::transformer::Inputs { context: 8192.0, ..inputs(&model).unwrap() };
 //! let prediction = predict(inputs, &Stored::all(Numbers::Half), &target).unwrap();
 //! assert_eq!(prediction.outputs.cache_bytes, (1u64 << 30) as f64);
 //! assert!(prediction.outputs.decode_ceiling > 150.0);

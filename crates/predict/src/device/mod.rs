@@ -2,7 +2,7 @@
 //! their own, or a machine as it was measured.
 //!
 //! ```
-//! use roofline::device::{Catalog, Chosen};
+//! use roofline_predict::device::{Catalog, Chosen};
 //!
 //! let catalog = Catalog::built_in();
 //! let Chosen::Device(device) = catalog.choose("RTX 4090").unwrap() else { unreachable!() };

@@ -2,7 +2,7 @@
 //! put beside the ceiling of its work, which no row may exceed; from rows alike comes the speed to expect.
 //!
 //! ```
-//! use roofline::record::{self, Verdict};
+//! use roofline_predict::record::{self, Verdict};
 //!
 //! let rows = record::rows();
 //! let judged = record::judge(rows);
