@@ -20,7 +20,7 @@ const SNAPSHOTS: [&[&str]; 3] = [
         "--test",
         "cli",
         "--",
-        "docs::every_page",
+        "transcripts::",
         "evidence::the_page",
         "first::",
         "bench::every_product",
@@ -52,10 +52,10 @@ pub fn run() -> Result<(), String> {
     }
 }
 
-/// Rewrites what the documentation shows of the program.
+/// Rewrites the output of commands in the documentation and in the cases of the command line tests.
 pub fn docs() -> Result<(), String> {
     let tests: [&[&str]; 2] = [
-        &["-p", "roofline", "--test", "cli", "--", "docs", "evidence"],
+        &["-p", "roofline", "--test", "cli", "--", "transcripts::", "evidence"],
         &["-p", "roofline-tests", "--test", "rooms"],
     ];
     for test in tests {

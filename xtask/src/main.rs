@@ -11,7 +11,7 @@ use std::process::ExitCode;
 
 const USAGE: &str = "\
 cargo xtask accept            update every file that is derived from the contracts
-cargo xtask docs              rewrite what the pages of the documentation show
+cargo xtask docs              rewrite the output shown by the documentation and by roofline/tests/cli/cases
 cargo xtask evidence          rewrite docs/EVIDENCE.md and its picture
 cargo xtask kani FILE         print the table of a run of `cargo kani --export-json FILE`
 cargo xtask kani FILE --write write it into docs/PROOFS.md; modules that did not run keep their rows";

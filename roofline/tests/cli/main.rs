@@ -4,13 +4,11 @@
 
 mod bench;
 mod calibrate;
-mod check;
 mod choose;
 mod contract_schema;
 mod devices;
 mod diff;
 mod doc;
-mod docs;
 mod eval;
 mod evaluate;
 mod evidence;
@@ -33,4 +31,5 @@ mod published;
 mod saved;
 mod schema;
 mod shell;
+mod transcripts;
 mod workflow;

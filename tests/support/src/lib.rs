@@ -1,12 +1,18 @@
-//! Shared by the tests and benchmarks of the workspace: model files made in memory, directories for them, and an allocator
-//! that counts.
+//! Shared by the tests and benchmarks of the workspace: model files made in memory or described in YAML, directories for
+//! them, transcripts of commands, and an allocator that counts.
 
 #![allow(missing_docs, reason = "test support")]
 
+#[cfg(feature = "transcripts")]
+pub mod file;
+#[cfg(feature = "transcripts")]
+mod filter;
 pub mod graph;
 pub mod memory;
 pub mod scratch;
 #[cfg(feature = "models")]
 pub mod small;
+#[cfg(feature = "transcripts")]
+pub mod transcript;
 #[cfg(feature = "models")]
 pub mod writer;

@@ -4,18 +4,20 @@
 
 mod expect;
 mod figure;
-mod file;
 mod operations;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 
 use roofline::model::Model;
 use serde::Deserialize;
 use serde_yaml::{Mapping, Value};
 
+use roofline_test_support::file::File;
+use roofline_test_support::scratch::directory;
+
 use expect::{Expect, Report};
 use figure::{Figure, Names};
-use file::File;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -51,7 +53,7 @@ impl Case {
     }
 
     fn check(&self, report: &mut Report) {
-        for path in self.file.write(&self.name, &self.matrices) {
+        for path in self.file.write(&place(&self.name), &self.name, &self.matrices) {
             match (Model::open(path), &self.expect.error) {
                 (Ok(model), None) => self.expect.check(&model, &self.names, report),
                 (Ok(_), Some(expected)) => report.fail("error", format!("none, expected {expected:?}")),
@@ -59,6 +61,11 @@ impl Case {
             }
         }
     }
+}
+
+/// A directory for the files of a case.
+fn place(name: &str) -> PathBuf {
+    directory(&format!("case-{}", name.replace(|next: char| !next.is_alphanumeric(), "-")))
 }
 
 fn cases(text: &str) -> Vec<Case> {
@@ -98,7 +105,7 @@ fn check(text: &str) {
 /// The model of a case of `decoders.yaml`, in files of another test.
 pub fn decoder(name: &str, test: &str) -> Model {
     let case = cases(DECODERS).into_iter().find(|case| case.name == name).expect("a case of this name");
-    Model::open(&case.file.write(test, &case.matrices)[0]).expect("a file of this case")
+    Model::open(&case.file.write(&place(test), name, &case.matrices)[0]).expect("a file of this case")
 }
 
 const DECODERS: &str = include_str!("decoders.yaml");

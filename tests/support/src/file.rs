@@ -1,18 +1,17 @@
-//! The model file of a case: its keys or its configuration, and its tensors without their data.
+//! Model files described in YAML: keys or a configuration, and tensors without their data.
 
 use std::path::{Path, PathBuf};
 
-use roofline::model::Dtype;
+use roofline_models::Dtype;
 use serde::Deserialize;
 use serde_yaml::{Mapping, Value as Yaml};
 
-use roofline_test_support::scratch::directory;
-use roofline_test_support::writer::{Gguf, Value, safetensors_header};
+use crate::writer::{Gguf, Value, safetensors_header};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct File {
-    /// The architecture in a GGUF file, if it is not the name of the case.
+    /// The architecture in a GGUF file, if it is not the name of the description.
     architecture: Option<String>,
     /// Keys of a GGUF file, behind the architecture unless they begin with `general.` or `tokenizer.`.
     #[serde(default)]
@@ -35,10 +34,8 @@ pub struct File {
 type Tensor = (String, Vec<u64>, Dtype);
 
 impl File {
-    /// Writes the file and returns the paths that it can be opened by.
-    pub fn write(&self, name: &str, matrices: &str) -> Vec<PathBuf> {
-        let directory =
-            directory(&format!("case-{}", name.replace(|next: char| !next.is_alphanumeric(), "-")));
+    /// Writes the files into a directory and returns the paths that the model can be opened by.
+    pub fn write(&self, directory: &Path, name: &str, matrices: &str) -> Vec<PathBuf> {
         let groups = self.groups(matrices);
         if let Some(config) = &self.config {
             let config = serde_json::to_string(config).expect("a configuration is JSON");
@@ -48,10 +45,10 @@ impl File {
             return vec![sparse(&directory.join("m.gguf"), &gguf.header(), gguf.length())];
         }
         if self.shards {
-            return shards(&directory, &groups);
+            return shards(directory, &groups);
         }
         let path = save(&directory.join("model.safetensors"), &groups.concat());
-        vec![if self.config.is_some() { directory } else { path }]
+        vec![if self.config.is_some() { directory.to_owned() } else { path }]
     }
 
     /// Elements of all tensors, and their bytes.
@@ -100,6 +97,20 @@ impl File {
             tensors
         });
         all.collect()
+    }
+}
+
+/// Writes the file that a description stands for, in the format of the path's extension. Matrices are in F32 unless the
+/// description says otherwise.
+pub fn write(path: &Path, description: &str) {
+    let place = path.display();
+    let file: File = serde_yaml::from_str(description).unwrap_or_else(|error| panic!("{place}: {error}"));
+    let tensors = file.groups("F32").concat();
+    if path.extension().is_some_and(|extension| extension == "gguf") {
+        let gguf = file.gguf("unnamed", tensors);
+        sparse(path, &gguf.header(), gguf.length());
+    } else {
+        save(path, &tensors);
     }
 }
 
