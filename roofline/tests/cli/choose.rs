@@ -5,11 +5,6 @@ use serde_json::Value;
 use crate::program::{command, err, json, out, printed, refused, run};
 use roofline_test_support::scratch;
 
-fn names(list: &Value, key: &str) -> Vec<String> {
-    let items = list.as_array().expect("a list").iter();
-    items.map(|item| item[key].as_str().expect("a name").to_owned()).collect()
-}
-
 #[test]
 fn one_command_says_which_of_five_devices_runs_a_model_fast_enough() {
     let args = [
@@ -138,50 +133,6 @@ fn in_a_narrow_terminal_devices_still_say_what_they_are_short_of_and_what_to_exp
         printed(&asked)
     );
     refused(&[&args[..], &["--columns", "speed"]].concat(), "no such column; there are device, kind");
-}
-
-#[test]
-fn devices_are_filtered_sorted_and_shown_by_the_columns_asked_for() {
-    let args = [
-        "devices",
-        "--where",
-        "capacity >= 24 [GB] and kind == \"gpu\" and market == \"consumer\"",
-        "--sort",
-        "bandwidth",
-    ];
-    let listed = json(&args);
-    let found = names(&listed["devices"], "name");
-    assert_eq!(found.first().map(String::as_str), Some("rtx_5090"));
-    assert!(found.contains(&"rtx_4090".to_owned()) && !found.contains(&"rtx_4080".to_owned()));
-    let table = printed(&[
-        "devices",
-        "rtx-40",
-        "--columns",
-        "memory,bandwidth,price,source",
-        "--sort",
-        "price",
-        "--format",
-        "csv",
-    ]);
-    let mut lines = table.lines();
-    assert_eq!(lines.next(), Some("name,capacity,bandwidth,launch_price_usd,source"));
-    assert!(lines.next().is_some_and(|line| line.starts_with("rtx_4060")), "{table}");
-    let told = printed(&["devices", "rtx-3060-ti"]);
-    assert!(told.contains("derived: fp16 = 2 x fp32") && told.contains("bus_width"), "{told}");
-    assert!(printed(&["devices", "--where", "help"]).contains("interconnect_bandwidth"));
-    for flag in ["--sort", "--columns"] {
-        assert_eq!(printed(&["devices", flag, "help"]), printed(&["devices", "--where", "help"]));
-    }
-    // What people say for a name is the name, but not inside a text.
-    let said = |condition: &str| printed(&["devices", "--where", condition]);
-    assert_eq!(
-        said(r#"memory >= 24 [GB] and kind == "gpu""#),
-        said(r#"capacity >= 24 [GB] and kind == "gpu""#)
-    );
-    assert_eq!(run(&["devices", "--where", r#"kind == "memory""#]).status.code(), Some(1));
-    refused(&["devices", "--sort", "bandwith"], "did you mean `bandwidth`?");
-    refused(&["devices", "--where", "bandwidth >= 5 [W]"], "different units");
-    assert_eq!(run(&["devices", "--where", "capacity > 1e5"]).status.code(), Some(1));
 }
 
 #[test]

@@ -161,4 +161,8 @@ macro_rules! topics {
 
 topics! {
     check
+    devices
+    expand
+    fmt
+    import
 }
