@@ -163,22 +163,3 @@ fn predictions_are_filtered_and_sorted_by_what_a_buyer_asks() {
     let none = run(&["predict", "llama-3.1-8b", "--on", "t4", "--where", "decode_tokens_per_s > 1e9"]);
     assert_eq!((none.status.code(), err(&none).contains("no prediction meets --where")), (Some(1), true));
 }
-
-#[test]
-fn what_nobody_published_stays_unknown_in_a_contract_too() {
-    let args = ["eval", "inference-latency-v1", "--set", "total_params=7e9", "--set", "sample_flops=14e9"];
-    let known = [&args[..], &["--on", "bandwidth=2039,compute=312000"]].concat();
-    let result = json(&known);
-    assert_eq!(result["inputs"]["tdp"], Value::Null);
-    assert_eq!(result["outputs"]["energy"], Value::Null);
-    assert_eq!(result["outputs"]["sample_energy"], Value::Null);
-    assert_eq!(result["classes"]["feasibility"], Value::Null);
-    assert!(result["outputs"]["latency"].as_f64().unwrap() > 0.0);
-    assert_eq!(result["classes"]["bottleneck"], "Memory");
-    let open = run(&[&known[..], &["--require", "energy <= 1"]].concat());
-    assert_eq!(open.status.code(), Some(1), "what is not known does not pass");
-    assert!(err(&open).contains("energy = not known"), "{}", err(&open));
-    let power = json(&[&known[..], &["--set", "tdp=400"]].concat());
-    assert!(power["outputs"]["energy"].as_f64().unwrap() > 2.0);
-    refused(&args, "no value for");
-}

@@ -23,8 +23,6 @@ fn one_device_is_meant_by_every_spelling_of_its_name() {
         &["predict", "llama-3.1-8b", "--on", "Tesla V100 PCIe"],
         "name one of v100_pcie_16gb, v100_pcie_32gb",
     );
-    let eval = ["eval", "roofline-model-v1", "--set", "total_params=7e9", "--set", "bits_per_weight=4"];
-    refused(&[&eval[..], &["--on", "2x rtx-3090"]].concat(), "for one of them write `rtx-3090`");
 }
 
 #[test]
@@ -123,16 +121,6 @@ fn several_devices_come_from_commas_and_from_repeated_flags_in_every_command() {
     assert_eq!(table.lines().count(), 5, "{table}");
     let drawn = json(&[&["plot"][..], &many].concat());
     assert_eq!(drawn["chart"]["roofs"].as_array().unwrap().len(), 4);
-    let point = ["eval", "roofline-model-v1", "--set", "total_params=8e9", "--set", "bits_per_weight=4.5"];
-    let all = json(&[&point[..], &many].concat());
-    assert_eq!(all["schema"], "roofline.evals/1");
-    let alone = json(&[&point[..], &["--on", "h100-sxm"]].concat());
-    assert_eq!(all["evaluations"][3]["outputs"], alone["outputs"]);
-    let table = printed(&[&point[..], &many, &["--format", "csv"]].concat());
-    assert!(table.starts_with(",name,unit,t4,given,rtx_4090,h100_sxm"), "{table}");
-    let slow = run(&[&point[..], &many, &["--require", "throughput_ceiling >= 100"]].concat());
-    assert_eq!(slow.status.code(), Some(1));
-    assert!(err(&slow).contains("t4: not met") && !err(&slow).contains("h100_sxm"), "{}", err(&slow));
 }
 
 #[test]
@@ -142,70 +130,6 @@ fn a_requirement_is_asked_on_each_of_several_devices() {
     let output = run(&args);
     assert_eq!(output.status.code(), Some(1));
     assert!(err(&output).contains("h100_sxm: not met"), "{}", err(&output));
-}
-
-/// The value of a result of `eval`.
-fn evaluated(args: &[&str], name: &str) -> f64 {
-    json(args)["outputs"][name].as_f64().unwrap_or_else(|| panic!("{args:?} has no {name}"))
-}
-
-#[test]
-fn the_examples_of_other_systems_run_with_their_own_hardware_by_flag_alone() {
-    let near = |found: f64, wanted: f64| assert!((found / wanted - 1.0).abs() < 1e-6, "{found} and {wanted}");
-    // A roofline of tokens: 7e9 parameters in 4 bits at 200 GB/s and 5000 GFLOP/s.
-    let tokens = ["eval", "roofline-model-v1", "--set", "total_params=7e9", "--set", "bits_per_weight=4"];
-    let args = [&tokens[..], &["--on", "bandwidth=200GB/s,compute=5000GFLOP/s"]].concat();
-    near(evaluated(&args, "model_bytes"), 3.5e9);
-    near(evaluated(&args, "bw_ceiling"), 57.142857);
-    near(evaluated(&args, "compute_ceiling"), 357.142857);
-    assert_eq!(json(&args)["classes"]["bottleneck"], "Bandwidth");
-    let small = ["eval", "roofline-model-v1", "--set", "total_params=1000", "--set", "bits_per_weight=32"];
-    let args = [&small[..], &["--on", "bandwidth=1000,compute=1"]].concat();
-    assert_eq!(json(&args)["classes"]["bottleneck"], "Compute");
-    // A dense layer of 64 x 32 for 8 samples, at 50 GB/s and 100 GFLOP/s.
-    let layer: Vec<&str> = [
-        "batch=8",
-        "dense_params=2048",
-        "in_features=64",
-        "out_features=32",
-        "bits_per_weight=32",
-        "activation_size=4",
-    ]
-    .into_iter()
-    .flat_map(|set| ["--set", set])
-    .collect();
-    let args = [&["eval", "operation-v1", "--on", "bandwidth=50,compute=100"][..], &layer].concat();
-    near(evaluated(&args, "flops"), 32_768.0);
-    near(evaluated(&args, "estimated_bytes"), 11_264.0);
-    near(evaluated(&args, "ridge_point"), 2.0);
-    // A solver of trade-offs: its A100 with overhead, power and memory.
-    let solver = ["eval", "inference-latency-v1", "--set", "total_params=7e9", "--set", "sample_flops=14e9"];
-    let args = [&solver[..], &["--on", "bandwidth=2039,compute=312TFLOP/s,tdp=400W,memory=80GB,overhead=15"]]
-        .concat();
-    near(evaluated(&args, "latency"), 6.881_110_8e-3);
-    near(evaluated(&args, "energy"), 400.0 * 6.881_110_8e-3);
-    assert_eq!(json(&args)["classes"]["feasibility"], "Fits");
-    // A convolution of the measured profiler, on a machine as it was measured.
-    let convolution: Vec<&str> = [
-        "batch=1",
-        "in_channels=4",
-        "out_channels=8",
-        "input_height=8",
-        "input_width=8",
-        "kernel_height=3",
-        "kernel_width=3",
-        "padding_height=1",
-        "padding_width=1",
-        "bits_per_weight=32",
-        "activation_size=4",
-    ]
-    .into_iter()
-    .flat_map(|set| ["--set", set])
-    .collect();
-    let args = [&["eval", "operation-v1", "--on", MACHINE][..], &convolution].concat();
-    near(evaluated(&args, "flops"), 36_864.0);
-    near(evaluated(&args, "estimated_bytes"), 4_224.0);
-    refused(&["eval", "quantization-v1", "--on", "t4"], "has no quantity that is a figure of a device");
 }
 
 #[test]
@@ -277,8 +201,5 @@ fn conditions_have_units_and_what_does_not_fit_fails() {
     for row in ["decode_ceiling", "token/s", "fits", "true or false", "capacity", "GB"] {
         assert!(listed.contains(row), "{listed}");
     }
-    assert!(
-        printed(&["eval", "roofline-model-v1", "--require", "help"]).contains("one of Bandwidth, Compute")
-    );
     assert!(printed(&["machine", "--require", "help"]).contains("single_read_gb_s"));
 }

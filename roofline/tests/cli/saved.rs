@@ -43,3 +43,21 @@ fn a_file_without_an_end_is_refused() {
     assert_eq!(output.status.code(), Some(2), "{said}");
     assert!(said.contains("/dev/zero: longer than 64 MiB"), "{said}");
 }
+
+#[cfg(unix)]
+#[test]
+fn a_certificate_that_never_ends_is_refused_before_it_fills_the_memory() {
+    let directory = scratch::directory("prove-endless");
+    let place = directory.to_str().expect("a plain path");
+    let file = directory.join("hardware-v1.certificate.json");
+    let refused = |why: &str| {
+        crate::program::refused(&["prove", "hardware-v1", "--check-certificates", place], why);
+        std::fs::remove_file(&file).expect("removed");
+    };
+    std::fs::File::create(&file).and_then(|file| file.set_len(1 << 40)).expect("a sparse file");
+    refused("hardware-v1.certificate.json: longer than 64 MiB");
+    std::os::unix::fs::symlink("/dev/zero", &file).expect("a link");
+    refused("hardware-v1.certificate.json: not a regular file");
+    assert!(std::process::Command::new("mkfifo").arg(&file).status().expect("runs").success());
+    refused("hardware-v1.certificate.json: not a regular file");
+}

@@ -162,7 +162,9 @@ macro_rules! topics {
 topics! {
     check
     devices
+    eval
     expand
     fmt
     import
+    prove
 }

@@ -16,8 +16,8 @@
 //! ```
 //! ````
 //!
-//! Commands are run by `sh`, and a line that ends in `\` continues after `> `. `...` stands for any lines, and `[..]` for
-//! any part of a line. A filter behind the last `| jq -c` is applied by this module, see [`crate::filter`], so that neither
+//! Commands are run by `sh`, and a line that ends in `\` continues after `> `. `...` stands for any lines but those about
+//! standard error and the exit code, and `[..]` for any part of a line. A filter behind the last `| jq -c` is applied by this module, see [`crate::filter`], so that neither
 //! `jq` nor the loss of the exit code is needed. A YAML block named `.gguf` or `.safetensors` describes a model file of
 //! zeros, see [`crate::file`]. A block whose content has fences has a longer fence itself.
 
@@ -28,6 +28,10 @@ use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::{file, filter};
+
+const STDERR: &str = "[stderr]";
+const EXIT: &str = "[exit code";
+const SIGNAL: &str = "[ended by a signal]";
 
 /// The place and the environment of a transcript's commands.
 pub struct Session {
@@ -54,13 +58,13 @@ impl Session {
             None => lines(&output.stdout),
         };
         if self.stderr_apart && !output.stderr.is_empty() {
-            lines.push("[stderr]".to_owned());
+            lines.push(STDERR.to_owned());
             lines.extend(self::lines(&output.stderr));
         }
         match output.status.code() {
             Some(0) => {}
-            Some(code) => lines.push(format!("[exit code {code}]")),
-            None => lines.push("[ended by a signal]".to_owned()),
+            Some(code) => lines.push(format!("{EXIT} {code}]")),
+            None => lines.push(SIGNAL.to_owned()),
         }
         lines
     }
@@ -244,7 +248,8 @@ fn merge(expected: &[String], found: &[String]) -> Vec<String> {
             let cost = |i: usize, j: usize| best[i * columns + j].0;
             let (more, left) = (i + 1 < rows, j + 1 < columns);
             let moves = if more && expected[i] == "..." {
-                [Some((cost(i + 1, j), Move::Close)), left.then(|| (cost(i, j + 1), Move::Skip)), None]
+                let skip = left && !is_marker(&found[j]);
+                [Some((cost(i + 1, j), Move::Close)), skip.then(|| (cost(i, j + 1), Move::Skip)), None]
             } else {
                 let difference = || 4.0 * difference(&expected[i], &found[j]);
                 [
@@ -271,6 +276,11 @@ fn merge(expected: &[String], found: &[String]) -> Vec<String> {
         merged.extend(line.cloned());
         (i, j) = (i + rows, j + skipped);
     }
+}
+
+/// Whether a line says where lines come from or how a command ended, which `...` never hides.
+fn is_marker(line: &str) -> bool {
+    line == STDERR || line == SIGNAL || line.starts_with(EXIT)
 }
 
 /// Whether a line is the expected one, where `[..]` stands for anything.
@@ -368,6 +378,7 @@ mod tests {
             ("a", "a\nb", "a\nb"),
             ("...\nd", "d\ne", "...\nd\ne"),
             ("one two\n...\nold last line", "one 2\nx\ny\nnew last line", "one 2\n...\nnew last line"),
+            ("a\n...", "a\nb\n[exit code 2]", "a\n...\n[exit code 2]"),
             ("in [..] ms\ncount: 1", "in 7 ms\ncount: 2", "in [..] ms\ncount: 2"),
         ] {
             assert_eq!(merged(expected, found), rewritten, "{expected}");
