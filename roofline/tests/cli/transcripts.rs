@@ -24,6 +24,7 @@ fn session(name: &str, machine: &str) -> Session {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("transcripts").join(name);
     let _ = fs::remove_dir_all(&directory);
     fs::create_dir_all(&directory).expect("the test's own directory is made");
+    let directory = fs::canonicalize(directory).expect("it is there");
     let beside = directory.parent().expect("it is below another");
     let tests = root().join("roofline/tests");
     let [fixtures, models] = ["fixtures", "models/fixtures"].map(|path| tests.join(path));
@@ -162,6 +163,7 @@ macro_rules! topics {
 topics! {
     check
     devices
+    diff
     eval
     expand
     fmt

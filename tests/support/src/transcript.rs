@@ -17,9 +17,10 @@
 //! ````
 //!
 //! Commands are run by `sh`, and a line that ends in `\` continues after `> `. `...` stands for any lines but those about
-//! standard error and the exit code, and `[..]` for any part of a line. A filter behind the last `| jq -c` is applied by this module, see [`crate::filter`], so that neither
-//! `jq` nor the loss of the exit code is needed. A YAML block named `.gguf` or `.safetensors` describes a model file of
-//! zeros, see [`crate::file`]. A block whose content has fences has a longer fence itself.
+//! standard error and the exit code, `[..]` for any part of a line, and `[CWD]` for the directory of the session. A filter
+//! behind the last `| jq -c` is applied by this module, see [`crate::filter`]: no program is needed, and the exit code stays
+//! that of the command. A YAML block named `.gguf` or `.safetensors` describes a model file of zeros, see [`crate::file`]. A
+//! block whose content has fences has a longer fence itself.
 
 use std::ffi::OsString;
 use std::fs;
@@ -66,7 +67,8 @@ impl Session {
             Some(code) => lines.push(format!("{EXIT} {code}]")),
             None => lines.push(SIGNAL.to_owned()),
         }
-        lines
+        let here = self.directory.display().to_string();
+        lines.iter().map(|line| line.replace(&here, "[CWD]")).collect()
     }
 
     /// Writes a file that a block names.
