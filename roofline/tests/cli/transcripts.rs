@@ -164,9 +164,12 @@ topics! {
     check
     devices
     diff
+    doc
     eval
     expand
     fmt
     import
     prove
+    schema
+    shell
 }
