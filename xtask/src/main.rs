@@ -4,6 +4,7 @@ mod accept;
 mod contracts;
 mod fingerprints;
 mod ledger;
+mod lint;
 mod proofs;
 
 use std::path::{Path, PathBuf};
@@ -14,7 +15,8 @@ cargo xtask accept            update every file that is derived from the contrac
 cargo xtask docs              rewrite the output shown by the documentation and by roofline/tests/cli/cases
 cargo xtask evidence          rewrite docs/EVIDENCE.md and its picture
 cargo xtask kani FILE         print the table of a run of `cargo kani --export-json FILE`
-cargo xtask kani FILE --write write it into docs/PROOFS.md; modules that did not run keep their rows";
+cargo xtask kani FILE --write write it into docs/PROOFS.md; modules that did not run keep their rows
+cargo xtask lint              check the rules for sources that clippy cannot express";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -23,6 +25,7 @@ fn main() -> ExitCode {
         ["accept"] => accept::run(),
         ["docs"] => accept::docs(),
         ["evidence"] => accept::evidence(),
+        ["lint"] => lint::run(),
         ["kani", file] => proofs::print(Path::new(file)),
         ["kani", file, "--write"] => proofs::write(Path::new(file)),
         _ => {

@@ -8,7 +8,6 @@ mod choose;
 mod contract_schema;
 mod diff;
 mod doc;
-mod evaluate;
 mod evidence;
 mod expected;
 mod first;
