@@ -3,7 +3,6 @@
 #![allow(missing_docs, reason = "tests")]
 
 mod bench;
-mod calibrate;
 mod choose;
 mod contract_schema;
 mod diff;

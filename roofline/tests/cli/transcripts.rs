@@ -161,12 +161,16 @@ macro_rules! topics {
 }
 
 topics! {
+    bench
+    calibrate
     check
     devices
     diff
     doc
     eval
+    evidence
     expand
+    first
     fmt
     import
     prove
