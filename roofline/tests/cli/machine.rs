@@ -89,12 +89,6 @@ fn an_old_or_busy_measurement_is_doubted_in_one_line_wherever_it_is_used() {
 }
 
 #[test]
-fn a_saved_machine_can_be_plotted() {
-    let output = run(&["plot", MACHINE, "--format", "csv"]);
-    assert!(output.status.success(), "{}", err(&output));
-}
-
-#[test]
 fn wrong_arguments_say_what_is_allowed() {
     let cases: [(&[&str], &str); 14] = [
         (&["--isa", "sse9"], "unknown instruction set `sse9`; known are scalar, avx2, avx512, avx-vnni"),

@@ -15,7 +15,6 @@ mod machine;
 mod many;
 mod on;
 mod output;
-mod plot;
 mod predict;
 mod profile;
 mod program;

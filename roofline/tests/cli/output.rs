@@ -6,22 +6,11 @@ use std::fs;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt, symlink};
 use std::process::{Command, Stdio};
 
-use crate::program::{MACHINE, command, err, out, printed, refused, run};
+use crate::program::{MACHINE, command, err, out, refused, run};
 use roofline_test_support::scratch;
 
 fn plot(to: &str) -> std::process::Output {
     run(&["plot", MACHINE, "--svg", to])
-}
-
-#[test]
-fn a_dash_is_standard_output_and_has_it_alone() {
-    let output = plot("-");
-    assert_eq!(output.status.code(), Some(0), "{}", err(&output));
-    let shown = out(&output);
-    assert!(shown.starts_with("<svg") && shown.trim_end().ends_with("</svg>"), "{shown}");
-    for name in ["-", "nowhere.svg"] {
-        refused(&["plot", MACHINE, "--svg", name, "--html", name], "each needs a place of its own");
-    }
 }
 
 #[test]
@@ -109,13 +98,5 @@ fn constants_and_pages_of_contracts_go_where_pictures_go() {
         if cfg!(target_os = "linux") {
             refused(&[args, &["--output", "/dev/full"]].concat(), "/dev/full: can't be written");
         }
-    }
-}
-
-#[test]
-fn source_is_printed_as_it_is_however_narrow_the_terminal() {
-    for args in [&["contracts", "hardware-v1"][..], &["expand", "hardware-v1.yaml"]] {
-        let narrow = command().args(args).env("COLUMNS", "40").output().expect("it starts");
-        assert_eq!(out(&narrow), printed(args));
     }
 }

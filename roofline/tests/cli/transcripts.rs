@@ -173,6 +173,8 @@ topics! {
     first
     fmt
     import
+    output
+    plot
     prove
     schema
     shell
