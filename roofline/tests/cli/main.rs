@@ -10,7 +10,6 @@ mod doc;
 mod evidence;
 mod expected;
 mod first;
-mod gate;
 mod machine;
 mod many;
 mod on;

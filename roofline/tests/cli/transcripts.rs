@@ -172,6 +172,7 @@ topics! {
     expand
     first
     fmt
+    gate
     import
     output
     plot
