@@ -174,6 +174,7 @@ topics! {
     fmt
     gate
     import
+    machine
     output
     plot
     prove
