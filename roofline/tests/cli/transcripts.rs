@@ -177,6 +177,7 @@ topics! {
     machine
     output
     plot
+    profile
     prove
     schema
     shell

@@ -4,8 +4,10 @@ use std::path::{Path, PathBuf};
 
 use roofline_models::Dtype;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_yaml::{Mapping, Value as Yaml};
 
+use crate::network::Network;
 use crate::writer::{Gguf, Value, safetensors_header};
 
 #[derive(Deserialize)]
@@ -103,8 +105,14 @@ impl File {
 /// Writes the file that a description stands for, in the format of the path's extension. Matrices are in F32 unless the
 /// description says otherwise.
 pub fn write(path: &Path, description: &str) {
-    let place = path.display();
-    let file: File = serde_yaml::from_str(description).unwrap_or_else(|error| panic!("{place}: {error}"));
+    fn parsed<T: DeserializeOwned>(path: &Path, description: &str) -> T {
+        serde_yaml::from_str(description).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    }
+    if path.extension().is_some_and(|extension| extension == "onnx") {
+        let network: Network = parsed(path, description);
+        return std::fs::write(path, network.graph().build()).expect("a test file can be written");
+    }
+    let file: File = parsed(path, description);
     let tensors = file.groups("F32").concat();
     if path.extension().is_some_and(|extension| extension == "gguf") {
         let gguf = file.gguf("unnamed", tensors);

@@ -9,6 +9,8 @@ pub mod file;
 mod filter;
 pub mod graph;
 pub mod memory;
+#[cfg(feature = "transcripts")]
+pub mod network;
 pub mod scratch;
 #[cfg(feature = "models")]
 pub mod small;

@@ -19,8 +19,8 @@
 //! Commands are run by `sh`, and a line that ends in `\` continues after `> `. `...` stands for any lines but those about
 //! standard error and the exit code, `[..]` for any part of a line, and `[CWD]` for the directory of the session. A filter
 //! behind the last `| jq -c` is applied by this module, see [`crate::filter`]: no program is needed, and the exit code stays
-//! that of the command. A YAML block named `.gguf` or `.safetensors` describes a model file of zeros, see [`crate::file`]. A
-//! block whose content has fences has a longer fence itself.
+//! that of the command. A YAML block named `.gguf`, `.safetensors` or `.onnx` describes a model file of zeros, see
+//! [`crate::file`]. A block whose content has fences has a longer fence itself.
 
 use std::ffi::OsString;
 use std::fs;
@@ -77,7 +77,7 @@ impl Session {
         fs::create_dir_all(path.parent().expect("a file is in a directory")).expect("a directory is made");
         let text = lines.join("\n") + "\n";
         match path.extension().and_then(|extension| extension.to_str()) {
-            Some("gguf" | "safetensors") => file::write(&path, &text),
+            Some("gguf" | "safetensors" | "onnx") => file::write(&path, &text),
             _ => fs::write(path, text).expect("a file is written"),
         }
     }
