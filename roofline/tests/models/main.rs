@@ -8,7 +8,6 @@ mod cases;
 mod checks;
 mod config;
 mod corpus;
-mod encoders;
 mod gguf;
 mod mix;
 mod onnx;

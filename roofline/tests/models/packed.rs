@@ -428,7 +428,7 @@ fn words_that_fit_nothing_stay_what_they_are_and_are_called_out() {
 }
 
 /// A sparse SafeTensors file of these tensors in a directory of this test's own, with a `config.json` beside it.
-pub fn sparse(test: &str, config: Option<&str>, tensors: &[(&str, &[u64], Dtype)]) -> PathBuf {
+fn sparse(test: &str, config: Option<&str>, tensors: &[(&str, &[u64], Dtype)]) -> PathBuf {
     let (header, length) = safetensors_header(tensors);
     let directory = files(test, &[("model.safetensors", &header)]);
     if let Some(config) = config {

@@ -9,8 +9,7 @@ use roofline::model::{Hyper, Model, by_name};
 use roofline::predict::{Numbers, Stored, Target, bits_per_weight, dense, inputs, predict, with_bits};
 use roofline::profile::{Costs, Workload, profile};
 
-use crate::cases;
-use crate::encoders::{self, Tensors, t5, whisper};
+use crate::cases::{self, DECODERS, ENCODERS};
 use crate::packed::mistral_in_awq_and_nf4;
 use crate::predicted::assert_is_profiled;
 use roofline_test_support::scratch;
@@ -183,67 +182,27 @@ fn a_prompt_of_a_file_in_nf4_is_that_of_its_matrices_and_not_of_columns() {
     assert!(found > 100.0 * 479.0, "{found}");
 }
 
-/// Qwen2.5-VL 7B without its vectors: the language model, and 32 blocks of a tower that no token of text runs through.
-fn qwen_2_5_vl(test: &str) -> Model {
-    let mut tensors: Tensors = vec![("model.embed_tokens.weight".into(), vec![152_064, 3584])];
-    for layer in 0..28 {
-        for (name, dims) in [
-            ("self_attn.q_proj", [3584, 3584]),
-            ("self_attn.k_proj", [512, 3584]),
-            ("self_attn.v_proj", [512, 3584]),
-            ("self_attn.o_proj", [3584, 3584]),
-            ("mlp.gate_proj", [18_944, 3584]),
-            ("mlp.up_proj", [18_944, 3584]),
-            ("mlp.down_proj", [3584, 18_944]),
-        ] {
-            tensors.push((format!("model.layers.{layer}.{name}.weight"), dims.to_vec()));
-        }
-    }
-    for block in 0..32 {
-        for (name, dims) in [
-            ("attn.qkv", [3840, 1280]),
-            ("attn.proj", [1280, 1280]),
-            ("mlp.gate_proj", [3420, 1280]),
-            ("mlp.up_proj", [3420, 1280]),
-            ("mlp.down_proj", [1280, 3420]),
-        ] {
-            tensors.push((format!("visual.blocks.{block}.{name}.weight"), dims.to_vec()));
-        }
-    }
-    tensors.push(("lm_head.weight".into(), vec![152_064, 3584]));
-    let config = r#"{"model_type": "qwen2_5_vl", "hidden_size": 3584, "num_hidden_layers": 28,
-        "num_attention_heads": 28, "num_key_value_heads": 4, "intermediate_size": 18944, "vocab_size": 152064,
-        "max_position_embeddings": 128000}"#;
-    encoders::open(test, config, &tensors)
-}
-
 #[test]
 fn a_token_reads_what_it_runs_and_nothing_else_of_a_file() {
     let (large, base, air) = (1280u64, 768u64, 4096u64);
     let attention = 2 * 96 * 128 * air + 2 * 8 * 128 * air;
     let expert = 3 * air * 1408;
-    for (name, model, params) in [
+    for (table, name, params) in [
         // Six matrices of attention in each layer of the decoder: the keys and values of the sound are made once.
+        (ENCODERS, "Whisper large-v3", 32 * (6 * large * large + 2 * large * 5120) + 51_866 * large),
+        (ENCODERS, "flan-t5-base", 12 * (6 * base * base + 3 * base * 2048) + 32_128 * base),
         (
-            "Whisper large-v3",
-            whisper("refuted-whisper"),
-            32 * (6 * large * large + 2 * large * 5120) + 51_866 * large,
-        ),
-        ("flan-t5-base", t5("refuted-t5"), 12 * (6 * base * base + 3 * base * 2048) + 32_128 * base),
-        (
-            "GLM-4.5 Air",
-            cases::decoder(
-                "GLM-4.5 leaves the block that predicts further tokens out of a token",
-                "refuted-glm",
-            ),
+            DECODERS,
+            "GLM-4.5 leaves the block that predicts further tokens out of a token",
             46 * attention + 3 * air * 10_944 + 45 * (128 * air + 9 * expert) + 151_552 * air,
         ),
         (
+            ENCODERS,
             "Qwen2.5-VL 7B",
-            qwen_2_5_vl("refuted-qwen-vl"),
             28 * (2 * 3584 * 3584 + 2 * 512 * 3584 + 3 * 3584 * 18_944) + 152_064 * 3584,
         ),
     ] {
+        let model = cases::model(table, name, &format!("refuted {name}"));
         let costs = profiled(&devices::H100_SXM, &model, 16.0);
         let (found, expected) = (costs.decode.unwrap().weight_bytes, 2.0 * params as f64);
         // Vectors may count or not.

@@ -18,7 +18,7 @@ pub struct File {
     /// Keys of a GGUF file, behind the architecture unless they begin with `general.` or `tokenizer.`.
     #[serde(default)]
     keys: Mapping,
-    /// The `config.json` of a directory with SafeTensors.
+    /// The `config.json` of a directory with SafeTensors, or alone if there are no tensors.
     config: Option<Yaml>,
     /// Whether the file is a lone SafeTensors file.
     #[serde(default)]
@@ -30,6 +30,7 @@ pub struct File {
     matrices: Option<String>,
     /// Groups of tensors in the order of the file: dimensions by name, the type last if it is not the usual one. `layers`
     /// says which blocks have them, `prefix` how a block is called if not `blk`, and `like` lists shared groups.
+    #[serde(default)]
     tensors: Vec<Mapping>,
 }
 
@@ -41,7 +42,11 @@ impl File {
         let groups = self.groups(matrices);
         if let Some(config) = &self.config {
             let config = serde_json::to_string(config).expect("a configuration is JSON");
-            std::fs::write(directory.join("config.json"), config).expect("a test file can be written");
+            let path = directory.join("config.json");
+            std::fs::write(&path, config).expect("a test file can be written");
+            if groups.is_empty() {
+                return vec![directory.to_owned(), path];
+            }
         } else if !self.safetensors {
             let gguf = self.gguf(name, groups.concat());
             return vec![sparse(&directory.join("m.gguf"), &gguf.header(), gguf.length())];

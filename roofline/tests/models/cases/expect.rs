@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 
 use roofline::contracts::hardware::devices::H100_SXM;
-use roofline::model::{Basis, Head, Model, Role, Work};
+use roofline::model::{Basis, Head, Layer, Model, Operation, Role, Runs, Work};
 use roofline::predict::{self, Numbers, Target};
-use roofline::profile::{Costs, Total, Workload, inputs, profile};
+use roofline::profile::{Costs, Total, Workload, inputs, profile, stack};
 use serde::Deserialize;
 
 use super::figure::{Figure, Names};
-use super::operations::{lines, matches, stored, streamed};
+use super::operations::{layers, lines, matches, stored, streamed};
 use crate::predicted;
 
 /// Absent fields are not checked.
@@ -56,6 +56,10 @@ pub struct Expect {
     states: Option<States>,
     #[serde(default)]
     profiles: Vec<Profile>,
+    pass: Option<Stack>,
+    /// How often the operations of these tensors run for an input.
+    #[serde(default)]
+    runs: BTreeMap<String, u64>,
 }
 
 /// The windows of all layers that attend.
@@ -78,6 +82,14 @@ struct Hyper {
     layers: Option<usize>,
     causal: Option<bool>,
     active_params: Option<Figure>,
+    /// Active parameters, to the digits given.
+    active_billions: Option<String>,
+    /// Elements of the state of each layer, over and over; 0 for none.
+    states: Option<Vec<Figure>>,
+    /// Layers with attention.
+    attends: Option<Vec<usize>>,
+    /// Lines of `operations::layers`.
+    each: Option<Vec<String>>,
 }
 
 /// The file's part in a prediction.
@@ -156,6 +168,17 @@ struct Pass {
     cache_bytes: Option<Figure>,
 }
 
+/// The costs of one pass of a model that makes no tokens, such as one image through a tower.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Stack {
+    #[serde(flatten)]
+    total: Pass,
+    /// The first tensors of operations without a cost.
+    #[serde(default)]
+    undefined: Vec<String>,
+}
+
 /// The differences of all cases.
 #[derive(Default)]
 pub struct Report {
@@ -199,6 +222,18 @@ impl Report {
         }
     }
 
+    fn billions(&mut self, field: &str, found: f64, expected: Option<&String>) {
+        let Some(expected) = expected else { return };
+        let digits = expected.split_once('.').map_or(0, |(_, digits)| digits.len());
+        self.equal(field, &format!("{:.digits$}", found / 1e9), expected);
+    }
+
+    fn lines(&mut self, field: &str, found: &[String], expected: Option<&Vec<String>>) {
+        if let Some(expected) = expected.filter(|expected| !matches(found, expected)) {
+            self.fail(field, format!("{found:#?} where {expected:#?} is expected"));
+        }
+    }
+
     /// Compares to one in a thousand: vectors that are applied element by element may count or not.
     fn close(&mut self, field: &str, found: f64, expected: i128) {
         self.figure(field, found, Some(&Figure::Calculation(format!("~{expected}"))), &Names::new());
@@ -216,12 +251,11 @@ const CONTEXTS: [u64; 2] = [4096, 32768];
 impl Expect {
     pub fn check(&self, model: &Model, names: &Names, report: &mut Report) {
         let architecture = &model.architecture;
-        report.equal("parameters", i128::from(model.parameters()), names["stored"]);
-        report.figure("parameters", model.parameters() as f64, self.parameters.as_ref(), names);
-        if let Some(billions) = &self.billions {
-            let digits = billions.split_once('.').map_or(0, |(_, digits)| digits.len());
-            report.equal("billions", &format!("{:.digits$}", model.parameters() as f64 / 1e9), billions);
+        if !model.tensors.is_empty() {
+            report.equal("parameters", i128::from(model.parameters()), names["stored"]);
         }
+        report.figure("parameters", model.parameters() as f64, self.parameters.as_ref(), names);
+        report.billions("billions", model.parameters() as f64, self.billions.as_ref());
         let bytes = model.bytes().map_or(f64::NAN, |bytes| bytes as f64);
         report.figure("bytes", bytes, self.bytes.as_ref(), names);
         let read = architecture.operations.iter().filter_map(|each| streamed(model, each)).sum::<u64>();
@@ -255,6 +289,14 @@ impl Expect {
         for profile in &self.profiles {
             profile.check(model, names, report);
         }
+        if let Some(pass) = &self.pass {
+            pass.check(model, names, report);
+        }
+        for (tensor, times) in &self.runs {
+            let of = |each: &&Operation| model.tensors[each.tensors[0]].name == *tensor;
+            let found = architecture.operations.iter().find(of).map(|each| each.runs);
+            report.equal(&format!("runs of {tensor}"), found, Some(Runs::Input { times: *times }));
+        }
     }
 
     fn check_warnings(&self, model: &Model, report: &mut Report) {
@@ -286,12 +328,7 @@ impl Expect {
 
     fn check_operations(&self, model: &Model, report: &mut Report) {
         let operations = &model.architecture.operations;
-        if let Some(expected) = &self.operations {
-            let found = lines(model);
-            if !matches(&found, expected) {
-                report.fail("operations", format!("{found:#?} where {expected:#?} is expected"));
-            }
-        }
+        report.lines("operations", &lines(model), self.operations.as_ref());
         let reasons = operations.iter().filter_map(|each| match &each.work {
             Work::Undefined { reason } => Some(reason.clone()),
             _ => None,
@@ -337,9 +374,19 @@ impl Hyper {
             let all = hyper.layers.iter().all(|layer| layer.attention.unwrap().causal == causal);
             report.equal("every layer as causal", all, true);
         }
-        if let Some(active) = &self.active_params {
+        report.lines("each", &layers(hyper), self.each.as_ref());
+        let state = |layer: &Layer| layer.recurrence.as_ref().map_or(0, |each| each.state.elements.into());
+        if let Some(expected) = &self.states {
+            let expected = expected.iter().map(|figure| figure.value(names)).cycle();
+            let found: Vec<i128> = hyper.layers.iter().map(state).collect();
+            report.equal("states", &found, &expected.take(found.len()).collect());
+        }
+        let attends = (0..hyper.layers.len()).filter(|index| hyper.layers[*index].attention.is_some());
+        report.given("attends", &attends.collect(), self.attends.as_ref());
+        if self.active_params.is_some() || self.active_billions.is_some() {
             let found = predict::inputs(hyper).unwrap().evaluate().unwrap().active_params;
-            report.figure("active-params", found, Some(active), names);
+            report.figure("active-params", found, self.active_params.as_ref(), names);
+            report.billions("active-billions", found, self.active_billions.as_ref());
         }
     }
 }
@@ -451,6 +498,20 @@ impl Profile {
                 report.equal(&format!("attention-flops {at}"), found, expected);
             }
         }
+    }
+}
+
+impl Stack {
+    fn check(&self, model: &Model, names: &Names, report: &mut Report) {
+        let target = Target::of(&H100_SXM, None).unwrap();
+        let costs = |batch| stack::profile(model, &target, batch, None, None, |_| None).unwrap();
+        let one = costs(1.0);
+        report.equal("a stack", stack::is_stack(model), true);
+        let undefined: Vec<&String> = one.undefined().map(|entry| &entry.tensors[0]).collect();
+        report.equal("undefined", undefined, self.undefined.iter().collect());
+        let (pass, two) = (one.pass.unwrap(), costs(2.0).pass.unwrap());
+        self.total.check("pass", &pass, names, report);
+        report.equal("two samples", (two.flops, two.weight_bytes), (2.0 * pass.flops, pass.weight_bytes));
     }
 }
 

@@ -102,13 +102,14 @@ fn check(text: &str) {
     report.finish();
 }
 
-/// The model of a case of `decoders.yaml`, in files of another test.
-pub fn decoder(name: &str, test: &str) -> Model {
-    let case = cases(DECODERS).into_iter().find(|case| case.name == name).expect("a case of this name");
+/// The model of a case of one of these tables, in files of another test.
+pub fn model(table: &str, name: &str, test: &str) -> Model {
+    let case = cases(table).into_iter().find(|case| case.name == name).expect("a case of this name");
     Model::open(&case.file.write(&place(test), name, &case.matrices)[0]).expect("a file of this case")
 }
 
-const DECODERS: &str = include_str!("decoders.yaml");
+pub const DECODERS: &str = include_str!("decoders.yaml");
+pub const ENCODERS: &str = include_str!("encoders.yaml");
 
 #[test]
 fn dense_decoders_cost_as_worked_out() {
@@ -123,6 +124,16 @@ fn decoders_cost_as_worked_out() {
 #[test]
 fn families_have_the_operations_worked_out() {
     check(include_str!("families.yaml"));
+}
+
+#[test]
+fn encoders_cost_as_worked_out() {
+    check(ENCODERS);
+}
+
+#[test]
+fn configurations_have_the_dimensions_published() {
+    check(include_str!("configs.yaml"));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Operations as text, one line for each: layer, role, work, stored bytes, and bytes of weights read for a token.
 
-use roofline::model::{Attention, Latent, Model, Operation, Role, State, Work};
+use roofline::model::{Attention, Experts, Hyper, Latent, Layer, Model, Operation, Role, State, Width, Work};
 
 /// Bytes of all tensors of an operation; none without tensors or when a type's size is unknown.
 pub fn stored(model: &Model, operation: &Operation) -> Option<u64> {
@@ -48,6 +48,30 @@ fn work(work: &Work) -> String {
         Work::Unused => "unused".to_owned(),
         Work::Undefined { .. } => "undefined".to_owned(),
     }
+}
+
+/// Layers as text, one line for each: attention, state and feed-forward.
+pub fn layers(hyper: &Hyper) -> Vec<String> {
+    let line = |layer: &Layer| {
+        let attention = layer.attention.map(|attention| {
+            let query = attention.latent.and_then(|latent| latent.query_rank);
+            let query = query.map_or(String::new(), |rank| format!(" query {rank}"));
+            let normed = if attention.head_norm { " normed" } else { "" };
+            format!("{}{query}{normed}", work(&Work::Attention(attention)))
+        });
+        let state = layer.recurrence.as_ref().map(|each| format!("state {}", each.state.elements));
+        let feed_forward = match layer.feed_forward.width {
+            Width::Dense(length) => format!("dense {length}"),
+            Width::Experts(Experts { count, used, length, shared_length, shared_gate, .. }) => {
+                let shared =
+                    if shared_length > 0 { format!(" shared {shared_length}") } else { String::new() };
+                let gated = if shared_gate { " gated" } else { "" };
+                format!("{used}/{count} experts of {length}{shared}{gated}")
+            }
+        };
+        attention.into_iter().chain(state).chain([feed_forward]).collect::<Vec<_>>().join(", ")
+    };
+    hyper.layers.iter().map(line).collect()
 }
 
 /// Whether lines are those expected. `...` stands for any number of lines, and `... 3` for three.
