@@ -3,9 +3,19 @@
 use std::collections::HashMap;
 
 use serde::Deserialize;
+use serde_yaml::Mapping;
 
 /// The quantities that a calculation may name.
 pub type Names = HashMap<String, i128>;
+
+/// Adds names of a case's own, each of which may use those before it.
+pub fn define(names: &mut Names, own: Mapping) -> Result<(), serde_yaml::Error> {
+    for (name, figure) in own {
+        let value = serde_yaml::from_value::<Figure>(figure)?.value(names);
+        names.insert(serde_yaml::from_value(name)?, value);
+    }
+    Ok(())
+}
 
 /// A number, or a calculation of `+ - * / ( )` with numbers and names. Behind a `~` it is meant to one in a thousand:
 /// vectors that are applied element by element may count or not.

@@ -3,7 +3,7 @@
 //! names of `where` are the case's own.
 
 mod expect;
-mod figure;
+pub mod figure;
 mod operations;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,13 +11,14 @@ use std::path::PathBuf;
 
 use roofline::model::Model;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_yaml::{Mapping, Value};
 
 use roofline_test_support::file::File;
 use roofline_test_support::scratch::directory;
 
 use expect::{Expect, Report};
-use figure::{Figure, Names};
+use figure::Names;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -45,10 +46,7 @@ impl Case {
         let file: File = serde_yaml::from_value(Value::Mapping(parts))?;
         let (elements, bytes) = file.stored(matrices);
         let mut names = Names::from([("stored".into(), elements.into()), ("bytes".into(), bytes.into())]);
-        for (name, figure) in serde_yaml::from_value::<Mapping>(own)? {
-            let value = serde_yaml::from_value::<Figure>(figure)?.value(&names);
-            names.insert(serde_yaml::from_value(name)?, value);
-        }
+        figure::define(&mut names, serde_yaml::from_value(own)?)?;
         Ok(Case { name, matrices: matrices.to_owned(), file, names, expect: serde_yaml::from_value(expect)? })
     }
 
@@ -68,7 +66,8 @@ fn place(name: &str) -> PathBuf {
     directory(&format!("case-{}", name.replace(|next: char| !next.is_alphanumeric(), "-")))
 }
 
-fn cases(text: &str) -> Vec<Case> {
+/// A table of cases with its merges applied.
+pub fn table<T: DeserializeOwned>(text: &str) -> T {
     let mut table: Value = serde_yaml::from_str(text).expect("a table of cases is YAML");
     // Merged mappings may themselves have been merged from others.
     loop {
@@ -78,7 +77,11 @@ fn cases(text: &str) -> Vec<Case> {
             break;
         }
     }
-    let Table { matrices, cases, .. } = serde_yaml::from_value(table).expect("a table of cases");
+    serde_yaml::from_value(table).unwrap_or_else(|error| panic!("a table of cases: {error}"))
+}
+
+fn cases(text: &str) -> Vec<Case> {
+    let Table { matrices, cases, .. } = table(text);
     let case = |(name, parts): (Value, Value)| {
         let name = name.as_str().expect("a case has a name").to_owned();
         let parts = serde_yaml::from_value(parts);
