@@ -223,25 +223,6 @@ fn compressed_tensors_states_the_shape_of_its_words() {
 }
 
 #[test]
-fn without_the_shape_the_config_says_how_many_bits_compressed_tensors_has() {
-    let tensors = [
-        stored("model.layers.0.mlp.up_proj.weight_packed".into(), &[1024, 64], I32),
-        stored("model.layers.0.mlp.up_proj.weight_scale".into(), &[1024, 1], Bf16),
-        stored("model.layers.0.mlp.up_proj.weight_shape".into(), &[2], I64),
-    ];
-    let config = |bits: u64| {
-        format!(
-            r#"{{"quantization_config": {{"config_groups": {{"group_0": {{"weights": {{"num_bits": {bits}}}}}}}}}}}"#
-        )
-    };
-    for (bits, cols, dtype) in [(4, 512, Dtype::Int4), (8, 256, I8)] {
-        let model = open(&format!("shapeless-{bits}"), Some(&config(bits)), &tensors);
-        assert_eq!(operation(&model, Role::Up).work, Work::Product { rows: 1024, cols });
-        assert_eq!((model.tensors[0].dtype, model.parameters()), (dtype, 1024 * cols));
-    }
-}
-
-#[test]
 fn eight_bits_with_scales_keep_their_shape() {
     let of = |dtype: Dtype, scale: &'static str, size: fn(u64, u64) -> Vec<u64>, scales: Dtype| {
         move |name: &str, outputs: u64, inputs: u64| {
@@ -271,18 +252,6 @@ fn bitsandbytes_keeps_the_shape_of_its_column_in_a_tensor() {
         let told = one_line("bitsandbytes", dtype, 224);
         assert_mistral(kind, "", &mistral(pack, false), bytes, dtype, &[&told]);
     }
-}
-
-#[test]
-fn a_column_whose_shape_nobody_can_read_is_undefined_unless_the_family_tells() {
-    let tensors = [
-        stored("model.layers.0.mlp.up_proj.weight".into(), &[1024, 1], U8),
-        stored("model.layers.0.mlp.up_proj.weight.absmax".into(), &[32], F32),
-        stored("model.layers.0.mlp.up_proj.weight.quant_state.bitsandbytes__nf4".into(), &[40], U8),
-    ];
-    let model = open("nf4-zeros", None, &tensors);
-    assert_eq!(model.parameters(), 2048);
-    assert!(matches!(operation(&model, Role::Up).work, Work::Undefined { .. }));
 }
 
 #[test]
@@ -328,103 +297,6 @@ fn modelopt_keeps_two_fp4_numbers_in_a_byte_and_scales_of_sixteen() {
     assert_eq!(bytes, 4_450_690_816);
     let told = one_line("ModelOpt", Dtype::F4, 224);
     assert_mistral("nvfp4", "", &mistral(pack, false), bytes, Dtype::F4, &[&told]);
-}
-
-#[test]
-fn gpt_oss_as_it_was_released() {
-    // 20B: 24 layers, 64 heads of 64 of which 8 have keys and values, 4 of 32 experts.
-    let mut tensors = vec![stored("model.embed_tokens.weight".into(), &[201_088, 2880], Bf16)];
-    for layer in 0..24 {
-        let mut add = |name: &str, dims: &[u64], dtype| {
-            tensors.push(stored(format!("model.layers.{layer}.{name}"), dims, dtype));
-        };
-        for (name, outputs, inputs) in
-            [("q_proj", 4096, 2880), ("k_proj", 512, 2880), ("v_proj", 512, 2880), ("o_proj", 2880, 4096)]
-        {
-            add(&format!("self_attn.{name}.weight"), &[outputs, inputs], Bf16);
-            add(&format!("self_attn.{name}.bias"), &[outputs], Bf16);
-        }
-        add("self_attn.sinks", &[64], Bf16);
-        add("input_layernorm.weight", &[2880], Bf16);
-        add("post_attention_layernorm.weight", &[2880], Bf16);
-        add("mlp.router.weight", &[32, 2880], Bf16);
-        add("mlp.router.bias", &[32], Bf16);
-        for (name, outputs) in [("gate_up_proj", 5760), ("down_proj", 2880)] {
-            add(&format!("mlp.experts.{name}_blocks"), &[32, outputs, 90, 16], U8);
-            add(&format!("mlp.experts.{name}_scales"), &[32, outputs, 90], U8);
-            add(&format!("mlp.experts.{name}_bias"), &[32, outputs], Bf16);
-        }
-    }
-    tensors.push(stored("model.norm.weight".into(), &[2880], Bf16));
-    tensors.push(stored("lm_head.weight".into(), &[201_088, 2880], Bf16));
-    let types = ["\"sliding_attention\", \"full_attention\""; 12].join(", ");
-    let config = format!(
-        r#"{{"model_type": "gpt_oss", "hidden_size": 2880, "num_hidden_layers": 24, "num_attention_heads": 64,
-        "num_key_value_heads": 8, "head_dim": 64, "intermediate_size": 2880, "vocab_size": 201088, "sliding_window": 128,
-        "num_local_experts": 32, "num_experts_per_tok": 4, "layer_types": [{types}]}}"#
-    );
-    let model = open("gpt-oss", Some(&config), &tensors);
-    assert_eq!(model.parameters(), 20_914_757_184);
-    assert_eq!(model.bytes(), Some(13_761_264_768));
-    let experts = operation(&model, Role::ExpertGateUp);
-    assert_eq!(experts.work, Work::Experts { rows: 5760, cols: 2880, count: 32, used: 4 });
-    assert_eq!(model.tensors[experts.tensors[0]].dtype, Dtype::F4);
-    let told: Vec<&String> = model.warnings.iter().filter(|line| line.contains("packed")).collect();
-    assert_eq!(told, [&one_line("gpt-oss", Dtype::F4, 48)]);
-    let target = Target::of(&H100_SXM, None).unwrap();
-    let workload =
-        Workload { batch: 1.0, context: 1024.0, prompt: 1.0, cache_size: 2.0, cache: Numbers::Half };
-    predicted::assert_is_profiled(&model, &target, &workload);
-    let decode = profile(&model, &target, &workload, None).unwrap().decode.unwrap();
-    // An eighth of the experts, their blocks in 17 bytes of 32 weights and their biases, and the rest without the embedding.
-    let experts = 24.0 * (423_014_400.0 + 2.0 * 276_480.0);
-    let rest = 13_761_264_768.0 - experts - 2.0 * 201_088.0 * 2880.0;
-    assert!((decode.weight_bytes - (experts / 8.0 + rest)).abs() < 1.0, "{}", decode.weight_bytes);
-    // Every other layer sees 128 tokens: keys and values of 8 heads of 64 in two bytes.
-    assert_eq!(decode.cache_bytes, 12.0 * (1024.0 + 128.0) * 2.0 * 8.0 * 64.0 * 2.0);
-}
-
-#[test]
-fn the_experts_of_mlx_and_of_compressed_tensors_have_the_shapes_of_their_weights() {
-    let config = r#"{"model_type": "dots1", "hidden_size": 7168, "num_hidden_layers": 2,
-        "num_attention_heads": 64, "vocab_size": 163840, "n_routed_experts": 4, "num_experts_per_tok": 2}"#;
-    let mlx = [
-        stored("model.layers.1.mlp.switch_mlp.up_proj.weight".into(), &[4, 2048, 896], U32),
-        stored("model.layers.1.mlp.switch_mlp.up_proj.scales".into(), &[4, 2048, 112], Bf16),
-        stored("model.layers.1.mlp.switch_mlp.up_proj.biases".into(), &[4, 2048, 112], Bf16),
-    ];
-    let released: Vec<Stored> = (0..4)
-        .flat_map(|expert| {
-            let name = format!("model.layers.1.mlp.experts.{expert}.up_proj");
-            [
-                stored(format!("{name}.weight_packed"), &[2048, 896], I32),
-                stored(format!("{name}.weight_scale"), &[2048, 224], Bf16),
-                stored(format!("{name}.weight_shape"), &[2], I32),
-            ]
-        })
-        .collect();
-    for (test, tensors) in [("mlx-experts", mlx.as_slice()), ("compressed-experts", &released)] {
-        let model = open(test, Some(config), tensors);
-        let experts = operation(&model, Role::ExpertUp);
-        assert_eq!(experts.work, Work::Experts { rows: 2048, cols: 7168, count: 4, used: 2 }, "{test}");
-        assert_eq!(experts.parameters, 4 * 2048 * 7168, "{test}");
-        assert_eq!(experts.tensors.len(), tensors.len(), "{test}");
-    }
-}
-
-#[test]
-fn words_that_fit_nothing_stay_what_they_are_and_are_called_out() {
-    let tensors = [
-        stored("model.layers.0.mlp.up_proj.qweight".into(), &[7, 5], I32),
-        stored("model.layers.0.mlp.up_proj.scales".into(), &[3, 11], Bf16),
-    ];
-    let model = open("odd-words", None, &tensors);
-    assert!(
-        matches!(&operation(&model, Role::Up).work, Work::Undefined { reason } if reason.contains("packed"))
-    );
-    let told =
-        "1 tensor(s) are packed in a way that is not known, the first \"model.layers.0.mlp.up_proj.qweight\"";
-    assert!(model.warnings.iter().any(|line| line == told), "{:?}", model.warnings);
 }
 
 /// A sparse SafeTensors file of these tensors in a directory of this test's own, with a `config.json` beside it.

@@ -26,6 +26,9 @@ pub struct File {
     /// Whether each group of tensors is a file of its own, listed in an index.
     #[serde(default)]
     shards: bool,
+    /// Whether tensors stand for other numbers of weights than they have.
+    #[serde(default)]
+    pub packed: bool,
     /// The type of tensors with more than one dimension.
     matrices: Option<String>,
     /// Groups of tensors in the order of the file: dimensions by name, the type last if it is not the usual one. `layers`

@@ -45,7 +45,8 @@ impl Case {
         let own = parts.remove("where").unwrap_or(Value::Mapping(Mapping::new()));
         let file: File = serde_yaml::from_value(Value::Mapping(parts))?;
         let (elements, bytes) = file.stored(matrices);
-        let mut names = Names::from([("stored".into(), elements.into()), ("bytes".into(), bytes.into())]);
+        let mut names = Names::from([("bytes".into(), bytes.into())]);
+        names.extend((!file.packed).then(|| ("stored".to_owned(), elements.into())));
         figure::define(&mut names, serde_yaml::from_value(own)?)?;
         Ok(Case { name, matrices: matrices.to_owned(), file, names, expect: serde_yaml::from_value(expect)? })
     }
@@ -132,6 +133,11 @@ fn families_have_the_operations_worked_out() {
 #[test]
 fn encoders_cost_as_worked_out() {
     check(ENCODERS);
+}
+
+#[test]
+fn packed_files_have_the_weights_they_stand_for() {
+    check(include_str!("packed.yaml"));
 }
 
 #[test]
