@@ -3,16 +3,12 @@
 #![allow(missing_docs, reason = "tests")]
 
 mod bench;
-mod choose;
 mod contract_schema;
 mod diff;
 mod doc;
 mod evidence;
-mod expected;
 mod first;
 mod machine;
-mod many;
-mod on;
 mod output;
 mod predict;
 mod profile;

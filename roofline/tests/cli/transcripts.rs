@@ -164,19 +164,24 @@ topics! {
     bench
     calibrate
     check
+    choose
     devices
     diff
     doc
     eval
     evidence
     expand
+    expected
     first
     fmt
     gate
     import
     machine
+    on
     output
+    plan
     plot
+    predict
     profile
     prove
     schema
