@@ -1,6 +1,6 @@
 //! `roofline expand` as its users run it.
 
-use crate::program::{err, file, json, out, run};
+use crate::program::{command, err, file, json, out, run};
 
 #[test]
 fn expand_prints_rust_and_nothing_for_a_broken_contract() {
@@ -17,4 +17,12 @@ fn expand_prints_rust_and_nothing_for_a_broken_contract() {
         "{}",
         err(&output)
     );
+}
+
+#[test]
+fn without_rustfmt_the_module_is_printed_with_a_note() {
+    let output = command().env("PATH", "").args(["expand", "roofline-model-v1"]).output().expect("it starts");
+    assert_eq!(output.status.code(), Some(0));
+    assert!(out(&output).contains("pub const fn bw_ceiling ("));
+    assert_eq!(err(&output), "note: `rustfmt` cannot be run, so the Rust is not formatted\n");
 }

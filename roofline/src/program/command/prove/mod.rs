@@ -368,7 +368,7 @@ impl Session<'_> {
         let bytes = self.kani?.playback(harness)?;
         let values = emit::kani::playback(property, bytes)?;
         let test = emit::kani::playback_test(self.contract, obligation, property, &values);
-        let mut test = syn::parse2(test).map(|file| prettyplease::unparse(&file)).unwrap_or_default();
+        let mut test = output::rust::source(&test);
         let inputs: Vec<Input> =
             property.values.iter().zip(&values).map(|(value, at)| Input::of(&value.name, *at)).collect();
         for (input, value) in inputs.iter().zip(&values) {
