@@ -4,7 +4,7 @@
 use std::sync::LazyLock;
 
 use super::device::words;
-use crate::csv;
+use crate::csv::{Csv, Row};
 use crate::predict;
 use roofline_formulas::transformer::Inputs;
 use roofline_models::{Hyper, KNOWN, by_name};
@@ -127,17 +127,12 @@ static SHAPES: LazyLock<Vec<Shape>> = LazyLock::new(|| {
 /// convolutions, less than a thousandth, are left out, and keys that are values too are cached once, so that no ceiling is
 /// too low.
 fn table() -> Vec<Shape> {
-    let mut records =
-        csv::records(include_str!("../../data/record-models.csv")).unwrap_or_default().into_iter();
-    let Some(heading) = records.next() else { return Vec::new() };
-    let shape = |record: csv::Record| {
-        let number = |name: &str| {
-            let place = heading.fields.iter().position(|heading| heading == name)?;
-            record.fields.get(place)?.parse::<f64>().ok()
-        };
+    let Ok(table) = Csv::read(include_str!("../../data/record-models.csv")) else { return Vec::new() };
+    let shape = |row: &Row| {
+        let number = |name: &str| table.field(row, name)?.parse::<f64>().ok();
         let blank = predict::dense(number("dense_params")?);
         Some(Shape {
-            name: record.fields.first()?.clone(),
+            name: table.field(row, "name")?.to_owned(),
             inputs: Inputs {
                 head_params: number("head_params")?,
                 lookup_params: number("lookup_params")?,
@@ -157,7 +152,7 @@ fn table() -> Vec<Shape> {
             unused: number("unused_params")?,
         })
     };
-    records.filter_map(shape).collect()
+    table.rows.iter().filter_map(shape).collect()
 }
 
 #[cfg(test)]
