@@ -337,9 +337,6 @@ pub struct Bench {
     /// Exit with 1 unless this holds for every product, such as 'utilization >= 0.9'; `help` lists the names; may be repeated.
     #[arg(long, value_name = "CONDITION")]
     pub require: Vec<String>,
-    /// Take the times from a saved result instead of measuring.
-    #[arg(long, hide = true, value_name = "RESULT.json")]
-    pub replay: Option<PathBuf>,
     /// How to measure.
     #[command(flatten)]
     pub measuring: Measuring,
@@ -509,9 +506,6 @@ pub struct Evidence {
     /// Exits with 1 when one is impossible.
     #[arg(long, value_name = "FILE", conflicts_with = "filter")]
     pub check: Option<PathBuf>,
-    /// How far expected speeds are from rows that were kept back.
-    #[arg(long, conflicts_with_all = ["filter", "check", "chart", "svg", "html"])]
-    pub evaluate: bool,
     /// How to print the result.
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,

@@ -1,25 +1,8 @@
-//! `roofline evidence` as its users run it, and the page of the record.
-
-use std::fs;
-use std::path::Path;
+//! `roofline evidence` as its users run it.
 
 use crate::program::{err, file, json, out, printed, refused, run};
 
 const HEAD: &str = "device,model,quant,phase,test,context,batch,tokens_per_s\n";
-
-#[test]
-fn the_page_of_the_record_is_current() {
-    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
-    for (name, made) in
-        [("EVIDENCE.md", roofline::record::page()), ("EVIDENCE.svg", roofline::record::picture())]
-    {
-        if std::env::var_os("UPDATE_DOCS").is_some() {
-            fs::write(docs.join(name), &made).expect("the page can be written");
-        }
-        let kept = fs::read_to_string(docs.join(name)).expect("the page is there");
-        assert!(kept == made, "docs/{name} is not current; `cargo xtask evidence` rewrites it");
-    }
-}
 
 #[test]
 fn rows_are_shown_with_shares_and_sources() {

@@ -144,10 +144,7 @@ fn several_machines_share_one_chart() {
 
 #[test]
 fn a_saved_bench_is_drawn_under_the_roofs_it_was_compared_with() {
-    let json = printed(&["bench", "--format", "json", "--replay", BENCH]);
-    let output = plot("bench.json", &json, &[]);
-    let text = out(&output);
-    assert!(output.status.success(), "{json}");
+    let text = printed(&["plot", BENCH]);
     assert!(text.contains("memory, int8") && text.contains("8B lm_head"), "{text}");
 }
 

@@ -31,7 +31,7 @@ use crate::program::command::prove;
 use crate::program::command::schema::contract as contract_schema;
 use crate::program::output;
 use crate::program::{Exit, Failure, cli};
-use crate::record::{Calibration, Evaluation, Evidence};
+use crate::record::{Calibration, Evidence};
 use crate::report::{self, Report, Table};
 
 /// A document that the program writes.
@@ -58,7 +58,6 @@ const ALL: &[Document] = &[
     document::<eval::Evaluated>("roofline eval"),
     document::<eval::Several>("roofline eval"),
     document::<Calibration>("roofline calibrate"),
-    document::<Evaluation>("roofline evidence --evaluate"),
     document::<Evidence>("roofline evidence"),
     document::<expand::Expansion>("roofline expand"),
     document::<first::First>("roofline"),
