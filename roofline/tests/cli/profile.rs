@@ -342,7 +342,7 @@ fn sizes_strides_paddings_and_groups_are_given_by_name() {
         ("5x32x32", "no convolution takes this; some are stem.weight (3xHxW)"),
         ("stomach=3x3", "no convolution takes this"),
         ("3x32x32/0", "a size is CHANNELSxHEIGHTxWIDTH"),
-        ("st(em=3x3", "at character 3"),
+        ("st(em=3x3", "--input st(em: found open group without closing"),
         ("threexthree", "`three` is not a whole number"),
     ] {
         let output = run(&["--on", "t4", "--input", wrong], &file);
@@ -478,7 +478,7 @@ fn wrong_input_ends_with_two_and_names_what_is_allowed() {
         (&["--on", "t4", "--precision", "bf16"][..], "t4 has no peak for bf16"),
         (&["--require", "speed > 1"][..], "speed"),
         (&["--require", "utilization > 1"][..], "known only with --measure"),
-        (&["--measure", "--ops", "ffn_(up"][..], "at character 5"),
+        (&["--measure", "--ops", "ffn_(up"][..], "--ops ffn_(up: found open group without closing"),
     ] {
         let output = run(args, &file);
         let told = err(&output);
