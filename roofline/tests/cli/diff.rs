@@ -264,7 +264,7 @@ fn each_kind_of_change_is_named_with_the_step_it_demands() {
             "entry-renamed",
             &[("      small:\n", "      tiny:\n")],
             "major",
-            &["entry machines.small -> tiny renamed"],
+            &["entry machines.small -> machines.tiny renamed"],
         ),
         (
             "entry-source",
