@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use roofline_contracts::contract::{
-    Case, Claim, Classifier, Contract, Entry, Equation, Expression, Field, FieldKind, Obligation, Priority,
-    Quantity, Recommendation, Requirement, Table, Value, Verdict,
+    Case, Claim, Classifier, Contract, Entry, Equation, Expression, Field, FieldKind, Obligation, Quantity,
+    Recommendation, Requirement, Table, Value, Verdict,
 };
 use roofline_contracts::formula::{Kind, number};
 use roofline_contracts::prove::Proof;
@@ -654,7 +654,7 @@ fn recommendations(old: &Contract, new: &Contract, space: &Space<'_>) -> Vec<Cha
         let compared = Compared { space, pair: &pairs[at], values: &values[at], through };
         let texts = [old, new].map(|advice| advice.when.formula.to_string());
         gather.values("when", &texts[0], &texts[1], Step::Minor, compared);
-        gather.text("priority", priority(old), priority(new), Step::Minor);
+        gather.text("priority", old.priority.word(), new.priority.word(), Step::Minor);
         gather.text("text", &old.text, &new.text, Step::Patch);
         gather
     };
@@ -662,14 +662,6 @@ fn recommendations(old: &Contract, new: &Contract, space: &Space<'_>) -> Vec<Cha
     let mut changes = found.kept("recommendation", name, Step::Major, compared);
     changes.extend(found.rest("recommendation", name, "text", |advice| advice.text.clone()));
     changes
-}
-
-fn priority(advice: &Recommendation) -> &'static str {
-    match advice.priority {
-        Priority::High => "high",
-        Priority::Medium => "medium",
-        Priority::Low => "low",
-    }
 }
 
 fn obligations(old: Proven<'_>, new: Proven<'_>, space: &Space<'_>) -> Vec<Change> {
