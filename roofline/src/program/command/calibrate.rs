@@ -12,7 +12,7 @@ use crate::profile;
 use crate::program::command::predict::layers;
 use crate::program::name::normal;
 use crate::program::output::file::Unfinished;
-use crate::program::{Exit, Failure, cli, device, expected, output};
+use crate::program::{About, Exit, Failure, cli, device, expected, output};
 use crate::record::{self, Calibration, Dimensions, Origin, Row, Run, device_of};
 use crate::report::Saved;
 use roofline_machine::document;
@@ -40,8 +40,8 @@ pub fn run(args: &cli::Calibrate) -> Result<Exit, Failure> {
         }
     };
     let files: Vec<String> = args.results.iter().map(|path| path.display().to_string()).collect();
-    let calibration = Calibration::new(origin, &runs)
-        .map_err(|why| Failure(format!("{}: not calibrated: {why}", files.join(", "))))?;
+    let calibration =
+        Calibration::new(origin, &runs).about(format_args!("{}: not calibrated", files.join(", ")))?;
     let text = serde_json::to_string_pretty(&calibration).map_err(|error| Failure(error.to_string()))? + "\n";
     if let Some(file) = file {
         let alone = file.is_standard_output();
@@ -54,7 +54,7 @@ pub fn run(args: &cli::Calibrate) -> Result<Exit, Failure> {
     let path = expected::kept(&calibration.device, &calibration.engine).ok_or_else(|| {
         Failure("where the platform keeps caches is not known; --output FILE keeps it there".into())
     })?;
-    document::save(&path, &text).map_err(|error| Failure(format!("{}: {error}", path.display())))?;
+    document::save(&path, &text).about(path.display())?;
     output::print(&calibration, args.format)?;
     eprintln!("kept in {}; `roofline predict --calibrated` uses it", path.display());
     Ok(Exit::Fine)
@@ -172,7 +172,7 @@ fn place(args: &cli::Calibrate, row: &Row) -> Result<(Target, Option<&'static De
 /// A model that is known by name, or that of a file.
 fn dimensions(name: &str) -> Result<Dimensions, Failure> {
     if let Some(known) = by_name(&normal(name)) {
-        let hyper = Hyper::of_known(known).map_err(|fault| Failure(format!("{name}: {fault}")))?;
+        let hyper = Hyper::of_known(known).about(name)?;
         let parameters = hyper.parameters() as f64;
         let (inputs, layers) = (predict::inputs(&hyper)?, hyper.layers.len() as f64);
         return Ok(Dimensions { name: known.name.into(), inputs, layers, parameters });

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::program::output::picture::Pictures;
-use crate::program::{Exit, Failure, cli};
+use crate::program::{About, Exit, Failure, cli};
 use crate::record::{self, Evidence, Finding, Row};
 use roofline_machine::document;
 
@@ -26,7 +26,7 @@ pub fn run(args: &cli::Evidence) -> Result<Exit, Failure> {
 
 fn read(path: &Path) -> Result<Vec<Row>, Failure> {
     let name = path.display();
-    let text = document::read(path).map_err(|error| Failure(format!("{name}: {error}")))?;
+    let text = document::read(path).about(&name)?;
     let rows = match text.trim_start().starts_with(['[', '{']) {
         true => record::read_llama_bench(&text),
         false => record::read(&text),
