@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use roofline_contracts::condition::Known;
 use roofline_contracts::contract::{Contract, Operand, Recommendation, Value};
 use roofline_contracts::domain::Domain;
-use roofline_contracts::{eval, formula, suggest};
+use roofline_contracts::{eval, formula};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value as Json};
@@ -14,6 +14,7 @@ use serde_json::{Map, Value as Json};
 use crate::chart::terminal::Canvas;
 use crate::device::{Chosen, figures_of};
 use crate::predict::Numbers;
+use crate::program::name::near;
 use crate::program::output;
 use crate::program::require;
 use crate::program::{Exit, Failure, cli, contract, device};
@@ -335,9 +336,7 @@ pub fn unknown_name(contract: &Contract, name: &str) -> Failure {
     let known: Vec<&str> = quantities
         .chain(contract.equations.iter().filter_map(|equation| equation.bounds.as_deref()))
         .collect();
-    let near = suggest::closest(name, known.iter().copied())
-        .map(|near| format!("did you mean `{near}`? "))
-        .unwrap_or_default();
+    let near = near(name, known.iter().copied());
     Failure(format!("--set {name}: the contract has no such quantity; {near}it has {}", known.join(", ")))
 }
 
@@ -355,9 +354,7 @@ fn apply_profile(contract: &Contract, profile: &str, values: &mut [Option<f64>])
         ["", table.name.as_str(), id, family].contains(&wanted).then_some((table, entry))
     });
     let Some((table, entry)) = found else {
-        let near = suggest::closest(profile, names.iter().map(String::as_str))
-            .map(|near| format!("did you mean `{near}`? "))
-            .unwrap_or_default();
+        let near = near(profile, names.iter().map(String::as_str));
         return Err(Failure(format!(
             "--profile {profile}: no such profile; {near}the contract has {}",
             names.join(", ")
@@ -463,16 +460,15 @@ impl Report for Several {
     }
 
     fn tables(&self) -> Vec<Table> {
-        let mut headings = ["", "name", "unit"].map(str::to_owned).to_vec();
-        headings.extend(self.evaluations.iter().map(|each| each.profile.clone().unwrap_or_default()));
+        let mut headings = vec!["", "name", "unit"];
+        headings.extend(self.evaluations.iter().map(|each| each.profile.as_deref().unwrap_or_default()));
         let Some(first) = self.evaluations.first() else { return Vec::new() };
         let row = |(index, row): (usize, &Vec<String>)| {
             let mut cells = vec![row[0].clone(), row[1].clone(), row[3].clone()];
             cells.extend(self.evaluations.iter().map(|each| each.rows[index][2].clone()));
             cells
         };
-        let rows = first.rows.iter().enumerate().map(row).collect();
-        vec![Table { title: String::new(), headings, rows }]
+        vec![Table::new("", &headings, first.rows.iter().enumerate().map(row))]
     }
 }
 
@@ -492,7 +488,6 @@ impl Report for Evaluated {
     }
 
     fn tables(&self) -> Vec<Table> {
-        let headings = ["", "name", "value", "unit"].map(str::to_owned).to_vec();
-        vec![Table { title: String::new(), headings, rows: self.rows.clone() }]
+        vec![Table::new("", &["", "name", "value", "unit"], self.rows.clone())]
     }
 }

@@ -548,7 +548,7 @@ fn table<'a>(contracts: impl IntoIterator<Item = &'a ContractResult>) -> Table {
             cells.into_iter().map(str::to_owned).chain(["-"; 5].map(str::to_owned)).collect()
         }))
     });
-    Table { title: String::new(), headings: headings.map(str::to_owned).to_vec(), rows: rows.collect() }
+    Table::new("", &headings, rows)
 }
 
 fn indented(text: &str) -> String {
