@@ -159,19 +159,7 @@ pub(super) fn encoder_decoder(map: &Map<String, Value>) -> Result<Option<Stated>
             Some(length) => length,
             None => divide(hidden, heads, HEADS[0], HIDDEN[0])?,
         };
-        let attention = Attention {
-            heads,
-            kv_heads: heads,
-            key_length: length,
-            value_length: length,
-            window: None,
-            sees: None,
-            causal: decoder,
-            latent: None,
-            bias: false,
-            output_bias: false,
-            head_norm: false,
-        };
+        let attention = Attention { causal: decoder, ..Attention::new(heads, length, length) };
         let cross = Attention { sees: encoder_length, causal: false, ..attention };
         let back =
             LooksBack { attention: Some(attention), cross: decoder.then_some(cross), ..LooksBack::default() };
@@ -283,19 +271,8 @@ fn attention(fields: &Fields, hidden: u64, heads: u64, causal: bool) -> Result<A
             (length, length)
         }
     };
-    Ok(Attention {
-        heads,
-        kv_heads: if latent.is_some() { 1 } else { kv_heads },
-        key_length,
-        value_length,
-        window: None,
-        sees: None,
-        causal,
-        latent,
-        bias: false,
-        output_bias: false,
-        head_norm: false,
-    })
+    let kv_heads = if latent.is_some() { 1 } else { kv_heads };
+    Ok(Attention { kv_heads, causal, latent, ..Attention::new(heads, key_length, value_length) })
 }
 
 /// What a layer with a state does, by the fields that families share. The operations on one number of the state are those of
@@ -585,19 +562,8 @@ fn encoder(fields: &Fields, model_type: &str) -> Result<Hyper, Fault> {
 
 /// Layers as in the first transformers: equal heads, no gate, a bias everywhere.
 fn classic(layers: usize, heads: u64, head_length: u64, inner: u64, causal: bool) -> Vec<Layer> {
-    let attention = Attention {
-        heads,
-        kv_heads: heads,
-        key_length: head_length,
-        value_length: head_length,
-        window: None,
-        sees: None,
-        causal,
-        latent: None,
-        bias: true,
-        output_bias: true,
-        head_norm: false,
-    };
+    let attention = Attention::new(heads, head_length, head_length);
+    let attention = Attention { causal, bias: true, output_bias: true, ..attention };
     let feed_forward = FeedForward { gated: false, bias: true, width: Width::Dense(inner) };
     vec![Layer { norms: 2, attention: Some(attention), recurrence: None, feed_forward }; layers]
 }
@@ -635,17 +601,13 @@ fn decoder(fields: &Fields, model_type: &str) -> Result<Hyper, Fault> {
         Ok(Layer {
             norms: if gemma3 || model_type == "gemma2" { 4 } else { 2 },
             attention: Some(Attention {
-                heads,
                 kv_heads: if latent.is_some() { 1 } else { kv_heads },
-                key_length,
-                value_length,
                 window: windows.get(index).copied().flatten(),
-                sees: None,
-                causal: true,
                 latent,
                 bias: bias || matches!(model_type, "qwen2" | "qwen2_moe"),
                 output_bias: bias,
                 head_norm: gemma3 || matches!(model_type, "qwen3" | "qwen3_moe"),
+                ..Attention::new(heads, key_length, value_length)
             }),
             recurrence: None,
             feed_forward: FeedForward {

@@ -279,11 +279,11 @@ impl Hyper {
 }
 
 impl Attention {
-    /// Heads that share one key and one value of a token, over all tokens before it.
-    pub(super) fn shared(heads: u64, key_length: u64, value_length: u64) -> Attention {
+    /// Heads of this width over all tokens before one, each with its own key and value, without biases and norms.
+    pub(super) fn new(heads: u64, key_length: u64, value_length: u64) -> Attention {
         Attention {
             heads,
-            kv_heads: 1,
+            kv_heads: heads,
             key_length,
             value_length,
             window: None,

@@ -65,23 +65,13 @@ pub fn stated(metadata: &Metadata, tensors: &[Tensor]) -> Result<Option<Stated>,
             _ => keys.head_length(key, hidden, first),
         };
         let latent = latents.get(format!("blk.{index}{DOWN}").as_str()).copied();
-        Ok(Some(Attention {
-            heads,
-            kv_heads: match latent {
-                Some(_) => 1,
-                None if index >= shared => 0,
-                None => kv_heads,
-            },
-            key_length: length("key_length")?,
-            value_length: length("value_length")?,
-            window,
-            sees: None,
-            causal,
-            latent,
-            bias: false,
-            output_bias: false,
-            head_norm: false,
-        }))
+        let kv_heads = match latent {
+            Some(_) => 1,
+            None if index >= shared => 0,
+            None => kv_heads,
+        };
+        let attention = Attention::new(heads, length("key_length")?, length("value_length")?);
+        Ok(Some(Attention { kv_heads, window, causal, latent, ..attention }))
     };
     let stack = |layers: u64, causal: bool, cross: bool| -> Result<Vec<LooksBack>, Fault> {
         let layer = |index| {
@@ -180,7 +170,7 @@ fn indexer(keys: &Keys) -> Result<Option<Attention>, Fault> {
     let Some((heads, key_length)) = heads.zip(keys.count("attention.indexer.key_length")?) else {
         return Ok(None);
     };
-    Ok(Some(Attention::shared(heads, key_length, 0)))
+    Ok(Some(Attention { kv_heads: 1, ..Attention::new(heads, key_length, 0) }))
 }
 
 /// Further times that a token runs through a block: as a whole, or in two stacks that take turns, of which the first runs
