@@ -1,23 +1,14 @@
 //! Tables of comma-separated values (RFC 4180), with the line of each row for messages.
 
-use std::fmt;
-
 /// An error in a file of rows.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{line}: {what}")]
 pub struct Mistake {
     /// The line, from 1; of a list of tests the test.
     pub line: usize,
     /// The problem, and the accepted values.
     pub what: String,
 }
-
-impl fmt::Display for Mistake {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.line, self.what)
-    }
-}
-
-impl std::error::Error for Mistake {}
 
 /// A table under a line of headings.
 pub struct Csv {

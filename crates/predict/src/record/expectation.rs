@@ -3,7 +3,6 @@
 //! the rows nearest to it, and not at all where there are none.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::LazyLock;
 
 use super::ceiling::{Verdict, judge};
@@ -82,33 +81,24 @@ pub struct Expected {
 }
 
 /// Why nothing is expected.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Silence {
-    /// The record has no device of this kind, and nobody named an engine.
+    /// The record has no device of this kind, and no engine was named.
+    #[error("the record has no rows of devices of this kind")]
     Device,
     /// The record has too few rows of the engine.
+    #[error("the record has fewer than {FEWEST} such rows of {0}")]
     Engine(Engine),
     /// No row of the engine is near.
+    #[error("no row of {0} is near")]
     Far(Engine),
     /// There is nothing that the time could be a share of.
+    #[error("nobody publishes an arithmetic peak of the device")]
     Arithmetic,
     /// A figure is outside of what the contract takes.
+    #[error("{0}")]
     OutOfDomain(String),
 }
-
-impl fmt::Display for Silence {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Silence::Device => write!(f, "the record has no rows of devices of this kind"),
-            Silence::Engine(engine) => write!(f, "the record has fewer than {FEWEST} such rows of {engine}"),
-            Silence::Far(engine) => write!(f, "no row of {engine} is near"),
-            Silence::Arithmetic => write!(f, "nobody publishes an arithmetic peak of the device"),
-            Silence::OutOfDomain(what) => write!(f, "{what}"),
-        }
-    }
-}
-
-impl std::error::Error for Silence {}
 
 /// The speed to expect of a row, whatever speed it claims; none where the record has nothing like it.
 pub fn expect(row: &Row) -> Option<Expected> {

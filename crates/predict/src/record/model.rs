@@ -46,8 +46,7 @@ impl Family {
 
 /// Published names whose words are not those of a model here, and the model they mean; a fine-tuned model has the
 /// dimensions of what it was made from.
-const PUBLISHED: [(&str, &str); 31] = [
-    ("codellama_34b", "codellama_34b"),
+const PUBLISHED: [(&str, &str); 28] = [
     ("deepseek_r1_14b", "qwen2_5_14b"),
     ("kimi_dev_72b", "qwen2_5_72b"),
     ("llama_7b", "llama_2_7b"),
@@ -76,8 +75,6 @@ const PUBLISHED: [(&str, &str); 31] = [
     ("nemotron_120b_a12b", "nemotron_3_super_120b_a12b"),
     ("nemotron_3_super_120b", "nemotron_3_super_120b_a12b"),
     ("nemotron_4b", "nemotron_3_nano_4b"),
-    ("bitnet_3b", "bitnet_3b"),
-    ("gemma_3_4b", "gemma_3_4b"),
 ];
 
 /// Words at the end of a name that do not change the dimensions.
