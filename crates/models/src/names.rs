@@ -6,101 +6,121 @@ use std::sync::LazyLock;
 
 use roofline_formulas::spelled;
 
-/// What an operation does in the model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Role {
+/// Defines the roles, each with its word and the part of the model it belongs to.
+macro_rules! roles {
+    ($($(#[$doc:meta])* $role:ident = $name:literal in $kind:ident,)*) => {
+        /// What an operation does in the model.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum Role {
+            $($(#[$doc])* $role,)*
+        }
+
+        impl Role {
+            /// The part of the model it belongs to.
+            pub fn kind(self) -> Kind {
+                match self {
+                    $(Role::$role => Kind::$kind,)*
+                }
+            }
+        }
+
+        spelled!(Role { $($role = $name,)* });
+    };
+}
+
+roles! {
     /// The token's row of the embedding table.
-    Embedding,
+    Embedding = "embedding" in Embedding,
     /// The position's row of a learned table.
-    PositionEmbedding,
+    PositionEmbedding = "position_embedding" in Embedding,
     /// The segment's row of a learned table.
-    TypeEmbedding,
+    TypeEmbedding = "type_embedding" in Embedding,
     /// The token's row of a table with a part for each layer.
-    LayerEmbedding,
+    LayerEmbedding = "layer_embedding" in Embedding,
     /// Normalization, and other vectors applied element by element.
-    Norm,
+    Norm = "norm" in Norm,
     /// Query projection.
-    Query,
+    Query = "attn_q" in Attention,
     /// Key projection.
-    Key,
+    Key = "attn_k" in Attention,
     /// Value projection.
-    Value,
+    Value = "attn_v" in Attention,
     /// Query, key and value in one matrix.
-    QueryKeyValue,
+    QueryKeyValue = "attn_qkv" in Attention,
     /// Query down to its latent rank.
-    QueryDown,
+    QueryDown = "attn_q_down" in Attention,
     /// Query up from its latent rank.
-    QueryUp,
+    QueryUp = "attn_q_up" in Attention,
     /// Keys and values down to the latent that is cached, with the rotary part of the key.
-    KeyValueDown,
+    KeyValueDown = "attn_kv_down" in Attention,
     /// Keys and values up from the latent.
-    KeyValueUp,
+    KeyValueUp = "attn_kv_up" in Attention,
     /// Scores against the cached keys and the weighted sum of the cached values.
-    Attention,
+    Attention = "attention" in Attention,
     /// What chooses the tokens that attention looks at.
-    Indexer,
+    Indexer = "indexer" in Attention,
     /// Scores of that choice against the keys that it keeps.
-    IndexerScores,
+    IndexerScores = "indexer_scores" in Attention,
     /// Projection of the attention's result.
-    AttentionOutput,
+    AttentionOutput = "attn_output" in Attention,
     /// Gate of the attention's result.
-    AttentionGate,
+    AttentionGate = "attn_gate" in Attention,
     /// Query of the attention to another stack's result.
-    CrossQuery,
+    CrossQuery = "cross_q" in Attention,
     /// Key projection of the other stack's result.
-    CrossKey,
+    CrossKey = "cross_k" in Attention,
     /// Value projection of the other stack's result.
-    CrossValue,
+    CrossValue = "cross_v" in Attention,
     /// Scores against the other stack's keys and the weighted sum of its values.
-    CrossAttention,
+    CrossAttention = "cross_attention" in Attention,
     /// Projection of that attention's result.
-    CrossOutput,
+    CrossOutput = "cross_output" in Attention,
     /// A matrix around a state that takes the place of a cache.
-    Recurrence,
+    Recurrence = "recurrence" in Recurrent,
     /// The state itself, read and written for each token.
-    State,
+    State = "state" in Recurrent,
     /// Gate of a feed-forward block.
-    Gate,
+    Gate = "ffn_gate" in FeedForward,
     /// Up projection of a feed-forward block.
-    Up,
+    Up = "ffn_up" in FeedForward,
     /// Gate and up projection in one matrix.
-    GateUp,
+    GateUp = "ffn_gate_up" in FeedForward,
     /// Down projection of a feed-forward block.
-    Down,
+    Down = "ffn_down" in FeedForward,
     /// Choice of the experts.
-    Router,
+    Router = "router" in Experts,
     /// Gates of the experts.
-    ExpertGate,
+    ExpertGate = "experts_gate" in Experts,
     /// Up projections of the experts.
-    ExpertUp,
+    ExpertUp = "experts_up" in Experts,
     /// Gates and up projections of the experts in one tensor.
-    ExpertGateUp,
+    ExpertGateUp = "experts_gate_up" in Experts,
     /// Down projections of the experts.
-    ExpertDown,
+    ExpertDown = "experts_down" in Experts,
     /// Weight of the shared experts.
-    SharedRouter,
+    SharedRouter = "shared_router" in Experts,
     /// Gate of the shared experts.
-    SharedGate,
+    SharedGate = "shared_gate" in Experts,
     /// Up projection of the shared experts.
-    SharedUp,
+    SharedUp = "shared_up" in Experts,
     /// Down projection of the shared experts.
-    SharedDown,
+    SharedDown = "shared_down" in Experts,
     /// The output head: from the hidden state to the vocabulary.
-    Head,
+    Head = "head" in Head,
     /// The layer over the first token of an encoder's result, run once for a sequence.
-    Pooler,
+    Pooler = "pooler" in Head,
     /// Tables that are not weights: rotary factors, masks.
-    Constant,
+    Constant = "constant" in Other,
     /// Stored but not run in ordinary use, such as layers that predict further tokens.
-    Unused,
+    Unused = "unused" in Other,
     /// What reads images or sound, apart from the tokens of text.
-    Tower,
+    Tower = "tower" in Other,
     /// A layer of a stack: a matrix.
-    Dense,
+    Dense = "dense" in Dense,
     /// A layer of a stack: a convolution.
-    Convolution,
+    Convolution = "convolution" in Convolution,
     /// Anything else.
-    Other,
+    Other = "other" in Other,
 }
 
 /// The part of the model a role belongs to.
@@ -156,76 +176,7 @@ impl Role {
     pub fn is_routed(self) -> bool {
         matches!(self, Role::ExpertGate | Role::ExpertUp | Role::ExpertGateUp | Role::ExpertDown)
     }
-
-    /// The part of the model it belongs to.
-    pub fn kind(self) -> Kind {
-        use Role::*;
-        match self {
-            Embedding | PositionEmbedding | TypeEmbedding | LayerEmbedding => Kind::Embedding,
-            Query | Key | Value | QueryKeyValue | QueryDown | QueryUp | KeyValueDown | KeyValueUp
-            | Attention | Indexer | IndexerScores | AttentionOutput | AttentionGate | CrossQuery
-            | CrossKey | CrossValue | CrossAttention | CrossOutput => Kind::Attention,
-            Recurrence | State => Kind::Recurrent,
-            Gate | Up | GateUp | Down => Kind::FeedForward,
-            Router | ExpertGate | ExpertUp | ExpertGateUp | ExpertDown | SharedRouter | SharedGate
-            | SharedUp | SharedDown => Kind::Experts,
-            Norm => Kind::Norm,
-            Head | Pooler => Kind::Head,
-            Dense => Kind::Dense,
-            Convolution => Kind::Convolution,
-            Constant | Unused | Tower | Other => Kind::Other,
-        }
-    }
 }
-
-spelled!(Role {
-    Embedding = "embedding",
-    PositionEmbedding = "position_embedding",
-    TypeEmbedding = "type_embedding",
-    LayerEmbedding = "layer_embedding",
-    Norm = "norm",
-    Query = "attn_q",
-    Key = "attn_k",
-    Value = "attn_v",
-    QueryKeyValue = "attn_qkv",
-    QueryDown = "attn_q_down",
-    QueryUp = "attn_q_up",
-    KeyValueDown = "attn_kv_down",
-    KeyValueUp = "attn_kv_up",
-    Attention = "attention",
-    Indexer = "indexer",
-    IndexerScores = "indexer_scores",
-    AttentionOutput = "attn_output",
-    AttentionGate = "attn_gate",
-    CrossQuery = "cross_q",
-    CrossKey = "cross_k",
-    CrossValue = "cross_v",
-    CrossAttention = "cross_attention",
-    CrossOutput = "cross_output",
-    Recurrence = "recurrence",
-    State = "state",
-    Gate = "ffn_gate",
-    Up = "ffn_up",
-    GateUp = "ffn_gate_up",
-    Down = "ffn_down",
-    Router = "router",
-    ExpertGate = "experts_gate",
-    ExpertUp = "experts_up",
-    ExpertGateUp = "experts_gate_up",
-    ExpertDown = "experts_down",
-    SharedRouter = "shared_router",
-    SharedGate = "shared_gate",
-    SharedUp = "shared_up",
-    SharedDown = "shared_down",
-    Head = "head",
-    Pooler = "pooler",
-    Constant = "constant",
-    Unused = "unused",
-    Tower = "tower",
-    Dense = "dense",
-    Convolution = "convolution",
-    Other = "other",
-});
 
 /// What the last part of a name says the tensor holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
