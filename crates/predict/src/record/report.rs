@@ -1,5 +1,6 @@
 //! Rows of published speeds beside their ceilings, as results of the program.
 
+use roofline_formulas::spelled;
 use serde::{Deserialize, Serialize};
 
 use super::ceiling::{Verdict, judge};
@@ -14,8 +15,7 @@ use roofline_render::report::{Report, Schema, Table};
 use roofline_render::word::Bound;
 
 /// What a row is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finding {
     /// Within its ceiling.
     Possible,
@@ -27,17 +27,12 @@ pub enum Finding {
     Uncovered,
 }
 
-impl Finding {
-    /// Its word.
-    pub fn name(self) -> &'static str {
-        match self {
-            Finding::Possible => "possible",
-            Finding::Impossible => "impossible",
-            Finding::Doubtful => "doubtful",
-            Finding::Uncovered => "uncovered",
-        }
-    }
-}
+spelled!(Finding {
+    Possible = "possible",
+    Impossible = "impossible",
+    Doubtful = "doubtful",
+    Uncovered = "uncovered",
+});
 
 impl From<Expected> for ExpectedSpeed {
     fn from(expected: Expected) -> Self {

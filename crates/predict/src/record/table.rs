@@ -3,15 +3,13 @@
 
 use std::sync::LazyLock;
 
-use serde::{Deserialize, Serialize};
+use roofline_formulas::spelled;
+use serde::Deserialize;
 
 use crate::csv::{self, Csv, Mistake};
 
 /// What a row measured.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
-)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
     /// One token after the other.
     Decode,
@@ -33,17 +31,14 @@ impl Phase {
         ("prefill", Phase::Prefill),
         ("speculative", Phase::Speculative),
     ];
-
-    /// Its word in results.
-    pub fn name(self) -> &'static str {
-        match self {
-            Phase::Decode => "decode",
-            Phase::Prefill => "prefill",
-            Phase::Serving => "serving",
-            Phase::Speculative => "speculative",
-        }
-    }
 }
+
+spelled!(Phase {
+    Decode = "decode",
+    Prefill = "prefill",
+    Serving = "serving",
+    Speculative = "speculative",
+});
 
 /// A published speed.
 #[derive(Clone, Debug, PartialEq)]
