@@ -20,10 +20,6 @@ kani-ledger:
 bench-prove:
     cargo bench -p roofline-contracts --bench prove
 
-# How far expected speeds are from published ones that were kept back.
-evaluate:
-    cargo run --release -q -- evidence --evaluate
-
 # The page of the record and its picture.
 evidence:
     cargo xtask evidence

@@ -11,11 +11,16 @@ use crate::proofs::Page;
 use crate::root;
 
 /// The tests that compare derived files, which rewrite them when they are told to.
-const SNAPSHOTS: [&[&str]; 3] = [
+const SNAPSHOTS: [&[&str]; 5] = [
     &["-p", "roofline-contracts", "--test", "translation", "the_javascript_of_the_first_contract"],
     &["-p", "roofline-verify", "--test", "expansion"],
-    &["-p", "roofline", "--test", "cli", "--", "transcripts::", "evidence::the_page"],
+    EVIDENCE,
+    &["-p", "roofline-machine", "--lib", "bench"],
+    TRANSCRIPTS,
 ];
+
+const TRANSCRIPTS: &[&str] = &["-p", "roofline", "--test", "cli", "--", "transcripts::"];
+const EVIDENCE: &[&str] = &["-p", "roofline-predict", "--lib", "record::page"];
 
 /// Updates the derived files, shows the difference in meaning, and lists the Kani harnesses to run.
 pub fn run() -> Result<(), String> {
@@ -44,14 +49,17 @@ pub fn run() -> Result<(), String> {
 
 /// Rewrites the output of commands in the documentation and in the cases of the command line tests.
 pub fn docs() -> Result<(), String> {
-    let tests = ["-p", "roofline", "--test", "cli", "--", "transcripts::", "evidence::the_page"];
-    cargo(&[&["test", "--quiet", "--locked"], &tests[..]].concat(), &[("UPDATE_DOCS", "1")])
+    update_docs(TRANSCRIPTS)?;
+    evidence()
 }
 
 /// Rewrites the page of published measurements and its picture.
 pub fn evidence() -> Result<(), String> {
-    let test = ["test", "--quiet", "--locked", "-p", "roofline", "--test", "cli", "evidence::the_page"];
-    cargo(&test, &[("UPDATE_DOCS", "1")])
+    update_docs(EVIDENCE)
+}
+
+fn update_docs(test: &[&str]) -> Result<(), String> {
+    cargo(&[&["test", "--quiet", "--locked"], test].concat(), &[("UPDATE_DOCS", "1")])
 }
 
 fn cargo(arguments: &[&str], variables: &[(&str, &str)]) -> Result<(), String> {

@@ -236,12 +236,6 @@ pub enum BenchError {
         /// What was asked for.
         only: String,
     },
-    /// The machine was measured without this cache.
-    #[error("no roof was measured for {}", home.name())]
-    NoRoof {
-        /// Where the weights would be.
-        home: Home,
-    },
     /// A figure outside the contract.
     #[error("{product}: {reason}")]
     OutOfDomain {
@@ -355,22 +349,6 @@ impl Bench {
                     bench.notes.push(format!("{}: no roof was measured for {}", case.name, case.home.name()))
                 }
             }
-        }
-        bench.explain();
-        Ok(bench)
-    }
-
-    /// The times of an earlier run under this machine's roofs.
-    pub fn replay(saved: Bench, machine: &Machine, options: &Options) -> Result<Bench, BenchError> {
-        let mut bench = Bench::empty(machine, options);
-        for product in saved.rows {
-            let Product { name, kernel, rows, columns, home, seconds, median_seconds, runs, beside, .. } =
-                product;
-            let case = Case { name, kernel, rows, columns, home };
-            let spread = Spread { best: seconds, median: median_seconds, runs };
-            let roof = home.roof(&machine.all).ok_or(BenchError::NoRoof { home })?;
-            let compute = compute_roof(kernel, &machine.all);
-            bench.rows.push(Product { beside, ..Product::new(&case, spread, roof, compute)? });
         }
         bench.explain();
         Ok(bench)
@@ -705,3 +683,34 @@ impl Report for Bench {
 }
 
 impl Saved for Bench {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Saved times under the roofs of a saved machine.
+    fn replayed(saved: &str) -> Bench {
+        let machine =
+            Machine::from_json(include_str!("../../../roofline/tests/fixtures/machine.json")).unwrap();
+        let mut bench = Bench::empty(&machine, &Options::default());
+        for product in Bench::from_json(saved).unwrap().rows {
+            let Product { name, kernel, rows, columns, home, seconds, median_seconds, runs, beside, .. } =
+                product;
+            let case = Case { name, kernel, rows, columns, home };
+            let spread = Spread { best: seconds, median: median_seconds, runs };
+            let (roof, compute) = (home.roof(&machine.all).unwrap(), compute_roof(kernel, &machine.all));
+            bench.rows.push(Product { beside, ..Product::new(&case, spread, roof, compute).unwrap() });
+        }
+        bench.explain();
+        bench
+    }
+
+    #[test]
+    fn every_product_gets_its_utilization_band_and_advice() {
+        let bench = replayed(include_str!("../../../roofline/tests/fixtures/bench.json"));
+        let json = serde_json::to_string(&bench).unwrap();
+        assert_eq!(serde_json::to_string(&replayed(&json)).unwrap(), json);
+        let canvas = Canvas { columns: 80, rows: 20, unicode: true, colour: false, limit: None };
+        insta::assert_snapshot!(bench.text(&canvas));
+    }
+}

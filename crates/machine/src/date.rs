@@ -3,13 +3,13 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Days from 1970-01-01 to today, by the system's clock in UTC.
-pub(super) fn today() -> i64 {
+pub fn today() -> i64 {
     let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     i64::try_from(seconds / 86_400).unwrap_or(i64::MAX)
 }
 
 /// A day as `2026-11-17`. Years begin in March, so that the day a leap year adds is the last one.
-pub(super) fn written(day: i64) -> String {
+pub fn written(day: i64) -> String {
     let day = day + 719_468;
     let (era, of_era) = (day.div_euclid(146_097), day.rem_euclid(146_097));
     let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
@@ -21,7 +21,7 @@ pub(super) fn written(day: i64) -> String {
 }
 
 /// The day that is written so; none where there is no such day.
-pub(super) fn read(text: &str) -> Option<i64> {
+pub fn read(text: &str) -> Option<i64> {
     let mut parts = text.split('-').map(|part| part.parse::<i64>().ok());
     let (year, month, day) = (parts.next()??, parts.next()??, parts.next()??);
     if !(1..=9999).contains(&year) || !(1..=12).contains(&month) {

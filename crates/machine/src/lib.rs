@@ -4,7 +4,7 @@
 mod arena;
 pub mod bench;
 mod buffer;
-mod date;
+pub mod date;
 pub mod document;
 mod energy;
 mod measure;

@@ -273,7 +273,7 @@ fn looks_back(stored: &Stored, stated: Option<&Stated>) -> Vec<(usize, Operation
 fn between_convolutions(tensor: &Tensor) -> Option<Operation> {
     let number = tensor.name.strip_prefix("posnet.")?.strip_suffix(".attn_q.weight")?;
     let width = *tensor.dims.first().filter(|_| number.parse::<u64>().is_ok())?;
-    Some(Operation::attention(Attention { causal: false, ..Attention::shared(1, width, width) }))
+    Some(Operation::attention(Attention { causal: false, ..Attention::new(1, width, width) }))
 }
 
 /// A tensor and what its name says about it.

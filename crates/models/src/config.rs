@@ -159,19 +159,7 @@ pub(super) fn encoder_decoder(map: &Map<String, Value>) -> Result<Option<Stated>
             Some(length) => length,
             None => divide(hidden, heads, HEADS[0], HIDDEN[0])?,
         };
-        let attention = Attention {
-            heads,
-            kv_heads: heads,
-            key_length: length,
-            value_length: length,
-            window: None,
-            sees: None,
-            causal: decoder,
-            latent: None,
-            bias: false,
-            output_bias: false,
-            head_norm: false,
-        };
+        let attention = Attention { causal: decoder, ..Attention::new(heads, length, length) };
         let cross = Attention { sees: encoder_length, causal: false, ..attention };
         let back =
             LooksBack { attention: Some(attention), cross: decoder.then_some(cross), ..LooksBack::default() };
@@ -283,19 +271,8 @@ fn attention(fields: &Fields, hidden: u64, heads: u64, causal: bool) -> Result<A
             (length, length)
         }
     };
-    Ok(Attention {
-        heads,
-        kv_heads: if latent.is_some() { 1 } else { kv_heads },
-        key_length,
-        value_length,
-        window: None,
-        sees: None,
-        causal,
-        latent,
-        bias: false,
-        output_bias: false,
-        head_norm: false,
-    })
+    let kv_heads = if latent.is_some() { 1 } else { kv_heads };
+    Ok(Attention { kv_heads, causal, latent, ..Attention::new(heads, key_length, value_length) })
 }
 
 /// What a layer with a state does, by the fields that families share. The operations on one number of the state are those of
@@ -413,25 +390,19 @@ enum Looks {
 
 /// How the layers of any family look back: layer by layer where a field says it.
 fn looks(fields: &Fields, layers: usize, states_only: bool) -> Result<Vec<Looks>, Fault> {
+    use Looks::{Both, Everywhere, Nowhere, OnlyAttention, OnlyState, State, Window};
     if states_only {
-        return Ok(vec![Looks::OnlyState; layers]);
+        return Ok(vec![OnlyState; layers]);
     }
     let off = fields.flag("use_sliding_window")? == Some(false);
     let window = fields.any(&["sliding_window", "sliding_window_size"])?.filter(|window| *window > 0 && !off);
-    let slides = window.map_or(Looks::Everywhere, Looks::Window);
-    let every = |found: usize, name: &str| match found == layers {
-        true => Ok(()),
-        false => Err(Fault::field(name, format!("has {found} elements for {layers} layers"))),
-    };
-    if let Some(pattern) = fields.text("hybrid_override_pattern")? {
-        every(pattern.chars().count(), "hybrid_override_pattern")?;
-        let kind = |kind: char| match kind {
-            'M' => Ok(Looks::OnlyState),
-            '*' => Ok(Looks::OnlyAttention),
-            '-' | 'E' => Ok(Looks::Nowhere),
-            other => Err(Fault::field("hybrid_override_pattern", format!("`{other}` is not a known kind"))),
-        };
-        return pattern.chars().map(kind).collect();
+    let slides = window.map_or(Everywhere, Window);
+    let all = 0..layers as u64;
+    const HYBRID: &str = "hybrid_override_pattern";
+    if let Some(pattern) = fields.text(HYBRID)? {
+        one_each(pattern.chars().count(), layers, HYBRID)?;
+        let kinds = [('M', OnlyState), ('*', OnlyAttention), ('-', Nowhere), ('E', Nowhere)];
+        return by_letters(HYBRID, pattern.chars(), &kinds);
     }
     // One of so many layers attends, or those in a list; the others have a state.
     let period = fields.count("attn_layer_period")?.filter(|period| *period > 0);
@@ -442,56 +413,73 @@ fn looks(fields: &Fields, layers: usize, states_only: bool) -> Result<Vec<Looks>
             Some(period) => index % period == offset % period,
             None => listed.contains(&index),
         };
-        let all = 0..layers as u64;
-        return Ok(all.map(|index| if attends(index) { Looks::Everywhere } else { Looks::State }).collect());
+        return Ok(all.map(|index| if attends(index) { Everywhere } else { State }).collect());
     }
-    match fields.get("layer_types").or(fields.get("layers_block_type")) {
-        Some(Value::Array(types)) => {
-            every(types.len(), "layer_types")?;
-            let kind = |kind: &Value| match kind.as_str() {
-                Some("full_attention" | "attention") => Ok(Looks::Everywhere),
-                Some("sliding_attention") => Ok(slides),
-                Some("chunked_attention") => {
-                    Ok(fields.count("attention_chunk_size")?.map_or(Looks::Everywhere, Looks::Window))
-                }
-                Some("linear_attention" | "mamba" | "conv" | "recurrent") => Ok(Looks::State),
-                Some("hybrid") => Ok(Looks::Both),
-                _ => Err(Fault::field("layer_types", format!("{} is not a known kind", short(kind)))),
-            };
-            types.iter().map(kind).collect()
-        }
-        Some(_) => Err(Fault::field("layer_types", "must be an array")),
-        None if matches!(fields.get("sliding_window_pattern"), Some(Value::String(_))) => {
-            let pattern = fields.text("sliding_window_pattern")?.unwrap_or_default();
-            let kind = |kind: char| match kind {
-                'L' => Ok(slides),
-                'G' => Ok(Looks::Everywhere),
-                other => {
-                    Err(Fault::field("sliding_window_pattern", format!("`{other}` is not a known kind")))
-                }
-            };
-            pattern.chars().cycle().take(layers).map(kind).collect()
-        }
-        None if fields.get("global_attn_every_n_layers").is_some() => {
-            let period = fields.need("global_attn_every_n_layers")?.max(1);
-            let local = fields.count("local_attention")?.map_or(Looks::Everywhere, Looks::Window);
-            let all = 0..layers as u64;
-            Ok(all.map(|index| if index % period == 0 { Looks::Everywhere } else { local }).collect())
-        }
-        None => {
-            let period = fields.any(&["sliding_window_pattern", "full_attention_interval"])?;
-            let linear = fields.get("full_attention_interval").is_some();
-            let both = fields.text("model_type")? == Some("falcon_h1");
-            Ok((1..=layers as u64)
-                .map(|number| match period {
-                    _ if both => Looks::Both,
-                    Some(period) if period > 0 && number.is_multiple_of(period) => Looks::Everywhere,
-                    Some(_) if linear => Looks::State,
-                    _ => slides,
-                })
-                .collect())
-        }
+    if let Some(types) = fields.get("layer_types").or(fields.get("layers_block_type")) {
+        return by_types(fields, types, layers, slides);
     }
+    const SLIDING: &str = "sliding_window_pattern";
+    if let Some(Value::String(pattern)) = fields.get(SLIDING) {
+        return by_letters(
+            SLIDING,
+            pattern.chars().cycle().take(layers),
+            &[('L', slides), ('G', Everywhere)],
+        );
+    }
+    if fields.get("global_attn_every_n_layers").is_some() {
+        let period = fields.need("global_attn_every_n_layers")?.max(1);
+        let local = fields.count("local_attention")?.map_or(Everywhere, Window);
+        return Ok(all.map(|index| if index % period == 0 { Everywhere } else { local }).collect());
+    }
+    if fields.text("model_type")? == Some("falcon_h1") {
+        return Ok(vec![Both; layers]);
+    }
+    let period = fields.any(&[SLIDING, "full_attention_interval"])?;
+    let others = if fields.get("full_attention_interval").is_some() { State } else { slides };
+    let attends = |index: u64, period: u64| period > 0 && (index + 1).is_multiple_of(period);
+    Ok(all
+        .map(|index| match period {
+            Some(period) if attends(index, period) => Everywhere,
+            Some(_) => others,
+            None => slides,
+        })
+        .collect())
+}
+
+fn one_each(found: usize, layers: usize, name: &str) -> Result<(), Fault> {
+    match found == layers {
+        true => Ok(()),
+        false => Err(Fault::field(name, format!("has {found} elements for {layers} layers"))),
+    }
+}
+
+fn by_letters(
+    name: &str,
+    pattern: impl Iterator<Item = char>,
+    kinds: &[(char, Looks)],
+) -> Result<Vec<Looks>, Fault> {
+    let kind = |letter: char| {
+        let found = kinds.iter().find(|(known, _)| *known == letter).map(|(_, looks)| *looks);
+        found.ok_or_else(|| Fault::field(name, format!("`{letter}` is not a known kind")))
+    };
+    pattern.map(kind).collect()
+}
+
+fn by_types(fields: &Fields, types: &Value, layers: usize, slides: Looks) -> Result<Vec<Looks>, Fault> {
+    const TYPES: &str = "layer_types";
+    let Value::Array(types) = types else { return Err(Fault::field(TYPES, "must be an array")) };
+    one_each(types.len(), layers, TYPES)?;
+    let kind = |kind: &Value| match kind.as_str() {
+        Some("full_attention" | "attention") => Ok(Looks::Everywhere),
+        Some("sliding_attention") => Ok(slides),
+        Some("chunked_attention") => {
+            Ok(fields.count("attention_chunk_size")?.map_or(Looks::Everywhere, Looks::Window))
+        }
+        Some("linear_attention" | "mamba" | "conv" | "recurrent") => Ok(Looks::State),
+        Some("hybrid") => Ok(Looks::Both),
+        _ => Err(Fault::field(TYPES, format!("{} is not a known kind", short(kind)))),
+    };
+    types.iter().map(kind).collect()
 }
 
 /// The field behind a dimension, for messages.
@@ -574,19 +562,8 @@ fn encoder(fields: &Fields, model_type: &str) -> Result<Hyper, Fault> {
 
 /// Layers as in the first transformers: equal heads, no gate, a bias everywhere.
 fn classic(layers: usize, heads: u64, head_length: u64, inner: u64, causal: bool) -> Vec<Layer> {
-    let attention = Attention {
-        heads,
-        kv_heads: heads,
-        key_length: head_length,
-        value_length: head_length,
-        window: None,
-        sees: None,
-        causal,
-        latent: None,
-        bias: true,
-        output_bias: true,
-        head_norm: false,
-    };
+    let attention = Attention::new(heads, head_length, head_length);
+    let attention = Attention { causal, bias: true, output_bias: true, ..attention };
     let feed_forward = FeedForward { gated: false, bias: true, width: Width::Dense(inner) };
     vec![Layer { norms: 2, attention: Some(attention), recurrence: None, feed_forward }; layers]
 }
@@ -624,17 +601,13 @@ fn decoder(fields: &Fields, model_type: &str) -> Result<Hyper, Fault> {
         Ok(Layer {
             norms: if gemma3 || model_type == "gemma2" { 4 } else { 2 },
             attention: Some(Attention {
-                heads,
                 kv_heads: if latent.is_some() { 1 } else { kv_heads },
-                key_length,
-                value_length,
                 window: windows.get(index).copied().flatten(),
-                sees: None,
-                causal: true,
                 latent,
                 bias: bias || matches!(model_type, "qwen2" | "qwen2_moe"),
                 output_bias: bias,
                 head_norm: gemma3 || matches!(model_type, "qwen3" | "qwen3_moe"),
+                ..Attention::new(heads, key_length, value_length)
             }),
             recurrence: None,
             feed_forward: FeedForward {

@@ -177,58 +177,16 @@ impl Hyper {
                 Err(Fault::field(field(name), format!("must be between 1 and {most}, but is {value}")))
             }
         };
-        const WIDE: u64 = 1 << 24;
-        const MANY: u64 = 1 << 16;
         range("layers", self.layers.len() as u64, MOST_LAYERS)?;
         range("hidden", self.hidden, WIDE)?;
         range("vocab", self.vocab, 1 << 31)?;
-        if let Some(length) = self.context_length {
-            range("context_length", length, 1 << 40)?;
-        }
+        range("context_length", self.context_length.unwrap_or(1), 1 << 40)?;
         range("positions", self.positions.max(1), 1 << 31)?;
         range("token_types", self.token_types.max(1), 1 << 31)?;
         for (index, layer) in self.layers.iter().enumerate() {
-            let in_layer = |fault: Fault| Fault { what: format!("layer {index}: {}", fault.what), ..fault };
-            if let Some(attention) = &layer.attention {
-                let Attention { heads, kv_heads, key_length, value_length, window, latent, .. } = *attention;
-                range("heads", heads, MANY).map_err(in_layer)?;
-                range("kv_heads", kv_heads, MANY).map_err(in_layer)?;
-                range("key_length", key_length, MANY).map_err(in_layer)?;
-                range("value_length", value_length, MANY).map_err(in_layer)?;
-                if latent.is_none() && !heads.is_multiple_of(kv_heads) {
-                    let what = format!("{heads} heads can't share {kv_heads} key-value heads evenly");
-                    return Err(in_layer(Fault::field(field("kv_heads"), what)));
-                }
-                if let Some(window) = window {
-                    range("window", window, 1 << 40).map_err(in_layer)?;
-                }
-                if let Some(latent) = latent {
-                    range("latent_rank", latent.rank, WIDE).map_err(in_layer)?;
-                    range("query_rank", latent.query_rank.unwrap_or(1), WIDE).map_err(in_layer)?;
-                    if latent.rope_length > key_length {
-                        let what =
-                            format!("{} is more than the key's width {key_length}", latent.rope_length);
-                        return Err(in_layer(Fault::field(field("rope_length"), what)));
-                    }
-                }
-            }
-            if let Some(Recurrence { matrices, vectors, state }) = &layer.recurrence {
-                for (rows, cols) in matrices {
-                    range("state", (*rows).max(*cols), WIDE).map_err(in_layer)?;
-                }
-                range("state", (*vectors).max(1), 1 << 40).map_err(in_layer)?;
-                range("state", state.elements.max(1), 1 << 40).map_err(in_layer)?;
-                range("state", state.flops.max(1), 1 << 44).map_err(in_layer)?;
-            }
-            match layer.feed_forward.width {
-                Width::Dense(length) => range("feed_forward", length.max(1), WIDE).map_err(in_layer)?,
-                Width::Experts(experts) => {
-                    range("experts", experts.count, MANY).map_err(in_layer)?;
-                    range("experts_used", experts.used, experts.count).map_err(in_layer)?;
-                    range("expert_length", experts.length, WIDE).map_err(in_layer)?;
-                    range("shared_length", experts.shared_length.max(1), WIDE).map_err(in_layer)?;
-                }
-            }
+            layer
+                .check(&range, &field)
+                .map_err(|fault| Fault { what: format!("layer {index}: {}", fault.what), ..fault })?;
         }
         if self.exact_parameters() > MOST_PARAMETERS {
             return Err(Fault::file("the dimensions make more than 2^53 parameters"));
@@ -278,12 +236,62 @@ impl Hyper {
     }
 }
 
+/// The widest matrix, and the most heads or experts.
+const WIDE: u64 = 1 << 24;
+const MANY: u64 = 1 << 16;
+
+impl Layer {
+    fn check(
+        &self,
+        range: &dyn Fn(&str, u64, u64) -> Result<(), Fault>,
+        field: &dyn Fn(&str) -> String,
+    ) -> Result<(), Fault> {
+        if let Some(attention) = self.attention {
+            let Attention { heads, kv_heads, key_length, value_length, window, latent, .. } = attention;
+            range("heads", heads, MANY)?;
+            range("kv_heads", kv_heads, MANY)?;
+            range("key_length", key_length, MANY)?;
+            range("value_length", value_length, MANY)?;
+            if latent.is_none() && !heads.is_multiple_of(kv_heads) {
+                let what = format!("{heads} heads can't share {kv_heads} key-value heads evenly");
+                return Err(Fault::field(field("kv_heads"), what));
+            }
+            range("window", window.unwrap_or(1), 1 << 40)?;
+            if let Some(latent) = latent {
+                range("latent_rank", latent.rank, WIDE)?;
+                range("query_rank", latent.query_rank.unwrap_or(1), WIDE)?;
+                if latent.rope_length > key_length {
+                    let what = format!("{} is more than the key's width {key_length}", latent.rope_length);
+                    return Err(Fault::field(field("rope_length"), what));
+                }
+            }
+        }
+        if let Some(Recurrence { matrices, vectors, state }) = &self.recurrence {
+            for (rows, cols) in matrices {
+                range("state", (*rows).max(*cols), WIDE)?;
+            }
+            range("state", (*vectors).max(1), 1 << 40)?;
+            range("state", state.elements.max(1), 1 << 40)?;
+            range("state", state.flops.max(1), 1 << 44)?;
+        }
+        match self.feed_forward.width {
+            Width::Dense(length) => range("feed_forward", length.max(1), WIDE),
+            Width::Experts(experts) => {
+                range("experts", experts.count, MANY)?;
+                range("experts_used", experts.used, experts.count)?;
+                range("expert_length", experts.length, WIDE)?;
+                range("shared_length", experts.shared_length.max(1), WIDE)
+            }
+        }
+    }
+}
+
 impl Attention {
-    /// Heads that share one key and one value of a token, over all tokens before it.
-    pub(super) fn shared(heads: u64, key_length: u64, value_length: u64) -> Attention {
+    /// Heads of this width over all tokens before one, each with its own key and value, without biases and norms.
+    pub(super) fn new(heads: u64, key_length: u64, value_length: u64) -> Attention {
         Attention {
             heads,
-            kv_heads: 1,
+            kv_heads: heads,
             key_length,
             value_length,
             window: None,

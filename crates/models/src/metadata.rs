@@ -17,12 +17,10 @@ const DOWN: &str = ".attn_kv_a_mqa.weight";
 /// The dimensions a GGUF file's metadata gives, and what was assumed for them; none when the architecture
 /// is not one whose layers are known or the file is not a whole model.
 pub fn hyper(metadata: &Metadata, tensors: &[Tensor]) -> Result<Option<(Hyper, Vec<String>)>, Fault> {
-    let Some(architecture) = metadata.text("general.architecture")? else { return Ok(None) };
-    let Some(family) = Family::of(architecture) else { return Ok(None) };
-    let keys = Keys { metadata, architecture };
-    let Some((blocks, layers)) = keys.blocks()? else { return Ok(None) };
+    let Some(keys) = Keys::of(metadata, tensors)? else { return Ok(None) };
+    let Some(family) = Family::of(keys.architecture) else { return Ok(None) };
     let mut assumed = Vec::new();
-    let hyper = read(&keys, family, blocks, layers, tensors, &mut assumed)?;
+    let hyper = read(&keys, family, &mut assumed)?;
     hyper.check(|name| keys.name(key_of(name)))?;
     Ok(Some((hyper, assumed)))
 }
@@ -30,60 +28,31 @@ pub fn hyper(metadata: &Metadata, tensors: &[Tensor]) -> Result<Option<(Hyper, V
 /// What a GGUF file's metadata says of the layers of any architecture; none when it does not even say how
 /// many there are.
 pub fn stated(metadata: &Metadata, tensors: &[Tensor]) -> Result<Option<Stated>, Fault> {
-    let Some(architecture) = metadata.text("general.architecture")? else { return Ok(None) };
-    let keys = Keys { metadata, architecture };
-    let Some((blocks, layers)) = keys.blocks()? else { return Ok(None) };
-    let has = |part: &str| tensors.iter().any(|tensor| tensor.name.contains(part));
+    let Some(keys) = Keys::of(metadata, tensors)? else { return Ok(None) };
     let hidden = keys.count("embedding_length")?.unwrap_or(0);
-    let heads = keys.per_layer("attention.head_count", blocks)?.unwrap_or_default();
-    let kv_heads = keys.per_layer("attention.head_count_kv", blocks)?.unwrap_or_else(|| heads.clone());
-    let mut assumed = Vec::new();
-    let windows = windows(&keys, blocks, &mut assumed)?;
-    // Where layers have different numbers of heads, their width is that of the first.
-    let first = heads.iter().copied().find(|heads| *heads > 0).unwrap_or(1);
-    let beside_decoder = has("dec.blk.");
-    let makes_tokens = match (has("enc.blk.") && !beside_decoder, keys.flag("attention.causal")?) {
+    let Heads { heads, kv_heads, first } = keys.heads()?.unwrap_or_default();
+    let beside_decoder = keys.has("dec.blk.");
+    let makes_tokens = match (keys.has("enc.blk.") && !beside_decoder, keys.flag("attention.causal")?) {
         (true, _) => false,
         (false, Some(causal)) => causal,
-        (false, None) => !makes_no_tokens(architecture),
+        (false, None) => !makes_no_tokens(keys.architecture),
     };
-    let rank = keys.count("attention.kv_lora_rank")?.filter(|rank| *rank > 0);
-    let shared = match (keys.count("attention.shared_kv_layers")?, keeps_first(architecture)) {
-        (Some(shared), _) => layers.saturating_sub(shared),
-        (None, Some(first)) => first,
-        (None, None) => layers,
-    };
-    let recurrent = recurrent(&keys, blocks, &mut assumed)?;
-    let state =
-        state(&keys, hidden, heads.iter().copied().max().unwrap_or(0), recurrent.contains(&true), has)?;
+    let mut assumed = Vec::new();
+    let windows = windows(&keys, &mut assumed)?;
+    let recurrent = recurrent(&keys, &mut assumed)?;
+    let most_heads = heads.iter().copied().max().unwrap_or(0);
+    let state = state(&keys, hidden, most_heads, recurrent.contains(&true))?;
     let uncounted = uncounted(&keys);
     let indexer = if uncounted.is_none() { indexer(&keys)? } else { None };
     let chosen = keys.count("attention.indexer.top_k")?.filter(|_| indexer.is_some());
-    if let Some(most) = chosen {
-        assumed.push(format!(
-            "attention is counted over the whole context, as llama.cpp computes it; an engine that reads only the {most} tokens that the indexer chooses moves less"
-        ));
-    }
-    let fills_in = fills_in(architecture);
-    if fills_in {
-        let what = "a whole text is filled in at once; its head counts for one token, and runs for each that is looked for";
-        assumed.push(what.to_owned());
-    }
-    if has(ADAPTER) {
-        let what = "a token runs one of the adapters, or the empty one, as llama.cpp computes it; what finds out which one is left out";
-        assumed.push(what.to_owned());
-    }
-    if rank.is_some() && keys.get("attention.key_length_mla").is_none() {
-        let what = "keys and values are cached as one latent vector for a token; llama.cpp caches those of each head, as the file lacks attention.key_length_mla";
-        assumed.push(what.to_owned());
-    }
-
-    // Found once: there may be as many layers as tensors.
-    let downs: HashMap<&str, u64> = tensors
-        .iter()
-        .filter(|tensor| tensor.name.ends_with(DOWN))
-        .filter_map(|tensor| Some((tensor.name.as_str(), *tensor.dims.first()?)))
-        .collect();
+    assumed.extend(left_out(&keys, chosen)?);
+    // Layers from this one on read what an earlier one cached.
+    let shared = match (keys.count("attention.shared_kv_layers")?, keeps_first(keys.architecture)) {
+        (Some(shared), _) => keys.layers.saturating_sub(shared),
+        (None, Some(first)) => first,
+        (None, None) => keys.layers,
+    };
+    let latents = latents(&keys)?;
     let attention = |index: u64, causal: bool| {
         if uncounted.is_some() || recurrent.get(index as usize) == Some(&true) {
             return Ok(None);
@@ -95,31 +64,14 @@ pub fn stated(metadata: &Metadata, tensors: &[Tensor]) -> Result<Option<Stated>,
             (Some(_), Some(length)) => Ok(length),
             _ => keys.head_length(key, hidden, first),
         };
-        // The projection down to the latent vector holds the rotary part of the key behind it.
-        let down = rank.and_then(|_| downs.get(format!("blk.{index}{DOWN}").as_str()).copied());
-        let latent = rank.zip(down).map(|(rank, rows)| Latent {
-            query_rank: None,
-            rank,
-            rope_length: rows.saturating_sub(rank),
-        });
-        let (key_length, value_length) = (length("key_length")?, length("value_length")?);
-        Ok(Some(Attention {
-            heads,
-            kv_heads: match latent {
-                Some(_) => 1,
-                None if index >= shared => 0,
-                None => kv_heads,
-            },
-            key_length,
-            value_length,
-            window,
-            sees: None,
-            causal,
-            latent,
-            bias: false,
-            output_bias: false,
-            head_norm: false,
-        }))
+        let latent = latents.get(format!("blk.{index}{DOWN}").as_str()).copied();
+        let kv_heads = match latent {
+            Some(_) => 1,
+            None if index >= shared => 0,
+            None => kv_heads,
+        };
+        let attention = Attention::new(heads, length("key_length")?, length("value_length")?);
+        Ok(Some(Attention { kv_heads, window, causal, latent, ..attention }))
     };
     let stack = |layers: u64, causal: bool, cross: bool| -> Result<Vec<LooksBack>, Fault> {
         let layer = |index| {
@@ -131,26 +83,64 @@ pub fn stated(metadata: &Metadata, tensors: &[Tensor]) -> Result<Option<Stated>,
         };
         (0..layers).map(layer).collect()
     };
-    let decoders = keys.count("decoder_block_count")?.unwrap_or(layers).min(MOST_LAYERS);
+    let decoders = keys.count("decoder_block_count")?.unwrap_or(keys.layers).min(MOST_LAYERS);
     Ok(Some(Stated {
         layers: match beside_decoder {
             true => stack(decoders, true, true)?,
-            false => stack(layers, makes_tokens, false)?,
+            false => stack(keys.layers, makes_tokens, false)?,
         },
-        encoder: if beside_decoder { stack(layers, false, false)? } else { Vec::new() },
+        encoder: if beside_decoder { stack(keys.layers, false, false)? } else { Vec::new() },
         encoder_length: None,
-        experts_used: keys.per_layer("expert_used_count", blocks)?.unwrap_or_default(),
+        experts_used: keys.per_layer("expert_used_count")?.unwrap_or_default(),
         context_length: keys.count("context_length")?,
         makes_tokens,
-        has_head: makes_tokens || fills_in,
+        has_head: makes_tokens || fills_in(keys.architecture),
         uncounted,
         assumed,
     }))
 }
 
+/// The parts of the computation that are counted otherwise than an engine may run them.
+fn left_out(keys: &Keys, chosen: Option<u64>) -> Result<Vec<String>, Fault> {
+    let mut assumed = Vec::new();
+    if let Some(most) = chosen {
+        assumed.push(format!(
+            "attention is counted over the whole context, as llama.cpp computes it; an engine that reads only the {most} tokens that the indexer chooses moves less"
+        ));
+    }
+    let latent = keys.count("attention.kv_lora_rank")?.is_some_and(|rank| rank > 0);
+    let told = [
+        (
+            fills_in(keys.architecture),
+            "a whole text is filled in at once; its head counts for one token, and runs for each that is looked for",
+        ),
+        (
+            keys.has(ADAPTER),
+            "a token runs one of the adapters, or the empty one, as llama.cpp computes it; what finds out which one is left out",
+        ),
+        (
+            latent && keys.get("attention.key_length_mla").is_none(),
+            "keys and values are cached as one latent vector for a token; llama.cpp caches those of each head, as the file lacks attention.key_length_mla",
+        ),
+    ];
+    assumed.extend(told.into_iter().filter(|(applies, _)| *applies).map(|(_, what)| what.to_owned()));
+    Ok(assumed)
+}
+
+/// The latent vectors by the tensors that project down to them, which hold the rotary part of the key behind it. Found once:
+/// there may be as many layers as tensors.
+fn latents<'a>(keys: &Keys<'a>) -> Result<HashMap<&'a str, Latent>, Fault> {
+    let Some(rank) = keys.count("attention.kv_lora_rank")?.filter(|rank| *rank > 0) else {
+        return Ok(HashMap::new());
+    };
+    let latent = |rows: u64| Latent { query_rank: None, rank, rope_length: rows.saturating_sub(rank) };
+    let down = keys.tensors.iter().filter(|tensor| tensor.name.ends_with(DOWN));
+    Ok(down.filter_map(|tensor| Some((tensor.name.as_str(), latent(*tensor.dims.first()?)))).collect())
+}
+
 /// Which blocks keep a state where they might attend.
-fn recurrent(keys: &Keys, blocks: u64, assumed: &mut Vec<String>) -> Result<Vec<bool>, Fault> {
-    if let Some(kept) = keys.per_layer("attention.recurrent_layers", blocks)? {
+fn recurrent(keys: &Keys, assumed: &mut Vec<String>) -> Result<Vec<bool>, Fault> {
+    if let Some(kept) = keys.per_layer("attention.recurrent_layers")? {
         return Ok(kept.into_iter().map(|kept| kept != 0).collect());
     }
     let stated = keys.count("full_attention_interval")?.filter(|period| *period > 0);
@@ -158,7 +148,7 @@ fn recurrent(keys: &Keys, blocks: u64, assumed: &mut Vec<String>) -> Result<Vec<
     if stated.is_none() {
         assumed.push(format!("no key says which layers attend: the last of every {period}"));
     }
-    Ok((1..=blocks).map(|number| !number.is_multiple_of(period)).collect())
+    Ok((1..=keys.blocks).map(|number| !number.is_multiple_of(period)).collect())
 }
 
 /// Why nobody counts here what attention caches and reads.
@@ -180,7 +170,7 @@ fn indexer(keys: &Keys) -> Result<Option<Attention>, Fault> {
     let Some((heads, key_length)) = heads.zip(keys.count("attention.indexer.key_length")?) else {
         return Ok(None);
     };
-    Ok(Some(Attention::shared(heads, key_length, 0)))
+    Ok(Some(Attention { kv_heads: 1, ..Attention::new(heads, key_length, 0) }))
 }
 
 /// Further times that a token runs through a block: as a whole, or in two stacks that take turns, of which the first runs
@@ -206,14 +196,9 @@ fn repeats(keys: &Keys, block: u64) -> Result<u64, Fault> {
 
 /// The state of a layer that has one. How it is updated is told by the tensors: the operations on one of
 /// its numbers are a decay, what the token adds, and its part of the result.
-fn state(
-    keys: &Keys,
-    hidden: u64,
-    heads: u64,
-    recurrent: bool,
-    has: impl Fn(&str) -> bool,
-) -> Result<Option<State>, Fault> {
+fn state(keys: &Keys, hidden: u64, heads: u64, recurrent: bool) -> Result<Option<State>, Fault> {
     let count = |key: &str| keys.count(key);
+    let has = |part: &str| keys.has(part);
     let times =
         |numbers: &[u64]| numbers.iter().fold(1u64, |product, number| product.saturating_mul(*number));
     let behind = |kernel: Option<u64>| kernel.unwrap_or(0).saturating_sub(1);
@@ -293,112 +278,108 @@ fn key_of(name: &str) -> &str {
     }
 }
 
-fn read(
-    keys: &Keys,
-    family: Family,
-    blocks: u64,
-    layers: u64,
-    tensors: &[Tensor],
-    assumed: &mut Vec<String>,
-) -> Result<Hyper, Fault> {
-    let has = |end: &str| tensors.iter().any(|tensor| tensor.name.ends_with(end));
-    let rows = |name: &str| tensors.iter().find(|tensor| tensor.name == name)?.dims.first().copied();
+fn read(keys: &Keys, family: Family, assumed: &mut Vec<String>) -> Result<Hyper, Fault> {
+    let rows = |name: &str| keys.tensors.iter().find(|tensor| tensor.name == name)?.dims.first().copied();
     let hidden = keys.need("embedding_length")?;
     let context_length = keys.count("context_length")?;
-    let heads = keys.per_layer("attention.head_count", blocks)?;
-    let heads = heads.ok_or_else(|| keys.missing("attention.head_count"))?;
-    let kv_heads = keys.per_layer("attention.head_count_kv", blocks)?.unwrap_or_else(|| heads.clone());
-    let windows = windows(keys, blocks, assumed)?;
-    let feed_forward = keys.per_layer("feed_forward_length", blocks)?;
-    let experts = experts(keys, has)?;
-    let leading = keys.count("leading_dense_block_count")?.unwrap_or(0);
-    // The blocks with a router, where there are tensors that tell.
-    let router = |tensor: &&Tensor| tensor.name.ends_with(".ffn_gate_inp.weight");
-    let routed: BTreeSet<u64> =
-        tensors.iter().filter(router).filter_map(|tensor| names::layer(&tensor.name).1).collect();
-    let routes = |block: u64| if routed.is_empty() { block >= leading } else { routed.contains(&block) };
-    let latent = latent(keys)?;
     let causal = keys.flag("attention.causal")?.unwrap_or(!family.encoder);
-    let bias = has(".attn_q.bias") || has(".attn_qkv.bias") || has(".attn_q_a.bias");
-    let output_bias = has(".attn_output.bias");
-    let head_norm = has(".attn_q_norm.weight");
-    let feed_forward_bias = has(".ffn_up.bias");
-
-    // Where layers have different numbers of heads, their width is that of the first.
-    let first = heads.iter().copied().find(|heads| *heads > 0).unwrap_or(1);
-
-    let layer = |index: usize| {
-        let at = |values: &[u64]| values.get(index).copied().unwrap_or(0);
-        let attention = match (at(&heads), at(&kv_heads)) {
-            (0, _) | (_, 0) => None,
-            (heads, kv_heads) => Some(Attention {
-                heads,
-                kv_heads: if latent.is_some() { 1 } else { kv_heads },
-                key_length: keys.head_length("key_length", hidden, first)?,
-                value_length: keys.head_length("value_length", hidden, first)?,
-                window: windows.get(index).copied().flatten(),
-                sees: None,
-                causal,
-                latent,
-                bias,
-                output_bias,
-                head_norm,
-            }),
-        };
-        let width = match experts {
-            Some(experts) if routes(index as u64) => {
-                let length = match (experts.length, &feed_forward) {
-                    (0, Some(dense)) => at(dense),
-                    (length, _) => length,
-                };
-                Width::Experts(Experts { length, ..experts })
-            }
-            _ => Width::Dense(at(feed_forward
-                .as_deref()
-                .ok_or_else(|| keys.missing("feed_forward_length"))?)),
-        };
-        let feed_forward = FeedForward { gated: family.gated, bias: feed_forward_bias, width };
-        Ok(Layer { norms: family.norms, attention, recurrence: None, feed_forward })
-    };
-    let layers = (0..layers as usize).map(layer).collect::<Result<_, Fault>>()?;
-
+    let attentions = attentions(keys, hidden, causal, assumed)?;
+    let feed_forwards = feed_forwards(keys, family)?;
+    let layers = attentions.into_iter().zip(feed_forwards).map(|(attention, feed_forward)| Layer {
+        norms: family.norms,
+        attention,
+        recurrence: None,
+        feed_forward,
+    });
     let vocab = match (keys.count("vocab_size")?, keys.metadata.get("tokenizer.ggml.tokens")) {
         (Some(vocab), _) => Some(vocab),
         (None, Some(Value::Array { length, .. })) => Some(*length),
         _ => rows("token_embd.weight"),
     };
+    let positions = rows("position_embd.weight").or(context_length).filter(|_| family.learned_positions);
     Ok(Hyper {
         architecture: keys.architecture.to_owned(),
         hidden,
         vocab: vocab.ok_or_else(|| keys.missing("vocab_size"))?,
         context_length,
-        positions: if family.learned_positions {
-            rows("position_embd.weight").or(context_length).unwrap_or(0)
-        } else {
-            0
-        },
+        positions: positions.unwrap_or(0),
         token_types: rows("token_types.weight").unwrap_or(0),
-        embedding_norm: has("token_embd_norm.weight"),
+        embedding_norm: keys.has_end("token_embd_norm.weight"),
         output_norm: !family.encoder,
-        norm_bias: has(".attn_norm.bias") || has("output_norm.bias"),
-        head: if family.encoder {
-            Head::None
-        } else if rows("output.weight").is_some() {
-            Head::Own
-        } else if causal {
-            Head::Tied
-        } else {
-            Head::None
+        norm_bias: keys.has_end(".attn_norm.bias") || keys.has_end("output_norm.bias"),
+        head: match (family.encoder, rows("output.weight"), causal) {
+            (false, Some(_), _) => Head::Own,
+            (false, None, true) => Head::Tied,
+            _ => Head::None,
         },
-        layers,
+        layers: layers.collect(),
     })
 }
 
+/// The attention of each layer that has one.
+fn attentions(
+    keys: &Keys,
+    hidden: u64,
+    causal: bool,
+    assumed: &mut Vec<String>,
+) -> Result<Vec<Option<Attention>>, Fault> {
+    let Heads { heads, kv_heads, first } =
+        keys.heads()?.ok_or_else(|| keys.missing("attention.head_count"))?;
+    let windows = windows(keys, assumed)?;
+    let latent = latent(keys)?;
+    let bias = [".attn_q.bias", ".attn_qkv.bias", ".attn_q_a.bias"].iter().any(|end| keys.has_end(end));
+    let output_bias = keys.has_end(".attn_output.bias");
+    let head_norm = keys.has_end(".attn_q_norm.weight");
+    let attention = |index: usize| match (heads.get(index), kv_heads.get(index)) {
+        (Some(&heads @ 1..), Some(&kv_heads @ 1..)) => Ok(Some(Attention {
+            heads,
+            kv_heads: if latent.is_some() { 1 } else { kv_heads },
+            key_length: keys.head_length("key_length", hidden, first)?,
+            value_length: keys.head_length("value_length", hidden, first)?,
+            window: windows.get(index).copied().flatten(),
+            sees: None,
+            causal,
+            latent,
+            bias,
+            output_bias,
+            head_norm,
+        })),
+        _ => Ok(None),
+    };
+    (0..keys.layers as usize).map(attention).collect()
+}
+
+/// The feed-forward block of each layer.
+fn feed_forwards(keys: &Keys, family: Family) -> Result<Vec<FeedForward>, Fault> {
+    let dense = keys.per_layer("feed_forward_length")?;
+    let at = |values: &[u64], index: u64| values.get(index as usize).copied().unwrap_or(0);
+    let experts = experts(keys)?;
+    let leading = keys.count("leading_dense_block_count")?.unwrap_or(0);
+    // The blocks with a router, if there are tensors to show it.
+    let router = |tensor: &&Tensor| tensor.name.ends_with(".ffn_gate_inp.weight");
+    let routed: BTreeSet<u64> =
+        keys.tensors.iter().filter(router).filter_map(|tensor| names::layer(&tensor.name).1).collect();
+    let routes = |block: u64| if routed.is_empty() { block >= leading } else { routed.contains(&block) };
+    let bias = keys.has_end(".ffn_up.bias");
+    let feed_forward = |index: u64| {
+        let width = match (experts, &dense) {
+            (Some(experts @ Experts { length: 0, .. }), Some(dense)) if routes(index) => {
+                Width::Experts(Experts { length: at(dense, index), ..experts })
+            }
+            (Some(experts), _) if routes(index) => Width::Experts(experts),
+            (_, Some(dense)) => Width::Dense(at(dense, index)),
+            (_, None) => return Err(keys.missing("feed_forward_length")),
+        };
+        Ok(FeedForward { gated: family.gated, bias, width })
+    };
+    (0..keys.layers).map(feed_forward).collect()
+}
+
 /// Each block's window: the pattern is the file's where it states one, and the family's otherwise.
-fn windows(keys: &Keys, blocks: u64, assumed: &mut Vec<String>) -> Result<Vec<Option<u64>>, Fault> {
+fn windows(keys: &Keys, assumed: &mut Vec<String>) -> Result<Vec<Option<u64>>, Fault> {
     const PATTERN: &str = "attention.sliding_window_pattern";
-    let none = vec![None; blocks as usize];
-    let rule = windows_of(keys.architecture, blocks);
+    let none = vec![None; keys.blocks as usize];
+    let rule = windows_of(keys.architecture, keys.blocks);
     let stated = keys.count("attention.sliding_window")?;
     let Some(window) = stated.or(rule.and_then(Windows::size)).filter(|window| *window > 0) else {
         return Ok(none);
@@ -415,7 +396,7 @@ fn windows(keys: &Keys, blocks: u64, assumed: &mut Vec<String>) -> Result<Vec<Op
     }
     let slides: Vec<bool> = match keys.get(PATTERN) {
         Some(Value::Array { .. }) => {
-            keys.per_layer(PATTERN, blocks)?.unwrap_or_default().iter().map(|slides| *slides != 0).collect()
+            keys.per_layer(PATTERN)?.unwrap_or_default().iter().map(|slides| *slides != 0).collect()
         }
         _ => {
             let period = keys.count(PATTERN)?;
@@ -425,13 +406,13 @@ fn windows(keys: &Keys, blocks: u64, assumed: &mut Vec<String>) -> Result<Vec<Op
             }
             let period = period.or(rule.and_then(Windows::period)).unwrap_or(0);
             let full = if full_first { 1 % period.max(1) } else { 0 };
-            (1..=blocks).map(|number| period == 0 || number % period != full).collect()
+            (1..=keys.blocks).map(|number| period == 0 || number % period != full).collect()
         }
     };
     Ok(slides.into_iter().map(|slides| slides.then_some(window)).collect())
 }
 
-fn experts(keys: &Keys, has: impl Fn(&str) -> bool) -> Result<Option<Experts>, Fault> {
+fn experts(keys: &Keys) -> Result<Option<Experts>, Fault> {
     let Some(count) = keys.count("expert_count")?.filter(|count| *count > 0) else { return Ok(None) };
     let length = keys.count("expert_feed_forward_length")?.unwrap_or(0);
     let shared_length = match keys.count("expert_shared_feed_forward_length")? {
@@ -447,8 +428,8 @@ fn experts(keys: &Keys, has: impl Fn(&str) -> bool) -> Result<Option<Experts>, F
         used: keys.need("expert_used_count")?,
         length,
         shared_length,
-        shared_gate: has(".ffn_gate_inp_shexp.weight"),
-        router_bias: has(".exp_probs_b.bias") || has(".exp_probs_b"),
+        shared_gate: keys.has_end(".ffn_gate_inp_shexp.weight"),
+        router_bias: keys.has_end(".exp_probs_b.bias") || keys.has_end(".exp_probs_b"),
     }))
 }
 
@@ -461,26 +442,57 @@ fn latent(keys: &Keys) -> Result<Option<Latent>, Fault> {
     }))
 }
 
-/// The keys of one architecture.
+/// The heads of each block; if their numbers differ, their width is that of the first.
+#[derive(Default)]
+struct Heads {
+    heads: Vec<u64>,
+    kv_heads: Vec<u64>,
+    first: u64,
+}
+
+/// The keys of one architecture, and the tensors that tell what no key does.
 struct Keys<'a> {
     metadata: &'a Metadata,
     architecture: &'a str,
+    tensors: &'a [Tensor],
+    /// Blocks in the file.
+    blocks: u64,
+    /// Blocks that a token runs through: the last may predict further tokens, which ordinary decoding does not run.
+    layers: u64,
 }
 
-impl Keys<'_> {
+impl<'a> Keys<'a> {
+    /// None if the file does not state its architecture and number of blocks.
+    fn of(metadata: &'a Metadata, tensors: &'a [Tensor]) -> Result<Option<Keys<'a>>, Fault> {
+        let Some(architecture) = metadata.text("general.architecture")? else { return Ok(None) };
+        let keys = Keys { metadata, architecture, tensors, blocks: 0, layers: 0 };
+        let Some(blocks) = keys.count("block_count")? else { return Ok(None) };
+        if blocks > MOST_LAYERS {
+            let what = format!("must be at most {MOST_LAYERS}, but is {blocks}");
+            return Err(Fault::field(keys.name("block_count"), what));
+        }
+        let layers = blocks.saturating_sub(keys.count("nextn_predict_layers")?.unwrap_or(0));
+        Ok(Some(Keys { blocks, layers, ..keys }))
+    }
+
     fn name(&self, key: &str) -> String {
         format!("{}.{key}", self.architecture)
     }
 
-    /// The number of blocks in the file, and of those a token runs through: the last may predict further
-    /// tokens, and are stored but not run in ordinary decoding.
-    fn blocks(&self) -> Result<Option<(u64, u64)>, Fault> {
-        let Some(blocks) = self.count("block_count")? else { return Ok(None) };
-        if blocks > MOST_LAYERS {
-            let what = format!("must be at most {MOST_LAYERS}, but is {blocks}");
-            return Err(Fault::field(self.name("block_count"), what));
-        }
-        Ok(Some((blocks, blocks.saturating_sub(self.count("nextn_predict_layers")?.unwrap_or(0)))))
+    /// Whether the name of a tensor contains this.
+    fn has(&self, part: &str) -> bool {
+        self.tensors.iter().any(|tensor| tensor.name.contains(part))
+    }
+
+    fn has_end(&self, end: &str) -> bool {
+        self.tensors.iter().any(|tensor| tensor.name.ends_with(end))
+    }
+
+    fn heads(&self) -> Result<Option<Heads>, Fault> {
+        let Some(heads) = self.per_layer("attention.head_count")? else { return Ok(None) };
+        let kv_heads = self.per_layer("attention.head_count_kv")?.unwrap_or_else(|| heads.clone());
+        let first = heads.iter().copied().find(|heads| *heads > 0).unwrap_or(1);
+        Ok(Some(Heads { heads, kv_heads, first }))
     }
 
     fn missing(&self, key: &str) -> Fault {
@@ -508,15 +520,15 @@ impl Keys<'_> {
     }
 
     /// A number for each block: the same for all, or one from an array.
-    fn per_layer(&self, key: &str, blocks: u64) -> Result<Option<Vec<u64>>, Fault> {
+    fn per_layer(&self, key: &str) -> Result<Option<Vec<u64>>, Fault> {
+        let Keys { blocks, layers, .. } = *self;
         let Some(Value::Array { length, integers }) = self.get(key) else {
             return Ok(self.count(key)?.map(|number| vec![number; blocks as usize]));
         };
         let fault = |what: String| Fault::field(self.name(key), what);
-        // Blocks that predict further tokens may be left out.
-        let run = blocks.saturating_sub(self.count("nextn_predict_layers")?.unwrap_or(0));
         match integers {
-            Some(integers) if (run..=blocks).contains(length) => {
+            // Blocks that predict further tokens may be left out.
+            Some(integers) if (layers..=blocks).contains(length) => {
                 let number = |number: &i128| {
                     u64::try_from(*number).map_err(|_| fault(format!("{number} is negative")))
                 };

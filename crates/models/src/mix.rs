@@ -179,32 +179,11 @@ const MIXES: &[Mix] = &[
 ];
 
 /// What the names of small matrices have in common that the quantizer leaves as they are.
-const KEPT: &[&str] = &[
-    "_norm.weight",
-    "altup",
-    "laurel",
-    "per_layer_model_proj",
-    "ssm_conv1d",
-    "shortconv.conv.weight",
-    "indexer.k_proj.weight",
-    "indexer.q_proj.weight",
-    "time_mix_first.weight",
-    "time_mix_w0.weight",
-    "time_mix_w1.weight",
-    "time_mix_w2.weight",
-    "time_mix_v0.weight",
-    "time_mix_v1.weight",
-    "time_mix_v2.weight",
-    "time_mix_a0.weight",
-    "time_mix_a1.weight",
-    "time_mix_a2.weight",
-    "time_mix_g1.weight",
-    "time_mix_g2.weight",
-    "time_mix_decay_w1.weight",
-    "time_mix_decay_w2.weight",
-    "time_mix_lerp_fused.weight",
-    "attn_rel_b.weight",
-];
+const KEPT: &str = "_norm.weight altup laurel per_layer_model_proj ssm_conv1d shortconv.conv.weight \
+    indexer.k_proj.weight indexer.q_proj.weight time_mix_first.weight time_mix_w0.weight \
+    time_mix_w1.weight time_mix_w2.weight time_mix_v0.weight time_mix_v1.weight time_mix_v2.weight \
+    time_mix_a0.weight time_mix_a1.weight time_mix_a2.weight time_mix_g1.weight time_mix_g2.weight \
+    time_mix_decay_w1.weight time_mix_decay_w2.weight time_mix_lerp_fused.weight attn_rel_b.weight";
 
 /// How an operation is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -284,7 +263,7 @@ impl Mix {
     /// The type that a tensor gets; none when it stays as it is.
     fn of_tensor(&self, tensor: &Tensor, facts: &Facts) -> Option<Dtype> {
         let [ref rows @ .., row] = *tensor.dims.as_slice() else { return None };
-        if rows.iter().all(|rows| *rows == 1) || KEPT.iter().any(|kept| tensor.name.contains(kept)) {
+        if rows.iter().all(|rows| *rows == 1) || KEPT.split(' ').any(|kept| tensor.name.contains(kept)) {
             return None;
         }
         let (layer, role) = place(tensor).unwrap_or((None, Role::Other));

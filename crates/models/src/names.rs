@@ -1,103 +1,126 @@
 //! What a tensor is for, told from its name: the names of GGUF, Hugging Face and APR files in one
 //! table. What stands on the right does not depend on the family.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 use roofline_formulas::spelled;
 
-/// What an operation does in the model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Role {
+/// Defines the roles, each with its word and the part of the model it belongs to.
+macro_rules! roles {
+    ($($(#[$doc:meta])* $role:ident = $name:literal in $kind:ident,)*) => {
+        /// What an operation does in the model.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum Role {
+            $($(#[$doc])* $role,)*
+        }
+
+        impl Role {
+            /// The part of the model it belongs to.
+            pub fn kind(self) -> Kind {
+                match self {
+                    $(Role::$role => Kind::$kind,)*
+                }
+            }
+        }
+
+        spelled!(Role { $($role = $name,)* });
+    };
+}
+
+roles! {
     /// The token's row of the embedding table.
-    Embedding,
+    Embedding = "embedding" in Embedding,
     /// The position's row of a learned table.
-    PositionEmbedding,
+    PositionEmbedding = "position_embedding" in Embedding,
     /// The segment's row of a learned table.
-    TypeEmbedding,
+    TypeEmbedding = "type_embedding" in Embedding,
     /// The token's row of a table with a part for each layer.
-    LayerEmbedding,
+    LayerEmbedding = "layer_embedding" in Embedding,
     /// Normalization, and other vectors applied element by element.
-    Norm,
+    Norm = "norm" in Norm,
     /// Query projection.
-    Query,
+    Query = "attn_q" in Attention,
     /// Key projection.
-    Key,
+    Key = "attn_k" in Attention,
     /// Value projection.
-    Value,
+    Value = "attn_v" in Attention,
     /// Query, key and value in one matrix.
-    QueryKeyValue,
+    QueryKeyValue = "attn_qkv" in Attention,
     /// Query down to its latent rank.
-    QueryDown,
+    QueryDown = "attn_q_down" in Attention,
     /// Query up from its latent rank.
-    QueryUp,
+    QueryUp = "attn_q_up" in Attention,
     /// Keys and values down to the latent that is cached, with the rotary part of the key.
-    KeyValueDown,
+    KeyValueDown = "attn_kv_down" in Attention,
     /// Keys and values up from the latent.
-    KeyValueUp,
+    KeyValueUp = "attn_kv_up" in Attention,
     /// Scores against the cached keys and the weighted sum of the cached values.
-    Attention,
+    Attention = "attention" in Attention,
     /// What chooses the tokens that attention looks at.
-    Indexer,
+    Indexer = "indexer" in Attention,
     /// Scores of that choice against the keys that it keeps.
-    IndexerScores,
+    IndexerScores = "indexer_scores" in Attention,
     /// Projection of the attention's result.
-    AttentionOutput,
+    AttentionOutput = "attn_output" in Attention,
     /// Gate of the attention's result.
-    AttentionGate,
+    AttentionGate = "attn_gate" in Attention,
     /// Query of the attention to another stack's result.
-    CrossQuery,
+    CrossQuery = "cross_q" in Attention,
     /// Key projection of the other stack's result.
-    CrossKey,
+    CrossKey = "cross_k" in Attention,
     /// Value projection of the other stack's result.
-    CrossValue,
+    CrossValue = "cross_v" in Attention,
     /// Scores against the other stack's keys and the weighted sum of its values.
-    CrossAttention,
+    CrossAttention = "cross_attention" in Attention,
     /// Projection of that attention's result.
-    CrossOutput,
+    CrossOutput = "cross_output" in Attention,
     /// A matrix around a state that takes the place of a cache.
-    Recurrence,
+    Recurrence = "recurrence" in Recurrent,
     /// The state itself, read and written for each token.
-    State,
+    State = "state" in Recurrent,
     /// Gate of a feed-forward block.
-    Gate,
+    Gate = "ffn_gate" in FeedForward,
     /// Up projection of a feed-forward block.
-    Up,
+    Up = "ffn_up" in FeedForward,
     /// Gate and up projection in one matrix.
-    GateUp,
+    GateUp = "ffn_gate_up" in FeedForward,
     /// Down projection of a feed-forward block.
-    Down,
+    Down = "ffn_down" in FeedForward,
     /// Choice of the experts.
-    Router,
+    Router = "router" in Experts,
     /// Gates of the experts.
-    ExpertGate,
+    ExpertGate = "experts_gate" in Experts,
     /// Up projections of the experts.
-    ExpertUp,
+    ExpertUp = "experts_up" in Experts,
     /// Gates and up projections of the experts in one tensor.
-    ExpertGateUp,
+    ExpertGateUp = "experts_gate_up" in Experts,
     /// Down projections of the experts.
-    ExpertDown,
+    ExpertDown = "experts_down" in Experts,
     /// Weight of the shared experts.
-    SharedRouter,
+    SharedRouter = "shared_router" in Experts,
     /// Gate of the shared experts.
-    SharedGate,
+    SharedGate = "shared_gate" in Experts,
     /// Up projection of the shared experts.
-    SharedUp,
+    SharedUp = "shared_up" in Experts,
     /// Down projection of the shared experts.
-    SharedDown,
+    SharedDown = "shared_down" in Experts,
     /// The output head: from the hidden state to the vocabulary.
-    Head,
+    Head = "head" in Head,
     /// The layer over the first token of an encoder's result, run once for a sequence.
-    Pooler,
+    Pooler = "pooler" in Head,
     /// Tables that are not weights: rotary factors, masks.
-    Constant,
+    Constant = "constant" in Other,
     /// Stored but not run in ordinary use, such as layers that predict further tokens.
-    Unused,
+    Unused = "unused" in Other,
     /// What reads images or sound, apart from the tokens of text.
-    Tower,
+    Tower = "tower" in Other,
     /// A layer of a stack: a matrix.
-    Dense,
+    Dense = "dense" in Dense,
     /// A layer of a stack: a convolution.
-    Convolution,
+    Convolution = "convolution" in Convolution,
     /// Anything else.
-    Other,
+    Other = "other" in Other,
 }
 
 /// The part of the model a role belongs to.
@@ -153,76 +176,7 @@ impl Role {
     pub fn is_routed(self) -> bool {
         matches!(self, Role::ExpertGate | Role::ExpertUp | Role::ExpertGateUp | Role::ExpertDown)
     }
-
-    /// The part of the model it belongs to.
-    pub fn kind(self) -> Kind {
-        use Role::*;
-        match self {
-            Embedding | PositionEmbedding | TypeEmbedding | LayerEmbedding => Kind::Embedding,
-            Query | Key | Value | QueryKeyValue | QueryDown | QueryUp | KeyValueDown | KeyValueUp
-            | Attention | Indexer | IndexerScores | AttentionOutput | AttentionGate | CrossQuery
-            | CrossKey | CrossValue | CrossAttention | CrossOutput => Kind::Attention,
-            Recurrence | State => Kind::Recurrent,
-            Gate | Up | GateUp | Down => Kind::FeedForward,
-            Router | ExpertGate | ExpertUp | ExpertGateUp | ExpertDown | SharedRouter | SharedGate
-            | SharedUp | SharedDown => Kind::Experts,
-            Norm => Kind::Norm,
-            Head | Pooler => Kind::Head,
-            Dense => Kind::Dense,
-            Convolution => Kind::Convolution,
-            Constant | Unused | Tower | Other => Kind::Other,
-        }
-    }
 }
-
-spelled!(Role {
-    Embedding = "embedding",
-    PositionEmbedding = "position_embedding",
-    TypeEmbedding = "type_embedding",
-    LayerEmbedding = "layer_embedding",
-    Norm = "norm",
-    Query = "attn_q",
-    Key = "attn_k",
-    Value = "attn_v",
-    QueryKeyValue = "attn_qkv",
-    QueryDown = "attn_q_down",
-    QueryUp = "attn_q_up",
-    KeyValueDown = "attn_kv_down",
-    KeyValueUp = "attn_kv_up",
-    Attention = "attention",
-    Indexer = "indexer",
-    IndexerScores = "indexer_scores",
-    AttentionOutput = "attn_output",
-    AttentionGate = "attn_gate",
-    CrossQuery = "cross_q",
-    CrossKey = "cross_k",
-    CrossValue = "cross_v",
-    CrossAttention = "cross_attention",
-    CrossOutput = "cross_output",
-    Recurrence = "recurrence",
-    State = "state",
-    Gate = "ffn_gate",
-    Up = "ffn_up",
-    GateUp = "ffn_gate_up",
-    Down = "ffn_down",
-    Router = "router",
-    ExpertGate = "experts_gate",
-    ExpertUp = "experts_up",
-    ExpertGateUp = "experts_gate_up",
-    ExpertDown = "experts_down",
-    SharedRouter = "shared_router",
-    SharedGate = "shared_gate",
-    SharedUp = "shared_up",
-    SharedDown = "shared_down",
-    Head = "head",
-    Pooler = "pooler",
-    Constant = "constant",
-    Unused = "unused",
-    Tower = "tower",
-    Dense = "dense",
-    Convolution = "convolution",
-    Other = "other",
-});
 
 /// What the last part of a name says the tensor holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -262,414 +216,177 @@ pub(super) struct Place {
     pub expert: Option<u64>,
 }
 
-const OUTSIDE: &[(&str, Role)] = &[
-    ("token_embd", Role::Embedding),
-    ("embed_tokens", Role::Embedding),
-    ("wte", Role::Embedding),
-    ("embeddings.word_embeddings", Role::Embedding),
-    ("position_embd", Role::PositionEmbedding),
-    ("wpe", Role::PositionEmbedding),
-    ("embeddings.position_embeddings", Role::PositionEmbedding),
-    ("embed_in", Role::Embedding),
-    ("word_embeddings", Role::Embedding),
-    ("tok_embeddings", Role::Embedding),
-    ("embeddings", Role::Embedding),
-    ("shared", Role::Embedding),
-    ("embed_positions", Role::PositionEmbedding),
-    ("token_types", Role::TypeEmbedding),
-    ("per_layer_token_embd", Role::LayerEmbedding),
-    ("embed_tokens_per_layer", Role::LayerEmbedding),
-    ("embeddings.token_type_embeddings", Role::TypeEmbedding),
-    ("token_embd_norm", Role::Norm),
-    ("embeddings.LayerNorm", Role::Norm),
-    ("output_norm", Role::Norm),
-    ("norm", Role::Norm),
-    ("ln_f", Role::Norm),
-    ("norm_f", Role::Norm),
-    ("final_layer_norm", Role::Norm),
-    ("final_layernorm", Role::Norm),
-    ("layer_norm", Role::Norm),
-    ("per_layer_proj_norm", Role::Norm),
-    ("cls.norm", Role::Norm),
-    ("output", Role::Head),
-    ("lm_head", Role::Head),
-    ("embed_out", Role::Head),
-    ("proj_out", Role::Head),
-    ("pooler.dense", Role::Pooler),
-    ("cls", Role::Pooler),
-    ("cls.output", Role::Pooler),
-    ("dense_2", Role::Pooler),
-    ("dense_3", Role::Pooler),
-    ("rope_freqs", Role::Constant),
-    ("rope_factors_long", Role::Constant),
-    ("rope_factors_short", Role::Constant),
-    ("embeddings.position_ids", Role::Constant),
+/// Names outside of the layers.
+const OUTSIDE: &[(Role, &str)] = &[
+    (
+        Role::Embedding,
+        "token_embd embed_tokens wte embeddings.word_embeddings embed_in word_embeddings tok_embeddings \
+         embeddings shared",
+    ),
+    (Role::PositionEmbedding, "position_embd wpe embeddings.position_embeddings embed_positions"),
+    (Role::TypeEmbedding, "token_types embeddings.token_type_embeddings"),
+    (Role::LayerEmbedding, "per_layer_token_embd embed_tokens_per_layer"),
+    (
+        Role::Norm,
+        "token_embd_norm embeddings.LayerNorm output_norm norm ln_f norm_f final_layer_norm final_layernorm \
+         layer_norm per_layer_proj_norm cls.norm",
+    ),
+    (Role::Head, "output lm_head embed_out proj_out"),
+    (Role::Pooler, "pooler.dense cls cls.output dense_2 dense_3"),
+    (Role::Constant, "rope_freqs rope_factors_long rope_factors_short embeddings.position_ids"),
 ];
 
-const INSIDE: &[(&str, Role)] = &[
-    ("attn_norm", Role::Norm),
-    ("attn_norm_2", Role::Norm),
-    ("attn_q_norm", Role::Norm),
-    ("attn_k_norm", Role::Norm),
-    ("attn_q_a_norm", Role::Norm),
-    ("attn_kv_a_norm", Role::Norm),
-    ("attn_output_norm", Role::Norm),
-    ("layer_output_norm", Role::Norm),
-    ("post_attention_norm", Role::Norm),
-    ("ffn_norm", Role::Norm),
-    ("post_ffw_norm", Role::Norm),
-    ("input_layernorm", Role::Norm),
-    ("post_attention_layernorm", Role::Norm),
-    ("pre_feedforward_layernorm", Role::Norm),
-    ("post_feedforward_layernorm", Role::Norm),
-    ("self_attn.q_norm", Role::Norm),
-    ("self_attn.k_norm", Role::Norm),
-    ("self_attn.q_a_layernorm", Role::Norm),
-    ("self_attn.kv_a_layernorm", Role::Norm),
-    ("self_attn.sinks", Role::Norm),
-    ("ln_1", Role::Norm),
-    ("ln_2", Role::Norm),
-    ("attn_sinks", Role::Norm),
-    ("attn_sub_norm", Role::Norm),
-    ("ffn_sub_norm", Role::Norm),
-    ("ffn_norm_exps", Role::Norm),
-    ("pre_ffw_norm_2", Role::Norm),
-    ("post_ffw_norm_1", Role::Norm),
-    ("post_ffw_norm_2", Role::Norm),
-    ("post_norm", Role::Norm),
-    ("layer_output_scale", Role::Norm),
-    ("laurel_post_norm", Role::Norm),
-    ("altup_router_norm", Role::Norm),
-    ("altup_correct_scale", Role::Norm),
-    ("cross_attn_norm", Role::Norm),
-    ("ssm_norm", Role::Norm),
-    ("ssm_dt_norm", Role::Norm),
-    ("ssm_b_norm", Role::Norm),
-    ("ssm_c_norm", Role::Norm),
-    ("ssm_a", Role::Norm),
-    ("ssm_d", Role::Norm),
-    ("time_mix_w0", Role::Norm),
-    ("time_mix_a0", Role::Norm),
-    ("time_mix_v0", Role::Norm),
-    ("time_mix_k_k", Role::Norm),
-    ("time_mix_k_a", Role::Norm),
-    ("time_mix_r_k", Role::Norm),
-    ("time_mix_lerp_x", Role::Norm),
-    ("time_mix_lerp_k", Role::Norm),
-    ("time_mix_lerp_v", Role::Norm),
-    ("time_mix_lerp_r", Role::Norm),
-    ("time_mix_lerp_g", Role::Norm),
-    ("time_mix_lerp_w", Role::Norm),
-    ("time_mix_lerp_fused", Role::Norm),
-    ("time_mix_first", Role::Norm),
-    ("time_mix_decay", Role::Norm),
-    ("time_mix_ln", Role::Norm),
-    ("channel_mix_lerp_k", Role::Norm),
-    ("channel_mix_lerp_r", Role::Norm),
-    ("attention.output.LayerNorm", Role::Norm),
-    ("output.LayerNorm", Role::Norm),
-    ("layer_norm1", Role::Norm),
-    ("layer_norm2", Role::Norm),
-    ("norm1", Role::Norm),
-    ("norm2", Role::Norm),
-    ("ln1", Role::Norm),
-    ("ln2", Role::Norm),
-    ("ls1", Role::Norm),
-    ("ls2", Role::Norm),
-    ("self_attn_layer_norm", Role::Norm),
-    ("encoder_attn_layer_norm", Role::Norm),
-    ("final_layer_norm", Role::Norm),
-    ("layer.0.layer_norm", Role::Norm),
-    ("layer.1.layer_norm", Role::Norm),
-    ("layer.2.layer_norm", Role::Norm),
-    ("attn_q", Role::Query),
-    ("self_attn.q_proj", Role::Query),
-    ("attention.self.query", Role::Query),
-    ("attn_k", Role::Key),
-    ("self_attn.k_proj", Role::Key),
-    ("attention.self.key", Role::Key),
-    ("attn_v", Role::Value),
-    ("self_attn.v_proj", Role::Value),
-    ("attention.self.value", Role::Value),
-    ("attn_qkv", Role::QueryKeyValue),
-    ("self_attn.qkv_proj", Role::QueryKeyValue),
-    ("attn.c_attn", Role::QueryKeyValue),
-    ("attn_q_a", Role::QueryDown),
-    ("self_attn.q_a_proj", Role::QueryDown),
-    ("attn_q_b", Role::QueryUp),
-    ("self_attn.q_b_proj", Role::QueryUp),
-    ("attn_kv_a_mqa", Role::KeyValueDown),
-    ("self_attn.kv_a_proj_with_mqa", Role::KeyValueDown),
-    ("attn_kv", Role::KeyValueDown),
-    ("attn_kv_b", Role::KeyValueUp),
-    ("attn_k_b", Role::KeyValueUp),
-    ("attn_v_b", Role::KeyValueUp),
-    ("self_attn.kv_b_proj", Role::KeyValueUp),
-    ("attn_output", Role::AttentionOutput),
-    ("attn_o", Role::AttentionOutput),
-    ("attn_out", Role::AttentionOutput),
-    ("mixer.q_proj", Role::Query),
-    ("mixer.k_proj", Role::Key),
-    ("mixer.v_proj", Role::Value),
-    ("mixer.o_proj", Role::AttentionOutput),
-    ("attn_gate", Role::AttentionGate),
-    ("cross_attn_q", Role::CrossQuery),
-    ("encoder_attn.q_proj", Role::CrossQuery),
-    ("layer.1.EncDecAttention.q", Role::CrossQuery),
-    ("cross_attn_k", Role::CrossKey),
-    ("encoder_attn.k_proj", Role::CrossKey),
-    ("layer.1.EncDecAttention.k", Role::CrossKey),
-    ("cross_attn_v", Role::CrossValue),
-    ("encoder_attn.v_proj", Role::CrossValue),
-    ("layer.1.EncDecAttention.v", Role::CrossValue),
-    ("cross_attn_o", Role::CrossOutput),
-    ("encoder_attn.out_proj", Role::CrossOutput),
-    ("layer.1.EncDecAttention.o", Role::CrossOutput),
-    ("layer.0.SelfAttention.q", Role::Query),
-    ("layer.0.SelfAttention.k", Role::Key),
-    ("layer.0.SelfAttention.v", Role::Value),
-    ("layer.0.SelfAttention.o", Role::AttentionOutput),
-    ("self_attn.out_proj", Role::AttentionOutput),
-    ("attention.query_key_value", Role::QueryKeyValue),
-    ("self_attention.query_key_value", Role::QueryKeyValue),
-    ("self_attn.W_pack", Role::QueryKeyValue),
-    ("attention.wqkv", Role::QueryKeyValue),
-    ("attention.dense", Role::AttentionOutput),
-    ("self_attention.dense", Role::AttentionOutput),
-    ("attention.wo", Role::AttentionOutput),
-    ("attn.q_proj", Role::Query),
-    ("attn.k_proj", Role::Key),
-    ("attn.v_proj", Role::Value),
-    ("attn.out_proj", Role::AttentionOutput),
-    ("ssm_in", Role::Recurrence),
-    ("ssm_conv1d", Role::Recurrence),
-    ("ssm_conv1d_q", Role::Recurrence),
-    ("ssm_conv1d_k", Role::Recurrence),
-    ("ssm_conv1d_v", Role::Recurrence),
-    ("ssm_x", Role::Recurrence),
-    ("ssm_dt", Role::Recurrence),
-    ("ssm_out", Role::Recurrence),
-    ("ssm_alpha", Role::Recurrence),
-    ("ssm_beta", Role::Recurrence),
-    ("ssm_ba", Role::Recurrence),
-    ("ssm_f_a", Role::Recurrence),
-    ("ssm_f_b", Role::Recurrence),
-    ("ssm_g_a", Role::Recurrence),
-    ("ssm_g_b", Role::Recurrence),
-    ("mamba.in_proj", Role::Recurrence),
-    ("mamba.conv1d", Role::Recurrence),
-    ("mamba.x_proj", Role::Recurrence),
-    ("mamba.dt_proj", Role::Recurrence),
-    ("mamba.out_proj", Role::Recurrence),
-    ("mamba.A_log", Role::Norm),
-    ("mamba.D", Role::Norm),
-    ("mamba.dt_bias", Role::Norm),
-    ("mamba.norm", Role::Norm),
-    ("mixer.A_log", Role::Norm),
-    ("mixer.D", Role::Norm),
-    ("mixer.dt_bias", Role::Norm),
-    ("mixer.norm", Role::Norm),
-    ("linear_attn.in_proj_qkvz", Role::Recurrence),
-    ("linear_attn.in_proj_qkv", Role::Recurrence),
-    ("linear_attn.in_proj_z", Role::Recurrence),
-    ("linear_attn.in_proj_a", Role::Recurrence),
-    ("linear_attn.in_proj_b", Role::Recurrence),
-    ("linear_attn.in_proj_ba", Role::Recurrence),
-    ("linear_attn.conv1d", Role::Recurrence),
-    ("linear_attn.out_proj", Role::Recurrence),
-    ("linear_attn.A_log", Role::Norm),
-    ("linear_attn.dt_bias", Role::Norm),
-    ("linear_attn.norm", Role::Norm),
-    ("conv.in_proj", Role::Recurrence),
-    ("conv.conv", Role::Recurrence),
-    ("conv.out_proj", Role::Recurrence),
-    ("mixer.in_proj", Role::Recurrence),
-    ("mixer.conv1d", Role::Recurrence),
-    ("mixer.x_proj", Role::Recurrence),
-    ("mixer.dt_proj", Role::Recurrence),
-    ("mixer.out_proj", Role::Recurrence),
-    ("time_mix_w1", Role::Recurrence),
-    ("time_mix_w2", Role::Recurrence),
-    ("time_mix_a1", Role::Recurrence),
-    ("time_mix_a2", Role::Recurrence),
-    ("time_mix_v1", Role::Recurrence),
-    ("time_mix_v2", Role::Recurrence),
-    ("time_mix_g1", Role::Recurrence),
-    ("time_mix_g2", Role::Recurrence),
-    ("time_mix_decay_w1", Role::Recurrence),
-    ("time_mix_decay_w2", Role::Recurrence),
-    ("time_mix_key", Role::Recurrence),
-    ("time_mix_value", Role::Recurrence),
-    ("time_mix_receptance", Role::Recurrence),
-    ("time_mix_gate", Role::Recurrence),
-    ("time_mix_output", Role::Recurrence),
-    ("shortconv.conv", Role::Recurrence),
-    ("shortconv.in_proj", Role::Recurrence),
-    ("shortconv.out_proj", Role::Recurrence),
-    ("self_attn.o_proj", Role::AttentionOutput),
-    ("attn.c_proj", Role::AttentionOutput),
-    ("attention.output.dense", Role::AttentionOutput),
-    ("ffn_gate", Role::Gate),
-    ("mlp.gate_proj", Role::Gate),
-    ("ffn_up", Role::Up),
-    ("mlp.up_proj", Role::Up),
-    ("mlp.c_fc", Role::Up),
-    ("mlp.dense_h_to_4h", Role::Up),
-    ("mlp.fc_in", Role::Up),
-    ("fc1", Role::Up),
-    ("mlp.fc1", Role::Up),
-    ("mixer.up_proj", Role::Up),
-    ("layer.1.DenseReluDense.wi", Role::Up),
-    ("layer.2.DenseReluDense.wi", Role::Up),
-    ("layer.1.DenseReluDense.wi_1", Role::Up),
-    ("layer.2.DenseReluDense.wi_1", Role::Up),
-    ("layer.1.DenseReluDense.wi_0", Role::Gate),
-    ("layer.2.DenseReluDense.wi_0", Role::Gate),
-    ("layer.1.DenseReluDense.wo", Role::Down),
-    ("layer.2.DenseReluDense.wo", Role::Down),
-    ("feed_forward.w3", Role::Up),
-    ("feed_forward.up_proj", Role::Up),
-    ("feed_forward.w1", Role::Gate),
-    ("feed_forward.gate_proj", Role::Gate),
-    ("channel_mix_key", Role::Up),
-    ("channel_mix_receptance", Role::Gate),
-    ("intermediate.dense", Role::Up),
-    ("mlp.gate_up_proj", Role::GateUp),
-    ("ffn_down", Role::Down),
-    ("mlp.down_proj", Role::Down),
-    ("mlp.c_proj", Role::Down),
-    ("mlp.dense_4h_to_h", Role::Down),
-    ("mlp.fc_out", Role::Down),
-    ("fc2", Role::Down),
-    ("mlp.fc2", Role::Down),
-    ("mixer.down_proj", Role::Down),
-    ("feed_forward.w2", Role::Down),
-    ("feed_forward.down_proj", Role::Down),
-    ("channel_mix_value", Role::Down),
-    ("output.dense", Role::Down),
-    ("ffn_gate_inp", Role::Router),
-    ("exp_probs_b", Role::Router),
-    ("block_sparse_moe.gate", Role::Router),
-    ("mlp.gate", Role::Router),
-    ("mlp.router", Role::Router),
-    ("feed_forward.router", Role::Router),
-    ("ffn_gate_exps", Role::ExpertGate),
-    ("ffn_gate.*", Role::ExpertGate),
-    ("block_sparse_moe.experts.*.w1", Role::ExpertGate),
-    ("mlp.experts.*.gate_proj", Role::ExpertGate),
-    ("mlp.switch_mlp.gate_proj", Role::ExpertGate),
-    ("block_sparse_moe.switch_mlp.gate_proj", Role::ExpertGate),
-    ("feed_forward.experts.*.gate_proj", Role::ExpertGate),
-    ("ffn_gate_chexps", Role::ExpertGate),
-    ("ffn_up_exps", Role::ExpertUp),
-    ("feed_forward.experts.*.up_proj", Role::ExpertUp),
-    ("ffn_up_chexps", Role::ExpertUp),
-    ("ffn_up.*", Role::ExpertUp),
-    ("block_sparse_moe.experts.*.w3", Role::ExpertUp),
-    ("mlp.experts.*.up_proj", Role::ExpertUp),
-    ("mlp.switch_mlp.up_proj", Role::ExpertUp),
-    ("block_sparse_moe.switch_mlp.up_proj", Role::ExpertUp),
-    ("ffn_gate_up_exps", Role::ExpertGateUp),
-    ("mlp.experts.gate_up_proj", Role::ExpertGateUp),
-    ("feed_forward.experts.gate_up_proj", Role::ExpertGateUp),
-    ("ffn_down_exps", Role::ExpertDown),
-    ("feed_forward.experts.*.down_proj", Role::ExpertDown),
-    ("feed_forward.experts.down_proj", Role::ExpertDown),
-    ("ffn_down_chexps", Role::ExpertDown),
-    ("ffn_down.*", Role::ExpertDown),
-    ("block_sparse_moe.experts.*.w2", Role::ExpertDown),
-    ("mlp.experts.*.down_proj", Role::ExpertDown),
-    ("mlp.switch_mlp.down_proj", Role::ExpertDown),
-    ("block_sparse_moe.switch_mlp.down_proj", Role::ExpertDown),
-    ("mlp.experts.down_proj", Role::ExpertDown),
-    ("ffn_gate_inp_shexp", Role::SharedRouter),
-    ("mlp.shared_expert_gate", Role::SharedRouter),
-    ("ffn_gate_shexp", Role::SharedGate),
-    ("mlp.shared_expert.gate_proj", Role::SharedGate),
-    ("mlp.shared_experts.gate_proj", Role::SharedGate),
-    ("feed_forward.shared_expert.gate_proj", Role::SharedGate),
-    ("ffn_up_shexp", Role::SharedUp),
-    ("mlp.shared_expert.up_proj", Role::SharedUp),
-    ("mlp.shared_experts.up_proj", Role::SharedUp),
-    ("feed_forward.shared_expert.up_proj", Role::SharedUp),
-    ("ffn_down_shexp", Role::SharedDown),
-    ("mlp.shared_expert.down_proj", Role::SharedDown),
-    ("mlp.shared_experts.down_proj", Role::SharedDown),
-    ("feed_forward.shared_expert.down_proj", Role::SharedDown),
-    ("attn.bias", Role::Constant),
-    ("attn.masked_bias", Role::Constant),
-    ("self_attn.rotary_emb.inv_freq", Role::Constant),
-    ("attention.rotary_emb.inv_freq", Role::Constant),
-    ("attention.bias", Role::Constant),
-    ("attention.masked_bias", Role::Constant),
-    ("attn_rot_embd", Role::Constant),
-    ("ffn_gate_tid2eid", Role::Constant),
-    ("attn_rel_b", Role::Constant),
-    ("cross_attn_rel_b", Role::Constant),
-    ("layer.0.SelfAttention.relative_attention_bias", Role::Constant),
+/// Names inside of a layer; `*` stands for the number of an expert.
+const INSIDE: &[(Role, &str)] = &[
+    (
+        Role::Norm,
+        "attn_norm attn_norm_2 attn_q_norm attn_k_norm attn_q_a_norm attn_kv_a_norm attn_output_norm \
+         layer_output_norm post_attention_norm ffn_norm post_ffw_norm input_layernorm \
+         post_attention_layernorm pre_feedforward_layernorm post_feedforward_layernorm self_attn.q_norm \
+         self_attn.k_norm self_attn.q_a_layernorm self_attn.kv_a_layernorm self_attn.sinks ln_1 ln_2 \
+         attn_sinks attn_sub_norm ffn_sub_norm ffn_norm_exps pre_ffw_norm_2 post_ffw_norm_1 post_ffw_norm_2 \
+         post_norm layer_output_scale laurel_post_norm altup_router_norm altup_correct_scale \
+         cross_attn_norm ssm_norm ssm_dt_norm ssm_b_norm ssm_c_norm ssm_a ssm_d time_mix_w0 time_mix_a0 \
+         time_mix_v0 time_mix_k_k time_mix_k_a time_mix_r_k time_mix_lerp_x time_mix_lerp_k time_mix_lerp_v \
+         time_mix_lerp_r time_mix_lerp_g time_mix_lerp_w time_mix_lerp_fused time_mix_first time_mix_decay \
+         time_mix_ln channel_mix_lerp_k channel_mix_lerp_r attention.output.LayerNorm output.LayerNorm \
+         layer_norm1 layer_norm2 norm1 norm2 ln1 ln2 ls1 ls2 self_attn_layer_norm encoder_attn_layer_norm \
+         final_layer_norm layer.0.layer_norm layer.1.layer_norm layer.2.layer_norm mamba.A_log mamba.D \
+         mamba.dt_bias mamba.norm mixer.A_log mixer.D mixer.dt_bias mixer.norm linear_attn.A_log \
+         linear_attn.dt_bias linear_attn.norm indexer.k_norm indexer.q_norm",
+    ),
+    (
+        Role::Query,
+        "attn_q self_attn.q_proj attention.self.query mixer.q_proj layer.0.SelfAttention.q attn.q_proj",
+    ),
+    (
+        Role::Key,
+        "attn_k self_attn.k_proj attention.self.key mixer.k_proj layer.0.SelfAttention.k attn.k_proj",
+    ),
+    (
+        Role::Value,
+        "attn_v self_attn.v_proj attention.self.value mixer.v_proj layer.0.SelfAttention.v attn.v_proj",
+    ),
+    (
+        Role::QueryKeyValue,
+        "attn_qkv self_attn.qkv_proj attn.c_attn attention.query_key_value self_attention.query_key_value \
+         self_attn.W_pack attention.wqkv",
+    ),
+    (Role::QueryDown, "attn_q_a self_attn.q_a_proj"),
+    (Role::QueryUp, "attn_q_b self_attn.q_b_proj"),
+    (Role::KeyValueDown, "attn_kv_a_mqa self_attn.kv_a_proj_with_mqa attn_kv"),
+    (Role::KeyValueUp, "attn_kv_b attn_k_b attn_v_b self_attn.kv_b_proj"),
+    (Role::Indexer, "indexer.proj indexer.attn_k indexer.attn_q_b indexer.k_proj indexer.q_proj"),
+    (
+        Role::AttentionOutput,
+        "attn_output attn_o attn_out mixer.o_proj layer.0.SelfAttention.o self_attn.out_proj \
+         attention.dense self_attention.dense attention.wo attn.out_proj self_attn.o_proj attn.c_proj \
+         attention.output.dense",
+    ),
+    (Role::AttentionGate, "attn_gate"),
+    (Role::CrossQuery, "cross_attn_q encoder_attn.q_proj layer.1.EncDecAttention.q"),
+    (Role::CrossKey, "cross_attn_k encoder_attn.k_proj layer.1.EncDecAttention.k"),
+    (Role::CrossValue, "cross_attn_v encoder_attn.v_proj layer.1.EncDecAttention.v"),
+    (Role::CrossOutput, "cross_attn_o encoder_attn.out_proj layer.1.EncDecAttention.o"),
+    (
+        Role::Recurrence,
+        "ssm_in ssm_conv1d ssm_conv1d_q ssm_conv1d_k ssm_conv1d_v ssm_x ssm_dt ssm_out ssm_alpha ssm_beta \
+         ssm_ba ssm_f_a ssm_f_b ssm_g_a ssm_g_b mamba.in_proj mamba.conv1d mamba.x_proj mamba.dt_proj \
+         mamba.out_proj linear_attn.in_proj_qkvz linear_attn.in_proj_qkv linear_attn.in_proj_z \
+         linear_attn.in_proj_a linear_attn.in_proj_b linear_attn.in_proj_ba linear_attn.conv1d \
+         linear_attn.out_proj conv.in_proj conv.conv conv.out_proj mixer.in_proj mixer.conv1d mixer.x_proj \
+         mixer.dt_proj mixer.out_proj time_mix_w1 time_mix_w2 time_mix_a1 time_mix_a2 time_mix_v1 \
+         time_mix_v2 time_mix_g1 time_mix_g2 time_mix_decay_w1 time_mix_decay_w2 time_mix_key \
+         time_mix_value time_mix_receptance time_mix_gate time_mix_output shortconv.conv shortconv.in_proj \
+         shortconv.out_proj",
+    ),
+    (
+        Role::Gate,
+        "ffn_gate mlp.gate_proj layer.1.DenseReluDense.wi_0 layer.2.DenseReluDense.wi_0 feed_forward.w1 \
+         feed_forward.gate_proj channel_mix_receptance",
+    ),
+    (
+        Role::Up,
+        "ffn_up mlp.up_proj mlp.c_fc mlp.dense_h_to_4h mlp.fc_in fc1 mlp.fc1 mixer.up_proj \
+         layer.1.DenseReluDense.wi layer.2.DenseReluDense.wi layer.1.DenseReluDense.wi_1 \
+         layer.2.DenseReluDense.wi_1 feed_forward.w3 feed_forward.up_proj channel_mix_key \
+         intermediate.dense",
+    ),
+    (Role::GateUp, "mlp.gate_up_proj"),
+    (
+        Role::Down,
+        "layer.1.DenseReluDense.wo layer.2.DenseReluDense.wo ffn_down mlp.down_proj mlp.c_proj \
+         mlp.dense_4h_to_h mlp.fc_out fc2 mlp.fc2 mixer.down_proj feed_forward.w2 feed_forward.down_proj \
+         channel_mix_value output.dense",
+    ),
+    (Role::Router, "ffn_gate_inp exp_probs_b block_sparse_moe.gate mlp.gate mlp.router feed_forward.router"),
+    (
+        Role::ExpertGate,
+        "ffn_gate_exps ffn_gate.* block_sparse_moe.experts.*.w1 mlp.experts.*.gate_proj \
+         mlp.switch_mlp.gate_proj block_sparse_moe.switch_mlp.gate_proj feed_forward.experts.*.gate_proj \
+         ffn_gate_chexps",
+    ),
+    (
+        Role::ExpertUp,
+        "ffn_up_exps feed_forward.experts.*.up_proj ffn_up_chexps ffn_up.* block_sparse_moe.experts.*.w3 \
+         mlp.experts.*.up_proj mlp.switch_mlp.up_proj block_sparse_moe.switch_mlp.up_proj",
+    ),
+    (Role::ExpertGateUp, "ffn_gate_up_exps mlp.experts.gate_up_proj feed_forward.experts.gate_up_proj"),
+    (
+        Role::ExpertDown,
+        "ffn_down_exps feed_forward.experts.*.down_proj feed_forward.experts.down_proj ffn_down_chexps \
+         ffn_down.* block_sparse_moe.experts.*.w2 mlp.experts.*.down_proj mlp.switch_mlp.down_proj \
+         block_sparse_moe.switch_mlp.down_proj mlp.experts.down_proj",
+    ),
+    (Role::SharedRouter, "ffn_gate_inp_shexp mlp.shared_expert_gate"),
+    (
+        Role::SharedGate,
+        "ffn_gate_shexp mlp.shared_expert.gate_proj mlp.shared_experts.gate_proj \
+         feed_forward.shared_expert.gate_proj",
+    ),
+    (
+        Role::SharedUp,
+        "ffn_up_shexp mlp.shared_expert.up_proj mlp.shared_experts.up_proj \
+         feed_forward.shared_expert.up_proj",
+    ),
+    (
+        Role::SharedDown,
+        "ffn_down_shexp mlp.shared_expert.down_proj mlp.shared_experts.down_proj \
+         feed_forward.shared_expert.down_proj",
+    ),
+    (
+        Role::Constant,
+        "attn.bias attn.masked_bias self_attn.rotary_emb.inv_freq attention.rotary_emb.inv_freq \
+         attention.bias attention.masked_bias attn_rot_embd ffn_gate_tid2eid attn_rel_b cross_attn_rel_b \
+         layer.0.SelfAttention.relative_attention_bias",
+    ),
     // Experts for the tokens of an image, which a token of text does not meet.
-    ("vis_attn_qkv", Role::Unused),
-    ("vis_attn_output", Role::Unused),
-    ("vis_gate", Role::Unused),
-    ("vis_down", Role::Unused),
-    ("vis_up", Role::Unused),
-    ("indexer.k_norm", Role::Norm),
-    ("indexer.q_norm", Role::Norm),
-    ("indexer.proj", Role::Indexer),
-    ("indexer.attn_k", Role::Indexer),
-    ("indexer.attn_q_b", Role::Indexer),
-    ("indexer.k_proj", Role::Indexer),
-    ("indexer.q_proj", Role::Indexer),
+    (Role::Unused, "vis_attn_qkv vis_attn_output vis_gate vis_down vis_up"),
 ];
+
+static ROLES_OUTSIDE: LazyLock<HashMap<&str, Role>> = LazyLock::new(|| roles(OUTSIDE));
+static ROLES_INSIDE: LazyLock<HashMap<&str, Role>> = LazyLock::new(|| roles(INSIDE));
+
+fn roles(table: &[(Role, &'static str)]) -> HashMap<&'static str, Role> {
+    table.iter().flat_map(|(role, names)| names.split(' ').map(|name| (name, *role))).collect()
+}
 
 /// What the names of adapters have in common that are stored one behind the other, and of which a token runs one.
 pub(super) const ADAPTER: &str = ".lora_";
 
 /// The words before the model proper, which some tools write and some don't.
-const PREFIXES: &[(&str, Option<Stack>)] = &[
-    ("language_model.", None),
-    ("model.", None),
-    ("thinker.", None),
-    ("llm.", None),
-    ("mtp.", Some(Stack::Further)),
-    ("mtp_layers.", Some(Stack::Further)),
-    ("nextn_predict_layers.", Some(Stack::Further)),
-    ("transformer.", None),
-    ("gpt_neox.", None),
-    ("backbone.", None),
-    ("bert.", None),
-    ("roberta.", None),
-    ("encoder.", Some(Stack::Encoder)),
-    ("enc.", Some(Stack::Encoder)),
-    ("decoder.", Some(Stack::Decoder)),
-    ("dec.", Some(Stack::Decoder)),
-    ("v.", Some(Stack::Tower)),
-    ("a.", Some(Stack::Tower)),
-    ("mm.", Some(Stack::Tower)),
-    ("resampler.", Some(Stack::Tower)),
-    ("visual.", Some(Stack::Tower)),
-    ("vision_tower.", Some(Stack::Tower)),
-    ("vision_model.", Some(Stack::Tower)),
-    ("vision_encoder.", Some(Stack::Tower)),
-    ("vision_language_adapter.", Some(Stack::Tower)),
-    ("multi_modal_projector.", Some(Stack::Tower)),
-    ("audio_tower.", Some(Stack::Tower)),
-    ("embed_vision.", Some(Stack::Tower)),
-    ("embed_audio.", Some(Stack::Tower)),
-    ("vision.", Some(Stack::Tower)),
-    ("vision_backbone.", Some(Stack::Tower)),
-    ("vision_embed_tokens.", Some(Stack::Tower)),
-    ("vpm.", Some(Stack::Tower)),
-    ("mlp1.", Some(Stack::Tower)),
-    ("projector.", Some(Stack::Tower)),
-    ("mm_projector.", Some(Stack::Tower)),
-    ("connector.", Some(Stack::Tower)),
-    ("image_newline", Some(Stack::Tower)),
-    ("embed_tokens_extend.", Some(Stack::Tower)),
-    ("audio_encoder.", Some(Stack::Tower)),
-    ("talker.", Some(Stack::Tower)),
-    ("token2wav.", Some(Stack::Tower)),
-    ("code2wav.", Some(Stack::Tower)),
+const PREFIXES: &[(Option<Stack>, &str)] = &[
+    (None, "language_model. model. thinker. llm. transformer. gpt_neox. backbone. bert. roberta."),
+    (Some(Stack::Further), "mtp. mtp_layers. nextn_predict_layers."),
+    (Some(Stack::Encoder), "encoder. enc."),
+    (Some(Stack::Decoder), "decoder. dec."),
+    (
+        Some(Stack::Tower),
+        "v. a. mm. resampler. visual. vision_tower. vision_model. vision_encoder. vision_language_adapter. \
+         multi_modal_projector. audio_tower. embed_vision. embed_audio. vision. vision_backbone. \
+         vision_embed_tokens. vpm. mlp1. projector. mm_projector. connector. image_newline \
+         embed_tokens_extend. audio_encoder. talker. token2wav. code2wav.",
+    ),
 ];
 
 /// The words before a layer's number.
@@ -693,9 +410,10 @@ const PARTS: &[(&str, Part)] = &[
 /// what stands behind the words that say nothing.
 pub(super) fn layer(name: &str) -> (Stack, Option<u64>, &str) {
     let (mut stack, mut rest) = (Stack::Only, name);
-    while let Some((inner, named)) =
-        PREFIXES.iter().find_map(|(prefix, stack)| Some((rest.strip_prefix(prefix)?, *stack)))
-    {
+    while let Some((inner, named)) = PREFIXES.iter().find_map(|(stack, words)| {
+        let inner = words.split(' ').find_map(|prefix| rest.strip_prefix(prefix))?;
+        Some((inner, *stack))
+    }) {
         rest = inner;
         // The encoder of a tower is part of the tower.
         if !matches!(stack, Stack::Tower | Stack::Further) {
@@ -712,8 +430,8 @@ pub(super) fn layer(name: &str) -> (Stack, Option<u64>, &str) {
 /// What a tensor of this name is for; none for a name that is not in the table.
 pub(super) fn place(name: &str) -> Option<Place> {
     let (stack, layer, rest) = layer(name);
-    let table = if layer.is_some() { INSIDE } else { OUTSIDE };
-    let exact = |stem: &str| table.iter().find(|(known, _)| *known == stem).map(|(_, role)| *role);
+    let table = if layer.is_some() { &ROLES_INSIDE } else { &ROLES_OUTSIDE };
+    let exact = |stem: &str| table.get(stem).copied();
     let place = |role, part, expert| Some(Place { stack, layer, role, part, expert });
     // A name that is in the table as it stands (`attn.bias` is a mask) is not cut further.
     if let Some(role) = exact(rest) {
@@ -727,8 +445,7 @@ pub(super) fn place(name: &str) -> Option<Place> {
         return place(role, part, None);
     }
     let (expert, starred) = star(stem)?;
-    let role = table.iter().find(|(known, _)| *known == starred).map(|(_, role)| *role)?;
-    place(role, part, Some(expert))
+    place(exact(&starred)?, part, Some(expert))
 }
 
 /// The number among the words of a name, and the name with a star in its place.
@@ -794,6 +511,14 @@ mod tests {
             Part::Packed,
             None,
         );
+    }
+
+    #[test]
+    fn a_name_has_one_role() {
+        for (table, roles) in [(OUTSIDE, &ROLES_OUTSIDE), (INSIDE, &ROLES_INSIDE)] {
+            let names = table.iter().map(|(_, names)| names.split(' ').count());
+            assert_eq!(names.sum::<usize>(), roles.len());
+        }
     }
 
     #[test]

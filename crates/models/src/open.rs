@@ -202,7 +202,7 @@ fn open_gguf(file: File) -> Result<Model, Error> {
         .collect();
     let format = Format::Gguf { version: header.version, big_endian: header.big_endian };
     let files = parts.into_iter().map(|(file, _)| file).collect();
-    Ok(assemble(format, files, tensors, architecture, summary, warnings))
+    Ok(Model { files, tensors, summary, ..model(format, architecture, warnings) })
 }
 
 /// What a GGUF file's metadata and tensors make together.
@@ -276,7 +276,8 @@ fn open_safetensors(file: File) -> Result<Model, Error> {
     let (path, files) = (file.path.clone(), vec![file]);
     let architecture = with_config(&path, &files, &mut header.tensors)?;
     let summary = header.metadata.iter().take(16).map(|(key, value)| (brief(key), brief(value))).collect();
-    Ok(assemble(Format::SafeTensors, files, header.tensors, architecture, summary, header.warnings))
+    let tensors = header.tensors;
+    Ok(Model { files, tensors, summary, ..model(Format::SafeTensors, architecture, header.warnings) })
 }
 
 /// All shards that a shard's name speaks of, when there is no index that lists them.
@@ -329,7 +330,7 @@ fn open_shards(path: &Path, shards: &[PathBuf], listed: Option<&[(String, String
         }
     }
     let architecture = with_config(path, &files, &mut tensors)?;
-    Ok(assemble(Format::SafeTensors, files, tensors, architecture, Vec::new(), warnings))
+    Ok(Model { files, tensors, ..model(Format::SafeTensors, architecture, warnings) })
 }
 
 /// The architecture that the `config.json` beside `path` gives these tensors, which are unpacked with what it says.
@@ -389,7 +390,7 @@ fn open_config(path: &Path, map: &Map<String, Value>) -> Result<Model, Error> {
         malformed()(Fault::field("model_type", what))
     })?;
     let architecture = Architecture::of_family(hyper, &[]);
-    Ok(assemble(Format::Config, Vec::new(), Vec::new(), architecture, Vec::new(), told))
+    Ok(model(Format::Config, architecture, told))
 }
 
 fn open_onnx(file: File) -> Result<Model, Error> {
@@ -406,8 +407,13 @@ fn open_onnx(file: File) -> Result<Model, Error> {
         warnings: Vec::new(),
     };
     let summary = vec![("producer".to_owned(), brief(&read.producer))];
-    let model = assemble(Format::Onnx, vec![file], read.tensors, architecture, summary, Vec::new());
-    Ok(Model { graph: Some(read.graph), ..model })
+    Ok(Model {
+        files: vec![file],
+        tensors: read.tensors,
+        graph: Some(read.graph),
+        summary,
+        ..model(Format::Onnx, architecture, Vec::new())
+    })
 }
 
 fn open_apr(file: File) -> Result<Model, Error> {
@@ -418,7 +424,8 @@ fn open_apr(file: File) -> Result<Model, Error> {
         .into_iter()
         .filter_map(|key| Some((key.to_owned(), brief(text(key)?))))
         .collect();
-    Ok(assemble(Format::Apr, vec![file], header.tensors, architecture, summary, header.warnings))
+    let (files, tensors) = (vec![file], header.tensors);
+    Ok(Model { files, tensors, summary, ..model(Format::Apr, architecture, header.warnings) })
 }
 
 /// What an APR file's metadata and tensors make together.
@@ -433,15 +440,10 @@ pub fn apr_architecture(header: &apr::Header) -> Result<Architecture, Fault> {
     Ok(Architecture::of_tensors(name, &header.tensors, None))
 }
 
-fn assemble(
-    format: Format,
-    files: Vec<File>,
-    tensors: Vec<Tensor>,
-    architecture: Architecture,
-    summary: Vec<(String, String)>,
-    mut warnings: Vec<String>,
-) -> Model {
+/// A model without files, tensors and summary.
+fn model(format: Format, architecture: Architecture, mut warnings: Vec<String>) -> Model {
     warnings.extend(architecture.warnings.iter().cloned());
+    let (files, tensors, summary) = (Vec::new(), Vec::new(), Vec::new());
     Model { format, files, tensors, architecture, graph: None, summary, warnings }
 }
 

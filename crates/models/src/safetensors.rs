@@ -1,11 +1,9 @@
-//! The header of a SafeTensors file and the index of a sharded one. The list of types is that of the
-//! crate `safetensors`; the walk is our own because the crate keeps the last of two equal names and
-//! refuses a file whose download is not complete, whose header is nevertheless good.
+//! The header of a SafeTensors file and the index of a sharded one. The crate `safetensors` is only a test oracle: it keeps the
+//! last of two equal names and rejects an incomplete download, although its header is intact.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 
-use safetensors::tensor::TensorInfo;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
 use serde_json::Value;
@@ -18,7 +16,11 @@ use super::{Tensor, layout};
 /// The largest header the format allows.
 pub(super) const MOST_HEADER: u64 = 100_000_000;
 
-/// What the front of one SafeTensors file says.
+/// The types of the format.
+const TYPES: &str = "BOOL, F4, F6_E2M3, F6_E3M2, U8, I8, F8_E5M2, F8_E4M3, F8_E8M0, F8_E4M3FNUZ, F8_E5M2FNUZ, I16, U16, F16, BF16, \
+                     I32, U32, F32, C64, F64, I64, U64";
+
+/// The front of one SafeTensors file.
 #[derive(Clone, Debug)]
 pub struct Header {
     /// All tensors, in the header's order.
@@ -65,11 +67,10 @@ pub fn read(bytes: &[u8]) -> Result<Header, Fault> {
 
 fn place(name: String, info: TensorInfo, data_start: u64) -> Result<Tensor, Fault> {
     let fault = |what: String| Fault::byte(8, format!("tensor {}: {what}", quoted(&name)));
-    // The crate may learn a type before our table does.
-    let dtype = Dtype::from_name(&info.dtype.to_string())
-        .ok_or_else(|| fault(format!("type {} is not supported", info.dtype)))?;
-    let dims: Vec<u64> = info.shape.iter().map(|dim| *dim as u64).collect();
-    let (start, end) = (info.data_offsets.0 as u64, info.data_offsets.1 as u64);
+    let TensorInfo { dtype, shape: dims, data_offsets: (start, end) } = info;
+    let known = TYPES.split(", ").find(|known| *known == dtype).and_then(Dtype::from_name);
+    let dtype =
+        known.ok_or_else(|| fault(format!("unknown type {}; expected one of {TYPES}", quoted(&dtype))))?;
     let Some(bytes) = end.checked_sub(start) else {
         return Err(fault(format!("its data ends at {end}, before it begins at {start}")));
     };
@@ -102,6 +103,13 @@ pub fn read_index(text: &[u8]) -> Result<Vec<(String, String)>, Fault> {
             _ => Err(Fault::field("weight_map", format!("{}: {shard} is not a file name", quoted(tensor)))),
         })
         .collect()
+}
+
+#[derive(Deserialize)]
+struct TensorInfo {
+    dtype: String,
+    shape: Vec<u64>,
+    data_offsets: (u64, u64),
 }
 
 struct RawHeader {

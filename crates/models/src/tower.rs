@@ -181,20 +181,9 @@ impl Tower {
         let head = self.width / self.heads.max(1);
         for layer in attends {
             let window = self.window.filter(|(period, _)| !(layer + 1).is_multiple_of(*period));
-            let attention = Attention {
-                heads: self.heads,
-                kv_heads: self.heads,
-                key_length: head,
-                value_length: head,
-                window: window.map(|(_, size)| size),
-                sees: None,
-                causal: false,
-                latent: None,
-                bias: false,
-                output_bias: false,
-                head_norm: false,
-            };
-            let work = Work::Attention(attention);
+            let window = window.map(|(_, size)| size);
+            let attention = Attention::new(self.heads, head, head);
+            let work = Work::Attention(Attention { window, causal: false, ..attention });
             let operation =
                 Operation { layer: Some(layer), ..of(Role::Attention, work, &[], tensors, self.positions) };
             // Behind the last tensor of its layer's queries, keys and values.

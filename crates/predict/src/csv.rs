@@ -1,67 +1,84 @@
-//! Comma-separated values as RFC 4180 has them, with the line of each record for messages.
+//! Tables of comma-separated values (RFC 4180), with the line of each row for messages.
 
-use std::fmt;
-
-/// What is wrong with a file of rows, and where.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// An error in a file of rows.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{line}: {what}")]
 pub struct Mistake {
     /// The line, from 1; of a list of tests the test.
     pub line: usize,
-    /// What is wrong and what is allowed.
+    /// The problem, and the accepted values.
     pub what: String,
 }
 
-impl fmt::Display for Mistake {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.line, self.what)
-    }
+/// A table under a line of headings.
+pub struct Csv {
+    pub headings: Row,
+    /// The rows that are not empty, each as long as the headings.
+    pub rows: Vec<Row>,
 }
 
-impl std::error::Error for Mistake {}
-
-/// One record of a file.
-pub struct Record {
+/// A row, with its fields trimmed.
+#[derive(Default)]
+pub struct Row {
     /// The line it starts on, from 1.
     pub line: usize,
-    /// Its fields.
     pub fields: Vec<String>,
 }
 
-/// The records of a text; lines without anything are passed over.
-pub fn records(text: &str) -> Result<Vec<Record>, Mistake> {
+impl Csv {
+    pub fn read(text: &str) -> Result<Csv, Mistake> {
+        let mut rows = rows(text)?.into_iter();
+        let headings = rows.next().unwrap_or_default();
+        let rows: Vec<Row> = rows.collect();
+        let expected = headings.fields.len();
+        if let Some(Row { line, fields }) = rows.iter().find(|row| row.fields.len() != expected) {
+            let what =
+                format!("{} fields, where line {} names {expected} columns", fields.len(), headings.line);
+            return Err(Mistake { line: *line, what });
+        }
+        Ok(Csv { headings, rows })
+    }
+
+    pub fn has(&self, heading: &str) -> bool {
+        self.headings.fields.iter().any(|known| known == heading)
+    }
+
+    /// The field under a heading; none if it is empty or there is no such column.
+    pub fn field<'r>(&self, row: &'r Row, heading: &str) -> Option<&'r str> {
+        let place = self.headings.fields.iter().position(|known| known == heading)?;
+        row.fields.get(place).map(String::as_str).filter(|field| !field.is_empty())
+    }
+}
+
+fn rows(text: &str) -> Result<Vec<Row>, Mistake> {
     let mut out = Vec::new();
-    let mut record = Record { line: 1, fields: Vec::new() };
+    let mut row = Row { line: 1, fields: Vec::new() };
     let mut field = String::new();
     let (mut line, mut quoted) = (1, false);
+    let end = |field: &mut String| std::mem::take(field).trim().to_owned();
     let mut characters = text.trim_start_matches('\u{feff}').chars().peekable();
     while let Some(character) = characters.next() {
         line += usize::from(character == '\n');
         match character {
-            '"' if quoted && characters.peek() == Some(&'"') => {
-                field.push('"');
-                characters.next();
-            }
+            '"' if quoted && characters.next_if_eq(&'"').is_some() => field.push('"'),
             '"' if quoted => quoted = false,
             _ if quoted => field.push(character),
             '"' if field.is_empty() => quoted = true,
             '"' => return Err(Mistake { line, what: "a quote in the middle of a field".into() }),
-            ',' => record.fields.push(std::mem::take(&mut field)),
-            '\r' if characters.peek() == Some(&'\n') => {}
+            ',' => row.fields.push(end(&mut field)),
             '\n' => {
-                record.fields.push(std::mem::take(&mut field));
-                out.push(std::mem::replace(&mut record, Record { line, fields: Vec::new() }));
+                row.fields.push(end(&mut field));
+                out.push(std::mem::replace(&mut row, Row { line, fields: Vec::new() }));
             }
             other => field.push(other),
         }
     }
     if quoted {
-        return Err(Mistake { line: record.line, what: "a quoted field has no end".into() });
+        return Err(Mistake { line: row.line, what: "a quoted field has no end".into() });
     }
-    if !field.is_empty() || !record.fields.is_empty() {
-        record.fields.push(field);
-        out.push(record);
-    }
-    out.retain(|record| record.fields.iter().any(|field| !field.is_empty()));
+    row.fields.push(end(&mut field));
+    out.push(row);
+    out.retain(|row| row.fields.iter().any(|field| !field.is_empty()));
     Ok(out)
 }
 
@@ -70,20 +87,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quotes_commas_and_line_breaks_within_a_field_are_its_own() {
-        let text = "a,b\r\n\"x, \"\"y\"\"\nz\",2\n\nlast,";
-        let found: Vec<_> = records(text).unwrap().into_iter().map(|r| (r.line, r.fields)).collect();
-        let fields = |texts: [&str; 2]| texts.map(str::to_owned).to_vec();
-        assert_eq!(
-            found,
-            [(1, fields(["a", "b"])), (2, fields(["x, \"y\"\nz", "2"])), (5, fields(["last", ""]))]
-        );
+    fn rows_are_found_with_their_lines() {
+        let csv = Csv::read("\u{feff}\n a ,b\r\n\"x, \"\"y\"\"\nz\",2\n\n,\nlast,").unwrap();
+        let found = csv.rows.iter().map(|row| (row.line, csv.field(row, "a"), csv.field(row, "b")));
+        let expected = [(3, Some("x, \"y\"\nz"), Some("2")), (7, Some("last"), None)];
+        assert_eq!(csv.headings.line, 2);
+        assert!(found.eq(expected));
     }
 
     #[test]
-    fn a_quote_without_an_end_is_found_where_it_starts() {
-        let mistake = records("a\n\"b\nc").err().unwrap();
-        assert_eq!((mistake.line, mistake.what.as_str()), (2, "a quoted field has no end"));
-        assert_eq!(records("a\nb\"c").err().unwrap().line, 2);
+    fn mistakes_are_found_where_they_start() {
+        for (text, mistake) in [
+            ("a\n\"b\nc", "2: a quoted field has no end"),
+            ("a\nb\"c", "2: a quote in the middle of a field"),
+            ("a,b\n\n1\n", "3: 1 fields, where line 1 names 2 columns"),
+        ] {
+            assert_eq!(Csv::read(text).err().unwrap().to_string(), mistake);
+        }
     }
 }

@@ -27,7 +27,6 @@ pub struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub command: Option<Command>,
-    /// What to do without a command.
     #[command(flatten)]
     pub first: First,
 }
@@ -41,7 +40,6 @@ pub struct First {
     /// How to print the result.
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
-    /// Where else to draw.
     #[command(flatten)]
     pub pictures: Wanted,
 }
@@ -99,7 +97,6 @@ pub enum Command {
     Man(Man),
 }
 
-/// Arguments of `completions`.
 #[derive(Debug, Args)]
 pub struct Completions {
     /// The shell.
@@ -107,14 +104,12 @@ pub struct Completions {
     pub shell: clap_complete::Shell,
 }
 
-/// Arguments of `man`.
 #[derive(Debug, Args)]
 pub struct Man {
     /// The command; all of them when there is none.
     pub command: Option<String>,
 }
 
-/// Arguments of `check`.
 #[derive(Debug, Args)]
 pub struct Check {
     /// Contract files, or names of built-in contracts.
@@ -125,7 +120,6 @@ pub struct Check {
     pub format: Choice<CheckFormat>,
 }
 
-/// Arguments of `fmt`.
 #[derive(Debug, Args)]
 pub struct Fmt {
     /// Contract files; `-` reads one from standard input and prints it.
@@ -136,7 +130,6 @@ pub struct Fmt {
     pub check: bool,
 }
 
-/// Arguments of `import`.
 #[derive(Debug, Args)]
 pub struct Import {
     /// Contracts in the published format.
@@ -150,7 +143,6 @@ pub struct Import {
     pub format: Format,
 }
 
-/// Arguments of `prove`.
 #[derive(Debug, Args)]
 pub struct Prove {
     /// Contract files, or names of built-in contracts.
@@ -188,7 +180,6 @@ pub struct Prove {
     pub format: Format,
 }
 
-/// Arguments of `expand`.
 #[derive(Debug, Args)]
 pub struct Expand {
     /// A contract file, or the name of a built-in contract.
@@ -199,7 +190,6 @@ pub struct Expand {
     pub format: Format,
 }
 
-/// Arguments of `eval`.
 #[derive(Debug, Args)]
 pub struct Eval {
     /// A contract file, or the name of a built-in contract.
@@ -211,10 +201,8 @@ pub struct Eval {
     /// Set the quantities that this profile has, such as `devices.h100_sxm`.
     #[arg(long, value_name = "TABLE.ENTRY")]
     pub profile: Option<String>,
-    /// Which device sets the quantities that it has figures for.
     #[command(flatten)]
     pub devices: On,
-    /// How `this` is measured.
     #[command(flatten)]
     pub measuring: Measuring,
     /// Exit with 1 unless this holds, such as 'throughput_ceiling >= 30'; `help` lists the names; may be repeated.
@@ -225,7 +213,6 @@ pub struct Eval {
     pub format: Format,
 }
 
-/// Arguments of `diff`.
 #[derive(Debug, Args)]
 pub struct Diff {
     /// OLD and NEW, as files or names of built-in contracts; with --git the paths to look at, everything by default.
@@ -242,7 +229,6 @@ pub struct Diff {
     pub format: Format,
 }
 
-/// Arguments of `doc`.
 #[derive(Debug, Args)]
 pub struct Doc {
     /// A contract file, or the name of a built-in contract.
@@ -265,7 +251,6 @@ pub enum DocFormat {
     Html,
 }
 
-/// Arguments of `contracts`.
 #[derive(Debug, Args)]
 pub struct Contracts {
     /// Show the file of this contract.
@@ -276,7 +261,6 @@ pub struct Contracts {
     pub format: Format,
 }
 
-/// Arguments of `machine`.
 #[derive(Debug, Args)]
 pub struct Machine {
     /// Forget every saved measurement and do nothing else.
@@ -294,13 +278,11 @@ pub struct Machine {
     /// Runs of each setting, however long they take, in place of as many as there is time for; the result is not kept.
     #[arg(long, value_name = "RUNS", value_parser = runs(1))]
     pub steps: Option<usize>,
-    /// How to measure.
     #[command(flatten)]
     pub measuring: Measuring,
     /// How to print the roofs.
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
-    /// Where else to draw.
     #[command(flatten)]
     pub pictures: Wanted,
 }
@@ -322,7 +304,6 @@ fn runs(least: u64) -> impl TypedValueParser<Value = usize> {
     clap::value_parser!(u64).range(least..=Effort::MOST as u64).map(|runs| runs as usize)
 }
 
-/// Arguments of `bench`.
 #[derive(Debug, Args)]
 pub struct Bench {
     /// Only these weights; by default q8_0, q4_k, q6_k, f16, bf16 and f32.
@@ -337,21 +318,15 @@ pub struct Bench {
     /// Exit with 1 unless this holds for every product, such as 'utilization >= 0.9'; `help` lists the names; may be repeated.
     #[arg(long, value_name = "CONDITION")]
     pub require: Vec<String>,
-    /// Take the times from a saved result instead of measuring.
-    #[arg(long, hide = true, value_name = "RESULT.json")]
-    pub replay: Option<PathBuf>,
-    /// How to measure.
     #[command(flatten)]
     pub measuring: Measuring,
     /// How to print the results.
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
-    /// Where else to draw.
     #[command(flatten)]
     pub pictures: Wanted,
 }
 
-/// Arguments of `predict`.
 #[derive(Debug, Args)]
 pub struct Predict {
     /// A model known by name, a config.json, or a model file.
@@ -367,7 +342,6 @@ pub struct Predict {
     /// throughput, energy and memory are those of inference-latency-v1.
     #[arg(long, value_name = "NUMBER", requires = "params", conflicts_with_all = ["model", "sweep", "explain", "users", "offload", "all_devices"])]
     pub flops: Option<f64>,
-    /// Which devices.
     #[command(flatten)]
     pub devices: On,
     /// All known devices.
@@ -415,25 +389,20 @@ pub struct Predict {
     /// Show every equation with its numbers filled in.
     #[arg(long)]
     pub explain: bool,
-    /// What speeds are expected of.
     #[command(flatten)]
     pub expecting: Expecting,
-    /// Several devices, a host beside a device, many users.
     #[command(flatten)]
     pub many: Many,
-    /// Which predictions, and what of each.
     #[command(flatten)]
     pub select: Select,
     /// Exit with 1 unless this holds, such as 'fits and decode_ceiling >= 30 [token/s]'; `help` lists the names.
     #[arg(long, value_name = "CONDITION")]
     pub require: Vec<String>,
-    /// How `this` is measured.
     #[command(flatten)]
     pub measuring: Measuring,
     /// How to print the result.
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
-    /// Where else to draw.
     #[command(flatten)]
     pub pictures: Wanted,
 }
@@ -447,7 +416,6 @@ pub struct Choose {
     /// The speed that decoding must be able to reach, such as '20 token/s'.
     #[arg(long, value_name = "SPEED", default_value = "0 token/s", allow_negative_numbers = true, value_parser = token_rate)]
     pub at_least: f64,
-    /// The model and what it is asked to do; all known devices unless --on names some.
     #[command(flatten)]
     pub predict: Predict,
 }
@@ -466,7 +434,6 @@ pub struct Plan {
     /// Sets of 1 to 8, 16, 32 and so on up to so many devices are tried.
     #[arg(long, value_name = "NUMBER", default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..=1024))]
     pub most_devices: u64,
-    /// The model and what it is asked to do; all known devices unless --on names some.
     #[command(flatten)]
     pub predict: Predict,
 }
@@ -499,7 +466,6 @@ fn token_rate(text: &str) -> Result<f64, String> {
     if rate >= 0.0 { Ok(rate) } else { Err(format!("`{text}` is below zero")) }
 }
 
-/// Arguments of `evidence`.
 #[derive(Debug, Args)]
 pub struct Evidence {
     /// Only rows whose device, model, engine or backend contains this.
@@ -509,18 +475,13 @@ pub struct Evidence {
     /// Exits with 1 when one is impossible.
     #[arg(long, value_name = "FILE", conflicts_with = "filter")]
     pub check: Option<PathBuf>,
-    /// How far expected speeds are from rows that were kept back.
-    #[arg(long, conflicts_with_all = ["filter", "check", "chart", "svg", "html"])]
-    pub evaluate: bool,
     /// How to print the result.
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
-    /// Where else to draw.
     #[command(flatten)]
     pub pictures: Wanted,
 }
 
-/// Arguments of `calibrate`.
 #[derive(Debug, Args)]
 pub struct Calibrate {
     /// What `llama-bench -o json` printed, of one or more models; or one result of `roofline bench --format json`.
@@ -529,14 +490,12 @@ pub struct Calibrate {
     /// A model that ran, by its file or name, where its name in the results says too little; may be repeated.
     #[arg(long, value_name = "MODEL")]
     pub model: Vec<String>,
-    /// Which device ran; if not given, the one that the results name, or this machine.
     #[command(flatten)]
     pub devices: On,
     /// Keep the constants in this file, in place of beside the saved machine, for `--calibrated=FILE`; - is standard output, in
     /// place of the table.
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// How `this` is measured.
     #[command(flatten)]
     pub measuring: Measuring,
     /// How to print the constants.
@@ -544,16 +503,13 @@ pub struct Calibrate {
     pub format: Format,
 }
 
-/// Arguments of `devices`.
 #[derive(Debug, Args)]
 pub struct Devices {
     /// Only those whose name, alias, vendor, kind or architecture contains this.
     #[arg(value_name = "TEXT")]
     pub filter: Option<String>,
-    /// Where else devices are known from.
     #[command(flatten)]
     pub files: Files,
-    /// Which of them, and what of each.
     #[command(flatten)]
     pub select: Select,
     /// How to print the result.
@@ -561,7 +517,6 @@ pub struct Devices {
     pub format: Format,
 }
 
-/// Arguments of `models`.
 #[derive(Debug, Args)]
 pub struct Models {
     /// Only those whose name or family contains this.
@@ -572,7 +527,6 @@ pub struct Models {
     pub format: Format,
 }
 
-/// Arguments of `profile`.
 #[derive(Debug, Args)]
 pub struct Profile {
     /// A GGUF, SafeTensors, APR or ONNX file, a directory with a model, an index.json or a config.json.
@@ -581,7 +535,6 @@ pub struct Profile {
     /// Accept a file that ends before its weights do: its headers say enough.
     #[arg(long, conflicts_with = "measure")]
     pub headers_only: bool,
-    /// Which devices; this machine, measured, if none is named.
     #[command(flatten)]
     pub devices: On,
     /// What a row of the table is.
@@ -627,7 +580,6 @@ pub struct Profile {
     /// Accept results of `llama-bench` even if they are for another model.
     #[arg(long, requires = "llama_bench")]
     pub any_model: bool,
-    /// What speeds are expected of.
     #[command(flatten)]
     pub expecting: Expecting,
     /// Print figures only, no advice.
@@ -641,13 +593,11 @@ pub struct Profile {
     /// `help` lists the names.
     #[arg(long, value_name = "CONDITION")]
     pub require: Vec<String>,
-    /// How `this` is measured.
     #[command(flatten)]
     pub measuring: Measuring,
     /// How to print the result.
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
-    /// Where else to draw.
     #[command(flatten)]
     pub pictures: Wanted,
 }
@@ -672,7 +622,6 @@ pub enum Phase {
     Prefill,
 }
 
-/// Arguments of `plot`.
 #[derive(Debug, Args)]
 pub struct Plot {
     /// Saved JSON results, or a contract that has a roof.
@@ -693,21 +642,17 @@ pub struct Plot {
     /// The title of the chart.
     #[arg(long, value_name = "TEXT")]
     pub title: Option<String>,
-    /// Devices whose roofs are drawn too.
     #[command(flatten)]
     pub devices: On,
-    /// How `this` is measured.
     #[command(flatten)]
     pub measuring: Measuring,
     /// How to print the chart.
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
-    /// Where else to draw.
     #[command(flatten)]
     pub pictures: Wanted,
 }
 
-/// Arguments of `gate`.
 #[derive(Debug, Args)]
 pub struct Gate {
     /// A saved machine, bench, profile or prediction, or kernels that another tool measured, as `plot --points` takes them.
@@ -734,7 +679,6 @@ pub struct Gate {
     pub format: Choice<ForCi>,
 }
 
-/// Arguments of `schema`.
 #[derive(Debug, Args)]
 pub struct Schema {
     /// The schema, such as `machine`, `roofline.machine/1` or `contract`; a list of all when there is none.

@@ -9,7 +9,7 @@ use clap::Args;
 use crate::contracts::hardware::devices::Device;
 use crate::peaks;
 use crate::predict::{Expectation, ExpectedSpeed, Prediction, Target};
-use crate::program::{Failure, output};
+use crate::program::{About, Failure, output};
 use crate::record::{Calibration, Engine, EngineChoice, Setting, Silence, expect_of};
 use crate::report::{Saved, Table};
 use roofline_machine::document;
@@ -74,7 +74,7 @@ fn find(device: &str, engine: Option<&str>) -> Result<Calibration, Failure> {
     let directory = peaks::directory().ok_or_else(none)?;
     let mut found = Vec::new();
     for entry in fs::read_dir(&directory).map_err(|_| none())? {
-        let path = entry.map_err(|error| Failure(format!("{}: {error}", directory.display())))?.path();
+        let path = entry.about(directory.display())?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         if name.starts_with(KEPT) && name.ends_with(".json") {
             let one = read(&path)?;
@@ -113,9 +113,10 @@ impl Expecting {
 
     /// What the arguments mean.
     pub fn read(&self) -> Result<Expecter, Failure> {
-        let parsed = self.engine.as_deref().map(|text| {
-            EngineChoice::parse(text).map_err(|error| Failure(format!("--engine {text}: {error}")))
-        });
+        let parsed = self
+            .engine
+            .as_deref()
+            .map(|text| EngineChoice::parse(text).about(format_args!("--engine {text}")));
         let calibrated = match &self.calibrated {
             None => None,
             Some(None) => Some(Calibrated::Kept),

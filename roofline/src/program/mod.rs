@@ -15,7 +15,9 @@ mod what_if;
 
 pub use command::schema::contract as contract_schema;
 
+use std::error::Error;
 use std::ffi::OsString;
+use std::fmt::Display;
 use std::process::ExitCode;
 
 use clap::FromArgMatches;
@@ -39,9 +41,34 @@ pub enum Exit {
 #[derive(Debug)]
 pub struct Failure(pub String);
 
-impl<E: std::error::Error> From<E> for Failure {
+impl<E: Error> From<E> for Failure {
     fn from(error: E) -> Self {
-        Failure(error.to_string())
+        Failure(with_causes(&error))
+    }
+}
+
+/// The message of an error, followed by those of its causes that it does not repeat.
+fn with_causes(error: &dyn Error) -> String {
+    let mut message = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let text = error.to_string();
+        if !message.contains(&text) {
+            message += &format!(": {text}");
+        }
+        cause = error.source();
+    }
+    message
+}
+
+/// Names the file or flag that an error is about.
+trait About<T> {
+    fn about(self, subject: impl Display) -> Result<T, Failure>;
+}
+
+impl<T, E: Into<Box<dyn Error>>> About<T> for Result<T, E> {
+    fn about(self, subject: impl Display) -> Result<T, Failure> {
+        self.map_err(|error| Failure(format!("{subject}: {}", with_causes(&*error.into()))))
     }
 }
 

@@ -9,6 +9,11 @@ pub fn normal(name: &str) -> String {
     name.trim().chars().map(|c| if c.is_alphanumeric() { c.to_ascii_lowercase() } else { '_' }).collect()
 }
 
+/// The known name that was probably meant, as the start of a sentence; empty without one.
+pub fn near<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    suggest::closest(name, known).map(|near| format!("did you mean `{near}`? ")).unwrap_or_default()
+}
+
 /// An unknown name, with what was probably meant.
 pub fn unknown_name(
     name: &str,
@@ -20,8 +25,8 @@ pub fn unknown_name(
     let alike: Vec<&str> =
         known.clone().filter(|known| !wanted.is_empty() && known.contains(&wanted)).collect();
     let near = match alike.as_slice() {
-        [] => suggest::closest(&wanted, known).map(|near| format!("did you mean `{near}`? ")),
-        alike => Some(format!("did you mean {}? ", alike.join(", "))),
+        [] => near(&wanted, known),
+        alike => format!("did you mean {}? ", alike.join(", ")),
     };
-    Failure(format!("{name}: no such {what}; {}`{list}` lists them", near.unwrap_or_default()))
+    Failure(format!("{name}: no such {what}; {near}`{list}` lists them"))
 }

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use clap::Args;
 use roofline_contracts::condition::Known;
-use roofline_contracts::suggest;
 
 use crate::contracts::hardware::devices::Device;
 use crate::device::{TEXTS, figures_of, numbers, texts_of};
 use crate::program::Failure;
+use crate::program::name::near;
 use crate::program::require::Names;
 use crate::report::Table;
 use roofline_render::number::figure;
@@ -128,19 +128,14 @@ impl Select {
             Some(Known::Truth(truth)) => if *truth { "yes" } else { "no" }.to_owned(),
             Some(Known::Absent) | None => "-".to_owned(),
         };
-        let rows = rows.iter().map(|row| columns.iter().map(|name| cell(row, name)).collect()).collect();
-        Ok(Some(Table {
-            title: String::new(),
-            headings: columns.iter().map(|&name| name.to_owned()).collect(),
-            rows,
-        }))
+        let rows = rows.iter().map(|row| columns.iter().map(|name| cell(row, name)).collect());
+        Ok(Some(Table::new("", &columns, rows)))
     }
 }
 
 /// A name that there is, under a word that is said for it too.
 fn known<'n>(names: &Names, flag: &str, name: &'n str) -> Result<&'n str, Failure> {
     names.meant(name).ok_or_else(|| {
-        let near = suggest::closest(name, names.all()).map(|near| format!("did you mean `{near}`? "));
-        Failure(format!("{flag} {name}: no such name; {}`--where help` lists them", near.unwrap_or_default()))
+        Failure(format!("{flag} {name}: no such name; {}`--where help` lists them", near(name, names.all())))
     })
 }

@@ -6,7 +6,6 @@ mod bench;
 mod contract_schema;
 mod diff;
 mod doc;
-mod evidence;
 mod first;
 mod machine;
 mod output;

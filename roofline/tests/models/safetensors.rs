@@ -106,7 +106,11 @@ fn hostile_headers_are_refused_with_the_tensor_and_the_place() {
         (entry(r#""dtype":"F32","shape":[1],"data_offsets":[4,8]"#), 8, "no tensor owns the bytes before"),
         (entry(r#""dtype":"F32","shape":[1],"data_offsets":[0,4]"#), 9, "no tensor owns the bytes from here"),
         (entry(r#""dtype":"F4","shape":[3],"data_offsets":[0,1]"#), 1, "no whole number of bytes"),
-        (entry(r#""dtype":"Q4","shape":[3],"data_offsets":[0,1]"#), 1, "unknown variant `Q4`"),
+        (
+            entry(r#""dtype":"Q4","shape":[3],"data_offsets":[0,1]"#),
+            1,
+            "unknown type \"Q4\"; expected one of BOOL, F4,",
+        ),
         (entry(r#""dtype":"F32","shape":[-1],"data_offsets":[0,4]"#), 4, "invalid value: integer `-1`"),
         (entry(r#""dtype":"F32","shape":[1.5],"data_offsets":[0,4]"#), 4, "floating point `1.5`"),
         (entry(r#""dtype":"F32","data_offsets":[0,4]"#), 4, "missing field `shape`"),

@@ -709,104 +709,114 @@ impl Call<'_> {
     fn moved(&self) -> Made {
         let op = self.node.op.as_str();
         if op == "ConstantOfShape" {
-            let dims = sizes(self.numbers(0)?)?;
-            let count = elements(&dims).ok_or(TOO_LARGE)?;
-            let fill = self.node.attributes.constant.as_ref();
-            let number = fill.map_or(Some(0), |value| value.numbers.as_ref()?.first().copied());
-            let numbers = number.filter(|_| count <= MOST_NUMBERS).map(|number| vec![number; count as usize]);
-            let out = Value { dims, dtype: fill.map_or(Dtype::F32, |value| value.dtype), numbers };
+            let out = self.filled()?;
             return self.moves(vec![out.clone()], &out, 0, false);
         }
         let x = self.value(0)?;
-        let rank = x.dims.len();
-        let same = |dims: Vec<u64>| Value { dims, dtype: x.dtype, numbers: None };
-        let out = match op {
-            "Transpose" => {
-                let perm = self.node.attributes.list("perm").map(<[i64]>::to_vec);
-                let perm = perm.unwrap_or_else(|| (0..rank as i64).rev().collect());
-                let dims = perm.iter().map(|axis| self.axis(*axis, rank).map(|place| x.dims[place]));
-                vec![same(dims.collect::<Result<_, _>>()?)]
+        let dims = match op {
+            "Gather" => return self.gathered(x),
+            "Split" => {
+                let out = self.split(x)?;
+                let of = out.first().unwrap_or(x).clone();
+                return self.moves(out, &of, 0, false);
             }
-            "Concat" | "QLinearConcat" => vec![self.concatenated()?],
-            "Split" => self.split(x)?,
-            "Slice" => vec![self.sliced(x)?],
-            "Gather" => {
-                let axis = self.axis(self.number("axis", 0), rank)?;
-                let indices = self.value(1)?;
-                let dims = [&x.dims[..axis], &indices.dims, &x.dims[axis + 1..]].concat();
-                elements(&dims).ok_or(TOO_LARGE)?;
-                let picked = x.numbers.as_ref().filter(|_| rank == 1).zip(indices.numbers.as_ref());
-                let picked = picked.and_then(|(numbers, places)| {
-                    let one = |place: &i64| numbers.get(self.axis(*place, numbers.len()).ok()?).copied();
-                    places.iter().map(one).collect::<Option<Vec<i64>>>()
-                });
-                let out = Value { numbers: picked, ..same(dims) };
-                // Only the rows that are taken are read.
-                let rows = out.bytes().and_then(|bytes| bytes.checked_mul(2)).ok_or(TOO_LARGE)?;
-                let bytes = indices.bytes().and_then(|bytes| bytes.checked_add(rows)).ok_or(TOO_LARGE)?;
-                return Ok((vec![out], Task::Moves { norm: false, flops: 0, bytes }));
+            "Concat" | "QLinearConcat" | "Slice" => {
+                let out = if op == "Slice" { self.sliced(x)? } else { self.concatenated()? };
+                return self.moves(vec![out.clone()], &out, 0, false);
             }
-            "Expand" => vec![same(broadcast(&x.dims, &sizes(self.numbers(1)?)?)?)],
-            "Tile" => {
-                let times = sizes(self.numbers(1)?)?;
-                let dims = x.dims.iter().zip(&times).map(|(dim, times)| dim.checked_mul(*times));
-                vec![same(dims.collect::<Option<_>>().ok_or(TOO_LARGE)?)]
-            }
-            "Pad" => {
-                let pads = self.listed("pads", 1)?.ok_or("its pads are not stated")?;
-                if pads.len() != 2 * rank {
-                    return Err(format!("{} pads for {rank} dimensions", pads.len()));
-                }
-                let one = |place: usize| {
-                    let all = pads[place].checked_add(pads[place + rank])?;
-                    x.dims[place].checked_add_signed(all)
-                };
-                vec![same((0..rank).map(one).collect::<Option<_>>().ok_or(TOO_LARGE)?)]
-            }
-            "Resize" | "Upsample" => {
-                let sized = if op == "Resize" && self.has(3) { Some(sizes(self.numbers(3)?)?) } else { None };
-                let dims = match sized {
-                    Some(dims) => dims,
-                    None => {
-                        let scales =
-                            self.numbers(if op == "Upsample" || self.inputs.len() < 3 { 1 } else { 2 })?;
-                        let scales = sizes(scales)?;
-                        let dims = x.dims.iter().zip(&scales).map(|(dim, scale)| dim.checked_mul(*scale));
-                        dims.collect::<Option<_>>().ok_or(TOO_LARGE)?
-                    }
-                };
-                if dims.len() != rank {
-                    return Err(format!("{} sizes for {rank} dimensions", dims.len()));
-                }
-                vec![same(dims)]
-            }
-            "DepthToSpace" | "SpaceToDepth" => {
-                let [batch, channels, height, width] = *x.dims.as_slice() else {
-                    return Err("its input is no picture".into());
-                };
-                let side = u64::try_from(self.number("blocksize", 0)).ok().filter(|side| *side > 0);
-                let side = side.ok_or("its block has no size")?;
-                let square = side.checked_mul(side).ok_or(TOO_LARGE)?;
-                let more = |a: u64, b: u64| a.checked_mul(b).ok_or(TOO_LARGE.to_owned());
-                vec![same(match op {
-                    "DepthToSpace" => vec![batch, channels / square, more(height, side)?, more(width, side)?],
-                    _ => vec![batch, more(channels, square)?, height / side, width / side],
-                })]
-            }
-            _ => {
-                let bounds = (self.numbers(0)?, self.numbers(1)?, self.numbers(2)?);
-                let ([start], [end], [step]) = bounds else { return Err("its bounds are no numbers".into()) };
-                let count = end.checked_sub(*start).zip(Some(*step).filter(|step| *step > 0));
-                let count =
-                    count.map_or(0, |(all, step)| all.max(0).unsigned_abs().div_ceil(step.unsigned_abs()));
-                vec![same(vec![count])]
-            }
+            "Transpose" => self.transposed(x)?,
+            "Expand" => broadcast(&x.dims, &sizes(self.numbers(1)?)?)?,
+            "Tile" => scaled(x, &sizes(self.numbers(1)?)?)?,
+            "Pad" => self.padded(x)?,
+            "Resize" | "Upsample" => self.resized(x)?,
+            "DepthToSpace" | "SpaceToDepth" => self.blocks_moved(x)?,
+            _ => vec![self.counted()?],
         };
-        for value in &out {
-            value.elements().ok_or(TOO_LARGE)?;
+        let out = Value { dims, dtype: x.dtype, numbers: None };
+        self.moves(vec![out.clone()], &out, 0, false)
+    }
+
+    fn filled(&self) -> Result<Value, String> {
+        let dims = sizes(self.numbers(0)?)?;
+        let count = elements(&dims).ok_or(TOO_LARGE)?;
+        let fill = self.node.attributes.constant.as_ref();
+        let number = fill.map_or(Some(0), |value| value.numbers.as_ref()?.first().copied());
+        let numbers = number.filter(|_| count <= MOST_NUMBERS).map(|number| vec![number; count as usize]);
+        Ok(Value { dims, dtype: fill.map_or(Dtype::F32, |value| value.dtype), numbers })
+    }
+
+    fn transposed(&self, x: &Value) -> Result<Vec<u64>, String> {
+        let rank = x.dims.len();
+        let perm = self.node.attributes.list("perm").map(<[i64]>::to_vec);
+        let perm = perm.unwrap_or_else(|| (0..rank as i64).rev().collect());
+        perm.iter().map(|axis| self.axis(*axis, rank).map(|place| x.dims[place])).collect()
+    }
+
+    fn gathered(&self, x: &Value) -> Made {
+        let rank = x.dims.len();
+        let axis = self.axis(self.number("axis", 0), rank)?;
+        let indices = self.value(1)?;
+        let dims = [&x.dims[..axis], &indices.dims, &x.dims[axis + 1..]].concat();
+        elements(&dims).ok_or(TOO_LARGE)?;
+        let picked = x.numbers.as_ref().filter(|_| rank == 1).zip(indices.numbers.as_ref());
+        let numbers = picked.and_then(|(numbers, places)| {
+            let one = |place: &i64| numbers.get(self.axis(*place, numbers.len()).ok()?).copied();
+            places.iter().map(one).collect::<Option<Vec<i64>>>()
+        });
+        let out = Value { dims, dtype: x.dtype, numbers };
+        // Only the rows that are taken are read.
+        let rows = out.bytes().and_then(|bytes| bytes.checked_mul(2)).ok_or(TOO_LARGE)?;
+        let bytes = indices.bytes().and_then(|bytes| bytes.checked_add(rows)).ok_or(TOO_LARGE)?;
+        Ok((vec![out], Task::Moves { norm: false, flops: 0, bytes }))
+    }
+
+    fn padded(&self, x: &Value) -> Result<Vec<u64>, String> {
+        let rank = x.dims.len();
+        let pads = self.listed("pads", 1)?.ok_or("its pads are not stated")?;
+        if pads.len() != 2 * rank {
+            return Err(format!("{} pads for {rank} dimensions", pads.len()));
         }
-        let of = out.first().cloned().unwrap_or_else(|| x.clone());
-        self.moves(out, &of, 0, false)
+        let one = |place: usize| {
+            let all = pads[place].checked_add(pads[place + rank])?;
+            x.dims[place].checked_add_signed(all)
+        };
+        Ok((0..rank).map(one).collect::<Option<_>>().ok_or(TOO_LARGE)?)
+    }
+
+    fn resized(&self, x: &Value) -> Result<Vec<u64>, String> {
+        let upsample = self.node.op == "Upsample";
+        let dims = if !upsample && self.has(3) {
+            sizes(self.numbers(3)?)?
+        } else {
+            scaled(x, &sizes(self.numbers(if upsample || self.inputs.len() < 3 { 1 } else { 2 })?)?)?
+        };
+        match dims.len() == x.dims.len() {
+            true => Ok(dims),
+            false => Err(format!("{} sizes for {} dimensions", dims.len(), x.dims.len())),
+        }
+    }
+
+    /// `DepthToSpace` and its inverse.
+    fn blocks_moved(&self, x: &Value) -> Result<Vec<u64>, String> {
+        let [batch, channels, height, width] = *x.dims.as_slice() else {
+            return Err("its input is no picture".into());
+        };
+        let side = u64::try_from(self.number("blocksize", 0)).ok().filter(|side| *side > 0);
+        let side = side.ok_or("its block has no size")?;
+        let square = side.checked_mul(side).ok_or(TOO_LARGE)?;
+        let more = |a: u64, b: u64| a.checked_mul(b).ok_or(TOO_LARGE.to_owned());
+        Ok(match self.node.op.as_str() {
+            "DepthToSpace" => vec![batch, channels / square, more(height, side)?, more(width, side)?],
+            _ => vec![batch, more(channels, square)?, height / side, width / side],
+        })
+    }
+
+    /// Numbers of a `Range`.
+    fn counted(&self) -> Result<u64, String> {
+        let bounds = (self.numbers(0)?, self.numbers(1)?, self.numbers(2)?);
+        let ([start], [end], [step]) = bounds else { return Err("its bounds are no numbers".into()) };
+        let count = end.checked_sub(*start).zip(Some(*step).filter(|step| *step > 0));
+        Ok(count.map_or(0, |(all, step)| all.max(0).unsigned_abs().div_ceil(step.unsigned_abs())))
     }
 
     fn concatenated(&self) -> Result<Value, String> {
@@ -880,6 +890,12 @@ struct Window {
 
 fn sizes(numbers: &[i64]) -> Result<Vec<u64>, String> {
     numbers.iter().map(|number| u64::try_from(*number).map_err(|_| format!("a size of {number}"))).collect()
+}
+
+/// The dimensions times these factors.
+fn scaled(x: &Value, factors: &[u64]) -> Result<Vec<u64>, String> {
+    let dims = x.dims.iter().zip(factors).map(|(dim, factor)| dim.checked_mul(*factor));
+    Ok(dims.collect::<Option<_>>().ok_or(TOO_LARGE)?)
 }
 
 /// The shape of numbers that are repeated where another has more.

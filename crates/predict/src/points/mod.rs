@@ -11,7 +11,7 @@ mod rocprof;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::csv::{self, Mistake, Record};
+use crate::csv::{Csv, Mistake, Row};
 use roofline_formulas::{layer_roofline, operation};
 use roofline_machine::document;
 use roofline_render::chart::Point;
@@ -291,49 +291,22 @@ pub fn parse(text: &str) -> Result<Vec<Own>, Mistake> {
     let quoted = text.lines().any(|line| line.starts_with("\"ID\","));
     let foreign = |line: &str| line.starts_with("==") || (quoted && !line.starts_with('"'));
     let table: Vec<&str> = text.lines().map(|line| if foreign(line) { "" } else { line }).collect();
-    let mut records = csv::records(&table.join("\n"))?;
-    if records.is_empty() {
+    let table = Csv::read(&table.join("\n"))?;
+    if table.headings.fields.is_empty() {
         return Err(Mistake { line: 1, what: "nothing in it".into() });
     }
-    let columns = Columns::of(&records.remove(0));
-    let rows = records.as_slice();
-    if columns.has(nsight::KERNEL) {
-        nsight::parse(&columns, rows)
-    } else if rocprof::KERNEL.iter().any(|name| columns.has(name)) {
-        rocprof::parse(&columns, rows)
+    if table.has(nsight::KERNEL) {
+        nsight::parse(&table)
+    } else if rocprof::KERNEL.iter().any(|name| table.has(name)) {
+        rocprof::parse(&table)
     } else {
-        own::parse(&columns, rows)
+        own::parse(&table)
     }
 }
 
-/// The columns of a table by their headings.
-struct Columns {
-    line: usize,
-    places: BTreeMap<String, usize>,
-}
-
-impl Columns {
-    fn of(record: &Record) -> Columns {
-        let places = record.fields.iter().enumerate().map(|(at, name)| (name.trim().to_owned(), at));
-        Columns { line: record.line, places: places.collect() }
-    }
-
-    fn has(&self, name: &str) -> bool {
-        self.places.contains_key(name)
-    }
-
-    fn names(&self) -> impl Iterator<Item = &str> {
-        self.places.keys().map(String::as_str)
-    }
-
-    fn text<'r>(&self, record: &'r Record, name: &str) -> Option<&'r str> {
-        record.fields.get(*self.places.get(name)?).map(|field| field.trim()).filter(|field| !field.is_empty())
-    }
-
-    /// A number, perhaps with commas between thousands; none where the column or the field is not there.
-    fn number(&self, record: &Record, name: &str) -> Result<Option<f64>, Mistake> {
-        self.text(record, name).map(|text| number(text, name, record.line)).transpose()
-    }
+/// A number of a table, perhaps with commas between thousands; none if the column or the field is missing.
+fn number_in(table: &Csv, row: &Row, name: &str) -> Result<Option<f64>, Mistake> {
+    table.field(row, name).map(|text| number(text, name, row.line)).transpose()
 }
 
 /// A number that is finite and not below zero, with a point before its decimals.

@@ -1,8 +1,8 @@
 //! What Nsight Compute prints with `ncu --csv`: a row for each metric of each launch, or with `--page raw` a row for each launch
 //! below one of units. The launches of a kernel are added up.
 
-use super::{Columns, Counted, Own, Sums, number};
-use crate::csv::{Mistake, Record};
+use super::{Counted, Own, Sums, number};
+use crate::csv::{Csv, Mistake};
 
 /// The column that tells its tables from others.
 pub(super) const KERNEL: &str = "Kernel Name";
@@ -24,13 +24,14 @@ const OPERATIONS: [(&str, f64); 9] = [
     ("hfma", 2.0),
 ];
 
-pub(super) fn parse(columns: &Columns, rows: &[Record]) -> Result<Vec<Own>, Mistake> {
+pub(super) fn parse(table: &Csv) -> Result<Vec<Own>, Mistake> {
     let mut sums = Sums::default();
-    if columns.has("Metric Name") {
-        let metrics: Vec<&str> = rows.iter().filter_map(|row| columns.text(row, "Metric Name")).collect();
+    if table.has("Metric Name") {
+        let metrics: Vec<&str> =
+            table.rows.iter().filter_map(|row| table.field(row, "Metric Name")).collect();
         let taken = Taken::of(&metrics);
-        for row in rows {
-            let field = |name| columns.text(row, name);
+        for row in &table.rows {
+            let field = |name| table.field(row, name);
             if let (Some(kernel), Some(metric), Some(value)) =
                 (field(KERNEL), field("Metric Name"), field("Metric Value"))
             {
@@ -39,17 +40,17 @@ pub(super) fn parse(columns: &Columns, rows: &[Record]) -> Result<Vec<Own>, Mist
         }
         return sums.kernels();
     }
-    let taken = Taken::of(&columns.names().collect::<Vec<_>>());
+    let taken = Taken::of(&table.headings.fields.iter().map(String::as_str).collect::<Vec<_>>());
     // The first row has units and no kernel.
-    let (units, rows) = match rows.split_first() {
-        Some((first, rest)) if columns.text(first, KERNEL).is_none() => (Some(first), rest),
-        _ => (None, rows),
+    let (units, rows) = match table.rows.split_first() {
+        Some((first, rest)) if table.field(first, KERNEL).is_none() => (Some(first), rest),
+        _ => (None, table.rows.as_slice()),
     };
     for row in rows {
-        let Some(kernel) = columns.text(row, KERNEL) else { continue };
-        for metric in columns.names() {
-            if let Some(value) = columns.text(row, metric) {
-                let unit = units.and_then(|units| columns.text(units, metric));
+        let Some(kernel) = table.field(row, KERNEL) else { continue };
+        for metric in table.headings.fields.iter().map(String::as_str) {
+            if let Some(value) = table.field(row, metric) {
+                let unit = units.and_then(|units| table.field(units, metric));
                 sums.add(kernel, taken.counted(metric, unit, value, row.line)?);
             }
         }

@@ -1,8 +1,8 @@
 //! The counters that `rocprof-compute profile` leaves in `pmc_perf.csv`: a row for each dispatch. The dispatches of a kernel are
 //! added up.
 
-use super::{Columns, Counted, Own, Sums};
-use crate::csv::{Mistake, Record};
+use super::{Counted, Own, Sums, number_in};
+use crate::csv::{Csv, Mistake};
 
 /// The column of the kernel's name, in newer and older versions.
 pub(super) const KERNEL: [&str; 2] = ["Kernel_Name", "KernelName"];
@@ -14,11 +14,11 @@ const LANES: f64 = 64.0;
 /// Operations that one count of a matrix instruction stands for.
 const MATRIX: f64 = 512.0;
 
-pub(super) fn parse(columns: &Columns, rows: &[Record]) -> Result<Vec<Own>, Mistake> {
+pub(super) fn parse(table: &Csv) -> Result<Vec<Own>, Mistake> {
     let mut sums = Sums::default();
-    for row in rows {
-        let Some(kernel) = KERNEL.iter().find_map(|name| columns.text(row, name)) else { continue };
-        let number = |name: &str| columns.number(row, name);
+    for row in &table.rows {
+        let Some(kernel) = KERNEL.iter().find_map(|name| table.field(row, name)) else { continue };
+        let number = |name: &str| number_in(table, row, name);
         let either = |names: [&str; 2]| -> Result<Option<f64>, Mistake> {
             Ok(number(names[0])?.or(number(names[1])?))
         };

@@ -177,89 +177,102 @@ const WITHOUT_PROMPTS: [bool; 4] = [true, false, true, false];
 /// No share is above the whole, and no cost below zero.
 const LEAST: [f64; 4] = [1.0, 1.0, 0.0, 0.0];
 
-impl Calibration {
-    /// The constants that the runs determine; why and what to run in addition where they determine none.
-    pub fn new(origin: Origin, runs: &[Run]) -> Result<Calibration, String> {
+/// The runs as a system of equations.
+struct System(Vec<[f64; 4]>);
+
+impl System {
+    fn new(runs: &[Run]) -> Result<System, String> {
         let rows: Result<Vec<[f64; 4]>, OutOfDomain> = runs.iter().map(Run::row).collect();
         let rows = rows.map_err(|error| error.to_string())?;
         if let Some((run, _)) = runs.iter().zip(&rows).find(|(_, row)| row[0].max(row[1]) > 1.0) {
             return Err(format!("{}: faster than the device can be; say which one ran with --on", run.name));
         }
-        let (prompts, steps) =
-            (runs.iter().any(|run| run.prefill), runs.iter().filter(|run| !run.prefill).count());
-        if steps < 2 {
-            return Err(format!(
-                "{} of decoding; {ANOTHER_MODEL}",
-                if steps == 0 { "no run" } else { "one run" }
-            ));
+        match runs.iter().filter(|run| !run.prefill).count() {
+            0 => Err(format!("no run of decoding; {ANOTHER_MODEL}")),
+            1 => Err(format!("one run of decoding; {ANOTHER_MODEL}")),
+            _ => Ok(System(rows)),
         }
-        let made =
-            |values: &[f64; 4], row: &[f64; 4]| row.iter().zip(values).map(|(a, b)| a * b).sum::<f64>();
-        let left_out = |used: [bool; 4], index: usize| {
-            let others: Vec<[f64; 4]> =
-                rows.iter().enumerate().filter(|(at, _)| *at != index).map(|(_, row)| *row).collect();
-            let solution = solve(&others, used, LEAST)?;
-            let told = solution.condition <= WORST_CONDITION;
-            // The row says which part of the measured time the constants make.
-            told.then(|| (1.0 / made(&solution.values, &rows[index]) - 1.0).abs())
-        };
-        let found = |used: [bool; 4]| {
-            let needed = used.iter().filter(|used| **used).count();
-            let solution = solve(&rows, used, LEAST)?;
-            let determined = rows.len() > needed && solution.condition <= WORST_CONDITION;
-            // The cost of a step is told from that of layers only where any one run may be left out.
-            let told = || used != ALL || (0..rows.len()).all(|index| left_out(used, index).is_some());
-            (determined && told()).then_some((used, solution))
-        };
+    }
+
+    /// The part of a run's measured time that constants make.
+    fn made(&self, values: &[f64; 4], index: usize) -> f64 {
+        self.0[index].iter().zip(values).map(|(a, b)| a * b).sum()
+    }
+
+    /// How far a run is off when the constants come from the others; none if those determine none.
+    fn left_out(&self, used: [bool; 4], index: usize) -> Option<f64> {
+        let mut others = self.0.clone();
+        others.remove(index);
+        let solution =
+            solve(&others, used, LEAST).filter(|solution| solution.condition <= WORST_CONDITION)?;
+        Some((1.0 / self.made(&solution.values, index) - 1.0).abs())
+    }
+
+    fn solved(&self, used: [bool; 4]) -> Option<([bool; 4], Solution<4>)> {
+        let needed = used.iter().filter(|used| **used).count();
+        let solution = solve(&self.0, used, LEAST)?;
+        let determined = self.0.len() > needed && solution.condition <= WORST_CONDITION;
+        // The cost of a step is told from that of layers only where any one run may be left out.
+        let told = || used != ALL || (0..self.0.len()).all(|index| self.left_out(used, index).is_some());
+        (determined && told()).then_some((used, solution))
+    }
+
+    /// The constants that the runs determine, and which of them those are.
+    fn constants(&self, prompts: bool) -> Result<([bool; 4], Solution<4>), String> {
         let tried = if prompts { [ALL, WITHOUT_STEP] } else { [WITHOUT_PROMPTS; 2] };
-        let Some((used, Solution { values, condition })) = tried.into_iter().find_map(found) else {
-            let last = tried[1];
-            let condition = solve(&rows, last, LEAST).map(|solution| solution.condition);
-            return Err(match condition {
+        tried.into_iter().find_map(|used| self.solved(used)).ok_or_else(|| {
+            match solve(&self.0, tried[1], LEAST).map(|solution| solution.condition) {
                 Some(condition) if condition > WORST_CONDITION => format!(
                     "the runs do not tell bandwidth and the cost of a layer apart (condition {}, at most {WORST_CONDITION}); \
                      {ANOTHER_MODEL}",
                     figure(condition)
                 ),
-                _ => format!("{} runs are too few; {ANOTHER_MODEL}", rows.len()),
-            });
+                _ => format!("{} runs are too few; {ANOTHER_MODEL}", self.0.len()),
+            }
+        })
+    }
+}
+
+impl CalibratedRun {
+    /// How far it is off, fitted or left out, as a part of the speed.
+    fn off(&self) -> f64 {
+        let fitted = (self.fitted_tokens_per_s / self.measured_tokens_per_s - 1.0).abs();
+        self.left_out_error.unwrap_or(0.0).max(fitted)
+    }
+}
+
+impl Calibration {
+    /// The constants that the runs determine; why and what to run in addition where they determine none.
+    pub fn new(origin: Origin, runs: &[Run]) -> Result<Calibration, String> {
+        let system = System::new(runs)?;
+        let (used, Solution { values, condition }) = system.constants(runs.iter().any(|run| run.prefill))?;
+        let run = |(index, run): (usize, &Run)| CalibratedRun {
+            run: run.name.clone(),
+            measured_tokens_per_s: run.inputs.measured,
+            fitted_tokens_per_s: run.inputs.measured / system.made(&values, index),
+            left_out_error: system.left_out(used, index),
         };
-        let each: Vec<CalibratedRun> = runs
-            .iter()
-            .enumerate()
-            .map(|(index, run)| CalibratedRun {
-                run: run.name.clone(),
-                measured_tokens_per_s: run.inputs.measured,
-                fitted_tokens_per_s: run.inputs.measured / made(&values, &rows[index]),
-                left_out_error: left_out(used, index),
-            })
-            .collect();
-        let off = |run: &CalibratedRun| {
-            let fitted = (run.fitted_tokens_per_s / run.measured_tokens_per_s - 1.0).abs();
-            run.left_out_error.unwrap_or(0.0).max(fitted)
-        };
-        let worst = each.iter().max_by(|a, b| off(a).total_cmp(&off(b)));
-        if let Some(run) = worst.filter(|run| off(run) > WORST_ERROR) {
+        let each: Vec<CalibratedRun> = runs.iter().enumerate().map(run).collect();
+        let worst = each.iter().max_by(|a, b| a.off().total_cmp(&b.off()));
+        if let Some(run) = worst.filter(|run| run.off() > WORST_ERROR) {
             return Err(format!(
                 "{} is off by {} when the constants come from the runs, at most {} is taken; run it again, run models in one \
                  format only, or {ANOTHER_MODEL}",
                 run.run,
-                percent(Some(off(run))),
+                percent(Some(run.off())),
                 percent(Some(WORST_ERROR))
             ));
         }
-        let spread = each.iter().map(off).fold(NARROWEST, f64::max);
-        let mut missing = Vec::new();
-        if !used[1] {
-            missing
-                .push("share of the arithmetic: no prompt was read; run llama-bench with -p 512 too".into());
-        }
-        if !used[3] {
-            missing.push(
-                "cost of a step, which counts as that of layers: run models with other numbers of layers"
-                    .into(),
-            );
-        }
+        let spread = each.iter().map(CalibratedRun::off).fold(NARROWEST, f64::max);
+        let missing = [
+            (used[1], "share of the arithmetic: no prompt was read; run llama-bench with -p 512 too"),
+            (
+                used[3],
+                "cost of a step, which counts as that of layers: run models with other numbers of layers",
+            ),
+        ];
+        let missing =
+            missing.into_iter().filter(|(used, _)| !used).map(|(_, what)| what.to_owned()).collect();
         Ok(Calibration {
             schema: Schema::new(),
             contract: format!("{} {}", CONTRACT.id, CONTRACT.version),

@@ -4,8 +4,6 @@
 //! A ceiling takes no more than what must be done: of the experts those of one token, of a server the cache and the
 //! arithmetic of each token it makes, of several devices the sum of their figures, of a draft all tokens accepted.
 
-use std::fmt;
-
 use super::device;
 use super::format;
 use super::model::{self, Shape};
@@ -56,33 +54,24 @@ impl Beside {
 }
 
 /// Why a row has no ceiling.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 pub enum Uncovered {
     /// The registry has no such device.
+    #[error("device {0:?} is not in the registry")]
     Device(String),
     /// The dimensions of the model are not known.
+    #[error("the dimensions of model {0:?} are not known")]
     Model(String),
     /// The name of the format is not known.
+    #[error("format {0:?} is not known")]
     Format(String),
     /// The row does not say how long the prompt was.
+    #[error("the length of the prompt is not given")]
     Prompt,
     /// A figure is outside of what the contracts take.
+    #[error("{0}")]
     OutOfDomain(String),
 }
-
-impl fmt::Display for Uncovered {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Uncovered::Device(name) => write!(f, "device {name:?} is not in the registry"),
-            Uncovered::Model(name) => write!(f, "the dimensions of model {name:?} are not known"),
-            Uncovered::Format(name) => write!(f, "format {name:?} is not known"),
-            Uncovered::Prompt => write!(f, "the length of the prompt is not given"),
-            Uncovered::OutOfDomain(what) => write!(f, "{what}"),
-        }
-    }
-}
-
-impl std::error::Error for Uncovered {}
 
 impl From<OutOfDomain> for Uncovered {
     fn from(error: OutOfDomain) -> Self {

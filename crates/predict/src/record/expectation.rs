@@ -3,7 +3,6 @@
 //! the rows nearest to it, and not at all where there are none.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::LazyLock;
 
 use super::ceiling::{Verdict, judge};
@@ -47,12 +46,9 @@ const FEWEST: usize = 3;
 const COSTS: [f64; 10] = [0.0, 5.0, 10.0, 20.0, 30.0, 40.0, 60.0, 80.0, 120.0, 160.0];
 /// A share of both peaks that nobody reaches.
 const FULL: f64 = 0.95;
-/// The part of rows that lie in their bands when they are kept back: somewhat more than the four fifths between p10 and p90,
-/// so that as many are left of rows that no band was chosen on.
-const INSIDE: f64 = 0.85;
 /// How much wider than the rows a band of decoding and of prompts is, as a power of e, at no distance and again for each
 /// unit of it; a test finds them anew.
-const MARGINS: [f64; 2] = [0.035, 0.114];
+pub(super) const MARGINS: [f64; 2] = [0.035, 0.114];
 
 /// What rows alike make of a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -85,33 +81,24 @@ pub struct Expected {
 }
 
 /// Why nothing is expected.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Silence {
-    /// The record has no device of this kind, and nobody named an engine.
+    /// The record has no device of this kind, and no engine was named.
+    #[error("the record has no rows of devices of this kind")]
     Device,
     /// The record has too few rows of the engine.
+    #[error("the record has fewer than {FEWEST} such rows of {0}")]
     Engine(Engine),
     /// No row of the engine is near.
+    #[error("no row of {0} is near")]
     Far(Engine),
     /// There is nothing that the time could be a share of.
+    #[error("nobody publishes an arithmetic peak of the device")]
     Arithmetic,
     /// A figure is outside of what the contract takes.
+    #[error("{0}")]
     OutOfDomain(String),
 }
-
-impl fmt::Display for Silence {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Silence::Device => write!(f, "the record has no rows of devices of this kind"),
-            Silence::Engine(engine) => write!(f, "the record has fewer than {FEWEST} such rows of {engine}"),
-            Silence::Far(engine) => write!(f, "no row of {engine} is near"),
-            Silence::Arithmetic => write!(f, "nobody publishes an arithmetic peak of the device"),
-            Silence::OutOfDomain(what) => write!(f, "{what}"),
-        }
-    }
-}
-
-impl std::error::Error for Silence {}
 
 /// The speed to expect of a row, whatever speed it claims; none where the record has nothing like it.
 pub fn expect(row: &Row) -> Option<Expected> {
@@ -128,20 +115,20 @@ pub fn expect_of(setting: &Setting<'_>, engine: Engine, prefill: bool) -> Result
 /// What rows of one engine and phase have in common.
 pub(super) struct Fit {
     /// The rows, each with the share of both peaks that it reached.
-    rows: Vec<(&'static Sample, f64)>,
+    pub rows: Vec<(&'static Sample, f64)>,
     /// Fixed cost of a layer, in µs.
-    layer_cost: f64,
+    pub layer_cost: f64,
     /// See [`MARGINS`].
     margin: f64,
 }
 
 /// The weight of rows around a question.
-struct Around {
+pub(super) struct Around {
     /// How far the nearest is.
-    closest: f64,
+    pub closest: f64,
     nearest: &'static Sample,
     /// Shares in order, each with its weight.
-    shares: Vec<(f64, f64)>,
+    pub shares: Vec<(f64, f64)>,
 }
 
 impl Fit {
@@ -170,17 +157,12 @@ impl Fit {
         Fit { rows: pool.iter().filter_map(share).collect(), layer_cost, margin }
     }
 
-    /// Whether a row of this device is among them.
-    pub fn knows(&self, place: &super::question::Place) -> bool {
-        let same = |sample: &Sample| {
-            let known = &sample.question.place;
-            known.name == place.name && known.on_cpu == place.on_cpu
-        };
-        self.rows.iter().any(|(sample, _)| same(sample))
-    }
-
     /// The rows around a question, but for those that are kept back.
-    fn around(&self, question: &Question, kept: impl Fn(&'static Sample) -> bool) -> Result<Around, Silence> {
+    pub fn around(
+        &self,
+        question: &Question,
+        kept: impl Fn(&'static Sample) -> bool,
+    ) -> Result<Around, Silence> {
         let rows = self.rows.iter().filter(|(sample, _)| kept(sample));
         let near: Vec<(f64, &Sample, f64)> =
             rows.map(|(sample, share)| (question.distance(&sample.question), *sample, *share)).collect();
@@ -223,62 +205,14 @@ impl Fit {
             layer_cost,
         })
     }
-
-    /// The margin that each row would have needed, of those that others than its own model on its device answer.
-    fn needed(&self) -> impl Iterator<Item = f64> {
-        self.rows.iter().filter_map(|(sample, share)| {
-            let own = Group::of(sample);
-            let around = self.around(&sample.question, |other| Group::of(other) != own).ok()?;
-            let (low, high) = (quantile(&around.shares, LOW), quantile(&around.shares, HIGH));
-            // No share is above the whole: a row may need more than the ratio of its share to that of the band's end.
-            let speed = |share: f64| sample.question.speed(share, self.layer_cost).unwrap_or(0.0);
-            let holds = |wider: f64| {
-                let within = speed(low * (-wider).exp())..=speed(high * wider.exp());
-                within.contains(&sample.row.tokens_per_s)
-            };
-            let least = (low / share).max(share / high).ln().max(0.0);
-            let tried = (0..100).map(|step| least + 0.01 * f64::from(step));
-            let wider = tried.into_iter().find(|wider| holds(wider + 1e-9)).unwrap_or(f64::INFINITY);
-            Some(wider / (1.0 + around.closest))
-        })
-    }
 }
 
 /// The ends of a band.
-const LOW: f64 = 0.1;
-const HIGH: f64 = 0.9;
-
-/// The margin with which as many rows as wanted lie in their bands; rows of one phase, of any engines.
-pub(super) fn margin(pool: &[&'static Sample]) -> f64 {
-    let mut engines: BTreeMap<&Engine, Vec<&'static Sample>> = BTreeMap::new();
-    for sample in pool {
-        engines.entry(&sample.question.engine).or_default().push(sample);
-    }
-    let mut needed: Vec<f64> =
-        engines.values().flat_map(|pool| Fit::new(pool, 0.0).needed().collect::<Vec<_>>()).collect();
-    needed.sort_by(f64::total_cmp);
-    let place = (needed.len() as f64 * INSIDE).ceil() as usize;
-    needed.get(place.saturating_sub(1)).copied().unwrap_or_default()
-}
-
-/// What rows are kept back by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Group {
-    /// The device, and whether its CPU.
-    pub device: (&'static str, bool),
-    /// The model.
-    pub model: &'static str,
-}
-
-impl Group {
-    /// The group of a row.
-    pub fn of(sample: &'static Sample) -> Group {
-        Group { device: (sample.device.name, sample.question.place.on_cpu), model: &sample.question.model }
-    }
-}
+pub(super) const LOW: f64 = 0.1;
+pub(super) const HIGH: f64 = 0.9;
 
 /// The value that this part of the weight lies below; the values are in order.
-fn quantile(values: &[(f64, f64)], part: f64) -> f64 {
+pub(super) fn quantile(values: &[(f64, f64)], part: f64) -> f64 {
     let total: f64 = values.iter().map(|(_, weight)| weight).sum();
     let mut before: Option<(f64, f64)> = None;
     let mut sum = 0.0;
@@ -370,16 +304,6 @@ mod tests {
         assert_eq!(quantile(&values, 1.0), 4.0);
         assert_eq!(quantile(&values, 0.25), 1.5);
         assert_eq!(quantile(&[(3.0, 1.0)], 0.9), 3.0);
-    }
-
-    #[test]
-    fn the_margins_are_those_that_the_record_asks_for() {
-        let found = [false, true].map(|prefill| {
-            let pool: Vec<&Sample> =
-                samples().iter().filter(|sample| sample.question.prefill == prefill).collect();
-            (margin(&pool) * 1000.0).ceil() / 1000.0
-        });
-        assert_eq!(found, MARGINS);
     }
 
     #[test]

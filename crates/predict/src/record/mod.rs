@@ -15,6 +15,7 @@ mod calibration;
 mod ceiling;
 mod device;
 mod engine;
+#[cfg(test)]
 mod evaluation;
 mod expectation;
 mod format;
@@ -22,6 +23,7 @@ mod least_squares;
 #[cfg(test)]
 mod many;
 mod model;
+#[cfg(test)]
 mod page;
 mod question;
 mod report;
@@ -32,9 +34,7 @@ pub use calibration::{CalibratedRun, Calibration, Dimensions, Origin, Run};
 pub use ceiling::{Beside, Uncovered, Verdict, judge};
 pub use device::of as device_of;
 pub use engine::{Engine, EngineChoice};
-pub use evaluation::{Evaluated, LeftOut, evaluate};
 pub use expectation::{Band, Expected, Silence, expect, expect_of};
-pub use page::{page, picture};
 pub use question::Setting;
-pub use report::{Evaluation, EvaluationEntry, Evidence, EvidenceRow, Finding};
+pub use report::{Evidence, EvidenceRow, Finding};
 pub use table::{Phase, Row, read, read_llama_bench, rows};

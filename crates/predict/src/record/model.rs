@@ -4,7 +4,7 @@
 use std::sync::LazyLock;
 
 use super::device::words;
-use crate::csv;
+use crate::csv::{Csv, Row};
 use crate::predict;
 use roofline_formulas::transformer::Inputs;
 use roofline_models::{Hyper, KNOWN, by_name};
@@ -46,8 +46,7 @@ impl Family {
 
 /// Published names whose words are not those of a model here, and the model they mean; a fine-tuned model has the
 /// dimensions of what it was made from.
-const PUBLISHED: [(&str, &str); 31] = [
-    ("codellama_34b", "codellama_34b"),
+const PUBLISHED: [(&str, &str); 28] = [
     ("deepseek_r1_14b", "qwen2_5_14b"),
     ("kimi_dev_72b", "qwen2_5_72b"),
     ("llama_7b", "llama_2_7b"),
@@ -76,8 +75,6 @@ const PUBLISHED: [(&str, &str); 31] = [
     ("nemotron_120b_a12b", "nemotron_3_super_120b_a12b"),
     ("nemotron_3_super_120b", "nemotron_3_super_120b_a12b"),
     ("nemotron_4b", "nemotron_3_nano_4b"),
-    ("bitnet_3b", "bitnet_3b"),
-    ("gemma_3_4b", "gemma_3_4b"),
 ];
 
 /// Words at the end of a name that do not change the dimensions.
@@ -127,17 +124,12 @@ static SHAPES: LazyLock<Vec<Shape>> = LazyLock::new(|| {
 /// convolutions, less than a thousandth, are left out, and keys that are values too are cached once, so that no ceiling is
 /// too low.
 fn table() -> Vec<Shape> {
-    let mut records =
-        csv::records(include_str!("../../data/record-models.csv")).unwrap_or_default().into_iter();
-    let Some(heading) = records.next() else { return Vec::new() };
-    let shape = |record: csv::Record| {
-        let number = |name: &str| {
-            let place = heading.fields.iter().position(|heading| heading == name)?;
-            record.fields.get(place)?.parse::<f64>().ok()
-        };
+    let Ok(table) = Csv::read(include_str!("../../data/record-models.csv")) else { return Vec::new() };
+    let shape = |row: &Row| {
+        let number = |name: &str| table.field(row, name)?.parse::<f64>().ok();
         let blank = predict::dense(number("dense_params")?);
         Some(Shape {
-            name: record.fields.first()?.clone(),
+            name: table.field(row, "name")?.to_owned(),
             inputs: Inputs {
                 head_params: number("head_params")?,
                 lookup_params: number("lookup_params")?,
@@ -157,7 +149,7 @@ fn table() -> Vec<Shape> {
             unused: number("unused_params")?,
         })
     };
-    records.filter_map(shape).collect()
+    table.rows.iter().filter_map(shape).collect()
 }
 
 #[cfg(test)]

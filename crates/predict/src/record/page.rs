@@ -1,21 +1,21 @@
-//! `docs/EVIDENCE.md` and its picture, from the record alone.
+//! `docs/EVIDENCE.md` and its picture, made from the record and compared with it by a test.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use super::report::{Evaluation, Evidence, EvidenceRow, Finding, Spread};
+use super::evaluation::{Evaluated, LeftOut, evaluate};
+use super::report::{Evidence, EvidenceRow, Finding, Spread, spread};
 use super::table::{Phase, rows};
 use roofline_render::chart::Log;
 use roofline_render::number::{figure, maybe, percent};
-use roofline_render::report::{Report, Table};
+use roofline_render::report::Table;
 
 /// Groups with fewer rows are not listed.
 const FEWEST: usize = 5;
 /// Rows nearest to their ceilings that are listed.
 const NEAREST: usize = 15;
 
-/// The page.
-pub fn page() -> String {
+fn page() -> String {
     let all = Evidence::of(rows(), "");
     let count = |finding| all.count(finding);
     let sources: std::collections::BTreeSet<&str> = all.rows.iter().map(|row| row.source.as_str()).collect();
@@ -68,11 +68,13 @@ pub fn page() -> String {
         "\n## Shares of the ceiling\n\nBy engine, backend, phase and format, where there are {FEWEST} rows or more. Low ends \
          are fast devices with small models, long contexts and layers that are split over devices.\n"
     );
-    let spreads = all.groups().into_iter().filter(|(_, spread)| spread.rows >= FEWEST);
-    let cells = spreads.map(|(mut key, Spread { rows, low, middle, high, most })| {
-        key.push(rows.to_string());
+    let groups = groups(&all).into_iter().filter(|(_, shares)| shares.len() >= FEWEST);
+    let cells = groups.filter_map(|(mut key, shares)| {
+        key.push(shares.len().to_string());
+        let most = shares.iter().copied().fold(0.0, f64::max);
+        let Spread { low, middle, high } = spread(shares)?;
         key.extend([low, middle, high, most].map(|share| percent(Some(share))));
-        key
+        Some(key)
     });
     let headings =
         ["engine", "backend", "phase", "format", "rows", "lowest tenth", "middle", "highest tenth", "most"];
@@ -81,12 +83,32 @@ pub fn page() -> String {
         the record was found anew without it: the cost of a layer from all rows that remain, and the margins of the bands from the \
         other four of five parts of the record, in which rows that are kept back together stay together. How far two rows lie apart \
         is not fitted: each trait that differs counts one, and so does each size that is e times the other. Where the device must be \
-        known, rows of a device that ran one model only are refused. A refusal is neither right nor wrong. `just evaluate` prints \
-        this table.\n\n";
-    let mut table = Evaluation::of_the_record().tables().remove(0);
-    table.title.clear();
-    out += &table.markdown();
+        known, rows of a device that ran one model only are refused. A refusal is neither right nor wrong.\n\n";
+    let headings = ["kept back", "phase", "rows", "refused", "median error", "inside the band", "high / low"];
+    let cells = |found: Evaluated| {
+        vec![
+            found.left_out.name().to_owned(),
+            if found.prefill { Phase::Prefill } else { Phase::Decode }.name().to_owned(),
+            found.rows.to_string(),
+            percent(Some(found.refused as f64 / found.rows as f64)),
+            percent(Some(found.median_error)),
+            percent(Some(found.inside)),
+            figure(found.width),
+        ]
+    };
+    out += &Table::new("", &headings, LeftOut::ALL.into_iter().flat_map(evaluate).map(cells)).markdown();
     out
+}
+
+/// The shares of possible rows, by engine, backend, phase and format.
+fn groups(evidence: &Evidence) -> BTreeMap<Vec<String>, Vec<f64>> {
+    let mut groups: BTreeMap<Vec<String>, Vec<f64>> = BTreeMap::new();
+    for row in evidence.rows.iter().filter(|row| row.finding == Finding::Possible) {
+        let backend = row.backend.split(' ').next().unwrap_or_default().to_owned();
+        let key = vec![row.engine.clone(), backend, row.phase.name().to_owned(), row.format.clone()];
+        groups.entry(key).or_default().extend(row.share);
+    }
+    groups
 }
 
 fn listed<'a>(rows: impl Iterator<Item = &'a EvidenceRow>) -> String {
@@ -107,7 +129,7 @@ fn listed<'a>(rows: impl Iterator<Item = &'a EvidenceRow>) -> String {
 }
 
 /// Measured speeds against ceilings, both logarithmic, as an SVG picture: nothing lies above the diagonal.
-pub fn picture() -> String {
+fn picture() -> String {
     const SIDE: f64 = 640.0;
     const EDGE: f64 = 60.0;
     let all = Evidence::of(rows(), "");
@@ -171,15 +193,22 @@ pub fn picture() -> String {
     out
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_picture_has_a_point_for_every_row_with_a_ceiling() {
-        let covered = Evidence::of(rows(), "").rows.iter().filter(|row| row.share.is_some()).count();
-        let picture = picture();
-        assert_eq!(picture.matches("<circle").count(), covered);
-        assert!(!picture.contains("NaN") && picture.ends_with("</svg>\n"));
+#[test]
+fn the_page_of_the_record_is_current() {
+    let docs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    for (name, made) in [("EVIDENCE.md", page()), ("EVIDENCE.svg", picture())] {
+        if std::env::var_os("UPDATE_DOCS").is_some() {
+            std::fs::write(docs.join(name), &made).expect("the page can be written");
+        }
+        let kept = std::fs::read_to_string(docs.join(name)).expect("the page is there");
+        assert!(kept == made, "docs/{name} is not current; `cargo xtask evidence` rewrites it");
     }
+}
+
+#[test]
+fn the_picture_has_a_point_for_every_row_with_a_ceiling() {
+    let covered = Evidence::of(rows(), "").rows.iter().filter(|row| row.share.is_some()).count();
+    let picture = picture();
+    assert_eq!(picture.matches("<circle").count(), covered);
+    assert!(!picture.contains("NaN") && picture.ends_with("</svg>\n"));
 }

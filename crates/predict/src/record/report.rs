@@ -1,10 +1,10 @@
 //! Rows of published speeds beside their ceilings, as results of the program.
 
+use roofline_formulas::spelled;
 use serde::{Deserialize, Serialize};
 
 use super::ceiling::{Verdict, judge};
 use super::device::words;
-use super::evaluation::{LeftOut, evaluate};
 use super::expectation::{Expected, expect};
 use super::table::{Phase, Row};
 use crate::predict::{ExpectedFrom, ExpectedSpeed};
@@ -15,8 +15,7 @@ use roofline_render::report::{Report, Schema, Table};
 use roofline_render::word::Bound;
 
 /// What a row is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finding {
     /// Within its ceiling.
     Possible,
@@ -28,17 +27,12 @@ pub enum Finding {
     Uncovered,
 }
 
-impl Finding {
-    /// Its word.
-    pub fn name(self) -> &'static str {
-        match self {
-            Finding::Possible => "possible",
-            Finding::Impossible => "impossible",
-            Finding::Doubtful => "doubtful",
-            Finding::Uncovered => "uncovered",
-        }
-    }
-}
+spelled!(Finding {
+    Possible = "possible",
+    Impossible = "impossible",
+    Doubtful = "doubtful",
+    Uncovered = "uncovered",
+});
 
 impl From<Expected> for ExpectedSpeed {
     fn from(expected: Expected) -> Self {
@@ -185,18 +179,16 @@ pub struct Evidence {
 
 /// How shares of a group of rows are spread.
 pub(super) struct Spread {
-    pub rows: usize,
     pub low: f64,
     pub middle: f64,
     pub high: f64,
-    pub most: f64,
 }
 
 /// Deciles of these shares; none without any.
 pub(super) fn spread(mut shares: Vec<f64>) -> Option<Spread> {
     shares.sort_by(f64::total_cmp);
     let at = |part: f64| shares.get((part * (shares.len().checked_sub(1)?) as f64).round() as usize).copied();
-    Some(Spread { rows: shares.len(), low: at(0.1)?, middle: at(0.5)?, high: at(0.9)?, most: at(1.0)? })
+    Some(Spread { low: at(0.1)?, middle: at(0.5)?, high: at(0.9)? })
 }
 
 impl Evidence {
@@ -228,17 +220,6 @@ impl Evidence {
     /// How many rows are of a kind.
     pub fn count(&self, finding: Finding) -> usize {
         self.rows.iter().filter(|row| row.finding == finding).count()
-    }
-
-    /// How the shares of each engine, backend, phase and format are spread, of rows that may be.
-    pub(super) fn groups(&self) -> Vec<(Vec<String>, Spread)> {
-        let mut groups: std::collections::BTreeMap<Vec<String>, Vec<f64>> = Default::default();
-        for row in self.rows.iter().filter(|row| row.finding == Finding::Possible) {
-            let backend = row.backend.split(' ').next().unwrap_or_default().to_owned();
-            let key = vec![row.engine.clone(), backend, row.phase.name().to_owned(), row.format.clone()];
-            groups.entry(key).or_default().extend(row.share);
-        }
-        groups.into_iter().filter_map(|(key, shares)| Some((key, spread(shares)?))).collect()
     }
 
     fn summary(&self) -> String {
@@ -414,77 +395,6 @@ impl Report for Evidence {
             roofs: roofs.collect(),
             points: points.collect(),
         })
-    }
-}
-
-/// How the expectation stands against rows of the record that were kept back for them.
-#[derive(Clone, Debug, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Evaluation {
-    /// Which schema this document follows.
-    pub schema: Schema<Self>,
-    /// One entry for each way of keeping rows back, and phase.
-    pub entries: Vec<EvaluationEntry>,
-}
-
-/// One way of keeping rows back.
-#[derive(Clone, Debug, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct EvaluationEntry {
-    /// What was kept back of the record before a row was asked for.
-    pub kept_back: String,
-    /// What was measured.
-    pub phase: Phase,
-    /// Rows that were asked for.
-    pub rows: usize,
-    /// Of these, those that got no answer.
-    pub refused: usize,
-    /// Median distance of the expected middle from the measured speed, as a part of that.
-    pub median_error: f64,
-    /// Share of the answers whose band holds the measured speed.
-    pub inside_band: f64,
-    /// Median of the band's high end over its low end.
-    pub band_width: f64,
-}
-
-impl Evaluation {
-    /// Asks for every row of the record.
-    pub fn of_the_record() -> Evaluation {
-        let entries = LeftOut::ALL.into_iter().flat_map(evaluate).map(|found| EvaluationEntry {
-            kept_back: found.left_out.name().to_owned(),
-            phase: if found.prefill { Phase::Prefill } else { Phase::Decode },
-            rows: found.rows,
-            refused: found.refused,
-            median_error: found.median_error,
-            inside_band: found.inside,
-            band_width: found.width,
-        });
-        Evaluation { schema: Schema::new(), entries: entries.collect() }
-    }
-}
-
-impl Report for Evaluation {
-    const SCHEMA: &'static str = "roofline.evaluation/1";
-
-    fn tables(&self) -> Vec<Table> {
-        let headings =
-            ["kept back", "phase", "rows", "refused", "median error", "inside the band", "high / low"];
-        let row = |entry: &EvaluationEntry| {
-            vec![
-                entry.kept_back.clone(),
-                entry.phase.name().to_owned(),
-                entry.rows.to_string(),
-                percent(Some(entry.refused as f64 / entry.rows.max(1) as f64)),
-                percent(Some(entry.median_error)),
-                percent(Some(entry.inside_band)),
-                figure(entry.band_width),
-            ]
-        };
-        vec![Table::new(
-            "Expected speeds beside rows that were kept back",
-            &headings,
-            self.entries.iter().map(row),
-        )]
     }
 }
 

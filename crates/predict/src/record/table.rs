@@ -3,15 +3,13 @@
 
 use std::sync::LazyLock;
 
-use serde::{Deserialize, Serialize};
+use roofline_formulas::spelled;
+use serde::Deserialize;
 
-use crate::csv::{self, Mistake, Record};
+use crate::csv::{self, Csv, Mistake};
 
 /// What a row measured.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
-)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
     /// One token after the other.
     Decode,
@@ -33,17 +31,14 @@ impl Phase {
         ("prefill", Phase::Prefill),
         ("speculative", Phase::Speculative),
     ];
-
-    /// Its word in results.
-    pub fn name(self) -> &'static str {
-        match self {
-            Phase::Decode => "decode",
-            Phase::Prefill => "prefill",
-            Phase::Serving => "serving",
-            Phase::Speculative => "speculative",
-        }
-    }
 }
+
+spelled!(Phase {
+    Decode = "decode",
+    Prefill = "prefill",
+    Serving = "serving",
+    Speculative = "speculative",
+});
 
 /// A published speed.
 #[derive(Clone, Debug, PartialEq)]
@@ -95,11 +90,13 @@ pub struct Row {
 /// The rows that ship.
 pub fn rows() -> &'static [Row] {
     static ROWS: LazyLock<Vec<Row>> = LazyLock::new(|| {
-        let addresses = csv::records(include_str!("../../data/record-sources.csv")).unwrap_or_default();
         let mut rows = read(include_str!("../../data/record.csv")).unwrap_or_default();
-        for row in &mut rows {
-            if let Some(source) = addresses.iter().find(|source| source.fields.first() == Some(&row.source)) {
-                row.source = source.fields.last().cloned().unwrap_or_default();
+        if let Ok(sources) = Csv::read(include_str!("../../data/record-sources.csv")) {
+            for row in &mut rows {
+                let found =
+                    sources.rows.iter().find(|source| sources.field(source, "source") == Some(&row.source));
+                let address = found.and_then(|source| sources.field(source, "address"));
+                row.source = address.unwrap_or(&row.source).to_owned();
             }
         }
         rows
@@ -113,33 +110,27 @@ const NEEDED: [&str; 5] = ["device", "model", "quant", "phase", "tokens_per_s"];
 /// The rows of a CSV file. Columns may come in any order; those of `NEEDED` must be there, `n_devices`, `engine`,
 /// `backend`, `model_bytes`, `test`, `context`, `batch`, `source`, `source_kind` and `notes` are read where they are.
 pub fn read(text: &str) -> Result<Vec<Row>, Mistake> {
-    let mut records = csv::records(text)?.into_iter();
-    let Some(heading) = records.next() else {
+    let table = Csv::read(text)?;
+    if table.headings.fields.is_empty() {
         return Err(Mistake {
             line: 1,
             what: format!("empty; the first line names the columns, {} among them", NEEDED.join(", ")),
         });
-    };
-    for needed in NEEDED {
-        let times = heading.fields.iter().filter(|name| name.trim() == needed).count();
-        if times != 1 {
-            let how = if times == 0 { "is missing" } else { "appears twice" };
-            return Err(Mistake { line: heading.line, what: format!("column `{needed}` {how}") });
-        }
     }
-    records.map(|record| row(&heading, &record)).collect()
+    for needed in NEEDED {
+        let problem = match table.headings.fields.iter().filter(|heading| *heading == needed).count() {
+            0 => "is missing",
+            1 => continue,
+            _ => "appears twice",
+        };
+        return Err(Mistake { line: table.headings.line, what: format!("column `{needed}` {problem}") });
+    }
+    table.rows.iter().map(|record| row(&table, record)).collect()
 }
 
-fn row(heading: &Record, record: &Record) -> Result<Row, Mistake> {
+fn row(table: &Csv, record: &csv::Row) -> Result<Row, Mistake> {
     let mistake = |what: String| Mistake { line: record.line, what };
-    if record.fields.len() != heading.fields.len() {
-        let (found, expected) = (record.fields.len(), heading.fields.len());
-        return Err(mistake(format!("{found} fields, where the first line names {expected} columns")));
-    }
-    let cell = |name: &str| {
-        let place = heading.fields.iter().position(|heading| heading.trim() == name);
-        place.and_then(|place| record.fields.get(place)).map(|cell| cell.trim()).unwrap_or_default()
-    };
+    let cell = |name: &str| table.field(record, name).unwrap_or_default();
     let positive = |name: &str| match cell(name) {
         "" => Ok(None),
         text => match text.parse::<f64>() {
@@ -330,7 +321,7 @@ mod tests {
             (&format!("{head}x,y,Q4_0,tg,NaN,1\n"), 2, "must be a number above 0"),
             (&format!("{head}x,y,Q4_0,fast,1,1\n"), 2, "`phase` is \"fast\", but must be one of tg, pp"),
             (&format!("{head}x,y,Q4_0,tg,1,many\n"), 2, "`batch` is \"many\", but must be a whole number"),
-            (&format!("{head}\nx,y,Q4_0,tg,1\n"), 3, "5 fields, where the first line names 6 columns"),
+            (&format!("{head}\nx,y,Q4_0,tg,1\n"), 3, "5 fields, where line 1 names 6 columns"),
         ] {
             let mistake = read(text).unwrap_err();
             assert_eq!(mistake.line, line, "{text:?}");

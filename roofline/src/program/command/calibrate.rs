@@ -1,7 +1,6 @@
 //! `roofline calibrate`: the constants of a machine and an engine, from runs of its user.
 
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
 use crate::bench::{Bench, Home};
 use crate::contracts::hardware::devices::Device;
@@ -12,10 +11,10 @@ use crate::profile;
 use crate::program::command::predict::layers;
 use crate::program::name::normal;
 use crate::program::output::file::Unfinished;
-use crate::program::{Exit, Failure, cli, device, expected, output};
+use crate::program::{About, Exit, Failure, cli, device, expected, output};
 use crate::record::{self, Calibration, Dimensions, Origin, Row, Run, device_of};
 use crate::report::Saved;
-use roofline_machine::document;
+use roofline_machine::{date, document};
 
 /// Products of a layer that are measured each by itself: query, key, value, output, gate with up, down.
 const PRODUCTS: f64 = 6.0;
@@ -26,8 +25,7 @@ pub fn run(args: &cli::Calibrate) -> Result<Exit, Failure> {
     let file = args.output.as_deref().map(Unfinished::open).transpose()?;
     let mut read = Vec::new();
     for path in &args.results {
-        let wrong = |why: String| Failure(format!("{}: {why}", path.display()));
-        read.push((path, document::read(path).map_err(|error| wrong(error.to_string()))?));
+        read.push((path, document::read(path).about(path.display())?));
     }
     let (products, tests): (Vec<_>, Vec<_>) =
         read.into_iter().partition(|(_, text)| text.trim_start().starts_with('{'));
@@ -40,9 +38,9 @@ pub fn run(args: &cli::Calibrate) -> Result<Exit, Failure> {
         }
     };
     let files: Vec<String> = args.results.iter().map(|path| path.display().to_string()).collect();
-    let calibration = Calibration::new(origin, &runs)
-        .map_err(|why| Failure(format!("{}: not calibrated: {why}", files.join(", "))))?;
-    let text = serde_json::to_string_pretty(&calibration).map_err(|error| Failure(error.to_string()))? + "\n";
+    let calibration =
+        Calibration::new(origin, &runs).about(format_args!("{}: not calibrated", files.join(", ")))?;
+    let text = serde_json::to_string_pretty(&calibration)? + "\n";
     if let Some(file) = file {
         let alone = file.is_standard_output();
         file.finish(&text)?;
@@ -54,7 +52,7 @@ pub fn run(args: &cli::Calibrate) -> Result<Exit, Failure> {
     let path = expected::kept(&calibration.device, &calibration.engine).ok_or_else(|| {
         Failure("where the platform keeps caches is not known; --output FILE keeps it there".into())
     })?;
-    document::save(&path, &text).map_err(|error| Failure(format!("{}: {error}", path.display())))?;
+    document::save(&path, &text).about(path.display())?;
     output::print(&calibration, args.format)?;
     eprintln!("kept in {}; `roofline predict --calibrated` uses it", path.display());
     Ok(Exit::Fine)
@@ -104,7 +102,7 @@ fn of_tests(args: &cli::Calibrate, files: &[(&PathBuf, String)]) -> Result<(Orig
         bandwidth: target.bandwidth,
         engine: first.engine_on(device).to_string(),
         builds,
-        date: today(),
+        date: date::written(date::today()),
         parts: 1.0,
     };
     Ok((origin, runs))
@@ -141,7 +139,7 @@ fn of_products(args: &cli::Calibrate, path: &Path, text: &str) -> Result<(Origin
         bandwidth: first.roof_gb_s,
         engine: "roofline-cpu".into(),
         builds: vec![format!("{} {}", env!("CARGO_PKG_VERSION"), bench.isa)],
-        date: today(),
+        date: date::written(date::today()),
         parts: PRODUCTS,
     };
     Ok((origin, runs.collect()))
@@ -172,7 +170,7 @@ fn place(args: &cli::Calibrate, row: &Row) -> Result<(Target, Option<&'static De
 /// A model that is known by name, or that of a file.
 fn dimensions(name: &str) -> Result<Dimensions, Failure> {
     if let Some(known) = by_name(&normal(name)) {
-        let hyper = Hyper::of_known(known).map_err(|fault| Failure(format!("{name}: {fault}")))?;
+        let hyper = Hyper::of_known(known).about(name)?;
         let parameters = hyper.parameters() as f64;
         let (inputs, layers) = (predict::inputs(&hyper)?, hyper.layers.len() as f64);
         return Ok(Dimensions { name: known.name.into(), inputs, layers, parameters });
@@ -189,40 +187,4 @@ fn dimensions(name: &str) -> Result<Dimensions, Failure> {
         layers: layers(&model.architecture.operations),
         parameters,
     })
-}
-
-/// The day, as ISO 8601 has it, in UTC.
-fn today() -> String {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    day(since.as_secs() / 86_400)
-}
-
-/// The day so many days after 1970-01-01: years of 400 start in March, so that a leap day is the last of its year.
-fn day(days: u64) -> String {
-    let days = days + 719_468;
-    let (era, day) = (days / 146_097, days % 146_097);
-    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
-    let of_year = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * of_year + 2) / 153;
-    let of_month = of_year - (153 * month + 2) / 5 + 1;
-    let (month, next) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
-    format!("{:04}-{month:02}-{of_month:02}", 400 * era + year + next)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn days_are_counted_from_1970_with_leap_days() {
-        for (days, date) in [
-            (0, "1970-01-01"),
-            (59, "1970-03-01"),
-            (11_016, "2000-02-29"),
-            (11_017, "2000-03-01"),
-            (20_774, "2026-11-17"),
-        ] {
-            assert_eq!(day(days), date);
-        }
-    }
 }

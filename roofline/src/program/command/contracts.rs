@@ -1,10 +1,11 @@
 //! `roofline contracts`: the contracts that ship with the program.
 
-use roofline_contracts::{compile, library, suggest};
+use roofline_contracts::{compile, library};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::chart::terminal::Canvas;
+use crate::program::name::near;
 use crate::program::output;
 use crate::program::{Exit, Failure, cli};
 use crate::report::{Report, Schema, Table};
@@ -69,13 +70,9 @@ pub fn run(args: &cli::Contracts) -> Result<Exit, Failure> {
     if let (Some(name), true) = (&args.name, contracts.is_empty()) {
         let known: Vec<&str> =
             library::BUILT_IN.iter().filter_map(|(file, _)| file.strip_suffix(".yaml")).collect();
-        let near = suggest::closest(name, known.iter().copied())
-            .map(|near| format!("did you mean `{near}`? "))
-            .unwrap_or_default();
-        return Err(Failure(format!(
-            "{name}: no such built-in contract; {near}there are {}",
-            known.join(", ")
-        )));
+        let near = near(name, known.iter().copied());
+        let known = known.join(", ");
+        return Err(Failure(format!("{name}: no such built-in contract; {near}there are {known}")));
     }
     output::print(&Contracts { schema: Schema::new(), contracts }, args.format)?;
     Ok(Exit::Fine)
@@ -102,8 +99,6 @@ impl Report for Contracts {
                 contract.description.clone(),
             ]
         });
-        let headings =
-            ["id", "version", "equations", "obligations", "description"].map(str::to_owned).to_vec();
-        vec![Table { title: String::new(), headings, rows: rows.collect() }]
+        vec![Table::new("", &["id", "version", "equations", "obligations", "description"], rows)]
     }
 }

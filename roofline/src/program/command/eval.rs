@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use roofline_contracts::condition::Known;
-use roofline_contracts::contract::{Contract, Operand, Priority, Value};
+use roofline_contracts::contract::{Contract, Operand, Recommendation, Value};
 use roofline_contracts::domain::Domain;
-use roofline_contracts::{eval, formula, suggest};
+use roofline_contracts::{eval, formula};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value as Json};
@@ -14,6 +14,7 @@ use serde_json::{Map, Value as Json};
 use crate::chart::terminal::Canvas;
 use crate::device::{Chosen, figures_of};
 use crate::predict::Numbers;
+use crate::program::name::near;
 use crate::program::output;
 use crate::program::require;
 use crate::program::{Exit, Failure, cli, contract, device};
@@ -123,19 +124,15 @@ fn evaluated(
         apply_profile(contract, profile, &mut values)?;
     }
     let on = on.map(|device| apply_device(contract, args, device, &mut values)).transpose()?;
-    let mut given: Vec<(usize, f64)> = Vec::new();
-    for (index, quantity) in contract.quantities.iter().enumerate() {
-        given.extend(set.remove(&quantity.name).map(|value| (index, value)));
-    }
-    for (index, value) in given {
-        values[index] = Some(value);
+    for (value, quantity) in values.iter_mut().zip(&contract.quantities) {
+        *value = set.remove(&quantity.name).or(*value);
     }
     let measurable =
         |name: &str| contract.equations.iter().find(|equation| equation.bounds.as_deref() == Some(name));
     if let Some(unknown) = set.keys().find(|name| measurable(name).is_none()) {
         return Err(unknown_name(contract, unknown));
     }
-    // What nobody may have published stays unknown, and with it all that follows from it.
+    // What may be left out of a table stays unknown, and with it everything that follows from it.
     let mut unknown = vec![false; contract.quantities.len()];
     for (index, value) in values.iter_mut().enumerate().filter(|(_, value)| value.is_none()) {
         if is_optional(contract, index) {
@@ -143,60 +140,134 @@ fn evaluated(
             unknown[index] = value.is_some();
         }
     }
-    let missing: Vec<&str> = (contract.quantities.iter().zip(&values))
-        .filter(|(_, value)| value.is_none())
-        .map(|(quantity, _)| quantity.name.as_str())
-        .collect();
-    if !missing.is_empty() {
-        let tables: Vec<&str> = contract.profiles.iter().map(|table| table.name.as_str()).collect();
-        let hint = if tables.is_empty() {
-            String::new()
-        } else {
-            format!(", or a profile of {} with --profile", tables.join(", "))
-        };
-        return Err(Failure(format!(
-            "{}: no value for {}; give it with --set {}=VALUE{hint}",
-            args.contract,
-            missing.join(", "),
-            missing[0]
-        )));
-    }
-    let point: Vec<f64> = values.into_iter().flatten().collect();
+    let point = complete(contract, &args.contract, &values)?;
     let outputs = eval::evaluate(contract, &point)?;
     let unknown = Unknown::new(contract, unknown);
-    let measured: Vec<Measured> = (contract.equations.iter().zip(&outputs.equations))
-        .enumerate()
-        .filter(|(index, _)| !unknown.equations[*index])
-        .filter_map(|(_, (equation, &ceiling))| {
+    let lines = lines(contract, &point, &outputs, &unknown);
+    let known = lines.iter().map(|line| (line.name, line.value.clone())).collect();
+    let requirements = require::check(gates, on.as_deref().unwrap_or_default(), &known);
+    let measured = (contract.equations.iter().zip(&outputs.equations).zip(&unknown.equations))
+        .filter(|(_, unknown)| !**unknown)
+        .filter_map(|((equation, &ceiling), _)| {
             let name = equation.bounds.clone()?;
             let value = set.get(&name).copied()?;
             let bound = format!("{name} <= {}", equation.expression.formula);
             Some(Measured { name, value, ceiling, within: value <= ceiling, bound })
-        })
-        .collect();
-    let inputs =
-        contract.quantities.iter().zip(&point).zip(&unknown.quantities).map(|((quantity, &value), &open)| {
-            let known = match (open, quantity.cases.is_empty()) {
-                (true, _) => Known::Absent,
-                (false, true) => Known::Number(value),
-                (false, false) => Known::Text(quantity.show(value).into()),
-            };
-            (quantity.name.as_str(), known)
         });
-    let results = contract.equations.iter().zip(&outputs.equations).zip(&unknown.equations);
-    let results = results.map(|((equation, &value), &open)| {
-        (equation.name.as_str(), if open { Known::Absent } else { Known::Number(value) })
+    let certain = |index: &&usize| !unknown.any(&contract.recommendations[**index].when.operands);
+    let of_kind = |kind: Kind| {
+        let lines = lines.iter().filter(|line| line.kind == kind);
+        lines.map(|line| (line.name.to_owned(), line.json())).collect()
+    };
+    let units = lines.iter().filter(|line| !line.unit.is_empty());
+    Ok(Evaluated {
+        schema: Schema::new(),
+        contract: contract.metadata.id.clone(),
+        version: contract.metadata.version.to_string(),
+        sha256: contract.source.sha256.clone(),
+        profile: on.or_else(|| args.profile.clone()),
+        inputs: of_kind(Kind::Input),
+        outputs: of_kind(Kind::Output),
+        classes: of_kind(Kind::Class),
+        recommendations: (outputs.recommendations.iter().filter(certain))
+            .map(|&index| {
+                let Recommendation { name, priority, text, .. } = &contract.recommendations[index];
+                Advice { name: name.clone(), priority: priority.word(), text: text.clone() }
+            })
+            .collect(),
+        measured: measured.collect(),
+        requirements,
+        units: units.map(|line| (line.name.to_owned(), line.unit.into())).collect(),
+        rows: lines.iter().map(Line::row).collect(),
+    })
+}
+
+/// A value for every quantity.
+fn complete(contract: &Contract, file: &str, values: &[Option<f64>]) -> Result<Vec<f64>, Failure> {
+    let missing: Vec<&str> = (contract.quantities.iter().zip(values))
+        .filter(|(_, value)| value.is_none())
+        .map(|(quantity, _)| quantity.name.as_str())
+        .collect();
+    let Some(first) = missing.first() else { return Ok(values.iter().copied().flatten().collect()) };
+    let tables: Vec<&str> = contract.profiles.iter().map(|table| table.name.as_str()).collect();
+    let hint = match tables.as_slice() {
+        [] => String::new(),
+        tables => format!(", or a profile of {} with --profile", tables.join(", ")),
+    };
+    let missing = missing.join(", ");
+    Err(Failure(format!("{file}: no value for {missing}; give it with --set {first}=VALUE{hint}")))
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Input,
+    Output,
+    Class,
+}
+
+/// A value of the result.
+struct Line<'a> {
+    kind: Kind,
+    name: &'a str,
+    value: Known<'static>,
+    /// Empty for words.
+    unit: &'a str,
+}
+
+impl Line<'_> {
+    fn json(&self) -> Json {
+        match &self.value {
+            Known::Number(value) => (*value).into(),
+            Known::Text(text) => text.to_string().into(),
+            Known::Truth(_) | Known::Absent => Json::Null,
+        }
+    }
+
+    fn row(&self) -> Vec<String> {
+        let kind = match self.kind {
+            Kind::Input => "input",
+            Kind::Output => "output",
+            Kind::Class => "class",
+        };
+        let value = match &self.value {
+            Known::Number(value) => formula::number(*value),
+            Known::Text(text) => text.to_string(),
+            Known::Truth(_) | Known::Absent => "not known".to_owned(),
+        };
+        vec![kind.to_owned(), self.name.to_owned(), value, self.unit.to_owned()]
+    }
+}
+
+/// Every quantity, equation and classifier with its value.
+fn lines<'a>(
+    contract: &'a Contract,
+    point: &[f64],
+    outputs: &eval::Outputs,
+    unknown: &Unknown,
+) -> Vec<Line<'a>> {
+    let known = |value: Known<'static>, unknown: bool| if unknown { Known::Absent } else { value };
+    let quantities = contract.quantities.iter().zip(point).zip(&unknown.quantities);
+    let inputs = quantities.map(|((quantity, &value), &unknown)| {
+        let value = match quantity.cases.is_empty() {
+            true => Known::Number(value),
+            false => Known::Text(quantity.show(value).into()),
+        };
+        let (name, unit) = (&quantity.name, &quantity.unit_text);
+        Line { kind: Kind::Input, name, value: known(value, unknown), unit }
     });
-    let classes = contract.classifiers.iter().zip(&outputs.classes).zip(&unknown.classes);
-    let classes = classes.map(|((classifier, &chosen), &open)| {
-        let variant = || Known::Text(classifier.cases[chosen].variant.clone().into());
-        (classifier.name.as_str(), if open { Known::Absent } else { variant() })
+    let equations = contract.equations.iter().zip(&outputs.equations).zip(&unknown.equations);
+    let results = equations.map(|((equation, &value), &unknown)| Line {
+        kind: Kind::Output,
+        name: &equation.name,
+        value: known(Known::Number(value), unknown),
+        unit: &equation.unit_text,
     });
-    let of = on.clone().unwrap_or_default();
-    let requirements = require::check(gates, &of, &inputs.chain(results).chain(classes).collect());
-    let profile = on.or_else(|| args.profile.clone());
-    let report = report(contract, profile, &point, &outputs, measured, &unknown);
-    Ok(Evaluated { requirements, ..report })
+    let classifiers = contract.classifiers.iter().zip(&outputs.classes).zip(&unknown.classes);
+    let classes = classifiers.map(|((classifier, &chosen), &unknown)| {
+        let variant = Known::Text(classifier.cases[chosen].variant.clone().into());
+        Line { kind: Kind::Class, name: &classifier.name, value: known(variant, unknown), unit: "" }
+    });
+    inputs.chain(results).chain(classes).collect()
 }
 
 /// What `--set` says; the name of a case is its number.
@@ -265,9 +336,7 @@ pub fn unknown_name(contract: &Contract, name: &str) -> Failure {
     let known: Vec<&str> = quantities
         .chain(contract.equations.iter().filter_map(|equation| equation.bounds.as_deref()))
         .collect();
-    let near = suggest::closest(name, known.iter().copied())
-        .map(|near| format!("did you mean `{near}`? "))
-        .unwrap_or_default();
+    let near = near(name, known.iter().copied());
     Failure(format!("--set {name}: the contract has no such quantity; {near}it has {}", known.join(", ")))
 }
 
@@ -285,9 +354,7 @@ fn apply_profile(contract: &Contract, profile: &str, values: &mut [Option<f64>])
         ["", table.name.as_str(), id, family].contains(&wanted).then_some((table, entry))
     });
     let Some((table, entry)) = found else {
-        let near = suggest::closest(profile, names.iter().map(String::as_str))
-            .map(|near| format!("did you mean `{near}`? "))
-            .unwrap_or_default();
+        let near = near(profile, names.iter().map(String::as_str));
         return Err(Failure(format!(
             "--profile {profile}: no such profile; {near}the contract has {}",
             names.join(", ")
@@ -343,72 +410,6 @@ fn apply_device(
     Ok(target.name)
 }
 
-fn report(
-    contract: &Contract,
-    profile: Option<String>,
-    point: &[f64],
-    outputs: &eval::Outputs,
-    measured: Vec<Measured>,
-    unknown: &Unknown,
-) -> Evaluated {
-    let mut rows = Vec::new();
-    let mut row = |kind: &str, name: &str, value: String, unit: &str| {
-        rows.push(vec![kind.to_owned(), name.to_owned(), value, unit.to_owned()]);
-    };
-    let (mut inputs, mut results, mut classes, mut units) = (Map::new(), Map::new(), Map::new(), Map::new());
-    let known = |value: f64, open: bool| if open { Json::Null } else { value.into() };
-    let shown = |value: f64, open: bool| if open { "not known".to_owned() } else { formula::number(value) };
-    for ((quantity, &value), &open) in contract.quantities.iter().zip(point).zip(&unknown.quantities) {
-        if quantity.cases.is_empty() {
-            inputs.insert(quantity.name.clone(), known(value, open));
-            units.insert(quantity.name.clone(), quantity.unit_text.clone().into());
-            row("input", &quantity.name, shown(value, open), &quantity.unit_text);
-        } else {
-            let word = if open { "not known".to_owned() } else { quantity.show(value) };
-            inputs.insert(quantity.name.clone(), if open { Json::Null } else { word.clone().into() });
-            row("input", &quantity.name, word, &quantity.unit_text);
-        }
-    }
-    let equations = contract.equations.iter().zip(&outputs.equations).zip(&unknown.equations);
-    for ((equation, &value), &open) in equations {
-        results.insert(equation.name.clone(), known(value, open));
-        units.insert(equation.name.clone(), equation.unit_text.clone().into());
-        row("output", &equation.name, shown(value, open), &equation.unit_text);
-    }
-    for ((classifier, &chosen), &open) in
-        contract.classifiers.iter().zip(&outputs.classes).zip(&unknown.classes)
-    {
-        let variant = &classifier.cases[chosen].variant;
-        classes.insert(classifier.name.clone(), if open { Json::Null } else { variant.clone().into() });
-        row("class", &classifier.name, if open { "not known".into() } else { variant.clone() }, "");
-    }
-    let certain = |index: &&usize| !unknown.any(&contract.recommendations[**index].when.operands);
-    let recommendations = outputs.recommendations.iter().filter(certain).map(|&index| {
-        let advice = &contract.recommendations[index];
-        let priority = match advice.priority {
-            Priority::High => "high",
-            Priority::Medium => "medium",
-            Priority::Low => "low",
-        };
-        Advice { name: advice.name.clone(), priority, text: advice.text.clone() }
-    });
-    Evaluated {
-        schema: Schema::new(),
-        contract: contract.metadata.id.clone(),
-        version: contract.metadata.version.to_string(),
-        sha256: contract.source.sha256.clone(),
-        profile,
-        inputs,
-        outputs: results,
-        classes,
-        recommendations: recommendations.collect(),
-        measured,
-        requirements: Vec::new(),
-        units,
-        rows,
-    }
-}
-
 impl Evaluated {
     /// What the contract recommends, and how measurements stand against their ceilings.
     fn notes(&self) -> impl Iterator<Item = String> {
@@ -459,16 +460,15 @@ impl Report for Several {
     }
 
     fn tables(&self) -> Vec<Table> {
-        let mut headings = ["", "name", "unit"].map(str::to_owned).to_vec();
-        headings.extend(self.evaluations.iter().map(|each| each.profile.clone().unwrap_or_default()));
+        let mut headings = vec!["", "name", "unit"];
+        headings.extend(self.evaluations.iter().map(|each| each.profile.as_deref().unwrap_or_default()));
         let Some(first) = self.evaluations.first() else { return Vec::new() };
         let row = |(index, row): (usize, &Vec<String>)| {
             let mut cells = vec![row[0].clone(), row[1].clone(), row[3].clone()];
             cells.extend(self.evaluations.iter().map(|each| each.rows[index][2].clone()));
             cells
         };
-        let rows = first.rows.iter().enumerate().map(row).collect();
-        vec![Table { title: String::new(), headings, rows }]
+        vec![Table::new("", &headings, first.rows.iter().enumerate().map(row))]
     }
 }
 
@@ -488,7 +488,6 @@ impl Report for Evaluated {
     }
 
     fn tables(&self) -> Vec<Table> {
-        let headings = ["", "name", "value", "unit"].map(str::to_owned).to_vec();
-        vec![Table { title: String::new(), headings, rows: self.rows.clone() }]
+        vec![Table::new("", &["", "name", "value", "unit"], self.rows.clone())]
     }
 }

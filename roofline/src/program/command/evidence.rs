@@ -3,22 +3,12 @@
 use std::path::Path;
 
 use crate::program::output::picture::Pictures;
-use crate::program::output::terminal::Progress;
-use crate::program::output::{self};
-use crate::program::{Exit, Failure, cli};
-use crate::record::{self, Evaluation, Evidence, Finding, Row};
+use crate::program::{About, Exit, Failure, cli};
+use crate::record::{self, Evidence, Finding, Row};
 use roofline_machine::document;
 
 /// Shows or checks rows.
 pub fn run(args: &cli::Evidence) -> Result<Exit, Failure> {
-    if args.evaluate {
-        let progress = Progress::new();
-        progress.say("keeping rows of the record back, one after the other");
-        let evaluation = Evaluation::of_the_record();
-        drop(progress);
-        output::print(&evaluation, args.format)?;
-        return Ok(Exit::Fine);
-    }
     let pictures = Pictures::open(&args.pictures)?;
     let evidence = match &args.check {
         Some(path) => Evidence::check(&read(path)?, &path.display().to_string()),
@@ -36,7 +26,7 @@ pub fn run(args: &cli::Evidence) -> Result<Exit, Failure> {
 
 fn read(path: &Path) -> Result<Vec<Row>, Failure> {
     let name = path.display();
-    let text = document::read(path).map_err(|error| Failure(format!("{name}: {error}")))?;
+    let text = document::read(path).about(&name)?;
     let rows = match text.trim_start().starts_with(['[', '{']) {
         true => record::read_llama_bench(&text),
         false => record::read(&text),

@@ -1,12 +1,14 @@
 //! `roofline expand`: the Rust that the macro generates, formatted.
 
-use proc_macro2::{Ident, Span};
+use proc_macro2::{Ident, LexError, Span, TokenStream, TokenTree};
+use roofline_contracts::contract::Contract;
 use roofline_contracts::emit::rust::{module, module_name};
+use roofline_contracts::names::is_keyword;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::chart::terminal::Canvas;
-use crate::program::output;
+use crate::program::output::{self, rust};
 use crate::program::{Exit, Failure, cli, contract};
 use crate::report::{Report, Schema, Table};
 
@@ -19,23 +21,27 @@ pub struct Expansion {
     contract: String,
     /// SHA-256 of the file.
     sha256: String,
-    /// The module, formatted.
+    /// The module, formatted if `rustfmt` is installed.
     rust: String,
 }
 
 /// Prints the module of a contract.
 pub fn run(args: &cli::Expand) -> Result<Exit, Failure> {
     let contract = contract::open(&args.contract)?;
-    let name = module_name(&contract.metadata.id);
-    let name = syn::parse_str::<Ident>(&name).unwrap_or_else(|_| Ident::new("contract", Span::call_site()));
-    let rust = prettyplease::unparse(&syn::parse2(module(&contract, &quote_pub(), &name, &[]))?);
+    let rust = rust::source(&module(&contract, &"pub".parse()?, &name(&contract)?, &[]));
     let (id, sha256) = (contract.metadata.id.clone(), contract.source.sha256.clone());
     output::print(&Expansion { schema: Schema::new(), contract: id, sha256, rust }, args.format)?;
     Ok(Exit::Fine)
 }
 
-fn quote_pub() -> proc_macro2::TokenStream {
-    [proc_macro2::TokenTree::from(Ident::new("pub", Span::call_site()))].into_iter().collect()
+/// The name of the module: `contract`, if that of the file is not a Rust name.
+fn name(contract: &Contract) -> Result<Ident, LexError> {
+    let name = module_name(&contract.metadata.id);
+    let tokens: Vec<TokenTree> = name.parse::<TokenStream>()?.into_iter().collect();
+    Ok(match tokens.as_slice() {
+        [TokenTree::Ident(name)] if !is_keyword(&name.to_string()) => name.clone(),
+        _ => Ident::new("contract", Span::call_site()),
+    })
 }
 
 impl Report for Expansion {

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::chart::terminal::Canvas;
 use crate::program::output;
-use crate::program::output::file::Unfinished;
+use crate::program::output::file::{Unfinished, create_directory};
 use crate::program::{Exit, Failure, cli};
 use crate::report::{Report, Schema, Table};
 
@@ -122,8 +122,7 @@ pub fn run(args: &cli::Import) -> Result<Exit, Failure> {
 }
 
 fn write(directory: &Path, files: &mut [File]) -> Result<(), Failure> {
-    std::fs::create_dir_all(directory)
-        .map_err(|error| Failure(format!("{}: can't be made: {error}", directory.display())))?;
+    create_directory(directory)?;
     let target = |file: &File| directory.join(format!("{}.yaml", file.id));
     for (index, file) in files.iter().enumerate() {
         if let Some(other) = files[..index].iter().find(|other| other.id == file.id) {

@@ -13,7 +13,7 @@ pub fn run(args: &cli::Man) -> Result<Exit, Failure> {
     // Gives each command its full name and the options that all share.
     program.build();
     let (page, examples) = match &args.command {
-        None => (Man::new(without_examples(program)), help::examples("")),
+        None => (Man::new(without_examples(program)), help::examples("roofline")),
         Some(name) => match program.find_subcommand(name) {
             Some(command) => (Man::new(without_examples(command.clone())), help::examples(name)),
             None => {
@@ -27,8 +27,9 @@ pub fn run(args: &cli::Man) -> Result<Exit, Failure> {
     };
     let mut out = Vec::new();
     page.render(&mut out)?;
+    let examples: Vec<_> = examples.iter().map(|(line, what)| (line.as_str(), what.as_str())).collect();
     let lists: [(&str, &[(&str, &str)]); 4] = [
-        ("EXAMPLES", examples),
+        ("EXAMPLES", &examples),
         ("EXIT STATUS", &help::EXITS),
         ("ENVIRONMENT", &help::ENVIRONMENT),
         ("FILES", &help::FILES),

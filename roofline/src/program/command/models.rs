@@ -8,7 +8,7 @@ use crate::model::{Hyper, KNOWN, Known, by_name};
 use crate::predict;
 use crate::program::name::{normal, unknown_name};
 use crate::program::output;
-use crate::program::{Exit, Failure, cli};
+use crate::program::{About, Exit, Failure, cli};
 use crate::report::{Report, Schema, Table};
 use roofline_render::number::figure;
 
@@ -74,7 +74,7 @@ pub fn unknown(name: &str) -> Failure {
 }
 
 fn listing(model: &Known) -> Result<ListedModel, Failure> {
-    let hyper = Hyper::of_known(model).map_err(|fault| Failure(format!("{}: {fault}", model.name)))?;
+    let hyper = Hyper::of_known(model).about(model.name)?;
     Ok(ListedModel {
         name: model.name,
         description: model.doc,

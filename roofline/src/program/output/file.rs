@@ -5,8 +5,8 @@ use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use crate::program::Failure;
 use crate::program::output;
+use crate::program::{About, Failure};
 
 /// What stands for standard output. The second is a link to it: where that is a file, replacing the file would lose what else is
 /// printed.
@@ -56,6 +56,11 @@ impl Unfinished {
         };
         done.map_err(|error| refused(&self.path, &error))
     }
+}
+
+/// Creates a directory and those above it.
+pub fn create_directory(path: &Path) -> Result<(), Failure> {
+    fs::create_dir_all(path).about(format_args!("{}: cannot be created", path.display()))
 }
 
 fn refused(path: &Path, reason: &io::Error) -> Failure {

@@ -3,6 +3,7 @@
 pub mod annotation;
 pub mod file;
 pub mod picture;
+pub mod rust;
 pub mod terminal;
 
 use std::cell::RefCell;

@@ -3,10 +3,11 @@
 //! The rules of the steps are those of docs/DIFF.md.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use roofline_contracts::contract::{
-    Case, Claim, Classifier, Contract, Entry, Equation, Expression, Field, FieldKind, Obligation, Priority,
-    Quantity, Recommendation, Requirement, Table, Value, Verdict,
+    Case, Claim, Classifier, Contract, Entry, Equation, Expression, Field, FieldKind, Obligation, Quantity,
+    Recommendation, Requirement, Table, Value, Verdict,
 };
 use roofline_contracts::formula::{Kind, number};
 use roofline_contracts::prove::Proof;
@@ -14,7 +15,7 @@ use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
 use super::step::Step;
-use super::values::{Example, POINTS, Probe, Space, Values, Worst, within};
+use super::values::{Example, POINTS, Probe, Space, Values, within};
 
 /// One thing that was added, removed, renamed or changed.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -70,7 +71,17 @@ impl Detail {
 }
 
 /// The changes of one item, gathered.
+#[derive(Default)]
 struct Gather(Vec<Detail>);
+
+/// The values of an item in both versions.
+struct Compared<'a> {
+    space: &'a Space<'a>,
+    pair: &'a (Probe<'a>, Probe<'a>),
+    values: &'a Values,
+    /// Operands that changed, which explain a difference under the same text.
+    through: Vec<String>,
+}
 
 impl Gather {
     /// A text that differs.
@@ -80,47 +91,32 @@ impl Gather {
         }
     }
 
-    /// How the values of the two versions compare, if they do not plainly agree. `through` names what else changed
-    /// underneath when the text is the same.
-    fn values(
-        &mut self,
-        what: &str,
-        texts: (&str, &str),
-        values: &Values,
-        different: Step,
-        through: &[String],
-        examples: impl FnOnce(&Worst) -> Vec<Example>,
-    ) {
-        let (before, after) = texts;
+    /// A formula whose text or values differ; different values ask for the step `different`.
+    fn values(&mut self, what: &str, before: &str, after: &str, different: Step, compared: Compared<'_>) {
+        let Compared { space, pair, values, through } = compared;
         if before == after && *values == Values::Same {
             return;
         }
-        let through = if before == after { through } else { &[] };
-        let (mut note, step, points) = match values {
-            Values::Same => ("equal after normalization".to_owned(), Step::Patch, Vec::new()),
-            Values::Equal => (format!("equal on all {POINTS} points tried"), Step::Patch, Vec::new()),
+        let through = if before == after { through } else { Vec::new() };
+        let (mut note, step) = match values {
+            Values::Same => ("equal after normalization".to_owned(), Step::Patch),
+            Values::Equal => (format!("equal on all {POINTS} points tried"), Step::Patch),
             Values::Rounding(most) => (
                 format!("equal but for rounding: at most {most:.1e} apart, relative, on {POINTS} points"),
                 Step::Patch,
-                Vec::new(),
             ),
-            Values::Different(count, worst) => {
-                // The points stand where the cause is.
-                let points = if through.is_empty() { examples(worst) } else { Vec::new() };
-                (format!("different at {count} of {POINTS} points"), different, points)
-            }
-            Values::Nowhere => ("the domains have no point in common".to_owned(), different, Vec::new()),
+            Values::Different(count, _) => (format!("different at {count} of {POINTS} points"), different),
+            Values::Nowhere => ("the domains have no point in common".to_owned(), different),
+        };
+        // The points stand where the cause is.
+        let points = match values {
+            Values::Different(_, worst) if through.is_empty() => space.examples(pair, worst),
+            _ => Vec::new(),
         };
         if !through.is_empty() {
             note += &format!(", through {}", through.join(", "));
         }
         self.0.push(Detail { points, ..Detail::new(what, before, after, step).note(note) });
-    }
-
-    fn finish(self, section: &'static str, name: String, kind: &'static str, least: Step) -> Option<Change> {
-        let step = self.0.iter().map(|detail| detail.step).max();
-        let step = if kind == "changed" { step? } else { step.map_or(least, |step| step.max(least)) };
-        Some(Change { section, name, kind, step, details: self.0 })
     }
 }
 
@@ -190,7 +186,34 @@ fn unlike<T>(_: Age, _: &T) -> Option<String> {
     None
 }
 
-impl<T> Matched<'_, T> {
+impl<'a, T> Matched<'a, T> {
+    /// The pairs by name, then those by likeness.
+    fn pairs<P>(&self, probe: impl Fn(&'a T) -> P) -> Vec<(P, P)> {
+        self.both.iter().chain(&self.renamed).map(|(old, new)| (probe(old), probe(new))).collect()
+    }
+
+    /// The changes of pairs, of which `compared` also gets the place among [`Matched::pairs`]; a rename asks for a step.
+    fn kept(
+        &self,
+        section: &'static str,
+        name: impl Fn(&T) -> String,
+        rename: Step,
+        compared: impl Fn(usize, &T, &T) -> Gather,
+    ) -> Vec<Change> {
+        let both = self.both.iter().enumerate().filter_map(|(at, (old, new))| {
+            let Gather(details) = compared(at, old, new);
+            let step = details.iter().map(|detail| detail.step).max()?;
+            Some(Change { section, name: name(new), kind: "changed", step, details })
+        });
+        let renamed = self.renamed.iter().enumerate().map(|(at, (old, new))| {
+            let Gather(details) = compared(self.both.len() + at, old, new);
+            let step = details.iter().map(|detail| detail.step).max().map_or(rename, |step| step.max(rename));
+            let name = format!("{} -> {}", name(old), name(new));
+            Change { section, name, kind: "renamed", step, details }
+        });
+        both.chain(renamed).collect()
+    }
+
     /// What was added, which asks for a minor version, and what was removed, which asks for a major one; `text` says
     /// what it was about.
     fn rest(
@@ -202,11 +225,11 @@ impl<T> Matched<'_, T> {
     ) -> Vec<Change> {
         let added = self.added.iter().map(|new| {
             let detail = Detail::new(what, "", text(new), Step::Minor);
-            change(section, &name(new), "added", Step::Minor, Some(detail))
+            change(section, name(new), "added", detail)
         });
         let removed = self.removed.iter().map(|old| {
             let detail = Detail::new(what, text(old), "", Step::Major);
-            change(section, &name(old), "removed", Step::Major, Some(detail))
+            change(section, name(old), "removed", detail)
         });
         added.chain(removed).collect()
     }
@@ -248,61 +271,48 @@ pub fn compare(old: Proven<'_>, new: Proven<'_>) -> Vec<Change> {
     changes
 }
 
-fn change(
-    section: &'static str,
-    name: &str,
-    kind: &'static str,
-    step: Step,
-    detail: Option<Detail>,
-) -> Change {
-    Change { section, name: name.to_owned(), kind, step, details: detail.into_iter().collect() }
-}
-
-fn renaming(old: &str, new: &str) -> String {
-    format!("{old} -> {new}")
+/// A change with one aspect, which asks for its step.
+fn change(section: &'static str, name: impl Into<String>, kind: &'static str, detail: Detail) -> Change {
+    Change { section, name: name.into(), kind, step: detail.step, details: vec![detail] }
 }
 
 fn metadata(old: &Contract, new: &Contract) -> Vec<Change> {
-    let mut gather = Gather(Vec::new());
+    let mut gather = Gather::default();
     let stem = |contract: &Contract| {
         let file = contract.source.name.rsplit(['/', '\\']).next().unwrap_or_default();
         file.split('.').next() == Some(contract.metadata.id.as_str())
     };
+    let (before, after) = (&old.metadata, &new.metadata);
     // An id that is only the name of the file is no statement of the contract.
     if !(stem(old) && stem(new)) {
-        gather.text("id", &old.metadata.id, &new.metadata.id, Step::Major);
+        gather.text("id", &before.id, &after.id, Step::Major);
     }
-    gather.text("description", &old.metadata.description, &new.metadata.description, Step::Patch);
-    gather.text(
-        "references",
-        &old.metadata.references.join("; "),
-        &new.metadata.references.join("; "),
-        Step::Patch,
-    );
-    let mut changes: Vec<Change> =
-        gather.finish("metadata", new.metadata.id.clone(), "changed", Step::Patch).into_iter().collect();
+    gather.text("description", &before.description, &after.description, Step::Patch);
+    gather.text("references", &before.references.join("; "), &after.references.join("; "), Step::Patch);
+    let step = gather.0.iter().map(|detail| detail.step).max();
+    let own = step.map(|step| Change {
+        section: "metadata",
+        name: after.id.clone(),
+        kind: "changed",
+        step,
+        details: gather.0,
+    });
     let found =
         matched(old.dependencies.iter(), new.dependencies.iter(), |contract| &contract.metadata.id, unlike);
-    for (before, after) in found.both {
-        let (from, to) = (&before.metadata.version, &after.metadata.version);
-        let (earlier, later) = if from <= to { (from, to) } else { (to, from) };
-        if let Some(step) = Step::between(earlier, later) {
-            let detail = Detail::new("version", from.to_string(), to.to_string(), step);
-            changes.push(change("dependency", &after.metadata.id, "changed", step, Some(detail)));
-        }
-    }
-    let version =
-        |what: &Contract| Detail::new("version", "", what.metadata.version.to_string(), Step::Minor);
-    changes.extend(
-        found
-            .added
-            .iter()
-            .map(|new| change("dependency", &new.metadata.id, "added", Step::Minor, Some(version(new)))),
+    let version = |contract: &Arc<Contract>| contract.metadata.version.to_string();
+    let dependencies = found.kept(
+        "dependency",
+        |contract| contract.metadata.id.clone(),
+        Step::Major,
+        |_, before, after| {
+            let (from, to) = (&before.metadata.version, &after.metadata.version);
+            let step = Step::between(from.min(to), from.max(to));
+            let detail = step.map(|step| Detail::new("version", version(before), version(after), step));
+            Gather(detail.into_iter().collect())
+        },
     );
-    changes.extend(
-        found.removed.iter().map(|old| change("dependency", &old.metadata.id, "removed", Step::Major, None)),
-    );
-    changes
+    let rest = found.rest("dependency", |contract| contract.metadata.id.clone(), "version", version);
+    own.into_iter().chain(dependencies).chain(rest).collect()
 }
 
 fn origin(origin: Option<&str>) -> Option<String> {
@@ -320,8 +330,8 @@ fn quantities(found: &Matched<'_, Quantity>) -> Vec<Change> {
             if quantity.cases.is_empty() { format!("{}, ", quantity.unit_text) } else { String::new() };
         format!("{unit}{}{default}{from}", quantity.domain)
     };
-    let compared = |old: &Quantity, new: &Quantity| {
-        let mut gather = Gather(Vec::new());
+    let compared = |_: usize, old: &Quantity, new: &Quantity| {
+        let mut gather = Gather::default();
         unit(&mut gather, (&old.unit_text, &new.unit_text), old.unit == new.unit);
         domain(&mut gather, old, new);
         if old.default != new.default {
@@ -334,26 +344,19 @@ fn quantities(found: &Matched<'_, Quantity>) -> Vec<Change> {
         gather.text("doc", &old.doc, &new.doc, Step::Patch);
         gather
     };
-    let mut changes = Vec::new();
-    for (old, new) in &found.both {
-        changes.extend(compared(old, new).finish("quantity", new.name.clone(), "changed", Step::Patch));
-    }
-    for (old, new) in &found.renamed {
-        let name = renaming(&old.name, &new.name);
-        changes.extend(compared(old, new).finish("quantity", name, "renamed", Step::Major));
-    }
-    for new in &found.added {
+    let mut changes = found.kept("quantity", |quantity| quantity.name.clone(), Step::Major, compared);
+    changes.extend(found.added.iter().map(|new| {
         let (step, note) = match new.default {
             Some(_) => (Step::Minor, ""),
             None => (Step::Major, "it has no default: everyone must give it"),
         };
-        let detail = Detail::new("", "", summary(new), step).note(note);
-        changes.push(change("quantity", &new.name, "added", step, Some(detail)));
-    }
-    for old in &found.removed {
-        let detail = Detail::new("", summary(old), "", Step::Major);
-        changes.push(change("quantity", &old.name, "removed", Step::Major, Some(detail)));
-    }
+        change("quantity", &new.name, "added", Detail::new("", "", summary(new), step).note(note))
+    }));
+    changes.extend(
+        found.removed.iter().map(|old| {
+            change("quantity", &old.name, "removed", Detail::new("", summary(old), "", Step::Major))
+        }),
+    );
     changes
 }
 
@@ -364,12 +367,12 @@ fn requirements(old: &Contract, new: &Contract, space: &Space<'_>) -> Vec<Change
     let added = new.requires.iter().filter(|new| !old.requires.iter().any(|old| same(old, new))).map(|new| {
         let detail =
             Detail::new("", "", text(new), Step::Major).note("points that do not meet it are refused");
-        change("requirement", &text(new), "added", Step::Major, Some(detail))
+        change("requirement", text(new), "added", detail)
     });
     let removed =
         old.requires.iter().filter(|old| !new.requires.iter().any(|new| same(old, new))).map(|old| {
             let detail = Detail::new("", text(old), "", Step::Minor).note("more points are accepted");
-            change("requirement", &text(old), "removed", Step::Minor, Some(detail))
+            change("requirement", text(old), "removed", detail)
         });
     added.chain(removed).collect()
 }
@@ -414,7 +417,7 @@ fn order(old: &Contract, new: &Contract, renamed: &BTreeMap<&str, &str>) -> Opti
     let (before, after) = (common(&old, &new), common(&new, &old));
     let detail = Detail::new("arguments", before.join(", "), after.join(", "), Step::Major)
         .note("`Inputs::new` takes them in this order");
-    (before != after).then(|| change("quantity", "order", "changed", Step::Major, Some(detail)))
+    (before != after).then(|| change("quantity", "order", "changed", detail))
 }
 
 /// The generated function takes what the formula names, in the order of the contract.
@@ -447,9 +450,7 @@ fn equations<'a>(
         },
     );
     renamed.extend(found.renamed.iter().map(|(old, new)| (old.name.as_str(), new.name.as_str())));
-    let pairs: Vec<(Probe<'_>, Probe<'_>)> = (found.both.iter().chain(&found.renamed))
-        .map(|(old, new)| (Probe::Node(old.expression.id), Probe::Node(new.expression.id)))
-        .collect();
+    let pairs = found.pairs(|equation| Probe::Node(equation.expression.id));
     let values = space.compare(&pairs);
     let differs: BTreeSet<&str> = (found.both.iter().zip(&values))
         .filter(|(_, values)| matches!(values, Values::Different(..) | Values::Rounding(_) | Values::Nowhere))
@@ -459,16 +460,13 @@ fn equations<'a>(
         Some(measured) => format!("{measured} <= {}", equation.expression.formula),
         None => equation.expression.formula.to_string(),
     };
-    let compared = |old: &Equation, new: &Equation, values: &Values| {
-        let mut gather = Gather(Vec::new());
+    let compared = |at: usize, old: &Equation, new: &Equation| {
+        let mut gather = Gather::default();
         unit(&mut gather, (&old.unit_text, &new.unit_text), old.unit == new.unit);
-        let through: Vec<String> =
+        let through =
             names(&new.expression).into_iter().filter(|name| differs.contains(name.as_str())).collect();
-        let pair = (Probe::Node(old.expression.id), Probe::Node(new.expression.id));
-        let texts = (formula(old), formula(new));
-        gather.values("formula", (&texts.0, &texts.1), values, Step::Major, &through, |worst| {
-            space.examples(&pair, worst)
-        });
+        let compared = Compared { space, pair: &pairs[at], values: &values[at], through };
+        gather.values("formula", &formula(old), &formula(new), Step::Major, compared);
         arguments(&mut gather, &names(&old.expression), &names(&new.expression), renamed);
         if old.bounds != new.bounds {
             let step = if old.bounds.is_none() { Step::Minor } else { Step::Major };
@@ -481,19 +479,7 @@ fn equations<'a>(
         gather.text("doc", &old.doc, &new.doc, Step::Patch);
         gather
     };
-    let mut changes = Vec::new();
-    for ((old, new), values) in found.both.iter().zip(&values) {
-        changes.extend(compared(old, new, values).finish(
-            "equation",
-            new.name.clone(),
-            "changed",
-            Step::Patch,
-        ));
-    }
-    for ((old, new), values) in found.renamed.iter().zip(&values[found.both.len()..]) {
-        let name = renaming(&old.name, &new.name);
-        changes.extend(compared(old, new, values).finish("equation", name, "renamed", Step::Major));
-    }
+    let mut changes = found.kept("equation", |equation| equation.name.clone(), Step::Major, compared);
     let summary = |equation: &Equation| format!("{} [{}]", formula(equation), equation.unit_text);
     changes.extend(found.rest("equation", |equation| equation.name.clone(), "formula", summary));
     (changes, differs)
@@ -516,8 +502,8 @@ fn classifiers(
             Some(classifier.cases.iter().map(case).collect::<Vec<_>>().join(";"))
         },
     );
-    let pairs: Vec<(Probe<'_>, Probe<'_>)> =
-        found.both.iter().map(|(old, new)| (Probe::Class(old), Probe::Class(new))).collect();
+    let pairs = found.pairs(Probe::Class);
+    let values = space.compare(&pairs);
     let variants = |classifier: &Classifier| -> Vec<String> {
         classifier.cases.iter().map(|case| case.variant.clone()).collect()
     };
@@ -537,26 +523,21 @@ fn classifiers(
         }
         all
     };
-    let mut changes = Vec::new();
-    for (((old, new), pair), values) in found.both.iter().zip(&pairs).zip(space.compare(&pairs)) {
-        let mut gather = Gather(Vec::new());
+    let compared = |at: usize, old: &Classifier, new: &Classifier| {
+        let mut gather = Gather::default();
         let (before, after) = (variants(old), variants(new));
         if before.iter().collect::<BTreeSet<_>>() != after.iter().collect::<BTreeSet<_>>() {
             let detail = Detail::new("cases", before.join(", "), after.join(", "), Step::Major);
             gather.0.push(detail.note("a `match` on them has to change"));
         }
-        let through: Vec<String> =
-            arguments_of(new).into_iter().filter(|name| differs.contains(name.as_str())).collect();
-        gather.values("conditions", (&text(old), &text(new)), &values, Step::Major, &through, |worst| {
-            space.examples(pair, worst)
-        });
+        let through = arguments_of(new).into_iter().filter(|name| differs.contains(name.as_str())).collect();
+        let compared = Compared { space, pair: &pairs[at], values: &values[at], through };
+        gather.values("conditions", &text(old), &text(new), Step::Major, compared);
         arguments(&mut gather, &arguments_of(old), &arguments_of(new), renamed);
         gather.text("doc", &old.doc, &new.doc, Step::Patch);
-        changes.extend(gather.finish("classifier", new.name.clone(), "changed", Step::Patch));
-    }
-    for (old, new) in &found.renamed {
-        changes.push(change("classifier", &renaming(&old.name, &new.name), "renamed", Step::Major, None));
-    }
+        gather
+    };
+    let mut changes = found.kept("classifier", |classifier| classifier.name.clone(), Step::Major, compared);
     changes.extend(found.rest("classifier", |classifier| classifier.name.clone(), "conditions", text));
     changes
 }
@@ -567,16 +548,18 @@ fn tables(old: &Contract, new: &Contract) -> Vec<Change> {
         contract.profiles.iter().filter(|table| table.origin.is_none())
     }
     let found = matched(own(old), own(new), |table| &table.name, unlike);
-    let mut changes = Vec::new();
-    for (old, new) in &found.both {
-        let mut gather = Gather(Vec::new());
+    let name = |table: &Table| table.name.clone();
+    let mut changes = found.kept("profile", name, Step::Major, |_, old, new| {
+        let mut gather = Gather::default();
         gather.text("doc", &old.doc, &new.doc, Step::Patch);
-        changes.extend(gather.finish("profile", new.name.clone(), "changed", Step::Patch));
+        gather
+    });
+    for (old, new) in &found.both {
         changes.extend(fields(old, new));
         changes.extend(entries(old, new));
     }
     let entries = |table: &Table| format!("{} entries", table.entries.len());
-    changes.extend(found.rest("profile", |table| table.name.clone(), "", entries));
+    changes.extend(found.rest("profile", name, "", entries));
     changes
 }
 
@@ -591,9 +574,8 @@ fn fields(old: &Table, new: &Table) -> Vec<Change> {
     };
     let found = matched(old.fields.iter(), new.fields.iter(), |field| &field.name, unlike);
     let named = |field: &Field| format!("{}.{}", new.name, field.name);
-    let mut changes = Vec::new();
-    for (old, new) in &found.both {
-        let mut gather = Gather(Vec::new());
+    let mut changes = found.kept("field", named, Step::Major, |_, old, new| {
+        let mut gather = Gather::default();
         let (before, after) = (text(old), text(new));
         let same_type = old.optional == new.optional
             && match (&old.kind, &new.kind) {
@@ -610,8 +592,8 @@ fn fields(old: &Table, new: &Table) -> Vec<Change> {
             gather.0.push(Detail::new("type", before, after, step).note(note));
         }
         gather.text("doc", &old.doc, &new.doc, Step::Patch);
-        changes.extend(gather.finish("field", named(new), "changed", Step::Patch));
-    }
+        gather
+    });
     changes.extend(found.rest("field", named, "type", text));
     changes
 }
@@ -630,8 +612,8 @@ fn entries(old: &Table, new: &Table) -> Vec<Change> {
         |_, entry: &Entry| Some(format!("{:?} {}", entry.values, entry.source)),
     );
     let named = |entry: &Entry| format!("{}.{}", new.name, entry.name);
-    let compared = |old: &Entry, new: &Entry| {
-        let mut gather = Gather(Vec::new());
+    let compared = |_: usize, old: &Entry, new: &Entry| {
+        let mut gather = Gather::default();
         for (field, after) in new_fields.iter().zip(&new.values) {
             let Some(at) = old_fields.iter().position(|known| known.name == field.name) else { continue };
             let before = old.values.get(at);
@@ -646,18 +628,7 @@ fn entries(old: &Table, new: &Table) -> Vec<Change> {
         gather.text("doc", &old.doc, &new.doc, Step::Patch);
         gather
     };
-    let mut changes = Vec::new();
-    for (old, new) in &found.both {
-        changes.extend(compared(old, new).finish("entry", named(new), "changed", Step::Patch));
-    }
-    for (old, new) in &found.renamed {
-        changes.extend(compared(old, new).finish(
-            "entry",
-            renaming(&named(old), &new.name),
-            "renamed",
-            Step::Major,
-        ));
-    }
+    let mut changes = found.kept("entry", named, Step::Major, compared);
     let source = |entry: &Entry| format!("{}, as of {}", entry.source, entry.as_of);
     changes.extend(found.rest("entry", named, "source", source));
     changes
@@ -670,43 +641,27 @@ fn recommendations(old: &Contract, new: &Contract, space: &Space<'_>) -> Vec<Cha
         |advice| &advice.name,
         |age, advice| Some(format!("{:?} {}", space.normal(age == Age::Old, advice.when.id), advice.text)),
     );
-    let pairs: Vec<(Probe<'_>, Probe<'_>)> =
-        found.both.iter().map(|(old, new)| (Probe::Node(old.when.id), Probe::Node(new.when.id))).collect();
-    let mut changes = Vec::new();
-    for (((old, new), pair), values) in found.both.iter().zip(&pairs).zip(space.compare(&pairs)) {
-        let mut gather = Gather(Vec::new());
-        let texts = (old.when.formula.to_string(), new.when.formula.to_string());
-        let through: Vec<String> = (new.when.formula.nodes.iter())
+    let pairs = found.pairs(|advice| Probe::Node(advice.when.id));
+    let values = space.compare(&pairs);
+    let compared = |at: usize, old: &Recommendation, new: &Recommendation| {
+        let mut gather = Gather::default();
+        let through = (new.when.formula.nodes.iter())
             .filter_map(|node| match &node.kind {
                 Kind::Is(name, ..) | Kind::Name(name) => Some(name.clone()),
                 _ => None,
             })
             .collect();
-        gather.values("when", (&texts.0, &texts.1), &values, Step::Minor, &through, |worst| {
-            space.examples(pair, worst)
-        });
-        gather.text("priority", priority(old), priority(new), Step::Minor);
+        let compared = Compared { space, pair: &pairs[at], values: &values[at], through };
+        let texts = [old, new].map(|advice| advice.when.formula.to_string());
+        gather.values("when", &texts[0], &texts[1], Step::Minor, compared);
+        gather.text("priority", old.priority.word(), new.priority.word(), Step::Minor);
         gather.text("text", &old.text, &new.text, Step::Patch);
-        changes.extend(gather.finish("recommendation", new.name.clone(), "changed", Step::Patch));
-    }
-    for (old, new) in &found.renamed {
-        changes.push(change("recommendation", &renaming(&old.name, &new.name), "renamed", Step::Major, None));
-    }
-    changes.extend(found.rest(
-        "recommendation",
-        |advice| advice.name.clone(),
-        "text",
-        |advice| advice.text.clone(),
-    ));
+        gather
+    };
+    let name = |advice: &Recommendation| advice.name.clone();
+    let mut changes = found.kept("recommendation", name, Step::Major, compared);
+    changes.extend(found.rest("recommendation", name, "text", |advice| advice.text.clone()));
     changes
-}
-
-fn priority(advice: &Recommendation) -> &'static str {
-    match advice.priority {
-        Priority::High => "high",
-        Priority::Medium => "medium",
-        Priority::Low => "low",
-    }
 }
 
 fn obligations(old: Proven<'_>, new: Proven<'_>, space: &Space<'_>) -> Vec<Change> {
@@ -741,8 +696,8 @@ fn obligations(old: Proven<'_>, new: Proven<'_>, space: &Space<'_>) -> Vec<Chang
         |obligation| &obligation.id,
         |_, obligation| Some(obligation.formula.to_string()),
     );
-    let compared = |before: &Obligation, after: &Obligation| {
-        let mut gather = Gather(Vec::new());
+    let compared = |_: usize, before: &Obligation, after: &Obligation| {
+        let mut gather = Gather::default();
         let texts = (before.formula.to_string(), after.formula.to_string());
         if texts.0 != texts.1 {
             let (note, step) = if same_claim(before, after) {
@@ -759,28 +714,14 @@ fn obligations(old: Proven<'_>, new: Proven<'_>, space: &Space<'_>) -> Vec<Chang
         gather.text("if_fails", &before.if_fails, &after.if_fails, Step::Patch);
         gather
     };
-    let mut changes = Vec::new();
-    for (before, after) in &found.both {
-        changes.extend(compared(before, after).finish(
-            "obligation",
-            after.id.clone(),
-            "changed",
-            Step::Patch,
-        ));
-    }
-    for (before, after) in &found.renamed {
-        let name = renaming(&before.id, &after.id);
-        changes.extend(compared(before, after).finish("obligation", name, "renamed", Step::Minor));
-    }
+    let mut changes = found.kept("obligation", |obligation| obligation.id.clone(), Step::Minor, compared);
     changes.extend(found.added.iter().map(|after| {
-        let detail = Detail::new("formal", "", after.formula.to_string(), Step::Minor)
-            .note(verdict(&new, after).word());
-        change("obligation", &after.id, "added", Step::Minor, Some(detail))
+        let detail = Detail::new("formal", "", after.formula.to_string(), Step::Minor);
+        change("obligation", &after.id, "added", detail.note(verdict(&new, after).word()))
     }));
     changes.extend(found.removed.iter().map(|before| {
-        let detail =
-            Detail::new("formal", before.formula.to_string(), "", Step::Major).note("a promise less");
-        change("obligation", &before.id, "removed", Step::Major, Some(detail))
+        let detail = Detail::new("formal", before.formula.to_string(), "", Step::Major);
+        change("obligation", &before.id, "removed", detail.note("a promise less"))
     }));
     changes
 }

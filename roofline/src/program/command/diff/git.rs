@@ -7,7 +7,7 @@ use std::process::Command;
 use roofline_contracts::library::{self, Found};
 use roofline_contracts::source::{ReadError, Source};
 
-use crate::program::Failure;
+use crate::program::{About, Failure};
 
 /// A repository and the revision to compare with.
 pub struct Repository {
@@ -62,7 +62,7 @@ impl Repository {
             if paths.is_empty() { vec![":/"] } else { paths.iter().map(String::as_str).collect() };
         let list = |arguments: &[&str]| {
             let arguments = [arguments, &["--"], &paths].concat();
-            git(Path::new("."), &arguments).map_err(|message| Failure(format!("git: {message}")))
+            git(Path::new("."), &arguments).about("git")
         };
         let different = list(&["diff", "-z", "--no-renames", "--no-relative", "--name-only", &self.commit])?;
         let untracked = list(&["ls-files", "-z", "--others", "--exclude-standard", "--full-name"])?;
@@ -77,8 +77,7 @@ impl Repository {
             return Ok(None);
         }
         let object = format!("{}:{file}", self.commit);
-        let bytes = git(&self.top, &["cat-file", "blob", &object])
-            .map_err(|message| Failure(format!("{file}: {message}")))?;
+        let bytes = git(&self.top, &["cat-file", "blob", &object]).about(file)?;
         Ok(Some(Source::from_bytes(file, bytes)?))
     }
 

@@ -366,19 +366,17 @@ impl Effect {
             let figures = [movement.lowest, movement.median, movement.highest].map(percent);
             [movement.name.clone(), movement.unit.clone()].into_iter().chain(figures).collect()
         });
-        Table { title: String::new(), headings: headings.map(str::to_owned).to_vec(), rows: rows.collect() }
+        Table::new("", &headings, rows)
     }
 
     fn largest(&self, top: usize) -> Table {
-        let mut headings: Vec<String> = ["model", "device", "weights"].map(str::to_owned).to_vec();
-        headings.extend(self.figures.iter().map(|name| (*name).to_owned()));
-        headings.extend(self.bounds.iter().map(|name| (*name).to_owned()));
+        let headings = [&["model", "device", "weights"], self.figures, self.bounds].concat();
         let rows = self.rows.iter().take(top).map(|row| {
             let numbers = self.figures.iter().map(|name| row.figure(name));
             let head = [row.model.clone(), row.device.clone(), row.format.clone()];
             head.into_iter().chain(numbers).chain(self.bounds.iter().map(|name| row.bound(name))).collect()
         });
-        Table { title: String::new(), headings, rows: rows.collect() }
+        Table::new("", &headings, rows)
     }
 }
 
@@ -472,11 +470,7 @@ impl Report for Diffed {
                 )
             })
         });
-        vec![Table {
-            title: String::new(),
-            headings: headings.map(str::to_owned).to_vec(),
-            rows: rows.collect(),
-        }]
+        vec![Table::new("", &headings, rows)]
     }
 
     fn markdown(&self) -> String {
@@ -484,7 +478,6 @@ impl Report for Diffed {
         if self.contracts.is_empty() {
             return out + "No contract has changed.\n";
         }
-        let headings = ["contract", "version", "changes", "step"].map(str::to_owned).to_vec();
         let rows = self.contracts.iter().map(|contract| {
             let mark = if contract.fine() { "" } else { "**✗** " };
             vec![
@@ -494,7 +487,7 @@ impl Report for Diffed {
                 format!("{mark}{}", contract.verdict()),
             ]
         });
-        out += &Table { title: String::new(), headings, rows: rows.collect() }.markdown();
+        out += &Table::new("", &["contract", "version", "changes", "step"], rows).markdown();
         for contract in &self.contracts {
             for problem in &contract.problems {
                 out += &format!("\n```text\n{}\n```\n", problem.replace("```", "'''"));
@@ -531,7 +524,6 @@ impl ContractDiff {
             );
         };
         if !self.changes.is_empty() {
-            let headings = ["step", "what", "before", "after", ""].map(str::to_owned).to_vec();
             let rows = self.changes.iter().flat_map(|change| {
                 let what = format!("{} {} {}", change.section, code(&change.name), change.kind);
                 let none = change.details.is_empty().then(|| {
@@ -551,7 +543,7 @@ impl ContractDiff {
                 });
                 none.into_iter().chain(details)
             });
-            let table = Table { title: String::new(), headings, rows: rows.collect() };
+            let table = Table::new("", &["step", "what", "before", "after", ""], rows);
             fold(format!("{}: {} changes", self.id, self.changes.len()), &table.markdown());
         }
         if let Some(effect) = self.effect.as_ref().filter(|effect| effect.changed > 0) {

@@ -16,9 +16,8 @@ fn block(block: &Block) -> String {
         Block::Text(parts) => format!("{}\n", line(parts)),
         Block::List(items) => items.iter().map(|item| format!("- {}\n", line(item))).collect(),
         Block::Grid(headings, rows) => {
-            let headings = headings.iter().map(|heading| (*heading).to_owned()).collect();
-            let rows = rows.iter().map(|row| row.iter().map(|cell| line(cell)).collect()).collect();
-            Table { title: String::new(), headings, rows }.markdown()
+            let rows = rows.iter().map(|row| row.iter().map(|cell| line(cell)).collect());
+            Table::new("", headings, rows).markdown()
         }
         Block::Formula(formula) => indented(std::slice::from_ref(formula)),
         Block::Folded(summary, lines) => {

@@ -2,7 +2,7 @@
 
 use roofline_checker::Certificate;
 use roofline_contracts::certify::trace;
-use roofline_contracts::contract::{Contract, Equation, Expression, FieldKind, Priority, Table, Value};
+use roofline_contracts::contract::{Contract, Equation, Expression, FieldKind, Table, Value};
 use roofline_contracts::formula::number;
 use roofline_contracts::prove::Proof;
 
@@ -214,12 +214,12 @@ fn recommendations(contract: &Contract, blocks: &mut Vec<Block>) {
     }
     blocks.push(Block::Heading(2, text("Recommendations")));
     let rows = contract.recommendations.iter().map(|advice| {
-        let priority = match advice.priority {
-            Priority::High => "high",
-            Priority::Medium => "medium",
-            Priority::Low => "low",
-        };
-        vec![code(&advice.name), text(priority), code(advice.when.formula.to_string()), text(&advice.text)]
+        vec![
+            code(&advice.name),
+            text(advice.priority.word()),
+            code(advice.when.formula.to_string()),
+            text(&advice.text),
+        ]
     });
     blocks.push(Block::Grid(vec!["name", "priority", "when", "what to do"], rows.collect()));
 }

@@ -9,7 +9,7 @@ use roofline_contracts::contract::Contract;
 use roofline_contracts::prove::Proof;
 
 use crate::program::Failure;
-use crate::program::output::file::Unfinished;
+use crate::program::output::file::{Unfinished, create_directory};
 use roofline_machine::document;
 
 /// The certificate of a contract, and what the checker says of it.
@@ -111,8 +111,7 @@ pub struct Coq<'a> {
 impl<'a> Coq<'a> {
     /// Writes the rules and compiles them: what was compiled before may be of another text, or by another Coq.
     pub fn new(directory: &'a Path) -> Result<Coq<'a>, Failure> {
-        std::fs::create_dir_all(directory)
-            .map_err(|error| Failure(format!("{}: can't be made: {error}", directory.display())))?;
+        create_directory(directory)?;
         let rules = directory.join("Rules.v");
         Unfinished::open(&rules)?.finish(RULES)?;
         let accepted = coqc(directory, "Rules.v");

@@ -9,7 +9,7 @@ use roofline_contracts::emit::kani::function_name;
 use roofline_contracts::emit::rust::module_name;
 use serde_json::Value;
 
-use crate::program::Failure;
+use crate::program::{About, Failure};
 use roofline_machine::document;
 
 /// Kani lists every check of every harness.
@@ -45,8 +45,8 @@ impl KaniRun {
     /// Reads the file, and what the run printed if that was kept.
     pub fn read(path: &Path, log: Option<&Path>) -> Result<KaniRun, Failure> {
         let text = read(path)?;
-        let document: Value = serde_json::from_str(&text)
-            .map_err(|error| Failure(format!("{}: is not JSON: {error}", path.display())))?;
+        let document: Value =
+            serde_json::from_str(&text).about(format_args!("{}: is not JSON", path.display()))?;
         let mut run = KaniRun { tool: "kani".into(), harnesses: Vec::new(), playback: BTreeMap::new() };
         run.collect(&document);
         if run.harnesses.is_empty() {
@@ -110,8 +110,7 @@ impl KaniRun {
 }
 
 fn read(path: &Path) -> Result<String, Failure> {
-    document::read_up_to(LONGEST_MIB, path)
-        .map_err(|error| Failure(format!("{}: can't be read: {error}", path.display())))
+    document::read_up_to(LONGEST_MIB, path).about(format_args!("{}: can't be read", path.display()))
 }
 
 fn text(check: &Value, key: &str) -> String {

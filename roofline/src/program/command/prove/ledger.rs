@@ -7,8 +7,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-use crate::program::Failure;
 use crate::program::output::file::Unfinished;
+use crate::program::{About, Failure};
 use roofline_machine::document;
 
 const SCHEMA: &str = "roofline.ledger/1";
@@ -53,17 +53,9 @@ pub enum Known<'a> {
 }
 
 impl Recorded {
-    /// An entry of this moment.
-    pub fn now(
-        contract: &str,
-        obligation: &str,
-        fingerprint: &str,
-        layer: &str,
-        verdict: &str,
-        tool: &str,
-    ) -> Self {
-        let [contract, obligation, fingerprint, layer, verdict, tool] =
-            [contract, obligation, fingerprint, layer, verdict, tool].map(str::to_owned);
+    /// An entry of this moment: contract, obligation, fingerprint, layer, verdict and tool.
+    pub fn now(texts: [&str; 6]) -> Self {
+        let [contract, obligation, fingerprint, layer, verdict, tool] = texts.map(str::to_owned);
         let time = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         Recorded { contract, obligation, fingerprint, layer, verdict, tool, time }
     }
@@ -84,8 +76,8 @@ impl Ledger {
             }
             Err(error) => return Err(Failure(format!("{}: can't be read: {error}", path.display()))),
         };
-        let ledger: Ledger = serde_json::from_str(&text)
-            .map_err(|error| Failure(format!("{}: is not a ledger: {error}", path.display())))?;
+        let ledger: Ledger =
+            serde_json::from_str(&text).about(format_args!("{}: is not a ledger", path.display()))?;
         if ledger.schema != SCHEMA {
             let message = format!("{}: its schema is `{}`, not `{SCHEMA}`", path.display(), ledger.schema);
             return Err(Failure(message));

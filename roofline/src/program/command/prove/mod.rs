@@ -23,7 +23,7 @@ use crate::program::command::prove::kani_result::{Harness, KaniRun};
 use crate::program::command::prove::ledger::{Known, Ledger, Recorded};
 use crate::program::command::prove::solver::{Answer, Solver};
 use crate::program::output;
-use crate::program::output::file::Unfinished;
+use crate::program::output::file::{Unfinished, create_directory};
 use crate::program::output::terminal::Progress;
 use crate::program::{Exit, Failure, cli, contract};
 use crate::report::{Report, Schema, Table};
@@ -196,15 +196,13 @@ pub fn run(args: &cli::Prove) -> Result<Exit, Failure> {
     let mut ledger = args.ledger.as_deref().map(Ledger::read).transpose()?;
     let solver = Solver::find();
     if let Some(directory) = &args.smt {
-        std::fs::create_dir_all(directory)
-            .map_err(|error| Failure(format!("{}: can't be made: {error}", directory.display())))?;
+        create_directory(directory)?;
         if solver.is_none() {
             eprintln!("SMT-LIB: not run: none of {} is on the PATH", Solver::NAMES.join(", "));
         }
     }
     if let Some(directory) = &args.certificates {
-        std::fs::create_dir_all(directory)
-            .map_err(|error| Failure(format!("{}: can't be made: {error}", directory.display())))?;
+        create_directory(directory)?;
     }
     let coq = args.coq.as_deref().map(Coq::new).transpose()?;
     let mut failed = false;
@@ -289,46 +287,13 @@ impl Session<'_> {
         proof: &Proof,
         ledger: &mut Option<Ledger>,
     ) -> Result<(ObligationResult, bool), Failure> {
-        let fingerprint = fingerprint::obligation(self.contract, obligation);
-        let entry = |layer: &str, verdict: &str, tool: &str| {
-            Recorded::now(&self.contract.metadata.id, &obligation.id, &fingerprint, layer, verdict, tool)
-        };
         let (smt, smt_fine) = self.smt(obligation)?;
         let harness = self.kani.and_then(|run| run.result(&self.contract.metadata.id, &obligation.id));
-        let mut kani = harness.map(|harness| kani_result::word(harness.verdict).to_owned());
-        let mut kani_fine = harness.is_none_or(|harness| harness.verdict == Verdict::Proven);
         let property = property(self.contract, &self.ranges, obligation);
         if let Some(ledger) = ledger {
-            if let (Some(solver), Some(Answer::Agrees | Answer::Disagrees)) = (self.solver, smt) {
-                ledger.record(entry("smt", smt.map_or("", Answer::name), &solver.version));
-            }
-            if let (Some(run), Some(result)) = (self.kani, &kani) {
-                ledger.record(entry("kani", result, &run.tool));
-            } else if kani.is_none() {
-                // An earlier run counts as long as nothing it depends on has changed.
-                match ledger.known(&self.contract.metadata.id, &obligation.id, "kani", &fingerprint) {
-                    Known::Current(entry) => {
-                        kani_fine = entry.verdict == kani_result::word(Verdict::Proven);
-                        kani = Some(entry.verdict.clone());
-                    }
-                    Known::Stale => {
-                        kani_fine = false;
-                        kani = Some("not run (stale)".into());
-                    }
-                    Known::Absent => {}
-                }
-            }
-        } else if kani.is_none()
-            && let Known::Current(entry) =
-                self.shipped.known(&self.contract.metadata.id, &obligation.id, "kani", &fingerprint)
-        {
-            kani = Some(entry.verdict.clone());
+            self.record(obligation, smt, harness, ledger);
         }
-        let falsifier = match (proof.method, proof.verdict) {
-            ("falsifier", Verdict::Refuted) => "refuted".into(),
-            ("falsifier", _) => format!("{} points", proof.points),
-            _ => "not needed".into(),
-        };
+        let (kani, kani_fine) = self.kani(obligation, harness, ledger.as_ref());
         let (checker, accepted) = self.certified.verdict(position, &obligation.id);
         let coq = match (self.theorems, checker) {
             (None, _) => "not run",
@@ -336,18 +301,24 @@ impl Session<'_> {
             (Some(true), _) => "proven",
             (Some(false), _) => "refused",
         };
-        let counterexample = match (&proof.counterexample, harness, &property) {
+        let refuted = harness.filter(|harness| harness.verdict == Verdict::Refuted);
+        let counterexample = match (&proof.counterexample, refuted, &property) {
             (Some(found), ..) => Some(self.inputs(obligation, found)),
-            (None, Some(harness), Ok(property)) if harness.verdict == Verdict::Refuted => {
-                self.played_back(obligation, property, harness)
-            }
+            (None, Some(harness), Ok(property)) => self.played_back(obligation, property, harness),
             _ => None,
         };
-        let kani_failure = harness
-            .filter(|harness| harness.verdict == Verdict::Refuted)
-            .map(|harness| KaniFailure { harness: harness.path.clone(), checks: harness.failed.clone() });
-        let kani = kani.unwrap_or_else(|| if property.is_ok() { "not run" } else { "no harness" }.to_owned());
-        let smt = smt.map_or("not run", Answer::name).to_owned();
+        let without = if property.is_ok() { "not run" } else { "no harness" };
+        let layers = Layers {
+            checker,
+            coq,
+            falsifier: match (proof.method, proof.verdict) {
+                ("falsifier", Verdict::Refuted) => "refuted".into(),
+                ("falsifier", _) => format!("{} points", proof.points),
+                _ => "not needed".into(),
+            },
+            smt: smt.map_or("not run", Answer::name).to_owned(),
+            kani: kani.unwrap_or_else(|| without.to_owned()),
+        };
         let result = ObligationResult {
             id: obligation.id.clone(),
             formal: obligation.formula.to_string(),
@@ -355,12 +326,63 @@ impl Session<'_> {
             method: proof.method,
             trace: self.certified.trace(self.contract, proof),
             counterexample,
-            kani_failure,
+            kani_failure: refuted
+                .map(|harness| KaniFailure { harness: harness.path.clone(), checks: harness.failed.clone() }),
             if_fails: obligation.if_fails.clone(),
-            layers: Layers { checker, coq, falsifier, smt, kani },
+            layers,
         };
         let coq_fine = coq != "refused";
         Ok((result, proof.verdict.acceptable() && accepted && coq_fine && smt_fine && kani_fine))
+    }
+
+    /// Writes what the solver and Kani found in this run into the ledger.
+    fn record(
+        &self,
+        obligation: &Obligation,
+        smt: Option<Answer>,
+        harness: Option<&Harness>,
+        ledger: &mut Ledger,
+    ) {
+        let fingerprint = fingerprint::obligation(self.contract, obligation);
+        let mut record = |layer: &str, verdict: &str, tool: &str| {
+            let names =
+                [&self.contract.metadata.id, &obligation.id, fingerprint.as_str(), layer, verdict, tool];
+            ledger.record(Recorded::now(names));
+        };
+        if let (Some(solver), Some(answer @ (Answer::Agrees | Answer::Disagrees))) = (self.solver, smt) {
+            record("smt", answer.name(), &solver.version);
+        }
+        if let (Some(run), Some(harness)) = (self.kani, harness) {
+            record("kani", kani_result::word(harness.verdict), &run.tool);
+        }
+    }
+
+    /// The verdict of Kani, and whether it is good enough. An earlier run counts while nothing it depends on has changed.
+    fn kani(
+        &self,
+        obligation: &Obligation,
+        harness: Option<&Harness>,
+        ledger: Option<&Ledger>,
+    ) -> (Option<String>, bool) {
+        if let Some(harness) = harness {
+            let fine = harness.verdict == Verdict::Proven;
+            return (Some(kani_result::word(harness.verdict).to_owned()), fine);
+        }
+        let fingerprint = fingerprint::obligation(self.contract, obligation);
+        let known = ledger.unwrap_or(self.shipped).known(
+            &self.contract.metadata.id,
+            &obligation.id,
+            "kani",
+            &fingerprint,
+        );
+        match known {
+            Known::Current(entry) => {
+                let fine = ledger.is_none() || entry.verdict == kani_result::word(Verdict::Proven);
+                (Some(entry.verdict.clone()), fine)
+            }
+            Known::Stale if ledger.is_some() => (Some("not run (stale)".into()), false),
+            Known::Stale | Known::Absent => (None, true),
+        }
     }
 
     /// The values at which Kani found the compiled property false; none if the run's output was not kept.
@@ -368,7 +390,7 @@ impl Session<'_> {
         let bytes = self.kani?.playback(harness)?;
         let values = emit::kani::playback(property, bytes)?;
         let test = emit::kani::playback_test(self.contract, obligation, property, &values);
-        let mut test = syn::parse2(test).map(|file| prettyplease::unparse(&file)).unwrap_or_default();
+        let mut test = output::rust::source(&test);
         let inputs: Vec<Input> =
             property.values.iter().zip(&values).map(|(value, at)| Input::of(&value.name, *at)).collect();
         for (input, value) in inputs.iter().zip(&values) {
@@ -526,7 +548,7 @@ fn table<'a>(contracts: impl IntoIterator<Item = &'a ContractResult>) -> Table {
             cells.into_iter().map(str::to_owned).chain(["-"; 5].map(str::to_owned)).collect()
         }))
     });
-    Table { title: String::new(), headings: headings.map(str::to_owned).to_vec(), rows: rows.collect() }
+    Table::new("", &headings, rows)
 }
 
 fn indented(text: &str) -> String {

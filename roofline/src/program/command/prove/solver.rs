@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::program::Failure;
+use crate::program::{About, Failure};
 
 /// How long one script may take, in seconds. A claim that compares rounded products would take for ever.
 const SECONDS: u32 = 5;
@@ -70,8 +70,7 @@ impl Solver {
             _ => format!("--time-limit={SECONDS}000"),
         };
         let output = Command::new(&self.program).arg(limit).arg(script).stdin(Stdio::null()).output();
-        let output =
-            output.map_err(|error| Failure(format!("{}: can't be run: {error}", self.program.display())))?;
+        let output = output.about(format_args!("{}: can't be run", self.program.display()))?;
         let text = String::from_utf8_lossy(&output.stdout);
         if text.contains("(error") {
             let message = text.lines().find(|line| line.contains("(error")).unwrap_or_default().to_owned();

@@ -2,7 +2,6 @@
 
 pub mod contract;
 
-use roofline_contracts::suggest;
 use schemars::generate::SchemaSettings;
 use schemars::transform::{Transform, transform_subschemas};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -29,9 +28,10 @@ use crate::program::command::plot;
 use crate::program::command::profile;
 use crate::program::command::prove;
 use crate::program::command::schema::contract as contract_schema;
+use crate::program::name::near;
 use crate::program::output;
 use crate::program::{Exit, Failure, cli};
-use crate::record::{Calibration, Evaluation, Evidence};
+use crate::record::{Calibration, Evidence};
 use crate::report::{self, Report, Table};
 
 /// A document that the program writes.
@@ -58,7 +58,6 @@ const ALL: &[Document] = &[
     document::<eval::Evaluated>("roofline eval"),
     document::<eval::Several>("roofline eval"),
     document::<Calibration>("roofline calibrate"),
-    document::<Evaluation>("roofline evidence --evaluate"),
     document::<Evidence>("roofline evidence"),
     document::<expand::Expansion>("roofline expand"),
     document::<first::First>("roofline"),
@@ -119,8 +118,7 @@ pub fn run(args: &cli::Schema) -> Result<Exit, Failure> {
     }
     let document = ALL.iter().find(|document| document.id == name || document.name() == name);
     let Some(document) = document else {
-        let near = suggest::closest(name, ALL.iter().map(Document::name));
-        let near = near.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
+        let near = near(name, ALL.iter().map(Document::name));
         let names: Vec<&str> = ALL.iter().map(Document::name).chain(["contract"]).collect();
         return Err(Failure(format!("{name}: no such schema; {near}there are {}", names.join(", "))));
     };
@@ -169,10 +167,6 @@ impl Report for Schemas {
         let row = |entry: &ListedSchema| {
             vec![entry.id.to_owned(), entry.command.to_owned(), entry.description.replace('\n', " ")]
         };
-        vec![Table {
-            title: String::new(),
-            headings: ["schema", "command", "what"].map(str::to_owned).to_vec(),
-            rows: self.schemas.iter().map(row).collect(),
-        }]
+        vec![Table::new("", &["schema", "command", "what"], self.schemas.iter().map(row))]
     }
 }

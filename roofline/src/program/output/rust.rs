@@ -1,0 +1,65 @@
+//! Generated Rust as text.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use proc_macro2::TokenStream;
+
+use super::say;
+
+/// The source text of these tokens, formatted by `rustfmt`. If it cannot be run, a note is printed and the text stays as it is.
+pub fn source(tokens: &TokenStream) -> String {
+    let text = with_doc_comments(&tokens.to_string());
+    formatted(&text).unwrap_or_else(|| {
+        say("note: `rustfmt` cannot be run, so the Rust is not formatted");
+        text
+    })
+}
+
+fn formatted(text: &str) -> Option<String> {
+    let mut rustfmt = Command::new("rustfmt");
+    rustfmt.args(["--edition", "2024"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = rustfmt.spawn().ok()?;
+    // It reads everything before it writes anything.
+    child.stdin.take()?.write_all(text.as_bytes()).ok()?;
+    let output = child.wait_with_output().ok().filter(|output| output.status.success())?;
+    String::from_utf8(output.stdout).ok()
+}
+
+/// `#[doc = "..."]` as `///...`, which stable `rustfmt` does not do.
+fn with_doc_comments(text: &str) -> String {
+    let mut parts = text.split("# [doc = ");
+    let mut out = parts.next().unwrap_or_default().to_owned() + "\n";
+    for part in parts {
+        let (comment, rest) = literal(part);
+        out += &format!("///{comment}\n{}", rest.trim_start_matches([']', ' ']));
+    }
+    out
+}
+
+/// The value of the string literal that a text starts with, and the text behind it.
+fn literal(text: &str) -> (String, &str) {
+    let (start, rest) = text.split_once('"').unwrap_or_default();
+    if let Some(hashes) = start.strip_prefix('r') {
+        let (value, rest) = rest.split_once(&format!("\"{hashes}")).unwrap_or_default();
+        return (value.to_owned(), rest);
+    }
+    let mut value = String::new();
+    let mut characters = rest.chars();
+    while let Some(character) = characters.next().filter(|character| *character != '"') {
+        value.extend(if character == '\\' { characters.next() } else { Some(character) });
+    }
+    (value, characters.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn doc_attributes_become_comments() {
+        let text = r###"# [doc = " A [\"name\"] \\."] # [doc = r#" "b""#] # [doc = ""] pub const A : & str = "]" ;"###;
+        let expected = "\n/// A [\"name\"] \\.\n/// \"b\"\n///\npub const A : & str = \"]\" ;";
+        assert_eq!(with_doc_comments(text), expected);
+    }
+}
