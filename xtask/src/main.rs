@@ -6,6 +6,7 @@ mod fingerprints;
 mod ledger;
 mod lint;
 mod proofs;
+mod prose;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -16,7 +17,8 @@ cargo xtask docs              rewrite the output shown by the documentation and 
 cargo xtask evidence          rewrite docs/EVIDENCE.md and its picture
 cargo xtask kani FILE         print the table of a run of `cargo kani --export-json FILE`
 cargo xtask kani FILE --write write it into docs/PROOFS.md; modules that did not run keep their rows
-cargo xtask lint              check the rules for sources that clippy cannot express";
+cargo xtask lint              check the rules for sources that clippy cannot express
+cargo xtask prose             list phrases that the style guide replaces";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -26,6 +28,7 @@ fn main() -> ExitCode {
         ["docs"] => accept::docs(),
         ["evidence"] => accept::evidence(),
         ["lint"] => lint::run(),
+        ["prose"] => prose::run(),
         ["kani", file] => proofs::print(Path::new(file)),
         ["kani", file, "--write"] => proofs::write(Path::new(file)),
         _ => {
