@@ -1,4 +1,4 @@
-//! `roofline check`: every mistake of every contract, at its place.
+//! `roofline check`: diagnostics for contracts, all of them in one run.
 
 use roofline_contracts::report::{Rule, Severity};
 use roofline_contracts::{Compiled, Compiler};
@@ -11,58 +11,58 @@ use crate::program::output::{self, Choice};
 use crate::program::{Exit, Failure, cli, contract};
 use crate::report::{Report, Schema, Table, broken};
 
-/// The mistakes of contracts.
+/// Diagnostics of several contracts.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Checked {
-    /// Which schema this document follows.
+    /// Schema of this document.
     schema: Schema<Self>,
     /// The contracts, in the order of the arguments.
     files: Vec<File>,
 }
 
-/// A contract that was checked.
+/// A checked contract.
 #[derive(Debug, Serialize, JsonSchema)]
 struct File {
-    /// The file, or the name of a built-in contract.
+    /// Path, or name of a built-in contract.
     file: String,
-    /// Whether it has no mistakes.
+    /// `true` without errors.
     valid: bool,
-    /// What it holds, if it is valid.
+    /// Contents of a valid contract.
     #[serde(skip_serializing_if = "Option::is_none")]
     summary: Option<Summary>,
-    /// Mistakes and warnings.
+    /// Errors and warnings.
     mistakes: Vec<Mistake>,
     #[serde(skip)]
     exit: Exit,
 }
 
-/// What a valid contract holds.
+/// The number of elements in a valid contract.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Summary {
     /// Its name.
     id: String,
     /// Its version.
     version: String,
-    /// How many quantities.
+    /// Number of quantities.
     quantities: usize,
-    /// How many equations.
+    /// Number of equations.
     equations: usize,
-    /// How many classifiers.
+    /// Number of classifiers.
     classifiers: usize,
-    /// How many entries all profile tables have.
+    /// Number of rows in all profile tables.
     profiles: usize,
-    /// How many recommendations.
+    /// Number of recommendations.
     recommendations: usize,
-    /// How many obligations.
+    /// Number of obligations.
     obligations: usize,
 }
 
-/// A mistake at its place.
+/// A diagnostic with its position.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Mistake {
-    /// error or warning.
+    /// `error` or `warning`.
     severity: &'static str,
-    /// The word of the rule that it breaks.
+    /// Identifier of the violated rule.
     rule: &'static str,
     /// First line, from 1; 0 for the file as a whole.
     line: usize,
@@ -72,16 +72,16 @@ struct Mistake {
     end_line: usize,
     /// One past the last column.
     end_column: usize,
-    /// What is wrong.
+    /// Message.
     message: String,
-    /// What helps to understand it.
+    /// Notes and remedies.
     notes: Vec<String>,
     #[serde(skip)]
     rendered: String,
 }
 
-/// Checks the contracts and exits with 1 if an obligation is false or undecided, with 2 if a file is no contract at all. A
-/// file that can't be read counts as a contract with one mistake.
+/// Checks the contracts. Exits with 1 if an obligation is refuted or unknown, and with 2 if a file is not a valid contract; an
+/// unreadable file is reported like a contract with one error.
 pub fn run(args: &cli::Check) -> Result<Exit, Failure> {
     let mut compiler = Compiler::default();
     let files: Vec<File> = args
@@ -212,7 +212,7 @@ impl Report for Checked {
                 None => {
                     let errors = file.mistakes.iter().filter(|mistake| mistake.severity == "error").count();
                     let plural = if errors == 1 { "" } else { "s" };
-                    out += &format!("{}: not valid, {errors} mistake{plural}\n", file.file);
+                    out += &format!("{}: invalid, {errors} error{plural}\n", file.file);
                 }
             }
         }

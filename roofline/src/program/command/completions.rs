@@ -1,4 +1,4 @@
-//! `roofline completions`: for whatever commands there are, in the shells that clap knows.
+//! `roofline completions`: completion scripts for the shells that clap supports.
 
 use crate::program::{Exit, Failure, cli, help, output};
 

@@ -1,4 +1,4 @@
-//! `roofline contracts`: the contracts that ship with the program.
+//! `roofline contracts`: the built-in contracts.
 
 use roofline_contracts::{compile, library};
 use schemars::JsonSchema;
@@ -10,10 +10,10 @@ use crate::program::output;
 use crate::program::{Exit, Failure, cli};
 use crate::report::{Report, Schema, Table};
 
-/// The contracts that ship.
+/// The built-in contracts.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Contracts {
-    /// Which schema this document follows.
+    /// Schema of this document.
     schema: Schema<Self>,
     /// The contracts, by name.
     contracts: Vec<Shipped>,
@@ -26,17 +26,17 @@ struct Shipped {
     id: String,
     /// Its version.
     version: String,
-    /// What it is about.
+    /// Description.
     description: String,
-    /// The names of its equations.
+    /// Names of the equations.
     equations: Vec<String>,
-    /// The names of its tables.
+    /// Names of the tables.
     profiles: Vec<String>,
-    /// How many obligations.
+    /// Number of obligations.
     obligations: usize,
     /// SHA-256 of the file.
     sha256: String,
-    /// The file itself; only when one contract is shown.
+    /// Text of the file, if a single contract is shown.
     #[serde(skip_serializing_if = "Option::is_none")]
     yaml: Option<String>,
 }
@@ -72,7 +72,7 @@ pub fn run(args: &cli::Contracts) -> Result<Exit, Failure> {
             library::BUILT_IN.iter().filter_map(|(file, _)| file.strip_suffix(".yaml")).collect();
         let near = near(name, known.iter().copied());
         let known = known.join(", ");
-        return Err(Failure(format!("{name}: no such built-in contract; {near}there are {known}")));
+        return Err(Failure(format!("{name}: unknown contract; {near}expected one of {known}")));
     }
     output::print(&Contracts { schema: Schema::new(), contracts }, args.format)?;
     Ok(Exit::Fine)

@@ -15,9 +15,9 @@ use crate::report::{Report, Schema, Table};
 /// The generated module.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Expansion {
-    /// Which schema this document follows.
+    /// Schema of this document.
     schema: Schema<Self>,
-    /// The name of the contract.
+    /// Name of the contract.
     contract: String,
     /// SHA-256 of the file.
     sha256: String,
@@ -34,7 +34,7 @@ pub fn run(args: &cli::Expand) -> Result<Exit, Failure> {
     Ok(Exit::Fine)
 }
 
-/// The name of the module: `contract`, if that of the file is not a Rust name.
+/// Returns the name of the module, or `contract` if the file name is not a Rust identifier.
 fn name(contract: &Contract) -> Result<Ident, LexError> {
     let name = module_name(&contract.metadata.id);
     let tokens: Vec<TokenTree> = name.parse::<TokenStream>()?.into_iter().collect();

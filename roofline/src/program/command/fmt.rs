@@ -9,7 +9,7 @@ use roofline_contracts::source::{MAX_BYTES, Source};
 use crate::program::output::file::Unfinished;
 use crate::program::{Exit, Failure, cli, output};
 
-/// Formats every file that it can; one that is no YAML is bad input, and the others are still formatted.
+/// Formats the files. Invalid YAML is bad input, but does not stop the other files from being formatted.
 pub fn run(args: &cli::Fmt) -> Result<Exit, Failure> {
     let mut changed = String::new();
     let mut broken: Vec<String> = Vec::new();
@@ -27,13 +27,13 @@ pub fn run(args: &cli::Fmt) -> Result<Exit, Failure> {
     Ok(if args.check && !changed.is_empty() { Exit::Failed } else { Exit::Fine })
 }
 
-/// Formats one file; whether that changes it.
+/// Formats one file and returns `true` if it changed.
 fn one(path: &Path, only_check: bool) -> Result<bool, Failure> {
     let from_stdin = path == Path::new("-");
     let source = if from_stdin { stdin()? } else { Source::read(path, &path.to_string_lossy())? };
     let text = format(&source).map_err(|mistakes| {
         let shown: Vec<String> = mistakes.iter().map(|mistake| mistake.render(&source)).collect();
-        Failure(format!("{} can't be formatted\n\n{}", source.name, shown.join("\n\n")))
+        Failure(format!("{} cannot be formatted\n\n{}", source.name, shown.join("\n\n")))
     })?;
     if from_stdin && !only_check {
         output::write(text.as_bytes())?;

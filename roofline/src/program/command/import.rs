@@ -13,47 +13,47 @@ use crate::program::output::file::{Unfinished, create_directory};
 use crate::program::{Exit, Failure, cli};
 use crate::report::{Report, Schema, Table};
 
-/// Contracts that were imported, and what became of each item.
+/// Imported contracts with the outcome for each item.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ImportReport {
-    /// Which schema this document follows.
+    /// Schema of this document.
     schema: Schema<Self>,
-    /// The files, in the order of the command line.
+    /// Files in the order of the command line.
     files: Vec<File>,
 }
 
-/// A contract that was imported.
+/// An imported contract.
 #[derive(Debug, Serialize, JsonSchema)]
 struct File {
     /// The published contract.
     file: String,
-    /// The name of ours.
+    /// Name of the new contract.
     id: String,
-    /// Where the contract was written.
+    /// Path of the written contract.
     #[serde(skip_serializing_if = "Option::is_none")]
     written: Option<String>,
-    /// How many items came to what.
+    /// Number of items per outcome.
     counts: Vec<Count>,
     /// Every item of the published contract.
     items: Vec<Item>,
-    /// Names that could not stay.
+    /// Renamed items.
     renamed: Vec<Renamed>,
-    /// Units, with where they come from.
+    /// Units with their origin.
     units: Vec<Unit>,
-    /// Proposals of units that formulas contradict.
+    /// Proposed units that contradict a formula.
     dropped_units: Vec<String>,
-    /// Units that the published contract itself contradicts.
+    /// Contradictions between units in the published contract.
     conflicts: Vec<Conflict>,
-    /// The contract in our language.
+    /// Text of the new contract.
     contract: String,
 }
 
-/// How many items came to something.
+/// The number of items with an outcome.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Count {
     /// formal, proven, tested, folded, informal or metadata.
     outcome: &'static str,
-    /// How many.
+    /// Number of items.
     items: usize,
 }
 
@@ -66,42 +66,42 @@ struct Item {
     line: usize,
     /// formal, proven, tested, folded, informal or metadata.
     outcome: &'static str,
-    /// What it says.
+    /// Text of the item.
     text: String,
-    /// What it became, or why it is not formal.
+    /// Result, or the reason why it is not formal.
     note: String,
 }
 
-/// A name that could not stay.
+/// A renamed item.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Renamed {
-    /// As published.
+    /// Published name.
     published: String,
-    /// Ours.
+    /// New name.
     name: String,
 }
 
-/// A unit and where it comes from.
+/// A unit with its origin.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Unit {
-    /// The quantity or equation.
+    /// Quantity or equation.
     name: String,
     /// Its unit.
     unit: String,
-    /// Why this one.
+    /// Origin of the unit.
     why: String,
 }
 
-/// Units that the published contract itself contradicts.
+/// A contradiction between units in the published contract.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Conflict {
-    /// The path of the formula in the file.
+    /// Path of the formula in the file.
     place: String,
-    /// What is wrong.
+    /// Message.
     what: String,
 }
 
-/// Imports every file. All are read before anything is written.
+/// Imports the files. All of them are read before the first is written.
 pub fn run(args: &cli::Import) -> Result<Exit, Failure> {
     let mut files = Vec::new();
     for path in &args.files {
@@ -109,7 +109,7 @@ pub fn run(args: &cli::Import) -> Result<Exit, Failure> {
         let source = Source::read(path, &name)?;
         let imported = import(&source).map_err(|mistakes| {
             let shown: Vec<String> = mistakes.iter().map(|mistake| mistake.render(&source)).collect();
-            Failure(format!("{name} can't be imported\n\n{}", shown.join("\n\n")))
+            Failure(format!("{name} cannot be imported\n\n{}", shown.join("\n\n")))
         })?;
         files.push(file(&name, imported));
     }
@@ -214,7 +214,7 @@ impl Report for ImportReport {
             if !file.renamed.is_empty() {
                 out += "\nnames\n";
                 out.extend(
-                    file.renamed.iter().map(|one| format!("    {} is now {}\n", one.published, one.name)),
+                    file.renamed.iter().map(|one| format!("    {} renamed to {}\n", one.published, one.name)),
                 );
             }
             if !file.units.is_empty() {
@@ -224,17 +224,17 @@ impl Report for ImportReport {
                 );
             }
             if !file.dropped_units.is_empty() {
-                out += "\nproposals that formulas contradict\n";
+                out += "\nproposed units that contradict a formula\n";
                 out.extend(file.dropped_units.iter().map(|one| format!("    {one}\n")));
             }
             if !file.conflicts.is_empty() {
-                out += "\nunits that contradict each other in the published contract\n";
+                out += "\ncontradictory units in the published contract\n";
                 out.extend(file.conflicts.iter().map(|one| format!("    {}: {}\n", one.place, one.what)));
             }
             out += "\n";
             match &file.written {
                 Some(path) => out += &format!("written: {path}\n"),
-                None => out += &format!("not written; --output DIR writes {}.yaml\n", file.id),
+                None => out += &format!("not written; pass --output DIR to write {}.yaml\n", file.id),
             }
         }
         out
@@ -255,7 +255,7 @@ impl Report for ImportReport {
             };
             tables.push(Table {
                 title: file.summary(),
-                headings: headings(&["line", "item", "outcome", "text", "what it became, or why not"]),
+                headings: headings(&["line", "item", "outcome", "text", "result or reason"]),
                 rows: file.items.iter().map(row).collect(),
             });
             if !file.units.is_empty() {

@@ -1,4 +1,4 @@
-//! `roofline man`: manual pages from the same definitions that parse the arguments, with examples, exit codes, variables and files.
+//! `roofline man`: manual pages, generated from the argument definitions.
 
 use clap::Command;
 use clap::builder::Resettable;
@@ -19,7 +19,7 @@ pub fn run(args: &cli::Man) -> Result<Exit, Failure> {
             None => {
                 let names: Vec<&str> = program.get_subcommands().map(|command| command.get_name()).collect();
                 return Err(Failure(format!(
-                    "there is no command named {name:?}; there are {}",
+                    "unknown command {name:?}; expected one of {}",
                     names.join(", ")
                 )));
             }

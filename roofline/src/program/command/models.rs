@@ -1,4 +1,4 @@
-//! `roofline models`: the models that predictions know by name, their dimensions and where these come from.
+//! `roofline models`: the models known by name, with dimensions and sources.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -12,10 +12,10 @@ use crate::program::{About, Exit, Failure, cli};
 use crate::report::{Report, Schema, Table};
 use roofline_render::number::figure;
 
-/// Models that are known by name.
+/// Models known by name.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ModelList {
-    /// Which schema this document follows.
+    /// Schema of this document.
     schema: Schema<Self>,
     /// The models.
     models: Vec<ListedModel>,
@@ -26,27 +26,27 @@ pub struct ModelList {
 struct ListedModel {
     /// Its name.
     name: &'static str,
-    /// What it is.
+    /// Description.
     description: &'static str,
-    /// Its family, as its config.json says.
+    /// `model_type` in its config.json.
     model_type: &'static str,
-    /// All parameters.
+    /// Number of parameters.
     parameters: u64,
-    /// Parameters that one token uses.
+    /// Parameters used per token.
     active_parameters: f64,
-    /// How many layers.
+    /// Number of layers.
     layers: f64,
-    /// Numbers between the layers, for each token.
+    /// Hidden size.
     hidden: f64,
     /// Attention heads.
     heads: f64,
-    /// Heads of keys and values.
+    /// KV heads.
     kv_heads: f64,
-    /// The longest context, in tokens.
+    /// Maximum context length, in tokens.
     context_length: f64,
-    /// Where the dimensions come from.
+    /// Source of the dimensions.
     source: &'static str,
-    /// When they were read.
+    /// Date of the source.
     as_of: &'static str,
 }
 
@@ -68,7 +68,7 @@ pub fn run(args: &cli::Models) -> Result<Exit, Failure> {
     Ok(Exit::Fine)
 }
 
-/// A name that is not in the table.
+/// The error for an unknown name, with suggestions.
 pub fn unknown(name: &str) -> Failure {
     unknown_name(name, "model, nor file", "roofline models", KNOWN.iter().map(|model| model.name))
 }

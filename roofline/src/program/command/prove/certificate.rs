@@ -1,4 +1,4 @@
-//! Certificates: proofs that an independent checker accepts, as files, and as theorems that Coq accepts.
+//! Certificates as files for the independent checker, and as theorems for Coq.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -12,16 +12,16 @@ use crate::program::Failure;
 use crate::program::output::file::{Unfinished, create_directory};
 use roofline_machine::document;
 
-/// The certificate of a contract, and what the checker says of it.
+/// The certificate of a contract with the verdict of the checker.
 pub struct Certified {
     certificate: Certificate,
     verdicts: Vec<Result<(), Refusal>>,
-    /// Whether it is about the contract, and only single proofs may be wrong.
+    /// `true` if the certificate is about this contract, so that at most single proofs are refused.
     whole: bool,
 }
 
 impl Certified {
-    /// Makes a certificate, or reads the one in a directory.
+    /// Searches for a certificate, or reads the one in a directory.
     pub fn new(contract: &Contract, directory: Option<&Path>) -> Result<Certified, Failure> {
         let id = &contract.metadata.id;
         let (certificate, checked) = match directory {
@@ -43,7 +43,7 @@ impl Certified {
                 if directory.is_none() {
                     return Err(Failure(message));
                 }
-                // It is wrong as a whole, and so is every proof of it.
+                // A certificate for another contract refutes all of its proofs.
                 eprintln!("{message}");
                 let verdicts = contract.obligations.iter().map(|_| Err(refusal.clone())).collect();
                 return Ok(Certified { certificate, verdicts, whole: false });
@@ -52,7 +52,7 @@ impl Certified {
         Ok(Certified { certificate, verdicts, whole: true })
     }
 
-    /// What the checker says of the obligation at a position: its word, and whether that is no refusal.
+    /// Returns the verdict of the checker on the obligation at `position`, and `false` if it is a refusal.
     pub fn verdict(&self, position: usize, id: &str) -> (&'static str, bool) {
         let present = self.certificate.proofs.iter().any(|proof| proof.id == id);
         match self.verdicts.get(position) {
@@ -68,7 +68,7 @@ impl Certified {
         judged(contract, &accepted)
     }
 
-    /// The steps of an obligation's proof, or the goal that no search could close.
+    /// Returns the steps of a proof, or the goal that remains open.
     pub fn trace(&self, contract: &Contract, proof: &Proof) -> Vec<String> {
         match proof.method {
             "certificate" => certify::trace(contract, &self.certificate, &proof.id),
@@ -76,7 +76,7 @@ impl Certified {
         }
     }
 
-    /// Why a proof is refused; where all are at once, that was said.
+    /// Returns the reasons of single refusals; a refusal of the whole certificate was reported by `new`.
     pub fn refusals(&self) -> impl Iterator<Item = String> {
         let about = self.certificate.about.obligations.iter().zip(&self.verdicts);
         about.filter(|_| self.whole).filter_map(|(question, verdict)| {
@@ -89,11 +89,11 @@ impl Certified {
     /// Writes the certificate.
     pub fn write(&self, contract: &Contract, directory: &Path) -> Result<(), Failure> {
         let text = serde_json::to_string(&self.certificate)
-            .map_err(|error| Failure(format!("the certificate can't be written: {error}")))?;
+            .map_err(|error| Failure(format!("cannot write the certificate: {error}")))?;
         Unfinished::open(&directory.join(file_name(&contract.metadata.id)))?.finish(&(text + "\n"))
     }
 
-    /// Writes the theorems, beside the rules; whether Coq accepts them, where it is there.
+    /// Writes the theorems next to the rules and returns the verdict of Coq, if it is installed.
     pub fn theorems(&self, contract: &Contract, coq: &Coq<'_>) -> Result<Option<bool>, Failure> {
         let file = format!("{}.v", contract.metadata.id.replace('-', "_"));
         let text = coq::theorems(contract, &self.certificate);
@@ -102,14 +102,14 @@ impl Certified {
     }
 }
 
-/// Where theorems are written, and whether there is a Coq to check them.
+/// The directory for theorems, and the availability of Coq.
 pub struct Coq<'a> {
     directory: &'a Path,
     runs: bool,
 }
 
 impl<'a> Coq<'a> {
-    /// Writes the rules and compiles them: what was compiled before may be of another text, or by another Coq.
+    /// Writes and compiles the rules, because older objects may stem from other rules or another Coq.
     pub fn new(directory: &'a Path) -> Result<Coq<'a>, Failure> {
         create_directory(directory)?;
         let rules = directory.join("Rules.v");
@@ -117,17 +117,17 @@ impl<'a> Coq<'a> {
         let accepted = coqc(directory, "Rules.v");
         if accepted == Some(false) {
             let message =
-                "coqc does not accept the rules; they need Flocq 4, the Debian package libcoq-flocq";
+                "coqc rejects the rules; install Flocq 4 (Debian package libcoq-flocq)";
             return Err(Failure(format!("{}: {message}", rules.display())));
         }
         if accepted.is_none() {
-            eprintln!("Coq: not run: there is no coqc on the PATH");
+            eprintln!("Coq: not run: cannot find coqc on the PATH");
         }
         Ok(Coq { directory, runs: accepted.is_some() })
     }
 }
 
-/// Whether Coq accepts a file; none if there is no Coq.
+/// Returns the verdict of Coq on a file, or `None` without Coq.
 fn coqc(directory: &Path, file: &str) -> Option<bool> {
     let mut command = Command::new("coqc");
     let status = command.args(["-q", file]).current_dir(directory).stdin(Stdio::null()).status();
@@ -140,10 +140,10 @@ fn file_name(id: &str) -> String {
 
 fn read(path: &Path) -> Result<Certificate, Failure> {
     let wrong = |error: &dyn std::fmt::Display| Failure(format!("{}: {error}", path.display()));
-    // Asked before it is opened: opening a pipe would wait for whoever writes to it.
+    // Checked before opening, because opening a pipe blocks until it has a writer.
     if !std::fs::metadata(path).map_err(|error| wrong(&error))?.is_file() {
         return Err(wrong(&"not a regular file"));
     }
     let text = document::read(path).map_err(|error| wrong(&error))?;
-    serde_json::from_str(&text).map_err(|error| wrong(&format!("no certificate: {error}")))
+    serde_json::from_str(&text).map_err(|error| wrong(&format!("invalid certificate: {error}")))
 }

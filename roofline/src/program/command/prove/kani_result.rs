@@ -25,24 +25,24 @@ pub struct KaniRun {
     playback: BTreeMap<String, Vec<Vec<u8>>>,
 }
 
-/// What became of a harness.
+/// The result of a harness.
 #[derive(Debug)]
 pub struct Harness {
     /// Its path in the crate.
     pub path: String,
-    /// What it came to.
+    /// Verdict.
     pub verdict: Verdict,
-    /// What failed, as the checks describe it.
+    /// Descriptions of the failed checks.
     pub failed: Vec<String>,
 }
 
-/// What a verdict is called where Kani reached it.
+/// Returns the word for a verdict of Kani.
 pub fn word(verdict: Verdict) -> &'static str {
     if verdict == Verdict::Proven { "verified" } else { verdict.word() }
 }
 
 impl KaniRun {
-    /// Reads the file, and what the run printed if that was kept.
+    /// Reads the exported results and, if given, the log of the run.
     pub fn read(path: &Path, log: Option<&Path>) -> Result<KaniRun, Failure> {
         let text = read(path)?;
         let document: Value =
@@ -50,14 +50,14 @@ impl KaniRun {
         let mut run = KaniRun { tool: "kani".into(), harnesses: Vec::new(), playback: BTreeMap::new() };
         run.collect(&document);
         if run.harnesses.is_empty() {
-            let message = "has no harness results; write it with `cargo kani --export-json FILE`";
+            let message = "missing harness results; write the file with `cargo kani --export-json FILE`";
             return Err(Failure(format!("{}: {message}", path.display())));
         }
         if let Some(path) = log {
             run.playback = playback(&read(path)?);
             if run.playback.is_empty() && run.harnesses.iter().any(|harness| !harness.failed.is_empty()) {
-                let message = "has no values of a failed check; `cargo kani -Z concrete-playback \
-                               --concrete-playback=print` prints them";
+                let message = "missing values of a failed check; print them with `cargo kani -Z concrete-playback \
+                               --concrete-playback=print`";
                 return Err(Failure(format!("{}: {message}", path.display())));
             }
         }
@@ -90,7 +90,7 @@ impl KaniRun {
         }
     }
 
-    /// What became of an obligation's harness; none if it did not run.
+    /// Returns the result of an obligation's harness, or `None` if it did not run.
     pub fn result(&self, contract: &str, obligation: &str) -> Option<&Harness> {
         let (function, module) = (function_name(obligation), module_name(contract));
         self.harnesses.iter().find(|harness| match *harness.path.split("::").collect::<Vec<_>>() {
@@ -110,7 +110,7 @@ impl KaniRun {
 }
 
 fn read(path: &Path) -> Result<String, Failure> {
-    document::read_up_to(LONGEST_MIB, path).about(format_args!("{}: can't be read", path.display()))
+    document::read_up_to(LONGEST_MIB, path).about(format_args!("{}: cannot be read", path.display()))
 }
 
 fn text(check: &Value, key: &str) -> String {
@@ -118,7 +118,7 @@ fn text(check: &Value, key: &str) -> String {
     if key == "description" { text.trim_matches('"').to_owned() } else { text.to_ascii_lowercase() }
 }
 
-/// A success counts only if what must be reachable was reached.
+/// A success counts only if every cover statement is satisfied.
 fn verdict(status: &str, checks: &[Value]) -> Verdict {
     let mut covers = checks.iter().filter(|check| text(check, "category") == "cover");
     let covered = covers.all(|check| text(check, "status") == "satisfied");

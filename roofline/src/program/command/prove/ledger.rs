@@ -1,5 +1,5 @@
-//! The ledger: which verdict another tool reached, and for which meaning of the obligation. A verdict for another meaning
-//! counts as none. Certificates are not in it, since they are found anew in every run.
+//! The ledger of verdicts by other tools, keyed on the fingerprint of an obligation, so that a verdict on an earlier meaning
+//! does not count. Certificates are not recorded, because every run searches for them again.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -13,10 +13,10 @@ use roofline_machine::document;
 
 const SCHEMA: &str = "roofline.ledger/1";
 
-/// What was verified of the contracts that ship.
+/// Verdicts on the shipped contracts.
 const SHIPPED: &str = include_str!("shipped.json");
 
-/// Verdicts that were reached.
+/// Recorded verdicts.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ledger {
@@ -34,26 +34,25 @@ pub struct Recorded {
     fingerprint: String,
     /// `smt` or `kani`.
     layer: String,
-    /// What it came to.
+    /// Verdict of the tool.
     pub verdict: String,
     /// The tool and its version.
     tool: String,
-    /// When, in seconds since 1970.
+    /// Time of the run, in seconds since 1970.
     time: u64,
 }
 
-/// What a ledger says of an obligation.
+/// The entry of a ledger for an obligation.
 pub enum Known<'a> {
-    /// A verdict for this very text.
+    /// A verdict on the current meaning.
     Current(&'a Recorded),
-    /// A verdict for another text.
+    /// A verdict on an earlier meaning.
     Stale,
-    /// Nothing.
     Absent,
 }
 
 impl Recorded {
-    /// An entry of this moment: contract, obligation, fingerprint, layer, verdict and tool.
+    /// Creates an entry with the current time from contract, obligation, fingerprint, layer, verdict and tool.
     pub fn now(texts: [&str; 6]) -> Self {
         let [contract, obligation, fingerprint, layer, verdict, tool] = texts.map(str::to_owned);
         let time = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
@@ -62,30 +61,30 @@ impl Recorded {
 }
 
 impl Ledger {
-    /// The ledger of the contracts that ship.
+    /// Returns the ledger of the shipped contracts.
     pub fn shipped() -> Ledger {
         serde_json::from_str(SHIPPED).expect("a test reads the same text")
     }
 
-    /// The ledger in this file; an empty one if there is no such file.
+    /// Reads a ledger; a missing file is an empty ledger.
     pub fn read(path: &Path) -> Result<Ledger, Failure> {
         let text = match document::read(path) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 return Ok(Ledger { schema: SCHEMA.into(), entries: Vec::new() });
             }
-            Err(error) => return Err(Failure(format!("{}: can't be read: {error}", path.display()))),
+            Err(error) => return Err(Failure(format!("{}: cannot be read: {error}", path.display()))),
         };
         let ledger: Ledger =
             serde_json::from_str(&text).about(format_args!("{}: is not a ledger", path.display()))?;
         if ledger.schema != SCHEMA {
-            let message = format!("{}: its schema is `{}`, not `{SCHEMA}`", path.display(), ledger.schema);
+            let message = format!("{}: unknown schema `{}`; expected `{SCHEMA}`", path.display(), ledger.schema);
             return Err(Failure(message));
         }
         Ok(ledger)
     }
 
-    /// Writes the ledger, whole or not at all, a line for each entry.
+    /// Writes the ledger atomically, one line per entry.
     pub fn write(&self, path: &Path) -> Result<(), Failure> {
         let mut text = format!("{{\n\"schema\": {},\n\"entries\": [", serde_json::to_string(&self.schema)?);
         for (index, entry) in self.entries.iter().enumerate() {
@@ -95,7 +94,7 @@ impl Ledger {
         Unfinished::open(path)?.finish(&(text + "\n]\n}\n"))
     }
 
-    /// Adds an entry in place of an older one for the same obligation and layer; one that says the same stays.
+    /// Replaces the entry of the same obligation and layer, unless the verdict is unchanged.
     pub fn record(&mut self, entry: Recorded) {
         if self.entries.iter().any(|old| Recorded { time: old.time, ..entry.clone() } == *old) {
             return;
@@ -106,12 +105,12 @@ impl Ledger {
         self.entries.push(entry);
     }
 
-    /// Forgets what was said of another text: `current` has the fingerprints of the obligations of a contract.
+    /// Removes entries of a contract whose fingerprint is not in `current`.
     pub fn forget_stale(&mut self, contract: &str, current: &BTreeSet<String>) {
         self.entries.retain(|entry| entry.contract != contract || current.contains(&entry.fingerprint));
     }
 
-    /// What a layer has said of an obligation.
+    /// Looks up the verdict of a layer on an obligation.
     pub fn known(&self, contract: &str, obligation: &str, layer: &str, fingerprint: &str) -> Known<'_> {
         let found = self.entries.iter().find(|entry| {
             (entry.contract.as_str(), entry.obligation.as_str(), entry.layer.as_str())

@@ -1,4 +1,4 @@
-//! `roofline prove`: what is known of every obligation, by which layer, and what lets it down.
+//! `roofline prove`: the verdict on every obligation, layer by layer.
 
 mod certificate;
 mod kani_result;
@@ -28,10 +28,10 @@ use crate::program::output::terminal::Progress;
 use crate::program::{Exit, Failure, cli, contract};
 use crate::report::{Report, Schema, Table};
 
-/// What is known of every obligation.
+/// Verdicts on the obligations of several contracts.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Proven {
-    /// Which schema this document follows.
+    /// Schema of this document.
     schema: Schema<Self>,
     /// The contracts, in the order of the arguments.
     contracts: Vec<ContractResult>,
@@ -39,37 +39,37 @@ pub struct Proven {
     trace: bool,
 }
 
-/// A contract and what is known of it.
+/// A contract with the verdicts on its obligations.
 #[derive(Debug, Serialize, JsonSchema)]
 struct ContractResult {
-    /// The file, or the name of a built-in contract.
+    /// Path, or name of a built-in contract.
     file: String,
     /// Its name.
     id: String,
     /// Its version.
     version: String,
-    /// SHA-256 of the file.
+    /// SHA-256 of the file, in hexadecimal.
     sha256: String,
     /// Its obligations.
     obligations: Vec<ObligationResult>,
-    /// What is only said: nothing checks it.
+    /// Statements in prose, which are not checked.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     informal: Vec<InformalClaim>,
-    /// What became of small changes, with --mutants.
+    /// Result of mutation testing, with --mutants.
     #[serde(skip_serializing_if = "Option::is_none")]
     mutants: Option<Mutants>,
 }
 
-/// A statement that nothing checks.
+/// A statement in prose, which is not checked.
 #[derive(Debug, Serialize, JsonSchema)]
 struct InformalClaim {
-    /// What it speaks of.
+    /// Subject of the statement.
     about: String,
-    /// What is said.
+    /// Its text.
     text: String,
-    /// Why it is not formal.
+    /// Reason why it is not a formula.
     why: String,
-    /// Always informal.
+    /// Always `informal`.
     verdict: &'static str,
 }
 
@@ -80,49 +80,49 @@ impl InformalClaim {
     }
 }
 
-/// An obligation and what is known of it.
+/// The verdict on an obligation.
 #[derive(Debug, Serialize, JsonSchema)]
 struct ObligationResult {
     /// Its name.
     id: String,
-    /// What it says.
+    /// Its formula.
     formal: String,
     /// proven, refuted, vacuous, tested or unknown.
     verdict: &'static str,
-    /// What the verdict rests on.
+    /// Method that decided the verdict.
     method: &'static str,
-    /// The steps of the proof, or the goal that could not be shown.
+    /// Steps of the proof, or the goal that could not be proven.
     trace: Vec<String>,
     /// Inputs that refute it.
     #[serde(skip_serializing_if = "Option::is_none")]
     counterexample: Option<Inputs>,
-    /// What Kani found false of the compiled Rust.
+    /// Failed Kani harness.
     #[serde(skip_serializing_if = "Option::is_none")]
     kani_failure: Option<KaniFailure>,
-    /// What a failure would mean.
+    /// Consequence of a violation, as the contract states it.
     #[serde(skip_serializing_if = "String::is_empty")]
     if_fails: String,
-    /// What each layer says of it.
+    /// Verdict of each layer.
     layers: Layers,
 }
 
-/// A harness that failed.
+/// A failed Kani harness.
 #[derive(Debug, Serialize, JsonSchema)]
 struct KaniFailure {
     /// The harness.
     harness: String,
-    /// What failed in it.
+    /// Failed checks.
     checks: Vec<String>,
 }
 
-/// What each layer says of an obligation.
+/// Verdict of each layer on an obligation.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Layers {
-    /// The independent checker of certificates.
+    /// Certificate checker.
     checker: &'static str,
-    /// Coq, on the theorem made from the certificate.
+    /// Coq, for the theorem exported from the certificate.
     coq: &'static str,
-    /// The search for a counterexample.
+    /// Counterexample search.
     falsifier: String,
     /// The SMT solver.
     smt: String,
@@ -135,25 +135,25 @@ struct Layers {
 struct Inputs {
     /// The value of each quantity.
     inputs: Vec<Input>,
-    /// The second value of the quantity that moves.
+    /// Second value of the varied quantity, for monotonicity.
     #[serde(skip_serializing_if = "Option::is_none")]
     then: Option<Input>,
-    /// What the equations compute from them.
+    /// Values of the equations.
     values: Vec<Input>,
-    /// A test to paste where the generated module is in scope.
+    /// Test that reproduces the violation next to the generated module.
     test: String,
     #[serde(skip)]
     text: String,
 }
 
-/// A value in decimal and as its bits; a number that JSON lacks is a text.
+/// A value as text, because JSON has no infinities, and as bits.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Input {
-    /// What has the value.
+    /// Quantity or expression.
     name: String,
-    /// The value in decimal.
+    /// Value in decimal.
     value: String,
-    /// Its bits in hexadecimal.
+    /// IEEE-754 bits in hexadecimal.
     bits: String,
 }
 
@@ -164,31 +164,31 @@ impl Input {
     }
 }
 
-/// What became of small changes.
+/// Result of mutation testing.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 struct Mutants {
-    /// How many were tried.
+    /// Number of mutants.
     tried: usize,
-    /// Those that are no valid contract.
+    /// Mutants that are not valid contracts.
     rejected: usize,
-    /// Those that an obligation notices.
+    /// Mutants that violate an obligation.
     killed: usize,
-    /// Those that change nothing.
+    /// Mutants that compute the same values.
     equivalent: usize,
-    /// Those that no obligation notices.
+    /// Mutants that no obligation detects.
     survived: Vec<Survivor>,
 }
 
-/// A change that no obligation notices.
+/// A mutant that no obligation detects.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Survivor {
-    /// What was changed.
+    /// Mutated element of the contract.
     place: String,
-    /// How.
+    /// Change in its formula.
     change: String,
 }
 
-/// Proves the contracts. A contract with mistakes is bad input; one that is not proven, a failed check.
+/// Proves the contracts. An invalid contract is bad input; an unproven obligation fails the run.
 pub fn run(args: &cli::Prove) -> Result<Exit, Failure> {
     let kani = args.kani_json.as_deref();
     let kani = kani.map(|path| KaniRun::read(path, args.kani_log.as_deref())).transpose()?;
@@ -233,7 +233,7 @@ pub fn run(args: &cli::Prove) -> Result<Exit, Failure> {
             shipped: &shipped,
         };
         if let (Some(ledger), Some(_)) = (&mut ledger, &kani) {
-            // A new run takes the place of what was said of another text.
+            // Verdicts on an earlier text of the contract are superseded by this run.
             let current =
                 contract.obligations.iter().map(|obligation| fingerprint::obligation(&contract, obligation));
             ledger.forget_stale(&contract.metadata.id, &current.collect());
@@ -268,7 +268,7 @@ pub fn run(args: &cli::Prove) -> Result<Exit, Failure> {
 
 struct Session<'a> {
     certified: &'a Certified,
-    /// Whether Coq accepts the theorems, if it ran.
+    /// Verdict of Coq, if it ran.
     theorems: Option<bool>,
     contract: &'a Contract,
     ranges: Vec<Range>,
@@ -279,7 +279,7 @@ struct Session<'a> {
 }
 
 impl Session<'_> {
-    /// The result, and whether it is good enough.
+    /// Returns the result and `true` if every layer accepts it.
     fn obligation(
         &self,
         position: usize,
@@ -335,7 +335,7 @@ impl Session<'_> {
         Ok((result, proof.verdict.acceptable() && accepted && coq_fine && smt_fine && kani_fine))
     }
 
-    /// Writes what the solver and Kani found in this run into the ledger.
+    /// Records the verdicts of the solver and of Kani in the ledger.
     fn record(
         &self,
         obligation: &Obligation,
@@ -357,7 +357,7 @@ impl Session<'_> {
         }
     }
 
-    /// The verdict of Kani, and whether it is good enough. An earlier run counts while nothing it depends on has changed.
+    /// Returns the verdict of Kani and `true` if it is acceptable. An earlier verdict counts while its fingerprint is current.
     fn kani(
         &self,
         obligation: &Obligation,
@@ -385,7 +385,7 @@ impl Session<'_> {
         }
     }
 
-    /// The values at which Kani found the compiled property false; none if the run's output was not kept.
+    /// Returns the inputs for which Kani refuted the property, or `None` without the output of the run.
     fn played_back(&self, obligation: &Obligation, property: &Property, harness: &Harness) -> Option<Inputs> {
         let bytes = self.kani?.playback(harness)?;
         let values = emit::kani::playback(property, bytes)?;
@@ -420,7 +420,7 @@ impl Session<'_> {
         }
     }
 
-    /// What the solver says, and whether that is good enough.
+    /// Returns the answer of the solver and `true` unless it disagrees.
     fn smt(&self, obligation: &Obligation) -> Result<(Option<Answer>, bool), Failure> {
         let Some(directory) = self.smt else { return Ok((None, true)) };
         let Ok(scripts) = prove::smt::scripts(self.contract, &self.ranges, obligation) else {
@@ -474,17 +474,17 @@ impl Report for Proven {
                     out += &indented(&failure.checks.join("\n"));
                     if obligation.counterexample.is_none() {
                         out += &format!(
-                            "    for the values, keep in a file what this prints, and give it with --kani-log:\n    \
+                            "    for the inputs, save the output of this command and pass it with --kani-log:\n    \
                              cargo kani --harness {} --exact -Z concrete-playback --concrete-playback=print\n",
                             failure.harness
                         );
                     }
                 }
                 if let Some(found) = &obligation.counterexample {
-                    out += &format!("\n{}: false: {}\n", obligation.id, obligation.formal);
+                    out += &format!("\n{}: refuted: {}\n", obligation.id, obligation.formal);
                     out += &indented(&found.text);
                     if !obligation.if_fails.is_empty() {
-                        out += &format!("    what it means: {}\n", obligation.if_fails);
+                        out += &format!("    consequence: {}\n", obligation.if_fails);
                     }
                     out += &format!("\n{}", indented(&found.test));
                 } else if self.trace {
@@ -508,11 +508,11 @@ impl Report for Proven {
                 _ => format!("\n{}: {total} obligations: {}\n", contract.id, counts.join(", ")),
             };
             if !contract.informal.is_empty() {
-                out += &format!("{} informal statements, which nothing checks\n", contract.informal.len());
+                out += &format!("{} informal statements (not checked)\n", contract.informal.len());
             }
             if let Some(mutants) = &contract.mutants {
                 out += &format!(
-                    "{} mutants: {} rejected by names, units or domains, {} killed by an obligation, {} compute the same, {} survived\n",
+                    "{} mutants: {} invalid, {} killed by an obligation, {} equivalent, {} survived\n",
                     mutants.tried,
                     mutants.rejected,
                     mutants.killed,
@@ -533,7 +533,7 @@ impl Report for Proven {
     }
 }
 
-/// What is known of every obligation, row by row.
+/// One row per obligation.
 fn table<'a>(contracts: impl IntoIterator<Item = &'a ContractResult>) -> Table {
     let headings = ["contract", "obligation", "verdict", "checker", "coq", "falsifier", "smt", "kani"];
     let rows = contracts.into_iter().flat_map(|contract| {

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use crate::program::{About, Failure};
 
-/// How long one script may take, in seconds. A claim that compares rounded products would take for ever.
+/// Time limit per script in seconds. Claims that compare rounded products do not terminate.
 const SECONDS: u32 = 5;
 
 /// A solver.
@@ -17,19 +17,18 @@ pub struct Solver {
     pub version: String,
 }
 
-/// What a solver says of a claim.
+/// The answer of a solver to a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// There is no counterexample.
+    /// No counterexample exists.
     Agrees,
-    /// There is one.
+    /// A counterexample exists.
     Disagrees,
-    /// It found no answer in time, or what it was told does not suffice.
+    /// Timeout, or the lemmas do not suffice.
     Undecided,
 }
 
 impl Answer {
-    /// The word for it.
     pub fn name(self) -> &'static str {
         match self {
             Answer::Agrees => "proven",
