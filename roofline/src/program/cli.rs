@@ -17,14 +17,12 @@ use crate::program::output::{Choice, Format};
 use crate::program::select::Select;
 use roofline_render::written;
 
-/// How fast can this model go on this machine, what holds it back, and how far is the code from that
-/// ceiling?
+/// How fast can this model run on this machine, what is the bottleneck, and how close is the code to the limit?
 ///
-/// Without a command: measures this machine quickly, draws its roofline and places two well-known models on it; keeps nothing.
+/// Without a command: measure this machine quickly, draw its roofline and show models on it. Nothing is saved.
 #[derive(Debug, Parser)]
 #[command(name = "roofline", version, about, args_conflicts_with_subcommands = true)]
 pub struct Cli {
-    /// What to do.
     #[command(subcommand)]
     pub command: Option<Command>,
     #[command(flatten)]
@@ -34,260 +32,260 @@ pub struct Cli {
 /// Arguments of the first run, which needs none.
 #[derive(Debug, Args)]
 pub struct First {
-    /// Buffers beyond the caches.
+    /// Size of the buffers in memory
     #[arg(long, hide = true, value_name = "BYTES", value_parser = size)]
     pub size: Option<usize>,
-    /// How to print the result.
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
     #[command(flatten)]
     pub pictures: Wanted,
 }
 
-/// What the program can do; one file in `command` each.
+/// The subcommands; each has a file in `command`.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Check contracts: names, units, domains; every mistake at its place.
+    /// Check names, units, domains and obligations of contracts
     Check(Check),
-    /// Format contract files canonically; comments stay, and no meaning changes.
+    /// Format contract files
     Fmt(Fmt),
-    /// Import contracts of the published provable-contracts format, and report what became of each item.
+    /// Import contracts from the provable-contracts format
     Import(Import),
-    /// Prove every obligation, or find inputs that refute it.
+    /// Prove the obligations of contracts, or find counterexamples
     Prove(Prove),
-    /// Print the Rust module that `roofline_contract!` generates.
+    /// Print the Rust module that `roofline_contract!` generates
     Expand(Expand),
-    /// Compute everything a contract says at one point.
+    /// Evaluate the equations of a contract
     Eval(Eval),
-    /// Say what a change of a contract means: what is different, the version it demands, its effect on predictions.
+    /// Compare two versions of a contract: semantics, required version, effect on predictions
     Diff(Diff),
-    /// Write the documentation of a contract: formulas, tables, and a verdict for each obligation.
+    /// Document a contract: formulas, tables, verdicts
     Doc(Doc),
-    /// List the contracts that ship with the program, or show one.
+    /// List the built-in contracts, or print one
     Contracts(Contracts),
-    /// Measure this machine and draw its roofline.
+    /// Measure this machine and draw its roofline
     Machine(Machine),
-    /// Run the kernels at the shapes of real models beside the measured roofs.
+    /// Benchmark the kernels at real model shapes against the measured roofs
     Bench(Bench),
-    /// Predict what a model reaches on devices: memory, tokens per second, energy.
+    /// Predict memory, speed and energy of a model on devices
     Predict(Predict),
-    /// Choose a device for a model: those that hold it and are fast enough, and what the others are short of.
+    /// Find devices that fit a model and are fast enough
     Choose(Choose),
-    /// Plan a server: the cheapest sets of devices that do what is wanted, the layout of each, and what the others are short of.
+    /// Find the cheapest sets of devices that serve a model
     Plan(Plan),
-    /// List the known devices with their figures and sources.
+    /// List the known devices
     Devices(Devices),
-    /// List the models that are known by name.
+    /// List the models known by name
     Models(Models),
-    /// Show published speeds beside their ceilings, or check a list of your own.
+    /// Compare published speeds with their ceilings, or check your own
     Evidence(Evidence),
-    /// Find the constants of a machine and an engine from your own runs, for speeds to expect of it.
+    /// Calibrate expected speeds with runs on your machine
     Calibrate(Calibrate),
-    /// Profile a model file: what each operation costs on a device, and the ceiling in tokens per second.
+    /// Profile the operations of a model file, predicted or measured
     Profile(Profile),
-    /// Draw saved results or kernels of your own under roofs: several in one chart.
+    /// Draw saved results, kernels or contracts as a roofline chart
     Plot(Plot),
-    /// Compare a run with a saved one, and exit with 1 when something got worse.
+    /// Compare results with a baseline and exit with 1 on a regression
     Gate(Gate),
-    /// Print the JSON Schema of a command's JSON output, or of the contract language.
+    /// Print the JSON Schema of an output or of the contract language
     Schema(Schema),
-    /// Print a script that completes commands and options in a shell.
+    /// Print a completion script for a shell
     Completions(Completions),
-    /// Print the manual page of the program or of one command, for `man`.
+    /// Print a manual page
     Man(Man),
 }
 
 #[derive(Debug, Args)]
 pub struct Completions {
-    /// The shell.
+    /// Shell
     #[arg(value_enum)]
     pub shell: clap_complete::Shell,
 }
 
 #[derive(Debug, Args)]
 pub struct Man {
-    /// The command; all of them when there is none.
+    /// Command; without it, the page of the program
     pub command: Option<String>,
 }
 
 #[derive(Debug, Args)]
 pub struct Check {
-    /// Contract files, or names of built-in contracts.
+    /// Contract files, or names of built-in contracts
     #[arg(required = true, value_name = "CONTRACT")]
     pub contracts: Vec<String>,
-    /// How to print the result.
+    /// Output format
     #[arg(long, default_value = "text")]
     pub format: Choice<CheckFormat>,
 }
 
 #[derive(Debug, Args)]
 pub struct Fmt {
-    /// Contract files; `-` reads one from standard input and prints it.
+    /// Contract files, or `-` to format standard input
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// Change nothing; exit with 1 and name the files that are not in canonical form.
+    /// List unformatted files and exit with 1, without writing
     #[arg(long)]
     pub check: bool,
 }
 
 #[derive(Debug, Args)]
 pub struct Import {
-    /// Contracts in the published format.
+    /// Contracts in the provable-contracts format
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// Write each contract to this directory; without it there is only the report.
+    /// Write the contracts to this directory [default: report only]
     #[arg(long, short, value_name = "DIR")]
     pub output: Option<PathBuf>,
-    /// How to print the report.
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
 }
 
 #[derive(Debug, Args)]
 pub struct Prove {
-    /// Contract files, or names of built-in contracts.
+    /// Contract files, or names of built-in contracts
     #[arg(required = true, value_name = "CONTRACT")]
     pub contracts: Vec<String>,
-    /// Print the rules of every proof.
+    /// Print the steps of every proof
     #[arg(long)]
     pub trace: bool,
-    /// Change each equation and classifier in small ways, and report the changes that no obligation notices.
+    /// Mutate equations and classifiers, and report mutants that no obligation detects
     #[arg(long)]
     pub mutants: bool,
-    /// Write each obligation as SMT-LIB, and run z3, cvc5 or bitwuzla on it if one is on the PATH.
+    /// Write obligations as SMT-LIB, and run z3, cvc5 or bitwuzla if installed
     #[arg(long, value_name = "DIR")]
     pub smt: Option<PathBuf>,
-    /// Write each contract's proofs as a certificate.
+    /// Write a certificate per contract
     #[arg(long, value_name = "DIR")]
     pub certificates: Option<PathBuf>,
-    /// Check the certificates in this directory instead of making them.
+    /// Check the certificates in this directory instead of searching for proofs
     #[arg(long, value_name = "DIR")]
     pub check_certificates: Option<PathBuf>,
-    /// Write each obligation as a theorem for Coq, and run coqc on them if it is on the PATH.
+    /// Write obligations as Coq theorems, and run coqc if installed
     #[arg(long, value_name = "DIR")]
     pub coq: Option<PathBuf>,
-    /// Keep verdicts, each with the hash of what it is about; one whose text has changed counts as not run.
+    /// Record verdicts in this file, keyed on the meaning of each obligation
     #[arg(long, value_name = "FILE")]
     pub ledger: Option<PathBuf>,
-    /// Import the result of `cargo kani --export-json FILE`.
+    /// Import the result of `cargo kani --export-json FILE`
     #[arg(long, value_name = "FILE")]
     pub kani_json: Option<PathBuf>,
-    /// What the same run printed with `-Z concrete-playback --concrete-playback=print`: the values at which it failed.
+    /// Output of the same run with `-Z concrete-playback --concrete-playback=print`, for counterexamples
     #[arg(long, value_name = "FILE", requires = "kani_json")]
     pub kani_log: Option<PathBuf>,
-    /// How to print the result.
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
 }
 
 #[derive(Debug, Args)]
 pub struct Expand {
-    /// A contract file, or the name of a built-in contract.
+    /// Contract file, or name of a built-in contract
     #[arg(value_name = "CONTRACT")]
     pub contract: String,
-    /// How to print the result.
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
 }
 
 #[derive(Debug, Args)]
 pub struct Eval {
-    /// A contract file, or the name of a built-in contract.
+    /// Contract file, or name of a built-in contract
     #[arg(value_name = "CONTRACT")]
     pub contract: String,
-    /// Set a quantity, or a measured value to compare with its ceiling.
+    /// Set a quantity, or a measured value to compare with its ceiling
     #[arg(long, value_name = "NAME=VALUE")]
     pub set: Vec<String>,
-    /// Set the quantities that this profile has, such as `devices.h100_sxm`.
+    /// Set quantities from a table row, such as `devices.h100_sxm`
     #[arg(long, value_name = "TABLE.ENTRY")]
     pub profile: Option<String>,
     #[command(flatten)]
     pub devices: On,
     #[command(flatten)]
     pub measuring: Measuring,
-    /// Exit with 1 unless this holds, such as 'throughput_ceiling >= 30'; `help` lists the names; may be repeated.
+    /// Exit with 1 unless the condition holds, such as 'throughput_ceiling >= 30'; `help` lists the names
     #[arg(long, value_name = "CONDITION")]
     pub require: Vec<String>,
-    /// How to print the result.
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
 }
 
 #[derive(Debug, Args)]
 pub struct Diff {
-    /// OLD and NEW, as files or names of built-in contracts; with --git the paths to look at, everything by default.
+    /// OLD and NEW contract; with --git, the paths to compare [default: all]
     #[arg(value_name = "CONTRACT")]
     pub contracts: Vec<String>,
-    /// Compare every contract of this repository with its version of this revision.
+    /// Compare the contracts of this repository with a revision
     #[arg(long, value_name = "REVISION", allow_hyphen_values = true)]
     pub git: Option<String>,
-    /// Show this many of the predictions that change; JSON has all.
+    /// Maximum number of changed predictions to show; JSON has all of them
     #[arg(long, value_name = "NUMBER", default_value_t = 10)]
     pub top: usize,
-    /// How to print the result.
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
 }
 
 #[derive(Debug, Args)]
 pub struct Doc {
-    /// A contract file, or the name of a built-in contract.
+    /// Contract file, or name of a built-in contract
     #[arg(value_name = "CONTRACT")]
     pub contract: String,
-    /// What to write it in.
+    /// Output format
     #[arg(long, value_enum, default_value_t = DocFormat::Md)]
     pub format: DocFormat,
-    /// The file; standard output if not given.
+    /// Output file [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
 }
 
-/// What documentation is written in.
+/// Formats of contract documentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum DocFormat {
-    /// GitHub-flavoured Markdown.
+    /// GitHub-flavored Markdown
     Md,
-    /// One HTML page that needs nothing else.
+    /// Self-contained HTML page
     Html,
 }
 
 #[derive(Debug, Args)]
 pub struct Contracts {
-    /// Show the file of this contract.
+    /// Print this contract
     #[arg(value_name = "NAME")]
     pub name: Option<String>,
-    /// How to print the result.
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
 }
 
 #[derive(Debug, Args)]
 pub struct Machine {
-    /// Forget every saved measurement and do nothing else.
+    /// Delete saved measurements and exit
     #[arg(long)]
     pub clear_cache: bool,
-    /// Exit with 1 unless this holds, such as 'read_gb_s >= 30 and single_f32_gflops > 90'; `help` lists the names; may be repeated.
+    /// Exit with 1 unless the condition holds, such as 'read_gb_s >= 30'; `help` lists the names
     #[arg(long, value_name = "CONDITION")]
     pub require: Vec<String>,
-    /// Only these multiply-adds, beside f32 and int8, which every machine has; the result is not kept.
+    /// Measure only these types in addition to f32 and int8; the result is not saved
     #[arg(long, value_parser = one_of(&Multiplied::ALL, Multiplied::name), value_delimiter = ',', value_name = "TYPE")]
     pub types: Vec<Multiplied>,
-    /// Runs of each setting before those that count; the result is not kept.
+    /// Number of warm-up runs per setting; the result is not saved
     #[arg(long, value_name = "RUNS", default_value_t = 0, value_parser = runs(0))]
     pub warm_up: usize,
-    /// Runs of each setting, however long they take, in place of as many as there is time for; the result is not kept.
+    /// Number of measured runs per setting [default: as many as fit the time budget]; the result is not saved
     #[arg(long, value_name = "RUNS", value_parser = runs(1))]
     pub steps: Option<usize>,
     #[command(flatten)]
     pub measuring: Measuring,
-    /// How to print the roofs.
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
     #[command(flatten)]
     pub pictures: Wanted,
 }
 
-/// A parser of the names of these values.
+/// Parses the name of one of `all`.
 fn one_of<T: Copy + Send + Sync + 'static>(
     all: &'static [T],
     name: fn(T) -> &'static str,
@@ -299,28 +297,28 @@ fn one_of<T: Copy + Send + Sync + 'static>(
     })
 }
 
-/// A number of runs from the least on.
+/// Parses a number of runs of at least `least`.
 fn runs(least: u64) -> impl TypedValueParser<Value = usize> {
     clap::value_parser!(u64).range(least..=Effort::MOST as u64).map(|runs| runs as usize)
 }
 
 #[derive(Debug, Args)]
 pub struct Bench {
-    /// Only these weights; by default q8_0, q4_k, q6_k, f16, bf16 and f32.
+    /// Quantization formats [default: q8_0, q4_k, q6_k, f16, bf16, f32]
     #[arg(long, visible_alias = "type", value_parser = one_of(Kernel::ALL, Kernel::name), value_delimiter = ',', value_name = "TYPE")]
     pub kernel: Vec<Kernel>,
-    /// Matrices of these rows and columns, such as 32768x8192, instead of those of known models.
+    /// Matrix shapes, such as 32768x8192 [default: shapes of known models]
     #[arg(long, value_delimiter = ',', value_name = "ROWSxCOLUMNS")]
     pub shape: Vec<crate::bench::Shape>,
-    /// Only products whose name contains this, such as `8B` or `lm_head q8_0`.
+    /// Run only products whose name contains this text, such as `8B` or `lm_head q8_0`
     #[arg(long, value_name = "TEXT")]
     pub only: Option<String>,
-    /// Exit with 1 unless this holds for every product, such as 'utilization >= 0.9'; `help` lists the names; may be repeated.
+    /// Exit with 1 unless the condition holds for every product, such as 'utilization >= 0.9'; `help` lists the names
     #[arg(long, value_name = "CONDITION")]
     pub require: Vec<String>,
     #[command(flatten)]
     pub measuring: Measuring,
-    /// How to print the results.
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
     #[command(flatten)]
@@ -400,7 +398,7 @@ pub struct Predict {
     pub require: Vec<String>,
     #[command(flatten)]
     pub measuring: Measuring,
-    /// How to print the result.
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
     #[command(flatten)]
@@ -468,14 +466,14 @@ fn token_rate(text: &str) -> Result<f64, String> {
 
 #[derive(Debug, Args)]
 pub struct Evidence {
-    /// Only rows whose device, model, engine or backend contains this.
+    /// Show only rows whose device, model, engine or backend contains this text
     #[arg(value_name = "TEXT")]
     pub filter: Option<String>,
-    /// Check the rows of this file in place of the record: CSV with a line of headings, or what `llama-bench -o json` printed.
-    /// Exits with 1 when one is impossible.
+    /// Check the rows of this file instead: CSV with headings, or output of `llama-bench -o json`. Exits with 1 if a row is
+    /// impossible
     #[arg(long, value_name = "FILE", conflicts_with = "filter")]
     pub check: Option<PathBuf>,
-    /// How to print the result.
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
     #[command(flatten)]
@@ -484,52 +482,51 @@ pub struct Evidence {
 
 #[derive(Debug, Args)]
 pub struct Calibrate {
-    /// What `llama-bench -o json` printed, of one or more models; or one result of `roofline bench --format json`.
+    /// Output of `llama-bench -o json`, or of `roofline bench --format json`
     #[arg(required = true, value_name = "RESULT.json")]
     pub results: Vec<PathBuf>,
-    /// A model that ran, by its file or name, where its name in the results says too little; may be repeated.
+    /// Model of the runs, by file or name, if the results do not identify it
     #[arg(long, value_name = "MODEL")]
     pub model: Vec<String>,
     #[command(flatten)]
     pub devices: On,
-    /// Keep the constants in this file, in place of beside the saved machine, for `--calibrated=FILE`; - is standard output, in
-    /// place of the table.
+    /// Write the calibration to this file for `--calibrated=FILE`, or `-` for standard output [default: next to the saved machine]
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
     #[command(flatten)]
     pub measuring: Measuring,
-    /// How to print the constants.
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
 }
 
 #[derive(Debug, Args)]
 pub struct Devices {
-    /// Only those whose name, alias, vendor, kind or architecture contains this.
+    /// Show only devices whose name, alias, vendor, kind or architecture contains this text
     #[arg(value_name = "TEXT")]
     pub filter: Option<String>,
     #[command(flatten)]
     pub files: Files,
     #[command(flatten)]
     pub select: Select,
-    /// How to print the result.
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
 }
 
 #[derive(Debug, Args)]
 pub struct Models {
-    /// Only those whose name or family contains this.
+    /// Show only models whose name or family contains this text
     #[arg(value_name = "TEXT")]
     pub filter: Option<String>,
-    /// How to print the result.
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
 }
 
 #[derive(Debug, Args)]
 pub struct Profile {
-    /// A GGUF, SafeTensors, APR or ONNX file, a directory with a model, an index.json or a config.json.
+    /// GGUF, SafeTensors, APR or ONNX file, model directory, index.json or config.json
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
     /// Accept a file that ends before its weights do: its headers say enough.
@@ -537,13 +534,13 @@ pub struct Profile {
     pub headers_only: bool,
     #[command(flatten)]
     pub devices: On,
-    /// What a row of the table is.
+    /// Group the rows of the table
     #[arg(long, value_enum, default_value_t = By::Layer)]
     pub by: By,
-    /// The part of the work that the table shows: one token, or the prompt.
+    /// Phase shown in the table
     #[arg(long, value_enum, default_value_t = Phase::Decode)]
     pub phase: Phase,
-    /// Show only the rows that take the most time.
+    /// Maximum number of rows, slowest first
     #[arg(long, value_name = "NUMBER")]
     pub top: Option<usize>,
     /// Tokens of each sequence in the cache, such as 8192 or 32k; 4096 if not given, or the model's longest context.
@@ -558,95 +555,92 @@ pub struct Profile {
     /// Sequences that are computed together.
     #[arg(long, value_name = "NUMBER", default_value_t = 1.0, allow_negative_numbers = true)]
     pub batch: f64,
-    /// What if the matrices were stored in this type, such as q4_k, or in a mix of llama.cpp, such as q4_k_m.
+    /// Profile as if the weights were in this quantization format or mix, such as q4_k or q4_k_m
     #[arg(long = "as", value_name = "TYPE")]
     pub change: Option<String>,
-    /// Run a whole token with the stored weights, attention over a cache of --context tokens included; with --prompt or --batch as many
-    /// as these say.
+    /// Run one pass with the stored weights, including attention over --context tokens; --prompt and --batch set its size
     #[arg(long, conflicts_with = "change")]
     pub measure: bool,
-    /// Measure only operations whose name this regular expression finds, such as `ffn_(up|down)$`.
+    /// Measure only operations whose name matches this regular expression, such as `ffn_(up|down)$`
     #[arg(long, value_name = "REGEX", requires = "measure")]
     pub ops: Option<String>,
-    /// The input of a network of convolutions, which no file records: 3x224x224. Sizes go on from layer to layer. What is different
-    /// about some of them is said by name, as REGEX=64x56x56/STRIDE/PADDING/DILATION/EXTRA or without a size as REGEX=/2/1, with a t
-    /// before the stride of a transposed one; the last that matches wins. For an ONNX file the whole shape of an input that it
-    /// leaves open: NAME=1x3x224x224.
+    /// Input shape of a convolutional network, such as 3x224x224, or of an ONNX input, such as NAME=1x3x224x224. Override single
+    /// layers with REGEX=64x56x56/STRIDE/PADDING/DILATION/EXTRA or REGEX=/2/1; a `t` before the stride marks a transposed
+    /// convolution; the last match wins
     #[arg(long, value_name = "[REGEX=]SIZE")]
     pub input: Vec<String>,
-    /// Put what `llama-bench -o json` measured beside the ceilings.
+    /// Compare `llama-bench -o json` results with the ceilings
     #[arg(long, value_name = "RESULT.json", conflicts_with = "change")]
     pub llama_bench: Option<PathBuf>,
-    /// Accept results of `llama-bench` even if they are for another model.
+    /// Accept `llama-bench` results of another model
     #[arg(long, requires = "llama_bench")]
     pub any_model: bool,
     #[command(flatten)]
     pub expecting: Expecting,
-    /// Print figures only, no advice.
+    /// Omit advice
     #[arg(long)]
     pub no_advice: bool,
     /// The precision of the estimates' arithmetic: fp32, tf32, fp16, bf16, fp8, fp4, int8 or int4; ceilings take the fastest
     /// units that multiply the weights.
     #[arg(long, value_name = "PRECISION")]
     pub precision: Option<String>,
-    /// Exit with 1 unless this holds, such as `decode_ceiling >= 30`, or for each measured operation `utilization >= 0.8`;
-    /// `help` lists the names.
+    /// Exit with 1 unless the condition holds, such as `decode_ceiling >= 30`, or `utilization >= 0.8` for measured operations;
+    /// `help` lists the names
     #[arg(long, value_name = "CONDITION")]
     pub require: Vec<String>,
     #[command(flatten)]
     pub measuring: Measuring,
-    /// How to print the result.
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
     #[command(flatten)]
     pub pictures: Wanted,
 }
 
-/// What a row of a profile is.
+/// Row grouping of a profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum By {
-    /// Each operation of each layer.
+    /// One row per operation
     Op,
-    /// Each layer; what is outside the layers by its role.
+    /// One row per layer, and per operation outside the layers
     Layer,
-    /// Each part of the model: attention, feed-forward, head.
+    /// One row per part of the model: attention, feed-forward, head
     Kind,
 }
 
-/// The part of the work.
+/// Phase of inference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Phase {
-    /// One token for each sequence.
+    /// One token per sequence
     Decode,
-    /// The whole prompt of each sequence.
+    /// The whole prompt of each sequence
     Prefill,
 }
 
 #[derive(Debug, Args)]
 pub struct Plot {
-    /// Saved JSON results, or a contract that has a roof.
+    /// Saved JSON results, or a contract with a roofline
     #[arg(required_unless_present_any = ["on", "point", "points"], value_name = "RESULT.json|CONTRACT.yaml")]
     pub results: Vec<PathBuf>,
-    /// Set a quantity of a contract, or what was measured of one of its roofs.
+    /// Set a quantity of the contract, or a measured value
     #[arg(long, value_name = "NAME=VALUE")]
     pub set: Vec<String>,
-    /// A kernel of your own, such as 'my kernel=0.25 [flop/B],12.3 [Gflop/s]', under the roofs of --on, or of this machine; figures
-    /// are told by their units, flop/B, Gflop/s, GB/s or s; may be repeated. It adds to the kernel of the same name in --points.
+    /// Draw a kernel, such as 'my kernel=0.25 [flop/B],12.3 [Gflop/s]'; figures are in flop/B, Gflop/s, GB/s or s, and extend a
+    /// kernel of the same name in --points
     #[arg(long, value_name = "NAME=FIGURES", value_parser = Own::written)]
     pub point: Vec<Own>,
-    /// Kernels that were measured elsewhere: a CSV file with name and flop_per_byte, gflop_s, gb_s, seconds, flops or bytes; the
-    /// directory target/criterion; the output of likwid-bench, of a Google benchmark as JSON, of `ncu --csv`, or pmc_perf.csv of
-    /// rocprof-compute; may be repeated.
+    /// Draw kernels measured by other tools: CSV with name and flop_per_byte, gflop_s, gb_s, seconds, flops or bytes; the directory
+    /// target/criterion; output of likwid-bench, Google Benchmark (JSON), `ncu --csv`, or pmc_perf.csv of rocprof-compute
     #[arg(long, value_name = "FILE")]
     pub points: Vec<PathBuf>,
-    /// The title of the chart.
+    /// Title of the chart
     #[arg(long, value_name = "TEXT")]
     pub title: Option<String>,
     #[command(flatten)]
     pub devices: On,
     #[command(flatten)]
     pub measuring: Measuring,
-    /// How to print the chart.
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
     #[command(flatten)]
@@ -655,61 +649,61 @@ pub struct Plot {
 
 #[derive(Debug, Args)]
 pub struct Gate {
-    /// A saved machine, bench, profile or prediction, or kernels that another tool measured, as `plot --points` takes them.
+    /// Saved machine, bench, profile or prediction, or measurements in a format of `plot --points`
     #[arg(value_name = "BASELINE.json")]
     pub baseline: PathBuf,
-    /// What to compare it with; without it, what was measured is measured again with the same settings.
+    /// Result to compare [default: measure again with the settings of the baseline]
     #[arg(value_name = "NEW.json")]
     pub new: Option<PathBuf>,
-    /// The loss that is tolerated, besides the measured noise.
+    /// Tolerated loss in addition to the measured noise
     #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = part)]
     pub threshold: f64,
-    /// The noise above which neither a loss nor its absence can be told, which fails; 40 % if not given, and the threshold where
-    /// figures are compared beside references.
+    /// Noise above which a comparison is inconclusive and fails [default: 40 %, or the threshold for results with a reference
+    /// load]
     #[arg(long, value_name = "PERCENT", value_parser = part)]
     pub noise: Option<f64>,
-    /// Compare figures as they are, even if a reference load ran beside them on both sides.
+    /// Compare absolute values even if both results have a reference load
     #[arg(long)]
     pub absolute: bool,
-    /// Compare even if the machine, the model or the settings differ.
+    /// Compare results of different machines, models or settings
     #[arg(long)]
     pub across: bool,
-    /// How to print the result.
+    /// Output format
     #[arg(long, default_value = "text")]
     pub format: Choice<ForCi>,
 }
 
 #[derive(Debug, Args)]
 pub struct Schema {
-    /// The schema, such as `machine`, `roofline.machine/1` or `contract`; a list of all when there is none.
+    /// Schema, such as `machine`, `roofline.machine/1` or `contract` [default: list all]
     pub name: Option<String>,
-    /// How to print the list.
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
 }
 
-/// The formats that code hosts show beside the line.
+/// Additional output formats of `check`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum CheckFormat {
-    /// SARIF 2.1.0, for code scanning and editors.
+    /// SARIF 2.1.0, for code scanning and editors
     Sarif,
-    /// Workflow commands that GitHub shows beside the line.
+    /// GitHub workflow commands, shown as annotations
     Github,
 }
 
-/// The formats that continuous integration reads.
+/// Additional output formats of `gate`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum ForCi {
-    /// Workflow commands that GitHub shows with the run.
+    /// GitHub workflow commands, shown as annotations
     Github,
-    /// JUnit XML, a test case for each figure.
+    /// JUnit XML with one test case per figure
     Junit,
 }
 
-/// Reads `5%` or `0.05`, up to the whole.
+/// Parses a share of at most 1: `5%` or `0.05`.
 fn part(text: &str) -> Result<f64, &'static str> {
     let value = written::share(text).ok().filter(|value| (0.0..=1.0).contains(value));
-    value.ok_or("write 5% or 0.05; at most 100%")
+    value.ok_or("expected a share of at most 100 %, such as 5% or 0.05")
 }
 
 #[cfg(test)]

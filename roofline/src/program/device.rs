@@ -1,4 +1,4 @@
-//! The devices that a command was given, and how this machine is measured when it is one of them.
+//! Arguments that select devices, and the measurement of this machine.
 
 use std::path::{Path, PathBuf};
 
@@ -10,29 +10,27 @@ use crate::peaks::{Effort, Machine, Options, parse_size};
 use crate::program::Failure;
 use crate::program::output::terminal::Progress;
 
-/// Which devices.
+/// Devices given on the command line.
 #[derive(Debug, Args)]
 pub struct On {
     /// Devices: names such as rtx-4090, figures such as bandwidth=256GB/s,compute=59TFLOP/s,memory=128GB, a saved machine.json, or
-    /// `this`, which is measured; several with commas or by repeating the flag.
+    /// `this`; separated by commas
     #[arg(long, value_name = "DEVICE")]
     pub on: Vec<String>,
-    /// Where else devices are known from.
     #[command(flatten)]
     pub files: Files,
 }
 
-/// Files of devices.
+/// Device files in addition to the registry.
 #[derive(Debug, Args)]
 pub struct Files {
-    /// A file with devices of your own, in the contract language; may be repeated. devices.yaml in the configuration directory
-    /// is always read.
+    /// Read additional devices from a contract file, besides devices.yaml in the configuration directory
     #[arg(long = "devices", value_name = "FILE.yaml")]
     pub devices: Vec<PathBuf>,
 }
 
 impl Files {
-    /// The registry, the user's own file, and those that were named.
+    /// Returns the registry, extended by the user's file and the given files.
     pub fn catalog(&self) -> Result<Catalog, Failure> {
         let mut catalog = Catalog::built_in();
         let own = device::configuration().filter(|path| path.exists());
@@ -44,9 +42,9 @@ impl Files {
 }
 
 impl On {
-    /// The devices that were named; those of no flag are `otherwise`.
+    /// Resolves the given devices, or `otherwise` if none is given.
     pub fn chosen(&self, catalog: &Catalog, otherwise: &[&str]) -> Result<Vec<Chosen>, Failure> {
-        // A comma may be part of a path.
+        // A path may contain a comma.
         let parts = |text: &String| {
             if Path::new(text).is_file() { vec![text.clone()] } else { device::split(text) }
         };
@@ -62,42 +60,42 @@ impl On {
     }
 }
 
-/// How this machine is measured.
+/// Options for measuring this machine.
 #[derive(Debug, Args)]
 pub struct Measuring {
-    /// Measure in a few seconds, less exactly.
+    /// Measure in a few seconds, less accurately
     #[arg(long)]
     pub quick: bool,
-    /// Measure again even if this machine was measured before.
+    /// Ignore the saved measurement of this machine
     #[arg(long)]
     pub refresh: bool,
-    /// Neither read nor write saved measurements.
+    /// Neither read nor write saved measurements
     #[arg(long)]
     pub no_cache: bool,
-    /// Threads to measure with besides one; by default as many as can run at once.
+    /// Number of threads for the parallel roofs [default: all available CPUs]
     #[arg(long, value_name = "COUNT")]
     pub threads: Option<usize>,
-    /// Buffers beyond the caches, such as 512MiB; by default eight times the last cache.
+    /// Size of the buffers in memory, such as 512MiB [default: eight times the last-level cache]
     #[arg(long, value_name = "BYTES", value_parser = size)]
     pub size: Option<usize>,
-    /// Instruction set to use, with those before it: scalar, avx2, avx512, avx-vnni, avx512-vnni, avx512-bf16, avx512-fp16, amx, or neon, neon-fp16, neon-dotprod, neon-i8mm, neon-bf16, sve; by default all there are.
+    /// Limit the instruction set: scalar, avx2, avx512, avx-vnni, avx512-vnni, avx512-bf16, avx512-fp16, amx, or neon, neon-fp16, neon-dotprod, neon-i8mm, neon-bf16, sve; by default all supported ones
     #[arg(long, value_name = "NAME")]
     pub isa: Option<String>,
 }
 
-/// Reads a size such as `512MiB`.
+/// Parses a size such as `512MiB`.
 pub fn size(text: &str) -> Result<usize, &'static str> {
-    parse_size(text).ok_or("a size is a number and B, KiB, MiB or GiB, such as 512MiB")
+    parse_size(text).ok_or("expected a size in B, KiB, MiB or GiB, such as 512MiB")
 }
 
-/// This machine, as these arguments want it measured.
+/// Measures this machine, or reads the saved measurement.
 pub fn this(args: &Measuring) -> Result<Machine, Failure> {
     measure(&options(args)?)
 }
 
-/// This machine, measured or remembered.
+/// Measures this machine with a progress bar, or reads the saved measurement.
 pub fn measure(options: &Options) -> Result<Machine, Failure> {
-    // How long so many steps take is not known before.
+    // The duration of a fixed number of steps is unknown in advance.
     let progress = match options.effort.steps {
         Some(_) => Progress::new(),
         None => Progress::lasting(options.duration()),
@@ -105,7 +103,6 @@ pub fn measure(options: &Options) -> Result<Machine, Failure> {
     Ok(Machine::this(options, |what| progress.say(&format!("measuring {what}")))?)
 }
 
-/// What the arguments mean.
 pub fn options(args: &Measuring) -> Result<Options, Failure> {
     Ok(Options {
         quick: args.quick,
