@@ -1,5 +1,5 @@
-//! Help beside the definitions of `cli`: commands by what people want to do, examples, and what manual pages say of exit codes,
-//! variables and files.
+//! Help in addition to the argument definitions in `cli`: commands grouped by task, examples, and the sections of manual pages on
+//! exit codes, variables and files.
 
 use clap::builder::PossibleValuesParser;
 use clap::{Command, CommandFactory};
@@ -13,70 +13,70 @@ use crate::program::cli::Cli;
 use crate::record::Engine;
 use crate::word::Precision;
 
-/// Commands by what people want to do; every command is in one of the lists.
+/// Commands grouped by task; each command is in one group.
 pub const TASKS: [(&str, &[&str]); 5] = [
     (
-        "Will a model run, and how fast",
+        "Predict and buy",
         &["predict", "choose", "plan", "devices", "models", "evidence", "calibrate"],
     ),
-    ("Measure this machine, and code on it", &["machine", "bench", "profile"]),
-    ("Draw and compare what was measured", &["plot", "gate"]),
+    ("Measure", &["machine", "bench", "profile"]),
+    ("Plot and compare", &["plot", "gate"]),
     (
-        "Write and prove contracts",
+        "Contracts",
         &["check", "fmt", "prove", "eval", "expand", "diff", "doc", "import", "contracts"],
     ),
-    ("The program itself", &["schema", "completions", "man", "help"]),
+    ("Shell integration", &["schema", "completions", "man", "help"]),
 ];
 
-/// Examples of the program and of each command, as their help shows them: a command line, and below it what it is for.
+/// Examples for the program and for each command: a command line, followed by its purpose.
 const EXAMPLES: &str = include_str!("examples.txt");
 
-/// How the program exits.
+/// Exit codes.
 pub const EXITS: [(&str, &str); 3] = [
-    ("0", "everything asked for was done, and every check held"),
-    ("1", "a check, a requirement or a gate did not hold, or could not be told"),
-    ("2", "wrong use or bad input; nothing is half written"),
+    ("0", "success; every check holds"),
+    ("1", "a check, requirement or gate does not hold or is inconclusive"),
+    ("2", "invalid arguments or input; no file is partially written"),
 ];
 
-/// Variables that it reads.
+/// Environment variables.
 pub const ENVIRONMENT: [(&str, &str); 7] = [
-    ("ROOFLINE_MACHINE", "a saved machine to take in place of measuring this one"),
-    ("NO_COLOR", "no colours if it is set and not empty; a pipe and TERM=dumb get none either"),
-    ("CLICOLOR_FORCE", "colours in a pipe too, if it is set, not empty and not 0"),
+    ("ROOFLINE_MACHINE", "saved machine to use instead of measuring this one"),
+    ("NO_COLOR", "disables colors if set and not empty; output to a pipe and TERM=dumb has none"),
+    ("CLICOLOR_FORCE", "enables colors in a pipe if set, not empty and not 0"),
     (
         "COLUMNS",
-        "the width of tables and charts where standard output is no terminal; tables in a pipe are as wide as they are without it",
+        "width of tables and charts if standard output is not a terminal; without it, tables have their full width",
     ),
-    ("LC_ALL, LC_CTYPE, LANG", "whether anything but ASCII can be shown"),
-    ("XDG_CACHE_HOME", "where measurements are kept"),
-    ("XDG_CONFIG_HOME", "where devices of your own are found"),
+    ("LC_ALL, LC_CTYPE, LANG", "character set of the output: UTF-8 or ASCII"),
+    ("XDG_CACHE_HOME", "directory of saved measurements"),
+    ("XDG_CONFIG_HOME", "directory of devices.yaml"),
 ];
 
-/// Files that it keeps and reads.
+/// Files read and written.
 pub const FILES: [(&str, &str); 2] = [
     (
         "~/.cache/roofline",
-        "measurements of this machine by processor, threads, size of the buffers and version, and what `calibrate` found; \
-         `roofline machine --clear-cache` forgets them, --refresh measures again, --no-cache neither reads nor writes them",
+        "measurements of this machine by CPU, threads, buffer size and version, and calibrations; delete them with \
+         `roofline machine --clear-cache`, ignore them with --refresh or --no-cache",
     ),
-    ("~/.config/roofline/devices.yaml", "devices of your own, in the contract language"),
+    ("~/.config/roofline/devices.yaml", "additional devices, in the contract language"),
 ];
 
-/// The examples of a command, or of the program under the name `roofline`.
+/// Returns the examples of a command, or of the program for the name `roofline`.
 fn shown(command: &str) -> String {
     let behind = EXAMPLES.lines().skip_while(|line| *line != command).skip(1);
     let lines: Vec<&str> = behind.take_while(|line| line.starts_with(' ')).collect();
     format!("Examples:\n{}", lines.join("\n"))
 }
 
-/// The command lines of these examples, and what each is for.
+/// Returns the command lines of the examples, each with its purpose.
 pub fn examples(command: &str) -> Vec<(String, String)> {
     let shown = shown(command);
     let lines: Vec<&str> = shown.lines().skip(1).map(str::trim).collect();
     lines.chunks_exact(2).map(|pair| (pair[0].to_owned(), pair[1].to_owned())).collect()
 }
 
-/// The definitions of the command line with their help.
+/// Returns the command line definitions with grouped commands and examples.
 pub fn program() -> Command {
     let program = Cli::command();
     let width = TASKS.iter().flat_map(|(_, names)| names.iter()).map(|name| name.len()).max().unwrap_or(0);
@@ -86,9 +86,6 @@ pub fn program() -> Command {
         for name in names {
             let about = program.find_subcommand(name).and_then(Command::get_about).map(ToString::to_string);
             let about = about.unwrap_or_else(|| "Print this message or the help of a command".into());
-            // The first clause says enough where commands are chosen.
-            let end = [": ", "; ", ", "].iter().filter_map(|mark| about.find(mark)).min();
-            let about = about[..end.unwrap_or(about.len())].trim_end_matches('.');
             lists += &format!("  {name:width$}  {about}\n");
         }
         lists.push('\n');
@@ -102,15 +99,15 @@ pub fn program() -> Command {
     })
 }
 
-/// The same for completions: what is chosen from a list that the program knows has its values. They are suggestions; parsing
-/// takes other spellings, files and figures too.
+/// Returns the definitions for completions, which suggest known devices, models, formats and contracts. Parsing accepts other
+/// values too.
 pub fn completed() -> Command {
     let devices: Vec<&str> = std::iter::once("this").chain(ALL.iter().map(|device| device.name)).collect();
     let formats: Vec<&str> = formats::ALL.iter().map(|format| format.name).collect();
     let stored: Vec<&str> = formats.iter().copied().chain(Mix::names()).collect();
     let contracts: Vec<&str> =
         library::BUILT_IN.iter().filter_map(|(file, _)| file.strip_suffix(".yaml")).collect();
-    // They are asked for once, by a program that ends then.
+    // Leaked once, shortly before the program exits.
     let engines = Engine::all().into_keys().map(|engine| &*engine.to_string().leak()).collect();
     let known: [(&str, Vec<&'static str>); 11] = [
         ("on", devices.clone()),
@@ -147,7 +144,7 @@ mod tests {
     use super::*;
     use clap::FromArgMatches;
 
-    /// The words of a line as a shell takes them; quotes are single.
+    /// Splits a line like a shell; only single quotes are supported.
     fn words(line: &str) -> Vec<String> {
         let mut words = vec![String::new()];
         let mut quoted = false;
@@ -162,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn every_command_is_in_one_list_and_has_examples() {
+    fn every_command_is_in_one_group_and_has_examples() {
         let names: Vec<String> =
             program().get_subcommands().map(|command| command.get_name().to_owned()).collect();
         for name in &names {
@@ -174,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn every_example_is_a_line_that_the_program_takes() {
+    fn every_example_parses() {
         let commands: Vec<&str> = EXAMPLES.lines().filter(|line| !line.starts_with(' ')).collect();
         for (name, (line, _)) in
             commands.iter().flat_map(|name| examples(name).into_iter().map(move |one| (*name, one)))
@@ -183,7 +180,7 @@ mod tests {
             let taken = matches.and_then(|matches| Cli::from_arg_matches(&matches));
             assert!(taken.is_ok(), "{line}: {:?}", taken.err());
             let command = format!("roofline {name}");
-            assert!(name == "roofline" || line.starts_with(&command), "{line} is no example of {name}");
+            assert!(name == "roofline" || line.starts_with(&command), "{line} is not an example of {name}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The command line: one file for each command in `command`, its arguments in `cli`, and what several of them share.
+//! The command line: argument definitions in `cli`, one file per command in `command`, and their shared parts.
 
 mod cli;
 mod command;
@@ -25,19 +25,18 @@ use roofline_contracts::Compiler;
 use roofline_contracts::contract::Contract;
 use roofline_contracts::source::Source;
 
-/// How the program exits. The numbers are part of its interface.
+/// Exit codes; the numbers are part of the interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Exit {
-    /// Everything asked for was done and every check held.
+    /// Success; every check holds.
     Fine = 0,
-    /// A check or a gate did not hold.
+    /// A check or gate does not hold.
     Failed = 1,
-    /// Wrong use or bad input.
+    /// Invalid arguments or input.
     BadInput = 2,
 }
 
-/// Why a command could not do what it was asked: the message for stderr, without a trailing newline.
-/// The program always exits with [`Exit::BadInput`] then.
+/// The error of a command: the message for stderr, without a trailing newline. The program exits with [`Exit::BadInput`].
 #[derive(Debug)]
 pub struct Failure(pub String);
 
@@ -47,7 +46,7 @@ impl<E: Error> From<E> for Failure {
     }
 }
 
-/// The message of an error, followed by those of its causes that it does not repeat.
+/// Returns the message of an error, followed by its causes unless the message contains them.
 fn with_causes(error: &dyn Error) -> String {
     let mut message = error.to_string();
     let mut cause = error.source();
@@ -61,7 +60,7 @@ fn with_causes(error: &dyn Error) -> String {
     message
 }
 
-/// Names the file or flag that an error is about.
+/// Prefixes an error with its file or flag.
 trait About<T> {
     fn about(self, subject: impl Display) -> Result<T, Failure>;
 }
@@ -72,12 +71,12 @@ impl<T, E: Into<Box<dyn Error>>> About<T> for Result<T, E> {
     }
 }
 
-/// Runs the program with these arguments (the first is the program's name).
+/// Runs the program; the first argument is its name.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     ExitCode::from(exit(args) as u8)
 }
 
-/// The same, for a program that has this one inside.
+/// Like [`run`], for embedding programs.
 pub fn exit(args: impl IntoIterator<Item = OsString>) -> Exit {
     match parsed(args) {
         Ok(cli) => dispatch(cli).unwrap_or_else(|Failure(message)| {
@@ -85,26 +84,25 @@ pub fn exit(args: impl IntoIterator<Item = OsString>) -> Exit {
             Exit::BadInput
         }),
         Err(error) => {
-            // Help and version are not mistakes: clap prints them to stdout and the program exits with 0.
+            // clap reports help and version as errors for stdout.
             let exit = if error.use_stderr() { Exit::BadInput } else { Exit::Fine };
-            // Nothing is left to tell when the terminal is gone.
+            // A failing write means that the terminal is gone.
             let _ = error.print();
             exit
         }
     }
 }
 
-/// What a command did for a program that has this one inside.
+/// The result of a command for an embedding program.
 pub struct Called {
-    /// How it exits.
     pub exit: Exit,
-    /// What it prints on standard output.
+    /// Standard output.
     pub printed: Vec<u8>,
-    /// The lines that it says on standard error.
+    /// Lines on standard error.
     pub said: Vec<String>,
 }
 
-/// Runs a command for a program that has this one inside. The first argument is the program's name.
+/// Runs a command and collects its output; the first argument is the program's name.
 pub fn call(args: impl IntoIterator<Item = OsString>) -> Result<Called, Failure> {
     let cli = parsed(args).map_err(|error| {
         let text = error.to_string();
@@ -114,20 +112,19 @@ pub fn call(args: impl IntoIterator<Item = OsString>) -> Result<Called, Failure>
     Ok(Called { exit: exit?, printed, said })
 }
 
-/// The arguments as the definitions with their help take them.
 fn parsed(args: impl IntoIterator<Item = OsString>) -> Result<cli::Cli, clap::Error> {
     let mut program = help::program();
     let matches = program.try_get_matches_from_mut(args)?;
     cli::Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut program))
 }
 
-/// The contract of this path or built-in name, to compute with, and the lines that the program says about it.
+/// Opens a contract by path or built-in name, and returns it with the warnings about it.
 pub fn contract(name: &str) -> Result<(Contract, Vec<String>), Failure> {
     let (contract, collected) = output::collect(|| contract::open_to_compute(name));
     Ok((contract?, collected.said))
 }
 
-/// The contract that this is the text of.
+/// Compiles the text of a contract.
 pub fn contract_of(text: &str) -> Result<Contract, Failure> {
     let source = Source::from_bytes("contract", text.as_bytes().to_vec())?;
     contract::valid("the text", Compiler::default().compile_in(source, None))
