@@ -15,16 +15,10 @@ use crate::word::Precision;
 
 /// Commands grouped by task; each command is in one group.
 pub const TASKS: [(&str, &[&str]); 5] = [
-    (
-        "Predict and buy",
-        &["predict", "choose", "plan", "devices", "models", "evidence", "calibrate"],
-    ),
+    ("Predict and buy", &["predict", "choose", "plan", "devices", "models", "evidence", "calibrate"]),
     ("Measure", &["machine", "bench", "profile"]),
     ("Plot and compare", &["plot", "gate"]),
-    (
-        "Contracts",
-        &["check", "fmt", "prove", "eval", "expand", "diff", "doc", "import", "contracts"],
-    ),
+    ("Contracts", &["check", "fmt", "prove", "eval", "expand", "diff", "doc", "import", "contracts"]),
     ("Shell integration", &["schema", "completions", "man", "help"]),
 ];
 

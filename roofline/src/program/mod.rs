@@ -95,6 +95,7 @@ pub fn exit(args: impl IntoIterator<Item = OsString>) -> Exit {
 
 /// The result of a command for an embedding program.
 pub struct Called {
+    /// Exit code.
     pub exit: Exit,
     /// Standard output.
     pub printed: Vec<u8>,

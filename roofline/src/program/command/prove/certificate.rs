@@ -116,8 +116,7 @@ impl<'a> Coq<'a> {
         Unfinished::open(&rules)?.finish(RULES)?;
         let accepted = coqc(directory, "Rules.v");
         if accepted == Some(false) {
-            let message =
-                "coqc rejects the rules; install Flocq 4 (Debian package libcoq-flocq)";
+            let message = "coqc rejects the rules; install Flocq 4 (Debian package libcoq-flocq)";
             return Err(Failure(format!("{}: {message}", rules.display())));
         }
         if accepted.is_none() {

@@ -78,7 +78,8 @@ impl Ledger {
         let ledger: Ledger =
             serde_json::from_str(&text).about(format_args!("{}: is not a ledger", path.display()))?;
         if ledger.schema != SCHEMA {
-            let message = format!("{}: unknown schema `{}`; expected `{SCHEMA}`", path.display(), ledger.schema);
+            let message =
+                format!("{}: unknown schema `{}`; expected `{SCHEMA}`", path.display(), ledger.schema);
             return Err(Failure(message));
         }
         Ok(ledger)
