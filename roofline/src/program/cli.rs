@@ -336,10 +336,6 @@ pub struct Predict {
     /// A number of parameters, in place of a model, such as 8b.
     #[arg(long, value_name = "NUMBER", allow_negative_numbers = true, value_parser = written::parameters)]
     pub params: Option<f64>,
-    /// Operations of one inference, beside --params: of a model that makes no tokens, such as 8.2e9 for an image classifier. Latency,
-    /// throughput, energy and memory are those of inference-latency-v1.
-    #[arg(long, value_name = "NUMBER", requires = "params", conflicts_with_all = ["model", "sweep", "explain", "users", "offload", "all_devices"])]
-    pub flops: Option<f64>,
     #[command(flatten)]
     pub devices: On,
     /// All known devices.
@@ -408,7 +404,6 @@ pub struct Predict {
 /// Arguments of `choose`: those of `predict`, but for what makes no sense here.
 #[derive(Debug, Args)]
 #[command(mut_arg("sweep", |arg| arg.hide(true)), mut_arg("explain", |arg| arg.hide(true)), mut_arg("require", |arg| arg.hide(true)))]
-#[command(mut_arg("flops", |arg| arg.hide(true)))]
 #[command(mut_arg("chart", |arg| arg.hide(true)), mut_arg("ascii", |arg| arg.hide(true)))]
 pub struct Choose {
     /// The speed that decoding must be able to reach, such as '20 token/s'.
@@ -422,7 +417,7 @@ pub struct Choose {
 #[derive(Debug, Args)]
 #[command(mut_arg("sweep", |arg| arg.hide(true)), mut_arg("explain", |arg| arg.hide(true)), mut_arg("offload", |arg| arg.hide(true)))]
 #[command(mut_arg("columns", |arg| arg.hide(true)), mut_arg("sort", |arg| arg.hide(true)), mut_arg("host", |arg| arg.hide(true)))]
-#[command(mut_arg("flops", |arg| arg.hide(true)), mut_arg("require", |arg| arg.hide(true)))]
+#[command(mut_arg("require", |arg| arg.hide(true)))]
 #[command(mut_arg("chart", |arg| arg.hide(true)), mut_arg("ascii", |arg| arg.hide(true)))]
 #[command(mut_arg("svg", |arg| arg.hide(true)), mut_arg("html", |arg| arg.hide(true)))]
 pub struct Plan {

@@ -3,14 +3,17 @@
 mod cli;
 mod command;
 mod contract;
+mod curve;
 mod device;
 mod expected;
 mod help;
 mod many;
 mod name;
 mod output;
+mod request;
 mod require;
 mod select;
+mod sets;
 mod what_if;
 
 pub use command::schema::contract as contract_schema;

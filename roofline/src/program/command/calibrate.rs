@@ -8,9 +8,9 @@ use crate::device::Chosen;
 use crate::model::{Hyper, Model, by_name};
 use crate::predict::{self, Target};
 use crate::profile;
-use crate::program::command::predict::layers;
 use crate::program::name::normal;
 use crate::program::output::file::Unfinished;
+use crate::program::request::layers;
 use crate::program::{About, Exit, Failure, cli, device, expected, output};
 use crate::record::{self, Calibration, Dimensions, Origin, Row, Run, device_of};
 use crate::report::Saved;
@@ -176,7 +176,7 @@ fn dimensions(name: &str) -> Result<Dimensions, Failure> {
         return Ok(Dimensions { name: known.name.into(), inputs, layers, parameters });
     }
     if !Path::new(name).exists() {
-        return Err(crate::program::command::models::unknown(name));
+        return Err(crate::program::request::unknown_model(name));
     }
     let model = Model::open_headers(Path::new(name))?;
     let (inputs, _) = profile::inputs(&model, None)?;

@@ -3,11 +3,10 @@
 use crate::chart::html::Page;
 use crate::choose::{By, Choice};
 use crate::predict::{Prediction, Target, predict as reached};
-use crate::program::command::{plan::question, predict};
 use crate::program::expected::{ModelTraits, missing};
 use crate::program::output::picture::{self, Pictures};
 use crate::program::require::Names;
-use crate::program::{Exit, Failure, cli, select};
+use crate::program::{Exit, Failure, cli, request, select, sets};
 
 /// Chooses, and exits with 1 when no device does.
 pub fn run(args: &cli::Choose) -> Result<Exit, Failure> {
@@ -15,7 +14,6 @@ pub fn run(args: &cli::Choose) -> Result<Exit, Failure> {
     let refused = [
         (!args.sweep.is_empty(), "--sweep"),
         (args.explain, "--explain"),
-        (args.flops.is_some(), "--flops"),
         (!args.require.is_empty(), "--require"),
     ];
     if let Some((_, flag)) = refused.iter().find(|(given, _)| *given) {
@@ -23,7 +21,7 @@ pub fn run(args: &cli::Choose) -> Result<Exit, Failure> {
             "{flag} belongs to `predict`; `choose` has --at-least, --where, --sort and --columns"
         )));
     }
-    if question::is_asked(args) {
+    if sets::is_asked(args) {
         return Err(Failure("several devices, hosts and users belong to `predict` and `plan`".into()));
     }
     let by = args.select.sort.as_deref().map_or(Ok(By::Price), by)?;
@@ -36,8 +34,8 @@ pub fn run(args: &cli::Choose) -> Result<Exit, Failure> {
     let gates = names.parse("--where", &args.select.conditions)?;
     let pictures = Pictures::open(&args.pictures)?;
     let mut warnings = Vec::new();
-    let asked = predict::asked(args, &mut warnings)?;
-    let mut targets = predict::targets(args, args.all_devices || args.devices.on.is_empty(), &mut warnings)?;
+    let asked = request::asked(args, &mut warnings)?;
+    let mut targets = request::targets(args, args.all_devices || args.devices.on.is_empty(), &mut warnings)?;
     targets.retain(|(_, device)| {
         let row = device.map(select::device_row).unwrap_or_default();
         gates.iter().all(|gate| gate.holds(&row) == Some(true))
@@ -47,7 +45,7 @@ pub fn run(args: &cli::Choose) -> Result<Exit, Failure> {
         return Ok(Exit::Failed);
     }
     let expecter = args.expecting.read()?;
-    let predict::Asked { subject, inputs, stored, layers } = asked;
+    let request::Asked { subject, inputs, stored, layers } = asked;
     let (model, format) = (subject.name.clone(), subject.quant.clone());
     let expect = |target: &Target, device, prediction: &Prediction| {
         let work = ModelTraits { name: &model, format: &format, layers };

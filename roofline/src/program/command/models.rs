@@ -6,8 +6,9 @@ use serde::Serialize;
 use crate::chart::terminal::Canvas;
 use crate::model::{Hyper, KNOWN, Known, by_name};
 use crate::predict;
-use crate::program::name::{normal, unknown_name};
+use crate::program::name::normal;
 use crate::program::output;
+use crate::program::request::unknown_model;
 use crate::program::{About, Exit, Failure, cli};
 use crate::report::{Report, Schema, Table};
 use roofline_render::number::figure;
@@ -61,16 +62,11 @@ pub fn run(args: &cli::Models) -> Result<Exit, Failure> {
         found = vec![model];
     }
     if found.is_empty() {
-        return Err(unknown(args.filter.as_deref().unwrap_or_default()));
+        return Err(unknown_model(args.filter.as_deref().unwrap_or_default()));
     }
     let models = found.into_iter().map(listing).collect::<Result<_, Failure>>()?;
     output::print(&ModelList { schema: Schema::new(), models }, args.format)?;
     Ok(Exit::Fine)
-}
-
-/// The error for an unknown name, with suggestions.
-pub fn unknown(name: &str) -> Failure {
-    unknown_name(name, "model, nor file", "roofline models", KNOWN.iter().map(|model| model.name))
 }
 
 fn listing(model: &Known) -> Result<ListedModel, Failure> {

@@ -18,7 +18,7 @@ use crate::contracts::transformer::Inputs;
 use crate::device::of_entry;
 use crate::model::Hyper;
 use crate::predict::{Brought, Numbers, Units, inputs_by};
-use crate::program::command::predict::lengths;
+use crate::program::request::lengths;
 
 /// Formats of the weights for which predictions are made, beside those that changed.
 const FORMATS: [&str; 3] = ["f16", "q8_0", "q4_k"];

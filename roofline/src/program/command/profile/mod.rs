@@ -28,10 +28,10 @@ use crate::profile::{
     self, By, Costs, Device, Entry, ModelFile, Phase, Profile, SOURCES, Task, WITHOUT_TENSORS, Workload,
     stack,
 };
-use crate::program::command::predict;
 use crate::program::expected::{ModelTraits, missing};
 use crate::program::output::picture::{self, Pictures};
 use crate::program::output::terminal::Progress;
+use crate::program::request;
 use crate::program::what_if::{self, Moving, Part};
 use crate::program::{Exit, Failure, cli, device, output, require};
 use crate::report::{Report, Schema};
@@ -74,7 +74,7 @@ pub fn profiled(args: &cli::Profile, chosen: &Chosen) -> Result<Profile, Failure
         return Err(Failure(format!("--require: {names} are known only with --measure")));
     }
     let expecter = args.expecting.read()?;
-    let precision = args.precision.as_deref().map(predict::precision).transpose()?;
+    let precision = args.precision.as_deref().map(request::precision).transpose()?;
     let ops = args.ops.as_deref().map(|text| pattern::parse("--ops", text)).transpose()?;
     // A mix may have the name of a type.
     let mix = args.change.as_deref().and_then(Mix::by_name);
@@ -180,7 +180,7 @@ pub fn profiled(args: &cli::Profile, chosen: &Chosen) -> Result<Profile, Failure
     let expected = workload.map(|workload| {
         let device = if let Chosen::Device(device) = &chosen { Some(*device) } else { None };
         let format = subject.change.as_ref().or(subject.types.first()).map_or("", String::as_str);
-        let layers = Some(predict::layers(&model.architecture.operations));
+        let layers = Some(request::layers(&model.architecture.operations));
         let work = ModelTraits { name: &model.architecture.name, format, layers };
         match predicted(&model, change, &workload, &target) {
             Ok(prediction) => expecter.expect(&work, &target, device, &prediction),
@@ -269,10 +269,10 @@ fn workload(
     model: &Model,
     warnings: &mut Vec<String>,
 ) -> Result<(Workload, &'static str), Failure> {
-    let cache = predict::format(&args.cache, "--cache")?;
+    let cache = request::format(&args.cache, "--cache")?;
     let longest = model.architecture.context_length;
     let longest = longest.map(|tokens| tokens as f64);
-    let (context, prompt) = predict::lengths(args.context, args.prompt, longest, warnings);
+    let (context, prompt) = request::lengths(args.context, args.prompt, longest, warnings);
     let cache_size = bytes_per_number(cache)?;
     Ok((Workload { batch: args.batch, context, prompt, cache_size, cache: cache.numbers }, cache.name))
 }

@@ -15,12 +15,12 @@ use crate::many::{
 };
 use crate::model::{Hyper, Model, by_name};
 use crate::predict::{MEMORY_ALONE, Stored, Workload};
-use crate::program::command::plan::curve;
-use crate::program::command::predict::{self, Asked};
+use crate::program::curve;
 use crate::program::device::this;
 use crate::program::many::Many;
 use crate::program::name::normal;
 use crate::program::output::picture::Pictures;
+use crate::program::request::{self, Asked};
 use crate::program::require::{self, Gate, Names};
 use crate::program::{Exit, Failure, cli};
 use crate::report::Report;
@@ -140,7 +140,7 @@ impl Question {
             )));
         }
         let mut warnings = Vec::new();
-        let asked = predict::asked(args, &mut warnings)?;
+        let asked = request::asked(args, &mut warnings)?;
         let work_of = |asked: &Asked, name: Option<&str>| -> Result<Work, Failure> {
             let (hidden, heads) = dimensions(args, name)?;
             let layers = asked.layers.unwrap_or(0.0).max(1.0);
@@ -195,7 +195,7 @@ impl Question {
                     return Err(Failure("a draft model does not go with --offload yet".into()));
                 }
                 let (subject, inputs, stored, layers) =
-                    predict::subject(args, Some(name), None, &mut warnings)?;
+                    request::subject(args, Some(name), None, &mut warnings)?;
                 let inputs = Inputs { cache_size: work.inputs.cache_size, ..inputs };
                 let stored = Stored { cache: work.stored.cache, ..stored };
                 let small = work_of(&Asked { subject, inputs, stored, layers }, Some(name))?;
@@ -489,7 +489,7 @@ fn pcie(catalog: &Catalog, name: &str) -> bool {
 
 /// The devices of one text, as a prediction sees them.
 fn member(args: &cli::Predict, catalog: &Catalog, text: &str) -> Result<Group, Failure> {
-    let precision = args.precision.as_deref().map(predict::precision).transpose()?;
+    let precision = args.precision.as_deref().map(request::precision).transpose()?;
     let (count, name) = device::several(text).unwrap_or((1, text));
     if !(1..=MOST_DEVICES).contains(&count) {
         return Err(Failure(format!("{text}: a set has 1 to {MOST_DEVICES} devices")));

@@ -1,13 +1,10 @@
 //! `roofline plan`: the cheapest sets of devices that do what is wanted, and what the others are short of.
 
-mod curve;
-pub mod question;
-
 use crate::many::{Group, Plan, Row, Set};
 use crate::predict::Target;
-use crate::program::command::plan::question::{Question, sets};
 use crate::program::output::picture::Pictures;
 use crate::program::require::Names;
+use crate::program::sets::{Question, sets};
 use crate::program::{Exit, Failure, cli, select};
 
 /// Devices of a machine: one with more is several.
@@ -19,7 +16,6 @@ pub fn run(args: &cli::Plan) -> Result<Exit, Failure> {
     let refused = [
         (!args.sweep.is_empty(), "--sweep"),
         (args.explain, "--explain"),
-        (args.flops.is_some(), "--flops"),
         (args.many.offload.is_some(), "--offload"),
         (!args.require.is_empty(), "--require"),
         (args.select.sort.is_some() || !args.select.columns.is_empty(), "--sort or --columns"),

@@ -7,7 +7,7 @@ use crate::chart::html::Slider;
 use crate::contracts::transformer::Inputs;
 use crate::many::{Fixed, Layout, Plan, Row, Set, Users, Way, Work};
 use crate::predict::{Workload, predict};
-use crate::program::command::predict::axis;
+use crate::program::request::axis;
 use crate::program::{Failure, cli, what_if};
 use roofline_render::text::file_name;
 
