@@ -39,7 +39,7 @@ pub struct Choice {
     /// Tokens of the prompt.
     pub prompt: f64,
     /// Tokens per second that are wanted while decoding.
-    pub at_least_tokens_per_s: f64,
+    pub min_decode: f64,
     /// Those that do first, in the order asked for; then those that are too slow and those that are too small.
     pub devices: Vec<Candidate>,
     /// The cheapest, the one with the least memory and the one with the least energy a token, of those that do.
@@ -78,13 +78,13 @@ pub struct Candidate {
     /// Whether it does what is wanted, and what it lacks first if not.
     pub verdict: Verdict,
     /// The ceiling of decoding, in tokens per second.
-    pub decode_tokens_per_s: f64,
+    pub decode_ceiling: f64,
     /// The ceiling of reading a prompt, in tokens per second.
-    pub prefill_tokens_per_s: f64,
+    pub prefill_ceiling: f64,
     /// What holds decoding back.
     pub decode_bound: Bound,
     /// Tokens per second that it is short of.
-    pub missing_tokens_per_s: f64,
+    pub missing_decode: f64,
     /// What the model takes, in GB.
     pub footprint_gb: f64,
     /// Its memory in GB; null if not known.
@@ -98,7 +98,7 @@ pub struct Candidate {
     /// What the vendor asked for at the launch, in US dollars; null if not known.
     pub launch_price_usd: Option<f64>,
     /// US dollars for each token per second; null if the price is not known.
-    pub price_per_speed: Option<f64>,
+    pub usd_per_token_per_s: Option<f64>,
     /// Power in W; null if not known.
     pub tdp_w: Option<f64>,
     /// Energy of a token at the ceiling, in J; null if the power is not known.
@@ -158,7 +158,7 @@ spelled! {
         Energy = "energy",
         Power = "watts",
         Speed = "decode",
-        PricePerSpeed = "price_per_token",
+        PricePerSpeed = "usd_per_token_per_s",
         Expected = "expected_decode",
     }
 }
@@ -171,8 +171,8 @@ impl By {
             By::Memory => candidate.capacity_gb,
             By::Energy => candidate.token_energy_j,
             By::Power => candidate.tdp_w,
-            By::Speed => Some(-candidate.decode_tokens_per_s),
-            By::PricePerSpeed => candidate.price_per_speed,
+            By::Speed => Some(-candidate.decode_ceiling),
+            By::PricePerSpeed => candidate.usd_per_token_per_s,
             By::Expected => candidate.expected_decode().map(|speed| -speed),
         };
         key.unwrap_or(f64::INFINITY)
@@ -241,7 +241,7 @@ impl Choice {
         let order = |a: &Candidate, b: &Candidate| {
             let short = |one: &Candidate| match one.verdict {
                 Verdict::Enough | Verdict::Unknown => by.key(one),
-                Verdict::TooSlow => one.missing_tokens_per_s,
+                Verdict::TooSlow => one.missing_decode,
                 Verdict::TooSmall => one.missing_gb.unwrap_or(f64::INFINITY),
             };
             a.verdict.cmp(&b.verdict).then(short(a).total_cmp(&short(b))).then(a.device.cmp(&b.device))
@@ -270,7 +270,7 @@ impl Choice {
             batch: inputs.batch,
             context: inputs.context,
             prompt: inputs.prompt,
-            at_least_tokens_per_s: at_least,
+            min_decode: at_least,
             devices,
             best,
             expectations: Vec::new(),
@@ -290,12 +290,12 @@ impl Choice {
         "kind",
         "verdict",
         "short_of",
-        "decode_tokens_per_s",
+        "decode_ceiling",
         "expected_decode",
-        "prefill_tokens_per_s",
+        "prefill_ceiling",
         "gb",
         "launch_usd",
-        "usd_per_token_s",
+        "usd_per_token_per_s",
         "w",
         "j_per_token",
         "largest_context",
@@ -309,12 +309,12 @@ impl Choice {
                 one.kind.clone().unwrap_or_else(|| "-".into()),
                 one.verdict.to_string(),
                 one.short_of(),
-                figure(one.decode_tokens_per_s),
+                figure(one.decode_ceiling),
                 maybe(one.expected_decode()),
-                figure(one.prefill_tokens_per_s),
+                figure(one.prefill_ceiling),
                 maybe(one.capacity_gb),
                 one.launch_price_usd.map_or("-".into(), |price| price.to_string()),
-                maybe(one.price_per_speed),
+                maybe(one.usd_per_token_per_s),
                 maybe(one.tdp_w),
                 maybe(one.token_energy_j),
                 one.largest_context.map_or("-".into(), |tokens| tokens.to_string()),
@@ -334,7 +334,7 @@ impl Choice {
         let mut bars: Vec<Bar> = holds
             .map(|one| Bar {
                 name: one.device.clone(),
-                value: one.decode_tokens_per_s,
+                value: one.decode_ceiling,
                 stressed: one.verdict == Verdict::Enough,
                 band: one.expected.as_ref().and_then(|expected| expected.band(true)),
                 note: one.launch_price_usd.map(|price| format!("USD {price} at launch")).unwrap_or_default(),
@@ -353,7 +353,7 @@ impl Choice {
                 "ceilings of decoding, and what to expect as lines: batch {batch}, {context} tokens in the cache"
             ),
             unit: "token/s".into(),
-            line: Some(self.at_least_tokens_per_s).filter(|wanted| *wanted > 0.0),
+            line: Some(self.min_decode).filter(|wanted| *wanted > 0.0),
             bars,
             ..Bars::default()
         }
@@ -391,17 +391,17 @@ impl Candidate {
             device: target.name.clone(),
             kind: device.map(|device| device.kind.name().to_owned()),
             verdict,
-            decode_tokens_per_s: outputs.decode_ceiling,
-            prefill_tokens_per_s: outputs.prefill_ceiling,
+            decode_ceiling: outputs.decode_ceiling,
+            prefill_ceiling: outputs.prefill_ceiling,
             decode_bound: outputs.decode_bound.into(),
-            missing_tokens_per_s: found.missing_speed,
+            missing_decode: found.missing_speed,
             footprint_gb: outputs.footprint / 1e9,
             capacity_gb: target.capacity,
             missing_gb: target.capacity.map(|_| found.missing_memory),
             largest_context: target.capacity.map(|_| context),
             largest_batch: target.capacity.map(|_| batch),
             launch_price_usd: price,
-            price_per_speed: price.map(|_| found.price_per_speed),
+            usd_per_token_per_s: price.map(|_| found.price_per_speed),
             tdp_w: target.tdp,
             token_energy_j: *token_energy,
             expected: None,
@@ -419,7 +419,7 @@ impl Candidate {
         match self.verdict {
             Verdict::Enough => String::new(),
             Verdict::Unknown => "its memory is not known".into(),
-            Verdict::TooSlow => format!("{} token/s", figure(self.missing_tokens_per_s)),
+            Verdict::TooSlow => format!("{} token/s", figure(self.missing_decode)),
             Verdict::TooSmall => format!("{} GB", maybe(self.missing_gb)),
         }
     }
@@ -461,7 +461,7 @@ impl Report for Choice {
             figure(footprint)
         );
         let enough: Vec<&Candidate> = self.enough().collect();
-        let wanted = self.at_least_tokens_per_s;
+        let wanted = self.min_decode;
         out += &format!(
             "{} of {} devices hold it and may reach {wanted} token/s; speeds are ceilings\n",
             enough.len(),
@@ -485,7 +485,7 @@ impl Report for Choice {
         ];
         for (what, one, why) in best {
             if let Some(one) = one {
-                let speed = figure(one.decode_tokens_per_s);
+                let speed = figure(one.decode_ceiling);
                 out += &format!("{what:<12} {}, {}, {speed} token/s\n", one.device, why(one));
             }
         }
@@ -504,7 +504,7 @@ impl Report for Choice {
             };
             let mut table = table.only(|_, heading| self.columns.contains(&heading) || !told(heading));
             for heading in &mut table.headings {
-                *heading = heading.replace("_tokens_per_s", "").replace('_', " ");
+                *heading = heading.replace('_', " ");
             }
             const LEAST: [&str; 6] =
                 ["largest batch", "largest context", "kind", "usd per token s", "j per token", "prefill"];
@@ -519,8 +519,8 @@ impl Report for Choice {
     fn figures(&self) -> Vec<Figure> {
         let of = |one: &Candidate| {
             let label = format!("decode, {}", one.device);
-            let speed = one.decode_tokens_per_s;
-            Figure::new("decode_tokens_per_s", label, "token/s", Better::Higher, speed).of(&one.device)
+            let speed = one.decode_ceiling;
+            Figure::new("decode_ceiling", label, "token/s", Better::Higher, speed).of(&one.device)
         };
         self.devices.iter().map(of).collect()
     }
@@ -569,7 +569,7 @@ mod tests {
             ]
         );
         let [.., t4, pi] = choice.devices.as_slice() else { panic!() };
-        assert!((t4.missing_tokens_per_s - (50.0 - t4.decode_tokens_per_s)).abs() < 1e-9);
+        assert!((t4.missing_decode - (50.0 - t4.decode_ceiling)).abs() < 1e-9);
         assert!((pi.missing_gb.unwrap() - (pi.footprint_gb - pi.capacity_gb.unwrap())).abs() < 1e-9);
         assert_eq!((pi.largest_context, pi.largest_batch), (Some(0.0), Some(0.0)));
         assert_eq!(choice.best.cheapest.as_deref(), Some("rtx_4090"), "nobody prints the price of the other");

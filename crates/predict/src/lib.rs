@@ -4,6 +4,7 @@ pub mod choose;
 mod csv;
 pub mod device;
 pub mod many;
+pub mod metric;
 pub mod points;
 pub mod predict;
 pub mod profile;

@@ -46,9 +46,9 @@ pub fn drawn(plan: &Plan) -> Curves {
         Some(Spot {
             users: served.users,
             layout: way.layout.name(),
-            ceiling: Pace { token_ms: served.token_least_time, rate: served.output_ceiling },
-            estimate: Pace { token_ms: served.token_time, rate: served.output_rate },
-            first_ms: served.time_to_first_token,
+            ceiling: Pace { token_ms: 1e3 * served.token_least_time, rate: served.output_ceiling },
+            estimate: Pace { token_ms: 1e3 * served.token_time, rate: served.output_rate },
+            first_ms: 1e3 * served.time_to_first_token,
             enough: way.enough != Some(false),
             asked: served.users == *batch,
         })

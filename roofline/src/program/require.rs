@@ -15,15 +15,12 @@ const FITS: &str = "fits";
 const ABOUT_FITTING: [&str; 4] = [FITS, "feasibility", "footprint", "capacity"];
 
 /// Words that people say for names. A speed in tokens per second is its ceiling.
-const SAID: [(&str, &str); 13] = [
+const SAID: [(&str, &str); 10] = [
     ("decode", "decode_ceiling"),
-    ("decode_tokens_per_s", "decode_ceiling"),
     ("prefill", "prefill_ceiling"),
-    ("prefill_tokens_per_s", "prefill_ceiling"),
     ("watts", "tdp"),
     ("power", "tdp"),
     ("price", "launch_price_usd"),
-    ("price_per_token", "price_per_speed"),
     ("memory", "capacity"),
     ("energy", "token_energy"),
     ("expected", "expected_decode"),

@@ -348,7 +348,7 @@ impl Question {
             ..cost::Inputs::new(row.power_w.unwrap_or(1.0), row.speed())
         };
         let priced = priced.evaluate()?;
-        row.price_per_million = row.price_usd.map(|_| priced.price_per_million);
+        row.usd_per_million_tokens = row.price_usd.map(|_| priced.price_per_million);
         row.token_energy = row.power_w.map(|_| priced.token_energy);
         if row.enough == Some(false) {
             return Ok(());
@@ -452,7 +452,7 @@ impl Question {
         if rows.iter().any(|row| row.held.is_some()) {
             assumed.push("nothing is sent over the bus while something is computed".into());
         }
-        if rows.iter().any(|row| row.price_per_million.is_some()) {
+        if rows.iter().any(|row| row.usd_per_million_tokens.is_some()) {
             assumed.push("prices are those of the launch over three years, without energy".into());
         }
         let mut objectives: Vec<String> = self.gates.iter().map(|gate| gate.text().to_owned()).collect();

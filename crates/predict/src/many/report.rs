@@ -3,10 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Draft, Held, Layout, Offloaded, Reached, Served, Set, StageShare};
+use crate::metric::{self, Metric};
 use crate::predict::{Subject, Workload};
 use roofline_render::chart::terminal::Canvas;
 use roofline_render::number::{figure, maybe, percent};
-use roofline_render::report::{Better, Checked, Figure, Report, Saved, Schema, Table, Text, facts};
+use roofline_render::report::{Checked, Figure, Report, Saved, Schema, Table, Text, facts};
 
 /// Rows of a table on a terminal; the other formats have all.
 const SHOWN: usize = 12;
@@ -86,8 +87,8 @@ pub struct Row {
     pub prefill_ceiling: f64,
     /// Estimate, the tokens of prompts per second.
     pub prefill_estimate: f64,
-    /// Estimate, the milliseconds until the prompts are read.
-    pub prompt_time: f64,
+    /// Ideal time to first token, in s.
+    pub time_to_first_token: f64,
     /// Estimate, the share of a step that messages take.
     pub message_share: f64,
     /// What users get.
@@ -101,7 +102,7 @@ pub struct Row {
     /// Power together, in W; null if one is not known.
     pub power_w: Option<f64>,
     /// Estimate, US dollars for a million tokens over three years of use without energy; null if a price is not known.
-    pub price_per_million: Option<f64>,
+    pub usd_per_million_tokens: Option<f64>,
     /// Estimate, the energy of one token in J; null if a power is not known.
     pub token_energy: Option<f64>,
     /// The other layouts, the better first.
@@ -170,13 +171,13 @@ impl Row {
             decode_estimate: reached.decode_estimate,
             prefill_ceiling: reached.prefill_ceiling,
             prefill_estimate: reached.prefill_estimate,
-            prompt_time: 1e3 * reached.prompt_time,
+            time_to_first_token: reached.prompt_time,
             message_share: reached.message_share,
             served,
             draft: None,
             price_usd: set.price(),
             power_w: set.power(),
-            price_per_million: None,
+            usd_per_million_tokens: None,
             token_energy: None,
             others: Vec::new(),
             curve: Vec::new(),
@@ -252,12 +253,11 @@ impl Row {
             "decode_estimate" => Some(self.decode_estimate),
             "prefill_ceiling" => Some(self.prefill_ceiling),
             "prefill_estimate" => Some(self.prefill_estimate),
-            "prompt_time" => Some(self.prompt_time),
             "device_memory" => Some(self.device_gb),
             "devices" => Some(self.count as f64),
             "price" => self.price_usd,
             "power" => self.power_w,
-            "price_per_million" => self.price_per_million,
+            "usd_per_million_tokens" => self.usd_per_million_tokens,
             "token_energy" => self.token_energy,
             "output_ceiling" => Some(served?.output_ceiling),
             "output_rate" => Some(served?.output_rate),
@@ -265,7 +265,7 @@ impl Row {
             "token_time" => Some(served?.token_time),
             "token_least_time" => Some(served?.token_least_time),
             "time_to_first_token" => {
-                served.map_or(Some(self.prompt_time), |served| Some(served.time_to_first_token))
+                Some(served.map_or(self.time_to_first_token, |served| served.time_to_first_token))
             }
             _ => None,
         }
@@ -331,7 +331,7 @@ impl Plan {
     /// One set for people: what it reaches, and what that means.
     fn single(&self, row: &Row, canvas: &Canvas) -> String {
         let tokens = |rate: f64| format!("{} tok/s", figure(rate));
-        let ms = |time: f64| format!("{} ms", figure(time));
+        let ms = |time: f64| format!("{} ms", figure(1e3 * time));
         let memory = match row.spare_gb {
             Some(spare) if spare >= 0.0 => format!("fits in {} GB", figure(row.device_gb + spare)),
             Some(spare) => format!("does not fit in {} GB", figure(row.device_gb + spare)),
@@ -363,7 +363,7 @@ impl Plan {
         }
         match &row.served {
             Some(served) => {
-                let each = format!("estimate: {} tok/s for each user", figure(1e3 / served.token_time));
+                let each = format!("estimate: {} tok/s for each user", figure(1.0 / served.token_time));
                 let room = match served.largest_batch {
                     Some(_) => {
                         format!("whole sequences fit beside the weights, {} are asked for", served.users)
@@ -393,7 +393,7 @@ impl Plan {
                 ("prefill", tokens(row.prefill_estimate), "estimate".into()),
                 (
                     "first token",
-                    ms(row.prompt_time),
+                    ms(row.time_to_first_token),
                     format!("estimate, after a prompt of {} tokens", self.workload.prompt),
                 ),
             ]),
@@ -422,7 +422,7 @@ impl Plan {
             let at = format!("estimate at {} W", figure(power));
             rows.push(("energy", format!("{} J/token", figure(energy)), at));
         }
-        if let (Some(price), Some(tokens)) = (row.price_usd, row.price_per_million) {
+        if let (Some(price), Some(tokens)) = (row.price_usd, row.usd_per_million_tokens) {
             let each = format!("at the launch; estimate: {} USD for a million tokens", figure(tokens));
             rows.push(("price", format!("{price} USD"), each));
         }
@@ -488,7 +488,7 @@ impl Plan {
             ]
             .as_slice()
         } else {
-            ["decode_ceiling", "decode_estimate", "prefill_ceiling", "prefill_estimate", "prompt_ms"]
+            ["decode_ceiling", "decode_estimate", "prefill_ceiling", "prefill_estimate", "first_ms"]
                 .as_slice()
         });
         if drafted {
@@ -513,9 +513,9 @@ impl Plan {
                         [
                             served.output_ceiling,
                             served.output_rate,
-                            served.token_least_time,
-                            served.token_time,
-                            served.time_to_first_token,
+                            1e3 * served.token_least_time,
+                            1e3 * served.token_time,
+                            1e3 * served.time_to_first_token,
                             served.request_rate,
                         ]
                         .map(figure),
@@ -528,7 +528,7 @@ impl Plan {
                         row.decode_estimate,
                         row.prefill_ceiling,
                         row.prefill_estimate,
-                        row.prompt_time,
+                        1e3 * row.time_to_first_token,
                     ]
                     .map(figure),
                 ),
@@ -543,7 +543,7 @@ impl Plan {
                 ]);
             }
             if priced {
-                cells.push(maybe(row.price_per_million));
+                cells.push(maybe(row.usd_per_million_tokens));
             }
             cells.extend([maybe(row.token_energy), figure(row.device_gb)]);
             if hosted {
@@ -572,9 +572,9 @@ fn ways(title: &str, ways: &[Way]) -> Table {
             Some(served) => vec![
                 figure(served.output_ceiling),
                 figure(served.output_rate),
-                figure(served.token_least_time),
-                figure(served.token_time),
-                figure(served.time_to_first_token),
+                figure(1e3 * served.token_least_time),
+                figure(1e3 * served.token_time),
+                figure(1e3 * served.time_to_first_token),
             ],
             None => [way.decode_ceiling, way.decode_estimate, way.prefill_ceiling, way.prefill_estimate]
                 .map(figure)
@@ -592,7 +592,6 @@ impl Report for Plan {
         "decode_estimate",
         "prefill_ceiling",
         "prefill_estimate",
-        "prompt_time",
         "output_ceiling",
         "output_rate",
         "request_rate",
@@ -603,23 +602,13 @@ impl Report for Plan {
         "devices",
         "price",
         "power",
-        "price_per_million",
+        "usd_per_million_tokens",
         "token_energy",
     ];
     const TRUTHS: &'static [&'static str] = &["fits"];
 
     fn unit(name: &str) -> &'static str {
-        match name {
-            "prompt_time" | "time_to_first_token" => "ms",
-            "token_time" | "token_least_time" => "ms/token",
-            "request_rate" => "1/s",
-            "device_memory" => "GB",
-            "power" => "W",
-            "price_per_million" => "1/Mtoken",
-            "token_energy" => "J/token",
-            "devices" | "price" => "1",
-            _ => "token/s",
-        }
+        metric::unit(name)
     }
 
     fn tables(&self) -> Vec<Table> {
@@ -652,14 +641,10 @@ impl Report for Plan {
         let mut figures = Vec::new();
         for row in &self.rows {
             for &name in Plan::FIGURES {
-                let better = match name {
-                    "output_rate" | "decode_ceiling" | "decode_estimate" => Better::Higher,
-                    "token_time" | "time_to_first_token" => Better::Lower,
-                    _ => Better::Neither,
-                };
-                let label = format!("{name}, {}", row.devices);
+                let Metric { better, label, unit, .. } = metric::by_name(name);
+                let label = format!("{label}, {}", row.devices);
                 if let Some(value) = row.value(name) {
-                    let figure = Figure::new(name, label, Plan::unit(name), better, value);
+                    let figure = Figure::new(name, label, unit, better, value);
                     figures.push(if several { figure.of(&row.devices) } else { figure });
                 }
             }

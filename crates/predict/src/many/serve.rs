@@ -39,13 +39,13 @@ pub struct Served {
     pub request_rate: f64,
     /// Estimate, the same with some devices for prompts and the others for answers, as many as balance both.
     pub apart_request_rate: f64,
-    /// Milliseconds between two tokens of a user that nothing beats.
+    /// Seconds between two tokens of a user that nothing beats.
     pub token_least_time: f64,
-    /// Estimate, the milliseconds between two tokens of a user.
+    /// Estimate, the seconds between two tokens of a user.
     pub token_time: f64,
-    /// Milliseconds to the first token that nothing beats.
+    /// Seconds to the first token that nothing beats.
     pub first_token_least_time: f64,
-    /// Estimate, the milliseconds to the first token of a user who waits for nobody.
+    /// Estimate, the seconds to the first token of a user who waits for nobody.
     pub time_to_first_token: f64,
     /// Whole sequences that fit beside the weights; null where the memory of a device is not known.
     pub largest_batch: Option<f64>,
@@ -135,10 +135,10 @@ pub fn serve(
         output_rate: copies * likely.output_rate,
         request_rate: copies * likely.request_rate,
         apart_request_rate: copies * apart.apart_request_rate,
-        token_least_time: 1e3 * reached.step_least_time,
-        token_time: 1e3 * likely.token_time,
-        first_token_least_time: 1e3 * least.first_token_time,
-        time_to_first_token: 1e3 * likely.first_token_time,
+        token_least_time: reached.step_least_time,
+        token_time: likely.token_time,
+        first_token_least_time: least.first_token_time,
+        time_to_first_token: likely.first_token_time,
         largest_batch: memory.map(|_| copies * least.largest_batch),
     };
     Ok((reached, served, draft))

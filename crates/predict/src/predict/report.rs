@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{Expectation, ExpectedSpeed, Prediction, Stored, Target, crossing, predict, with_bits};
+use crate::metric::{self, Metric};
 use roofline_formulas::transformer::{CONTRACT, Inputs, OutOfDomain, Outputs};
-use roofline_formulas::transformer_unit;
 use roofline_render::chart::terminal::Canvas;
 use roofline_render::chart::{Chart, Point, Roof};
 use roofline_render::number::{GB_PER_S, GFLOP_PER_S, figure, maybe, short};
@@ -761,10 +761,7 @@ impl Report for Predicted {
     const TRUTHS: &'static [&'static str] = &["fits"];
 
     fn unit(name: &str) -> &'static str {
-        if Expectation::NAMES.contains(&name) {
-            return "token/s";
-        }
-        transformer_unit(name).unwrap_or("1")
+        metric::unit(name)
     }
 
     fn text(&self, canvas: &Canvas) -> String {
@@ -818,24 +815,19 @@ impl Report for Predicted {
             let inputs = entry.inputs.iter().map(|(name, value)| (name, Some(*value)));
             let results = entry.results.iter().map(|(name, value)| (name, *value));
             for (name, value) in inputs.chain(results) {
-                // The speed of the prompt follows from its least time.
-                let (label, better) = match name.as_str() {
-                    "decode_ceiling" => ("decode, ceiling", Better::Higher),
-                    "prefill_least_time" => ("first token, least time", Better::Lower),
-                    "footprint" => ("footprint", Better::Lower),
-                    ENERGY => ("energy, estimate", Better::Lower),
-                    other => (other, Better::Neither),
-                };
+                let metric = metric::METRICS.iter().find(|metric| metric.name == name);
+                let (label, better) =
+                    metric.map_or((name.as_str(), Better::Neither), |metric| (metric.label, metric.better));
                 let unit = self.units.get(name).cloned().unwrap_or_default();
                 let label = format!("{label}, {place}");
                 let figure = value.map(|value| Figure::new(name.clone(), label, unit, better, value));
                 figures.extend(figure.map(|figure| if parts { figure.of(&place) } else { figure }));
             }
             for name in Expectation::NAMES {
-                let label = format!("{name}, {place}");
+                let Metric { label, unit, better, .. } = metric::by_name(name);
+                let label = format!("{label}, {place}");
                 let value = entry.expected.as_ref().and_then(|expected| expected.figure(name));
-                let figure =
-                    value.map(|value| Figure::new(name, label, Self::unit(name), Better::Neither, value));
+                let figure = value.map(|value| Figure::new(name, label, unit, better, value));
                 figures.extend(figure.map(|figure| if parts { figure.of(&place) } else { figure }));
             }
         }

@@ -69,7 +69,7 @@ pub fn run(args: &cli::Choose) -> Result<Exit, Failure> {
 /// A column by its heading, as the table or the other formats have it.
 fn column(name: &str) -> Result<&'static str, Failure> {
     let wanted = name.trim().replace(' ', "_");
-    let known = |column: &&&str| **column == wanted || column.replace("_tokens_per_s", "") == wanted;
+    let known = |column: &&&str| **column == wanted;
     Choice::COLUMNS.iter().find(known).copied().ok_or_else(|| {
         Failure(format!("--columns {name}: no such column; there are {}", Choice::COLUMNS.join(", ")))
     })

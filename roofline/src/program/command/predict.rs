@@ -12,6 +12,7 @@ use crate::chart::html::{Page, WhatIf};
 use crate::contracts::choice;
 use crate::contracts::hardware::devices::Device;
 use crate::contracts::transformer::CONTRACT;
+use crate::metric;
 use crate::predict::{self, Entry, Line, MOST_POINTS, Predicted, Subject, Swept, Target, Workload};
 use crate::program::expected::{ModelTraits, missing};
 use crate::program::name::normal;
@@ -24,7 +25,7 @@ use roofline_render::number::short;
 use roofline_render::text::file_name;
 
 /// Dollars for each token per second, which the contract `choice-v1` computes.
-const PRICE_PER_SPEED: &str = "price_per_speed";
+const PRICE_PER_SPEED: &str = "usd_per_token_per_s";
 
 /// Predicts, and exits with 1 when a requirement does not hold.
 pub fn run(args: &cli::Predict) -> Result<Exit, Failure> {
@@ -38,7 +39,7 @@ pub fn run(args: &cli::Predict) -> Result<Exit, Failure> {
     let gates = names.parse("--require", &args.require)?;
     let mut names = names;
     select::device_names(&mut names);
-    names.number(PRICE_PER_SPEED, "s/token");
+    names.number(PRICE_PER_SPEED, metric::unit(PRICE_PER_SPEED));
     if args.select.help(&names)? {
         return Ok(Exit::Fine);
     }
