@@ -234,14 +234,8 @@ pub fn targets(
     let chosen: Vec<Chosen> = if all {
         catalog.devices().iter().map(|device| Chosen::Device(device)).collect()
     } else {
-        args.devices.chosen(&catalog, &[])?
+        args.devices.chosen(&catalog, &["this"])?
     };
-    if chosen.is_empty() {
-        let list = "`roofline devices` lists them";
-        return Err(Failure(format!(
-            "say which device with --on DEVICE, --on this or --all-devices; {list}"
-        )));
-    }
     let mut found = Vec::new();
     for device in chosen {
         let device = device.measured(|| device::this(&args.measuring))?;

@@ -89,7 +89,7 @@ const COMMANDS: [&[&str]; 31] = [
     &["machine"],
     &["bench", "--quick", "--shape", "64x256", "--type", "q8_0"],
     &["predict", "llama-3.1-8b", "--on", "this,h100-sxm", "--sweep", "batch=1..512"],
-    &["predict", "config.json", "--on", "t4", "--explain", "--require", "decode_tokens_per_s > 1"],
+    &["predict", "config.json", "--on", "t4", "--explain", "--require", "decode_ceiling > 1"],
     &["predict", "--params", "7e9", "--all-devices"],
     &["profile", "config.json"],
     &["profile", "config.json", "--by", "op", "--as", "q8_0", "--no-advice", "--on", "h100-sxm"],

@@ -323,13 +323,15 @@ struct Place {
 
 impl Predicted {
     /// Predicts the model on each device: at each of the ascending values of a sweep, and that at each of those of a second one.
-    pub fn new(
+    /// `expect` returns the expected speed for a prediction on the device at an index.
+    pub fn new<E: From<OutOfDomain>>(
         model: Subject,
         (inputs, stored): (Inputs, &Stored),
         cache: &str,
         targets: &[Target],
         [sweep, second]: [Option<Sweep<'_>>; 2],
-    ) -> Result<Predicted, OutOfDomain> {
+        mut expect: impl FnMut(usize, &Prediction) -> Result<Expectation, E>,
+    ) -> Result<Predicted, E> {
         let mut predictions = Vec::new();
         let mut changes = Vec::new();
         let lines: Vec<(Option<f64>, Inputs)> = match second {
@@ -338,25 +340,33 @@ impl Predicted {
                 values.iter().map(|value| (Some(*value), swept.set(inputs, *value))).collect()
             }
         };
-        for (target, &(across, inputs)) in
-            targets.iter().flat_map(|target| lines.iter().map(move |line| (target, line)))
-        {
-            let place = |at| Place { at, across };
-            let Some((swept, values)) = sweep else {
-                predictions.push(Entry::new(target, place(None), &predict(inputs, stored, target)?));
-                continue;
+        for (index, target) in targets.iter().enumerate() {
+            let mut predicted = |at, across, inputs: Inputs| {
+                let prediction = predict(inputs, stored, target)?;
+                let expected = Some(expect(index, &prediction)?);
+                predictions.push(Entry { expected, ..Entry::new(target, Place { at, across }, &prediction) });
+                Ok::<Bound, E>(prediction.outputs.decode_bound.into())
             };
-            let at = |value: f64| predict(swept.set(inputs, value), stored, target);
-            for &value in values {
-                predictions.push(Entry::new(target, place(Some(value)), &at(value)?));
-            }
-            for pair in values.windows(2) {
-                let bound = |value: f64| at(value).ok().map(|prediction| prediction.outputs.decode_bound);
-                if let (Some(from), Some(before), Some(after)) =
-                    (crossing(pair[0], pair[1], bound), bound(pair[0]), bound(pair[1]))
-                {
-                    let (before, after) = (before.into(), after.into());
-                    changes.push(Change { device: target.name.clone(), across, from, before, after });
+            for &(across, inputs) in &lines {
+                let Some((swept, values)) = sweep else {
+                    predicted(None, across, inputs)?;
+                    continue;
+                };
+                let mut last: Option<(f64, Bound)> = None;
+                for &value in values {
+                    let after = predicted(Some(value), across, swept.set(inputs, value))?;
+                    if let Some((previous, before)) = last
+                        && before != after
+                    {
+                        let bound = |value: f64| {
+                            let point = predict(swept.set(inputs, value), stored, target).ok()?;
+                            Some(point.outputs.decode_bound)
+                        };
+                        let device = target.name.clone();
+                        let from = crossing(previous, value, bound);
+                        changes.extend(from.map(|from| Change { device, across, from, before, after }));
+                    }
+                    last = Some((value, after));
                 }
             }
         }

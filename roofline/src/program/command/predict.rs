@@ -13,8 +13,8 @@ use crate::contracts::choice;
 use crate::contracts::hardware::devices::Device;
 use crate::contracts::transformer::CONTRACT;
 use crate::metric;
-use crate::predict::{self, Entry, Line, MOST_POINTS, Predicted, Subject, Swept, Target, Workload};
-use crate::program::expected::{ModelTraits, missing};
+use crate::predict::{Entry, Line, MOST_POINTS, Predicted, Prediction, Subject, Swept, Target, Workload};
+use crate::program::expected::{Expecter, ModelTraits, missing};
 use crate::program::name::normal;
 use crate::program::output::picture::{self, Pictures};
 use crate::program::request::{Asked, asked, sweep, targets};
@@ -45,7 +45,8 @@ pub fn run(args: &cli::Predict) -> Result<Exit, Failure> {
     }
     names.parse("--where", &args.select.conditions)?;
     let pictures = Pictures::open(&args.pictures)?;
-    let (mut predicted, devices) = predicted(args)?;
+    let expecter = args.expecting.read()?;
+    let (mut predicted, devices) = predicted(args, &expecter)?;
     if args.select.is_asked() {
         let rows: Result<Vec<Row>, Failure> =
             predicted.predictions.iter().map(|entry| row(entry, &devices)).collect();
@@ -59,6 +60,9 @@ pub fn run(args: &cli::Predict) -> Result<Exit, Failure> {
         predicted.shown = args.select.table(&names, "device", &kept)?;
         predicted.predictions = order.iter().map(|&index| predicted.predictions[index].clone()).collect();
     }
+    let expected = predicted.predictions.iter();
+    let expected = expected.filter_map(|entry| Some((entry.device.as_str(), entry.expected.as_ref()?)));
+    predicted.expectations = expecter.sentences(expected);
     predicted.requirements = require::check_report(&gates, &predicted);
     for warning in &predicted.warnings {
         output::say(&format!("warning: {warning}"));
@@ -144,9 +148,8 @@ fn bars(predicted: &Predicted) -> [Bars; 2] {
 }
 
 /// The predictions that the arguments ask for, and the devices of the registry among those they are for.
-fn predicted(args: &cli::Predict) -> Result<(Predicted, Vec<&'static Device>), Failure> {
+fn predicted(args: &cli::Predict, expecter: &Expecter) -> Result<(Predicted, Vec<&'static Device>), Failure> {
     let mut warnings = Vec::new();
-    let expecter = args.expecting.read()?;
     let Asked { subject, inputs, stored, layers } = asked(args, &mut warnings)?;
     let found = targets(args, args.all_devices, &mut warnings)?;
     let entries: Vec<Option<&'static Device>> = found.iter().map(|(_, device)| *device).collect();
@@ -169,24 +172,15 @@ fn predicted(args: &cli::Predict) -> Result<(Predicted, Vec<&'static Device>), F
         Some(_) => Subject { quant: "bits as swept".into(), ..subject },
         None => subject,
     };
-    let mut predicted = Predicted::new(subject, (inputs, &stored), &normal(&args.cache), &targets, axes)?;
-    let (model, format) = (predicted.model.name.clone(), predicted.model.quant.clone());
+    let (model, format) = (subject.name.clone(), subject.quant.clone());
     let work = ModelTraits { name: &model, format: &format, layers };
-    let each = predicted.predictions.chunks_mut(points).zip(targets.iter().zip(&entries));
-    for (chunk, (target, device)) in each {
-        for entry in chunk {
-            let places = axes.iter().flatten().zip([entry.at, entry.across].into_iter().flatten());
-            let at = places.fold(inputs, |inputs, ((swept, _), value)| swept.set(inputs, value));
-            let prediction = predict::predict(at, &stored, target)?;
-            let expected = expecter.expect(&work, target, *device, &prediction);
-            // Of several devices some may not be calibrated.
-            let expected = if targets.len() > 1 { expected.unwrap_or_else(missing) } else { expected? };
-            entry.expected = Some(expected);
-        }
-    }
-    let expected = predicted.predictions.iter();
-    let expected = expected.filter_map(|entry| Some((entry.device.as_str(), entry.expected.as_ref()?)));
-    predicted.expectations = expecter.sentences(expected);
+    let expect = |index: usize, prediction: &Prediction| {
+        let expected = expecter.expect(&work, &targets[index], entries[index], prediction);
+        // Of several devices some may not be calibrated.
+        if targets.len() > 1 { Ok(expected.unwrap_or_else(missing)) } else { expected }
+    };
+    let cache = normal(&args.cache);
+    let mut predicted = Predicted::new(subject, (inputs, &stored), &cache, &targets, axes, expect)?;
     if let Some(first) = predicted.predictions.first().filter(|_| args.explain) {
         let contract = library::built_in(CONTRACT.id).and_then(|source| check_in(source, None).contract);
         let contract =
