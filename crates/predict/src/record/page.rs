@@ -43,8 +43,8 @@ fn page() -> String {
     let memory_only = all.rows.iter().filter(|row| row.share.is_some() && !row.arithmetic_known).count();
     let _ = writeln!(
         out,
-        "\nFor {memory_only} results the ceiling is the memory roof alone, because there is no published peak for the \
-         units that multiply their format.\n\n![measured speed against ceiling](EVIDENCE.svg)\n"
+        "\nFor {memory_only} results the ceiling is the memory roof alone, because the peak of the units \
+         that multiply their format is not published.\n\n![measured speed against ceiling](EVIDENCE.svg)\n"
     );
     out += "## Results without a ceiling\n\n";
     let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
