@@ -1,25 +1,25 @@
-# Recipes that CI and people share; `just` lists them.
+# Common tasks; `just` lists them.
 
-# Everything a change must pass.
+# Run every check that a change must pass.
 ci:
     .ci/run
 
-# Every obligation of every shipped contract, and what its mutants do.
+# Prove every obligation of the shipped contracts, and test them with mutants.
 prove:
     cargo run --release -q -- prove --mutants contracts/*.yaml
 
-# Proves what the kernels, the readers and the contracts state; needs `cargo install --locked kani-verifier && cargo kani setup`.
+# Run every Kani harness; needs `cargo install --locked kani-verifier && cargo kani setup`.
 kani:
     .ci/kani all
 
-# The same, with the result in the ledger of the shipped contracts and in docs/PROOFS.md.
+# Run every Kani harness, and update the ledger of the shipped contracts and docs/PROOFS.md.
 kani-ledger:
     .ci/kani ledger
 
-# How long the structural prover takes, on the shipped contracts and on large ones.
+# Benchmark the structural prover on the shipped contracts and on large ones.
 bench-prove:
     cargo bench -p roofline-contracts --bench prove
 
-# The page of the record and its picture.
+# Update docs/EVIDENCE.md and its picture.
 evidence:
     cargo xtask evidence

@@ -1,4 +1,4 @@
-// What a user does with the page, done by a browser: every check throws when it does not hold.
+// User interactions with the pages, run in a browser. A failed check throws.
 "use strict";
 const assert = require("node:assert/strict");
 const fs = require("node:fs");
@@ -51,7 +51,7 @@ check("clicking isolates an operation, Escape shows all again", "model.html", as
   assert.ok(await page.isHidden("#chosen"));
 });
 
-check("headings sort both ways, what is missing comes last", "model.html", async (page) => {
+check("headings sort both ways, missing values come last", "model.html", async (page) => {
   const figures = async () => (await visibleRows(page)).map((row) => row[2]);
   await page.click('th[data-key="x"] button');
   assert.equal(await page.getAttribute('th[data-key="x"]', "aria-sort"), "descending");
@@ -66,7 +66,7 @@ check("headings sort both ways, what is missing comes last", "model.html", async
   assert.equal((await visibleRows(page))[0][0], "blk.0.attn_qkv.weight");
 });
 
-check("search, kinds, bounds and the least share filter table and chart alike", "model.html", async (page) => {
+check("search, kinds, bounds and the minimum share filter the table and the chart", "model.html", async (page) => {
   const marks = () => page.$$eval("#chart .mark", (marks) => marks.length);
   const all = (await visibleRows(page)).length;
   assert.equal(all, 36);
@@ -94,12 +94,12 @@ check("the roof can be chosen, and the table reads against it", "model.html", as
   await page.selectOption("#roof", "2");
   assert.equal(await reached(), "34 %");
   assert.equal(await page.$$eval("#chart .roof.first path", (paths) => paths.length), 1);
-  // A roof of another machine, or of another number of threads, says nothing of the points under this one.
+  // Points cannot be compared with a roof of another machine or another number of threads.
   await page.selectOption("#roof", "1");
   assert.equal(await reached(), "-");
 });
 
-check("the wheel, dragging, buttons and keys zoom and move, and all comes back", "model.html", async (page) => {
+check("the wheel, dragging, buttons and keys zoom and pan, and reset", "model.html", async (page) => {
   const ticks = () => page.$$eval("#chart .tick", (ticks) => ticks.map((tick) => tick.textContent));
   const marks = () => page.$$eval("#chart .mark", (marks) => marks.length);
   const all = await ticks();
@@ -110,16 +110,16 @@ check("the wheel, dragging, buttons and keys zoom and move, and all comes back",
   for (let turn = 0; turn < 4; turn++) await page.mouse.wheel(0, -150);
   await page.keyboard.up("Control");
   await page.waitForFunction((before) => document.querySelectorAll("#chart .mark").length < before, everything);
-  // What is under the pointer stays there.
+  // The point under the pointer stays there.
   const after = await markAt(page, await indexOf(page, "prefill matmul"));
-  // But for the part of a pixel that a pointer has none of, as large as the zoom makes it.
+  // Except for a fraction of a pixel, magnified by the zoom: pointer positions are whole pixels.
   for (const axis of [0, 1]) assert.ok(Math.abs(after[axis] - here[axis]) < 8, `${here} became ${after}`);
   await page.mouse.down();
   await page.mouse.move(here[0] - 60, here[1] + 30, { steps: 5 });
   await page.mouse.up();
   const moved = await markAt(page, await indexOf(page, "prefill matmul"));
   assert.ok(Math.abs(moved[0] - after[0] + 60) < 3 && Math.abs(moved[1] - after[1] - 30) < 3, `${after} became ${moved}`);
-  assert.ok(await page.isHidden("#chosen"), "a drag is no click");
+  assert.ok(await page.isHidden("#chosen"), "a drag is not a click");
   assert.notDeepEqual(await ticks(), all);
   await page.mouse.dblclick(box.x + box.width - 30, box.y + 40);
   assert.deepEqual(await ticks(), all);
@@ -187,7 +187,7 @@ check("no text from a file becomes markup", "hostile.html", async (page) => {
   assert.ok((await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth)), "a long name widens the page");
 });
 
-check("a page without anything in it works", "nothing.html", async (page) => {
+check("an empty page works", "nothing.html", async (page) => {
   assert.equal((await visibleRows(page)).length, 0);
   await page.focus("#chart");
   await page.keyboard.press("ArrowRight");
@@ -291,7 +291,7 @@ check("panel, subtitle, bars, table and memory follow the sliders", "predict.htm
   assert.match(await page.textContent("#memory-text"), /: does not fit$/);
   assert.equal(await page.locator("#bars-list .band").count(), 0);
   assert.equal(await page.locator("#bars-list .fill.back").count(), 2);
-  assert.ok(await page.locator("#tables .stale").count(), "what was found before is not told from what is shown now");
+  assert.ok(await page.locator("#tables .stale").count(), "stale tables are not marked");
   const ceiling = (await summary(page)).decode_ceiling;
   assert.equal(Number((await csvRows(page)).find((row) => row[0] === "decode on h100_sxm")[7]), ceiling);
   await page.selectOption("#subject", "1");
@@ -314,7 +314,7 @@ check("a device's own figures move it and its roof as predict has it", "faster.h
   assert.match(await page.textContent("#chart"), /13400 GB\/s/);
 });
 
-check("of many devices the bars come first, and one can be asked for", "all.html", async (page) => {
+check("with many devices the bars come first, and one can be selected", "all.html", async (page) => {
   const bars = () => page.locator("#bars-list li").count();
   assert.equal(await bars(), 24);
   await page.click("#bars-more");
@@ -340,12 +340,12 @@ check("the table of devices fits a window of 1400 pixels", "choose.html", async 
   assert.ok(whole <= shown, `${whole} pixels in ${shown}`);
 });
 
-check("the page of a machine has its roofs, its settings and what to know", "roofs.html", async (page) => {
+check("the page of a machine has its roofs, settings and notes", "roofs.html", async (page) => {
   const text = await page.textContent("main");
   for (const part of ["memory copy", "Settings that won", "L3 read", "huge", "measure again"]) assert.ok(text.includes(part), part);
 });
 
-check("what llama-bench measured is drawn", "llama.html", async (page) => {
+check("llama-bench results are drawn", "llama.html", async (page) => {
   assert.ok((await visibleRows(page)).length);
   await page.fill("#search", "llama-bench");
   assert.deepEqual((await visibleRows(page)).map((row) => row[0]).sort(), ["llama-bench pp512", "llama-bench tg128"]);
@@ -357,7 +357,7 @@ check("a sweep names its ends, and every point has its speed", "sweep.html", asy
   assert.ok((await page.$$eval("th", (cells) => cells.map((cell) => cell.textContent))).includes("ceiling, token/s"));
 });
 
-check("two results stay two", "two.html", async (page) => {
+check("two results stay separate", "two.html", async (page) => {
   const points = await page.evaluate(() => JSON.parse(document.getElementById("data").textContent).chart.points);
   const sums = {};
   for (const point of points) sums[point.whole ?? 0] = (sums[point.whole ?? 0] ?? 0) + (point.share ?? 0);
@@ -453,7 +453,7 @@ check("two thousand operations stay responsive", "crowd.html", async (page) => {
     return timed;
   });
   console.log(`   2,000 operations, ms until the next frame: ${JSON.stringify(took)}`);
-  // Far above what is expected: it tells a page that hangs from one that works, on any machine.
+  // A generous limit that only detects pages that hang, on any machine.
   for (const [name, time] of Object.entries(took)) assert.ok(time < 3000, `${name} took ${time} ms`);
 });
 
@@ -488,7 +488,7 @@ for (const name of ["model", "machine", "crowd", "hostile", "nothing"])
       try {
         await page.goto(`file://${path.join(directory, file)}`);
         await body(page);
-        assert.deepEqual(trouble, [], "the page complained");
+        assert.deepEqual(trouble, [], "the page logged errors");
         console.log(`ok ${colorScheme} ${file}: ${name}`);
       } catch (error) {
         failed++;

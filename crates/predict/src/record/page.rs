@@ -20,32 +20,33 @@ fn page() -> String {
     let count = |finding| all.count(finding);
     let sources: std::collections::BTreeSet<&str> = all.rows.iter().map(|row| row.source.as_str()).collect();
     let devices: std::collections::BTreeSet<&str> = all.rows.iter().map(|row| row.device.as_str()).collect();
-    let mut out = String::from("# The evidence\n\n");
+    let mut out = String::from("# Evidence\n\n");
     let _ = writeln!(
         out,
-        "A ceiling is proven from its contract; that the contract is true of the world is tested here: {} published speeds of \
-         {} devices from {} addresses, each beside the ceiling of its work. `roofline evidence` shows the rows, `cargo test` \
-         fails when one is above its ceiling, and this page is written by `cargo xtask evidence`.\n",
+        "Ceilings are proven from their contracts. This page tests the contracts against reality: {} published speeds of \
+         {} devices from {} sources, each compared with the ceiling for the same work. `roofline evidence` lists the \
+         results, `cargo test` fails if a valid result is above its ceiling, and `cargo xtask evidence` writes this \
+         page.\n",
         all.rows.len(),
         devices.len(),
         sources.len()
     );
-    out += "| rows | what they are |\n|---|---|\n";
+    out += "| results | finding |\n|---|---|\n";
     for (finding, words) in [
-        (Finding::Possible, "within their ceiling"),
-        (Finding::Impossible, "above their ceiling; their source got them wrong"),
-        (Finding::Doubtful, "of the same run as one of these"),
-        (Finding::Uncovered, "without a ceiling, by the reasons below"),
+        (Finding::Possible, "within the ceiling"),
+        (Finding::Impossible, "above the ceiling; the source is wrong"),
+        (Finding::Doubtful, "from the same run as one above the ceiling"),
+        (Finding::Uncovered, "without a ceiling, for the reasons below"),
     ] {
         let _ = writeln!(out, "| {} | {words} |", count(finding));
     }
     let memory_only = all.rows.iter().filter(|row| row.share.is_some() && !row.arithmetic_known).count();
     let _ = writeln!(
         out,
-        "\nOf {memory_only} rows the ceiling is that of memory alone, because nobody publishes the peak of the units that \
-         multiply their format.\n\n![measured against the ceiling](EVIDENCE.svg)\n"
+        "\nFor {memory_only} results the ceiling is the memory roof alone, because the peak of the units \
+         that multiply their format is not published.\n\n![measured speed against ceiling](EVIDENCE.svg)\n"
     );
-    out += "## Rows without a ceiling\n\n";
+    out += "## Results without a ceiling\n\n";
     let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
     for row in &all.rows {
         if let Some(reason) = &row.reason {
@@ -54,19 +55,19 @@ fn page() -> String {
     }
     out += &Table::new(
         "",
-        &["rows", "reason"],
+        &["results", "reason"],
         reasons.into_iter().map(|(reason, count)| vec![count.to_string(), reason]),
     )
     .markdown();
-    out += "\n## Rows above their ceiling\n\n";
+    out += "\n## Results above the ceiling\n\n";
     out +=
         &listed(all.rows.iter().filter(|row| matches!(row.finding, Finding::Impossible | Finding::Doubtful)));
-    out += "\n## Rows nearest to their ceiling\n\n";
+    out += "\n## Results closest to the ceiling\n\n";
     out += &listed(all.rows.iter().filter(|row| row.finding == Finding::Possible).take(NEAREST));
     let _ = writeln!(
         out,
-        "\n## Shares of the ceiling\n\nBy engine, backend, phase and format, where there are {FEWEST} rows or more. Low ends \
-         are fast devices with small models, long contexts and layers that are split over devices.\n"
+        "\n## Share of the ceiling\n\nBy engine, backend, phase and format, for groups of at least {FEWEST} results. The low shares are from small \
+         models on fast devices, long contexts, and layers that are split over devices.\n"
     );
     let groups = groups(&all).into_iter().filter(|(_, shares)| shares.len() >= FEWEST);
     let cells = groups.filter_map(|(mut key, shares)| {
@@ -76,15 +77,25 @@ fn page() -> String {
         key.extend([low, middle, high, most].map(|share| percent(Some(share))));
         Some(key)
     });
-    let headings =
-        ["engine", "backend", "phase", "format", "rows", "lowest tenth", "middle", "highest tenth", "most"];
+    let headings = [
+        "engine",
+        "backend",
+        "phase",
+        "format",
+        "results",
+        "10th percentile",
+        "median",
+        "90th percentile",
+        "maximum",
+    ];
     out += &Table::new("", &headings, cells).markdown();
-    out += "\n## How good the expectation is\n\nFor each row what is named was kept back, and the row was asked for. What is found from \
-        the record was found anew without it: the cost of a layer from all rows that remain, and the margins of the bands from the \
-        other four of five parts of the record, in which rows that are kept back together stay together. How far two rows lie apart \
-        is not fitted: each trait that differs counts one, and so does each size that is e times the other. Where the device must be \
-        known, rows of a device that ran one model only are refused. A refusal is neither right nor wrong.\n\n";
-    let headings = ["kept back", "phase", "rows", "refused", "median error", "inside the band", "high / low"];
+    out += "\n## Accuracy of the expected speeds\n\nEach result is predicted without the held-out data: the overhead per layer is fitted to all remaining results, \
+        and the margins of the range to the other four of five parts of the data, in which results that are held out \
+        together stay together. The distance between two results is not fitted: each property that differs counts one, \
+        and so does each factor of e between sizes. If the device must be known, devices with a single model have no \
+        expected speed. Results without an expected speed count neither as right nor as wrong.\n\n";
+    let headings =
+        ["held out", "phase", "results", "no expected speed", "median error", "in the range", "high / low"];
     let cells = |found: Evaluated| {
         vec![
             found.left_out.name().to_owned(),
