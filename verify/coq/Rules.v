@@ -1,1 +1,1 @@
-../../checker/coq/Rules.v
+../../crates/checker/coq/Rules.v
