@@ -287,7 +287,7 @@ pub fn attend<T: CacheElement>(
         }
     }
     let group = heads / format.heads;
-    // Tokens per task: one in a decode step, as many as fit in a prompt.
+    // Tokens per task: one in decode, up to `MAX_QUERIES` queries in prefill.
     let tokens_per_task = (MAX_QUERIES / group).clamp(1, count);
     let blocks = count.div_ceil(tokens_per_task);
     let mut tasks: Vec<Task<T>> = Vec::with_capacity(caches.len() * blocks * format.heads);
