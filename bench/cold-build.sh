@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# CPU seconds of a cold debug build of a crate that uses only the macro, beside the plain choice: syn with all
-# features, serde's derive and serde_yaml. Interleaved, three runs each; prints every run and the ratio of medians.
+# CPU seconds of a cold debug build of a crate that uses only the macro, compared with a baseline that depends on syn with all
+# features, serde's derive and serde_yaml. Three interleaved runs each; prints every run and the ratio of the medians.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 work=$(mktemp -d)
@@ -14,7 +14,7 @@ crate() { # name, dependencies, source
 }
 crate ours "roofline-macros = { path = \"$root/roofline-macros\" }" \
   'roofline_macros::roofline_contract!("roofline-model-v1.yaml"); fn main() {}'
-crate plain 'syn = { version = "2", features = ["full"] }
+crate baseline 'syn = { version = "2", features = ["full"] }
 quote = "1"
 proc-macro2 = "1"
 serde = { version = "1", features = ["derive"] }
@@ -25,11 +25,11 @@ cpu() { # user and system seconds of a cold build
   ( cd "$work/$1" && TIMEFORMAT='%U %S' && { time cargo build --quiet --offline 2>/dev/null; } 2>&1 | awk '{ print $1 + $2 }' )
 }
 for run in 1 2 3; do
-  for name in ours plain; do
+  for name in ours baseline; do
     seconds=$(cpu "$name")
     echo "$name run $run: $seconds CPU s"
     echo "$seconds" >> "$work/$name.times"
   done
 done
 median() { sort -n "$work/$1.times" | sed -n 2p; }
-awk -v a="$(median ours)" -v b="$(median plain)" 'BEGIN { printf "medians: ours %.1f, plain %.1f, ratio %.2f\n", a, b, a / b }'
+awk -v a="$(median ours)" -v b="$(median baseline)" 'BEGIN { printf "medians: ours %.1f, baseline %.1f, ratio %.2f\n", a, b, a / b }'

@@ -1,23 +1,21 @@
-//! How often a gate on a shared machine cries wolf, and how often it misses a loss of a tenth: with the references that
-//! `roofline bench` runs in turn with each product, and without. Needs nothing but the compiler:
+//! False alarm and detection rates of a performance gate on a shared machine, with and without the interleaved reference load of
+//! `roofline bench`. Needs only the compiler:
 //!
-//!     rustc -O -C target-cpu=native bench/gate.rs -o /tmp/gate && /tmp/gate 100
+//!     rustc -O -C target-cpu=native bench/gate.rs -o /tmp/gate && /tmp/gate [GATES] [MIN_ROUNDS]
 //!
-//! A second number says how many rounds each figure gets at least.
-//!
-//! A product of a matrix and a vector is timed in turn with reading as many bytes, round by round, as `crates/machine/src/bench.rs`
-//! does, and compared as `gate` does: by the median of the ratios, which `paired.rs` says how far may be off. The loss is real:
-//! a tenth more rows, or rather 1/0.9 of them.
+//! Like `crates/machine/src/bench.rs`, every round times a matrix-vector product and a read of the same size. Like `roofline gate`, two
+//! measurements are compared by the median of the ratios and its interval. The simulated regression is real work: the matrix has 1/0.9
+//! times as many rows.
 
 use std::hint::black_box;
 use std::time::Instant;
 
 const COLUMNS: usize = 2048;
 const ROWS: usize = 450;
-const LOST_ROWS: usize = 500;
+const SLOWER_ROWS: usize = 500;
 const THRESHOLD: f64 = 0.05;
 
-struct Figure {
+struct Measurement {
     best: f64,
     median: f64,
     ratio: f64,
@@ -46,7 +44,8 @@ fn product(matrix: &[f32], x: &[f32], out: &mut [f32]) {
     }
 }
 
-fn paired(rounds: &[(f64, f64)]) -> (f64, f64) {
+/// Median of the ratios of a round, and its relative error at 99.9 % confidence.
+fn median_ratio(rounds: &[(f64, f64)]) -> (f64, f64) {
     let mut ratios: Vec<f64> = rounds.iter().map(|round| round.0 / round.1).collect();
     ratios.sort_by(f64::total_cmp);
     let middle = ratios.len() / 2;
@@ -55,7 +54,7 @@ fn paired(rounds: &[(f64, f64)]) -> (f64, f64) {
     (ratios[middle], (high - ratios[middle]).max(ratios[middle] - low) / ratios[middle])
 }
 
-fn measure(memory: &[f32], rows: usize, least: usize) -> Figure {
+fn measure(memory: &[f32], rows: usize, min_rounds: usize) -> Measurement {
     let (length, reference) = (rows * COLUMNS, ROWS * COLUMNS);
     let x: Vec<f32> = (0..COLUMNS).map(|at| (at % 17) as f32 / 16.0 - 0.5).collect();
     let mut out = vec![0f32; rows];
@@ -68,7 +67,7 @@ fn measure(memory: &[f32], rows: usize, least: usize) -> Figure {
         at += length;
         &memory[at - length..at]
     };
-    while rounds.len() < least || (rounds.len() < 2000 && (rounds.len() % 50 != 0 || paired(&rounds).1 > 0.03)) {
+    while rounds.len() < min_rounds || (rounds.len() < 2000 && (rounds.len() % 50 != 0 || median_ratio(&rounds).1 > 0.03)) {
         let source = next(length);
         let start = Instant::now();
         product(black_box(source), black_box(&x), &mut out);
@@ -81,38 +80,38 @@ fn measure(memory: &[f32], rows: usize, least: usize) -> Figure {
     }
     let mut times: Vec<f64> = rounds.iter().map(|round| round.0).collect();
     times.sort_by(f64::total_cmp);
-    let (ratio, noise) = paired(&rounds);
-    Figure { best: times[0], median: times[times.len() / 2], ratio, noise }
+    let (ratio, noise) = median_ratio(&rounds);
+    Measurement { best: times[0], median: times[times.len() / 2], ratio, noise }
 }
 
-/// Whether the gate fails beside references, by the best time as it is, and by the median time as it is.
-fn fails(before: &Figure, after: &Figure) -> [bool; 3] {
+/// Results of three gates: relative to the reference, by the best time, and by the median time. True means failed.
+fn fails(before: &Measurement, after: &Measurement) -> [bool; 3] {
     let loss = |before: f64, after: f64| 1.0 - before / after;
     let noise = before.noise.hypot(after.noise);
-    let lost = loss(before.ratio, after.ratio);
-    let shown = lost > THRESHOLD && lost > noise;
-    [shown || noise > THRESHOLD, loss(before.best, after.best) > THRESHOLD, loss(before.median, after.median) > THRESHOLD]
+    let relative = loss(before.ratio, after.ratio);
+    let significant = relative > THRESHOLD && relative > noise;
+    [significant || noise > THRESHOLD, loss(before.best, after.best) > THRESHOLD, loss(before.median, after.median) > THRESHOLD]
 }
 
 fn main() {
-    let number = |at| std::env::args().nth(at).and_then(|text| text.parse().ok()).unwrap_or(100);
-    let (gates, least): (usize, usize) = (number(1), number(2));
+    let argument = |at| std::env::args().nth(at).and_then(|text| text.parse().ok()).unwrap_or(100);
+    let (gates, min_rounds): (usize, usize) = (argument(1), argument(2));
     let memory: Vec<f32> = vec![1.0; (128 << 20) / 4];
-    let (mut alarms, mut found) = ([0; 3], [0; 3]);
-    let mut unclear = 0;
+    let (mut alarms, mut detected) = ([0; 3], [0; 3]);
+    let mut inconclusive = 0;
     for _ in 0..gates {
-        let [before, same, slower] = [ROWS, ROWS, LOST_ROWS].map(|rows| measure(&memory, rows, least));
-        unclear += usize::from(before.noise.hypot(same.noise) > THRESHOLD);
+        let [before, same, slower] = [ROWS, ROWS, SLOWER_ROWS].map(|rows| measure(&memory, rows, min_rounds));
+        inconclusive += usize::from(before.noise.hypot(same.noise) > THRESHOLD);
         for (count, failed) in alarms.iter_mut().zip(fails(&before, &same)) {
             *count += usize::from(failed);
         }
-        for (count, failed) in found.iter_mut().zip(fails(&before, &slower)) {
+        for (count, failed) in detected.iter_mut().zip(fails(&before, &slower)) {
             *count += usize::from(failed);
         }
     }
     println!("{gates} gates, threshold 5 %");
-    for (at, name) in ["beside references", "best time", "median time"].iter().enumerate() {
-        println!("{name}: {} false alarms, {} of {gates} losses of 10 % found", alarms[at], found[at]);
+    for (at, name) in ["relative to reference", "best time", "median time"].iter().enumerate() {
+        println!("{name}: {} false alarms, {} of {gates} regressions of 10 % detected", alarms[at], detected[at]);
     }
-    println!("beside references, of the false alarms {unclear} say that nothing can be told");
+    println!("relative to reference: {inconclusive} of the false alarms are inconclusive");
 }

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Instructions of the generated functions beside the same formulas written by hand, counted by callgrind.
+# Compares the instruction counts of generated functions and hand-written ones with callgrind.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-command -v valgrind >/dev/null || { echo "instructions: not run, valgrind is missing"; exit 0; }
+command -v valgrind >/dev/null || { echo "instructions: not run (valgrind not found)"; exit 0; }
 cargo build --quiet --release -p roofline-verify --example instructions
 count() {
   valgrind --tool=callgrind --callgrind-out-file=/dev/null target/release/examples/instructions "$1" 2>&1 >/dev/null |
@@ -12,6 +12,6 @@ generated=$(count generated)
 typed=$(count typed)
 written=$(count written)
 awk -v a="$generated" -v b="$written" -v t="$typed" 'BEGIN {
-  printf "generated %d, written by hand %d instructions, for each call %+.3f\n", a, b, (a - b) / 1e6
-  printf "typed %d, for each call %+.3f beside the plain\n", t, (t - a) / 1e6
+  printf "generated: %d instructions, hand-written: %d, difference per call: %+.3f\n", a, b, (a - b) / 1e6
+  printf "typed: %d instructions, difference per call to untyped: %+.3f\n", t, (t - a) / 1e6
 }'

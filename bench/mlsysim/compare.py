@@ -1,12 +1,12 @@
-"""Compare `inference-latency-v1` with the Engine of PyPI mlsysim on the same figures.
+"""Compares `inference-latency-v1` with the Engine of the mlsysim package on the same inputs.
 
     pip install mlsysim
     cargo build --release
     python bench/mlsysim/compare.py target/release/roofline
 
-Where the two models are the same the results must agree to rounding. The ways in which they differ are turned into
-inputs of the contract and named below; energy is left out, since mlsysim scales the power with the utilization and the
-contract takes the whole TDP. The registries are set side by side at the end. Not part of CI.
+Where both models agree, the results must match up to rounding. Differences are expressed as inputs of the contract and noted below.
+Energy is excluded, because mlsysim scales power with utilization and the contract uses the full TDP. The device registries are
+compared at the end. Not part of CI.
 """
 
 import json
@@ -45,7 +45,7 @@ REGISTRY = {
 
 
 def contract(program, **inputs):
-    """Everything that the contract computes for these inputs."""
+    """Evaluates the contract."""
     settings = [part for name, value in inputs.items() for part in ("--set", f"{name}={value!r}")]
     command = [program, "eval", "inference-latency-v1", "--format", "json", *settings]
     return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
@@ -63,16 +63,16 @@ def main(program):
             total_params=float(round(weights / size)),
             param_size=size,
             sample_flops=graph.total_ops.to("flop").magnitude,
-            # It moves a tenth of the weights for each sample, a rule of thumb for activations.
+            # mlsysim estimates activations as a tenth of the weights per sample.
             sample_state=0.1 * weights,
             batch=batch,
             efficiency=0.5,
-            # Its overhead is the dispatch and a tax for each layer.
+            # The overhead of mlsysim is dispatch plus a cost per layer.
             overhead=theirs.latency_overhead.to("microsecond").magnitude,
             tdp=device.tdp.to("watt").magnitude,
             capacity=device.memory.capacity.to("byte").magnitude / 1e9,
             bandwidth=theirs.peak_bw_actual.to("byte/second").magnitude / 1e9,
-            # Its peak has the efficiency in it.
+            # The peak of mlsysim includes the efficiency.
             compute=theirs.peak_flops_actual.to("flop/second").magnitude / 1e9 / 0.5,
         )["outputs"]
         print(f"{model.name} on {device.name}, {precision}, batch {batch}")
@@ -83,11 +83,11 @@ def main(program):
             "throughput": theirs.throughput.to("1/second").magnitude,
             "weight_bytes": theirs.memory_footprint.to("byte").magnitude,
         }.items():
-            off = abs(ours[name] / value - 1)
-            worst = max(worst, off)
-            print(f"  {name:14} {ours[name]:.9g}  theirs {value:.9g}  off by {off:.1e}")
+            error = abs(ours[name] / value - 1)
+            worst = max(worst, error)
+            print(f"  {name:14} {ours[name]:.9g}  mlsysim {value:.9g}  error {error:.1e}")
     print(f"\nlargest difference {worst:.1e}")
-    print("\nregistries: 16-bit Tflop/s, GB/s, GB, W; ours, then theirs")
+    print("\nregistries (16-bit Tflop/s, GB/s, GB, W): roofline | mlsysim")
     command = [program, "devices", "--format", "json"]
     known = {d["name"]: d for d in json.loads(subprocess.run(command, capture_output=True, text=True).stdout)["devices"]}
     for name, device in REGISTRY.items():

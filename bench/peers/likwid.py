@@ -1,9 +1,9 @@
-"""Sets `roofline machine` beside likwid-bench: both in turn, the best of many short bursts of each. Prints a Markdown table.
+"""Compares `roofline machine` with likwid-bench: interleaved, best of many short bursts of each. Prints a Markdown table.
 
     python3 likwid.py path/to/roofline [ROUNDS]
 
-`roofline machine` keeps the best of some hundred passes over its memory; so likwid-bench, which would average over a second,
-is run as often for one pass each, and its best is taken too. Other work then costs both alike.
+`roofline machine` reports the best of some hundred passes over its memory. likwid-bench would average over a second, so it is run
+repeatedly for one pass each, and its best result is used. Other load then affects both equally.
 """
 
 import json
@@ -12,8 +12,8 @@ import statistics
 import subprocess
 import sys
 
-# Our figure, their test, its working set (none: the one that ours took, which no cache holds), its iterations, how many bursts of
-# them a round has, and their figure.
+# Name, our JSON key, likwid test, working set (None: as large as ours, which exceeds the caches), iterations, bursts per round, and
+# likwid metric.
 TESTS = [
     ("read", "read_gb_s", "load_{}", None, 1, 8, "MByte/s"),
     ("copy", "copy_gb_s", "copy_mem_{}", None, 1, 8, "MByte/s"),
@@ -28,11 +28,11 @@ def burst(test: str, size: str, threads: int, iterations: int, figure: str) -> f
     output = subprocess.run(command, capture_output=True, text=True).stdout
     found = re.search(rf"^{figure}:\s+([0-9.]+)", output, re.MULTILINE)
     if not found:
-        sys.exit(f"{' '.join(command)} printed no {figure}")
+        sys.exit(f"{' '.join(command)}: no {figure} in the output")
     return float(found.group(1)) / 1e3
 
 
-def measured(roofs: dict, key: str) -> float:
+def roof(roofs: dict, key: str) -> float:
     if key in roofs:
         return roofs[key]
     return next(one["gop_s"] for one in roofs["arithmetic"] if one["numbers"] == key)
@@ -51,11 +51,11 @@ def main() -> None:
                 size = size or f"{machine['size'] // 1000}kB"
                 test = test.format("avx512" if wide else "avx")
                 threads = machine[side]["threads"]
-                ours.setdefault((name, side), []).append(measured(machine[side], key))
+                ours.setdefault((name, side), []).append(roof(machine[side], key))
                 found = [burst(test, size, threads, iterations, figure) for _ in range(bursts)]
                 theirs.setdefault((name, side, test), []).extend(found)
-    print(f"{machine['cpu']}, {machine['isa']}, {rounds} rounds in turn; best, and in brackets the median of our bests and of their bursts\n")
-    print("| roof | threads | roofline machine | likwid-bench | which | best to best |")
+    print(f"{machine['cpu']}, {machine['isa']}, {rounds} interleaved rounds; best result, and in parentheses the median\n")
+    print("| roof | threads | roofline machine | likwid-bench | likwid test | ratio of bests |")
     print("|---|---|---|---|---|---|")
     for (name, side, test), b in theirs.items():
         a = ours[name, side]

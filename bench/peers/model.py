@@ -1,7 +1,7 @@
-"""Writes a llama with random weights and no vocabulary but its size: a file to run, not to read. q8_0: 8 layers, 513 MB; q4_k_m: 16
-layers, as llama.cpp mixes Q4_K and Q6_K.
+"""Writes a Llama model with random weights and without a vocabulary, for benchmarks. q8_0: 8 layers, 513 MB; q4_k_m: 16 layers in
+llama.cpp's mix of Q4_K and Q6_K.
 
-Needs PyPI `gguf`. Usage: model.py OUT.gguf q8_0|q4_k_m
+Usage: model.py OUT.gguf q8_0|q4_k_m (requires the `gguf` package)
 """
 import os
 import sys
@@ -11,13 +11,13 @@ import numpy
 
 WIDTH, INNER, HEADS, KV_HEADS, WORDS = 2048, 5632, 32, 4, 32000
 LAYERS = {"q8_0": 8, "q4_k_m": 16}
-# Weights and bytes of a block, and where its f16 scales are.
+# Weights per block, bytes per block, and offsets of the f16 scales.
 BLOCKS = {"Q8_0": (32, 34, [0]), "Q4_K": (256, 144, [0, 2]), "Q6_K": (256, 210, [208])}
 random = numpy.random.default_rng(1)
 
 
-def stored(kind, rows, columns):
-    """Blocks with small scales, and without a pattern otherwise."""
+def random_blocks(kind, rows, columns):
+    """Random blocks with small scales."""
     weights, size, scales = BLOCKS[kind]
     blocks = random.integers(0, 256, (rows * columns // weights, size), numpy.uint8)
     for at in scales:
@@ -42,7 +42,7 @@ def main(path, mix):
 
     def matrix(name, rows, columns, finer=False):
         kind = "Q8_0" if mix == "q8_0" else "Q6_K" if finer else "Q4_K"
-        writer.add_tensor(name, stored(kind, rows, columns), raw_dtype=gguf.GGMLQuantizationType[kind])
+        writer.add_tensor(name, random_blocks(kind, rows, columns), raw_dtype=gguf.GGMLQuantizationType[kind])
 
     def norm(name):
         writer.add_tensor(name, numpy.ones(WIDTH, numpy.float32))

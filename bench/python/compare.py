@@ -1,5 +1,8 @@
-"""100,000 points of a contract from numpy arrays in one call, beside the Rust that the macro generates: `python compare.py`,
-with the wheel of a release build installed. Both compute every equation into columns, in turn; medians.
+"""Compares the Python package, with 100,000 points as numpy arrays in one call, with the generated Rust.
+
+    python compare.py
+
+Requires the wheel of a release build. Both evaluate every equation into columns, interleaved; prints medians.
 """
 
 import pathlib
@@ -12,7 +15,7 @@ import numpy
 import roofline
 
 HERE = pathlib.Path(__file__).parent
-POINTS, TURNS = 100_000, 31
+POINTS, ROUNDS = 100_000, 31
 ROWS = numpy.arange(POINTS, dtype=float)
 WIDE = ROWS % 8191 + 1
 QUANTITIES = {
@@ -28,7 +31,7 @@ QUANTITIES = {
 }
 
 
-def bits(at, contract):
+def checksum(at, contract):
     columns = [numpy.ascontiguousarray(at[name]).view(numpy.uint64) for name in contract.equations]
     return int(sum(int(column.sum(dtype=numpy.uint64)) for column in columns) % 2**64)
 
@@ -40,7 +43,7 @@ def main():
     for name, quantities in QUANTITIES.items():
         contract = roofline.contract(name)
         ours, theirs = [], []
-        for _ in range(TURNS):
+        for _ in range(ROUNDS):
             rust.stdin.write(name + "\n")
             rust.stdin.flush()
             seconds, sums = rust.stdout.readline().split()
@@ -48,7 +51,7 @@ def main():
             start = time.perf_counter()
             at = contract.evaluate(**quantities)
             ours.append(time.perf_counter() - start)
-        assert bits(at, contract) == int(sums), f"{name}: Python and Rust differ"
+        assert checksum(at, contract) == int(sums), f"{name}: Python and Rust differ"
         ours, theirs = statistics.median(ours), statistics.median(theirs)
         print(f"{name}: Rust {1e3 * theirs:.2f} ms, Python {1e3 * ours:.2f} ms, {ours / theirs:.2f} x")
     rust.stdin.close()

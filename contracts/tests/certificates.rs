@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use roofline_checker::{Certificate, Claim, Fact, Op, Problem, Proof, Rule, Step, VERSION, check, prepared};
+use roofline_checker::{Certificate, Claim, Fact, Op, Problem, Proof, Rule, Step, VERSION, check, prepare};
 use roofline_contracts::certify::{certify, coq, judge, judged, problem, trace, verdicts};
 use roofline_contracts::contract::{Contract, Verdict};
 use roofline_contracts::sample::Random;
@@ -364,7 +364,7 @@ fn wrong_rules_of_three_kinds_are_refused_at_the_step_that_uses_them() {
     refused("share increasing in y", &|problem| {
         let [x, y] = [0, 1].map(|index| find(problem, &|op| op == Op::Quantity(index)));
         let share = find(problem, &|op| op == Op::Div(x, y));
-        let prepared = prepared(problem, &problem.obligations[0]).unwrap();
+        let prepared = prepare(problem, &problem.obligations[0]).unwrap();
         let (second, y2) = (prepared.twins[share], prepared.twins[y]);
         vec![
             step(Rule::Operation, &[], Fact::Range(x, -2.0, 10.0)),

@@ -58,9 +58,9 @@ pub fn a_weight_is_its_quant_times_the_scale<V: Values>(values: &mut V) {
     let block = BlockQ8_0::new(scale, quants(values));
     let mut out = [0f32; 32];
     scalar::dequantize_q8_0(&mut out, &[block]);
-    values.cover(block.quants[31] == 127 && scale.is_sign_negative());
+    values.cover(block.qs[31] == 127 && scale.is_sign_negative());
     for place in [0, 31] {
-        let (weight, quant) = (out[place], block.quants[place]);
+        let (weight, quant) = (out[place], block.qs[place]);
         assert!(weight.abs() <= LARGEST_F16 * 128.0, "a weight is outside the format");
         let negative = (quant < 0) != scale.is_sign_negative();
         assert!(weight == 0.0 || (weight < 0.0) == negative, "a weight has the wrong sign");
@@ -71,7 +71,7 @@ pub fn a_weight_is_its_quant_times_the_scale<V: Values>(values: &mut V) {
 /// The integer product of two blocks fits.
 pub fn a_block_product_never_overflows<V: Values>(values: &mut V) {
     let (mut a, mut b) = (BlockQ8_0::ZERO, BlockQ8_0::ZERO);
-    (a.quants, b.quants) = (quants(values), quants(values));
+    (a.qs, b.qs) = (quants(values), quants(values));
     let sum = scalar::block_sum(&a, &b);
     values.cover(sum == 32 * 128 * 128);
     assert!((-32 * 128 * 128..=32 * 128 * 128).contains(&sum));

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use roofline::kernels::{BlockQ8_0, Team};
+use roofline::kernels::{BlockQ8_0, ThreadPool};
 use roofline::model::Fault;
 use roofline::model::readers::Cursor;
 
@@ -42,7 +42,7 @@ refuted! {
         crate::headers::proofs::a_cursor_stays_inside_the_file, unwind 4;
     a_size: roofline::model::readers::in_blocks => wrapped,
         crate::blocks::proofs::whole_blocks_take_whole_bytes, unwind 4;
-    a_split: Team::share => without_the_rest,
+    a_split: ThreadPool::share => without_the_rest,
         crate::rows::proofs::every_row_is_in_exactly_one_share, unwind 6;
     a_conversion: half::f16::to_f32 => flushed,
         crate::halves::proofs::a_half_becomes_the_f32_of_its_value, unwind 4;
@@ -69,13 +69,13 @@ fn with_a_rounding_more(total_params: f64, bits_per_weight: f64) -> f64 {
 /// Writes one value behind the last whole block.
 fn one_too_many(values: &mut [f32], blocks: &[BlockQ8_0]) {
     for (index, value) in values.iter_mut().enumerate().take(33) {
-        *value = f32::from(blocks[0].quants[index % 32]);
+        *value = f32::from(blocks[0].qs[index % 32]);
     }
 }
 
 fn in_sixteen_bits(a: &BlockQ8_0, b: &BlockQ8_0) -> i32 {
     let sum = |sum: i16, (a, b): (&i8, &i8)| sum + i16::from(*a) * i16::from(*b);
-    i32::from(a.quants.iter().zip(&b.quants).fold(0, sum))
+    i32::from(a.qs.iter().zip(&b.qs).fold(0, sum))
 }
 
 /// Moves nowhere and says that it did.

@@ -1,6 +1,6 @@
 //! Properties of how a matrix is shared out to threads: every row is computed exactly once.
 
-use roofline::kernels::Team;
+use roofline::kernels::ThreadPool;
 
 use crate::values::Values;
 
@@ -14,7 +14,7 @@ pub fn every_row_is_in_exactly_one_share<V: Values>(values: &mut V) {
     for threads in 1..=MOST_THREADS {
         let (mut owners, mut end) = (0, 0);
         for index in 0..threads {
-            let share = Team::share(rows, threads, index);
+            let share = ThreadPool::share(rows, threads, index);
             assert!(share.start == end, "a share does not begin where the one before ends");
             assert!(share.len() >= rows / threads, "a share is too short");
             assert!(share.len() <= rows / threads + 1, "a share is too long");

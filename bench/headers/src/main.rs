@@ -1,7 +1,7 @@
-//! Reads the header of one GGUF file with roofline, candle-core and PyPI `gguf`, in turns, and prints the
-//! median of each, by the clock and by the processor, and the memory it took; then roofline alone on files
-//! of more and more tensors.
-//! Give the Python that has `gguf` as the only argument; without one that row says "not run".
+//! Reads the header of a GGUF file with roofline, candle-core and the `gguf` Python package, interleaved, and prints the median wall time,
+//! CPU time and peak memory of each. Then reads files with an increasing number of tensors with roofline.
+//!
+//! The only argument is a Python interpreter that has `gguf`; without it, that row is "not run".
 
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
@@ -11,8 +11,8 @@ use std::time::Instant;
 use roofline::model::{Dtype, Model};
 use roofline_test_support::writer::{Gguf, Value};
 
-const TURNS: usize = 15;
-/// The Python package takes seconds; it gets every fifth turn.
+const ROUNDS: usize = 15;
+/// The Python package takes seconds per run, so it runs only every fifth round.
 const PYTHON_EVERY: usize = 5;
 const PYTHON: &str = "
 import sys, time
@@ -27,18 +27,18 @@ print(len(reader.tensors), took, busy, peak.split()[1])
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     if let [reader, file] = arguments.as_slice() {
-        println!("{}", once(reader, Path::new(file)).expect("a known reader"));
+        println!("{}", read_once(reader, Path::new(file)).expect("known reader"));
         return;
     }
     let python = arguments.first().map(String::as_str);
     let file = write("vocabulary", &with_vocabulary());
-    let size = std::fs::metadata(&file).expect("the file just written").len();
-    println!("1,000 tensors, 128,000 words, 280,000 merges: a header of {size} bytes");
+    let size = std::fs::metadata(&file).expect("file was just written").len();
+    println!("1,000 tensors, 128,000 tokens, 280,000 merges: header of {size} bytes");
     println!("{:<12} {:>12} {:>12} {:>12}", "reader", "median ms", "CPU ms", "peak MB");
     let mut readers = ["roofline", "candle", "python"].map(|reader| (reader, Vec::new()));
-    for turn in 0..TURNS {
+    for round in 0..ROUNDS {
         for (reader, readings) in &mut readers {
-            if *reader != "python" || turn % PYTHON_EVERY == 0 {
+            if *reader != "python" || round % PYTHON_EVERY == 0 {
                 readings.extend(run(reader, &file, python));
             }
         }
@@ -48,32 +48,31 @@ fn main() {
             println!("{reader:<12} {:>12}", "not run");
             continue;
         }
-        assert!(readings.iter().all(|reading| reading.tensors == 1000), "{reader} lists all tensors");
-        let of = |figure: fn(&Reading) -> f64| median(readings.iter().map(figure).collect());
-        let (clock, processor, peak) =
-            (of(|r| r.clock * 1e3), of(|r| r.processor * 1e3), of(|r| r.peak / 1e3));
-        println!("{reader:<12} {clock:>12.2} {processor:>12.2} {peak:>12.1}");
+        assert!(readings.iter().all(|reading| reading.tensors == 1000), "{reader} must list all tensors");
+        let median_of = |figure: fn(&Reading) -> f64| median(readings.iter().map(figure).collect());
+        let (wall, cpu, peak) =
+            (median_of(|r| r.wall_s * 1e3), median_of(|r| r.cpu_s * 1e3), median_of(|r| r.peak_kb / 1e3));
+        println!("{reader:<12} {wall:>12.2} {cpu:>12.2} {peak:>12.1}");
     }
 
-    println!("\n{:>12} {:>12} {:>12} {:>12}", "tensors", "median ms", "CPU ms", "CPU ns each");
+    println!("\n{:>12} {:>12} {:>12} {:>12}", "tensors", "median ms", "CPU ms", "CPU ns/tensor");
     for count in [12_500, 25_000, 50_000, 100_000] {
-        let file = write("many", &many(count));
-        let readings: Vec<Reading> = (0..TURNS).filter_map(|_| run("roofline", &file, None)).collect();
-        let clock = median(readings.iter().map(|reading| reading.clock * 1e3).collect());
-        let processor = median(readings.iter().map(|reading| reading.processor * 1e3).collect());
-        println!("{count:>12} {clock:>12.2} {processor:>12.2} {:>12.0}", processor * 1e6 / count as f64);
+        let file = write("tensors", &with_tensors(count));
+        let readings: Vec<Reading> = (0..ROUNDS).filter_map(|_| run("roofline", &file, None)).collect();
+        let wall = median(readings.iter().map(|reading| reading.wall_s * 1e3).collect());
+        let cpu = median(readings.iter().map(|reading| reading.cpu_s * 1e3).collect());
+        println!("{count:>12} {wall:>12.2} {cpu:>12.2} {:>12.0}", cpu * 1e6 / count as f64);
     }
 }
 
-/// What one reading took: seconds by the clock and of the processor, and the most memory, in kB.
 struct Reading {
     tensors: usize,
-    clock: f64,
-    processor: f64,
-    peak: f64,
+    wall_s: f64,
+    cpu_s: f64,
+    peak_kb: f64,
 }
 
-/// One reading in a process of its own.
+/// Runs a reader once in a separate process.
 fn run(reader: &str, file: &Path, python: Option<&str>) -> Option<Reading> {
     let output = match (reader, python) {
         ("python", None) => return None,
@@ -83,29 +82,29 @@ fn run(reader: &str, file: &Path, python: Option<&str>) -> Option<Reading> {
     let text = String::from_utf8(output.ok()?.stdout).ok()?;
     let (tensors, figures) = text.trim().split_once(' ')?;
     let figures: Vec<f64> = figures.split(' ').map_while(|word| word.parse().ok()).collect();
-    let [clock, processor, peak] = *figures.as_slice() else { return None };
-    Some(Reading { tensors: tensors.parse().ok()?, clock, processor, peak })
+    let [wall_s, cpu_s, peak_kb] = *figures.as_slice() else { return None };
+    Some(Reading { tensors: tensors.parse().ok()?, wall_s, cpu_s, peak_kb })
 }
 
-fn once(reader: &str, file: &Path) -> Option<String> {
-    let (start, busy) = (Instant::now(), processor_seconds()?);
+fn read_once(reader: &str, file: &Path) -> Option<String> {
+    let (start, busy) = (Instant::now(), cpu_seconds()?);
     let tensors = match reader {
-        "roofline" => Model::open(file).expect("a file of our own").tensors.len(),
+        "roofline" => Model::open(file).expect("generated file is readable").tensors.len(),
         "candle" => {
-            let mut file = BufReader::new(std::fs::File::open(file).expect("a file of our own"));
+            let mut file = BufReader::new(std::fs::File::open(file).expect("generated file is readable"));
             let content = candle_core::quantized::gguf_file::Content::read(&mut file);
-            content.expect("a file of our own").tensor_infos.len()
+            content.expect("generated file is readable").tensor_infos.len()
         }
         _ => return None,
     };
-    let (clock, processor) = (start.elapsed().as_secs_f64(), processor_seconds()? - busy);
+    let (wall, cpu) = (start.elapsed().as_secs_f64(), cpu_seconds()? - busy);
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let peak = status.lines().find(|line| line.starts_with("VmHWM"))?.split_whitespace().nth(1)?.to_owned();
-    Some(format!("{tensors} {clock} {processor} {peak}"))
+    Some(format!("{tensors} {wall} {cpu} {peak}"))
 }
 
-/// Time this thread has been on a processor.
-fn processor_seconds() -> Option<f64> {
+/// CPU time of this thread.
+fn cpu_seconds() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     Some(text.split_whitespace().next()?.parse::<f64>().ok()? / 1e9)
 }
@@ -117,20 +116,20 @@ fn median(mut values: Vec<f64>) -> f64 {
 
 fn write(name: &str, gguf: &Gguf) -> PathBuf {
     let path = std::env::temp_dir().join(format!("roofline-headers-{name}.gguf"));
-    std::fs::write(&path, gguf.build()).expect("the temporary directory can be written");
+    std::fs::write(&path, gguf.build()).expect("temporary directory is writable");
     path
 }
 
-/// A header as a llama of 111 layers with a vocabulary of 128,000 words has it.
+/// Header of a Llama model with 111 layers and a vocabulary of 128,000 tokens.
 fn with_vocabulary() -> Gguf {
     let words = |count: usize| Value::Texts((0..count).map(|n| format!("word{n:06}")).collect());
-    many(1000)
+    with_tensors(1000)
         .key("tokenizer.ggml.tokens", words(128_000))
         .key("tokenizer.ggml.token_type", Value::U32s(vec![1; 128_000]))
         .key("tokenizer.ggml.merges", words(280_000))
 }
 
-fn many(tensors: u64) -> Gguf {
+fn with_tensors(tensors: u64) -> Gguf {
     let layers = tensors.div_ceil(9).max(1);
     let keys = [
         ("block_count", Value::U32(layers.min(4096) as u32)),
@@ -141,7 +140,7 @@ fn many(tensors: u64) -> Gguf {
         ("attention.head_count_kv", 2.into()),
         ("vocab_size", 100.into()),
     ];
-    // Past 4096 layers no family is known, as for any file of that many tensors.
+    // Files with more than 4096 layers have an unknown architecture.
     let architecture = if layers <= 4096 { "llama" } else { "stack" };
     let names: [(&str, &[u64], Dtype); 9] = [
         ("attn_norm", &[64], Dtype::F32),

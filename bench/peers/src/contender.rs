@@ -1,40 +1,39 @@
-//! Whoever multiplies: ggml's graph of one product, its inner loops, and how contenders are compared.
+//! ggml's graph of one product, ggml's inner loops, and the comparison of contenders.
 
 use std::ffi::c_void;
 use std::time::{Duration, Instant};
 
 use llama_cpp_sys_2 as ggml;
 
-use crate::weights::{Stored, Weights};
+use crate::weights::{GgmlFormat, Weights};
 
-/// Seconds that one contender runs in a round.
-const BURST: f64 = 0.02;
+/// Run time of a contender per round, in seconds.
+const BURST_S: f64 = 0.02;
 
-/// How long ggml's threads may look for work after the last: they pause six million times, which takes a fifth of a second if one
-/// pause takes a hundred cycles.
-pub const AWAKE: Duration = Duration::from_millis(300);
+/// Time until ggml's idle threads stop spinning: six million pauses, which take a fifth of a second at 100 cycles each.
+pub const SPIN_TIMEOUT: Duration = Duration::from_millis(300);
 
-/// Does all the work once.
+/// Runs the work once.
 pub type Contender<'a> = Box<dyn FnMut() + 'a>;
 
-/// How fast a contender was, and how much faster the first one.
+/// Speed of a contender, and the ratio of the first contender to it.
 pub struct Ratio {
-    /// The median, in billions a second.
+    /// Median in billions per second.
     pub speed: f64,
-    /// The first contender's speed over this one's, in the same round: 10 %, median, 90 %.
+    /// Speed of the first contender divided by this one in the same round: 10 %, median, 90 %.
     pub ratios: [f64; 3],
 }
 
-/// Runs all contenders in turn, so many rounds; each does an amount of work.
+/// Runs all contenders in interleaved rounds. `amount` is the work of one run, in bytes or operations.
 pub fn compare(rounds: usize, amount: f64, contenders: &mut [Contender]) -> Vec<Ratio> {
     let mut speeds = vec![Vec::new(); contenders.len()];
     for _ in 0..rounds {
         for (run, speeds) in contenders.iter_mut().zip(&mut speeds) {
-            // The others' threads spin for a while after their work; let them fall asleep, then warm up.
-            std::thread::sleep(AWAKE);
+            // Threads of other contenders spin after their work. Wait until they sleep, then warm up.
+            std::thread::sleep(SPIN_TIMEOUT);
             let start = Instant::now();
             run();
-            let repeats = (BURST / start.elapsed().as_secs_f64()).clamp(1.0, 1e5) as usize;
+            let repeats = (BURST_S / start.elapsed().as_secs_f64()).clamp(1.0, 1e5) as usize;
             let start = Instant::now();
             for _ in 0..repeats {
                 run();
@@ -56,14 +55,14 @@ fn quantile(values: &[f64], part: f64) -> f64 {
     sorted[((sorted.len() - 1) as f64 * part).round() as usize]
 }
 
-/// All contenders quantize the activations, each with its own rounding.
-pub fn agree(name: &str, contender: &str, ours: &[f32], theirs: &[f32]) {
+/// Compares results up to the quantization error of the activations, which each contender rounds differently.
+pub fn assert_close(name: &str, contender: &str, ours: &[f32], theirs: &[f32]) {
     let largest = ours.iter().fold(0f32, |largest, value| largest.max(value.abs()));
     let error = ours.iter().zip(theirs).fold(0f32, |error, (a, b)| error.max((a - b).abs()));
-    assert!(error <= 0.02 * largest, "{name}: {contender} is off by {error} of {largest}");
+    assert!(error <= 0.02 * largest, "{name}: {contender} differs by {error}, largest value {largest}");
 }
 
-/// A graph of one product, planned once, with threads that stay.
+/// A ggml graph of one product with its own thread pool, planned once.
 pub struct Ggml {
     context: *mut ggml::ggml_context,
     graph: *mut ggml::ggml_cgraph,
@@ -75,14 +74,14 @@ pub struct Ggml {
 }
 
 impl Ggml {
-    /// The product of these weights, which must outlive it, with so many columns.
-    pub fn new<T: Stored>(weights: &Weights<T>, x: &[f32], count: usize, threads: usize) -> Ggml {
+    /// Creates the product of `weights`, which must outlive it, with `count` columns.
+    pub fn new<T: GgmlFormat>(weights: &Weights<T>, x: &[f32], count: usize, threads: usize) -> Ggml {
         let (rows, columns) = (weights.rows as i64, weights.columns as i64);
         let (mut x, mut out) = (x.to_vec(), vec![0f32; weights.rows * count]);
         let params =
             ggml::ggml_init_params { mem_size: 16 << 20, mem_buffer: std::ptr::null_mut(), no_alloc: true };
-        // SAFETY: ggml's own sequence: tensors in a context that allocates no data, data pointers to memory
-        // that outlives the graph, a plan with a work buffer of the size it asks for.
+        // SAFETY: follows ggml's protocol: tensors in a context that allocates no data, data pointers to memory that outlives the graph,
+        // and a plan with a work buffer of the requested size.
         unsafe {
             ggml::ggml_cpu_init();
             let context = ggml::ggml_init(params);
@@ -104,7 +103,7 @@ impl Ggml {
     }
 
     pub fn run(&mut self) {
-        // SAFETY: graph and plan belong together and their memory is alive.
+        // SAFETY: the plan was made for the graph, and their memory is alive.
         let status = unsafe { ggml::ggml_graph_compute(self.graph, &mut self.plan) };
         assert_eq!(status, 0, "ggml failed");
     }
@@ -116,7 +115,7 @@ impl Ggml {
 
 impl Drop for Ggml {
     fn drop(&mut self) {
-        // SAFETY: both were made in `new` and are used no more.
+        // SAFETY: both were created in `new` and are not used afterwards.
         unsafe {
             ggml::ggml_threadpool_free(self.pool);
             ggml::ggml_free(self.context);
@@ -124,27 +123,33 @@ impl Drop for Ggml {
     }
 }
 
-/// ggml's inner loop over all rows, with activations that it stored as it likes before.
-pub fn dots<'a, T: Stored>(weights: &'a Weights<T>, x: &[f32], out: &'a mut [f32]) -> Box<dyn FnMut() + 'a> {
-    // SAFETY: makes the tables that the loops of some types read.
+/// Returns ggml's inner loop over all rows, with activations already converted to the type it requires.
+pub fn dots<'a, T: GgmlFormat>(
+    weights: &'a Weights<T>,
+    x: &[f32],
+    out: &'a mut [f32],
+) -> Box<dyn FnMut() + 'a> {
+    // SAFETY: initializes tables that some loops read; may be called repeatedly.
     unsafe { ggml::ggml_cpu_init() };
-    // SAFETY: ggml's table of types has an entry for each that lives forever.
+    // SAFETY: ggml has a static table with an entry for each type.
     let traits = unsafe { *ggml::ggml_get_type_traits_cpu(T::GGML) };
     // SAFETY: as above.
     let from_float = unsafe { (*ggml::ggml_get_type_traits_cpu(traits.vec_dot_type)).from_float };
-    // Four bytes for each are enough for any type.
-    let mut stored = vec![0f32; x.len() + 64];
+    // Four bytes per activation are enough for any type.
+    let mut activations = vec![0f32; x.len() + 64];
     match from_float {
-        // SAFETY: as many activations as `x` has, into more memory than they take.
-        Some(store) => unsafe { store(x.as_ptr(), stored.as_mut_ptr().cast(), x.len() as i64) },
-        None => stored[..x.len()].copy_from_slice(x),
+        // SAFETY: converts the elements of `x` into a buffer that is large enough.
+        Some(convert) => unsafe { convert(x.as_ptr(), activations.as_mut_ptr().cast(), x.len() as i64) },
+        None => activations[..x.len()].copy_from_slice(x),
     }
-    let vec_dot = traits.vec_dot.expect("a type with a dot");
+    let vec_dot = traits.vec_dot.expect("the type has a vec_dot");
     let (columns, length) = (weights.columns, weights.columns / T::WEIGHTS);
     Box::new(move || {
         for (row, out) in weights.data().chunks(length).zip(&mut *out) {
-            // SAFETY: `row` and `stored` are `columns` weights and activations, `out` one float.
-            unsafe { vec_dot(columns as i32, out, 0, row.as_ptr().cast(), 0, stored.as_ptr().cast(), 0, 1) };
+            // SAFETY: `row` and `activations` hold `columns` elements each, `out` is one float.
+            unsafe {
+                vec_dot(columns as i32, out, 0, row.as_ptr().cast(), 0, activations.as_ptr().cast(), 0, 1)
+            };
         }
     })
 }

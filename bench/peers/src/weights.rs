@@ -1,73 +1,73 @@
-//! Weights without a pattern, in huge pages where there are any.
+//! Random weights, in huge pages if available.
 
 use half::{bf16, f16};
 use llama_cpp_sys_2 as ggml;
 use roofline::kernels::{BlockMxfp4, Matrix, Weight};
 
-/// A format that ggml has too.
-pub trait Stored: Weight {
-    /// Its number.
+/// A weight format that ggml also supports.
+pub trait GgmlFormat: Weight {
+    /// ggml's type number.
     const GGML: ggml::ggml_type;
 
-    /// Makes ordinary weights of any bytes.
-    fn tame(block: &mut [u8], state: u64);
+    /// Sets the scales of a block of random bytes, or the whole value of a float, to an ordinary magnitude.
+    fn set_scales(block: &mut [u8], state: u64);
 }
 
-/// Block formats with f16 scales at these places.
+/// Implements [`GgmlFormat`] for block formats with f16 scales at the given offsets.
 #[macro_export]
-macro_rules! impl_stored {
-    ($($type:ty, $ggml:ident, $places:expr;)*) => {$(
-        impl $crate::weights::Stored for $type {
+macro_rules! impl_ggml_format {
+    ($($type:ty, $ggml:ident, $offsets:expr;)*) => {$(
+        impl $crate::weights::GgmlFormat for $type {
             const GGML: ggml::ggml_type = ggml::$ggml;
 
-            fn tame(block: &mut [u8], state: u64) {
-                for place in $places {
+            fn set_scales(block: &mut [u8], state: u64) {
+                for offset in $offsets {
                     let scale = f16::from_f32(0.001 + (state >> 40 & 7) as f32 * 0.0001);
-                    block[place..place + 2].copy_from_slice(&scale.to_le_bytes());
+                    block[offset..offset + 2].copy_from_slice(&scale.to_le_bytes());
                 }
             }
         }
     )*};
 }
 
-impl Stored for BlockMxfp4 {
+impl GgmlFormat for BlockMxfp4 {
     const GGML: ggml::ggml_type = ggml::GGML_TYPE_MXFP4;
 
-    fn tame(block: &mut [u8], state: u64) {
+    fn set_scales(block: &mut [u8], state: u64) {
         block[0] = 120 + (state >> 40 & 3) as u8;
     }
 }
 
-/// A number between -1 and 1.
+/// Maps random bits to a float between -1 and 1.
 fn unit(state: u64) -> f32 {
     (state >> 40) as f32 / (1 << 23) as f32 - 1.0
 }
 
-impl Stored for f16 {
+impl GgmlFormat for f16 {
     const GGML: ggml::ggml_type = ggml::GGML_TYPE_F16;
 
-    fn tame(block: &mut [u8], state: u64) {
+    fn set_scales(block: &mut [u8], state: u64) {
         block.copy_from_slice(&f16::from_f32(unit(state)).to_le_bytes());
     }
 }
 
-impl Stored for bf16 {
+impl GgmlFormat for bf16 {
     const GGML: ggml::ggml_type = ggml::GGML_TYPE_BF16;
 
-    fn tame(block: &mut [u8], state: u64) {
+    fn set_scales(block: &mut [u8], state: u64) {
         block.copy_from_slice(&bf16::from_f32(unit(state)).to_le_bytes());
     }
 }
 
-impl Stored for f32 {
+impl GgmlFormat for f32 {
     const GGML: ggml::ggml_type = ggml::GGML_TYPE_F32;
 
-    fn tame(block: &mut [u8], state: u64) {
+    fn set_scales(block: &mut [u8], state: u64) {
         block.copy_from_slice(&unit(state).to_le_bytes());
     }
 }
 
-/// A matrix of weights.
+/// A matrix of random weights.
 pub struct Weights<T: 'static> {
     bytes: &'static mut [u8],
     data: &'static [T],
@@ -75,16 +75,16 @@ pub struct Weights<T: 'static> {
     pub columns: usize,
 }
 
-impl<T: Stored> Weights<T> {
+impl<T: GgmlFormat> Weights<T> {
     pub fn new(rows: usize, columns: usize) -> Weights<T> {
         let length = rows * columns / T::WEIGHTS * size_of::<T>();
         let layout = layout(length);
-        // SAFETY: the size is not zero. The memory lives until this is dropped.
+        // SAFETY: the size is not zero. `Drop` frees the memory.
         let start = unsafe { std::alloc::alloc_zeroed(layout) };
-        assert!(!start.is_null(), "no memory for {length} bytes");
-        // SAFETY: the range was allocated above; the advice changes no content.
+        assert!(!start.is_null(), "cannot allocate {length} bytes");
+        // SAFETY: the range was allocated above; the advice does not change its contents.
         unsafe { libc::madvise(start.cast(), length, libc::MADV_HUGEPAGE) };
-        // SAFETY: all bytes are zeros, and nothing else refers to them.
+        // SAFETY: all bytes are initialized with zeros, and there is no other reference to them.
         let bytes = unsafe { std::slice::from_raw_parts_mut(start, length) };
         let mut state = 1u64;
         let mut next = || {
@@ -92,15 +92,15 @@ impl<T: Stored> Weights<T> {
             state
         };
         for block in bytes.chunks_mut(size_of::<T>()) {
-            for few in block.chunks_mut(4) {
-                let any = (next() >> 32).to_le_bytes();
-                few.copy_from_slice(&any[..few.len()]);
+            for chunk in block.chunks_mut(4) {
+                let random = (next() >> 32).to_le_bytes();
+                chunk.copy_from_slice(&random[..chunk.len()]);
             }
-            T::tame(block, next());
+            T::set_scales(block, next());
         }
-        // SAFETY: the bytes are initialized and live as long as this, which changes them no more.
+        // SAFETY: the bytes are initialized, live as long as `self` and are not modified any more.
         let data = unsafe { std::slice::from_raw_parts(start, length) };
-        let data = Matrix::<T>::from_bytes(data, rows, columns).expect("aligned to pages").data();
+        let data = Matrix::<T>::from_bytes(data, rows, columns).expect("memory is page-aligned").data();
         Weights { bytes, data, rows, columns }
     }
 
@@ -109,7 +109,7 @@ impl<T: Stored> Weights<T> {
     }
 
     pub fn matrix(&self) -> Matrix<'_, T> {
-        Matrix::new(self.data, self.rows, self.columns).expect("the shape it was made with")
+        Matrix::new(self.data, self.rows, self.columns).expect("shape was checked in new")
     }
 
     pub fn bytes(&self) -> usize {
@@ -117,19 +117,19 @@ impl<T: Stored> Weights<T> {
     }
 
     pub fn floats(&self) -> &[f32] {
-        // SAFETY: aligned to pages, and any bytes are floats.
+        // SAFETY: the memory is page-aligned, and any bytes are valid floats.
         unsafe { std::slice::from_raw_parts(self.data.as_ptr().cast(), self.bytes() / 4) }
     }
 }
 
 fn layout(length: usize) -> std::alloc::Layout {
-    std::alloc::Layout::from_size_align(length, 2 << 20).expect("a small alignment")
+    std::alloc::Layout::from_size_align(length, 2 << 20).expect("alignment is a power of two")
 }
 
 impl<T> Drop for Weights<T> {
     fn drop(&mut self) {
         let layout = layout(self.bytes.len());
-        // SAFETY: allocated in `new` with this layout; nothing borrows it any more.
+        // SAFETY: allocated in `new` with this layout and no longer borrowed.
         unsafe { std::alloc::dealloc(self.bytes.as_mut_ptr(), layout) };
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use roofline_checker::{
-    Certificate, Claim, Domain, Fact, Op, Prepared, Problem, Proof, Question, RULES, Rule, Step, prepared,
+    Certificate, Claim, Domain, Fact, Goal, Op, Problem, Proof, ProofObligation, RULES, Rule, Step, prepare,
 };
 
 use crate::certify::problem;
@@ -132,7 +132,7 @@ impl<'a> Writer<'a> {
         for proof in &self.certificate.proofs {
             let position = about.obligations.iter().position(|question| question.id == proof.id);
             let Some(position) = position else { continue };
-            let Some(prepared) = prepared(about, &about.obligations[position]) else { continue };
+            let Some(prepared) = prepare(about, &about.obligations[position]) else { continue };
             let (lemma, theorem) = self.theorem(position, proof, prepared);
             out += &lemma;
             theorems += &theorem;
@@ -141,7 +141,7 @@ impl<'a> Writer<'a> {
     }
 
     /// The nodes of the contract, or of one obligation.
-    fn scope(&self, question: Option<(&Question, Prepared)>) -> Scope {
+    fn scope(&self, question: Option<(&ProofObligation, Goal)>) -> Scope {
         let about = &self.about;
         let mut applied: BTreeMap<usize, String> = BTreeMap::new();
         let plain = |index: usize| self.quantity(index);
@@ -232,7 +232,7 @@ impl<'a> Writer<'a> {
     }
 
     /// The lemma inside the section, and the theorem with its full statement.
-    fn theorem(&self, position: usize, proof: &Proof, prepared: Prepared) -> (String, String) {
+    fn theorem(&self, position: usize, proof: &Proof, prepared: Goal) -> (String, String) {
         let about = &self.about;
         let (question, id) = (&about.obligations[position], &self.theorems[position]);
         let formal = &self.contract.obligations[position].formula;

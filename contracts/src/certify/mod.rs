@@ -16,7 +16,9 @@ mod small;
 mod soundness;
 pub(crate) mod trace;
 
-use roofline_checker::{Certificate, Claim, Domain, Op, Problem, Proof, Question, Refusal, VERSION, check};
+use roofline_checker::{
+    Certificate, CheckError, Claim, Domain, Op, Problem, Proof, ProofObligation, VERSION, check,
+};
 
 use crate::contract::{self, Assurance, Contract, Obligation, Verdict};
 use crate::graph::{self, Graph, Id};
@@ -38,7 +40,7 @@ pub fn problem(contract: &Contract) -> Problem {
                 Claim::Monotone { of: of.index(), increasing, quantity, within }
             }
         };
-        Question { id: obligation.id.clone(), sha256: question(contract, obligation), claim }
+        ProofObligation { id: obligation.id.clone(), sha256: question(contract, obligation), claim }
     });
     Problem {
         contract: contract.metadata.id.clone(),
@@ -119,14 +121,14 @@ fn certificate(about: Problem) -> Certificate {
 }
 
 /// The result of the checker for each obligation of the contract, in its order.
-pub fn verdicts(contract: &Contract) -> Vec<Result<(), Refusal>> {
+pub fn verdicts(contract: &Contract) -> Vec<Result<(), CheckError>> {
     checked(&certify(contract))
 }
 
 /// Checks a certificate of the problem that it names.
-fn checked(certificate: &Certificate) -> Vec<Result<(), Refusal>> {
+fn checked(certificate: &Certificate) -> Vec<Result<(), CheckError>> {
     let about = &certificate.about;
-    let refused = |refusal: Refusal| about.obligations.iter().map(|_| Err(refusal.clone())).collect();
+    let refused = |refusal: CheckError| about.obligations.iter().map(|_| Err(refusal.clone())).collect();
     check(about, certificate).unwrap_or_else(refused)
 }
 
@@ -161,7 +163,7 @@ fn open_goals(contract: &Contract, some: &[bool]) -> Vec<Option<String>> {
     }
     let about = problem(contract);
     let mut search = Search::new(&about);
-    let goal = |(question, &asked): (&Question, &bool)| {
+    let goal = |(question, &asked): (&ProofObligation, &bool)| {
         if !asked || search.prove(question).is_some() {
             return None;
         }
@@ -190,7 +192,7 @@ pub(crate) fn proves<'a>(
     condition: Id,
 ) -> bool {
     let claim = Claim::Always { condition: condition.index(), given: Vec::new(), required: Vec::new() };
-    let question = Question { id: String::new(), sha256: String::new(), claim };
+    let question = ProofObligation { id: String::new(), sha256: String::new(), claim };
     let about = Problem {
         contract: String::new(),
         sha256: String::new(),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use roofline_checker::{Claim, Domain, Fact, Op, Problem, Question, Rule, Step, conclude, prepared};
+use roofline_checker::{Claim, Domain, Fact, Op, Problem, ProofObligation, Rule, Step, conclude, prepare};
 
 use super::draft::{Branch, Draft, Known};
 use super::points::Points;
@@ -138,13 +138,13 @@ impl<'a> Search<'a> {
     }
 
     /// The steps of a proof; numbers below that of the shared facts are theirs.
-    pub fn prove(&mut self, question: &Question) -> Option<Vec<Step>> {
+    pub fn prove(&mut self, question: &ProofObligation) -> Option<Vec<Step>> {
         self.prove_with(question, Effort::Rounded).or_else(|| self.prove_with(question, Effort::Real))
     }
 
     /// The steps of a proof that takes no more than this effort.
-    pub fn prove_with(&mut self, question: &Question, effort: Effort) -> Option<Vec<Step>> {
-        let prepared = prepared(self.problem, question)?;
+    pub fn prove_with(&mut self, question: &ProofObligation, effort: Effort) -> Option<Vec<Step>> {
+        let prepared = prepare(self.problem, question)?;
         let shared = self.state.clone();
         (self.nodes, self.quantities) = (prepared.nodes, prepared.quantities);
         let moved = match question.claim {

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use roofline_checker::{Domain, Problem, Question, Rule, Step, check};
+use roofline_checker::{Domain, Problem, ProofObligation, Rule, Step, check};
 
 use super::small::Small;
 use super::{certificate, operations};
@@ -605,7 +605,7 @@ impl World<f64> {
             quantities: quantities.collect(),
             nodes: operations(&self.graph),
             requires: indices(&self.required),
-            obligations: vec![Question { id: "claim".into(), sha256: String::new(), claim }],
+            obligations: vec![ProofObligation { id: "claim".into(), sha256: String::new(), claim }],
         }
     }
 

@@ -1,6 +1,6 @@
 //! Proofs and open goals in words. Text is made only when it is asked for.
 
-use roofline_checker::{Claim, Fact, Op, Problem, Question, Rule, Step, prepared};
+use roofline_checker::{Claim, Fact, Op, Problem, ProofObligation, Rule, Step, prepare};
 
 use super::operations;
 use super::search::Open;
@@ -36,8 +36,12 @@ impl Printer {
     }
 
     /// Prints the nodes of one obligation's proof.
-    pub(super) fn of_question(contract: &Contract, about: &Problem, question: &Question) -> Option<Printer> {
-        let prepared = prepared(about, question)?;
+    pub(super) fn of_question(
+        contract: &Contract,
+        about: &Problem,
+        question: &ProofObligation,
+    ) -> Option<Printer> {
+        let prepared = prepare(about, question)?;
         let mut printer = Printer::new(contract);
         for (node, &twin) in prepared.twins.iter().enumerate().filter(|&(node, &twin)| twin != node) {
             let name = printer.names.get(&node).map(|name| format!("{name}'"));

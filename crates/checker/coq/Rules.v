@@ -1,7 +1,7 @@
 (* The rules of roofline-checker, each proven once over Flocq's IEEE-754 binary64.
 
-   A certificate is a list of facts, and each follows from earlier ones by one of these lemmas. Facts speak of floats as they
-   are computed, rounded to nearest even; finiteness is part of each, so nothing overflows where a fact holds. *)
+   A certificate is a list of facts, each of which follows from earlier ones by one of these lemmas. Facts are about computed floats,
+   rounded to nearest even. Every fact includes finiteness, so nothing overflows where a fact holds. *)
 
 From Coq Require Import ZArith Reals Lra Lia Bool List.
 From Flocq Require Import Core BinarySingleNaN Plus_error Mult_error Relative Operations.
@@ -18,7 +18,7 @@ Definition largest_exponent : Z := 1024.
 #[global] Instance precision_below : Prec_lt_emax precision largest_exponent. Proof. reflexivity. Qed.
 
 Definition f64 := binary_float precision largest_exponent.
-(* m * 2^e, rounded; every constant of a contract is such a number exactly. *)
+(* m * 2^e, rounded. Every constant of a contract is exactly of this form. *)
 Definition num (m e : Z) : f64 :=
   binary_normalize precision largest_exponent precision_positive precision_below mode_NE m e false.
 
@@ -37,12 +37,12 @@ Definition ceil (x : f64) : f64 := Bnearbyint mode_UP x.
 Definition sqrt (x : f64) : f64 := Bsqrt mode_NE x.
 Definition abs (x : f64) : f64 := Babs x.
 Definition finite (x : f64) : bool := is_finite x.
-(* x multiplied from 1, as often as n says, at most 65536 times. *)
+(* Number of multiplications by x in x^n, at most 65536. *)
 Definition times (n : f64) : nat :=
   match n with B754_infinity false => Z.to_nat 65536 | _ => Z.to_nat (Z.min (Btrunc n) 65536) end.
 Definition pow (x n : f64) : f64 := Nat.iter (times n) (fun p => mul p x) (num 1 0).
 
-(* What the statements of theorems are made of. *)
+(* Building blocks of theorem statements. *)
 
 Definition between (low high x : f64) : Prop := le low x = true /\ le x high = true.
 Definition whole (x : f64) : bool := eq (floor x) x.
@@ -114,7 +114,7 @@ Proof.
   rewrite (overflow_infinite _ _ H) in F. discriminate.
 Qed.
 
-(* What lies between two finite floats does not overflow. *)
+(* A value between two finite floats does not overflow. *)
 Lemma bounded : forall (low high : f64) r, fin low = true -> fin high = true ->
   val low <= r <= val high -> Rlt_bool (Rabs r) (bpow radix2 largest_exponent) = true.
 Proof.
@@ -155,7 +155,7 @@ Proof.
   simpl round_mode. rewrite (bounded low high _ Fl Fh H). intros [_ [F _]]. rewrite F. exact Fx.
 Qed.
 
-(* Comparisons of floats that are known. *)
+(* Comparisons of floats, as statements about reals. *)
 
 Lemma le_val : forall x y, fin x = true -> fin y = true -> le x y = true -> val x <= val y.
 Proof.
@@ -175,7 +175,7 @@ Definition one : f64 := num 1 0.
 Lemma zero_val : val zero = 0. Proof. reflexivity. Qed.
 Lemma one_val : val one = 1. Proof. unfold one. vm_compute. lra. Qed.
 
-(* c lies within the limits, all finite. *)
+(* c is within the limits, all finite. *)
 Definition within (low high c : f64) : bool := fin low && fin high && fin c && le low c && le c high.
 
 Lemma within_val : forall low high c, within low high c = true ->
@@ -186,7 +186,7 @@ Proof.
   repeat split; auto using le_val.
 Qed.
 
-(* Opens facts into statements about real numbers. *)
+(* Unfolds facts into statements about reals. *)
 Ltac open_facts :=
   repeat match goal with
   | H : Range _ _ _ |- _ => destruct H as [? [? ?]]
@@ -199,7 +199,7 @@ Ltac open_facts :=
 
 Ltac either := match goal with H : orb _ _ = true |- _ => apply orb_prop in H; destruct H as [H|H] end.
 
-(* Comparisons that were computed, as statements about real numbers. *)
+(* Turns computed comparisons into statements about reals. *)
 Ltac values :=
   repeat match goal with
   | H : le _ _ = true |- _ => apply le_val in H; [|assumption || reflexivity|assumption || reflexivity]
@@ -259,7 +259,7 @@ Proof.
   split; [exact F|]. rewrite sub_val by assumption. exact B.
 Qed.
 
-(* One of the corners is not above, one not below. *)
+(* Some corner is a lower bound, some corner an upper bound. *)
 Lemma corner_below : forall a b c d x y, a <= x <= b -> c <= y <= d ->
   a * c <= x * y \/ a * d <= x * y \/ b * c <= x * y \/ b * d <= x * y.
 Proof.
@@ -423,7 +423,7 @@ Proof.
   assert (IZR (Zceil (val x)) <= IZR (Zceil (val h))) by (apply IZR_le, Zceil_le; lra). lra.
 Qed.
 
-(* The first limits lie within the second. *)
+(* The second limits are within the first. *)
 Definition covers (low high l h : f64) : bool := fin l && fin h && fin low && fin high && le low l && le h high.
 
 Lemma widen {x l h low high} : Range x l h -> covers low high l h = true -> Range x low high.
@@ -874,7 +874,7 @@ Proof. destruct a; trivial; discriminate. Qed.
 Lemma finite_true {x l h} : Range x l h -> finite x = true.
 Proof. intros. open_facts. assumption. Qed.
 
-(* Cases, and those that cannot be. *)
+(* Case distinctions and contradictions. *)
 
 Lemma three_orders {x y l h k g} : Range x l h -> Range y k g -> Lt x y \/ (Le x y /\ Le y x) \/ Lt y x.
 Proof.
@@ -924,7 +924,7 @@ Qed.
 Lemma smallest_format : generic_format radix2 exponents smallest.
 Proof. apply generic_format_bpow. unfold SpecFloat.fexp, SpecFloat.emin, precision, largest_exponent. lia. Qed.
 
-(* What is rounded to a normal number was one. *)
+(* A real that rounds to a normal number is at least the smallest normal number. *)
 Lemma normal_before : forall x, smallest < Rabs (rnd x) -> smallest <= Rabs x.
 Proof.
   intros x H. apply Rnot_lt_le. intros L.
@@ -979,7 +979,7 @@ Lemma ratio_neg {x y k} : Ratio x y k -> Ratio (neg x) (neg y) k.
 Proof. intros. open_facts. unfold Ratio. rewrite !neg_fin, !neg_val. facts. 
   replace (val x) with (bpow radix2 k * val y) by auto. ring. Qed.
 
-(* Sums of floats lose nothing below the normal numbers. *)
+(* Sums of floats in the subnormal range are exact. *)
 Lemma sum_exact : forall x y : f64, Rabs (val x + val y) < smallest -> rnd (val x + val y) = val x + val y.
 Proof.
   intros x y H. apply round_generic; auto with typeclass_instances.
@@ -1069,7 +1069,7 @@ Proof.
   rewrite E, bpow_plus. replace (val p) with (bpow radix2 j * val r) by auto. replace (val q) with (bpow radix2 k * val s) by auto. ring.
 Qed.
 
-(* A quotient that is finite has a divisor that is not zero. *)
+(* A finite quotient has a nonzero divisor. *)
 Lemma divisor_not_zero : forall x y, fin y = true -> fin (div x y) = true -> val y <> 0.
 Proof.
   intros x y Fy F. unfold div in F. destruct y as [s| | |s m e B]; try discriminate.
@@ -1162,7 +1162,7 @@ Proof.
   case Req_bool_spec; [intros A _; lra | discriminate].
 Qed.
 
-(* A product with a power of two is exact unless it is below the normal numbers. *)
+(* A product with a power of two is exact unless it is subnormal. *)
 Lemma scale_exact : forall (x z : f64) k, fin z = true -> val z = rnd (val x * bpow radix2 k) ->
   ((0 <= k)%Z \/ smallest < Rabs (val z)) -> val z = bpow radix2 k * val x.
 Proof.
@@ -1227,7 +1227,7 @@ Proof.
   facts. replace (val x) with (val v) by lra. replace (val y) with (val w) by lra. lra.
 Qed.
 
-(* Powers: repeated multiplication, of a base that is not negative. *)
+(* Powers: repeated multiplication of a nonnegative base. *)
 
 Lemma factors_fin : forall x y, fin (mul x y) = true -> fin x = true /\ fin y = true.
 Proof.
@@ -1333,7 +1333,7 @@ Proof.
     specialize (D Fl). lra.
 Qed.
 
-(* Of a base of at most 1 no power overflows, and the corners where powers are large need not be computed. *)
+(* Powers of a base of at most 1 do not overflow, so the corners with large powers need not be computed. *)
 Lemma pow_range_small {x y l h k g low high} : Range x l h -> Range y k g ->
   fin l && fin h && fin k && fin g && fin low && fin high && le zero l && le h one && le low (pow l g) && le (pow h k) high
     = true -> Range (pow x y) low high.
@@ -1376,7 +1376,7 @@ Proof.
   rewrite div_val by (auto; lra). replace (val x / val x) with 1 by (field; lra). rewrite rnd_1. lra.
 Qed.
 
-(* Numbers that differ have a difference that is not zero. *)
+(* Different floats have a nonzero difference. *)
 Definition tiny : f64 := num 1 (-1074).
 
 Lemma difference_nonzero : forall x y : f64, val x < val y -> 0 < rnd (val y - val x).
@@ -1418,7 +1418,7 @@ Proof.
   assert (val tiny <= - val (sub x y)) by (apply T; [assumption | lra]). lra.
 Qed.
 
-(* Square roots and magnitudes. *)
+(* Square roots and absolute values. *)
 
 Lemma sqrt_val : forall x, val (sqrt x) = rnd (R_sqrt.sqrt (val x)).
 Proof. intros x. unfold sqrt. destruct (Bsqrt_correct _ _ _ _ mode_NE x) as [V _]. exact V. Qed.
@@ -1476,7 +1476,7 @@ Proof.
   intros. open_facts. values. facts; [rewrite abs_fin; assumption|]. rewrite abs_val, Rabs_pos_eq; lra.
 Qed.
 
-(* Values that differ are as far apart as neighbours. *)
+(* Different floats are at least as far apart as adjacent floats. *)
 
 Notation below y := (pred radix2 exponents y).
 Notation last_place y := (ulp radix2 exponents y).
@@ -1561,7 +1561,7 @@ Proof.
   either; values; lra.
 Qed.
 
-(* Whole numbers. *)
+(* Integers. *)
 
 Definition Whole (x : f64) : Prop := fin x = true /\ exists z, val x = IZR z.
 
@@ -1617,7 +1617,7 @@ Proof.
     + rewrite E. exact S.
 Qed.
 
-(* What is rounded to less than 2^53 was a whole number that is representable. *)
+(* An integer that rounds to less than 2^53 is representable. *)
 Lemma whole_round : forall z, Rabs (rnd (IZR z)) < 9007199254740992 -> rnd (IZR z) = IZR z.
 Proof.
   intros z H. apply round_generic; auto with typeclass_instances. apply whole_format.
@@ -1673,7 +1673,7 @@ Proof. intros. eapply difference_whole; eassumption. Qed.
 Lemma whole_mul {x y l h} : Whole x -> Whole y -> Range (mul x y) l h -> small_whole l h = true -> Whole (mul x y).
 Proof. intros. eapply product_whole; eassumption. Qed.
 
-(* A whole number is between whole numbers. *)
+(* The range of an integer can be rounded inward to integers. *)
 Lemma inward {x l h low high} : Whole x -> Range x l h ->
   fin l && fin h && within low high (ceil l) && within low high (floor h) = true -> Range x low high.
 Proof.
@@ -1692,7 +1692,7 @@ Proof. intros R [F [z E]]. unfold Le. rewrite floor_fin, floor_val, E, Zfloor_IZ
 Lemma ceil_whole {x l h} : Range x l h -> Whole x -> Le (ceil x) x.
 Proof. intros R [F [z E]]. unfold Le. rewrite ceil_fin, ceil_val, E, Zceil_IZR. facts. lra. Qed.
 
-(* Multiples: of whole numbers below 2^53 no quotient is rounded past a whole number. *)
+(* Multiples: quotients of integers below 2^53 are not rounded past an integer. *)
 
 Lemma quotient_error : forall c l, 1 <= c < 9007199254740992 -> 1 <= l -> l <= 9007199254740992 ->
   c / l * (1 - / 9007199254740992) <= rnd (c / l) <= c / l * (1 + / 9007199254740992).
@@ -1879,8 +1879,8 @@ Proof. intros X E. destruct (pow_once_same x e k g X E). destruct X. facts. lra.
 Lemma pow_itself_above {x e k g} : Range x k g -> Range e (num 1 0) (num 1 0) -> Le x (pow x e).
 Proof. intros X E. destruct (pow_once_same x e k g X E). destruct X. facts. lra. Qed.
 
-(* Real numbers: a value as a quotient of polynomials in variables that are never negative. A coefficient is any number of
-   an interval, which is what roundings make of it. All of it is computed, and exact. *)
+(* Reals: a value as a quotient of polynomials in nonnegative variables. Coefficients are intervals, which account for rounding. All
+   computations are exact. *)
 
 Definition dyadic := float radix2.
 Notation real := (@F2R radix2).
@@ -1936,7 +1936,7 @@ Qed.
 Lemma point_has : forall x, has (point x) (val x).
 Proof. intros. unfold has, point. simpl. rewrite dyadic_val. lra. Qed.
 
-(* A product of variables as the exponent of each. *)
+(* A product of variables, as a list of exponents. *)
 Definition monomial := list nat.
 
 Fixpoint mmul (a b : monomial) : monomial :=
@@ -2022,7 +2022,7 @@ Definition minus_one : interval := (Float radix2 (-1) 0, Float radix2 (-1) 0).
 Definition pneg (p : polynomial) : polynomial := pscale [] minus_one p.
 Definition pconst (i : interval) : polynomial := [([], i)].
 Definition pone : polynomial := pconst (Float radix2 1 0, Float radix2 1 0).
-(* The variable with this number. *)
+(* The variable with index i. *)
 Definition pvar (i : nat) : polynomial := [(repeat 0%nat i ++ [1%nat], (Float radix2 1 0, Float radix2 1 0))].
 
 Lemma one_real : real (Float radix2 1 0) = 1.
@@ -2050,7 +2050,7 @@ Proof.
   rewrite E. ring.
 Qed.
 
-(* The variables are differences: what is larger, what is smaller, and perhaps how large they are at most. *)
+(* Variables are differences: minuend, subtrahend, and an optional upper bound. *)
 Definition gap_of := (f64 * f64 * option dyadic)%type.
 Definition gaps := list gap_of.
 Definition size (t : gap_of) : R := val (fst (fst t)) - val (snd (fst t)).
@@ -2078,11 +2078,11 @@ Fixpoint dpow (b : dyadic) (n : nat) : dyadic := match n with O => Float radix2 
 Lemma dpow_val : forall b n, real (dpow b n) = real b ^ n.
 Proof. intros b n. induction n as [|n IH]; simpl; [apply one_real | rewrite F2R_mult, IH; reflexivity]. Qed.
 
-(* How large the variables are at most. *)
+(* Upper bounds of the variables. *)
 Definition bounds := list (option dyadic).
 Definition bounds_of (g : gaps) : bounds := map snd g.
 
-(* A number that a product of variables never exceeds. *)
+(* Upper bound of a product of variables. *)
 Fixpoint mtop (w : bounds) (m : monomial) : option dyadic :=
   match m, w with
   | [], _ => Some (Float radix2 1 0)
@@ -2108,7 +2108,7 @@ Proof.
       apply Rmult_le_compat; [apply Rfunctions.pow_le; exact P | exact N | apply pow_incr; split; assumption | apply IH; auto].
 Qed.
 
-(* A number that a polynomial is never below. *)
+(* Lower bound of a polynomial. *)
 Definition tlow (w : bounds) (t : monomial * interval) : option dyadic :=
   let l := fst (snd t) in
   match fst t with
@@ -2171,7 +2171,7 @@ Definition quotient := (polynomial * polynomial)%type.
 
 Definition Equals (g : gaps) (q : quotient) (r : R) : Prop :=
   exists o u, Sum (sizes g) (fst q) o /\ Sum (sizes g) (snd q) u /\ 0 < u /\ r = o / u.
-(* The value of a node, and what it is a rounding of. *)
+(* The value of a node and the exact value it is rounded from. *)
 Definition Is (g : gaps) (q : quotient) (x : f64) : Prop := Equals g q (val x).
 Definition Rounds (g : gaps) (q : quotient) (x : f64) : Prop := exists r, Equals g q r /\ val x = rnd r.
 
@@ -2302,9 +2302,9 @@ Proof.
   intros P Q X Y R H. unfold Is. destruct (product_whole _ _ _ _ X Y R H) as [E _]. rewrite E. apply qmul_equals; assumption.
 Qed.
 
-(* 1 - 2^-53 and 1 + 2^-52: more than one rounding does. *)
+(* 1 - 2^-53 and 1 + 2^-52, which bound the relative error of one rounding. *)
 Definition rounding : interval := (Float radix2 9007199254740991 (-53), Float radix2 4503599627370497 (-52)).
-(* The smallest number: more than is lost below the normal numbers. *)
+(* The smallest positive float, which bounds the absolute error of rounding in the subnormal range. *)
 Definition vanished : interval := (Float radix2 (-1) (-1074), Float radix2 1 (-1074)).
 
 Definition qround (a : quotient) : quotient := (pscale [] rounding (fst a), snd a).
@@ -2407,13 +2407,13 @@ Proof.
   split; [rewrite <- (rnd_val low) | rewrite <- (rnd_val high)]; apply rnd_le; lra.
 Qed.
 
-(* What is left of a disjunction. *)
+(* Disjunctive syllogism. *)
 Lemma rest_first {a b} : orb a b = true -> a = false -> b = true.
 Proof. intros H ->. exact H. Qed.
 Lemma rest_second {a b} : orb a b = true -> b = false -> a = true.
 Proof. intros H ->. rewrite orb_false_r in H. exact H. Qed.
 
-(* How the conditions of a rule are checked: by computing. *)
+(* Conditions of a rule are checked by computation. *)
 Ltac side := vm_compute; reflexivity.
 
 Strategy 1000 [add sub mul div floor ceil sqrt abs pow].

@@ -1,79 +1,78 @@
-//! What a certificate says: which contract, which facts, and by which rule each follows.
+//! Certificate format: the problem, the facts and the rule behind each fact.
 
 use crate::graph::Op;
 use crate::rule::Rule;
 
-/// The version of the format that this crate reads.
+/// Supported version of the certificate format.
 pub const VERSION: u32 = 3;
 
 data! {
-    /// The values a quantity may take.
+    /// Domain of a quantity.
     pub struct Domain {
-        /// Its name in the contract.
+        /// Name in the contract.
         pub name: String,
-        /// The smallest value.
+        /// Smallest value.
         pub low: f64,
-        /// The largest value.
+        /// Largest value.
         pub high: f64,
-        /// Whole numbers only.
+        /// True if the values are integers.
         pub whole: bool,
     }
 
-    /// What an obligation says of the nodes.
+    /// Claim of an obligation about the nodes.
     pub enum Claim {
-        /// The condition is true wherever each of the given nodes has a value of a quantity's domain and what is required of the
-        /// values in place of quantities holds.
+        /// The condition is true whenever each given node is within the domain of its quantity and the requirements hold.
         Always {
             /// The condition.
             condition: usize,
-            /// Nodes and quantities.
+            /// Pairs of a node and the quantity whose domain it is in.
             given: Vec<(usize, usize)>,
             /// Conditions on the given nodes.
             required: Vec<usize>,
         },
-        /// The number never falls (or never rises) when the quantity grows and all others stay, but for a tolerance.
+        /// The node is monotone in one quantity, up to a tolerance.
         Monotone {
-            /// The number.
+            /// The node.
             of: usize,
-            /// Never falls.
+            /// True if increasing, false if decreasing.
             increasing: bool,
             /// The quantity.
             quantity: usize,
-            /// What it may miss, relative to the larger value; none if 0.
+            /// Tolerance relative to the larger value; 0 for none.
             within: f64,
         },
     }
 
-    /// One obligation.
-    pub struct Question {
-        /// Its name in the contract.
+    /// An obligation to prove.
+    pub struct ProofObligation {
+        /// Name in the contract.
         pub id: String,
-        /// SHA-256 of the contract, of those it is built on, and of the claim.
+        /// SHA-256 of the contract, its base contracts and the claim.
         pub sha256: String,
-        /// What it says.
+        /// The claim.
         pub claim: Claim,
     }
 
-    /// What there is to prove, made from the contract; a certificate repeats it.
+    /// Problem statement derived from the contract and repeated in the certificate.
     pub struct Problem {
-        /// The contract's name.
+        /// Name of the contract.
         pub contract: String,
-        /// SHA-256 of its file.
+        /// SHA-256 of the contract file.
         pub sha256: String,
-        /// What goes in.
+        /// Input quantities.
         pub quantities: Vec<Domain>,
-        /// What is computed, operands first.
+        /// Operations; operands precede their users.
         pub nodes: Vec<Op>,
-        /// The conditions that every point meets.
+        /// Conditions that hold at every point.
         pub requires: Vec<usize>,
-        /// What is claimed of it.
-        pub obligations: Vec<Question>,
+        /// Obligations of the contract.
+        pub obligations: Vec<ProofObligation>,
     }
 
-    /// Something that holds at every point, or at every point of a case.
+    /// A statement that holds at every point, or at every point of a case.
     #[derive(Copy)]
     pub enum Fact {
-        /// The node is finite, at least the first number and at most the second.
+        /// The node is finite and within the bounds, inclusive.
         Range(usize, f64, f64),
         /// Both nodes are finite, and the first is at most the second.
         Le(usize, usize),
@@ -83,52 +82,52 @@ data! {
         Holds(usize, bool),
         /// Both nodes are finite, and the first is exactly the second times this power of two.
         Ratio(usize, usize, i32),
-        /// The node is finite, and a whole number.
+        /// The node is a finite integer.
         Whole(usize),
-        /// There is no such point.
+        /// Contradiction: there is no such point.
         Absurd,
     }
 
-    /// A part of all points.
+    /// A case of a case distinction.
     pub struct Case {
-        /// What holds there; the facts take the next numbers.
+        /// Assumptions of the case, which take the next fact numbers.
         pub assume: Vec<Fact>,
-        /// What follows; the last step gives what the whole step gives, or that there is no such point.
+        /// Steps of the case. The last one has the conclusion of the enclosing step, or a contradiction.
         pub steps: Vec<Step>,
     }
 
-    /// One step. Facts are numbered from 0: those of the contract, those that the obligation assumes, then one a step; the
-    /// facts of a case are gone after it.
+    /// A proof step. Facts are numbered from 0: first the shared steps, then the assumptions of the obligation, then one per step. Facts of a
+    /// case go out of scope after it.
     pub struct Step {
-        /// Why.
+        /// Rule that justifies the step.
         pub rule: Rule,
-        /// The numbers of the facts that the rule starts from.
+        /// Numbers of the premises.
         #[cfg_attr(feature = "json", serde(default, skip_serializing_if = "Vec::is_empty"))]
         pub from: Vec<usize>,
-        /// The fact that follows.
+        /// The conclusion.
         pub gives: Fact,
-        /// What is shown case by case; empty for every other rule.
+        /// Cases of `Rule::Cases`; empty for every other rule.
         #[cfg_attr(feature = "json", serde(default, skip_serializing_if = "Vec::is_empty"))]
         pub cases: Vec<Case>,
     }
 
-    /// The proof of one obligation.
+    /// Proof of one obligation.
     pub struct Proof {
-        /// The obligation.
+        /// Name of the obligation.
         pub id: String,
-        /// Its steps; the last gives the claim.
+        /// Steps; the last one concludes the claim.
         pub steps: Vec<Step>,
     }
 
     /// Proofs of a contract's obligations.
     pub struct Certificate {
-        /// Of this format.
+        /// Version of the format.
         pub version: u32,
-        /// What is proven.
+        /// Problem statement.
         pub about: Problem,
         /// Steps that several proofs use.
         pub steps: Vec<Step>,
-        /// One for each obligation that has one, in the order of the contract.
+        /// Proofs in the order of the obligations, which may lack some.
         pub proofs: Vec<Proof>,
     }
 }

@@ -1,62 +1,62 @@
-//! Operations of a contract, as the certificate names them: by position, operands first.
+//! Operation graph of a contract. Nodes are referenced by position; operands precede their users.
 
 data! {
-    /// One operation on the nodes at the given positions; what each computes is in `verify/coq/Rules.v`.
+    /// One operation on the nodes at the given positions. `coq/Rules.v` defines the semantics.
     #[derive(Copy)]
     pub enum Op {
-        /// This number.
+        /// A constant.
         Number(f64),
         /// The value of the quantity at this position.
         Quantity(usize),
-        /// The negative.
+        /// Negation.
         Neg(usize),
-        /// The sum.
+        /// Sum.
         Add(usize, usize),
-        /// The difference.
+        /// Difference.
         Sub(usize, usize),
-        /// The product.
+        /// Product.
         Mul(usize, usize),
-        /// The quotient.
+        /// Quotient.
         Div(usize, usize),
-        /// The smaller.
+        /// Minimum.
         Min(usize, usize),
-        /// The larger.
+        /// Maximum.
         Max(usize, usize),
-        /// The largest whole number that is not greater.
+        /// Largest integer that is not greater.
         Floor(usize),
-        /// The smallest whole number that is not smaller.
+        /// Smallest integer that is not less.
         Ceil(usize),
-        /// The square root.
+        /// Square root.
         Sqrt(usize),
-        /// The magnitude.
+        /// Absolute value.
         Abs(usize),
-        /// The first to the power of the second, a whole number.
+        /// The first to the power of the second, which is an integer.
         Pow(usize, usize),
-        /// The second where the first holds, the third elsewhere.
+        /// The second operand if the first is true, otherwise the third.
         If(usize, usize, usize),
-        /// This truth value.
+        /// A boolean constant.
         Bool(bool),
-        /// Whether the first is less.
+        /// First less than second.
         Less(usize, usize),
-        /// Whether the first is not greater.
+        /// First less than or equal to second.
         LessEqual(usize, usize),
-        /// Whether both are equal.
+        /// Equality.
         Equal(usize, usize),
-        /// Whether both hold.
+        /// Conjunction.
         And(usize, usize),
-        /// Whether one of them holds.
+        /// Disjunction.
         Or(usize, usize),
-        /// Whether it does not hold.
+        /// Logical negation.
         Not(usize),
-        /// Whether both hold or neither does.
+        /// Logical equivalence.
         Iff(usize, usize),
-        /// Whether it is neither infinite nor NaN.
+        /// True if the operand is neither infinite nor NaN.
         Finite(usize),
     }
 }
 
 impl Op {
-    fn parts(&mut self) -> Vec<&mut usize> {
+    fn operands_mut(&mut self) -> Vec<&mut usize> {
         use Op::*;
         match self {
             Number(_) | Quantity(_) | Bool(_) => vec![],
@@ -68,20 +68,20 @@ impl Op {
         }
     }
 
-    /// The same operation with each operand replaced.
+    /// Replaces each operand.
     pub fn map(mut self, to: impl Fn(usize) -> usize) -> Op {
-        self.parts().into_iter().for_each(|part| *part = to(*part));
+        self.operands_mut().into_iter().for_each(|operand| *operand = to(*operand));
         self
     }
 
-    /// The operands, in order.
+    /// Returns the operands in order.
     pub fn operands(mut self) -> Vec<usize> {
-        self.parts().into_iter().map(|part| *part).collect()
+        self.operands_mut().into_iter().map(|operand| *operand).collect()
     }
 }
 
-/// Adds a second copy of whatever depends on a quantity, with another quantity in its place; the copy of each node,
-/// itself where it does not depend on it.
+/// Appends a copy of every node that depends on `quantity`, with the quantity `by` in its place. Returns the copy of each node, or the
+/// node itself if it does not depend on `quantity`.
 pub fn twins(nodes: &mut Vec<Op>, quantity: usize, by: usize) -> Vec<usize> {
     let mut copy: Vec<usize> = Vec::with_capacity(nodes.len());
     for position in 0..nodes.len() {

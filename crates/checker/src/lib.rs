@@ -1,14 +1,14 @@
-//! Checks certificates of proven obligations, and trusts no one who writes them.
+//! Independent checker for proof certificates.
 //!
-//! A certificate is a list of steps. Each names a rule, the facts it starts from and the fact it gives; the
-//! checker computes that fact again and compares. Every rule is a family of lemmas of `verify/coq/Rules.v`, proven there
-//! over Flocq's binary64. This crate depends on nothing, and shares no code with the prover.
+//! A certificate is a list of steps. Each step names a rule, its premises and its conclusion; the checker recomputes the conclusion and
+//! compares. Every rule is a family of lemmas in `coq/Rules.v`, proven over Flocq's binary64. This crate has no dependencies and shares
+//! no code with the prover.
 
-// On the x87 numbers are rounded twice, which no rule allows for.
+// The x87 rounds twice, which invalidates the rules.
 #[cfg(all(target_arch = "x86", not(target_feature = "sse2")))]
-compile_error!("f64 is not IEEE-754 double precision on this target: build for one with SSE2");
+compile_error!("f64 is not IEEE-754 double precision on this target; use a target with SSE2");
 
-/// Types of certificates, which are JSON where that is asked for.
+/// Defines certificate types, serializable with the `json` feature.
 macro_rules! data {
     ($($item:item)*) => { $(
         #[derive(Clone, Debug, PartialEq)]
@@ -24,10 +24,12 @@ mod graph;
 mod real;
 mod rule;
 
-pub use certificate::{Case, Certificate, Claim, Domain, Fact, Problem, Proof, Question, Step, VERSION};
-pub use check::{Prepared, Refusal, check, is_ieee_754, prepared};
+pub use certificate::{
+    Case, Certificate, Claim, Domain, Fact, Problem, Proof, ProofObligation, Step, VERSION,
+};
+pub use check::{CheckError, Goal, check, is_ieee_754, prepare};
 pub use graph::{Op, twins};
 pub use rule::{Rule, conclude};
 
-/// The rules as lemmas for Coq, with their proofs.
+/// Coq source of the rules: lemmas and proofs.
 pub const RULES: &str = include_str!("../coq/Rules.v");

@@ -1,66 +1,66 @@
-//! The rules. Each is a family of lemmas of `verify/coq/Rules.v`, one for each operation and shape of facts that [`conclude`] accepts:
-//! `Operation` is `add_range`, `mul_range`, `if_known_true` and so on, `Monotone` is `add_le`, `div_turn` and so on. Which lemma a step
-//! needs follows from its rule, its operations and its facts; `contracts/src/certify/coq.rs` writes its name.
-//! What is true by definition, a node that is `true`, needs none.
+//! The proof rules. Each is a family of lemmas in `coq/Rules.v`, one for each operation and combination of premises that [`conclude`]
+//! accepts: `Operation` covers `add_range`, `mul_range`, `if_known_true` and others, `Monotone` covers `add_le`, `div_turn` and others. The
+//! rule, operations and premises of a step determine the lemma; `contracts/src/certify/coq.rs` emits its name. Constants such as `true`
+//! need no lemma.
 //!
-//! All rest on one fact: correctly rounded operations are monotone, and a bound that is a number survives rounding.
+//! All rules rest on one fact: correctly rounded operations are monotone, so a bound that is a float survives rounding.
 
 use crate::certificate::{Domain, Fact};
 use crate::graph::Op;
-use crate::real::{Values, WHOLE};
+use crate::real::{MAX_INTEGER, Values};
 
 data! {
-    /// Why a fact follows from others.
+    /// Justification of a proof step.
     #[derive(Copy, Eq, PartialOrd, Ord, Hash)]
     pub enum Rule {
-        /// The range of an operation from those of its operands: a quantity is in its domain, a number is itself, corners bound
-        /// products, quotients and powers; a square is never negative; an if has the range of both values, or of the chosen one.
+        /// Range of an operation from the ranges of its operands. A quantity is within its domain, corners bound products, quotients and
+        /// powers, a square is not negative, and an `if` has the range of both branches or of the selected one.
         Operation,
-        /// Two ranges of one node: what they share.
+        /// Intersection of two ranges of a node.
         Meet,
         /// A wider range.
         Widen,
-        /// A range that an order narrows: of a node itself, of the difference or of the quotient of two.
+        /// A range narrowed by an order: of a node, of a difference or of a quotient.
         Narrow,
-        /// Values that differ are as far apart as neighbours.
+        /// Different floats are at least as far apart as adjacent ones.
         Gap,
-        /// Ranges that do not overlap.
+        /// Order of nodes with disjoint ranges.
         Apart,
-        /// `a <= a`, `a <= b` where `a < b`, and `a <= b <= c`.
+        /// Reflexivity and transitivity of orders; `a < b` implies `a <= b`.
         Trans,
-        /// The same rounded operation on ordered operands.
+        /// Monotonicity of rounded operations.
         Monotone,
-        /// What is at most both values of a min or an if, or at least both of a max or an if; two ifs with one condition.
+        /// Bounds of a min, max or `if` from bounds of both branches; two `if`s with the same condition.
         Choice,
-        /// An operation beside one of its operands: a min is at most each value, adding nothing negative does not lower.
+        /// Order of an operation and one of its operands: a min is at most each operand, adding a nonnegative value does not decrease.
         Beside,
-        /// Orders and ranges of values as real numbers, with room for the roundings.
+        /// Orders and ranges proven over the reals, with bounds on the rounding errors.
         Reals,
-        /// What is a whole number.
+        /// Operations whose result is an integer.
         Whole,
-        /// The range of a whole number ends at whole numbers.
+        /// Range of an integer, rounded inward to integers.
         Inward,
-        /// `floor(a / b) * b <= a <= ceil(a / b) * b` and `a - floor(a / b) * b < b`, in whole numbers.
+        /// `floor(a / b) * b <= a <= ceil(a / b) * b` and `a - floor(a / b) * b < b`, over integers.
         Multiple,
-        /// A comparison is decided by the order, `and`, `or`, `not` and `iff` by their parts; what has a range is finite.
+        /// Value of a comparison from the order, and of `and`, `or`, `not` and `iff` from their operands; a node with a range is finite.
         Decide,
-        /// A comparison that is decided tells the order.
+        /// Order from the value of a comparison.
         Order,
-        /// The parts of a decided `and`, `or` or `not`; of an `or` that holds the other part, where one does not.
+        /// Operands of a decided `and`, `or` or `not`; if an `or` is true and one operand false, the other is true.
         Part,
-        /// A node is itself times 2^0, and equal values are each other's; two numbers may be a power of two apart.
+        /// Ratio of a node to itself or to an equal node (2^0), or of two constants (a power of two).
         Ratio,
-        /// Multiplication or division by a power of two that loses nothing.
+        /// Exact multiplication or division by a power of two.
         RatioScale,
-        /// `a = 2^j b = 2^(j + k) c`, and `b = 2^-k a`.
+        /// Transitivity and symmetry of ratios: `a = 2^j b = 2^(j + k) c`, and `b = 2^-k a`.
         RatioTrans,
-        /// The same operation on operands in a ratio.
+        /// Ratio of two results of an operation from the ratios of their operands.
         RatioOf,
-        /// The order of a value and its multiple.
+        /// Order of a value and its multiple.
         RatioLe,
-        /// Ranges that are empty, orders or conditions that contradict each other.
+        /// An empty range, or contradictory orders or conditions.
         Contradiction,
-        /// What holds in every case.
+        /// A conclusion that holds in every case.
         Cases,
     }
 }
@@ -78,22 +78,24 @@ fn power(base: f64, exponent: f64) -> f64 {
     (0..exponent.clamp(0.0, 65536.0) as u32).fold(1.0, |product, _| product * base)
 }
 
-/// `k` where the value is `2^k`.
+/// Returns `k` if the value is `2^k`.
 fn power_of_two(value: f64) -> Option<i32> {
     let bits = value.to_bits();
     (value.is_normal() && value > 0.0 && bits << 12 == 0).then(|| (bits >> 52) as i32 - 1023)
 }
 
-/// Larger in magnitude than the smallest normal number: rounding is relative.
+/// True if all values are normal, so that the rounding error is relative.
 fn normal(low: f64, high: f64) -> bool {
     low > f64::MIN_POSITIVE || high < -f64::MIN_POSITIVE
 }
 
-/// The fact that a rule gives, if it applies to the facts; of `wanted` only the nodes, the order asked for and the value of a condition are read, but for a range that
-/// is to be wider or to hold for real numbers.
+/// Returns the conclusion of a rule, or `None` if the rule does not apply to the premises `from`.
+///
+/// `wanted` selects the nodes, the kind of order and the value of a condition. Its bounds are read only by the rules [`Rule::Widen`] and
+/// [`Rule::Reals`].
 pub fn conclude(nodes: &[Op], domains: &[Domain], rule: Rule, from: &[Fact], wanted: Fact) -> Option<Fact> {
     let op = |node: usize| nodes.get(node).copied();
-    // The nodes that the conclusion is about.
+    // Nodes of the conclusion.
     let (n, m) = match wanted {
         Range(n, ..) | Holds(n, _) | Whole(n) => (n, n),
         Le(n, m) | Lt(n, m) | Ratio(n, m, _) => (n, m),
@@ -107,7 +109,7 @@ pub fn conclude(nodes: &[Op], domains: &[Domain], rule: Rule, from: &[Fact], wan
     let order = |applies: bool, strictly: bool| le(applies).or(lt(strictly));
     let truth = |value: bool| Some(Holds(n, value));
     let ratio = |k: i32| Some(Ratio(n, m, k));
-    // Whether a node is an operation on two others, either way round.
+    // True if a node is a commutative operation on two others, in either order.
     let either = |x: usize, of: fn(usize, usize) -> Op, a, b| [of(a, b), of(b, a)].map(Some).contains(&op(x));
     let (sum, product) = (|x, a, b| either(x, Op::Add, a, b), |x, a, b| either(x, Op::Mul, a, b));
     let chosen = |node: usize, (c, value): (usize, bool), a: usize| match op(node) {
@@ -156,19 +158,19 @@ pub fn conclude(nodes: &[Op], domains: &[Domain], rule: Rule, from: &[Fact], wan
             if n == a { range(l, h.min(high)) } else { range(k.max(low), g).filter(|_| n == b) }
         }
         (Rule::Narrow, &[Le(a, b) | Lt(a, b), Range(d, l, h)]) if d == n => {
-            let least = if starts_strict { f64::from_bits(1) } else { 0.0 };
+            let min = if starts_strict { f64::from_bits(1) } else { 0.0 };
             match op(n)? {
-                Op::Sub(p, q) if (p, q) == (b, a) => range(l.max(least), h),
-                Op::Sub(p, q) if (p, q) == (a, b) => range(l, h.min(-least)),
+                Op::Sub(p, q) if (p, q) == (b, a) => range(l.max(min), h),
+                Op::Sub(p, q) if (p, q) == (a, b) => range(l, h.min(-min)),
                 _ => None,
             }
         }
         (Rule::Narrow, &[Le(a, b) | Lt(a, b), Range(x, k, _), Range(d, l, h)]) if d == n && k > 0.0 => {
-            let most = if starts_strict { 1.0_f64.next_down() } else { 1.0 };
+            let max = if starts_strict { 1.0_f64.next_down() } else { 1.0 };
             match op(n)? {
                 Op::Div(p, q) if p == q && (a, b, x) == (p, p, p) => range(1.0, 1.0),
-                Op::Div(p, q) if (p, q) == (a, b) && x == b => range(l, h.min(most)),
-                Op::Div(p, q) if (p, q) == (b, a) && x == a && most == 1.0 => range(l.max(1.0), h),
+                Op::Div(p, q) if (p, q) == (a, b) && x == b => range(l, h.min(max)),
+                Op::Div(p, q) if (p, q) == (b, a) && x == a && max == 1.0 => range(l.max(1.0), h),
                 _ => None,
             }
         }
@@ -243,7 +245,7 @@ pub fn conclude(nodes: &[Op], domains: &[Domain], rule: Rule, from: &[Fact], wan
                 Op::Sub(a, b) if (a, b) == (p, c) => (l >= 0.0, h <= 0.0),
                 Op::Mul(..) if product(x, p, c) => sides(l >= 0.0 && h <= 1.0, l >= 1.0),
                 Op::Div(a, b) if (a, b) == (p, c) => sides(l >= 1.0, l > 0.0 && h <= 1.0),
-                // A power beside its base, whose exponent is 1 or more.
+                // A power and its base, with an exponent of at least 1.
                 Op::Pow(a, b) if (a, b, l) == (p, c, 1.0) && h == 1.0 => (true, true),
                 Op::Pow(a, b) if (a, b) == (p, c) && l >= 1.0 => (k >= 0.0 && g <= 1.0, k >= 1.0),
                 _ => return None,
@@ -260,7 +262,7 @@ pub fn conclude(nodes: &[Op], domains: &[Domain], rule: Rule, from: &[Fact], wan
                 (Op::Neg(a) | Op::Abs(a), &[Whole(x)]) => x == a,
                 (Op::Min(a, b) | Op::Max(a, b) | Op::If(_, a, b), &[Whole(x), Whole(y)]) => (x, y) == (a, b),
                 (Op::Add(a, b) | Op::Sub(a, b) | Op::Mul(a, b), &[Whole(x), Whole(y), Range(r, l, h)]) => {
-                    (x, y, r) == (a, b, n) && l > -WHOLE && h < WHOLE
+                    (x, y, r) == (a, b, n) && l > -MAX_INTEGER && h < MAX_INTEGER
                 }
                 _ => false,
             };
@@ -271,7 +273,7 @@ pub fn conclude(nodes: &[Op], domains: &[Domain], rule: Rule, from: &[Fact], wan
             Rule::Multiple,
             &[Whole(a), Whole(b), Range(c, l, h), Range(d, k, g), Range(q, ..), Range(x, ..), ..],
         ) => {
-            let small = (c, d) == (a, b) && l >= 0.0 && h < WHOLE && k > 0.0 && g <= WHOLE;
+            let small = (c, d) == (a, b) && l >= 0.0 && h < MAX_INTEGER && k > 0.0 && g <= MAX_INTEGER;
             let fits = small && op(q)? == Op::Div(a, b);
             let part = |of: Op| nodes.iter().position(|&op| op == of).is_some_and(|part| product(x, part, b));
             let down = fits && part(Op::Floor(q));

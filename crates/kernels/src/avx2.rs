@@ -1,37 +1,36 @@
-//! The kernels with AVX2, FMA and F16C. Loads and stores are the only unsafe operations; the few helpers
-//! at the end hold them.
+//! Kernels for AVX2, FMA and F16C. See [`super::scalar`] for the semantics of each.
 //!
-//! Bytes are widened to 16 bits and multiplied with `madd_epi16`, which is exact for every byte value. The
-//! shorter way through `sign_epi8` and `maddubs` is wrong for -128 and, measured, not faster here. With VNNI ([`super::dot`]) they are
-//! multiplied as they are.
+//! Unsafe loads and stores are confined to the helpers at the end.
 //!
-//! Vectors go through loops and not through the `map` of an array: what that calls is not inlined unless the whole program is
-//! compiled for AVX2.
+//! Signed bytes are widened to 16 bits and multiplied with `madd_epi16`, which is exact for every value. The shorter sequence of
+//! `sign_epi8` and `maddubs` is wrong for -128 and was not faster when measured. With VNNI ([`super::vnni`]) bytes are multiplied directly.
+//!
+//! Loops are used instead of `array::map`, whose closures are not inlined unless the whole program is compiled for AVX2.
 
 pub(super) use std::arch::x86_64::*;
 
-pub(super) use super::dot::Dot;
+pub(super) use super::vnni::Dot;
 
 use half::{bf16, f16};
 
-use super::format::{BlockNvfp4, BlockQ8_0, BlockQ8K, Format, Quantized, Scale, Unpack};
-use super::pairs_in_16_bits;
-use super::panel::{
-    Bytes, CHUNK, Column, Few, Float, Floats, Packed, Panel, ROWS, Sums, TURNED, Words, by_columns, shared,
+use super::format::{BlockFormat, BlockNvfp4, BlockQ8_0, BlockQ8K, QuantizedActivation, Scale, Unpack};
+use super::gemm::{
+    BytePanel, Column, FloatChunk, FloatColumn, Interleaved, PANEL_COLUMNS, PANEL_ROWS, PackedActivations,
+    Panel, Sums, TRANSPOSE_ROWS, WordPanel, for_each_column_group, shares_scale,
 };
+use super::max_pairs_in_i16;
 use super::scalar;
-use super::stream::{Piece, Streams, distance, rows, walk};
+use super::stream::{Position, Streams, distance, dot_rows, for_each_step};
 
-/// How far the products of blocks prefetch in each row, in bytes.
+/// Prefetch distance of the block kernels in each row, in bytes.
 const PREFETCH: usize = 1024;
 
-/// How far the products with plain numbers prefetch.
+/// Prefetch distance of the floating-point kernels in each row, in bytes.
 const PREFETCH_DENSE: usize = 512;
 
-/// f32 values that the streaming kernels take from one stream at a time: two cache lines.
+/// f32 values per step of a memory stream: two cache lines.
 const STEP: usize = 32;
 
-/// The sum of all elements.
 #[target_feature(enable = "avx2,fma,f16c")]
 pub fn read(source: &[f32], streams: Streams) -> f32 {
     match streams.count {
@@ -60,7 +59,7 @@ fn read_streams<const N: usize>(source: &[f32], prefetch: usize) -> f32 {
             let step = &lane[at];
             let low = _mm256_add_ps(load_f32(step, 0), load_f32(step, 8));
             let high = _mm256_add_ps(load_f32(step, 16), load_f32(step, 24));
-            // One addition a step in the chain, so that the chain is shorter than the loads take.
+            // One dependent addition per step, so that the dependency chain is shorter than the loads.
             *sum = _mm256_add_ps(*sum, _mm256_add_ps(low, high));
         }
     }
@@ -68,33 +67,28 @@ fn read_streams<const N: usize>(source: &[f32], prefetch: usize) -> f32 {
     horizontal_sum(total) + scalar::read(&source[N * distance..], Streams::ONE)
 }
 
-/// Fills `target` with one value.
 #[target_feature(enable = "avx2,fma,f16c")]
 pub fn fill(target: &mut [f32], value: f32, streams: Streams) {
     let vector = _mm256_set1_ps(value);
     map::<false, 0>(target, [], streams, |[]| vector, |[]| value);
 }
 
-/// Fills `target` with one value, with stores that pass the cache by.
 #[target_feature(enable = "avx2,fma,f16c")]
 pub fn fill_streaming(target: &mut [f32], value: f32, streams: Streams) {
     let vector = _mm256_set1_ps(value);
     map::<true, 0>(target, [], streams, |[]| vector, |[]| value);
 }
 
-/// Copies `source` to `target`.
 #[target_feature(enable = "avx2,fma,f16c")]
 pub fn copy(target: &mut [f32], source: &[f32], streams: Streams) {
     map::<false, 1>(target, [source], streams, |[a]| a, |[a]| a);
 }
 
-/// Copies `source` to `target` with stores that pass the cache by.
 #[target_feature(enable = "avx2,fma,f16c")]
 pub fn copy_streaming(target: &mut [f32], source: &[f32], streams: Streams) {
     map::<true, 1>(target, [source], streams, |[a]| a, |[a]| a);
 }
 
-/// `target = a + factor * b`.
 #[target_feature(enable = "avx2,fma,f16c")]
 pub fn triad(target: &mut [f32], a: &[f32], b: &[f32], factor: f32, streams: Streams) {
     let factors = _mm256_set1_ps(factor);
@@ -102,7 +96,6 @@ pub fn triad(target: &mut [f32], a: &[f32], b: &[f32], factor: f32, streams: Str
     map::<false, 2>(target, [a, b], streams, vector, |[a, b]| a + factor * b);
 }
 
-/// `target = a + factor * b` with stores that pass the cache by.
 #[target_feature(enable = "avx2,fma,f16c")]
 pub fn triad_streaming(target: &mut [f32], a: &[f32], b: &[f32], factor: f32, streams: Streams) {
     let factors = _mm256_set1_ps(factor);
@@ -110,8 +103,8 @@ pub fn triad_streaming(target: &mut [f32], a: &[f32], b: &[f32], factor: f32, st
     map::<true, 2>(target, [a, b], streams, vector, |[a, b]| a + factor * b);
 }
 
-/// `target = f(sources)`, elementwise. Streaming stores need an aligned target: what stands before the
-/// first aligned element and after the last full step is done one by one.
+/// Computes `target = f(sources)` elementwise. Streaming stores need an aligned target, so elements before the first aligned one and
+/// after the last full step are handled one by one.
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
 fn map<const STREAMING: bool, const INPUTS: usize>(
@@ -119,12 +112,12 @@ fn map<const STREAMING: bool, const INPUTS: usize>(
     sources: [&[f32]; INPUTS],
     streams: Streams,
     vector: impl Fn([__m256; INPUTS]) -> __m256,
-    single: impl Fn([f32; INPUTS]) -> f32,
+    scalar: impl Fn([f32; INPUTS]) -> f32,
 ) {
     let length = sources.iter().fold(target.len(), |length, source| length.min(source.len()));
     let head = target.as_ptr().align_offset(64).min(length);
-    walk(head, length, streams.count, STEP, |piece| match piece {
-        Piece::Step(start) => {
+    for_each_step(head, length, streams.count, STEP, |piece| match piece {
+        Position::Step(start) => {
             if streams.prefetch > 0 {
                 for source in &sources {
                     prefetch_step(source, start, streams.prefetch);
@@ -133,22 +126,22 @@ fn map<const STREAMING: bool, const INPUTS: usize>(
             for start in [start, start + 8, start + 16, start + 24] {
                 let value = vector(sources.map(|source| load_f32(source, start)));
                 if STREAMING {
-                    // SAFETY: `target` is aligned to 64 bytes at `head`, or there would be no steps, and `start` is whole
-                    // vectors of 32 bytes after it: steps are multiples of `STEP` apart.
+                    // SAFETY: if there are steps, `target` is aligned to 64 bytes at `head`, and `start` is a multiple of 8 elements
+                    // (32 bytes) after it.
                     unsafe { stream_f32(target, start, value) }
                 } else {
                     store_f32(target, start, value);
                 }
             }
         }
-        Piece::One(at) => target[at] = single(sources.map(|source| source[at])),
+        Position::Element(at) => target[at] = scalar(sources.map(|source| source[at])),
     });
     if STREAMING {
         _mm_sfence();
     }
 }
 
-/// The exact product of small numbers with bytes, of which so many pairs of products add up in 16 bits.
+/// Sums up to `pairs` pairs of products in 16 bits before widening.
 #[target_feature(enable = "avx2,fma,f16c")]
 pub fn narrow_dot(weights: &[u8], x: &[i8], pairs: usize) -> i32 {
     let ((weights, weights_left), (x, x_left)) = (weights.as_chunks::<32>(), x.as_chunks::<32>());
@@ -156,29 +149,29 @@ pub fn narrow_dot(weights: &[u8], x: &[i8], pairs: usize) -> i32 {
     for (weights, x) in weights.chunks(pairs).zip(x.chunks(pairs)) {
         let mut word = _mm256_setzero_si256();
         for (weights, x) in weights.iter().zip(x) {
-            word = add_products(word, load_bytes(weights), load_bytes(x));
+            word = add_products(word, load_i8x32(weights), load_i8x32(x));
         }
         sum = add_widened(sum, word);
     }
     let left = scalar::narrow_dot(weights_left, x_left, pairs);
-    lanes_i32(sum).iter().fold(left, |sum, lane| sum.wrapping_add(*lane))
+    store_i32x8(sum).iter().fold(left, |sum, lane| sum.wrapping_add(*lane))
 }
 
-/// Adds the 32 products, two to each 16-bit word.
+/// Adds 32 products, two to each 16-bit sum.
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
 fn add_products(word: __m256i, weights: __m256i, x: __m256i) -> __m256i {
     _mm256_add_epi16(word, _mm256_maddubs_epi16(weights, x))
 }
 
-/// Adds the 16-bit words, two to each 32-bit sum.
+/// Adds 16-bit sums, two to each 32-bit sum.
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
 fn add_widened(sum: __m256i, word: __m256i) -> __m256i {
     _mm256_add_epi32(sum, _mm256_madd_epi16(word, _mm256_set1_epi16(1)))
 }
 
-/// Quantizes 32 values for each block, byte for byte as [`scalar::quantize_q8_0`].
+/// Byte-identical to [`scalar::quantize_q8_0`].
 #[target_feature(enable = "avx2,fma,f16c")]
 pub fn quantize_q8_0(blocks: &mut [BlockQ8_0], values: &[f32]) {
     let sign = _mm256_set1_ps(-0.0);
@@ -199,143 +192,140 @@ pub fn quantize_q8_0(blocks: &mut [BlockQ8_0], values: &[f32]) {
         let scale = _mm_cvtss_f32(_mm_max_ss(largest, _mm_movehdup_ps(largest))) / 127.0;
         let inverse = 1.0 / scale;
         let inverse = _mm256_set1_ps(if inverse.is_finite() { inverse } else { 0.0 });
-        let mut quants = [_mm256_setzero_si256(); 4];
-        for (part, quants) in quants.iter_mut().enumerate() {
-            // Half away from zero: the fraction is exact, and only it decides.
+        let mut qs = [_mm256_setzero_si256(); 4];
+        for (part, qs) in qs.iter_mut().enumerate() {
+            // Round half away from zero: the fraction is exact, and it alone decides.
             let scaled = _mm256_mul_ps(load_f32(values, 8 * part), inverse);
             let whole = _mm256_round_ps::<{ _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC }>(scaled);
             let fraction = _mm256_andnot_ps(sign, _mm256_sub_ps(scaled, whole));
             let up = _mm256_cmp_ps::<_CMP_GE_OQ>(fraction, _mm256_set1_ps(0.5));
             let one = _mm256_or_ps(_mm256_and_ps(sign, scaled), _mm256_set1_ps(1.0));
-            *quants = _mm256_cvtps_epi32(_mm256_add_ps(whole, _mm256_and_ps(up, one)));
+            *qs = _mm256_cvtps_epi32(_mm256_add_ps(whole, _mm256_and_ps(up, one)));
         }
-        let words = [_mm256_packs_epi32(quants[0], quants[1]), _mm256_packs_epi32(quants[2], quants[3])];
-        // Both packs work within 128-bit halves; the permutation puts the groups of four back in order.
+        let words = [_mm256_packs_epi32(qs[0], qs[1]), _mm256_packs_epi32(qs[2], qs[3])];
+        // Both packs work within 128-bit lanes; the permutation restores the order of the groups of four.
         let bytes = _mm256_permutevar8x32_epi32(
             _mm256_packs_epi16(words[0], words[1]),
             _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7),
         );
         let half = _mm_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(_mm_set_ss(scale));
-        *block = BlockQ8_0::new(f16::from_bits(_mm_extract_epi16::<0>(half) as u16), store_bytes(bytes));
+        *block = BlockQ8_0::new(f16::from_bits(_mm_extract_epi16::<0>(half) as u16), store_i8x32(bytes));
     }
 }
 
-/// The 32 values of each block, bit for bit as [`scalar::dequantize_q8_0`].
+/// Bit-identical to [`scalar::dequantize_q8_0`].
 #[target_feature(enable = "avx2,fma,f16c")]
 pub fn dequantize_q8_0(values: &mut [f32], blocks: &[BlockQ8_0]) {
     for (values, block) in values.as_chunks_mut::<32>().0.iter_mut().zip(blocks) {
         let scale = broadcast_scale(block);
         for part in 0..4 {
-            store_f32(values, 8 * part, _mm256_mul_ps(scale, quants_f32(block, part)));
+            store_f32(values, 8 * part, _mm256_mul_ps(scale, qs_f32(block, part)));
         }
     }
 }
 
-/// Quantizes 256 values for each block: [`scalar::quantize_q8_k`], compiled with these instructions.
+/// The code of [`scalar::quantize_q8_k`], vectorized by the compiler.
 #[target_feature(enable = "avx2,fma,f16c")]
 pub fn quantize_q8_k(blocks: &mut [BlockQ8K], values: &[f32]) {
     for (block, values) in blocks.iter_mut().zip(values.as_chunks::<256>().0) {
-        *block = BlockQ8K::quantized(values);
+        *block = BlockQ8K::from_f32(values);
     }
 }
 
-/// What a block format does by AVX2.
-pub trait Vector<X>: Sized {
-    /// Eight partial sums of the products of its quants with activations, and of its minima; exact.
+/// AVX2 kernel of a block format.
+pub trait BlockKernel<X>: Sized {
+    /// Returns eight exact partial sums of each of two dot products with activations: of the values and of the minima.
     ///
     /// # Safety
     ///
-    /// The processor has AVX2, FMA and F16C, and the instructions of `D`.
+    /// The CPU must support AVX2, FMA, F16C and the instructions of `D`.
     unsafe fn product<D: Dot>(&self, x: &X) -> [__m256i; 2];
 }
 
-/// The exact integer products of each block with activations.
 #[target_feature(enable = "avx2,fma,f16c")]
-pub fn block_products<D: Dot, T: Format>(sums: &mut [[i32; 2]], blocks: &[T], x: &[T::X]) {
+pub fn block_products<D: Dot, T: BlockFormat>(sums: &mut [[i32; 2]], blocks: &[T], x: &[T::X]) {
     for ((sums, block), x) in sums.iter_mut().zip(blocks).zip(x) {
-        // SAFETY: this function is called only where these instructions exist.
+        // SAFETY: this function is called only if the CPU supports these instructions.
         let products = unsafe { block.product::<D>(x) };
-        *sums = products.map(|lanes| lanes_i32(lanes).iter().sum());
+        *sums = products.map(|lanes| store_i32x8(lanes).iter().sum());
     }
 }
 
-/// A matrix of blocks times quantized activations; one row for each element of `out`. Where a block is a few instructions its
-/// scale matters, and four rows share that work; larger ones leave no registers for it.
+/// For small blocks the scales are a significant part of the work, which eight rows share. Large blocks leave no registers for that.
 #[target_feature(enable = "avx2,fma,f16c")]
-pub fn block_rows<D: Dot, T: Format>(weights: &[T], x: &[T::X], out: &mut [f32]) {
+pub fn matvec_blocks<D: Dot, T: BlockFormat>(weights: &[T], x: &[T::X], out: &mut [f32]) {
     let one = |row: &[T]| block_dots::<D, T, 1>([row], x)[0];
     if T::WEIGHTS <= 64 {
-        rows(weights, out, |rows| eight_block_dots::<D, T>(rows, x), one);
+        dot_rows(weights, out, |rows| block_dots_x8::<D, T>(rows, x), one);
     } else {
-        rows(weights, out, |rows| block_dots::<D, T, 4>(rows, x), one);
+        dot_rows(weights, out, |rows| block_dots::<D, T, 4>(rows, x), one);
     }
 }
 
-/// Rows that share the work on the activations.
+/// Multiplies `N` rows, which share the loads of the activations.
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
-fn block_dots<D: Dot, T: Format, const N: usize>(rows: [&[T]; N], x: &[T::X]) -> [f32; N] {
+fn block_dots<D: Dot, T: BlockFormat, const N: usize>(rows: [&[T]; N], x: &[T::X]) -> [f32; N] {
     let blocks = rows.iter().fold(x.len(), |blocks, row| blocks.min(row.len()));
     let mut sums = [_mm256_setzero_ps(); N];
     for (at, x) in x[..blocks].iter().enumerate() {
         prefetch_blocks(&rows, at);
-        let x_scale = single(x.scale());
+        let x_scale = scale_to_f32(x.scale());
         for (row, sum) in rows.iter().zip(&mut sums) {
-            // SAFETY: `at` is below `blocks`, and no row is shorter than that.
+            // SAFETY: `at` is below `blocks`, the length of the shortest row.
             let block = unsafe { row.get_unchecked(at) };
-            // SAFETY: this function is called only where these instructions exist.
-            let [quants, minima] = unsafe { block.product::<D>(x) };
-            let [scale, minimum] = block.scales();
-            let scale = _mm256_set1_ps(single(scale) * x_scale);
-            *sum = _mm256_fmadd_ps(_mm256_cvtepi32_ps(quants), scale, *sum);
-            if <T as Format>::MINIMA {
-                let minimum = _mm256_set1_ps(single(minimum) * x_scale);
-                *sum = _mm256_fmadd_ps(_mm256_cvtepi32_ps(minima), minimum, *sum);
+            // SAFETY: this function is called only if the CPU supports these instructions.
+            let [values, minima] = unsafe { block.product::<D>(x) };
+            let [scale, min_scale] = block.block_scales();
+            let scale = _mm256_set1_ps(scale_to_f32(scale) * x_scale);
+            *sum = _mm256_fmadd_ps(_mm256_cvtepi32_ps(values), scale, *sum);
+            if <T as BlockFormat>::HAS_MINIMA {
+                let min_scale = _mm256_set1_ps(scale_to_f32(min_scale) * x_scale);
+                *sum = _mm256_fmadd_ps(_mm256_cvtepi32_ps(minima), min_scale, *sum);
             }
         }
     }
     horizontal_sums(sums)
 }
 
-/// Eight rows at once. Of each four, the scales are converted by one instruction, and the integer products are reduced together
-/// until one vector holds four rows twice.
+/// Multiplies eight rows. For each four rows, one instruction converts the scales, and the integer sums are reduced together until one
+/// vector holds two partial sums of each row.
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
-fn eight_block_dots<D: Dot, T: Format>(rows: [&[T]; 8], x: &[T::X]) -> [f32; 8] {
+fn block_dots_x8<D: Dot, T: BlockFormat>(rows: [&[T]; 8], x: &[T::X]) -> [f32; 8] {
     let blocks = rows.iter().fold(x.len(), |blocks, row| blocks.min(row.len()));
     let mut sums = [_mm256_setzero_ps(); 2];
     for (at, x) in x[..blocks].iter().enumerate() {
-        let x_scale = _mm256_set1_ps(single(x.scale()));
+        let x_scale = _mm256_set1_ps(scale_to_f32(x.scale()));
         for (rows, sum) in rows.as_chunks::<4>().0.iter().zip(&mut sums) {
-            let (mut quants, mut scales) = ([_mm256_setzero_si256(); 4], [Scale::ZERO; 4]);
-            let (mut minima, mut minimum_scales) = (quants, scales);
-            for (of, row) in rows.iter().enumerate() {
-                // SAFETY: `at` is below `blocks`, and no row is shorter than that.
+            let (mut values, mut scales) = ([_mm256_setzero_si256(); 4], [Scale::ZERO; 4]);
+            let (mut minima, mut min_scales) = (values, scales);
+            for (index, row) in rows.iter().enumerate() {
+                // SAFETY: `at` is below `blocks`, the length of the shortest row.
                 let block = unsafe { row.get_unchecked(at) };
-                // SAFETY: this function is called only where these instructions exist.
-                [quants[of], minima[of]] = unsafe { block.product::<D>(x) };
-                [scales[of], minimum_scales[of]] = block.scales();
+                // SAFETY: this function is called only if the CPU supports these instructions.
+                [values[index], minima[index]] = unsafe { block.product::<D>(x) };
+                [scales[index], min_scales[index]] = block.block_scales();
             }
             prefetch_blocks(rows, at);
-            *sum = _mm256_fmadd_ps(reduce(quants), _mm256_mul_ps(four_scales(scales), x_scale), *sum);
-            if <T as Format>::MINIMA {
-                // Where all rows have the same minima, they are reduced once.
+            *sum = _mm256_fmadd_ps(reduce(values), _mm256_mul_ps(four_scales(scales), x_scale), *sum);
+            if <T as BlockFormat>::HAS_MINIMA {
+                // The compiler reduces once if all rows have the same minima.
                 let minima = _mm256_mul_ps(reduce(minima), x_scale);
-                *sum = _mm256_fmadd_ps(four_scales(minimum_scales), minima, *sum);
+                *sum = _mm256_fmadd_ps(four_scales(min_scales), minima, *sum);
             }
         }
     }
     let mut dots = [0f32; 8];
     for (dots, sum) in dots.as_chunks_mut::<4>().0.iter_mut().zip(sums) {
-        *dots = store_four(_mm_add_ps(_mm256_castps256_ps128(sum), _mm256_extractf128_ps::<1>(sum)));
+        *dots = store_f32x4(_mm_add_ps(_mm256_castps256_ps128(sum), _mm256_extractf128_ps::<1>(sum)));
     }
     dots
 }
 
-/// An NVFP4 matrix times quantized activations; one row for each element of `out`.
 #[target_feature(enable = "avx2,fma,f16c")]
-pub fn nvfp4_rows(weights: &[BlockNvfp4], x: &[BlockQ8_0], out: &mut [f32]) {
-    rows(weights, out, |rows: [_; 4]| nvfp4_dots(rows, x), |row| nvfp4_dots([row], x)[0]);
+pub fn matvec_nvfp4(weights: &[BlockNvfp4], x: &[BlockQ8_0], out: &mut [f32]) {
+    dot_rows(weights, out, |rows: [_; 4]| nvfp4_dots(rows, x), |row| nvfp4_dots([row], x)[0]);
 }
 
 #[target_feature(enable = "avx2,fma,f16c")]
@@ -346,17 +336,17 @@ fn nvfp4_dots<const N: usize>(rows: [&[BlockNvfp4]; N], x: &[BlockQ8_0]) -> [f32
     let mut sums = [_mm256_setzero_ps(); N];
     for (at, x) in x[..blocks].iter().enumerate() {
         prefetch_blocks(&rows, at);
-        let scales = [single(Scale::Half(x[0].scale())), single(Scale::Half(x[1].scale()))];
+        let scales = [scale_to_f32(Scale::F16(x[0].scale())), scale_to_f32(Scale::F16(x[1].scale()))];
         for (row, sum) in rows.iter().zip(&mut sums) {
-            // SAFETY: `at` is below `blocks`, and no row is shorter than that.
+            // SAFETY: `at` is below `blocks`, the length of the shortest row.
             let block = unsafe { row.get_unchecked(at) };
-            *sum = _mm256_add_ps(*sum, block.terms(x, scales));
+            *sum = _mm256_add_ps(*sum, block.partial_dot(x, scales));
         }
     }
     horizontal_sums(sums)
 }
 
-/// Asks for the block of each row that is far enough ahead.
+/// Prefetches the block [`PREFETCH`] bytes ahead in each row.
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
 fn prefetch_blocks<T>(rows: &[&[T]], at: usize) {
@@ -367,7 +357,7 @@ fn prefetch_blocks<T>(rows: &[&[T]], at: usize) {
     }
 }
 
-/// Asks for as much as this is, right after it: panels take a little of each row, which no processor foresees.
+/// Prefetches the memory right after `slice`, of the same length. Hardware prefetchers do not follow the short row segments of panels.
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
 fn prefetch_after<T>(slice: &[T]) {
@@ -376,82 +366,98 @@ fn prefetch_after<T>(slice: &[T]) {
     }
 }
 
-/// A scale as f32.
+/// Converts a scale to f32.
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
-fn single(scale: Scale) -> f32 {
+fn scale_to_f32(scale: Scale) -> f32 {
     match scale {
-        Scale::Half(scale) => _mm_cvtss_f32(_mm_cvtph_ps(_mm_set1_epi16(scale.to_bits() as i16))),
-        Scale::Single(scale) => scale,
+        Scale::F16(scale) => _mm_cvtss_f32(_mm_cvtph_ps(_mm_set1_epi16(scale.to_bits() as i16))),
+        Scale::F32(scale) => scale,
     }
 }
 
-/// Sums of four rows: of their first halves in the first, of their second halves in the second.
+/// Reduces the sums of four rows to one vector: each 128-bit lane holds a partial sum per row.
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
 fn reduce([a, b, c, d]: [__m256i; 4]) -> __m256 {
     _mm256_cvtepi32_ps(_mm256_hadd_epi32(fold(a, b), fold(c, d)))
 }
 
-/// `[a0+a2, a1+a3, b0+b2, b1+b3]` in each half.
+/// Returns `[a0+a2, a1+a3, b0+b2, b1+b3]` in each 128-bit lane.
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
 fn fold(a: __m256i, b: __m256i) -> __m256i {
     _mm256_add_epi32(_mm256_blend_epi32::<0b1100_1100>(a, b), _mm256_alignr_epi8::<8>(b, a))
 }
 
-/// Four scales as f32, twice.
+/// Converts four scales to f32, repeated in both 128-bit lanes.
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
 fn four_scales(scales: [Scale; 4]) -> __m256 {
     match scales {
-        [Scale::Half(a), Scale::Half(b), Scale::Half(c), Scale::Half(d)] => {
+        [Scale::F16(a), Scale::F16(b), Scale::F16(c), Scale::F16(d)] => {
             let low = u32::from(a.to_bits()) | u32::from(b.to_bits()) << 16;
             let high = u32::from(c.to_bits()) | u32::from(d.to_bits()) << 16;
             _mm256_cvtph_ps(_mm_set1_epi64x((u64::from(low) | u64::from(high) << 32) as i64))
         }
         [a, b, c, d] => {
-            let [a, b, c, d] = [single(a), single(b), single(c), single(d)];
+            let [a, b, c, d] = [scale_to_f32(a), scale_to_f32(b), scale_to_f32(c), scale_to_f32(d)];
             _mm256_setr_ps(a, b, c, d, a, b, c, d)
         }
     }
 }
 
-/// Unpacks a chunk of a row into bytes: the scalar code, compiled with these instructions.
+/// The scalar code, vectorized by the compiler.
 #[target_feature(enable = "avx2,fma,f16c")]
-pub(super) fn unpack_bytes<T: Unpack>(panel: &mut Bytes, row: usize, blocks: &[T]) {
+pub(super) fn unpack_bytes<T: Unpack>(panel: &mut BytePanel, row: usize, blocks: &[T]) {
     prefetch_after(blocks);
-    panel.unpack(row, blocks, |scale| single(scale), |choice, to| choose(choice, to), |number| number);
+    panel.unpack(
+        row,
+        blocks,
+        |scale| scale_to_f32(scale),
+        |codebook, codes| apply_codebook(codebook, codes),
+        |code| code,
+    );
 }
 
-/// Unpacks a chunk of a row into 16-bit numbers: the scalar code, compiled with these instructions.
+/// The scalar code, vectorized by the compiler.
 #[target_feature(enable = "avx2,fma,f16c")]
-pub(super) fn unpack_words<T: Unpack>(panel: &mut Words, row: usize, blocks: &[T]) {
+pub(super) fn unpack_words<T: Unpack>(panel: &mut WordPanel, row: usize, blocks: &[T]) {
     prefetch_after(blocks);
-    let element = |number| i16::from(number) - i16::from(T::OFFSET);
-    panel.unpack(row, blocks, |scale| single(scale), |choice, to| choose(choice, to), element);
+    let element = |code| i16::from(code) - i16::from(T::OFFSET);
+    panel.unpack(
+        row,
+        blocks,
+        |scale| scale_to_f32(scale),
+        |codebook, codes| apply_codebook(codebook, codes),
+        element,
+    );
 }
 
-/// Puts what each of a multiple of 32 numbers chooses in its place.
+/// Replaces each code by its codebook entry; the number of codes is a multiple of 32.
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
-fn choose(choice: &[u8; 16], numbers: &mut [u8]) {
-    for numbers in numbers.as_chunks_mut::<32>().0 {
-        *numbers = store_bytes(look_up(choice, load_bytes(numbers)));
+fn apply_codebook(codebook: &[u8; 16], codes: &mut [u8]) {
+    for codes in codes.as_chunks_mut::<32>().0 {
+        *codes = store_i8x32(lookup(codebook, load_i8x32(codes)));
     }
 }
 
-/// Turns eight unpacked rows into columns of a panel, from this row on: squares of eight times eight.
+/// Transposes squares of 8 x 8 elements.
 #[target_feature(enable = "avx2,fma,f16c")]
-pub(super) fn turn<E: Copy, const W: usize>(rows: &[[E; W]], panel: &mut [Few<E, W>], row: usize) {
-    let mut eight = [&rows[..0]; TURNED];
-    for (one, numbers) in eight.iter_mut().zip(rows.chunks_exact(panel.len())) {
-        *one = numbers;
+pub(super) fn transpose<E: Copy, const W: usize>(
+    rows: &[[E; W]],
+    panel: &mut [Interleaved<E, W>],
+    row: usize,
+) {
+    let mut eight = [&rows[..0]; TRANSPOSE_ROWS];
+    for (row, unpacked) in eight.iter_mut().zip(rows.chunks_exact(panel.len())) {
+        *row = unpacked;
     }
     for (at, columns) in panel.as_chunks_mut::<8>().0.iter_mut().enumerate() {
         let mut a = [_mm256_setzero_ps(); 8];
         for (a, row) in a.iter_mut().zip(eight) {
-            *a = _mm256_castsi256_ps(load_eight(&row.as_chunks().0[at]));
+            *a = _mm256_castsi256_ps(load_u32x8(&row.as_chunks().0[at]));
         }
         let mut b = a;
         for pair in 0..4 {
@@ -467,25 +473,25 @@ pub(super) fn turn<E: Copy, const W: usize>(rows: &[[E; W]], panel: &mut [Few<E,
         }
         for (column, to) in columns.iter_mut().enumerate() {
             let (low, high) = (a[column % 4], a[4 + column % 4]);
-            let turned = if column < 4 {
+            let transposed = if column < 4 {
                 _mm256_permute2f128_ps::<0x20>(low, high)
             } else {
                 _mm256_permute2f128_ps::<0x31>(low, high)
             };
-            store_eight(&mut to.0.as_chunks_mut().0[row / 8], _mm256_castps_si256(turned));
+            store_u32x8(&mut to.0.as_chunks_mut().0[row / 8], _mm256_castps_si256(transposed));
         }
     }
 }
 
-/// Adds the products of a panel of bytes, below 128 unless `D` multiplies all, with a chunk of every column.
+/// The codes must be below 128 unless `D` has [`Dot::FULL_RANGE`].
 #[target_feature(enable = "avx2,fma,f16c")]
 pub(super) fn multiply_bytes<D: Dot, T: Unpack>(
-    panel: &Bytes,
-    x: &Packed<i8>,
+    panel: &BytePanel,
+    x: &PackedActivations<i8>,
     chunk: usize,
     sums: &mut [Sums],
 ) {
-    by_columns(
+    for_each_column_group(
         sums,
         |at, sums: &mut [Sums; 4]| byte_columns::<D, T, 4>(panel, x.columns(chunk, at), sums),
         |at, sums| byte_columns::<D, T, 2>(panel, x.columns(chunk, at), sums),
@@ -493,11 +499,15 @@ pub(super) fn multiply_bytes<D: Dot, T: Unpack>(
     );
 }
 
-/// Adds the products of a panel of 16-bit numbers with a chunk of every column. They make as many products a cycle as bytes that
-/// have to be added up in 32 bits at once, since those need one more step, and are exact whatever the bytes.
+/// As fast as bytes that must be widened to 32 bits after every product, which takes one more instruction, and exact for all values.
 #[target_feature(enable = "avx2,fma,f16c")]
-pub(super) fn multiply_words<T: Unpack>(panel: &Words, x: &Packed<i16>, chunk: usize, sums: &mut [Sums]) {
-    by_columns(
+pub(super) fn multiply_words<T: Unpack>(
+    panel: &WordPanel,
+    x: &PackedActivations<i16>,
+    chunk: usize,
+    sums: &mut [Sums],
+) {
+    for_each_column_group(
         sums,
         |at, sums: &mut [Sums; 4]| word_columns::<T, 4>(panel, x.columns(chunk, at), sums),
         |at, sums| word_columns::<T, 2>(panel, x.columns(chunk, at), sums),
@@ -505,25 +515,29 @@ pub(super) fn multiply_words<T: Unpack>(panel: &Words, x: &Packed<i16>, chunk: u
     );
 }
 
-/// Products of stored numbers; those below 128 add up in 16 bits for as long as they fit, unless `D` adds up in one step.
+/// Without VNNI, sums products in 16 bits as long as they fit.
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
-fn byte_columns<D: Dot, T: Unpack, const N: usize>(panel: &Bytes, x: [Column<i8>; N], sums: &mut [Sums; N]) {
-    let few = T::GROUP / 4;
+fn byte_columns<D: Dot, T: Unpack, const N: usize>(
+    panel: &BytePanel,
+    x: [Column<i8>; N],
+    sums: &mut [Sums; N],
+) {
+    let columns = T::GROUP / 4;
     let four = |x: &Column<i8>, at: usize| {
-        let [a, b, c, d] = x.numbers.as_chunks::<4>().0[at];
+        let [a, b, c, d] = x.qs.as_chunks::<4>().0[at];
         _mm256_set1_epi32(i32::from_le_bytes([a as u8, b as u8, c as u8, d as u8]))
     };
     for half in 0..2 {
         add_groups::<T, N, _, 4>(panel, x, half, sums, |group| {
             let mut products = [[_mm256_setzero_si256(); 2]; N];
             for (products, x) in products.iter_mut().zip(&x) {
-                *products = [_mm256_set1_epi32(x.starts[group]); 2];
+                *products = [_mm256_set1_epi32(x.bias[group]); 2];
             }
-            let start = group * few;
-            if D::ALL_BITS {
-                for at in start..start + few {
-                    let rows = load_rows(&panel.numbers[at].0, half);
+            let start = group * columns;
+            if D::FULL_RANGE {
+                for at in start..start + columns {
+                    let rows = load_rows(&panel.codes[at].0, half);
                     for (products, x) in products.iter_mut().zip(&x) {
                         let four = four(x, at);
                         for (product, rows) in products.iter_mut().zip(rows) {
@@ -533,10 +547,11 @@ fn byte_columns<D: Dot, T: Unpack, const N: usize>(panel: &Bytes, x: [Column<i8>
                 }
                 return products;
             }
-            for start in (start..start + few).step_by(pairs_in_16_bits(T::BITS)) {
+            for start in (start..start + columns).step_by(max_pairs_in_i16(T::BITS)) {
                 let mut words = [[_mm256_setzero_si256(); 2]; N];
-                for at in start..(start + pairs_in_16_bits(T::BITS)).min(start / few * few + few) {
-                    let rows = load_rows(&panel.numbers[at].0, half);
+                for at in start..(start + max_pairs_in_i16(T::BITS)).min(start / columns * columns + columns)
+                {
+                    let rows = load_rows(&panel.codes[at].0, half);
                     for (words, x) in words.iter_mut().zip(&x) {
                         let four = four(x, at);
                         for (word, rows) in words.iter_mut().zip(rows) {
@@ -555,18 +570,17 @@ fn byte_columns<D: Dot, T: Unpack, const N: usize>(panel: &Bytes, x: [Column<i8>
     }
 }
 
-/// Products of 16-bit numbers add up in 32 bits.
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
-fn word_columns<T: Unpack, const N: usize>(panel: &Words, x: [Column<i16>; N], sums: &mut [Sums; N]) {
-    let few = T::GROUP / 2;
+fn word_columns<T: Unpack, const N: usize>(panel: &WordPanel, x: [Column<i16>; N], sums: &mut [Sums; N]) {
+    let columns = T::GROUP / 2;
     for half in 0..2 {
         add_groups::<T, N, _, 2>(panel, x, half, sums, |group| {
             let mut products = [[_mm256_setzero_si256(); 2]; N];
-            for at in group * few..(group + 1) * few {
-                let rows = load_rows(&panel.numbers[at].0, half);
+            for at in group * columns..(group + 1) * columns {
+                let rows = load_rows(&panel.codes[at].0, half);
                 for (products, x) in products.iter_mut().zip(x) {
-                    let [a, b] = x.numbers.as_chunks::<2>().0[at];
+                    let [a, b] = x.qs.as_chunks::<2>().0[at];
                     let two = _mm256_set1_epi32((u32::from(a as u16) | u32::from(b as u16) << 16) as i32);
                     for (product, rows) in products.iter_mut().zip(rows) {
                         *product = _mm256_add_epi32(*product, _mm256_madd_epi16(rows, two));
@@ -578,7 +592,7 @@ fn word_columns<T: Unpack, const N: usize>(panel: &Words, x: [Column<i16>; N], s
     }
 }
 
-/// Adds the products of half of a panel's rows with a few columns, group by group, with their scales and minima.
+/// Scales the integer products of half the rows of a panel, group by group, and adds them and the minima to `sums`.
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
 fn add_groups<T: Unpack, const N: usize, E, const W: usize>(
@@ -588,20 +602,20 @@ fn add_groups<T: Unpack, const N: usize, E, const W: usize>(
     sums: &mut [Sums; N],
     products: impl Fn(usize) -> [[__m256i; 2]; N],
 ) {
-    let place = |part: usize| ROWS / 2 * half + 8 * part;
+    let place = |part: usize| PANEL_ROWS / 2 * half + 8 * part;
     let mut totals = [[_mm256_setzero_ps(); 2]; N];
-    for group in 0..CHUNK / T::GROUP {
+    for group in 0..PANEL_COLUMNS / T::GROUP {
         let products = products(group);
         for ((totals, products), x) in totals.iter_mut().zip(products).zip(x) {
             for (part, (total, product)) in totals.iter_mut().zip(products).enumerate() {
                 let scales = load_f32(&panel.scales[group], place(part));
-                let scales = if shared::<T>() {
+                let scales = if shares_scale::<T>() {
                     scales
                 } else {
                     _mm256_mul_ps(scales, _mm256_set1_ps(x.scales[group]))
                 };
                 *total = _mm256_fmadd_ps(_mm256_cvtepi32_ps(product), scales, *total);
-                if T::MINIMA {
+                if T::HAS_MINIMA {
                     let minima = load_f32(&panel.minima[group], place(part));
                     *total = _mm256_fmadd_ps(minima, _mm256_set1_ps(x.sums[group]), *total);
                 }
@@ -609,7 +623,7 @@ fn add_groups<T: Unpack, const N: usize, E, const W: usize>(
         }
     }
     for ((sums, totals), x) in sums.iter_mut().zip(totals).zip(x) {
-        let scale = _mm256_set1_ps(if shared::<T>() { x.scales[0] } else { 1.0 });
+        let scale = _mm256_set1_ps(if shares_scale::<T>() { x.scales[0] } else { 1.0 });
         for (part, total) in totals.into_iter().enumerate() {
             let sum = _mm256_fmadd_ps(total, scale, load_f32(&*sums, place(part)));
             store_f32(sums, place(part), sum);
@@ -617,21 +631,19 @@ fn add_groups<T: Unpack, const N: usize, E, const W: usize>(
     }
 }
 
-/// f16 as f32.
 #[target_feature(enable = "avx2,fma,f16c")]
 pub(super) fn widen_f16(to: &mut [f32], from: &[f16]) {
     prefetch_after(from);
     let ((eights, rest), (to, to_rest)) = (from.as_chunks::<8>(), to.as_chunks_mut::<8>());
     for (to, eight) in to.iter_mut().zip(eights) {
-        store_f32(to, 0, _mm256_cvtph_ps(load_u16(eight)));
+        store_f32(to, 0, _mm256_cvtph_ps(load_u16x8(eight)));
     }
     scalar::widen_f16(to_rest, rest);
 }
 
-/// Adds the products of a panel of f32 with a chunk of every column.
 #[target_feature(enable = "avx2,fma,f16c")]
-pub(super) fn multiply_floats(panel: &[Float], x: &[Floats], sums: &mut [Sums]) {
-    by_columns(
+pub(super) fn multiply_floats(panel: &[FloatColumn], x: &[FloatChunk], sums: &mut [Sums]) {
+    for_each_column_group(
         sums,
         |at, sums: &mut [Sums; 4]| float_columns(panel, &x[at..], sums),
         |at, sums| float_columns(panel, &x[at..], sums),
@@ -641,12 +653,12 @@ pub(super) fn multiply_floats(panel: &[Float], x: &[Floats], sums: &mut [Sums]) 
 
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
-fn float_columns<const N: usize>(panel: &[Float], x: &[Floats], sums: &mut [Sums; N]) {
+fn float_columns<const N: usize>(panel: &[FloatColumn], x: &[FloatChunk], sums: &mut [Sums; N]) {
     let mut columns = [&x[0][..0]; N];
-    for (column, cut) in columns.iter_mut().enumerate() {
-        *cut = &x[column][..panel.len()];
+    for (column, truncated) in columns.iter_mut().enumerate() {
+        *truncated = &x[column][..panel.len()];
     }
-    for place in [0, ROWS / 2] {
+    for place in [0, PANEL_ROWS / 2] {
         let mut totals = [[_mm256_setzero_ps(); 2]; N];
         for (totals, sums) in totals.iter_mut().zip(&*sums) {
             *totals = [load_f32(sums, place), load_f32(sums, place + 8)];
@@ -655,7 +667,7 @@ fn float_columns<const N: usize>(panel: &[Float], x: &[Floats], sums: &mut [Sums
             let rows = rows.0.as_flattened();
             let rows = [load_f32(rows, place), load_f32(rows, place + 8)];
             for (totals, x) in totals.iter_mut().zip(columns) {
-                // SAFETY: every column was cut to the length of the panel above.
+                // SAFETY: every column was truncated to the length of the panel above.
                 let x = _mm256_set1_ps(*unsafe { x.get_unchecked(at) });
                 for (total, rows) in totals.iter_mut().zip(rows) {
                     *total = _mm256_fmadd_ps(rows, x, *total);
@@ -669,66 +681,61 @@ fn float_columns<const N: usize>(panel: &[Float], x: &[Floats], sums: &mut [Sums
     }
 }
 
-/// A few neighbours of sixteen rows.
+/// Loads 32 bits of each of sixteen rows.
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
-fn load_rows<E, const W: usize>(rows: &[[E; W]; ROWS], half: usize) -> [__m256i; 2] {
+fn load_rows<E, const W: usize>(rows: &[[E; W]; PANEL_ROWS], half: usize) -> [__m256i; 2] {
     let eights = rows.as_chunks().0;
-    [load_eight(&eights[2 * half]), load_eight(&eights[2 * half + 1])]
+    [load_u32x8(&eights[2 * half]), load_u32x8(&eights[2 * half + 1])]
 }
 
-/// Eight times a few numbers that fill 32 bits.
+/// Loads eight elements of 32 bits.
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
-fn load_eight<E, const W: usize>(eight: &[[E; W]; 8]) -> __m256i {
+fn load_u32x8<E, const W: usize>(eight: &[[E; W]; 8]) -> __m256i {
     const { assert!(size_of::<[E; W]>() == 4) }
-    // SAFETY: eight times four bytes are 32 readable bytes.
+    // SAFETY: `eight` is 32 readable bytes.
     unsafe { _mm256_loadu_si256(eight.as_ptr().cast()) }
 }
 
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
-fn store_eight<E: Copy, const W: usize>(eight: &mut [[E; W]; 8], value: __m256i) {
+fn store_u32x8<E: Copy, const W: usize>(eight: &mut [[E; W]; 8], value: __m256i) {
     const { assert!(size_of::<[E; W]>() == 4) }
-    // SAFETY: eight times four bytes are 32 writable bytes, and the numbers come from others of their type.
+    // SAFETY: `eight` is 32 writable bytes, and callers pass integers or floats, for which any bytes are valid.
     unsafe { _mm256_storeu_si256(eight.as_mut_ptr().cast(), value) }
 }
 
-/// The product of a Q8_0 row with f32 activations.
 #[target_feature(enable = "avx2,fma,f16c")]
 pub fn dot_q8_0(row: &[BlockQ8_0], x: &[f32]) -> f32 {
     let [sum] = dots_q8_0([row], x);
     sum
 }
 
-/// A Q8_0 matrix times f32 activations; one row for each element of `out`.
 #[target_feature(enable = "avx2,fma,f16c")]
 pub fn matvec_q8_0(weights: &[BlockQ8_0], x: &[f32], out: &mut [f32]) {
-    rows(weights, out, |rows: [_; 4]| dots_q8_0(rows, x), |row| dot_q8_0(row, x));
+    dot_rows(weights, out, |rows: [_; 4]| dots_q8_0(rows, x), |row| dot_q8_0(row, x));
 }
 
-/// An f32 matrix times f32 activations; one row for each element of `out`.
 #[target_feature(enable = "avx2,fma,f16c")]
 pub fn matvec_f32(weights: &[f32], x: &[f32], out: &mut [f32]) {
     dense(weights, x, out, |eight| load_f32(eight, 0), |weight| *weight);
 }
 
-/// An f16 matrix times f32 activations; one row for each element of `out`.
 #[target_feature(enable = "avx2,fma,f16c")]
 pub fn matvec_f16(weights: &[f16], x: &[f32], out: &mut [f32]) {
-    dense(weights, x, out, |eight| _mm256_cvtph_ps(load_u16(eight)), |weight| weight.to_f32());
+    dense(weights, x, out, |eight| _mm256_cvtph_ps(load_u16x8(eight)), |weight| weight.to_f32());
 }
 
-/// A bf16 matrix times f32 activations; one row for each element of `out`.
 #[target_feature(enable = "avx2,fma,f16c")]
 pub fn matvec_bf16(weights: &[bf16], x: &[f32], out: &mut [f32]) {
     let load = |eight: &[bf16; 8]| {
-        _mm256_castsi256_ps(_mm256_slli_epi32::<16>(_mm256_cvtepu16_epi32(load_u16(eight))))
+        _mm256_castsi256_ps(_mm256_slli_epi32::<16>(_mm256_cvtepu16_epi32(load_u16x8(eight))))
     };
     dense(weights, x, out, load, |weight| weight.to_f32());
 }
 
-/// Rows of plain numbers: `load` gives eight of them as f32, `value` one.
+/// Multiplies a floating-point matrix: `load` converts eight weights to f32, `value` one.
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
 fn dense<T>(
@@ -739,7 +746,7 @@ fn dense<T>(
     value: impl Fn(&T) -> f32,
 ) {
     let one = |row: &[T]| dots_dense([row], x, &load, &value)[0];
-    rows(weights, out, |rows: [_; 4]| dots_dense(rows, x, &load, &value), one);
+    dot_rows(weights, out, |rows: [_; 4]| dots_dense(rows, x, &load, &value), one);
 }
 
 #[target_feature(enable = "avx2,fma,f16c")]
@@ -750,7 +757,7 @@ fn dots_dense<T, const N: usize>(
     load: impl Fn(&[T; 8]) -> __m256,
     value: impl Fn(&T) -> f32,
 ) -> [f32; N] {
-    // A cache line of weights is two or four times eight.
+    // Vectors of eight weights per cache line: two or four.
     let line = 64 / size_of::<T>() / 8;
     let length = rows.iter().fold(x.len(), |length, row| length.min(row.len()));
     let lines = length / 8 / line;
@@ -762,7 +769,7 @@ fn dots_dense<T, const N: usize>(
             let row = row.as_chunks::<8>().0;
             prefetch(row, start, PREFETCH_DENSE);
             for (part, x) in x.iter().enumerate() {
-                // SAFETY: `start + part` is below `lines * line`, eight times that below every row's length.
+                // SAFETY: `start + part` is below `lines * line`, the number of whole vectors used from every row.
                 let weights = load(unsafe { row.get_unchecked(start + part) });
                 *sum = _mm256_fmadd_ps(weights, load_f32(x, 0), *sum);
             }
@@ -789,87 +796,87 @@ fn dots_q8_0<const N: usize>(rows: [&[BlockQ8_0]; N], x: &[f32]) -> [f32; N] {
         for (row, sum) in rows.iter().zip(&mut sums) {
             prefetch(row, at, PREFETCH);
             let block = &row[at];
-            let low = _mm256_fmadd_ps(quants_f32(block, 1), x[1], _mm256_mul_ps(quants_f32(block, 0), x[0]));
-            let high = _mm256_fmadd_ps(quants_f32(block, 3), x[3], _mm256_mul_ps(quants_f32(block, 2), x[2]));
+            let low = _mm256_fmadd_ps(qs_f32(block, 1), x[1], _mm256_mul_ps(qs_f32(block, 0), x[0]));
+            let high = _mm256_fmadd_ps(qs_f32(block, 3), x[3], _mm256_mul_ps(qs_f32(block, 2), x[2]));
             *sum = _mm256_fmadd_ps(_mm256_add_ps(low, high), broadcast_scale(block), *sum);
         }
     }
     horizontal_sums(sums)
 }
 
-/// The 32 bytes as 16-bit numbers.
+/// Widens 32 bytes to 16 bits.
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
-pub(super) fn widen(quants: &[i8; 32]) -> [__m256i; 2] {
-    let (halves, _) = quants.as_chunks::<16>();
-    [_mm256_cvtepi8_epi16(load_half(&halves[0])), _mm256_cvtepi8_epi16(load_half(&halves[1]))]
+pub(super) fn widen(qs: &[i8; 32]) -> [__m256i; 2] {
+    let (halves, _) = qs.as_chunks::<16>();
+    [_mm256_cvtepi8_epi16(load_i8x16(&halves[0])), _mm256_cvtepi8_epi16(load_i8x16(&halves[1]))]
 }
 
-/// Eight sums of two neighbours each.
+/// Adds adjacent pairs of 16-bit integers.
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
-pub(super) fn pairs(words: __m256i) -> __m256i {
+pub(super) fn add_pairs(words: __m256i) -> __m256i {
     _mm256_madd_epi16(words, _mm256_set1_epi16(1))
 }
 
-/// Adds the products of numbers without sign with bytes.
+/// Adds products of unsigned with signed bytes, four to each sum.
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
-fn dot_bytes<D: Dot>(sums: __m256i, numbers: __m256i, x: __m256i) -> __m256i {
-    // SAFETY: kernels are called with `D` only where its instructions exist.
-    unsafe { D::bytes(sums, numbers, x) }
+fn dot_bytes<D: Dot>(sums: __m256i, codes: __m256i, x: __m256i) -> __m256i {
+    // SAFETY: kernels are called with `D` only if the CPU supports its instructions.
+    unsafe { D::dot_u8(sums, codes, x) }
 }
 
-/// Products of numbers without sign with bytes, added up.
+/// Returns eight partial sums of the products of unsigned with signed bytes.
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
-pub(super) fn dot<D: Dot>(numbers: __m256i, x: __m256i) -> __m256i {
-    dot_bytes::<D>(_mm256_setzero_si256(), numbers, x)
+pub(super) fn dot<D: Dot>(codes: __m256i, x: __m256i) -> __m256i {
+    dot_bytes::<D>(_mm256_setzero_si256(), codes, x)
 }
 
-/// The same, with `offset` taken from the numbers; rows that share the activations share what that takes.
+/// Like [`dot`], with `offset` subtracted from the codes. The correction depends only on the activations and is shared by all rows.
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
-pub(super) fn dot_less<D: Dot>(numbers: __m256i, offset: u8, x: __m256i) -> __m256i {
+pub(super) fn dot_minus_offset<D: Dot>(codes: __m256i, offset: u8, x: __m256i) -> __m256i {
     let start = _mm256_sub_epi32(_mm256_setzero_si256(), dot::<D>(_mm256_set1_epi8(offset as i8), x));
-    dot_bytes::<D>(start, numbers, x)
+    dot_bytes::<D>(start, codes, x)
 }
 
-/// Adds the products of 16-bit numbers.
+/// Adds products of 16-bit integers, two to each sum.
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
 pub(super) fn dot_words<D: Dot>(sums: __m256i, a: __m256i, b: __m256i) -> __m256i {
     // SAFETY: as above.
-    unsafe { D::words(sums, a, b) }
+    unsafe { D::dot_i16(sums, a, b) }
 }
 
-/// Sums of two products each, of bytes with a sign but not -128, with any bytes: the sign goes from `x` to the quants.
+/// Returns 16-bit sums of two products of signed bytes. The sign of `x` is moved to `qs`, which must not contain -128.
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
-pub(super) fn signed_products(quants: __m256i, x: __m256i) -> __m256i {
-    _mm256_maddubs_epi16(_mm256_abs_epi8(x), _mm256_sign_epi8(quants, x))
+pub(super) fn signed_products(qs: __m256i, x: __m256i) -> __m256i {
+    _mm256_maddubs_epi16(_mm256_abs_epi8(x), _mm256_sign_epi8(qs, x))
 }
 
-/// The bytes of a table that numbers of four bits choose.
+/// Looks up 4-bit codes in a table of bytes.
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
-pub(super) fn look_up<T>(table: &[T; 16], numbers: __m256i) -> __m256i {
-    _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(load_half(table)), numbers)
+pub(super) fn lookup<T>(table: &[T; 16], codes: __m256i) -> __m256i {
+    _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(load_i8x16(table)), codes)
 }
 
-/// Sixteen bytes as 32 numbers of four bits: first the low halves, then the high ones.
+/// Unpacks 16 bytes into 32 codes: first the low nibbles, then the high nibbles.
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
 pub(super) fn load_nibbles(bytes: &[u8; 16]) -> __m256i {
-    let both = _mm256_broadcastsi128_si256(load_half(bytes));
+    let both = _mm256_broadcastsi128_si256(load_i8x16(bytes));
     let shifted = _mm256_srlv_epi64(both, _mm256_setr_epi64x(0, 0, 4, 4));
     _mm256_and_si256(shifted, _mm256_set1_epi8(15))
 }
 
-/// 32 bits as bytes, 16 for each that is set.
+/// Expands 32 bits to 32 bytes: 16 for each bit that is set, otherwise 0.
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
-pub(super) fn spread_fifths(bits: [u8; 4]) -> __m256i {
+pub(super) fn expand_high_bits(bits: [u8; 4]) -> __m256i {
     let bits = _mm256_set1_epi32(i32::from_le_bytes(bits));
     let bytes = _mm256_setr_epi64x(0, 0x0101_0101_0101_0101, 0x0202_0202_0202_0202, 0x0303_0303_0303_0303);
     let place = _mm256_set1_epi64x(0x8040_2010_0804_0201_u64 as i64);
@@ -877,10 +884,10 @@ pub(super) fn spread_fifths(bits: [u8; 4]) -> __m256i {
     _mm256_and_si256(_mm256_cmpeq_epi8(chosen, place), _mm256_set1_epi8(16))
 }
 
-/// Eight scales, each in all sixteen words of a vector.
+/// Broadcasts each of eight scales to a vector of 16-bit integers.
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
-pub(super) fn scales_of_eight(scales: [u8; 8]) -> [__m256i; 8] {
+pub(super) fn broadcast_scales(scales: [u8; 8]) -> [__m256i; 8] {
     let scales = _mm_cvtepu8_epi16(_mm_cvtsi64_si128(i64::from_le_bytes(scales)));
     let a = _mm256_broadcastsi128_si256(_mm_unpacklo_epi16(scales, scales));
     let b = _mm256_broadcastsi128_si256(_mm_unpackhi_epi16(scales, scales));
@@ -896,32 +903,32 @@ pub(super) fn scales_of_eight(scales: [u8; 8]) -> [__m256i; 8] {
     ]
 }
 
-/// Eight minima times the sums of the 32 activations that each is for.
+/// Multiplies eight group minima with the sums of their 32 activations.
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
-pub(super) fn minima_of_eight(minima: [u8; 8], sums: &[i16; 16]) -> __m256i {
-    let sums = load_words(sums);
+pub(super) fn dot_minima(minima: [u8; 8], sums: &[i16; 16]) -> __m256i {
+    let sums = load_i16x16(sums);
     let sums = _mm_hadd_epi16(_mm256_castsi256_si128(sums), _mm256_extracti128_si256::<1>(sums));
     let minima = _mm_cvtepu8_epi16(_mm_cvtsi64_si128(i64::from_le_bytes(minima)));
     _mm256_zextsi128_si256(_mm_madd_epi16(minima, sums))
 }
 
-/// Sixteen scales, each twice: the first vector holds those of the first eight groups, the even ones in its low half and the odd
-/// ones in its high half, so that a shuffle of doublewords gives 32 products their two scales.
+/// Widens sixteen scales and duplicates each. The first vector holds those of the first eight groups, even groups in the low and odd
+/// groups in the high 128-bit lane, so that a doubleword shuffle yields the two scales for 32 products.
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
-pub(super) fn scales_of_pairs(scales: __m128i) -> [__m256i; 2] {
+pub(super) fn pair_scales(scales: __m128i) -> [__m256i; 2] {
     let apart = _mm_setr_epi8(0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15);
     let words = _mm256_cvtepi8_epi16(_mm_shuffle_epi8(scales, apart));
     [_mm256_unpacklo_epi16(words, words), _mm256_unpackhi_epi16(words, words)]
 }
 
-/// Eight quants, the `part`th of four, as f32.
+/// Converts the `part`th eight quantized values to f32.
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
-pub(super) fn quants_f32(block: &BlockQ8_0, part: usize) -> __m256 {
-    let eight = block.quants.as_chunks::<8>().0[part];
-    let bytes = _mm_cvtsi64_si128(i64::from_le_bytes(eight.map(|quant| quant as u8)));
+pub(super) fn qs_f32(block: &BlockQ8_0, part: usize) -> __m256 {
+    let eight = block.qs.as_chunks::<8>().0[part];
+    let bytes = _mm_cvtsi64_si128(i64::from_le_bytes(eight.map(|q| q as u8)));
     _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(bytes))
 }
 
@@ -949,19 +956,19 @@ fn horizontal_sums<const N: usize>(vectors: [__m256; N]) -> [f32; N] {
     sums
 }
 
-/// Asks for the cache line `ahead` bytes after element `at`; never faults, wherever that is.
+/// Prefetches the cache line `ahead` bytes after element `at`, which may be out of bounds.
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
 pub(super) fn prefetch<T>(slice: &[T], at: usize, ahead: usize) {
     let place = slice.as_ptr().wrapping_add(at).wrapping_byte_add(ahead);
-    // SAFETY: a prefetch is a hint and may name any address.
+    // SAFETY: a prefetch is a hint and does not fault on any address.
     #[allow(unused_unsafe, reason = "older compilers count this intrinsic as unsafe")]
     unsafe {
         _mm_prefetch::<_MM_HINT_T0>(place.cast())
     }
 }
 
-/// Prefetches the two lines of a step.
+/// Prefetches the two cache lines of a step.
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
 fn prefetch_step<T>(slice: &[T], at: usize, ahead: usize) {
@@ -979,7 +986,7 @@ pub(super) fn load_f32(slice: &[f32], at: usize) -> __m256 {
 
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
-pub(super) fn load_u16<T>(eight: &[T; 8]) -> __m128i {
+pub(super) fn load_u16x8<T>(eight: &[T; 8]) -> __m128i {
     const { assert!(size_of::<T>() == 2) }
     // SAFETY: `eight` is 16 readable bytes.
     unsafe { _mm_loadu_si128(eight.as_ptr().cast()) }
@@ -987,7 +994,7 @@ pub(super) fn load_u16<T>(eight: &[T; 8]) -> __m128i {
 
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
-pub(super) fn load_half<T>(sixteen: &[T; 16]) -> __m128i {
+pub(super) fn load_i8x16<T>(sixteen: &[T; 16]) -> __m128i {
     const { assert!(size_of::<T>() == 1) }
     // SAFETY: `sixteen` is 16 readable bytes.
     unsafe { _mm_loadu_si128(sixteen.as_ptr().cast()) }
@@ -995,7 +1002,7 @@ pub(super) fn load_half<T>(sixteen: &[T; 16]) -> __m128i {
 
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
-pub(super) fn load_bytes<T>(bytes: &[T; 32]) -> __m256i {
+pub(super) fn load_i8x32<T>(bytes: &[T; 32]) -> __m256i {
     const { assert!(size_of::<T>() == 1) }
     // SAFETY: `bytes` is 32 readable bytes.
     unsafe { _mm256_loadu_si256(bytes.as_ptr().cast()) }
@@ -1003,7 +1010,7 @@ pub(super) fn load_bytes<T>(bytes: &[T; 32]) -> __m256i {
 
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
-pub(super) fn load_words(words: &[i16; 16]) -> __m256i {
+pub(super) fn load_i16x16(words: &[i16; 16]) -> __m256i {
     // SAFETY: `words` is 32 readable bytes.
     unsafe { _mm256_loadu_si256(words.as_ptr().cast()) }
 }
@@ -1016,7 +1023,7 @@ pub(super) fn store_f32(slice: &mut [f32], at: usize, value: __m256) {
     unsafe { _mm256_storeu_ps(eight.as_mut_ptr(), value) }
 }
 
-/// Stores past the cache.
+/// Stores without caching.
 ///
 /// # Safety
 ///
@@ -1026,13 +1033,13 @@ pub(super) fn store_f32(slice: &mut [f32], at: usize, value: __m256) {
 unsafe fn stream_f32(slice: &mut [f32], at: usize, value: __m256) {
     let eight = &mut slice[at..at + 8];
     debug_assert!(eight.as_ptr().addr().is_multiple_of(32));
-    // SAFETY: `eight` is 32 writable bytes, and the caller promises their alignment.
+    // SAFETY: `eight` is 32 writable bytes, and the caller guarantees their alignment.
     unsafe { _mm256_stream_ps(eight.as_mut_ptr(), value) }
 }
 
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
-fn store_bytes<T: Copy + Default>(value: __m256i) -> [T; 32] {
+fn store_i8x32<T: Copy + Default>(value: __m256i) -> [T; 32] {
     const { assert!(size_of::<T>() == 1) }
     let mut bytes = [T::default(); 32];
     // SAFETY: `bytes` is 32 writable bytes.
@@ -1042,7 +1049,7 @@ fn store_bytes<T: Copy + Default>(value: __m256i) -> [T; 32] {
 
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
-fn store_four(value: __m128) -> [f32; 4] {
+fn store_f32x4(value: __m128) -> [f32; 4] {
     let mut four = [0f32; 4];
     // SAFETY: `four` is 16 writable bytes.
     unsafe { _mm_storeu_ps(four.as_mut_ptr(), value) };
@@ -1051,7 +1058,7 @@ fn store_four(value: __m128) -> [f32; 4] {
 
 #[target_feature(enable = "avx2,fma,f16c")]
 #[inline]
-fn lanes_i32(value: __m256i) -> [i32; 8] {
+fn store_i32x8(value: __m256i) -> [i32; 8] {
     let mut lanes = [0i32; 8];
     // SAFETY: `lanes` is 32 writable bytes.
     unsafe { _mm256_storeu_si256(lanes.as_mut_ptr().cast(), value) };

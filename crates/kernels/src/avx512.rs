@@ -1,23 +1,26 @@
-//! The kernels with AVX-512: what moves memory, a whole cache line in one load or store, and products with many columns, which
-//! arithmetic holds back. Products with one column use the vectors of AVX2, and what is multiplied in registers has a room of its own.
+//! Kernels for AVX-512: memory kernels, which access a whole cache line per instruction, and GEMM, which is compute-bound. See
+//! [`super::scalar`] for the semantics of each. Matrix-vector products use the AVX2 kernels, and multiply-add loops are in
+//! [`super::multiply_add`].
+//!
+//! Loops are used instead of `array::map`, whose closures are not inlined unless the whole program is compiled for AVX-512.
 
 use std::arch::x86_64::*;
 
 use super::format::Unpack;
-use super::panel::{Bytes, CHUNK, Column, Float, Floats, Packed, ROWS, Sums, by_columns, shared};
+use super::gemm::{
+    BytePanel, Column, FloatChunk, FloatColumn, PANEL_COLUMNS, PANEL_ROWS, PackedActivations, Sums,
+    for_each_column_group, shares_scale,
+};
 use super::scalar;
-use super::stream::{Piece, Streams, distance, walk};
+use super::stream::{Position, Streams, distance, for_each_step};
 
-/// f32 values that are taken from one stream at a time: two cache lines.
+/// f32 values per step of a memory stream: two cache lines.
 const STEP: usize = 32;
 
-// Loops instead of closures below: what an array's `map` is given is not inlined unless the whole program is compiled for AVX-512.
+/// Activation columns multiplied with a panel together. With two vectors of rows this gives sixteen chains of additions, enough to hide a
+/// latency of five cycles at two multiply-adds per cycle, and few loads of rows.
+const COLUMN_GROUP: usize = 8;
 
-/// Columns of activations that are multiplied with a panel at once: with two vectors of rows sixteen chains of additions, more than
-/// a latency of five cycles at two multiply-adds a cycle needs, and few loads of rows.
-const AT_ONCE: usize = 8;
-
-/// The sum of all elements.
 #[target_feature(enable = "avx512f")]
 pub fn read(source: &[f32], streams: Streams) -> f32 {
     match streams.count {
@@ -35,7 +38,7 @@ pub fn read(source: &[f32], streams: Streams) -> f32 {
 #[target_feature(enable = "avx512f")]
 fn read_streams<const N: usize>(source: &[f32], prefetch: usize) -> f32 {
     let distance = distance(source.len(), 4, N, STEP);
-    // Two sums a stream, so that the chains are shorter than the loads take.
+    // Two sums per stream, so that the dependency chains are shorter than the loads.
     let mut sums = [[_mm512_setzero_ps(); 2]; N];
     for at in (0..distance).step_by(STEP) {
         for (lane, sums) in sums.iter_mut().enumerate() {
@@ -52,33 +55,28 @@ fn read_streams<const N: usize>(source: &[f32], prefetch: usize) -> f32 {
     _mm512_reduce_add_ps(total) + scalar::read(&source[N * distance..], Streams::ONE)
 }
 
-/// Fills `target` with one value.
 #[target_feature(enable = "avx512f")]
 pub fn fill(target: &mut [f32], value: f32, streams: Streams) {
     let vector = _mm512_set1_ps(value);
     map::<false, 0>(target, [], streams, |[]| vector, |[]| value);
 }
 
-/// Fills `target` with one value, with stores that pass the cache by.
 #[target_feature(enable = "avx512f")]
 pub fn fill_streaming(target: &mut [f32], value: f32, streams: Streams) {
     let vector = _mm512_set1_ps(value);
     map::<true, 0>(target, [], streams, |[]| vector, |[]| value);
 }
 
-/// Copies `source` to `target`.
 #[target_feature(enable = "avx512f")]
 pub fn copy(target: &mut [f32], source: &[f32], streams: Streams) {
     map::<false, 1>(target, [source], streams, |[a]| a, |[a]| a);
 }
 
-/// Copies `source` to `target` with stores that pass the cache by.
 #[target_feature(enable = "avx512f")]
 pub fn copy_streaming(target: &mut [f32], source: &[f32], streams: Streams) {
     map::<true, 1>(target, [source], streams, |[a]| a, |[a]| a);
 }
 
-/// `target = a + factor * b`.
 #[target_feature(enable = "avx512f")]
 pub fn triad(target: &mut [f32], a: &[f32], b: &[f32], factor: f32, streams: Streams) {
     let factors = _mm512_set1_ps(factor);
@@ -86,7 +84,6 @@ pub fn triad(target: &mut [f32], a: &[f32], b: &[f32], factor: f32, streams: Str
     map::<false, 2>(target, [a, b], streams, vector, |[a, b]| a + factor * b);
 }
 
-/// `target = a + factor * b` with stores that pass the cache by.
 #[target_feature(enable = "avx512f")]
 pub fn triad_streaming(target: &mut [f32], a: &[f32], b: &[f32], factor: f32, streams: Streams) {
     let factors = _mm512_set1_ps(factor);
@@ -94,8 +91,8 @@ pub fn triad_streaming(target: &mut [f32], a: &[f32], b: &[f32], factor: f32, st
     map::<true, 2>(target, [a, b], streams, vector, |[a, b]| a + factor * b);
 }
 
-/// `target = f(sources)`, elementwise. Streaming stores need an aligned target: what stands before the
-/// first aligned element and after the last full step is done one by one.
+/// Computes `target = f(sources)` elementwise. Streaming stores need an aligned target, so elements before the first aligned one and
+/// after the last full step are handled one by one.
 #[target_feature(enable = "avx512f")]
 #[inline]
 fn map<const STREAMING: bool, const INPUTS: usize>(
@@ -103,12 +100,12 @@ fn map<const STREAMING: bool, const INPUTS: usize>(
     sources: [&[f32]; INPUTS],
     streams: Streams,
     vector: impl Fn([__m512; INPUTS]) -> __m512,
-    single: impl Fn([f32; INPUTS]) -> f32,
+    scalar: impl Fn([f32; INPUTS]) -> f32,
 ) {
     let length = sources.iter().fold(target.len(), |length, source| length.min(source.len()));
     let head = target.as_ptr().align_offset(64).min(length);
-    walk(head, length, streams.count, STEP, |piece| match piece {
-        Piece::Step(start) => {
+    for_each_step(head, length, streams.count, STEP, |piece| match piece {
+        Position::Step(start) => {
             for start in [start, start + 16] {
                 if streams.prefetch > 0 {
                     for source in &sources {
@@ -117,41 +114,45 @@ fn map<const STREAMING: bool, const INPUTS: usize>(
                 }
                 let value = vector(sources.map(|source| load(source, start)));
                 if STREAMING {
-                    // SAFETY: `target` is aligned to 64 bytes at `head`, or there would be no steps, and `start` is whole
-                    // vectors after it: steps are multiples of `STEP` apart.
+                    // SAFETY: if there are steps, `target` is aligned to 64 bytes at `head`, and `start` is a multiple of 16 elements
+                    // (64 bytes) after it.
                     unsafe { stream(target, start, value) }
                 } else {
                     store(target, start, value);
                 }
             }
         }
-        Piece::One(at) => target[at] = single(sources.map(|source| source[at])),
+        Position::Element(at) => target[at] = scalar(sources.map(|source| source[at])),
     });
     if STREAMING {
         _mm_sfence();
     }
 }
 
-/// Adds the products of a panel of bytes with a chunk of every column.
 #[target_feature(enable = "avx512f,avx512vnni")]
-pub(super) fn multiply_bytes<T: Unpack>(panel: &Bytes, x: &Packed<i8>, chunk: usize, sums: &mut [Sums]) {
+pub(super) fn multiply_bytes<T: Unpack>(
+    panel: &BytePanel,
+    x: &PackedActivations<i8>,
+    chunk: usize,
+    sums: &mut [Sums],
+) {
     if T::GROUP < 32 {
-        // Groups that end sooner need their registers more often.
-        by_byte_columns::<T, 6>(panel, x, chunk, sums);
+        // Small groups need more registers for scales.
+        multiply_byte_columns::<T, 6>(panel, x, chunk, sums);
     } else {
-        by_byte_columns::<T, AT_ONCE>(panel, x, chunk, sums);
+        multiply_byte_columns::<T, COLUMN_GROUP>(panel, x, chunk, sums);
     }
 }
 
 #[target_feature(enable = "avx512f,avx512vnni")]
 #[inline]
-fn by_byte_columns<T: Unpack, const N: usize>(
-    panel: &Bytes,
-    x: &Packed<i8>,
+fn multiply_byte_columns<T: Unpack, const N: usize>(
+    panel: &BytePanel,
+    x: &PackedActivations<i8>,
     chunk: usize,
     sums: &mut [Sums],
 ) {
-    by_columns(
+    for_each_column_group(
         sums,
         |at, sums: &mut [Sums; N]| byte_columns::<T, N>(panel, x.columns(chunk, at), sums),
         |at, sums| byte_columns::<T, 2>(panel, x.columns(chunk, at), sums),
@@ -159,13 +160,12 @@ fn by_byte_columns<T: Unpack, const N: usize>(
     );
 }
 
-/// Products of stored numbers, without sign, with bytes.
 #[target_feature(enable = "avx512f,avx512vnni")]
 #[inline]
-fn byte_columns<T: Unpack, const N: usize>(panel: &Bytes, x: [Column<i8>; N], sums: &mut [Sums; N]) {
+fn byte_columns<T: Unpack, const N: usize>(panel: &BytePanel, x: [Column<i8>; N], sums: &mut [Sums; N]) {
     let mut totals = [[_mm512_setzero_ps(); 2]; N];
-    // Minima first, while registers are free.
-    if T::MINIMA {
+    // Minima come first, while registers are free.
+    if T::HAS_MINIMA {
         for (group, minima) in panel.minima.iter().enumerate() {
             let minima = [load(minima, 0), load(minima, 16)];
             for (totals, x) in totals.iter_mut().zip(&x) {
@@ -175,25 +175,25 @@ fn byte_columns<T: Unpack, const N: usize>(panel: &Bytes, x: [Column<i8>; N], su
             }
         }
     }
-    for (group, numbers) in panel.numbers[..CHUNK / 4].chunks_exact(T::GROUP / 4).enumerate() {
+    for (group, codes) in panel.codes[..PANEL_COLUMNS / 4].chunks_exact(T::GROUP / 4).enumerate() {
         let mut products = [[_mm512_setzero_si512(); 2]; N];
         for (products, x) in products.iter_mut().zip(&x) {
-            *products = [_mm512_set1_epi32(x.starts[group]); 2];
+            *products = [_mm512_set1_epi32(x.bias[group]); 2];
         }
-        for (at, rows) in numbers.iter().enumerate() {
+        for (at, rows) in codes.iter().enumerate() {
             let rows = load_rows(&rows.0);
             for (products, x) in products.iter_mut().zip(&x) {
-                let [a, b, c, d] = x.numbers.as_chunks::<4>().0[group * (T::GROUP / 4) + at];
-                let four = _mm512_set1_epi32(i32::from_le_bytes([a as u8, b as u8, c as u8, d as u8]));
+                let [a, b, c, d] = x.qs.as_chunks::<4>().0[group * (T::GROUP / 4) + at];
+                let adjacent = _mm512_set1_epi32(i32::from_le_bytes([a as u8, b as u8, c as u8, d as u8]));
                 for (product, rows) in products.iter_mut().zip(rows) {
-                    *product = _mm512_dpbusd_epi32(*product, rows, four);
+                    *product = _mm512_dpbusd_epi32(*product, rows, adjacent);
                 }
             }
         }
         for part in 0..2 {
             let scales = load(&panel.scales[group], 16 * part);
             for ((totals, products), x) in totals.iter_mut().zip(products).zip(x) {
-                let scales = if shared::<T>() {
+                let scales = if shares_scale::<T>() {
                     scales
                 } else {
                     _mm512_mul_ps(scales, _mm512_set1_ps(x.scales[group]))
@@ -203,7 +203,7 @@ fn byte_columns<T: Unpack, const N: usize>(panel: &Bytes, x: [Column<i8>; N], su
         }
     }
     for ((sums, totals), x) in sums.iter_mut().zip(totals).zip(x) {
-        let scale = _mm512_set1_ps(if shared::<T>() { x.scales[0] } else { 1.0 });
+        let scale = _mm512_set1_ps(if shares_scale::<T>() { x.scales[0] } else { 1.0 });
         for (part, total) in totals.into_iter().enumerate() {
             let sum = _mm512_fmadd_ps(total, scale, load(&*sums, 16 * part));
             store(sums, 16 * part, sum);
@@ -211,12 +211,11 @@ fn byte_columns<T: Unpack, const N: usize>(panel: &Bytes, x: [Column<i8>; N], su
     }
 }
 
-/// Adds the products of a panel of f32 with a chunk of every column.
 #[target_feature(enable = "avx512f")]
-pub(super) fn multiply_floats(panel: &[Float], x: &[Floats], sums: &mut [Sums]) {
-    by_columns(
+pub(super) fn multiply_floats(panel: &[FloatColumn], x: &[FloatChunk], sums: &mut [Sums]) {
+    for_each_column_group(
         sums,
-        |at, sums: &mut [Sums; AT_ONCE]| float_columns(panel, &x[at..], sums),
+        |at, sums: &mut [Sums; COLUMN_GROUP]| float_columns(panel, &x[at..], sums),
         |at, sums| float_columns(panel, &x[at..], sums),
         |at, sums| float_columns(panel, &x[at..], sums),
     );
@@ -224,18 +223,18 @@ pub(super) fn multiply_floats(panel: &[Float], x: &[Floats], sums: &mut [Sums]) 
 
 #[target_feature(enable = "avx512f")]
 #[inline]
-fn float_columns<const N: usize>(panel: &[Float], x: &[Floats], sums: &mut [Sums; N]) {
+fn float_columns<const N: usize>(panel: &[FloatColumn], x: &[FloatChunk], sums: &mut [Sums; N]) {
     let mut columns = [&x[0][..0]; N];
     let mut totals = [[_mm512_setzero_ps(); 2]; N];
-    for (column, (cut, totals)) in columns.iter_mut().zip(&mut totals).enumerate() {
-        *cut = &x[column][..panel.len()];
+    for (column, (truncated, totals)) in columns.iter_mut().zip(&mut totals).enumerate() {
+        *truncated = &x[column][..panel.len()];
         *totals = [load(&sums[column], 0), load(&sums[column], 16)];
     }
     for (at, rows) in panel.iter().enumerate() {
         let rows = rows.0.as_flattened();
         let rows = [load(rows, 0), load(rows, 16)];
         for (totals, x) in totals.iter_mut().zip(columns) {
-            // SAFETY: every column was cut to the length of the panel above.
+            // SAFETY: every column was truncated to the length of the panel above.
             let x = _mm512_set1_ps(*unsafe { x.get_unchecked(at) });
             for (total, rows) in totals.iter_mut().zip(rows) {
                 *total = _mm512_fmadd_ps(rows, x, *total);
@@ -248,24 +247,24 @@ fn float_columns<const N: usize>(panel: &[Float], x: &[Floats], sums: &mut [Sums
     }
 }
 
-/// A few neighbours of 32 rows.
+/// Loads 32 bits of each of 32 rows.
 #[target_feature(enable = "avx512f")]
 #[inline]
-fn load_rows(rows: &[[u8; 4]; ROWS]) -> [__m512i; 2] {
+fn load_rows(rows: &[[u8; 4]; PANEL_ROWS]) -> [__m512i; 2] {
     let sixteens: &[[[u8; 4]; 16]] = rows.as_chunks().0;
-    // SAFETY: sixteen times four bytes are 64 readable bytes.
+    // SAFETY: `sixteens[0]` is 64 readable bytes.
     let low = unsafe { _mm512_loadu_si512(sixteens[0].as_ptr().cast()) };
     // SAFETY: as above.
     let high = unsafe { _mm512_loadu_si512(sixteens[1].as_ptr().cast()) };
     [low, high]
 }
 
-/// Asks for the cache line `ahead` bytes after element `at`; never faults, wherever that is.
+/// Prefetches the cache line `ahead` bytes after element `at`, which may be out of bounds.
 #[target_feature(enable = "avx512f")]
 #[inline]
 fn prefetch_line(slice: &[f32], at: usize, ahead: usize) {
     let place = slice.as_ptr().wrapping_add(at).wrapping_byte_add(ahead);
-    // SAFETY: a prefetch is a hint and may name any address.
+    // SAFETY: a prefetch is a hint and does not fault on any address.
     #[allow(unused_unsafe, reason = "older compilers count this intrinsic as unsafe")]
     unsafe {
         _mm_prefetch::<_MM_HINT_T0>(place.cast())
@@ -288,7 +287,7 @@ fn store(slice: &mut [f32], at: usize, value: __m512) {
     unsafe { _mm512_storeu_ps(sixteen.as_mut_ptr(), value) }
 }
 
-/// Stores past the cache.
+/// Stores without caching.
 ///
 /// # Safety
 ///
@@ -298,6 +297,6 @@ fn store(slice: &mut [f32], at: usize, value: __m512) {
 unsafe fn stream(slice: &mut [f32], at: usize, value: __m512) {
     let sixteen = &mut slice[at..at + 16];
     debug_assert!(sixteen.as_ptr().addr().is_multiple_of(64));
-    // SAFETY: `sixteen` is 64 writable bytes, and the caller promises their alignment.
+    // SAFETY: `sixteen` is 64 writable bytes, and the caller guarantees their alignment.
     unsafe { _mm512_stream_ps(sixteen.as_mut_ptr(), value) }
 }

@@ -1,20 +1,22 @@
-//! Which instructions the kernels may use. An [`Isa`] can only come from detection, so holding one is
-//! the proof that its instructions exist here, and the kernels are safe to call with it.
+//! Instruction set detection.
+//!
+//! An [`Isa`] can only be obtained from detection, so a value is a witness that the CPU supports its instructions. This makes the
+//! kernels safe to call.
 
 use std::fmt;
 use std::sync::OnceLock;
 
-/// Instructions this processor has, as detected: those of its name and of every name before it in [`NAMES`] that is here too.
+/// A detected instruction set: the extension it is named after and every earlier extension in [`NAMES`] that this CPU supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Isa {
-    set: Set,
+    extension: Extension,
     level: Level,
 }
 
-/// One addition to what comes before it. The features behind each are all those its kernels use.
+/// An instruction set extension. Detection requires every CPU feature that its kernels use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[allow(dead_code, reason = "those of the other architectures are only names here")]
-pub(crate) enum Set {
+#[allow(dead_code, reason = "extensions of other architectures are never constructed")]
+pub(crate) enum Extension {
     Scalar,
     /// AVX2, FMA and F16C.
     Avx2,
@@ -24,7 +26,7 @@ pub(crate) enum Set {
     Avx512Vnni,
     Avx512Bf16,
     Avx512Fp16,
-    /// Tiles of bytes and of bf16, which the system has to permit.
+    /// AMX with int8 and bf16 tiles; requires permission from the operating system.
     Amx,
     Neon,
     NeonFp16,
@@ -34,7 +36,7 @@ pub(crate) enum Set {
     Sve,
 }
 
-/// The instruction sets that the products are written for.
+/// The kernel module used for an [`Isa`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Level {
     Scalar,
@@ -46,7 +48,7 @@ pub(crate) enum Level {
     NeonDotprod,
 }
 
-/// Every name an instruction set can have, on any processor, in their order.
+/// Names of all instruction sets on all architectures, each architecture in ascending order.
 pub const NAMES: [&str; 14] = [
     "scalar",
     "avx2",
@@ -64,72 +66,77 @@ pub const NAMES: [&str; 14] = [
     "sve",
 ];
 
-/// An instruction set that was asked for cannot be used.
+/// Error for an instruction set that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum IsaError {
     /// No instruction set has this name.
-    #[error("unknown instruction set `{name}`; known are {}", NAMES.join(", "))]
+    #[error("unknown instruction set `{name}`; expected one of {}", NAMES.join(", "))]
     Unknown {
-        /// What was asked for.
+        /// The requested name.
         name: String,
     },
-    /// It exists, but not on this processor.
-    #[error("this processor has no `{name}`; it has {}", available.join(", "))]
-    Absent {
-        /// What was asked for.
+    /// This CPU does not support the instruction set.
+    #[error("this CPU does not support `{name}`; supported: {}", available.join(", "))]
+    Unsupported {
+        /// The requested name.
         name: String,
-        /// What there is.
+        /// Names of the supported instruction sets.
         available: Vec<&'static str>,
     },
 }
 
 impl Isa {
-    /// The plain Rust kernels, which run everywhere.
-    pub const SCALAR: Isa = Isa { set: Set::Scalar, level: Level::Scalar };
+    /// The portable kernels without explicit vector instructions.
+    pub const SCALAR: Isa = Isa { extension: Extension::Scalar, level: Level::Scalar };
 
-    /// The best instruction set of this processor.
+    /// The best instruction set of this CPU.
     pub fn detect() -> Isa {
         Isa::available().last().copied().unwrap_or(Isa::SCALAR)
     }
 
-    /// All instruction sets of this processor, the best one last. Detected once.
+    /// All instruction sets of this CPU, the best one last. Detection runs once.
     pub fn available() -> &'static [Isa] {
         static AVAILABLE: OnceLock<Vec<Isa>> = OnceLock::new();
         AVAILABLE.get_or_init(|| {
-            let sets = detected();
-            let level = |at| sets[..=at].iter().rev().find_map(|set| level(*set)).unwrap_or(Level::Scalar);
-            let found = sets.iter().enumerate().map(|(at, set)| Isa { set: *set, level: level(at) });
+            let extensions = detected();
+            let level = |at| {
+                extensions[..=at]
+                    .iter()
+                    .rev()
+                    .find_map(|extension| level(*extension))
+                    .unwrap_or(Level::Scalar)
+            };
+            let isa = |(at, extension): (usize, &Extension)| Isa { extension: *extension, level: level(at) };
+            let found = extensions.iter().enumerate().map(isa);
             std::iter::once(Isa::SCALAR).chain(found).collect()
         })
     }
 
-    /// The instruction set of this name, if this processor has it.
-    pub fn named(name: &str) -> Result<Isa, IsaError> {
+    /// Looks up a supported instruction set by name.
+    pub fn from_name(name: &str) -> Result<Isa, IsaError> {
         if !NAMES.contains(&name) {
             return Err(IsaError::Unknown { name: name.to_owned() });
         }
-        Isa::available().iter().copied().find(|isa| isa.name() == name).ok_or_else(|| IsaError::Absent {
+        Isa::available().iter().copied().find(|isa| isa.name() == name).ok_or_else(|| IsaError::Unsupported {
             name: name.to_owned(),
             available: Isa::available().iter().map(|isa| isa.name()).collect(),
         })
     }
 
-    /// Its name, one of [`NAMES`].
+    /// The name, one of [`NAMES`].
     pub fn name(self) -> &'static str {
-        NAMES[self.set as usize]
+        NAMES[self.extension as usize]
     }
 
-    /// Whether the instructions of this name are among its own.
+    /// Returns true if this instruction set includes the named one.
     pub fn includes(self, name: &str) -> bool {
-        Isa::available().iter().any(|isa| isa.name() == name && isa.set <= self.set)
+        Isa::available().iter().any(|isa| isa.name() == name && isa.extension <= self.extension)
     }
 
-    /// The same for a set.
-    pub(crate) fn has(self, set: Set) -> bool {
-        self.includes(NAMES[set as usize])
+    pub(crate) fn has(self, extension: Extension) -> bool {
+        self.includes(NAMES[extension as usize])
     }
 
-    /// Which kernels its products use.
     pub(crate) fn level(self) -> Level {
         self.level
     }
@@ -141,21 +148,21 @@ impl fmt::Display for Isa {
     }
 }
 
-/// The kernels that a set brings; none where it adds nothing to the products.
-fn level(set: Set) -> Option<Level> {
-    match set {
+/// The kernel module introduced by an extension, if any.
+fn level(extension: Extension) -> Option<Level> {
+    match extension {
         #[cfg(target_arch = "x86_64")]
-        Set::Avx2 => Some(Level::Avx2),
+        Extension::Avx2 => Some(Level::Avx2),
         #[cfg(target_arch = "aarch64")]
-        Set::Neon => Some(Level::Neon),
+        Extension::Neon => Some(Level::Neon),
         #[cfg(target_arch = "aarch64")]
-        Set::NeonDotprod => Some(Level::NeonDotprod),
+        Extension::NeonDotprod => Some(Level::NeonDotprod),
         _ => None,
     }
 }
 
-/// What there is beyond scalar, in order. Kani and Miri know no vector instructions.
-fn detected() -> Vec<Set> {
+/// Supported extensions in ascending order. Kani and Miri do not support vector instructions.
+fn detected() -> Vec<Extension> {
     #[cfg(all(target_arch = "x86_64", not(any(kani, miri))))]
     return x86();
     #[cfg(all(target_arch = "aarch64", not(any(kani, miri))))]
@@ -165,66 +172,66 @@ fn detected() -> Vec<Set> {
 }
 
 #[cfg(all(target_arch = "x86_64", not(any(kani, miri))))]
-fn x86() -> Vec<Set> {
+fn x86() -> Vec<Extension> {
     use std::arch::is_x86_feature_detected as has;
     let avx2 = has!("avx2") && has!("fma") && has!("f16c");
     let wide = avx2 && has!("avx512f") && has!("avx512bw") && has!("avx512dq") && has!("avx512vl");
-    let sets = [
-        (Set::Avx2, avx2),
-        (Set::Avx512, wide),
-        (Set::AvxVnni, avx2 && has!("avxvnni")),
-        (Set::Avx512Vnni, wide && has!("avx512vnni")),
-        (Set::Avx512Bf16, wide && has!("avx512bf16")),
-        (Set::Avx512Fp16, wide && has!("avx512fp16")),
-        (Set::Amx, wide && amx::permitted()),
+    let extensions = [
+        (Extension::Avx2, avx2),
+        (Extension::Avx512, wide),
+        (Extension::AvxVnni, avx2 && has!("avxvnni")),
+        (Extension::Avx512Vnni, wide && has!("avx512vnni")),
+        (Extension::Avx512Bf16, wide && has!("avx512bf16")),
+        (Extension::Avx512Fp16, wide && has!("avx512fp16")),
+        (Extension::Amx, wide && amx::permitted()),
     ];
-    sets.into_iter().filter(|(_, here)| *here).map(|(set, _)| set).collect()
+    extensions.into_iter().filter(|(_, supported)| *supported).map(|(extension, _)| extension).collect()
 }
 
 #[cfg(all(target_arch = "aarch64", not(any(kani, miri))))]
-fn arm() -> Vec<Set> {
+fn arm() -> Vec<Extension> {
     use std::arch::is_aarch64_feature_detected as has;
     let neon = has!("neon");
-    let sets = [
-        (Set::Neon, neon),
-        (Set::NeonFp16, neon && has!("fp16")),
-        (Set::NeonDotprod, neon && has!("dotprod")),
-        (Set::NeonI8mm, neon && has!("i8mm")),
-        (Set::NeonBf16, neon && has!("bf16")),
-        (Set::Sve, neon && has!("sve")),
+    let extensions = [
+        (Extension::Neon, neon),
+        (Extension::NeonFp16, neon && has!("fp16")),
+        (Extension::NeonDotprod, neon && has!("dotprod")),
+        (Extension::NeonI8mm, neon && has!("i8mm")),
+        (Extension::NeonBf16, neon && has!("bf16")),
+        (Extension::Sve, neon && has!("sve")),
     ];
-    sets.into_iter().filter(|(_, here)| *here).map(|(set, _)| set).collect()
+    extensions.into_iter().filter(|(_, supported)| *supported).map(|(extension, _)| extension).collect()
 }
 
-/// Tiles: the standard library does not detect them, and Linux gives their registers only to a process that asks.
+/// AMX detection: not covered by the standard library, and Linux grants the tile registers only on request.
 #[cfg(all(target_arch = "x86_64", not(any(kani, miri))))]
 mod amx {
     use std::arch::x86_64::{__cpuid, __cpuid_count};
 
-    /// Whether the processor has tiles of bytes and bf16 and the system lets this process use them.
+    /// Returns true if the CPU has int8 and bf16 tiles and the system lets this process use them.
     pub fn permitted() -> bool {
         #[allow(unused_unsafe, reason = "older compilers count this intrinsic as unsafe")]
-        // SAFETY: every x86-64 processor has the instruction.
+        // SAFETY: every x86-64 CPU has `cpuid`.
         let leaves = unsafe { __cpuid(0) }.eax;
         if leaves < 7 {
             return false;
         }
         #[allow(unused_unsafe, reason = "older compilers count this intrinsic as unsafe")]
-        // SAFETY: the leaf is one that the processor says it has.
+        // SAFETY: as above; the CPU reported that leaf 7 exists.
         let features = unsafe { __cpuid_count(7, 0) }.edx;
         let (bf16, tiles, int8) = (1 << 22, 1 << 24, 1 << 25);
         let all = bf16 | tiles | int8;
-        features & all == all && ask()
+        features & all == all && request_permission()
     }
 
-    /// `arch_prctl(ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA)`: for this process and the threads it will start.
+    /// Calls `arch_prctl(ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA)` for this process and its future threads.
     #[cfg(target_os = "linux")]
-    fn ask() -> bool {
+    fn request_permission() -> bool {
         const ARCH_PRCTL: i64 = 158;
         const REQUEST: i64 = 0x1023;
         const TILE_DATA: i64 = 18;
         let result: i64;
-        // SAFETY: the call changes nothing but which registers the system saves; the kernel keeps all others but these three.
+        // SAFETY: the system call only changes which registers are saved on a context switch; it clobbers rax, rcx and r11.
         unsafe {
             std::arch::asm!(
                 "syscall",
@@ -240,7 +247,7 @@ mod amx {
     }
 
     #[cfg(not(target_os = "linux"))]
-    fn ask() -> bool {
+    fn request_permission() -> bool {
         false
     }
 }
@@ -250,15 +257,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_set_has_its_name_and_includes_those_before_it_that_are_here() {
+    fn an_isa_includes_every_earlier_extension_of_this_cpu() {
         let names = |isa: Isa| NAMES.into_iter().filter(|name| isa.includes(name)).collect::<Vec<_>>();
         for (at, isa) in Isa::available().iter().enumerate() {
-            assert_eq!(Isa::named(isa.name()), Ok(*isa));
+            assert_eq!(Isa::from_name(isa.name()), Ok(*isa));
             let expected: Vec<_> = Isa::available()[..=at].iter().map(|isa| isa.name()).collect();
             assert_eq!(names(*isa), expected);
         }
-        assert_eq!(NAMES[Set::Amx as usize], "amx");
-        assert_eq!(NAMES[Set::Sve as usize], "sve");
+        assert_eq!(NAMES[Extension::Amx as usize], "amx");
+        assert_eq!(NAMES[Extension::Sve as usize], "sve");
         assert!(!Isa::SCALAR.includes("avx2") && !Isa::detect().includes("mmx"));
     }
 }

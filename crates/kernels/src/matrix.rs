@@ -1,32 +1,32 @@
-//! Weights as the matrix-vector kernels take them: a checked shape over a slice, or over a file's bytes.
+//! Weight matrices: a validated shape over a slice of weights or the bytes of a file.
 
 use half::{bf16, f16};
 
 #[cfg(target_arch = "x86_64")]
 use super::avx2;
 use super::format::Activation;
+use super::gemm;
 #[cfg(target_arch = "aarch64")]
 use super::neon;
-use super::panel;
-use super::team::Team;
+use super::thread_pool::ThreadPool;
 use super::{KernelError, dispatch, scalar};
 use crate::isa::{Isa, Level};
 
-/// A type that weights are stored in.
-pub trait Weight: sealed::Bytes + Copy + Send + Sync + 'static {
-    /// How many weights one value holds.
+/// A storage type for weights: a number or a block of quantized weights.
+pub trait Weight: sealed::Pod + Copy + Send + Sync + 'static {
+    /// Number of weights in one value.
     const WEIGHTS: usize;
-    /// Its name.
+    /// Name in lower case, such as `q4_k`.
     const NAME: &'static str;
-    /// What activations are stored in while these weights multiply them.
+    /// Activation type that these weights are multiplied with.
     type X: Activation;
 
-    /// One product for each row of a matrix, on the thread that calls.
-    fn rows(isa: Isa, weights: &[Self], x: &[Self::X], out: &mut [f32]);
+    /// Multiplies each row with `x` on the calling thread.
+    fn matvec(isa: Isa, weights: &[Self], x: &[Self::X], out: &mut [f32]);
 
-    /// A matrix times several columns: [`super::matmul`].
-    fn columns(
-        team: &Team,
+    /// Multiplies a matrix with several columns; see [`super::matmul`].
+    fn matmul(
+        pool: &ThreadPool,
         weights: Matrix<Self>,
         x: &[f32],
         columns: usize,
@@ -35,34 +35,35 @@ pub trait Weight: sealed::Bytes + Copy + Send + Sync + 'static {
 }
 
 pub(super) mod sealed {
-    /// Types without padding, for which every bit pattern is a value.
+    /// Plain old data.
     ///
     /// # Safety
-    /// The implementor is such a type.
-    pub unsafe trait Bytes {}
+    ///
+    /// The type has no padding, and every bit pattern is a valid value.
+    pub unsafe trait Pod {}
 }
 
 macro_rules! weight {
     ($($type:ty, $name:expr, $rows:ident, $widen:expr;)*) => {$(
-        // SAFETY: plain numbers.
-        unsafe impl sealed::Bytes for $type {}
+        // SAFETY: floats have no padding, and every bit pattern is valid.
+        unsafe impl sealed::Pod for $type {}
         impl Weight for $type {
             const WEIGHTS: usize = 1;
             const NAME: &'static str = $name;
             type X = f32;
 
-            fn rows(isa: Isa, weights: &[$type], x: &[f32], out: &mut [f32]) {
+            fn matvec(isa: Isa, weights: &[$type], x: &[f32], out: &mut [f32]) {
                 dispatch!(isa, $rows(weights, x, out));
             }
 
-            fn columns(
-                team: &Team,
+            fn matmul(
+                pool: &ThreadPool,
                 weights: Matrix<$type>,
                 x: &[f32],
                 columns: usize,
                 out: &mut [f32],
             ) -> Result<(), KernelError> {
-                panel::numbers(team, weights, x, columns, out, |from, to| $widen(team.isa(), from, to))
+                gemm::matmul_floats(pool, weights, x, columns, out, |from, to| $widen(pool.isa(), from, to))
             }
         }
     )*};
@@ -82,7 +83,7 @@ pub struct Matrix<'a, T> {
 }
 
 impl<'a, T: Weight> Matrix<'a, T> {
-    /// A matrix over `data`, which must have exactly the length that the shape says.
+    /// Creates a matrix over `data`, whose length must match the shape exactly.
     pub fn new(data: &'a [T], rows: usize, columns: usize) -> Result<Self, KernelError> {
         let expected = Self::length(rows, columns)?;
         if data.len() != expected {
@@ -91,53 +92,53 @@ impl<'a, T: Weight> Matrix<'a, T> {
         Ok(Matrix { data, rows, columns })
     }
 
-    /// A matrix over the bytes of a file, which must be aligned for `T`.
+    /// Creates a matrix over the bytes of a file, which must be aligned for `T`.
     pub fn from_bytes(bytes: &'a [u8], rows: usize, columns: usize) -> Result<Self, KernelError> {
         Matrix::new(cast(bytes)?, rows, columns)
     }
 
-    /// How many values of `T` this shape needs.
+    /// Number of `T` values in a matrix of this shape.
     pub fn length(rows: usize, columns: usize) -> Result<usize, KernelError> {
         if rows == 0 || columns == 0 {
             return Err(KernelError::Empty { rows, columns });
         }
         if !columns.is_multiple_of(T::WEIGHTS) {
-            return Err(KernelError::Multiple { what: "columns", multiple: T::WEIGHTS, found: columns });
+            return Err(KernelError::NotMultiple { what: "columns", multiple: T::WEIGHTS, found: columns });
         }
         let length = rows.checked_mul(columns / T::WEIGHTS);
         let bytes = length.and_then(|length| length.checked_mul(size_of::<T>()));
         length.filter(|_| bytes.is_some()).ok_or(KernelError::Overflow { rows, columns })
     }
 
-    /// The values, row after row.
+    /// The values in row-major order.
     pub fn data(&self) -> &'a [T] {
         self.data
     }
 
-    /// How many rows there are; one output each.
+    /// Number of rows, which is the length of the output.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// How many columns there are; one activation each.
+    /// Number of columns, which is the length of the input.
     pub fn columns(&self) -> usize {
         self.columns
     }
 
-    /// The bytes of the weights, which a matrix-vector product reads once.
+    /// Size of the weights in bytes.
     pub fn bytes(&self) -> usize {
         size_of_val(self.data)
     }
 }
 
-/// These bytes as values of `T`, if their length and address fit.
+/// Reinterprets bytes as values of `T`, checking length and alignment.
 pub(super) fn cast<T: Weight>(bytes: &[u8]) -> Result<&[T], KernelError> {
     if !bytes.len().is_multiple_of(size_of::<T>()) {
-        return Err(KernelError::Multiple { what: "bytes", multiple: size_of::<T>(), found: bytes.len() });
+        return Err(KernelError::NotMultiple { what: "bytes", multiple: size_of::<T>(), found: bytes.len() });
     }
     if !bytes.as_ptr().addr().is_multiple_of(align_of::<T>()) {
         return Err(KernelError::Misaligned { what: T::NAME, alignment: align_of::<T>() });
     }
-    // SAFETY: `Bytes` promises that any bytes are values of `T`; length and alignment were checked above.
+    // SAFETY: `T: Pod` accepts any bytes; length and alignment were checked above.
     Ok(unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast(), bytes.len() / size_of::<T>()) })
 }

@@ -1,28 +1,28 @@
-//! Several places in memory at once. One forward stream keeps too few cache lines under way; the kernels
-//! therefore walk a few streams that lie far apart, and this is where they are laid out.
+//! Concurrent memory streams. A single forward stream keeps too few cache lines in flight, so the kernels traverse several streams that
+//! are far apart. This module computes their layout.
 
-/// How a kernel walks memory.
+/// Access pattern of a memory kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Streams {
-    /// Streams at once, 1 to [`Streams::MOST`]; other values count as the nearest of these.
+    /// Number of concurrent streams, clamped to 1 to [`Streams::MAX`].
     pub count: usize,
-    /// How many bytes ahead to prefetch; 0 leaves it to the hardware.
+    /// Software prefetch distance in bytes; 0 disables it.
     pub prefetch: usize,
 }
 
 impl Streams {
-    /// The most streams a kernel walks at once.
-    pub const MOST: usize = 8;
-    /// One stream, no prefetch.
+    /// Maximum number of concurrent streams.
+    pub const MAX: usize = 8;
+    /// One stream without software prefetch.
     pub const ONE: Streams = Streams { count: 1, prefetch: 0 };
 }
 
-/// Streams a power of two apart fall on the same cache sets and memory banks, which costs a quarter of the
-/// bandwidth. They are set apart by this many bytes less than the even share: five pages and four lines.
+/// Reduction of the distance between streams, in bytes: five pages and four cache lines. Streams a power of two apart map to the same
+/// cache sets and memory banks, which costs a quarter of the bandwidth.
 const SKEW: usize = 5 * 4096 + 4 * 64;
 
-/// The distance between `count` streams over `length` elements of `size` bytes, a multiple of `step`
-/// elements. What is left after `count * distance` elements is the tail.
+/// Distance in elements between `count` streams over `length` elements of `size` bytes, rounded down to a multiple of `step`. The
+/// elements after `count * distance` form the tail.
 pub fn distance(length: usize, size: usize, count: usize, step: usize) -> usize {
     let share = length / count;
     let skew = SKEW / size;
@@ -30,34 +30,40 @@ pub fn distance(length: usize, size: usize, count: usize, step: usize) -> usize 
     skewed - skewed % step
 }
 
-/// Where an elementwise kernel is.
-pub(super) enum Piece {
-    /// At a whole step of one stream.
+/// Position of an elementwise kernel.
+pub(super) enum Position {
+    /// Start of a full step of one stream.
     Step(usize),
-    /// At one element before or after the streams.
-    One(usize),
+    /// Single element before or after the streams.
+    Element(usize),
 }
 
-/// Walks elements `head..length` in steps, as many streams at once as asked for, and then the others one by one. Inlined wherever
-/// it is called, since the work may use instructions that only the caller may.
+/// Visits elements `head..length` in steps, alternating between `count` streams, and then all remaining elements one by one. Always
+/// inlined, because `work` may use instructions that only the caller enables.
 #[inline(always)]
-pub(super) fn walk(head: usize, length: usize, count: usize, step: usize, mut work: impl FnMut(Piece)) {
-    let count = count.clamp(1, Streams::MOST);
+pub(super) fn for_each_step(
+    head: usize,
+    length: usize,
+    count: usize,
+    step: usize,
+    mut work: impl FnMut(Position),
+) {
+    let count = count.clamp(1, Streams::MAX);
     let distance = distance(length - head, 4, count, step);
     for at in (0..distance).step_by(step) {
         for lane in 0..count {
-            work(Piece::Step(head + lane * distance + at));
+            work(Position::Step(head + lane * distance + at));
         }
     }
     for at in (0..head).chain(head + count * distance..length) {
-        work(Piece::One(at));
+        work(Position::Element(at));
     }
 }
 
-/// One dot product for each row of a matrix: of `N` rows at a time while there are enough. Inlined wherever it is called, since
-/// the products may use instructions that only the caller may.
+/// Computes one dot product per matrix row, `N` rows at a time if possible. Always inlined, because the closures may use instructions
+/// that only the caller enables.
 #[inline(always)]
-pub(super) fn rows<T, const N: usize>(
+pub(super) fn dot_rows<T, const N: usize>(
     weights: &[T],
     out: &mut [f32],
     several: impl Fn([&[T]; N]) -> [f32; N],
@@ -66,7 +72,7 @@ pub(super) fn rows<T, const N: usize>(
     let length = weights.len() / out.len().max(1);
     let row = |index: usize| &weights[index * length..(index + 1) * length];
     let out = std::cell::Cell::from_mut(out).as_slice_of_cells();
-    walk_rows::<N>(
+    for_each_row_group::<N>(
         out.len(),
         |indexes| {
             for (index, dot) in indexes.into_iter().zip(several(indexes.map(row))) {
@@ -77,10 +83,14 @@ pub(super) fn rows<T, const N: usize>(
     );
 }
 
-/// Gives every row below `rows` to one of the two closures: `N` at a time while there are enough, else one.
-/// The `N` are that part of all rows apart, and an odd number of them, for the reason of `SKEW`.
+/// Passes every row below `rows` to one of the closures: `N` at a time if possible, otherwise singly. The rows of a group are an `N`th
+/// of all rows apart, and an odd number of rows, for the same reason as [`SKEW`].
 #[inline(always)]
-fn walk_rows<const N: usize>(rows: usize, mut several: impl FnMut([usize; N]), mut one: impl FnMut(usize)) {
+fn for_each_row_group<const N: usize>(
+    rows: usize,
+    mut several: impl FnMut([usize; N]),
+    mut one: impl FnMut(usize),
+) {
     let share = rows / N;
     let distance = if share > 2 && share.is_multiple_of(2) { share - 1 } else { share };
     for row in 0..distance {
@@ -100,10 +110,10 @@ fn walk_rows<const N: usize>(rows: usize, mut several: impl FnMut([usize; N]), m
 mod tests {
     use super::*;
 
-    fn each_row_once<const N: usize>() {
+    fn check_each_row_once<const N: usize>() {
         for rows in 0..300 {
             let seen = std::cell::RefCell::new(vec![0; rows]);
-            walk_rows::<N>(
+            for_each_row_group::<N>(
                 rows,
                 |several| several.iter().for_each(|&row| seen.borrow_mut()[row] += 1),
                 |one| seen.borrow_mut()[one] += 1,
@@ -113,14 +123,14 @@ mod tests {
     }
 
     #[test]
-    fn every_row_is_walked_exactly_once() {
-        each_row_once::<4>();
-        each_row_once::<8>();
+    fn every_row_is_visited_once() {
+        check_each_row_once::<4>();
+        check_each_row_once::<8>();
     }
 
     #[test]
-    fn streams_stay_inside_and_off_the_power_of_two() {
-        for count in 1..=Streams::MOST {
+    fn streams_are_in_bounds_and_not_a_power_of_two_apart() {
+        for count in 1..=Streams::MAX {
             for length in [0, 1, 31, 32, 1000, 1 << 20, 1 << 26] {
                 let distance = distance(length, 4, count, 32);
                 assert!(count * distance <= length);

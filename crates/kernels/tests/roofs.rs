@@ -1,17 +1,19 @@
-//! The kernels behind the measured roofs, on every instruction set of this processor: what moves memory moves exactly that,
-//! what multiplies adds up what the oracle does. Small enough for an emulator; `ROOFLINE_EXPECT_ISA` names the instruction sets that must be there.
+//! The kernels that define the roofs, on every instruction set of this CPU: memory kernels touch exactly the right elements, and
+//! multiply-add loops match the oracle. Small enough for an emulator.
+//!
+//! `ROOFLINE_EXPECT_ISA` lists the instruction sets that must be detected.
 
 use roofline_kernels::isa::Isa;
-use roofline_kernels::{self as kernels, Multiplied, Streams, multiply_adds, scalar};
+use roofline_kernels::{self as kernels, FmaType, Streams, multiply_adds, scalar};
 
-/// Lengths around every vector and unrolling edge.
+/// Lengths around vector and unrolling boundaries.
 const LENGTHS: [usize; 18] = [0, 1, 2, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 129, 1000];
 
-/// Long enough that the streams are set apart.
+/// Long enough that the distance between streams is skewed.
 const LONG: usize = 1 << 20;
 
-/// The instruction sets with kernels of their own that move memory.
-fn movers() -> impl Iterator<Item = Isa> {
+/// Instruction sets with their own memory kernels.
+fn memory_isas() -> impl Iterator<Item = Isa> {
     let own = ["scalar", "avx2", "avx512", "neon"];
     Isa::available().iter().copied().filter(move |isa| own.contains(&isa.name()))
 }
@@ -21,64 +23,64 @@ fn values(count: usize) -> Vec<f32> {
 }
 
 #[test]
-fn the_expected_instruction_sets_are_here() {
+fn the_expected_instruction_sets_are_detected() {
     let names: Vec<_> = Isa::available().iter().map(|isa| isa.name()).collect();
     println!("instruction sets: {}", names.join(", "));
     for isa in std::env::var("ROOFLINE_EXPECT_ISA").iter().flat_map(|expected| expected.split(',')) {
         assert!(names.contains(&isa), "expected {isa}, found {names:?}");
     }
-    assert!(movers().count() > 0);
+    assert!(memory_isas().count() > 0);
 }
 
 #[test]
-fn every_multiply_add_of_this_processor_adds_up_what_the_oracle_does() {
+fn multiply_add_loops_match_the_oracle() {
     for one in multiply_adds(Isa::detect()) {
         let operands = one.operands();
-        for rounds in [0, 1, 2, 7] {
-            let (sums, operations) = one.run(rounds, &operands);
-            let (found, expected) = (one.values(&sums), one.expected(rounds, &operands));
-            assert_eq!(found, expected, "{one:?}, {rounds} rounds");
+        for iterations in [0, 1, 2, 7] {
+            let (sums, operations) = one.run(iterations, &operands);
+            let (found, expected) = (one.values(&sums), one.expected(iterations, &operands));
+            assert_eq!(found, expected, "{one:?}, {iterations} iterations");
             let products = operations / 2;
-            assert_eq!(products == 0, rounds == 0, "{one:?}");
-            assert!(products.is_multiple_of((found.len() * rounds.max(1)) as u64), "{one:?}: {products}");
+            assert_eq!(products == 0, iterations == 0, "{one:?}");
+            assert!(products.is_multiple_of((found.len() * iterations.max(1)) as u64), "{one:?}: {products}");
         }
-        println!("{one:?}: as the oracle");
+        println!("{one:?}: matches the oracle");
     }
-    for kind in [Multiplied::F64, Multiplied::F32, Multiplied::Int8, Multiplied::Int4] {
-        assert!(multiply_adds(Isa::SCALAR).any(|one| one.kind() == kind), "{kind}");
+    for fma_type in [FmaType::F64, FmaType::F32, FmaType::Int8, FmaType::Int4] {
+        assert!(multiply_adds(Isa::SCALAR).any(|one| one.fma_type() == fma_type), "{fma_type}");
     }
 }
 
 #[test]
 fn read_sums_every_element_with_any_number_of_streams() {
-    for isa in movers() {
+    for isa in memory_isas() {
         for length in LENGTHS {
             let source = values(length);
             let expected: f32 = source.iter().sum();
-            for count in 0..=Streams::MOST + 1 {
+            for count in 0..=Streams::MAX + 1 {
                 for prefetch in [0, 256] {
-                    // Small whole numbers: exact in any order.
+                    // Small integers: exact in any order.
                     let found = kernels::read(isa, &source, Streams { count, prefetch });
                     assert_eq!(found, expected, "{isa} {length} {count}");
                 }
             }
         }
-        // Far enough apart for streams that leave a tail.
+        // Streams that leave a tail.
         let (source, streams) = (vec![0.5; LONG], Streams { count: 3, prefetch: 0 });
         assert_eq!(kernels::read(isa, &source, streams), LONG as f32 / 2.0, "{isa}");
     }
 }
 
 #[test]
-fn what_is_filled_copied_and_added_is_exactly_the_right_elements() {
-    for isa in movers() {
+fn fill_copy_and_triad_write_exactly_the_target() {
+    for isa in memory_isas() {
         for length in LENGTHS.into_iter().chain([LONG / 4]) {
             let (a, mut b) = (values(length), values(length));
             b.reverse();
             let streams = Streams { count: 1 + length % 4, prefetch: 128 * (length % 2) };
             let mut sums = vec![0f32; length];
             scalar::triad(&mut sums, &a, &b, 1.5, streams);
-            // A target that begins off the vector's alignment, between two guards.
+            // An unaligned target between guard elements.
             for offset in if length < LONG / 4 { 0..3 } else { 1..2 } {
                 let check = |what: &str, expected: &[f32], kernel: &dyn Fn(&mut [f32])| {
                     let mut target = vec![7.0f32; length + 8];

@@ -7,12 +7,12 @@ use super::buffer::Buffer;
 use super::measure::{cpus, on_a_thread_of_its_own, share, with};
 use super::system::{System, pin};
 use super::{PeaksError, Placement};
-use roofline_kernels::Team;
+use roofline_kernels::ThreadPool;
 use roofline_kernels::isa::Isa;
 
 /// Threads that keep their place, and memory filled with one byte.
 pub struct Arena {
-    team: Team,
+    team: ThreadPool,
     buffer: Buffer,
     /// Where the first thread of the team belongs.
     first: Vec<usize>,
@@ -27,7 +27,7 @@ impl Arena {
         let mut buffer = Buffer::new(bytes.min(most), system.huge_pages)?;
         let places = cpus(Placement::Packed, &system.cpus, threads);
         let first = places.first().cloned().unwrap_or_default();
-        let team = Team::with_setup(isa, threads, move |index| {
+        let team = ThreadPool::with_setup(isa, threads, move |index| {
             if let Some(place) = places.get(index) {
                 pin(place);
             }
@@ -60,7 +60,7 @@ impl Arena {
     }
 
     /// Runs `work` on the first thread of the team, where it belongs.
-    pub fn with_team<T: Send>(&self, work: impl FnOnce(&Team) -> T + Send) -> Result<T, PeaksError> {
+    pub fn with_team<T: Send>(&self, work: impl FnOnce(&ThreadPool) -> T + Send) -> Result<T, PeaksError> {
         on_a_thread_of_its_own(|| {
             pin(&self.first);
             work(&self.team)

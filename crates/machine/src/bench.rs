@@ -44,7 +44,7 @@ const COLUMNS: usize = 2048;
 const USUAL: [Kernel; 6] = [Kernel::Q8_0, Kernel::Q4K, Kernel::Q6K, Kernel::F16, Kernel::Bf16, Kernel::F32];
 
 /// What weights are stored in.
-pub use roofline_kernels::Kind as Kernel;
+pub use roofline_kernels::WeightFormat as Kernel;
 
 /// Bytes of one weight, its part of the scales included.
 fn weight_size(kernel: Kernel) -> f64 {
@@ -55,9 +55,9 @@ fn weight_size(kernel: Kernel) -> f64 {
 /// The arithmetic roof that a product stands under.
 fn compute_roof(kernel: Kernel, roofs: &Roofs) -> f64 {
     match kernel.arithmetic() {
-        Arithmetic::Bytes => roofs.int8_gops,
-        Arithmetic::Narrow => roofs.int4_gops.unwrap_or(roofs.int8_gops),
-        Arithmetic::Floats => roofs.f32_gflops,
+        Arithmetic::Int8 => roofs.int8_gops,
+        Arithmetic::Int4 => roofs.int4_gops.unwrap_or(roofs.int8_gops),
+        Arithmetic::F32 => roofs.f32_gflops,
     }
 }
 
@@ -262,7 +262,7 @@ fn cases(machine: &Machine, options: &Options) -> Result<Vec<Case>, KernelError>
         for shape in &options.shapes {
             let (Shape { rows, columns }, (multiple, _)) = (*shape, kernel.block());
             if !columns.is_multiple_of(multiple) {
-                return Err(KernelError::Multiple { what: "columns", multiple, found: columns });
+                return Err(KernelError::NotMultiple { what: "columns", multiple, found: columns });
             }
             cases.push(Case { name: shape.to_string(), kernel, rows, columns, home: Home::Memory });
         }
@@ -320,7 +320,7 @@ impl Bench {
             return Err(BenchError::NoProduct { only: options.only.clone().unwrap_or_default() });
         }
         let mut bench = Bench::empty(machine, options);
-        let isa = Isa::named(&machine.isa)?;
+        let isa = Isa::from_name(&machine.isa)?;
         progress("making weights");
         let largest = cases.iter().map(Case::bytes).max().unwrap_or(0);
         // Shapes smaller than the cache walk through copies, so that each product finds its weights in memory.
@@ -409,9 +409,9 @@ impl Bench {
             let roof = Roof {
                 name: row.home.name().to_owned(),
                 group: match row.kernel.arithmetic() {
-                    Arithmetic::Bytes => "int8",
-                    Arithmetic::Narrow => "int4",
-                    Arithmetic::Floats => "f32",
+                    Arithmetic::Int8 => "int8",
+                    Arithmetic::Int4 => "int4",
+                    Arithmetic::F32 => "f32",
                 }
                 .to_owned(),
                 bandwidth_gb_s: Some(row.roof_gb_s),
@@ -553,7 +553,7 @@ fn time(arena: &Arena, case: &Case, budget: Duration, streams: Streams) -> Resul
             let start = Instant::now();
             for _ in 0..batch {
                 let weights = &arena.bytes()[copy * distance..][..bytes];
-                case.kernel.matrix(weights, case.rows, case.columns)?.vector(team, &x, &mut out)?;
+                case.kernel.matrix(weights, case.rows, case.columns)?.matvec(team, &x, &mut out)?;
                 copy = (copy + 1) % copies;
             }
             let elapsed = start.elapsed().as_secs_f64();

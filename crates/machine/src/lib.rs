@@ -19,7 +19,7 @@ use std::{env, io};
 
 use serde::{Deserialize, Serialize};
 
-use roofline_kernels::Multiplied;
+use roofline_kernels::FmaType;
 use roofline_kernels::isa::{Isa, IsaError};
 use roofline_render::number::{self, threads};
 use roofline_render::report::{Saved, Schema};
@@ -166,7 +166,7 @@ pub struct Roofs {
 #[serde(deny_unknown_fields)]
 pub struct Computed {
     /// What is multiplied.
-    pub numbers: Multiplied,
+    pub numbers: FmaType,
     /// The instruction, and the registers it works on.
     pub instruction: String,
     /// Operations a second, two for a multiply-add, in GFLOP/s or Gop/s.
@@ -219,14 +219,14 @@ impl Roofs {
             ("f32", self.f32),
             ("int8", self.int8),
         ];
-        let known = |numbers: &Multiplied| ["f32", "int8", "int4"].contains(&numbers.name());
+        let known = |numbers: &FmaType| ["f32", "int8", "int4"].contains(&numbers.name());
         let more = self.arithmetic.iter().filter(move |one| !known(&one.numbers));
         let more = more.map(|one| (one.numbers.name(), one.spread));
         always.into_iter().chain(self.int4.map(|spread| ("int4", spread))).chain(more)
     }
 
     /// The roof of a kind of multiply-add, where it has instructions of its own.
-    pub fn computed(&self, numbers: Multiplied) -> Option<&Computed> {
+    pub fn computed(&self, numbers: FmaType) -> Option<&Computed> {
         self.arithmetic.iter().find(|one| one.numbers == numbers)
     }
 
@@ -374,7 +374,7 @@ pub struct Theory {
 pub struct Effort {
     /// The only multiply-adds that are measured beside f32 and int8, which every machine has; all when empty.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub types: Vec<Multiplied>,
+    pub types: Vec<FmaType>,
     /// Runs of each setting before those that count.
     pub warm_up: usize,
     /// Runs of each setting; none for as many as there is time for.
@@ -392,8 +392,8 @@ impl Effort {
     }
 
     /// Whether a kind of multiply-add is measured.
-    fn has(&self, kind: Multiplied) -> bool {
-        let always = matches!(kind, Multiplied::F32 | Multiplied::Int8);
+    fn has(&self, kind: FmaType) -> bool {
+        let always = matches!(kind, FmaType::F32 | FmaType::Int8);
         always || self.types.is_empty() || self.types.contains(&kind)
     }
 
@@ -526,9 +526,9 @@ impl Machine {
                 .all
                 .int4_gops
                 .map(|_| of(|roofs| roofs.int4_gops.unwrap_or(0.0).max(roofs.int8_gops))),
-            f16_gflops: Some(of(|roofs| roofs.computed(Multiplied::F16).map_or(0.0, |one| one.gop_s)))
+            f16_gflops: Some(of(|roofs| roofs.computed(FmaType::F16).map_or(0.0, |one| one.gop_s)))
                 .filter(|roof| roof.value > 0.0),
-            bf16_gflops: Some(of(|roofs| roofs.computed(Multiplied::Bf16).map_or(0.0, |one| one.gop_s)))
+            bf16_gflops: Some(of(|roofs| roofs.computed(FmaType::Bf16).map_or(0.0, |one| one.gop_s)))
                 .filter(|roof| roof.value > 0.0),
         }
     }

@@ -15,7 +15,7 @@ use super::{
 };
 use roofline_formulas::hardware;
 use roofline_kernels::isa::Isa;
-use roofline_kernels::{self as kernels, Multiplied, MultiplyAdd, Streams, Team};
+use roofline_kernels::{self as kernels, FmaType, MultiplyAdd, Streams, ThreadPool};
 
 /// What moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,7 +133,7 @@ pub(super) fn roofs(plan: &Plan, mut progress: impl FnMut(&str) + Send) -> Resul
         say("working sets");
         let sweep = field.sweep(plan.budget / 200)?;
         say("arithmetic");
-        let kinds = Multiplied::ALL.into_iter().filter(|kind| plan.effort.has(*kind));
+        let kinds = FmaType::ALL.into_iter().filter(|kind| plan.effort.has(*kind));
         let arithmetic: Vec<Computed> =
             kinds.filter_map(|kind| field.arithmetic(kind, plan.budget / 10)).collect();
         let told_clock_ghz = told_clock_ghz(Path::new(CPUS), &field.cpus);
@@ -144,12 +144,11 @@ pub(super) fn roofs(plan: &Plan, mut progress: impl FnMut(&str) + Send) -> Resul
         let copy = other_placements(plan, Movement::Copy, copy)?;
         let triad = other_placements(plan, Movement::Triad, triad)?;
         let write = other_placements(plan, Movement::Write, write)?;
-        let spread =
-            |kind: Multiplied| arithmetic.iter().find(|one| one.numbers == kind).map(|one| one.spread);
+        let spread = |kind: FmaType| arithmetic.iter().find(|one| one.numbers == kind).map(|one| one.spread);
         // Plain Rust has both, so there is always one.
-        let [f32, int8] = [Multiplied::F32, Multiplied::Int8]
+        let [f32, int8] = [FmaType::F32, FmaType::Int8]
             .map(|kind| spread(kind).unwrap_or(Spread { best: 0.0, median: 0.0, runs: 0 }));
-        let int4 = spread(Multiplied::Int4);
+        let int4 = spread(FmaType::Int4);
         Ok(Roofs {
             threads: plan.threads,
             ridge: ridge(f32.best, read.spread.best),
@@ -185,7 +184,7 @@ pub(super) fn one_a_core(plan: &Plan, setting: Setting) -> Result<Option<OneACor
     on_a_thread_of_its_own(|| {
         let mut field = TeamAndMemory::on(plan, cpus.into_iter().map(|cpu| vec![cpu]).collect())?;
         let read = field.try_settings(Movement::Read, vec![setting], plan.budget / 5)?;
-        let f32 = field.arithmetic(Multiplied::F32, plan.budget / 10);
+        let f32 = field.arithmetic(FmaType::F32, plan.budget / 10);
         let f32_gflops = f32.map_or(0.0, |one| one.gop_s);
         Ok(Some(OneACore { threads, read_gb_s: read.spread.best, f32_gflops }))
     })?
@@ -255,7 +254,7 @@ pub(super) fn energy(
             })
         });
         drop(parts);
-        let (single, _) = loops(plan.isa, Multiplied::F32);
+        let (single, _) = loops(plan.isa, FmaType::F32);
         let multiplied = single.last().and_then(|one| {
             let operands = one.operands();
             let rounds = rounds(one, &operands);
@@ -333,7 +332,7 @@ type Part<'a> = Mutex<&'a mut [f32]>;
 /// A team where it runs, and the memory its threads have touched.
 struct TeamAndMemory<'a> {
     plan: &'a Plan<'a>,
-    team: Team,
+    team: ThreadPool,
     /// Where its threads may run.
     cpus: Vec<usize>,
     /// Buffers with normal and with huge pages; made when first needed.
@@ -349,7 +348,7 @@ impl<'a> TeamAndMemory<'a> {
     fn on(plan: &'a Plan<'a>, cpus: Vec<Vec<usize>>) -> Result<Self, PeaksError> {
         let own = cpus.first().cloned().unwrap_or_default();
         let all = cpus.concat();
-        let team = Team::with_setup(plan.isa, cpus.len(), move |index| {
+        let team = ThreadPool::with_setup(plan.isa, cpus.len(), move |index| {
             if let Some(cpus) = cpus.get(index).filter(|cpus| !cpus.is_empty()) {
                 pin(cpus);
             }
@@ -362,7 +361,7 @@ impl<'a> TeamAndMemory<'a> {
     }
 
     /// Each thread's part of the buffer, touched first by that thread.
-    fn memory(&mut self, huge_pages: bool) -> Result<(&Team, Vec<Part<'_>>), PeaksError> {
+    fn memory(&mut self, huge_pages: bool) -> Result<(&ThreadPool, Vec<Part<'_>>), PeaksError> {
         let team = &self.team;
         let slot = &mut self.buffers[usize::from(huge_pages)];
         let new = slot.is_none();
@@ -458,7 +457,7 @@ impl<'a> TeamAndMemory<'a> {
     }
 
     /// The roof of a kind of multiply-add; none where the processor has no instruction for it.
-    fn arithmetic(&self, kind: Multiplied, budget: Duration) -> Option<Computed> {
+    fn arithmetic(&self, kind: FmaType, budget: Duration) -> Option<Computed> {
         let (loops, operands) = loops(self.plan.isa, kind);
         if loops.is_empty() {
             return None;
@@ -475,9 +474,9 @@ impl<'a> TeamAndMemory<'a> {
 
     /// Cycles a second of each thread while all run; none where they can't be counted.
     fn clock(&self, budget: Duration) -> Option<f64> {
-        kernels::additions_in_line(1)?;
+        kernels::dependent_additions(1)?;
         let (_, spread) = best_of(vec![()], self.plan.search(budget), |()| {
-            timed(&self.team, |_, done| add(done, kernels::additions_in_line(10_000).unwrap_or(0)))
+            timed(&self.team, |_, done| add(done, kernels::dependent_additions(10_000).unwrap_or(0)))
         });
         Some(spread.best / self.team.threads() as f64).filter(|ghz| *ghz > 0.0)
     }
@@ -500,13 +499,13 @@ fn rounds(one: &MultiplyAdd, operands: &kernels::Operands) -> usize {
 
 /// The loops for a kind of number, without the plain ones where there are others, each with its operands. Numbers of fewer than
 /// eight bits are bytes too.
-fn loops(isa: Isa, kind: Multiplied) -> (Vec<MultiplyAdd>, Vec<kernels::Operands>) {
+fn loops(isa: Isa, kind: FmaType) -> (Vec<MultiplyAdd>, Vec<kernels::Operands>) {
     let fits = |one: &MultiplyAdd| {
-        one.kind() == kind || (kind == Multiplied::Int4 && one.kind() == Multiplied::Int8)
+        one.fma_type() == kind || (kind == FmaType::Int4 && one.fma_type() == FmaType::Int8)
     };
     let mut loops: Vec<MultiplyAdd> = kernels::multiply_adds(isa).filter(fits).collect();
-    if loops.iter().any(|one| one.instruction() != MultiplyAdd::PLAIN) {
-        loops.retain(|one| one.instruction() != MultiplyAdd::PLAIN);
+    if loops.iter().any(|one| one.instruction() != MultiplyAdd::SCALAR) {
+        loops.retain(|one| one.instruction() != MultiplyAdd::SCALAR);
     }
     let operands = loops.iter().map(MultiplyAdd::operands).collect();
     (loops, operands)
@@ -520,14 +519,14 @@ fn working_sets(most: usize) -> Vec<usize> {
 }
 
 /// Runs work that counts what it did once on each thread: how much it was.
-fn counted(team: &Team, work: impl Fn(usize, &Mutex<u64>) + Sync) -> f64 {
+fn counted(team: &ThreadPool, work: impl Fn(usize, &Mutex<u64>) + Sync) -> f64 {
     let done = Mutex::new(0);
     team.run(|index| work(index, &done));
     total(done)
 }
 
 /// The same, in billions a second.
-fn timed(team: &Team, work: impl Fn(usize, &Mutex<u64>) + Sync) -> f64 {
+fn timed(team: &ThreadPool, work: impl Fn(usize, &Mutex<u64>) + Sync) -> f64 {
     let start = Instant::now();
     let done = counted(team, work);
     done / start.elapsed().as_secs_f64() / 1e9
@@ -713,12 +712,12 @@ mod tests {
 
     #[test]
     fn narrow_numbers_may_take_the_way_of_bytes_and_plain_loops_only_stand_in() {
-        let (scalar, _) = loops(Isa::SCALAR, Multiplied::F32);
-        assert_eq!(scalar.iter().map(MultiplyAdd::instruction).collect::<Vec<_>>(), [MultiplyAdd::PLAIN]);
+        let (scalar, _) = loops(Isa::SCALAR, FmaType::F32);
+        assert_eq!(scalar.iter().map(MultiplyAdd::instruction).collect::<Vec<_>>(), [MultiplyAdd::SCALAR]);
         for isa in &Isa::available()[1..] {
-            let (narrow, _) = loops(*isa, Multiplied::Int4);
-            assert!(narrow.iter().any(|one| one.kind() == Multiplied::Int8), "{isa}");
-            assert!(narrow.iter().all(|one| one.instruction() != MultiplyAdd::PLAIN), "{isa}");
+            let (narrow, _) = loops(*isa, FmaType::Int4);
+            assert!(narrow.iter().any(|one| one.fma_type() == FmaType::Int8), "{isa}");
+            assert!(narrow.iter().all(|one| one.instruction() != MultiplyAdd::SCALAR), "{isa}");
         }
     }
 

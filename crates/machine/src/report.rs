@@ -1,7 +1,7 @@
 //! A machine as a result: its roofs as figures, tables and a chart.
 
 use super::{Effort, Machine, Peak, Placement, Roofs, Spread, date, sets};
-use roofline_kernels::Multiplied;
+use roofline_kernels::FmaType;
 use roofline_render::chart::sweep::Sweep;
 use roofline_render::chart::terminal::{Canvas, draw};
 use roofline_render::chart::{Chart, Roof};
@@ -139,8 +139,8 @@ impl Saved for Machine {
 }
 
 /// The arithmetic that not every measurement has, with the names of its figures.
-const MORE: [(Multiplied, &str); 3] =
-    [(Multiplied::F64, "f64_gflops"), (Multiplied::F16, "f16_gflops"), (Multiplied::Bf16, "bf16_gflops")];
+const MORE: [(FmaType, &str); 3] =
+    [(FmaType::F64, "f64_gflops"), (FmaType::F16, "f16_gflops"), (FmaType::Bf16, "bf16_gflops")];
 
 impl Roofs {
     /// Every figure, its name behind the prefix. The ridge follows from two others.

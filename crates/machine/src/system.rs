@@ -526,7 +526,7 @@ mod tests {
             ("avx2", vec![Beyond::Avx512, Beyond::Dotprod]),
             ("neon", vec![Beyond::Avx2, Beyond::Avx512, Beyond::Dotprod]),
         ] {
-            if let Ok(isa) = Isa::named(isa) {
+            if let Ok(isa) = Isa::from_name(isa) {
                 assert_eq!(Beyond::all(isa, "avx2 avx512f asimddp"), rest);
             }
         }

@@ -4,7 +4,7 @@
 use std::error::Error;
 
 use roofline::isa::Isa;
-use roofline::kernels::{self, BlockQ8_0, Matrix, Team};
+use roofline::kernels::{self, BlockQ8_0, Matrix, ThreadPool};
 
 const ROWS: usize = 256;
 const COLUMNS: usize = 1024;
@@ -12,17 +12,17 @@ const COLUMNS: usize = 1024;
 fn main() -> Result<(), Box<dyn Error>> {
     let weights: Vec<f32> = (0..ROWS * COLUMNS).map(|at| (at % 127) as f32).collect();
     let x: Vec<f32> = (0..COLUMNS).map(|at| (at % 3) as f32).collect();
-    let blocks = kernels::quantized::<BlockQ8_0>(Isa::detect(), &weights)?;
+    let blocks = kernels::quantize::<BlockQ8_0>(Isa::detect(), &weights)?;
     let matrix = Matrix::new(&blocks, ROWS, COLUMNS)?;
 
-    let product = |team: &Team| -> Result<Vec<f32>, kernels::KernelError> {
+    let product = |team: &ThreadPool| -> Result<Vec<f32>, kernels::KernelError> {
         let mut out = vec![0.0; ROWS];
         kernels::matvec_q8_0(team, matrix, &x, &mut out)?;
         Ok(out)
     };
     let threads = std::thread::available_parallelism()?.get();
-    let fast = product(&Team::new(Isa::detect(), threads)?)?;
-    let plain = product(&Team::single(Isa::SCALAR))?;
+    let fast = product(&ThreadPool::new(Isa::detect(), threads)?)?;
+    let plain = product(&ThreadPool::single(Isa::SCALAR))?;
     let apart = fast.iter().zip(&plain).map(|(a, b)| (a / b - 1.0).abs()).fold(0.0, f32::max);
     println!("{} on {threads} thread(s): {} rows, {} KB", Isa::detect(), fast.len(), matrix.bytes() / 1000);
     println!("largest relative difference from plain Rust is below 1e-5: {}", apart < 1e-5);

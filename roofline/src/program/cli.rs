@@ -6,7 +6,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 
 use crate::bench::Kernel;
-use crate::kernels::Multiplied;
+use crate::kernels::FmaType;
 use crate::peaks::Effort;
 use crate::points::Own;
 use crate::program::device::{Files, Measuring, On, size};
@@ -268,8 +268,8 @@ pub struct Machine {
     #[arg(long, value_name = "CONDITION")]
     pub require: Vec<String>,
     /// Measure only these types in addition to f32 and int8; the result is not saved
-    #[arg(long, value_parser = one_of(&Multiplied::ALL, Multiplied::name), value_delimiter = ',', value_name = "TYPE")]
-    pub types: Vec<Multiplied>,
+    #[arg(long, value_parser = one_of(&FmaType::ALL, FmaType::name), value_delimiter = ',', value_name = "TYPE")]
+    pub types: Vec<FmaType>,
     /// Number of warm-up runs per setting; the result is not saved
     #[arg(long, value_name = "RUNS", default_value_t = 0, value_parser = runs(0))]
     pub warm_up: usize,

@@ -110,7 +110,7 @@ pub fn options(args: &Measuring) -> Result<Options, Failure> {
         no_cache: args.no_cache,
         threads: args.threads,
         size: args.size,
-        isa: args.isa.as_deref().map(Isa::named).transpose()?,
+        isa: args.isa.as_deref().map(Isa::from_name).transpose()?,
         effort: Effort::default(),
     })
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Output;
 
-use roofline::kernels::Multiplied::{Bf16, F16, Int4};
+use roofline::kernels::FmaType::{Bf16, F16, Int4};
 use roofline::peaks::Machine;
 use roofline::report::Saved;
 

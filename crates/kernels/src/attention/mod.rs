@@ -1,12 +1,12 @@
-//! Attention over cached keys and values: scores of queries against keys, their softmax, and the sum of the values that it weighs.
+//! Attention over a KV cache with an online softmax.
 //!
-//! Keys and values of a head lie token after token. A few tokens at a time meet all queries that share the head, whose largest
-//! score so far is kept, so that every cached byte comes from memory once. A long cache is shared out to threads in parts, which
-//! are put together at the end.
+//! The keys and values of a head are contiguous, token after token. All queries that share a head process the same tile of tokens and
+//! keep a running maximum of their scores, so that every cached byte is read from memory once. Long caches are split into parts for
+//! several threads, whose partial results are combined at the end.
 
-mod scalar;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-mod walk;
+mod kv_loop;
+mod scalar;
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -20,48 +20,53 @@ use half::slice::HalfFloatSliceExt;
 
 use super::format::BlockQ8_0;
 use super::matrix::Weight;
-use super::team::Team;
-use super::{KernelError, dispatch, quantize, same_length};
+use super::thread_pool::ThreadPool;
+use super::{KernelError, check_length, dispatch, quantize_into};
 use crate::isa::{Isa, Level};
 
-/// Tokens whose scores are computed before their values are added, at most.
-const TOKENS: usize = 64;
-/// Bytes of keys that are met at once: they and as many of values fit in the nearest cache.
-const NEAR: usize = 16 << 10;
-/// Queries that a key is multiplied with at once.
-const AT_ONCE: usize = 4;
-/// Queries that meet the same tokens: more would not fit in a near cache.
-const QUERIES: usize = 32;
-/// Tokens of a part, at least: fewer are not worth a thread.
-const PART: usize = 256;
+/// Maximum number of tokens per tile, whose scores are computed before their values are added.
+const MAX_TILE_TOKENS: usize = 64;
+/// Bytes of keys per tile, such that keys and values fit in the L1 cache.
+const TILE_KEY_BYTES: usize = 16 << 10;
+/// Queries multiplied with a key together.
+const QUERY_BLOCK: usize = 4;
+/// Maximum number of queries per task; more would not fit in the inner caches.
+const MAX_QUERIES: usize = 32;
+/// Minimum number of tokens per part of a split cache.
+const MIN_PART_TOKENS: usize = 256;
 
-/// A score, or the weight that it becomes, for each token.
-type Scores = [f32; TOKENS];
+/// Scores of the tokens of a tile, or their softmax weights.
+type Scores = [f32; MAX_TILE_TOKENS];
 
-/// What keys and values may be cached in.
-pub trait Cached: Weight {
-    /// Nothing.
+/// Element type of a KV cache.
+pub trait CacheElement: Weight {
+    /// Zero.
     const ZERO: Self;
 
-    /// Stores numbers, as many as `to` holds.
+    /// Converts `from` to this type; the lengths must match.
     fn store(isa: Isa, to: &mut [Self], from: &[f32]) -> Result<(), KernelError>;
 
-    /// The products of each of at most four queries, one after the other in `queries`, with each key; `next` is asked for
-    /// meanwhile.
+    /// Computes the dot product of up to four queries, one after the other in `queries`, with each key, and prefetches `next`.
     #[doc(hidden)]
     fn scores(isa: Isa, keys: &[Self], next: &[Self], queries: &[f32], scores: &mut [Scores]);
 
-    /// Adds the weighted values to the sums of each of at most four queries, one after the other in `sums`; a value is the
-    /// first numbers of so many.
+    /// Adds the weighted values to the sums of up to four queries, one after the other in `sums`. Values start every `stride` elements.
     #[doc(hidden)]
-    fn weigh(isa: Isa, values: &[Self], stride: usize, next: &[Self], weights: &[Scores], sums: &mut [f32]);
+    fn accumulate(
+        isa: Isa,
+        values: &[Self],
+        stride: usize,
+        next: &[Self],
+        weights: &[Scores],
+        sums: &mut [f32],
+    );
 }
 
-impl Cached for f16 {
+impl CacheElement for f16 {
     const ZERO: f16 = f16::ZERO;
 
     fn store(_: Isa, to: &mut [f16], from: &[f32]) -> Result<(), KernelError> {
-        same_length("values", to.len(), from.len())?;
+        check_length("values", to.len(), from.len())?;
         to.convert_from_f32_slice(from);
         Ok(())
     }
@@ -70,23 +75,30 @@ impl Cached for f16 {
         dispatch!(isa, scores_f16(keys, next, queries, scores));
     }
 
-    fn weigh(isa: Isa, values: &[f16], stride: usize, next: &[f16], weights: &[Scores], sums: &mut [f32]) {
-        dispatch!(isa, weigh_f16(values, stride, next, weights, sums));
+    fn accumulate(
+        isa: Isa,
+        values: &[f16],
+        stride: usize,
+        next: &[f16],
+        weights: &[Scores],
+        sums: &mut [f32],
+    ) {
+        dispatch!(isa, accumulate_f16(values, stride, next, weights, sums));
     }
 }
 
-impl Cached for BlockQ8_0 {
+impl CacheElement for BlockQ8_0 {
     const ZERO: BlockQ8_0 = BlockQ8_0::ZERO;
 
     fn store(isa: Isa, to: &mut [BlockQ8_0], from: &[f32]) -> Result<(), KernelError> {
-        quantize(isa, to, from)
+        quantize_into(isa, to, from)
     }
 
     fn scores(isa: Isa, keys: &[BlockQ8_0], next: &[BlockQ8_0], queries: &[f32], scores: &mut [Scores]) {
         dispatch!(isa, scores_q8_0(keys, next, queries, scores));
     }
 
-    fn weigh(
+    fn accumulate(
         isa: Isa,
         values: &[BlockQ8_0],
         stride: usize,
@@ -94,119 +106,119 @@ impl Cached for BlockQ8_0 {
         weights: &[Scores],
         sums: &mut [f32],
     ) {
-        dispatch!(isa, weigh_q8_0(values, stride, next, weights, sums));
+        dispatch!(isa, accumulate_q8_0(values, stride, next, weights, sums));
     }
 }
 
-/// What a layer keeps of each token.
+/// Shape of a KV cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Kept {
-    /// Heads with keys and values of their own.
+pub struct CacheFormat {
+    /// Number of KV heads.
     pub heads: usize,
-    /// Width of a key.
+    /// Length of a key.
     pub key_length: usize,
-    /// Width of a value.
+    /// Length of a value.
     pub value_length: usize,
-    /// Whether the value of a token is the first part of its key, as in latent attention.
+    /// True if values are prefixes of keys, as in multi-head latent attention (MLA).
     pub latent: bool,
 }
 
-/// Keys and values of one layer and one sequence.
+/// Keys and values of one layer for one sequence.
 #[derive(Clone, Debug)]
-pub struct Cache<T> {
-    kept: Kept,
+pub struct KvCache<T> {
+    format: CacheFormat,
     tokens: usize,
     keys: Vec<T>,
     values: Vec<T>,
 }
 
-impl<T: Cached> Cache<T> {
-    /// A cache of so many tokens, all zeros.
-    pub fn new(kept: Kept, tokens: usize) -> Result<Cache<T>, KernelError> {
-        let Kept { heads, key_length, value_length, latent } = kept;
+impl<T: CacheElement> KvCache<T> {
+    /// Creates a cache of `tokens` tokens, filled with zeros.
+    pub fn new(format: CacheFormat, tokens: usize) -> Result<KvCache<T>, KernelError> {
+        let CacheFormat { heads, key_length, value_length, latent } = format;
         if latent && value_length > key_length {
             return Err(KernelError::Length { what: "values", expected: key_length, found: value_length });
         }
         for (what, found) in [("key", key_length), ("value", value_length)] {
             if !found.is_multiple_of(T::WEIGHTS) {
-                return Err(KernelError::Multiple { what, multiple: T::WEIGHTS, found });
+                return Err(KernelError::NotMultiple { what, multiple: T::WEIGHTS, found });
             }
         }
-        let numbers = |length: usize| {
+        let elements = |length: usize| {
             let rows = heads.checked_mul(tokens);
             let length = rows.and_then(|rows| rows.checked_mul(length / T::WEIGHTS));
             let bytes = length.and_then(|length| length.checked_mul(size_of::<T>()));
             length.filter(|_| bytes.is_some_and(|bytes| isize::try_from(bytes).is_ok()))
         };
         let overflow = KernelError::Overflow { rows: tokens, columns: key_length };
-        let (keys, values) = numbers(key_length).zip(numbers(value_length)).ok_or(overflow)?;
+        let (keys, values) = elements(key_length).zip(elements(value_length)).ok_or(overflow)?;
         if keys == 0 {
             return Err(KernelError::Empty { rows: tokens, columns: key_length });
         }
         let values = vec![T::ZERO; if latent { 0 } else { values }];
-        Ok(Cache { kept, tokens, keys: vec![T::ZERO; keys], values })
+        Ok(KvCache { format, tokens, keys: vec![T::ZERO; keys], values })
     }
 
-    /// Bytes of all keys and values.
+    /// Size of all keys and values in bytes.
     pub fn bytes(&self) -> usize {
         size_of_val(self.keys.as_slice()) + size_of_val(self.values.as_slice())
     }
 
-    /// How many tokens it holds.
+    /// Number of tokens.
     pub fn tokens(&self) -> usize {
         self.tokens
     }
 
-    /// Keys, or values, of the tokens from `first` on, of each head in turn, one after the other in `keys` and `values` for
-    /// each token. Those of latent attention have no values of their own.
+    /// Stores keys and values of consecutive tokens, starting at token `first`.
+    ///
+    /// `keys` and `values` hold the tokens one after the other, each with all its heads. With latent attention, `values` is empty.
     pub fn store(
         &mut self,
-        team: &Team,
+        pool: &ThreadPool,
         first: usize,
         keys: &[f32],
         values: &[f32],
     ) -> Result<(), KernelError> {
-        let Kept { heads, key_length, value_length, latent } = self.kept;
+        let CacheFormat { heads, key_length, value_length, latent } = self.format;
         let count = keys.len() / (heads * key_length);
-        same_length("keys", count * heads * key_length, keys.len())?;
-        same_length("values", if latent { 0 } else { count * heads * value_length }, values.len())?;
+        check_length("keys", count * heads * key_length, keys.len())?;
+        check_length("values", if latent { 0 } else { count * heads * value_length }, values.len())?;
         if first.checked_add(count).is_none_or(|end| end > self.tokens) {
             let (expected, found) = (self.tokens, first.saturating_add(count));
             return Err(KernelError::Length { what: "tokens", expected, found });
         }
-        let put = |stored: &mut Vec<T>, from: &[f32], length: usize| {
-            let (row, isa) = (length / T::WEIGHTS, team.isa());
-            let of_head = stored.chunks_mut((self.tokens * row).max(1)).enumerate();
+        let store = |stored: &mut Vec<T>, from: &[f32], length: usize| {
+            let (row, isa) = (length / T::WEIGHTS, pool.isa());
+            let per_head = stored.chunks_mut((self.tokens * row).max(1)).enumerate();
             let work = |(head, stored): (usize, &mut [T])| {
                 let rows = stored[first * row..].chunks_mut(row.max(1)).take(count);
                 for (row, from) in rows.zip(from.chunks(heads * length)) {
-                    // Both are as long as a row is: `same_length` above.
+                    // Cannot fail: `check_length` above checked the lengths.
                     let _ = T::store(isa, row, &from[head * length..(head + 1) * length]);
                 }
             };
-            // One token is faster stored than shared out.
+            // A single token is faster to store than to distribute.
             match count {
-                0 | 1 => of_head.for_each(work),
-                _ => team.each(of_head.collect(), work),
+                0 | 1 => per_head.for_each(work),
+                _ => pool.for_each(per_head.collect(), work),
             }
         };
-        put(&mut self.keys, keys, key_length);
+        store(&mut self.keys, keys, key_length);
         if !latent {
-            put(&mut self.values, values, value_length);
+            store(&mut self.values, values, value_length);
         }
         Ok(())
     }
 
-    /// Keys of a head for some tokens.
     fn keys(&self, head: usize, tokens: Range<usize>) -> &[T] {
-        let row = self.kept.key_length / T::WEIGHTS;
+        let row = self.format.key_length / T::WEIGHTS;
         let start = head * self.tokens;
         &self.keys[(start + tokens.start) * row..(start + tokens.end) * row]
     }
 
-    /// Values of a head for some tokens: the first numbers of each [`Cache::stride`].
+    /// Values of a head, one every [`KvCache::stride`] elements.
     fn values(&self, head: usize, tokens: Range<usize>) -> &[T] {
-        if self.kept.latent {
+        if self.format.latent {
             return self.keys(head, tokens);
         }
         let start = head * self.tokens;
@@ -214,201 +226,206 @@ impl<T: Cached> Cache<T> {
     }
 
     fn stride(&self) -> usize {
-        let Kept { key_length, value_length, latent, .. } = self.kept;
+        let CacheFormat { key_length, value_length, latent, .. } = self.format;
         if latent { key_length / T::WEIGHTS } else { value_length / T::WEIGHTS }
     }
 
-    /// Tokens that are met at once.
-    fn near(&self) -> usize {
-        let row = self.kept.key_length / T::WEIGHTS * size_of::<T>();
-        (NEAR / row.max(1)).clamp(8, TOKENS)
+    fn tile_tokens(&self) -> usize {
+        let row = self.format.key_length / T::WEIGHTS * size_of::<T>();
+        (TILE_KEY_BYTES / row.max(1)).clamp(8, MAX_TILE_TOKENS)
     }
 }
 
-/// What a token sees of its sequence.
+/// Attention mask of a sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sees {
-    /// At most so many tokens.
+pub struct Mask {
+    /// Sliding window: maximum number of visible tokens.
     pub window: usize,
-    /// Itself and those before it alone.
+    /// True if a token attends only to itself and earlier tokens.
     pub causal: bool,
 }
 
-impl Sees {
-    /// What the `at`th of the last `count` tokens sees of a cache of so many.
-    fn of(self, at: usize, count: usize, tokens: usize) -> Range<usize> {
+impl Mask {
+    /// Tokens visible to the `at`th of the last `count` tokens of a cache.
+    fn visible(self, at: usize, count: usize, tokens: usize) -> Range<usize> {
         let end = if self.causal { tokens - count + at + 1 } else { tokens };
         end.saturating_sub(self.window.max(1))..end
     }
 }
 
-/// What some queries have seen of a part of the cache.
+/// Unnormalized softmax state of the queries of a task over a part of the cache.
 struct Partial {
     maxima: Vec<f32>,
     totals: Vec<f32>,
     sums: Vec<f32>,
 }
 
-/// Attention of the last `count` tokens in each cache. `queries` has those tokens of the first sequence one after the other, each with
-/// its heads, then those of the next; so has `out`. The heads of a token share those of the cache evenly, the first ones the first.
-/// Scores are divided by the root of the length of a key.
-pub fn attend<T: Cached>(
-    team: &Team,
-    caches: &[Cache<T>],
+/// Computes attention of the last `count` tokens of each cache, one cache per sequence.
+///
+/// `queries` and `out` hold the tokens of the first sequence one after the other, each with all its heads, then those of the next
+/// sequence. With grouped-query attention, consecutive query heads share a KV head. Scores are divided by the square root of the key
+/// length.
+pub fn attend<T: CacheElement>(
+    pool: &ThreadPool,
+    caches: &[KvCache<T>],
     heads: usize,
     count: usize,
-    sees: Sees,
+    mask: Mask,
     queries: &[f32],
     out: &mut [f32],
 ) -> Result<(), KernelError> {
-    let Some(Cache { kept, .. }) = caches.first() else { return Ok(()) };
-    let (kept, rows) = (*kept, caches.len() * count * heads);
-    if heads == 0 || !heads.is_multiple_of(kept.heads) {
-        return Err(KernelError::Multiple { what: "heads", multiple: kept.heads, found: heads });
+    let Some(KvCache { format, .. }) = caches.first() else { return Ok(()) };
+    let (format, rows) = (*format, caches.len() * count * heads);
+    if heads == 0 || !heads.is_multiple_of(format.heads) {
+        return Err(KernelError::NotMultiple { what: "heads", multiple: format.heads, found: heads });
     }
-    same_length("queries", rows * kept.key_length, queries.len())?;
-    same_length("output", rows * kept.value_length, out.len())?;
+    check_length("queries", rows * format.key_length, queries.len())?;
+    check_length("output", rows * format.value_length, out.len())?;
     for cache in caches {
-        if cache.kept != kept || cache.tokens < count || count == 0 {
+        if cache.format != format || cache.tokens < count || count == 0 {
             return Err(KernelError::Length { what: "cache", expected: count.max(1), found: cache.tokens });
         }
     }
-    let group = heads / kept.heads;
-    // Tokens that go together: all of one head's queries in a step, as many as fit in a prompt.
-    let together = (QUERIES / group).clamp(1, count);
-    let blocks = count.div_ceil(together);
-    let mut tasks: Vec<Task<T>> = Vec::with_capacity(caches.len() * blocks * kept.heads);
-    let mut chunks = out.chunks_mut((group * kept.value_length).max(1));
+    let group = heads / format.heads;
+    // Tokens per task: one in decode, up to `MAX_QUERIES` queries in prefill.
+    let tokens_per_task = (MAX_QUERIES / group).clamp(1, count);
+    let blocks = count.div_ceil(tokens_per_task);
+    let mut tasks: Vec<Task<T>> = Vec::with_capacity(caches.len() * blocks * format.heads);
+    let mut chunks = out.chunks_mut((group * format.value_length).max(1));
     for (sequence, cache) in caches.iter().enumerate() {
         for block in 0..blocks {
-            let tokens = block * together..((block + 1) * together).min(count);
+            let tokens = block * tokens_per_task..((block + 1) * tokens_per_task).min(count);
             let first = tasks.len();
-            tasks.extend((0..kept.heads).map(|head| Task {
+            tasks.extend((0..format.heads).map(|head| Task {
                 cache,
                 head,
                 tokens: tokens.clone(),
-                rows: sequence * count,
+                first_row: sequence * count,
                 out: Vec::with_capacity(tokens.len()),
             }));
-            for task in tokens.flat_map(|_| first..first + kept.heads) {
+            for task in tokens.flat_map(|_| first..first + format.heads) {
                 tasks[task].out.extend(chunks.next());
             }
         }
     }
-    let call = Call { isa: team.isa(), group, heads, count, sees, queries };
-    let most = caches.iter().map(|cache| call.seen(&(0..count), cache).len()).max().unwrap_or(0);
-    let parts = (4 * team.threads()).div_ceil(tasks.len()).clamp(1, (most / PART).max(1));
+    let call = Call { isa: pool.isa(), group, heads, count, mask, queries };
+    let longest = caches.iter().map(|cache| call.visible(&(0..count), cache).len()).max().unwrap_or(0);
+    let parts = (4 * pool.threads()).div_ceil(tasks.len()).clamp(1, (longest / MIN_PART_TOKENS).max(1));
     if parts == 1 {
-        team.each(tasks, |mut task| {
-            let partial = call.meet(&task, call.seen(&task.tokens, task.cache));
-            call.finish(&[partial], &mut task.out, kept.value_length);
+        pool.for_each(tasks, |mut task| {
+            let partial = call.attend(&task, call.visible(&task.tokens, task.cache));
+            call.combine(&[partial], &mut task.out, format.value_length);
         });
         return Ok(());
     }
     let mut partials: Vec<Option<Partial>> = (0..tasks.len() * parts).map(|_| None).collect();
     let items = partials.iter_mut().enumerate().map(|(at, partial)| (at / parts, at % parts, partial));
-    team.each(items.collect(), |(task, part, partial)| {
+    pool.for_each(items.collect(), |(task, part, partial)| {
         let task = &tasks[task];
-        let seen = call.seen(&task.tokens, task.cache);
-        let share = Team::share(seen.len(), parts, part);
-        *partial = Some(call.meet(task, seen.start + share.start..seen.start + share.end));
+        let visible = call.visible(&task.tokens, task.cache);
+        let share = ThreadPool::share(visible.len(), parts, part);
+        *partial = Some(call.attend(task, visible.start + share.start..visible.start + share.end));
     });
     for (task, partials) in tasks.iter_mut().zip(partials.chunks_mut(parts)) {
         let partials: Vec<Partial> = partials.iter_mut().filter_map(Option::take).collect();
-        call.finish(&partials, &mut task.out, kept.value_length);
+        call.combine(&partials, &mut task.out, format.value_length);
     }
     Ok(())
 }
 
-/// Tokens that meet a head of a cache.
+/// Queries of consecutive tokens for one KV head.
 struct Task<'a, T> {
-    cache: &'a Cache<T>,
+    cache: &'a KvCache<T>,
     head: usize,
     tokens: Range<usize>,
-    /// The row of the sequence's first token.
-    rows: usize,
-    /// Where the heads of each token go.
+    /// Index of the first token of the sequence in `queries`.
+    first_row: usize,
+    /// Output of the heads of each token.
     out: Vec<&'a mut [f32]>,
 }
 
-/// What all tasks have in common.
+/// Arguments shared by all tasks.
 struct Call<'a> {
     isa: Isa,
     group: usize,
     heads: usize,
     count: usize,
-    sees: Sees,
+    mask: Mask,
     queries: &'a [f32],
 }
 
 impl Call<'_> {
-    /// What some of the tokens see together.
-    fn seen<T>(&self, tokens: &Range<usize>, cache: &Cache<T>) -> Range<usize> {
-        let of = |at| self.sees.of(at, self.count, cache.tokens);
-        of(tokens.start).start..of(tokens.end.saturating_sub(1)).end
+    /// Union of the cached tokens visible to `tokens`.
+    fn visible<T>(&self, tokens: &Range<usize>, cache: &KvCache<T>) -> Range<usize> {
+        let visible = |at| self.mask.visible(at, self.count, cache.tokens);
+        visible(tokens.start).start..visible(tokens.end.saturating_sub(1)).end
     }
 
-    /// The queries of a task, scaled, one after the other.
+    /// The scaled queries of a task, one after the other.
     fn queries<T>(&self, task: &Task<T>) -> Vec<f32> {
-        let length = task.cache.kept.key_length;
+        let length = task.cache.format.key_length;
         let scale = 1.0 / (length as f32).sqrt();
         let rows = task.tokens.clone().flat_map(|token| {
-            let start = ((task.rows + token) * self.heads + task.head * self.group) * length;
+            let start = ((task.first_row + token) * self.heads + task.head * self.group) * length;
             &self.queries[start..start + self.group * length]
         });
-        rows.map(|number| number * scale).collect()
+        rows.map(|value| value * scale).collect()
     }
 
-    /// The queries of a task over some of the cached tokens.
-    fn meet<T: Cached>(&self, task: &Task<T>, range: Range<usize>) -> Partial {
+    /// Processes the queries of a task over a range of cached tokens.
+    fn attend<T: CacheElement>(&self, task: &Task<T>, range: Range<usize>) -> Partial {
         let Task { cache, head, .. } = *task;
-        let Kept { key_length, value_length, latent, .. } = cache.kept;
+        let CacheFormat { key_length, value_length, latent, .. } = cache.format;
         let queries = self.queries(task);
-        let seen: Vec<Range<usize>> = task
+        let visible: Vec<Range<usize>> = task
             .tokens
             .clone()
-            .flat_map(|token| std::iter::repeat_n(self.sees.of(token, self.count, cache.tokens), self.group))
+            .flat_map(|token| {
+                std::iter::repeat_n(self.mask.visible(token, self.count, cache.tokens), self.group)
+            })
             .collect();
         let mut partial = Partial {
-            maxima: vec![f32::NEG_INFINITY; seen.len()],
-            totals: vec![0.0; seen.len()],
-            sums: vec![0.0; seen.len() * value_length],
+            maxima: vec![f32::NEG_INFINITY; visible.len()],
+            totals: vec![0.0; visible.len()],
+            sums: vec![0.0; visible.len() * value_length],
         };
-        let near = cache.near();
-        for start in range.clone().step_by(near) {
-            let tokens = start..(start + near).min(range.end);
-            let next = tokens.end..(tokens.end + near).min(range.end);
+        let tile = cache.tile_tokens();
+        for start in range.clone().step_by(tile) {
+            let tokens = start..(start + tile).min(range.end);
+            let next = tokens.end..(tokens.end + tile).min(range.end);
             let (keys, values) = (cache.keys(head, tokens.clone()), cache.values(head, tokens.clone()));
             let next = cache.keys(head, next);
-            for (chunk, seen) in seen.chunks(AT_ONCE).enumerate() {
-                let at = chunk * AT_ONCE;
-                // What comes next is asked for once.
+            for (chunk, visible) in visible.chunks(QUERY_BLOCK).enumerate() {
+                let at = chunk * QUERY_BLOCK;
+                // Only the first block of queries prefetches.
                 let ahead = |what| if chunk == 0 { what } else { &[][..] };
-                let mut scores = [[0.0; TOKENS]; AT_ONCE];
-                let scores = &mut scores[..seen.len()];
-                let queries = &queries[at * key_length..(at + seen.len()) * key_length];
+                let mut scores = [[0.0; MAX_TILE_TOKENS]; QUERY_BLOCK];
+                let scores = &mut scores[..visible.len()];
+                let queries = &queries[at * key_length..(at + visible.len()) * key_length];
                 T::scores(self.isa, keys, ahead(if latent { next } else { values }), queries, scores);
-                let sums = &mut partial.sums[at * value_length..(at + seen.len()) * value_length];
-                for (query, (scores, seen)) in scores.iter_mut().zip(seen).enumerate() {
-                    let from = seen.start.clamp(tokens.start, tokens.end) - tokens.start;
-                    let to = seen.end.clamp(tokens.start, tokens.end) - tokens.start;
+                let sums = &mut partial.sums[at * value_length..(at + visible.len()) * value_length];
+                for (query, (scores, visible)) in scores.iter_mut().zip(visible).enumerate() {
+                    let from = visible.start.clamp(tokens.start, tokens.end) - tokens.start;
+                    let to = visible.end.clamp(tokens.start, tokens.end) - tokens.start;
                     scores[..from].fill(0.0);
                     scores[to..].fill(0.0);
                     let (maximum, total) = (&mut partial.maxima[at + query], &mut partial.totals[at + query]);
-                    let largest = scores[from..to].iter().fold(*maximum, |a, b| if *b > a { *b } else { a });
+                    let max = scores[from..to].iter().fold(*maximum, |a, b| if *b > a { *b } else { a });
                     if from == to {
                         continue;
                     }
-                    if largest > *maximum {
-                        let less = scalar::exp(*maximum - largest);
-                        *total *= less;
+                    if max > *maximum {
+                        let correction = scalar::exp(*maximum - max);
+                        *total *= correction;
                         let length = value_length;
-                        sums[query * length..(query + 1) * length].iter_mut().for_each(|sum| *sum *= less);
-                        *maximum = largest;
+                        sums[query * length..(query + 1) * length]
+                            .iter_mut()
+                            .for_each(|sum| *sum *= correction);
+                        *maximum = max;
                     }
-                    *total += soften(self.isa, &mut scores[from..to], largest);
+                    *total += exp_sum(self.isa, &mut scores[from..to], max);
                 }
-                T::weigh(
+                T::accumulate(
                     self.isa,
                     values,
                     cache.stride(),
@@ -421,13 +438,13 @@ impl Call<'_> {
         partial
     }
 
-    /// The weighted means of all parts, into the heads of each token.
-    fn finish(&self, partials: &[Partial], out: &mut [&mut [f32]], value_length: usize) {
+    /// Combines the partial results of all parts and normalizes them.
+    fn combine(&self, partials: &[Partial], out: &mut [&mut [f32]], value_length: usize) {
         for (token, out) in out.iter_mut().enumerate() {
             for (head, out) in out.chunks_mut(value_length.max(1)).enumerate() {
                 let at = token * self.group + head;
-                let of_all = partials.iter().map(|partial| partial.maxima[at]);
-                let maximum = of_all.fold(f32::NEG_INFINITY, f32::max);
+                let maxima = partials.iter().map(|partial| partial.maxima[at]);
+                let maximum = maxima.fold(f32::NEG_INFINITY, f32::max);
                 out.fill(0.0);
                 let mut total = 0.0;
                 for partial in partials {
@@ -444,7 +461,7 @@ impl Call<'_> {
     }
 }
 
-/// Replaces each score by `e` to the power of what it has above the largest; the sum of all.
-fn soften(isa: Isa, scores: &mut [f32], largest: f32) -> f32 {
-    dispatch!(isa, soften(scores, largest))
+/// Replaces each score by `exp(score - max)` and returns their sum.
+fn exp_sum(isa: Isa, scores: &mut [f32], max: f32) -> f32 {
+    dispatch!(isa, exp_sum(scores, max))
 }

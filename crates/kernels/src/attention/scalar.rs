@@ -1,11 +1,11 @@
-//! The parts of attention in plain Rust, which the others are compared with.
+//! Portable attention kernels, the oracle for the vector kernels.
 
 use half::f16;
 
 use super::super::format::BlockQ8_0;
 use super::Scores;
 
-/// How many sums are kept apart.
+/// Independent sums, so that additions do not wait for each other.
 const LANES: usize = 16;
 
 pub fn scores_f16(keys: &[f16], _: &[f16], queries: &[f32], scores: &mut [Scores]) {
@@ -13,46 +13,46 @@ pub fn scores_f16(keys: &[f16], _: &[f16], queries: &[f32], scores: &mut [Scores
 }
 
 pub fn scores_q8_0(keys: &[BlockQ8_0], _: &[BlockQ8_0], queries: &[f32], scores: &mut [Scores]) {
-    dots(keys, 32, queries, scores, numbers);
+    dots(keys, 32, queries, scores, dequantize);
 }
 
-pub fn weigh_f16(values: &[f16], stride: usize, _: &[f16], weights: &[Scores], sums: &mut [f32]) {
-    add(values, stride, weights, sums, |value| [value.to_f32()]);
+pub fn accumulate_f16(values: &[f16], stride: usize, _: &[f16], weights: &[Scores], sums: &mut [f32]) {
+    weighted_add(values, stride, weights, sums, |value| [value.to_f32()]);
 }
 
-pub fn weigh_q8_0(
+pub fn accumulate_q8_0(
     values: &[BlockQ8_0],
     stride: usize,
     _: &[BlockQ8_0],
     weights: &[Scores],
     sums: &mut [f32],
 ) {
-    add(values, stride, weights, sums, numbers);
+    weighted_add(values, stride, weights, sums, dequantize);
 }
 
-fn numbers(block: &BlockQ8_0) -> [f32; 32] {
+fn dequantize(block: &BlockQ8_0) -> [f32; 32] {
     let scale = block.scale().to_f32();
-    block.quants.map(|quant| scale * f32::from(quant))
+    block.qs.map(|q| scale * f32::from(q))
 }
 
-/// The products of each query with each row of keys, of which one holds so many numbers.
+/// Computes the dot product of each query with each row of keys. A key element holds `width` floats.
 fn dots<T, const N: usize>(
     keys: &[T],
-    numbers: usize,
+    width: usize,
     queries: &[f32],
     scores: &mut [Scores],
     load: impl Fn(&T) -> [f32; N],
 ) {
     let length = queries.len() / scores.len().max(1);
     for (scores, query) in scores.iter_mut().zip(queries.chunks(length.max(1))) {
-        for (score, key) in scores.iter_mut().zip(keys.chunks((length / numbers).max(1))) {
+        for (score, key) in scores.iter_mut().zip(keys.chunks((length / width).max(1))) {
             *score = key.iter().flat_map(&load).zip(query).map(|(key, query)| key * query).sum();
         }
     }
 }
 
 /// Adds the weighted rows to the sums of each query.
-pub fn add<T, const N: usize>(
+pub fn weighted_add<T, const N: usize>(
     values: &[T],
     stride: usize,
     weights: &[Scores],
@@ -69,35 +69,35 @@ pub fn add<T, const N: usize>(
     }
 }
 
-/// Replaces each score by `e` to the power of what it has above the largest; the sum of all.
+/// Replaces each score by `exp(score - max)` and returns their sum.
 #[inline(always)]
-pub fn soften(scores: &mut [f32], largest: f32) -> f32 {
+pub fn exp_sum(scores: &mut [f32], max: f32) -> f32 {
     let mut sums = [0f32; LANES];
     let (lanes, rest) = scores.as_chunks_mut::<LANES>();
     for lane in lanes {
         for (sum, score) in sums.iter_mut().zip(lane) {
-            *score = exp(*score - largest);
+            *score = exp(*score - max);
             *sum += *score;
         }
     }
     let mut total = sums.iter().sum::<f32>();
     for score in rest {
-        *score = exp(*score - largest);
+        *score = exp(*score - max);
         total += *score;
     }
     total
 }
 
-/// `e^x` for an `x` up to 0, to about two units in the last place; what is below -87 counts as that, which is close to none. Without
-/// branches, so that the compiler computes several at once.
+/// Returns `e^x` for `x <= 0`, accurate to three units in the last place. Values below -87 are clamped, which gives nearly zero. Free of
+/// branches, so that the compiler can vectorize it.
 #[inline(always)]
 pub fn exp(x: f32) -> f32 {
-    /// Adding it rounds to a whole number, which the lowest bits of the sum hold.
-    const WHOLE: f32 = 12_582_912.0;
+    /// 1.5 * 2^23: adding it rounds to an integer, which is in the low bits of the sum.
+    const ROUND: f32 = 12_582_912.0;
     let x = if x < -87.0 { -87.0 } else { x };
-    let whole = x * std::f32::consts::LOG2_E + WHOLE;
-    let power = whole - WHOLE;
-    // ln 2 in two parts, so that the difference is exact.
+    let whole = x * std::f32::consts::LOG2_E + ROUND;
+    let power = whole - ROUND;
+    // ln 2 in two parts, so that the subtraction is exact.
     let x = x - power * 0.693_359_4 + power * 2.121_944_4e-4;
     let mut sum = 1.987_569_1e-4;
     for factor in [1.398_2e-3, 8.333_452e-3, 4.166_579_6e-2, 0.166_666_65, 0.5] {
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn powers_of_e_are_within_three_units_in_the_last_place() {
+    fn exp_is_within_three_units_in_the_last_place() {
         for step in 0..=870_000 {
             let x = -(step as f32) / 1e4;
             let expected = f64::from(x).exp();

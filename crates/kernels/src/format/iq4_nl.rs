@@ -1,28 +1,28 @@
-//! IQ4_NL: 32 weights, each one of sixteen numbers that lie closer together near zero, and one f16 scale.
+//! IQ4_NL: 32 weights of 4 bits, which index a non-linear codebook, with an f16 scale.
 
-use super::{BlockQ8_0, Format, NONLINEAR, NONLINEAR_RAISED, Scale, block, nibbles};
+use super::{BlockFormat, BlockQ8_0, IQ4_CODEBOOK, IQ4_CODEBOOK_BIASED, Scale, block, unpack_nibbles};
 
 block! {
     /// 32 weights in 18 bytes.
     BlockIq4Nl, "iq4_nl", 32, 18, BlockQ8_0, {
-        scale: [u8; 2],
-        quants: [u8; 16],
+        d: [u8; 2],
+        qs: [u8; 16],
     }
 }
 
-impl Format for BlockIq4Nl {
+impl BlockFormat for BlockIq4Nl {
     const BITS: u32 = 8;
-    const CHOICE: Option<&'static [u8; 16]> = Some(&NONLINEAR_RAISED);
+    const CODEBOOK: Option<&'static [u8; 16]> = Some(&IQ4_CODEBOOK_BIASED);
     const OFFSET: u8 = 128;
 
     #[inline(always)]
-    fn numbers(&self, numbers: &mut [u8]) {
-        nibbles(&self.quants, numbers);
+    fn codes(&self, codes: &mut [u8]) {
+        unpack_nibbles(&self.qs, codes);
     }
 
     #[inline(always)]
-    fn scales(&self) -> [Scale; 2] {
-        [Scale::half(self.scale), Scale::ZERO]
+    fn block_scales(&self) -> [Scale; 2] {
+        [Scale::from_f16_bytes(self.d), Scale::ZERO]
     }
 }
 
@@ -31,15 +31,15 @@ mod avx2 {
     use super::*;
     use crate::avx2::*;
 
-    impl Vector<BlockQ8_0> for BlockIq4Nl {
+    impl BlockKernel<BlockQ8_0> for BlockIq4Nl {
         #[target_feature(enable = "avx2,fma,f16c")]
         #[inline]
         unsafe fn product<D: Dot>(&self, x: &BlockQ8_0) -> [__m256i; 2] {
-            let (numbers, x) = (load_nibbles(&self.quants), load_bytes(&x.quants));
-            let products = if D::ALL_BITS {
-                dot_less::<D>(look_up(&NONLINEAR_RAISED, numbers), 128, x)
+            let (codes, x) = (load_nibbles(&self.qs), load_i8x32(&x.qs));
+            let products = if D::FULL_RANGE {
+                dot_minus_offset::<D>(lookup(&IQ4_CODEBOOK_BIASED, codes), 128, x)
             } else {
-                pairs(signed_products(look_up(&NONLINEAR, numbers), x))
+                add_pairs(signed_products(lookup(&IQ4_CODEBOOK, codes), x))
             };
             [products, _mm256_setzero_si256()]
         }
@@ -51,12 +51,12 @@ mod neon {
     use super::*;
     use crate::neon::*;
 
-    impl Vector<BlockQ8_0> for BlockIq4Nl {
+    impl BlockKernel<BlockQ8_0> for BlockIq4Nl {
         #[target_feature(enable = "neon")]
         #[inline]
         unsafe fn product<const DOTPROD: bool>(&self, x: &BlockQ8_0) -> [int32x4_t; 2] {
-            let quants = load_nibbles(&self.quants).map(|quants| look_up(&NONLINEAR, quants));
-            [dot::<DOTPROD>(quants, quants_of(x)), vdupq_n_s32(0)]
+            let qs = load_nibbles(&self.qs).map(|qs| lookup(&IQ4_CODEBOOK, qs));
+            [dot::<DOTPROD>(qs, load_qs(x)), vdupq_n_s32(0)]
         }
     }
 }

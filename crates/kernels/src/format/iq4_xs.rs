@@ -1,52 +1,50 @@
-//! IQ4_XS: 256 weights, each one of sixteen numbers as in IQ4_NL; every 32 of them have a scale of six bits, less 32.
+//! IQ4_XS: 256 weights of 4 bits with the codebook of IQ4_NL, a 6-bit scale with offset 32 per 32 weights, and an f16 scale.
 
-use super::{BlockQ8K, Format, NONLINEAR, NONLINEAR_RAISED, Scale, block, nibbles};
+use super::{BlockFormat, BlockQ8K, IQ4_CODEBOOK, IQ4_CODEBOOK_BIASED, Scale, block, unpack_nibbles};
 
 block! {
     /// 256 weights in 136 bytes.
     BlockIq4Xs, "iq4_xs", 256, 136, BlockQ8K, {
-        scale: [u8; 2],
-        parts_high: [u8; 2],
-        parts_low: [u8; 4],
-        quants: [u8; 128],
+        d: [u8; 2],
+        scales_h: [u8; 2],
+        scales_l: [u8; 4],
+        qs: [u8; 128],
     }
 }
 
 impl BlockIq4Xs {
-    /// The eight scales: four bits of each in one place, two in another.
+    /// Unpacks the eight group scales, whose low four and high two bits are stored separately.
     #[inline(always)]
-    fn group_scales(&self) -> [i16; 8] {
-        let (low, high) = (u32::from_le_bytes(self.parts_low), u16::from_le_bytes(self.parts_high));
-        let mut parts = [0; 8];
-        for (at, part) in parts.iter_mut().enumerate() {
-            *part = (low >> (4 * at) & 15) as i16 + 16 * (high >> (2 * at) & 3) as i16 - 32;
+    fn unpack_scales(&self) -> [i16; 8] {
+        let (low, high) = (u32::from_le_bytes(self.scales_l), u16::from_le_bytes(self.scales_h));
+        let mut scales = [0; 8];
+        for (at, scale) in scales.iter_mut().enumerate() {
+            *scale = (low >> (4 * at) & 15) as i16 + 16 * (high >> (2 * at) & 3) as i16 - 32;
         }
-        parts
+        scales
     }
 }
 
-impl Format for BlockIq4Xs {
+impl BlockFormat for BlockIq4Xs {
     const BITS: u32 = 8;
-    const CHOICE: Option<&'static [u8; 16]> = Some(&NONLINEAR_RAISED);
+    const CODEBOOK: Option<&'static [u8; 16]> = Some(&IQ4_CODEBOOK_BIASED);
     const OFFSET: u8 = 128;
 
     #[inline(always)]
-    fn numbers(&self, numbers: &mut [u8]) {
-        for (numbers, bytes) in
-            numbers.as_chunks_mut::<32>().0.iter_mut().zip(self.quants.as_chunks::<16>().0)
-        {
-            nibbles(bytes, numbers);
+    fn codes(&self, codes: &mut [u8]) {
+        for (codes, bytes) in codes.as_chunks_mut::<32>().0.iter_mut().zip(self.qs.as_chunks::<16>().0) {
+            unpack_nibbles(bytes, codes);
         }
     }
 
     #[inline(always)]
-    fn parts(&self, parts: &mut [i16]) {
-        parts.copy_from_slice(&self.group_scales());
+    fn group_scales(&self, scales: &mut [i16]) {
+        scales.copy_from_slice(&self.unpack_scales());
     }
 
     #[inline(always)]
-    fn scales(&self) -> [Scale; 2] {
-        [Scale::half(self.scale), Scale::ZERO]
+    fn block_scales(&self) -> [Scale; 2] {
+        [Scale::from_f16_bytes(self.d), Scale::ZERO]
     }
 }
 
@@ -55,16 +53,16 @@ mod avx2 {
     use super::*;
     use crate::avx2::*;
 
-    impl Vector<BlockQ8K> for BlockIq4Xs {
+    impl BlockKernel<BlockQ8K> for BlockIq4Xs {
         #[target_feature(enable = "avx2,fma,f16c")]
         #[inline]
         unsafe fn product<D: Dot>(&self, x: &BlockQ8K) -> [__m256i; 2] {
-            let parts = self.group_scales();
+            let scales = self.unpack_scales();
             let mut sums = [_mm256_setzero_si256(); 2];
-            for (at, bytes) in self.quants.as_chunks().0.iter().enumerate() {
-                let x = load_bytes(&x.quants.as_chunks().0[at]);
-                let products = signed_products(look_up(&NONLINEAR, load_nibbles(bytes)), x);
-                sums[at % 2] = dot_words::<D>(sums[at % 2], products, _mm256_set1_epi16(parts[at]));
+            for (at, bytes) in self.qs.as_chunks().0.iter().enumerate() {
+                let x = load_i8x32(&x.qs.as_chunks().0[at]);
+                let products = signed_products(lookup(&IQ4_CODEBOOK, load_nibbles(bytes)), x);
+                sums[at % 2] = dot_words::<D>(sums[at % 2], products, _mm256_set1_epi16(scales[at]));
             }
             [_mm256_add_epi32(sums[0], sums[1]), _mm256_setzero_si256()]
         }
@@ -76,15 +74,15 @@ mod neon {
     use super::*;
     use crate::neon::*;
 
-    impl Vector<BlockQ8K> for BlockIq4Xs {
+    impl BlockKernel<BlockQ8K> for BlockIq4Xs {
         #[target_feature(enable = "neon")]
         #[inline]
         unsafe fn product<const DOTPROD: bool>(&self, x: &BlockQ8K) -> [int32x4_t; 2] {
             let mut sum = vdupq_n_s32(0);
-            for (at, (bytes, part)) in self.quants.as_chunks().0.iter().zip(self.group_scales()).enumerate() {
-                let quants = load_nibbles(bytes).map(|quants| look_up(&NONLINEAR, quants));
-                let products = dot::<DOTPROD>(quants, load_pair_i8(&x.quants.as_chunks().0[at]));
-                sum = vmlaq_n_s32(sum, products, i32::from(part));
+            for (at, (bytes, scale)) in self.qs.as_chunks().0.iter().zip(self.unpack_scales()).enumerate() {
+                let qs = load_nibbles(bytes).map(|qs| lookup(&IQ4_CODEBOOK, qs));
+                let products = dot::<DOTPROD>(qs, load_pair_i8(&x.qs.as_chunks().0[at]));
+                sum = vmlaq_n_s32(sum, products, i32::from(scale));
             }
             [sum, vdupq_n_s32(0)]
         }

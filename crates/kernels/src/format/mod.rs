@@ -1,9 +1,11 @@
-//! Block formats: one file each says what the bytes of a block mean, in plain Rust, and multiplies a block with quantized
-//! activations, once for each instruction set. Walking rows and columns, scales and sums are shared, and not theirs.
+//! Quantization formats. One file per format decodes its blocks in portable Rust and implements the dot product of a block with
+//! quantized activations for each instruction set. Loops over rows and columns are shared by all formats.
 //!
-//! A weight is `scales[0] * quant + scales[1] * minimum`, with whole numbers for quants and minima; scales of parts of a block
-//! are whole numbers too and are multiplied into them. So the product of a block is exact in integers, and rounding begins
-//! with the scales.
+//! A weight is `scales[0] * value + scales[1] * minimum`, where values and minima are integers that include the group scale. The dot
+//! product of a block is therefore exact; rounding starts with the block scales.
+//!
+//! Fields have ggml's names: `d` and `dmin` (or `m`) are the scales of values and minima, `qs` the quantized weights or their low bits,
+//! `qh` and `hmask` their high bits, `scales` the packed group scales and minima.
 
 mod iq4_nl;
 mod iq4_xs;
@@ -23,9 +25,9 @@ mod q8_k;
 
 use half::{bf16, f16};
 
+use super::dyn_matrix::DynMatrix;
 use super::matrix::{Matrix, Weight, sealed};
-use super::stored::Stored;
-use super::{KernelError, Vector};
+use super::{BlockKernel, KernelError};
 use crate::isa::Isa;
 
 pub use iq4_nl::BlockIq4Nl;
@@ -44,135 +46,135 @@ pub use q6_k::BlockQ6K;
 pub use q8_0::BlockQ8_0;
 pub use q8_k::BlockQ8K;
 
-/// The most weights a block holds.
-pub const MOST_WEIGHTS: usize = 256;
-/// The most groups a block has.
-pub const MOST_GROUPS: usize = 16;
+/// Maximum number of weights per block.
+pub const MAX_BLOCK_WEIGHTS: usize = 256;
+/// Maximum number of scale groups per block.
+pub const MAX_BLOCK_GROUPS: usize = 16;
 
-/// What the bytes of a block mean.
-pub trait Format: Weight<X: Quantized> + Vector<<Self as Weight>::X> {
-    /// How many weights share a part and a minimum.
+/// A block format whose group scales are integers, so that the dot product of a block is exact.
+pub trait BlockFormat: Weight<X: QuantizedActivation> + BlockKernel<<Self as Weight>::X> {
+    /// Number of weights that share a scale and a minimum.
     const GROUP: usize = 32;
-    /// Bits of a number.
+    /// Bits per code, after the codebook.
     const BITS: u32;
-    /// The numbers that stored ones choose from, where they do.
-    const CHOICE: Option<&'static [u8; 16]> = None;
-    /// What is taken from the stored or chosen numbers.
+    /// Table that maps stored 4-bit codes to bytes.
+    const CODEBOOK: Option<&'static [u8; 16]> = None;
+    /// Value subtracted from the codes, after the codebook.
     const OFFSET: u8 = 0;
-    /// Whether weights have a minimum beside their scale.
-    const MINIMA: bool = false;
+    /// True if groups have a minimum in addition to a scale.
+    const HAS_MINIMA: bool = false;
 
-    /// The stored numbers of its weights, one for each.
-    fn numbers(&self, numbers: &mut [u8]);
+    /// Unpacks the stored codes, one per weight.
+    fn codes(&self, codes: &mut [u8]);
 
-    /// The whole number that the numbers of each group are multiplied with.
+    /// Unpacks the integer scale of each group.
     #[inline(always)]
-    fn parts(&self, parts: &mut [i16]) {
-        parts.fill(1);
+    fn group_scales(&self, scales: &mut [i16]) {
+        scales.fill(1);
     }
 
-    /// The whole number of the minimum of each group.
+    /// Unpacks the integer minimum of each group.
     #[inline(always)]
-    fn minima(&self, minima: &mut [i16]) {
+    fn group_minima(&self, minima: &mut [i16]) {
         minima.fill(0);
     }
 
-    /// The whole numbers of its weights: stored numbers less the offset, times the part of their group.
+    /// Computes the integer value of each weight: the code minus the offset, times the group scale.
     #[inline(always)]
-    fn quants(&self, quants: &mut [i16]) {
-        let (mut numbers, mut parts) = ([0; MOST_WEIGHTS], [0; MOST_GROUPS]);
-        self.numbers(&mut numbers[..Self::WEIGHTS]);
-        if let Some(choice) = Self::CHOICE {
-            choose(choice, &mut numbers[..Self::WEIGHTS]);
+    fn values(&self, values: &mut [i16]) {
+        let (mut codes, mut scales) = ([0; MAX_BLOCK_WEIGHTS], [0; MAX_BLOCK_GROUPS]);
+        self.codes(&mut codes[..Self::WEIGHTS]);
+        if let Some(codebook) = Self::CODEBOOK {
+            apply_codebook(codebook, &mut codes[..Self::WEIGHTS]);
         }
-        self.parts(&mut parts[..Self::WEIGHTS / Self::GROUP]);
-        let groups = quants.chunks_exact_mut(Self::GROUP).zip(numbers.chunks_exact(Self::GROUP));
-        for ((quants, numbers), part) in groups.zip(parts) {
-            for (quant, number) in quants.iter_mut().zip(numbers) {
-                *quant = (i16::from(*number) - i16::from(Self::OFFSET)) * part;
+        self.group_scales(&mut scales[..Self::WEIGHTS / Self::GROUP]);
+        let groups = values.chunks_exact_mut(Self::GROUP).zip(codes.chunks_exact(Self::GROUP));
+        for ((values, codes), scale) in groups.zip(scales) {
+            for (value, code) in values.iter_mut().zip(codes) {
+                *value = (i16::from(*code) - i16::from(Self::OFFSET)) * scale;
             }
         }
     }
 
-    /// What quants and minima are multiplied with.
-    fn scales(&self) -> [Scale; 2];
+    /// Scales of the integer values and of the minima.
+    fn block_scales(&self) -> [Scale; 2];
 }
 
-/// Weights as bytes and the scales of their groups, which is what panels are made of.
-pub trait Unpack: Weight<X: Quantized> {
-    /// How many weights share a scale and a minimum.
+/// Weights that unpack into byte codes and f32 group scales, as GEMM panels need them.
+pub trait Unpack: Weight<X: QuantizedActivation> {
+    /// Number of weights that share a scale and a minimum.
     const GROUP: usize;
-    /// Bits of a number.
+    /// Bits per code, after the codebook.
     const BITS: u32;
-    /// The numbers that stored ones choose from, where they do.
-    const CHOICE: Option<&'static [u8; 16]>;
-    /// What is taken from the stored or chosen numbers.
+    /// Table that maps stored 4-bit codes to bytes.
+    const CODEBOOK: Option<&'static [u8; 16]>;
+    /// Value subtracted from the codes, after the codebook.
     const OFFSET: u8;
-    /// Whether weights have a minimum beside their scale.
-    const MINIMA: bool;
+    /// True if groups have a minimum in addition to a scale.
+    const HAS_MINIMA: bool;
 
-    /// The stored numbers of its weights, one for each.
-    fn numbers(&self, numbers: &mut [u8]);
+    /// Unpacks the stored codes, one per weight.
+    fn codes(&self, codes: &mut [u8]);
 
-    /// Scale and minimum of each group, by a way to widen those that are stored.
-    fn group_scales(&self, single: impl Fn(Scale) -> f32, scales: &mut [f32], minima: &mut [f32]);
+    /// Computes the scale and minimum of each group; `to_f32` converts a stored scale.
+    fn f32_scales(&self, to_f32: impl Fn(Scale) -> f32, scales: &mut [f32], minima: &mut [f32]);
 }
 
-impl<T: Format> Unpack for T {
-    const GROUP: usize = <T as Format>::GROUP;
-    const BITS: u32 = <T as Format>::BITS;
-    const CHOICE: Option<&'static [u8; 16]> = <T as Format>::CHOICE;
-    const OFFSET: u8 = <T as Format>::OFFSET;
-    const MINIMA: bool = <T as Format>::MINIMA;
+impl<T: BlockFormat> Unpack for T {
+    const GROUP: usize = <T as BlockFormat>::GROUP;
+    const BITS: u32 = <T as BlockFormat>::BITS;
+    const CODEBOOK: Option<&'static [u8; 16]> = <T as BlockFormat>::CODEBOOK;
+    const OFFSET: u8 = <T as BlockFormat>::OFFSET;
+    const HAS_MINIMA: bool = <T as BlockFormat>::HAS_MINIMA;
 
     #[inline(always)]
-    fn numbers(&self, numbers: &mut [u8]) {
-        Format::numbers(self, numbers);
+    fn codes(&self, codes: &mut [u8]) {
+        BlockFormat::codes(self, codes);
     }
 
     #[inline(always)]
-    fn group_scales(&self, single: impl Fn(Scale) -> f32, scales: &mut [f32], minima: &mut [f32]) {
-        let mut whole = [0; MOST_GROUPS];
-        let (whole, [scale, minimum]) = (&mut whole[..scales.len()], self.scales());
-        let (scale, minimum) = (single(scale), single(minimum));
-        self.parts(whole);
-        for (to, part) in scales.iter_mut().zip(&*whole) {
-            *to = scale * f32::from(*part);
+    fn f32_scales(&self, to_f32: impl Fn(Scale) -> f32, scales: &mut [f32], minima: &mut [f32]) {
+        let mut integers = [0; MAX_BLOCK_GROUPS];
+        let (integers, [scale, min_scale]) = (&mut integers[..scales.len()], self.block_scales());
+        let (scale, min_scale) = (to_f32(scale), to_f32(min_scale));
+        self.group_scales(integers);
+        for (to, integer) in scales.iter_mut().zip(&*integers) {
+            *to = scale * f32::from(*integer);
         }
-        if <T as Format>::MINIMA {
-            Format::minima(self, whole);
-            for (to, part) in minima.iter_mut().zip(&*whole) {
-                *to = minimum * f32::from(*part);
+        if <T as BlockFormat>::HAS_MINIMA {
+            self.group_minima(integers);
+            for (to, integer) in minima.iter_mut().zip(&*integers) {
+                *to = min_scale * f32::from(*integer);
             }
         }
     }
 }
 
-/// What whole numbers are multiplied with, as it is stored: each instruction set has a way of its own to widen it.
+/// A scale as stored. The conversion to f32 depends on the instruction set.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Scale {
     /// Half precision.
-    Half(f16),
+    F16(f16),
     /// Single precision.
-    Single(f32),
+    F32(f32),
 }
 
 impl Scale {
-    /// None at all.
-    pub const ZERO: Scale = Scale::Half(f16::ZERO);
+    /// Zero.
+    pub const ZERO: Scale = Scale::F16(f16::ZERO);
 
-    /// The scale that these bytes hold.
+    /// Reads a little-endian f16.
     #[inline(always)]
-    fn half(bytes: [u8; 2]) -> Scale {
-        Scale::Half(f16::from_le_bytes(bytes))
+    fn from_f16_bytes(bytes: [u8; 2]) -> Scale {
+        Scale::F16(f16::from_le_bytes(bytes))
     }
 
-    /// As an f32, exactly.
+    /// Converts to f32, exactly.
     #[inline(always)]
     pub fn to_f32(self) -> f32 {
         match self {
-            Scale::Half(scale) => scale.to_f32(),
-            Scale::Single(scale) => scale,
+            Scale::F16(scale) => scale.to_f32(),
+            Scale::F32(scale) => scale,
         }
     }
 }
@@ -183,34 +185,34 @@ impl std::ops::Neg for Scale {
     #[inline(always)]
     fn neg(self) -> Scale {
         match self {
-            Scale::Half(scale) => Scale::Half(f16::from_bits(scale.to_bits() ^ 0x8000)),
-            Scale::Single(scale) => Scale::Single(-scale),
+            Scale::F16(scale) => Scale::F16(f16::from_bits(scale.to_bits() ^ 0x8000)),
+            Scale::F32(scale) => Scale::F32(-scale),
         }
     }
 }
 
-/// What activations are stored in while they are multiplied.
-pub trait Activation: sealed::Bytes + Copy + Send + Sync + 'static {
-    /// How many activations one value holds.
-    const COUNT: usize;
-    /// Zeros.
+/// A storage type for activations.
+pub trait Activation: sealed::Pod + Copy + Send + Sync + 'static {
+    /// Number of activations in one value.
+    const ACTIVATIONS: usize;
+    /// All activations zero.
     const ZERO: Self;
 
-    /// Stores values, [`Activation::COUNT`] for each block.
+    /// Quantizes `values`, [`Activation::ACTIVATIONS`] per block.
     fn quantize(isa: Isa, blocks: &mut [Self], values: &[f32]);
 }
 
-/// Activations that are whole numbers times a scale.
-pub trait Quantized: Activation {
-    /// The whole numbers.
-    fn quants(&self) -> &[i8];
+/// A block of integer activations with a scale.
+pub trait QuantizedActivation: Activation {
+    /// The quantized values.
+    fn qs(&self) -> &[i8];
 
-    /// What they are multiplied with.
+    /// Scale of the quantized values.
     fn scale(&self) -> Scale;
 }
 
 impl Activation for f32 {
-    const COUNT: usize = 1;
+    const ACTIVATIONS: usize = 1;
     const ZERO: f32 = 0.0;
 
     fn quantize(_: Isa, blocks: &mut [f32], values: &[f32]) {
@@ -220,7 +222,7 @@ impl Activation for f32 {
     }
 }
 
-/// Declares a block of byte arrays that lies in a file as it is written here, of so many weights.
+/// Declares a block format: type, name, weights per block, bytes per block, activation type, and fields in file order.
 macro_rules! block {
     ($(#[$doc:meta])* $block:ident, $name:literal, $weights:literal, $bytes:literal, $x:ty, { $($field:ident: $type:ty,)* }) => {
         $(#[$doc])*
@@ -232,40 +234,40 @@ macro_rules! block {
 
         const _: () = assert!(size_of::<$block>() == $bytes && align_of::<$block>() == 1);
 
-        // SAFETY: byte arrays one after the other, without padding.
-        unsafe impl $crate::matrix::sealed::Bytes for $block {}
+        // SAFETY: bytes and byte arrays without padding, as the assertion above checks.
+        unsafe impl $crate::matrix::sealed::Pod for $block {}
 
         impl $crate::Weight for $block {
             type X = $x;
             const WEIGHTS: usize = $weights;
             const NAME: &'static str = $name;
 
-            fn rows(isa: $crate::isa::Isa, weights: &[$block], x: &[$x], out: &mut [f32]) {
-                $crate::block_rows(isa, weights, x, out);
+            fn matvec(isa: $crate::isa::Isa, weights: &[$block], x: &[$x], out: &mut [f32]) {
+                $crate::matvec_blocks(isa, weights, x, out);
             }
 
-            fn columns(
-                team: &$crate::Team,
+            fn matmul(
+                pool: &$crate::ThreadPool,
                 weights: $crate::Matrix<$block>,
                 x: &[f32],
                 columns: usize,
                 out: &mut [f32],
             ) -> Result<(), $crate::KernelError> {
-                $crate::panel::blocks(team, weights, x, columns, out)
+                $crate::gemm::matmul_blocks(pool, weights, x, columns, out)
             }
         }
     };
 }
 use block;
 
-/// The formats by name.
-macro_rules! kinds {
+/// Declares [`WeightFormat`] with the weight type of each format.
+macro_rules! weight_formats {
     ($($(#[$doc:meta])* $kind:ident $name:literal $weight:ty;)*) => {
-        /// What weights are stored in.
+        /// A weight format with kernels.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
         #[cfg_attr(feature = "serde", schemars(rename = "Kernel"))]
-        pub enum Kind {
+        pub enum WeightFormat {
             $(
                 $(#[$doc])*
                 #[cfg_attr(feature = "serde", serde(rename = $name))]
@@ -273,52 +275,52 @@ macro_rules! kinds {
             )*
         }
 
-        impl Kind {
-            /// Every format that has kernels.
-            pub const ALL: &[Kind] = &[$(Kind::$kind),*];
+        impl WeightFormat {
+            /// All formats.
+            pub const ALL: &[WeightFormat] = &[$(WeightFormat::$kind),*];
 
-            /// Its name, as files have it, in small letters.
+            /// Name in lower case, such as `q4_k`.
             pub fn name(self) -> &'static str {
                 match self {
-                    $(Kind::$kind => $name,)*
+                    $(WeightFormat::$kind => $name,)*
                 }
             }
 
-            /// Weights and bytes of a block.
+            /// Number of weights and of bytes per block.
             pub fn block(self) -> (usize, usize) {
                 match self {
-                    $(Kind::$kind => (<$weight>::WEIGHTS, size_of::<$weight>()),)*
+                    $(WeightFormat::$kind => (<$weight>::WEIGHTS, size_of::<$weight>()),)*
                 }
             }
 
-            /// What the address of weights must be a multiple of.
+            /// Required alignment of the weights in bytes.
             pub fn alignment(self) -> usize {
                 match self {
-                    $(Kind::$kind => align_of::<$weight>(),)*
+                    $(WeightFormat::$kind => align_of::<$weight>(),)*
                 }
             }
 
-            /// A matrix over the bytes of a file, which must be aligned.
+            /// Creates a matrix over the bytes of a file, which must be [aligned](WeightFormat::alignment).
             pub fn matrix(
                 self,
                 bytes: &[u8],
                 rows: usize,
                 columns: usize,
-            ) -> Result<Box<dyn Stored + '_>, KernelError> {
+            ) -> Result<Box<dyn DynMatrix + '_>, KernelError> {
                 Ok(match self {
-                    $(Kind::$kind => Box::new(Matrix::<$weight>::from_bytes(bytes, rows, columns)?),)*
+                    $(WeightFormat::$kind => Box::new(Matrix::<$weight>::from_bytes(bytes, rows, columns)?),)*
                 })
             }
         }
 
         const _: () = {
-            $(assert!(same($name, <$weight>::NAME));)*
+            $(assert!(const_str_eq($name, <$weight>::NAME));)*
         };
     };
 }
 
-/// Whether two names are the same, at compile time.
-const fn same(a: &str, b: &str) -> bool {
+/// Compares strings at compile time.
+const fn const_str_eq(a: &str, b: &str) -> bool {
     let (a, b) = (a.as_bytes(), b.as_bytes());
     let mut at = 0;
     while at < a.len() && at < b.len() && a[at] == b[at] {
@@ -327,116 +329,116 @@ const fn same(a: &str, b: &str) -> bool {
     at == a.len() && at == b.len()
 }
 
-kinds! {
-    /// Blocks of 32 bytes with an f16 scale; activations are quantized too.
+weight_formats! {
+    /// 8 bits, an f16 scale per 32 weights.
     Q8_0 "q8_0" BlockQ8_0;
-    /// Half precision.
+    /// IEEE half precision.
     F16 "f16" f16;
     /// bfloat16.
     Bf16 "bf16" bf16;
-    /// Single precision.
+    /// IEEE single precision.
     F32 "f32" f32;
-    /// 4 bits and an f16 scale for 32 weights.
+    /// 4 bits, an f16 scale per 32 weights.
     Q4_0 "q4_0" BlockQ4_0;
-    /// 4 bits, an f16 scale and an f16 minimum for 32 weights.
+    /// 4 bits, an f16 scale and minimum per 32 weights.
     Q4_1 "q4_1" BlockQ4_1;
-    /// 5 bits and an f16 scale for 32 weights.
+    /// 5 bits, an f16 scale per 32 weights.
     Q5_0 "q5_0" BlockQ5_0;
-    /// 5 bits, an f16 scale and an f16 minimum for 32 weights.
+    /// 5 bits, an f16 scale and minimum per 32 weights.
     Q5_1 "q5_1" BlockQ5_1;
-    /// 2 bits, with scales and minima of 4 bits for 16 weights.
+    /// 2 bits, a 4-bit scale and minimum per 16 weights.
     Q2K "q2_k" BlockQ2K;
-    /// 3 bits, with scales of 6 bits for 16 weights.
+    /// 3 bits, a 6-bit scale per 16 weights.
     Q3K "q3_k" BlockQ3K;
-    /// 4 bits, with scales and minima of 6 bits for 32 weights.
+    /// 4 bits, a 6-bit scale and minimum per 32 weights.
     Q4K "q4_k" BlockQ4K;
-    /// 5 bits, with scales and minima of 6 bits for 32 weights.
+    /// 5 bits, a 6-bit scale and minimum per 32 weights.
     Q5K "q5_k" BlockQ5K;
-    /// 6 bits, with scales of 8 bits for 16 weights.
+    /// 6 bits, an 8-bit scale per 16 weights.
     Q6K "q6_k" BlockQ6K;
-    /// A choice of 16 numbers, and an f16 scale for 32 weights.
+    /// 4 bits with a codebook, an f16 scale per 32 weights.
     Iq4Nl "iq4_nl" BlockIq4Nl;
-    /// A choice of 16 numbers, with scales of 6 bits for 32 weights.
+    /// 4 bits with a codebook, a 6-bit scale per 32 weights.
     Iq4Xs "iq4_xs" BlockIq4Xs;
-    /// Floats of 4 bits, and a power of two for 32 weights.
+    /// E2M1 floats, a power-of-two scale per 32 weights.
     Mxfp4 "mxfp4" BlockMxfp4;
-    /// Floats of 4 bits, and a float of 8 bits for 16 weights.
+    /// E2M1 floats, an E4M3 scale per 16 weights.
     Nvfp4 "nvfp4" BlockNvfp4;
 }
 
-impl Kind {
-    /// The format of this name, in any case.
-    pub fn from_name(name: &str) -> Option<Kind> {
-        Kind::ALL.iter().copied().find(|kind| kind.name().eq_ignore_ascii_case(name))
+impl WeightFormat {
+    /// Looks up a format by name, ignoring case.
+    pub fn from_name(name: &str) -> Option<WeightFormat> {
+        WeightFormat::ALL.iter().copied().find(|kind| kind.name().eq_ignore_ascii_case(name))
     }
 
-    /// What its numbers are multiplied as.
+    /// Arithmetic of the kernels for this format.
     pub fn arithmetic(self) -> Arithmetic {
         match self {
-            Kind::F16 | Kind::Bf16 | Kind::F32 => Arithmetic::Floats,
-            Kind::Q8_0 => Arithmetic::Bytes,
-            _ => Arithmetic::Narrow,
+            WeightFormat::F16 | WeightFormat::Bf16 | WeightFormat::F32 => Arithmetic::F32,
+            WeightFormat::Q8_0 => Arithmetic::Int8,
+            _ => Arithmetic::Int4,
         }
     }
 }
 
-/// What numbers are multiplied as.
+/// Arithmetic used to multiply weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arithmetic {
-    /// As floats of 32 bits.
-    Floats,
-    /// As bytes.
-    Bytes,
-    /// As bytes of which few bits are used, so that products may add up in 16 bits.
-    Narrow,
+    /// 32-bit floats.
+    F32,
+    /// 8-bit integers.
+    Int8,
+    /// Integers of fewer bits, whose products can be summed in 16 bits.
+    Int4,
 }
 
-/// The 16 numbers that IQ4_NL and IQ4_XS choose from.
-pub(super) const NONLINEAR: [i8; 16] =
+/// Codebook of IQ4_NL and IQ4_XS.
+pub(super) const IQ4_CODEBOOK: [i8; 16] =
     [-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113];
-/// The same as numbers without a sign, 128 more.
-const NONLINEAR_RAISED: [u8; 16] = raised(NONLINEAR, 128);
+/// [`IQ4_CODEBOOK`] plus 128, as unsigned bytes.
+const IQ4_CODEBOOK_BIASED: [u8; 16] = biased(IQ4_CODEBOOK, 128);
 
-/// Numbers with a sign, each so much more.
-const fn raised(numbers: [i8; 16], offset: u8) -> [u8; 16] {
-    let mut raised = [0; 16];
+/// Adds `offset` to each value.
+const fn biased(codes: [i8; 16], offset: u8) -> [u8; 16] {
+    let mut biased = [0; 16];
     let mut at = 0;
     while at < 16 {
-        raised[at] = offset.wrapping_add_signed(numbers[at]);
+        biased[at] = offset.wrapping_add_signed(codes[at]);
         at += 1;
     }
-    raised
+    biased
 }
 
-/// Puts what each number chooses in its place.
+/// Replaces each code by its codebook entry.
 #[inline(always)]
-pub(super) fn choose(choice: &[u8; 16], numbers: &mut [u8]) {
-    for number in numbers {
-        *number = choice[usize::from(*number & 15)];
+pub(super) fn apply_codebook(codebook: &[u8; 16], codes: &mut [u8]) {
+    for code in codes {
+        *code = codebook[usize::from(*code & 15)];
     }
 }
 
-/// Sixteen bytes as 32 numbers of four bits: first the low halves, then the high ones.
+/// Unpacks 16 bytes into 32 codes: first the low nibbles, then the high nibbles.
 #[inline(always)]
-fn nibbles(bytes: &[u8; 16], numbers: &mut [u8]) {
-    let (low, high) = numbers.split_at_mut(16);
+fn unpack_nibbles(bytes: &[u8; 16], codes: &mut [u8]) {
+    let (low, high) = codes.split_at_mut(16);
     for ((low, high), byte) in low.iter_mut().zip(high).zip(bytes) {
         (*low, *high) = (byte & 15, byte >> 4);
     }
 }
 
-/// Adds sixteen to each of 32 numbers whose bit is set.
+/// Sets bit 4 of each code whose bit in `qh` is set.
 #[inline(always)]
-fn fifth_bits(bits: [u8; 4], numbers: &mut [u8]) {
-    let bits = u32::from_le_bytes(bits);
-    for (at, number) in numbers.iter_mut().enumerate() {
-        *number |= ((bits >> at & 1) as u8) << 4;
+fn or_high_bits(qh: [u8; 4], codes: &mut [u8]) {
+    let qh = u32::from_le_bytes(qh);
+    for (at, code) in codes.iter_mut().enumerate() {
+        *code |= ((qh >> at & 1) as u8) << 4;
     }
 }
 
-/// Eight scales and eight minima of six bits each, as Q4_K and Q5_K pack them: bytes of two words.
+/// Unpacks eight 6-bit scales and eight 6-bit minima of Q4_K and Q5_K.
 #[inline(always)]
-fn six_bits(packed: &[u8; 12]) -> [[u8; 8]; 2] {
+fn unpack_scales_and_minima(packed: &[u8; 12]) -> [[u8; 8]; 2] {
     let [a, b, c] =
         [0, 4, 8].map(|at| u32::from_le_bytes([packed[at], packed[at + 1], packed[at + 2], packed[at + 3]]));
     let join = |low: u32, high: u32| (u64::from(low) | u64::from(high) << 32).to_le_bytes();

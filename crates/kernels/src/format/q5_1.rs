@@ -1,35 +1,35 @@
-//! Q5_1: 32 weights of five bits, one f16 scale and one f16 minimum. The fifth bits are kept together.
+//! Q5_1: 32 weights of 5 bits with an f16 scale and an f16 minimum. The high bits are stored separately.
 
-use super::{BlockQ8_0, Format, Scale, block, fifth_bits, nibbles};
+use super::{BlockFormat, BlockQ8_0, Scale, block, or_high_bits, unpack_nibbles};
 
 block! {
     /// 32 weights in 24 bytes.
     BlockQ5_1, "q5_1", 32, 24, BlockQ8_0, {
-        scale: [u8; 2],
-        minimum: [u8; 2],
-        fifths: [u8; 4],
-        quants: [u8; 16],
+        d: [u8; 2],
+        m: [u8; 2],
+        qh: [u8; 4],
+        qs: [u8; 16],
     }
 }
 
-impl Format for BlockQ5_1 {
+impl BlockFormat for BlockQ5_1 {
     const BITS: u32 = 5;
-    const MINIMA: bool = true;
+    const HAS_MINIMA: bool = true;
 
     #[inline(always)]
-    fn numbers(&self, numbers: &mut [u8]) {
-        nibbles(&self.quants, numbers);
-        fifth_bits(self.fifths, numbers);
+    fn codes(&self, codes: &mut [u8]) {
+        unpack_nibbles(&self.qs, codes);
+        or_high_bits(self.qh, codes);
     }
 
     #[inline(always)]
-    fn minima(&self, minima: &mut [i16]) {
+    fn group_minima(&self, minima: &mut [i16]) {
         minima.fill(1);
     }
 
     #[inline(always)]
-    fn scales(&self) -> [Scale; 2] {
-        [Scale::half(self.scale), Scale::half(self.minimum)]
+    fn block_scales(&self) -> [Scale; 2] {
+        [Scale::from_f16_bytes(self.d), Scale::from_f16_bytes(self.m)]
     }
 }
 
@@ -38,13 +38,13 @@ mod avx2 {
     use super::*;
     use crate::avx2::*;
 
-    impl Vector<BlockQ8_0> for BlockQ5_1 {
+    impl BlockKernel<BlockQ8_0> for BlockQ5_1 {
         #[target_feature(enable = "avx2,fma,f16c")]
         #[inline]
         unsafe fn product<D: Dot>(&self, x: &BlockQ8_0) -> [__m256i; 2] {
-            let x = load_bytes(&x.quants);
-            let quants = _mm256_or_si256(load_nibbles(&self.quants), spread_fifths(self.fifths));
-            [dot::<D>(quants, x), dot::<D>(_mm256_set1_epi8(1), x)]
+            let x = load_i8x32(&x.qs);
+            let qs = _mm256_or_si256(load_nibbles(&self.qs), expand_high_bits(self.qh));
+            [dot::<D>(qs, x), dot::<D>(_mm256_set1_epi8(1), x)]
         }
     }
 }
@@ -54,14 +54,14 @@ mod neon {
     use super::*;
     use crate::neon::*;
 
-    impl Vector<BlockQ8_0> for BlockQ5_1 {
+    impl BlockKernel<BlockQ8_0> for BlockQ5_1 {
         #[target_feature(enable = "neon")]
         #[inline]
         unsafe fn product<const DOTPROD: bool>(&self, x: &BlockQ8_0) -> [int32x4_t; 2] {
-            let (low, fifths) = (load_nibbles(&self.quants), spread_fifths(self.fifths));
-            let quants = [vorrq_s8(low[0], fifths[0]), vorrq_s8(low[1], fifths[1])];
-            let x = quants_of(x);
-            [dot::<DOTPROD>(quants, x), total(x)]
+            let (low, qh) = (load_nibbles(&self.qs), expand_high_bits(self.qh));
+            let qs = [vorrq_s8(low[0], qh[0]), vorrq_s8(low[1], qh[1])];
+            let x = load_qs(x);
+            [dot::<DOTPROD>(qs, x), sum_bytes(x)]
         }
     }
 }

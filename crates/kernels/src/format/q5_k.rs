@@ -1,52 +1,53 @@
-//! Q5_K: 256 weights of five bits; every 32 of them have a scale and a minimum of six bits each. The fifth bits are kept apart.
+//! Q5_K: 256 weights of 5 bits with a 6-bit scale and minimum per 32 weights, and f16 scales for both. The high bits of the weights
+//! are stored separately.
 
-use super::{BlockQ8K, Format, Scale, block, six_bits};
+use super::{BlockFormat, BlockQ8K, Scale, block, unpack_scales_and_minima};
 
 block! {
     /// 256 weights in 176 bytes.
     BlockQ5K, "q5_k", 256, 176, BlockQ8K, {
-        scale: [u8; 2],
-        minimum: [u8; 2],
-        parts: [u8; 12],
-        fifths: [u8; 32],
-        quants: [u8; 128],
+        d: [u8; 2],
+        dmin: [u8; 2],
+        scales: [u8; 12],
+        qh: [u8; 32],
+        qs: [u8; 128],
     }
 }
 
-impl Format for BlockQ5K {
+impl BlockFormat for BlockQ5K {
     const BITS: u32 = 5;
-    const MINIMA: bool = true;
+    const HAS_MINIMA: bool = true;
 
     #[inline(always)]
-    fn numbers(&self, numbers: &mut [u8]) {
-        // Each 32 bytes hold twice 32 weights.
-        for (at, numbers) in numbers.as_chunks_mut::<32>().0.iter_mut().enumerate() {
-            let bytes = &self.quants[at / 2 * 32..];
-            for ((number, byte), fifth) in numbers.iter_mut().zip(bytes).zip(&self.fifths) {
-                *number = byte >> (at % 2 * 4) & 15 | (fifth >> at & 1) << 4;
+    fn codes(&self, codes: &mut [u8]) {
+        // Each 32 bytes hold two groups of 32 weights.
+        for (at, codes) in codes.as_chunks_mut::<32>().0.iter_mut().enumerate() {
+            let bytes = &self.qs[at / 2 * 32..];
+            for ((code, byte), high) in codes.iter_mut().zip(bytes).zip(&self.qh) {
+                *code = byte >> (at % 2 * 4) & 15 | (high >> at & 1) << 4;
             }
         }
     }
 
     #[inline(always)]
-    fn parts(&self, parts: &mut [i16]) {
-        let [scales, _] = six_bits(&self.parts);
-        for (part, scale) in parts.iter_mut().zip(scales) {
-            *part = i16::from(scale);
+    fn group_scales(&self, scales: &mut [i16]) {
+        let [unpacked, _] = unpack_scales_and_minima(&self.scales);
+        for (to, scale) in scales.iter_mut().zip(unpacked) {
+            *to = i16::from(scale);
         }
     }
 
     #[inline(always)]
-    fn minima(&self, minima: &mut [i16]) {
-        let [_, parts] = six_bits(&self.parts);
-        for (minimum, part) in minima.iter_mut().zip(parts) {
-            *minimum = i16::from(part);
+    fn group_minima(&self, minima: &mut [i16]) {
+        let [_, unpacked] = unpack_scales_and_minima(&self.scales);
+        for (to, minimum) in minima.iter_mut().zip(unpacked) {
+            *to = i16::from(minimum);
         }
     }
 
     #[inline(always)]
-    fn scales(&self) -> [Scale; 2] {
-        [Scale::half(self.scale), -Scale::half(self.minimum)]
+    fn block_scales(&self) -> [Scale; 2] {
+        [Scale::from_f16_bytes(self.d), -Scale::from_f16_bytes(self.dmin)]
     }
 }
 
@@ -55,28 +56,31 @@ mod avx2 {
     use super::*;
     use crate::avx2::*;
 
-    impl Vector<BlockQ8K> for BlockQ5K {
+    impl BlockKernel<BlockQ8K> for BlockQ5K {
         #[target_feature(enable = "avx2,fma,f16c")]
         #[inline]
         unsafe fn product<D: Dot>(&self, x: &BlockQ8K) -> [__m256i; 2] {
-            let [scales, minima] = six_bits(&self.parts);
-            let (scales, four, fifth) = (scales_of_eight(scales), _mm256_set1_epi8(15), _mm256_set1_epi8(16));
-            let mut fifths = load_bytes(&self.fifths);
+            let [scales, minima] = unpack_scales_and_minima(&self.scales);
+            let (scales, low_bits, high_bit) =
+                (broadcast_scales(scales), _mm256_set1_epi8(15), _mm256_set1_epi8(16));
+            let mut qh = load_i8x32(&self.qh);
             let mut sums = [_mm256_setzero_si256(); 2];
             for quarter in 0..4 {
-                let bytes = load_bytes(&self.quants.as_chunks().0[quarter]);
-                let low =
-                    [_mm256_and_si256(bytes, four), _mm256_and_si256(_mm256_srli_epi16::<4>(bytes), four)];
-                let high = [_mm256_slli_epi16::<4>(fifths), _mm256_slli_epi16::<3>(fifths)];
-                fifths = _mm256_srli_epi16::<2>(fifths);
+                let bytes = load_i8x32(&self.qs.as_chunks().0[quarter]);
+                let low = [
+                    _mm256_and_si256(bytes, low_bits),
+                    _mm256_and_si256(_mm256_srli_epi16::<4>(bytes), low_bits),
+                ];
+                let high = [_mm256_slli_epi16::<4>(qh), _mm256_slli_epi16::<3>(qh)];
+                qh = _mm256_srli_epi16::<2>(qh);
                 for part in 0..2 {
-                    let x = load_bytes(&x.quants.as_chunks().0[2 * quarter + part]);
-                    let quants = _mm256_or_si256(low[part], _mm256_and_si256(high[part], fifth));
-                    let products = _mm256_maddubs_epi16(quants, x);
+                    let x = load_i8x32(&x.qs.as_chunks().0[2 * quarter + part]);
+                    let qs = _mm256_or_si256(low[part], _mm256_and_si256(high[part], high_bit));
+                    let products = _mm256_maddubs_epi16(qs, x);
                     sums[part] = dot_words::<D>(sums[part], products, scales[2 * quarter + part]);
                 }
             }
-            [_mm256_add_epi32(sums[0], sums[1]), minima_of_eight(minima, &x.sums)]
+            [_mm256_add_epi32(sums[0], sums[1]), dot_minima(minima, &x.bsums)]
         }
     }
 }
@@ -86,25 +90,25 @@ mod neon {
     use super::*;
     use crate::neon::*;
 
-    impl Vector<BlockQ8K> for BlockQ5K {
+    impl BlockKernel<BlockQ8K> for BlockQ5K {
         #[target_feature(enable = "neon")]
         #[inline]
         unsafe fn product<const DOTPROD: bool>(&self, x: &BlockQ8K) -> [int32x4_t; 2] {
-            let [scales, minima] = six_bits(&self.parts);
-            let fifths = load_pair(&self.fifths);
+            let [scales, minima] = unpack_scales_and_minima(&self.scales);
+            let qh = load_pair(&self.qh);
             let mut sum = vdupq_n_s32(0);
             for (at, scale) in scales.into_iter().enumerate() {
-                let bytes = load_pair(&self.quants.as_chunks().0[at / 2]);
+                let bytes = load_pair(&self.qs.as_chunks().0[at / 2]);
                 let (shift, place) = (vdupq_n_s8(-((at % 2 * 4) as i8)), vdupq_n_s8(4 - at as i8));
-                let quants = [0, 1].map(|half| {
+                let qs = [0, 1].map(|half| {
                     let low = vandq_u8(vshlq_u8(bytes[half], shift), vdupq_n_u8(15));
-                    let high = vandq_u8(vshlq_u8(fifths[half], place), vdupq_n_u8(16));
+                    let high = vandq_u8(vshlq_u8(qh[half], place), vdupq_n_u8(16));
                     vreinterpretq_s8_u8(vorrq_u8(low, high))
                 });
-                let products = dot::<DOTPROD>(quants, load_pair_i8(&x.quants.as_chunks().0[at]));
+                let products = dot::<DOTPROD>(qs, load_pair_i8(&x.qs.as_chunks().0[at]));
                 sum = vmlaq_n_s32(sum, products, i32::from(scale));
             }
-            [sum, minima_of_eight(minima, &x.sums)]
+            [sum, dot_minima(minima, &x.bsums)]
         }
     }
 }

@@ -1,8 +1,8 @@
-//! Loops of one multiply-add instruction each: what a processor's arithmetic reaches when nothing else is in the way.
+//! Loops over a single multiply-add instruction, which define the compute roofs.
 //!
-//! Every loop keeps some sums in registers and adds the products of the same two operands to each of them, again and
-//! again. They are written in assembly, so that exactly the instruction is measured, and all do the same thing: [`MultiplyAdd::expected`]
-//! computes it one product at a time. A [`MultiplyAdd`] can only be had where its instructions were detected.
+//! Every loop keeps several sums in registers and repeatedly adds the products of the same two operands to each of them. The loops are
+//! written in assembly, so that exactly the named instruction is measured. [`MultiplyAdd::expected`] computes the same result one product
+//! at a time. A [`MultiplyAdd`] is available only if its instructions were detected.
 
 mod scalar;
 
@@ -15,58 +15,52 @@ use std::fmt;
 
 use half::{bf16, f16};
 
-use crate::isa::{Isa, Set};
+use crate::isa::{Extension, Isa};
 
-/// What is multiplied, and what it adds up in.
+/// Element type of a multiply-add.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "serde", serde(rename_all = "lowercase"))]
-pub enum Multiplied {
-    /// f64.
+pub enum FmaType {
+    /// f64 operands and sums.
     F64,
-    /// f32.
+    /// f32 operands and sums.
     F32,
-    /// f16, in f16.
+    /// f16 operands and sums.
     F16,
-    /// bf16, in f32.
+    /// bf16 operands, f32 sums.
     Bf16,
-    /// Bytes, in 32 bits.
+    /// 8-bit integer operands, 32-bit sums.
     Int8,
-    /// Bytes and numbers of fewer bits, in 16 bits for as long as they fit or in 32.
+    /// Operands of 8 and of fewer bits, with 16-bit sums as long as they fit.
     Int4,
 }
 
-impl Multiplied {
-    /// All kinds.
-    pub const ALL: [Multiplied; 6] = [
-        Multiplied::F64,
-        Multiplied::F32,
-        Multiplied::F16,
-        Multiplied::Bf16,
-        Multiplied::Int8,
-        Multiplied::Int4,
-    ];
+impl FmaType {
+    /// All types.
+    pub const ALL: [FmaType; 6] =
+        [FmaType::F64, FmaType::F32, FmaType::F16, FmaType::Bf16, FmaType::Int8, FmaType::Int4];
 
-    /// Its name, as in JSON.
+    /// Name as in JSON, such as `bf16`.
     pub fn name(self) -> &'static str {
         match self {
-            Multiplied::F64 => "f64",
-            Multiplied::F32 => "f32",
-            Multiplied::F16 => "f16",
-            Multiplied::Bf16 => "bf16",
-            Multiplied::Int8 => "int8",
-            Multiplied::Int4 => "int4",
+            FmaType::F64 => "f64",
+            FmaType::F32 => "f32",
+            FmaType::F16 => "f16",
+            FmaType::Bf16 => "bf16",
+            FmaType::Int8 => "int8",
+            FmaType::Int4 => "int4",
         }
     }
 }
 
-impl fmt::Display for Multiplied {
+impl fmt::Display for FmaType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
 }
 
-/// The operands of a loop: as many numbers, from the first on, as the instruction takes.
+/// The operands of a loop. An instruction reads as many leading elements as it needs.
 #[repr(C, align(64))]
 #[derive(Clone)]
 pub struct Operands {
@@ -75,42 +69,42 @@ pub struct Operands {
 }
 
 impl Operands {
-    /// A tile, the largest operand there is.
+    /// Size of an AMX tile, the largest operand.
     const BYTES: usize = 1024;
 }
 
-/// The numbers of a register.
+/// Element type of a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Number {
+enum Element {
     F64,
     F32,
     F16,
     Bf16,
     I32,
     I16,
-    Byte,
+    I8,
 }
 
-impl Number {
+impl Element {
     fn bytes(self) -> usize {
         match self {
-            Number::F64 => 8,
-            Number::F32 | Number::I32 => 4,
-            Number::F16 | Number::Bf16 | Number::I16 => 2,
-            Number::Byte => 1,
+            Element::F64 => 8,
+            Element::F32 | Element::I32 => 4,
+            Element::F16 | Element::Bf16 | Element::I16 => 2,
+            Element::I8 => 1,
         }
     }
 
-    /// Appends a small whole number.
+    /// Appends a small integer.
     fn write(self, value: i32, bytes: &mut Vec<u8>) {
         match self {
-            Number::F64 => bytes.extend(f64::from(value).to_le_bytes()),
-            Number::F32 => bytes.extend((value as f32).to_le_bytes()),
-            Number::F16 => bytes.extend(f16::from_f32(value as f32).to_le_bytes()),
-            Number::Bf16 => bytes.extend(bf16::from_f32(value as f32).to_le_bytes()),
-            Number::I32 => bytes.extend(value.to_le_bytes()),
-            Number::I16 => bytes.extend((value as i16).to_le_bytes()),
-            Number::Byte => bytes.push(value as i8 as u8),
+            Element::F64 => bytes.extend(f64::from(value).to_le_bytes()),
+            Element::F32 => bytes.extend((value as f32).to_le_bytes()),
+            Element::F16 => bytes.extend(f16::from_f32(value as f32).to_le_bytes()),
+            Element::Bf16 => bytes.extend(bf16::from_f32(value as f32).to_le_bytes()),
+            Element::I32 => bytes.extend(value.to_le_bytes()),
+            Element::I16 => bytes.extend((value as i16).to_le_bytes()),
+            Element::I8 => bytes.push(value as i8 as u8),
         }
     }
 
@@ -120,52 +114,52 @@ impl Number {
         };
         let (bits, half) = (u64::from_le_bytes(array(8)), u16::from_le_bytes([bytes[0], array(2)[1]]));
         match self {
-            Number::F64 => f64::from_bits(bits),
-            Number::F32 => f64::from(f32::from_bits(u64::from_le_bytes(array(4)) as u32)),
-            Number::F16 => f16::from_bits(half).to_f64(),
-            Number::Bf16 => bf16::from_bits(half).to_f64(),
-            Number::I32 => f64::from(u64::from_le_bytes(array(4)) as u32 as i32),
-            Number::I16 => f64::from(half as i16),
-            Number::Byte => f64::from(bytes[0] as i8),
+            Element::F64 => f64::from_bits(bits),
+            Element::F32 => f64::from(f32::from_bits(u64::from_le_bytes(array(4)) as u32)),
+            Element::F16 => f16::from_bits(half).to_f64(),
+            Element::Bf16 => bf16::from_bits(half).to_f64(),
+            Element::I32 => f64::from(u64::from_le_bytes(array(4)) as u32 as i32),
+            Element::I16 => f64::from(half as i16),
+            Element::I8 => f64::from(bytes[0] as i8),
         }
     }
 }
 
-/// Which products go to which sum of a register.
+/// Assignment of products to the sums of a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(dead_code, reason = "each architecture has some of them")]
-enum Shape {
-    /// So many neighbours to each sum.
-    Groups(usize),
-    /// Two neighbours of the lower half of 16 bytes and two of the upper.
+#[allow(dead_code, reason = "each architecture uses some of them")]
+enum Layout {
+    /// Adjacent products per sum.
+    Adjacent(usize),
+    /// Two adjacent products of the lower and two of the upper half of 16 bytes.
+    PairsOfHalves,
+    /// One product of the lower and one of the upper half of 16 bytes.
     Halves,
-    /// One of the lower half of 16 bytes and one of the upper.
-    Apart,
-    /// Every 16 bytes are two rows of operands and a matrix of two by two sums.
-    Pairs,
-    /// Rows of 64 bytes: sums are rows of the first times columns of the second, so many neighbours together.
+    /// Every 16 bytes hold two rows of operands and a 2x2 matrix of sums.
+    Matrix2x2,
+    /// AMX tiles with rows of 64 bytes, multiplied as matrices; the given number of adjacent elements forms one entry.
     Tile(usize),
 }
 
-impl Shape {
-    /// The pairs of numbers, by their place in the operands, whose products the sum at this place of a register gains.
-    fn products(self, sum: usize, number: Number) -> Vec<(usize, usize)> {
+impl Layout {
+    /// Indices into both operands of the products that are added to the sum with index `sum`.
+    fn products(self, sum: usize, operand: Element) -> Vec<(usize, usize)> {
         match self {
-            Shape::Groups(group) => (group * sum..group * (sum + 1)).map(|at| (at, at)).collect(),
-            Shape::Halves => {
+            Layout::Adjacent(group) => (group * sum..group * (sum + 1)).map(|at| (at, at)).collect(),
+            Layout::PairsOfHalves => {
                 let (part, sum) = (16 * (sum / 4), 2 * (sum % 4));
                 [sum, sum + 1, sum + 8, sum + 9].map(|at| (part + at, part + at)).to_vec()
             }
-            Shape::Apart => {
+            Layout::Halves => {
                 let at = 16 * (sum / 8) + sum % 8;
                 vec![(at, at), (at + 8, at + 8)]
             }
-            Shape::Pairs => {
-                let row = 8 / number.bytes();
+            Layout::Matrix2x2 => {
+                let row = 8 / operand.bytes();
                 let (part, row_of_a, row_of_b) = (2 * row * (sum / 4), sum % 4 / 2, sum % 2);
                 (0..row).map(|at| (part + row_of_a * row + at, part + row_of_b * row + at)).collect()
             }
-            Shape::Tile(group) => {
+            Layout::Tile(group) => {
                 let (length, row, column) = (16 * group, sum / 16, sum % 16);
                 (0..length)
                     .map(|at| (row * length + at, at / group * length + column * group + at % group))
@@ -175,29 +169,29 @@ impl Shape {
     }
 }
 
-/// A loop of one multiply-add instruction, or of the fewest that make one.
+/// A loop over one multiply-add instruction, or the shortest equivalent sequence.
 #[derive(Clone, Copy)]
 pub struct MultiplyAdd {
-    kind: Multiplied,
-    /// Everything it needs.
-    sets: &'static [Set],
+    fma_type: FmaType,
+    /// Required extensions.
+    extensions: &'static [Extension],
     instruction: &'static str,
-    number: Number,
-    sum: Number,
-    shape: Shape,
-    /// Registers of sums: enough to hide the latency of the instruction.
+    operand: Element,
+    sum: Element,
+    layout: Layout,
+    /// Independent registers of sums, enough to hide the latency of the instruction.
     chains: usize,
-    /// Sums of all registers, in bytes.
+    /// Size of the sums of all registers in bytes.
     bytes: fn() -> usize,
-    /// Adds the products of the operands to every register of sums, so many times.
+    /// Runs the loop for the given number of iterations.
     ///
     /// # Safety
     ///
-    /// The processor must have the instructions of `sets`, and the sums must be as long as `bytes` says.
+    /// The CPU must support `extensions`, the number of iterations must not be 0, and the length of the sums must be `bytes`.
     run: unsafe fn(usize, &Operands, &mut [u8]),
 }
 
-/// The loops that these instructions allow. Which of a kind is the fastest is for a measurement to say: wider is not always faster.
+/// Returns the loops available with an instruction set. Which loop of a type is fastest must be measured; wider is not always faster.
 pub fn multiply_adds(isa: Isa) -> impl Iterator<Item = MultiplyAdd> {
     #[cfg(target_arch = "x86_64")]
     let vectors = x86::LOOPS;
@@ -205,67 +199,68 @@ pub fn multiply_adds(isa: Isa) -> impl Iterator<Item = MultiplyAdd> {
     let vectors = arm::LOOPS;
     #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     let vectors: [MultiplyAdd; 0] = [];
-    let here = move |one: &MultiplyAdd| one.sets.iter().all(|set| isa.has(*set));
-    scalar::LOOPS.into_iter().chain(vectors).filter(here)
+    let supported = move |one: &MultiplyAdd| one.extensions.iter().all(|extension| isa.has(*extension));
+    scalar::LOOPS.into_iter().chain(vectors).filter(supported)
 }
 
 impl MultiplyAdd {
-    /// The instruction of those that are left to the compiler.
-    pub const PLAIN: &str = "plain Rust";
+    /// Instruction name of the loops that the compiler vectorizes.
+    pub const SCALAR: &str = "plain Rust";
 
-    /// What it multiplies.
-    pub fn kind(&self) -> Multiplied {
-        self.kind
+    /// Element type of the products.
+    pub fn fma_type(&self) -> FmaType {
+        self.fma_type
     }
 
-    /// The instruction and the registers it works on.
+    /// Instructions and register width, such as `vfmadd231ps zmm`.
     pub fn instruction(&self) -> &'static str {
         self.instruction
     }
 
-    /// Small whole numbers as operands, from -3 to 3; the first is never negative, since some instructions take it without a sign.
+    /// Creates operands of small integers from -3 to 3. The first operand is never negative, because some instructions treat it as unsigned.
     pub fn operands(&self) -> Operands {
         let filled = |value: fn(usize) -> i32| {
             let mut bytes = Vec::with_capacity(Operands::BYTES);
-            for at in 0..Operands::BYTES / self.number.bytes() {
-                self.number.write(value(at), &mut bytes);
+            for at in 0..Operands::BYTES / self.operand.bytes() {
+                self.operand.write(value(at), &mut bytes);
             }
             std::array::from_fn(|at| bytes[at])
         };
         Operands { a: filled(|at| (at % 7 % 4) as i32), b: filled(|at| (at * 5 % 7) as i32 - 3) }
     }
 
-    /// Runs it: the sums of all registers, and how many operations it took, two for a product.
-    pub fn run(&self, rounds: usize, operands: &Operands) -> (Vec<u8>, u64) {
-        let mut sums = self.start();
-        if rounds > 0 {
-            // SAFETY: `multiply_adds` hands out only loops whose instructions were detected, and `start` made the sums.
-            unsafe { (self.run)(rounds, operands, &mut sums) };
+    /// Runs the loop. Returns the sums of all registers and the number of operations, two per product.
+    pub fn run(&self, iterations: usize, operands: &Operands) -> (Vec<u8>, u64) {
+        let mut sums = self.initial_sums();
+        if iterations > 0 {
+            // SAFETY: `multiply_adds` returns only loops whose instructions were detected, `iterations` is not 0, and `initial_sums`
+            // has the required length.
+            unsafe { (self.run)(iterations, operands, &mut sums) };
         }
-        let products = sums.len() / self.sum.bytes() * self.shape.products(0, self.number).len();
-        (sums, 2 * products as u64 * rounds as u64)
+        let products = sums.len() / self.sum.bytes() * self.layout.products(0, self.operand).len();
+        (sums, 2 * products as u64 * iterations as u64)
     }
 
-    /// The sums as numbers.
+    /// Decodes sums returned by [`MultiplyAdd::run`].
     pub fn values(&self, sums: &[u8]) -> Vec<f64> {
         sums.chunks_exact(self.sum.bytes()).map(|sum| self.sum.read(sum)).collect()
     }
 
-    /// What the sums must be, one product at a time; exact as long as they fit the numbers they add up in.
-    pub fn expected(&self, rounds: usize, operands: &Operands) -> Vec<f64> {
-        let (start, width) = (self.values(&self.start()), self.number.bytes());
-        let number = |bytes: &[u8], at: usize| self.number.read(&bytes[at * width..]);
+    /// Computes the expected sums one product at a time; exact unless a sum overflows its type.
+    pub fn expected(&self, iterations: usize, operands: &Operands) -> Vec<f64> {
+        let (start, width) = (self.values(&self.initial_sums()), self.operand.bytes());
+        let element = |bytes: &[u8], at: usize| self.operand.read(&bytes[at * width..]);
         let register = start.len() / self.chains;
         let sums = start.iter().enumerate().map(|(at, start)| {
-            let products = self.shape.products(at % register, self.number).into_iter();
-            let products = products.map(|(a, b)| number(&operands.a, a) * number(&operands.b, b));
-            start + rounds as f64 * products.sum::<f64>()
+            let products = self.layout.products(at % register, self.operand).into_iter();
+            let products = products.map(|(a, b)| element(&operands.a, a) * element(&operands.b, b));
+            start + iterations as f64 * products.sum::<f64>()
         });
         sums.collect()
     }
 
-    /// Every register starts at another number, or a compiler might see that all are the same.
-    fn start(&self) -> Vec<u8> {
+    /// Initial sums, different for every register, so that a compiler cannot merge them.
+    fn initial_sums(&self) -> Vec<u8> {
         let length = (self.bytes)();
         let register = length / self.chains / self.sum.bytes();
         let mut sums = Vec::with_capacity(length);
@@ -278,7 +273,7 @@ impl MultiplyAdd {
 
 impl fmt::Debug for MultiplyAdd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} by {}", self.kind, self.instruction)
+        write!(f, "{} by {}", self.fma_type, self.instruction)
     }
 }
 
@@ -287,25 +282,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_forced_instruction_set_runs_no_instructions_of_a_later_one() {
+    fn an_isa_has_only_loops_of_its_extensions() {
         for isa in Isa::available() {
             for one in multiply_adds(*isa) {
-                assert!(one.sets.iter().all(|set| isa.has(*set)), "{isa}: {one:?}");
+                assert!(one.extensions.iter().all(|extension| isa.has(*extension)), "{isa}: {one:?}");
             }
         }
         assert_eq!(multiply_adds(Isa::SCALAR).count(), scalar::LOOPS.len());
-        // Every set beyond scalar brings a loop of its own.
+        // Every extension beyond scalar has a loop of its own.
         for isa in &Isa::available()[1..] {
-            let own =
-                |one: MultiplyAdd| one.sets.iter().any(|set| isa.name() == crate::isa::NAMES[*set as usize]);
+            let own = |one: MultiplyAdd| {
+                one.extensions.iter().any(|&extension| isa.name() == crate::isa::NAMES[extension as usize])
+            };
             assert!(multiply_adds(*isa).any(own), "{isa}");
         }
     }
 
-    /// Those this processor can't execute too: at least the compiler made of them what their names say.
+    /// Disassembles all loops, including those this CPU cannot run.
     #[test]
     #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
-    fn every_loop_repeats_the_instructions_it_is_named_for() {
+    fn every_loop_contains_its_instructions_once_per_chain() {
         #[cfg(target_arch = "x86_64")]
         let (loops, tool) = (x86::LOOPS, "objdump");
         #[cfg(target_arch = "aarch64")]
@@ -314,18 +310,18 @@ mod tests {
         let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
         let name = program.to_str().unwrap();
         let first = maps.lines().find(|line| line.ends_with(name)).and_then(|line| line.split('-').next());
-        let base = usize::from_str_radix(first.expect("the program is mapped"), 16).unwrap();
+        let base = usize::from_str_radix(first.expect("/proc/self/maps lists the executable"), 16).unwrap();
         for one in loops {
             let start = one.run as usize - base;
             let range = [format!("--start-address={start}"), format!("--stop-address={}", start + 8192)];
             let output = std::process::Command::new(tool).arg("-d").args(range).arg(&program).output();
             let Ok(output) = output else {
-                eprintln!("loops disassembled: not run (there is no {tool})");
+                eprintln!("disassembly: not run ({tool} not found)");
                 return;
             };
             assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
             let text = String::from_utf8(output.stdout).unwrap();
-            // Address, bytes and instruction are apart by tabs; an encoding may stand before the name.
+            // Address, bytes and instruction are separated by tabs; an encoding prefix may precede the mnemonic.
             let code = text.lines().filter_map(|line| {
                 line.split('\t').nth(2)?.split_whitespace().find(|word| !word.starts_with('{'))
             });
@@ -335,24 +331,24 @@ mod tests {
                 let count = code.iter().filter(|name| **name == instruction).count();
                 assert!(
                     count >= one.chains,
-                    "{one:?}: {instruction} {count} times, {} instructions",
+                    "{one:?}: {instruction} occurs {count} times in {} instructions",
                     code.len()
                 );
             }
             if !multiply_adds(Isa::detect()).any(|here| here.instruction == one.instruction) {
-                eprintln!("{one:?}: compiled, not run (this processor has it not)");
+                eprintln!("{one:?}: compiled, not run (not supported by this CPU)");
             }
         }
     }
 
     #[test]
-    fn a_product_goes_to_the_sum_that_the_manuals_say() {
-        assert_eq!(Shape::Groups(4).products(1, Number::Byte), [(4, 4), (5, 5), (6, 6), (7, 7)]);
-        assert_eq!(Shape::Halves.products(5, Number::Byte), [(18, 18), (19, 19), (26, 26), (27, 27)]);
-        assert_eq!(Shape::Apart.products(9, Number::Byte), [(17, 17), (25, 25)]);
-        let pairs = Shape::Pairs.products(2, Number::Bf16);
+    fn products_are_added_to_the_sums_given_in_the_manuals() {
+        assert_eq!(Layout::Adjacent(4).products(1, Element::I8), [(4, 4), (5, 5), (6, 6), (7, 7)]);
+        assert_eq!(Layout::PairsOfHalves.products(5, Element::I8), [(18, 18), (19, 19), (26, 26), (27, 27)]);
+        assert_eq!(Layout::Halves.products(9, Element::I8), [(17, 17), (25, 25)]);
+        let pairs = Layout::Matrix2x2.products(2, Element::Bf16);
         assert_eq!(pairs, [(4, 0), (5, 1), (6, 2), (7, 3)]);
-        let tile = Shape::Tile(4).products(17, Number::Byte);
+        let tile = Layout::Tile(4).products(17, Element::I8);
         assert_eq!(tile.len(), 64);
         assert_eq!(tile[..5], [(64, 4), (65, 5), (66, 6), (67, 7), (68, 68)]);
     }

@@ -1,5 +1,6 @@
-//! Every instruction set of this processor against the scalar oracle, the oracle against ggml, and the
-//! errors for wrong shapes. `ROOFLINE_EXPECT_ISA` names the instruction sets that must be there, the best one last.
+//! Every instruction set of this CPU compared with the scalar oracle, the oracle compared with ggml, and errors for wrong shapes.
+//!
+//! `ROOFLINE_EXPECT_ISA` lists the instruction sets that must be detected, the best one last.
 
 mod attention;
 mod formats;
@@ -7,15 +8,17 @@ mod formats;
 use half::{bf16, f16};
 use proptest::prelude::*;
 use roofline_kernels::isa::{Isa, IsaError};
-use roofline_kernels::{self as kernels, BlockQ8_0, KernelError, Matrix, Streams, Team, Weight, scalar};
+use roofline_kernels::{
+    self as kernels, BlockQ8_0, KernelError, Matrix, Streams, ThreadPool, Weight, scalar,
+};
 
-/// Lengths around every block, vector and unrolling edge.
+/// Lengths around block, vector and unrolling boundaries.
 const LENGTHS: [usize; 22] =
     [0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 1000, 4099];
 const BLOCKS: [usize; 10] = [1, 2, 3, 4, 5, 7, 8, 9, 31, 64];
 const ROWS: [usize; 12] = [1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 33, 70];
 
-/// Numbers without a pattern, the same in every run.
+/// Deterministic pseudo-random numbers.
 struct Noise(u64);
 
 impl Noise {
@@ -23,7 +26,7 @@ impl Noise {
         self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         self.0 >> 32
     }
-    /// From -1 to 1.
+    /// Between -1 and 1.
     fn unit(&mut self) -> f32 {
         self.bits() as u32 as f32 / u32::MAX as f32 * 2.0 - 1.0
     }
@@ -40,7 +43,7 @@ impl Noise {
     }
 }
 
-/// Blocks at the edges of what a block can hold.
+/// Blocks with extreme scales and values.
 fn edge_blocks() -> Vec<BlockQ8_0> {
     let scales = [
         f16::from_f32(0.01),
@@ -52,7 +55,7 @@ fn edge_blocks() -> Vec<BlockQ8_0> {
         f16::ZERO,
         f16::NEG_ZERO,
     ];
-    let quants: [fn(usize) -> i8; 7] = [
+    let qs: [fn(usize) -> i8; 7] = [
         |_| 127,
         |_| -127,
         |_| -128,
@@ -61,15 +64,12 @@ fn edge_blocks() -> Vec<BlockQ8_0> {
         |_| 0,
         |at| (at as i8) - 16,
     ];
-    scales
-        .into_iter()
-        .flat_map(|scale| quants.map(|quant| BlockQ8_0::new(scale, std::array::from_fn(quant))))
-        .collect()
+    scales.into_iter().flat_map(|scale| qs.map(|q| BlockQ8_0::new(scale, std::array::from_fn(q)))).collect()
 }
 
-/// Two sums of the same `terms` in another order: the error of each is at most about `count` roundings of
-/// the sum of sizes.
-fn assert_close(found: f32, expected: f32, sizes: f64, count: usize, what: &str) {
+/// Compares two sums of the same `count` terms in different order. `magnitude` is the sum of the absolute values; the error of each sum is
+/// at most about `count` roundings of it.
+fn assert_close(found: f32, expected: f32, magnitude: f64, count: usize, what: &str) {
     if expected.is_nan() || found.is_nan() {
         assert!(expected.is_nan() && found.is_nan(), "{what}: {found} instead of {expected}");
         return;
@@ -78,25 +78,25 @@ fn assert_close(found: f32, expected: f32, sizes: f64, count: usize, what: &str)
         assert_eq!(found, expected, "{what}");
         return;
     }
-    let bound = sizes * (count as f64 + 8.0) * f64::from(f32::EPSILON) + 1e-37;
+    let bound = magnitude * (count as f64 + 8.0) * f64::from(f32::EPSILON) + 1e-37;
     let error = (f64::from(found) - f64::from(expected)).abs();
     assert!(error <= bound, "{what}: {found} instead of {expected}, off by {error:e}, allowed {bound:e}");
 }
 
-fn sizes_q8_0(row: &[BlockQ8_0], x: &[f32]) -> f64 {
+fn magnitude_q8_0(row: &[BlockQ8_0], x: &[f32]) -> f64 {
     let mut values = vec![0f32; x.len()];
     scalar::dequantize_q8_0(&mut values, row);
     values.iter().zip(x).map(|(w, x)| (f64::from(*w) * f64::from(*x)).abs()).sum()
 }
 
-fn restored(blocks: &[BlockQ8_0]) -> Vec<f32> {
+fn dequantized(blocks: &[BlockQ8_0]) -> Vec<f32> {
     let mut values = vec![0f32; blocks.len() * 32];
     scalar::dequantize_q8_0(&mut values, blocks);
     values
 }
 
 #[test]
-fn the_expected_instruction_sets_are_here() {
+fn the_expected_instruction_sets_are_detected() {
     let names: Vec<_> = Isa::available().iter().map(|isa| isa.name()).collect();
     assert_eq!(Some(&Isa::detect().name()), names.last());
     assert_eq!(names.first(), Some(&"scalar"));
@@ -109,43 +109,43 @@ fn the_expected_instruction_sets_are_here() {
 }
 
 #[test]
-fn an_absent_or_unknown_instruction_set_is_an_error_that_names_what_there_is() {
-    let absent = if cfg!(target_arch = "x86_64") { "neon" } else { "avx2" };
-    let error = Isa::named(absent).unwrap_err();
+fn an_unsupported_instruction_set_is_an_error_with_the_alternatives() {
+    let unsupported = if cfg!(target_arch = "x86_64") { "neon" } else { "avx2" };
+    let error = Isa::from_name(unsupported).unwrap_err();
     assert!(
-        matches!(&error, IsaError::Absent { name, available } if name == absent && available[0] == "scalar")
+        matches!(&error, IsaError::Unsupported { name, available } if name == unsupported && available[0] == "scalar")
     );
-    assert!(Isa::named("sse9").unwrap_err().to_string().contains("scalar, avx2, avx512, avx-vnni"));
-    assert_eq!(Isa::named("scalar"), Ok(Isa::SCALAR));
+    assert!(Isa::from_name("sse9").unwrap_err().to_string().contains("scalar, avx2, avx512, avx-vnni"));
+    assert_eq!(Isa::from_name("scalar"), Ok(Isa::SCALAR));
 }
 
 #[test]
-fn sixteen_bits_hold_as_many_products_as_are_added_up_in_them_and_no_pair_more() {
+fn max_pairs_in_i16_is_the_largest_safe_number() {
     for bits in 1..=7 {
         let pair = 2 * ((1i64 << bits) - 1) * i64::from(i8::MIN).abs();
-        let pairs = kernels::pairs_in_16_bits(bits) as i64;
+        let pairs = kernels::max_pairs_in_i16(bits) as i64;
         assert!(
             pairs >= 1 && pairs * pair <= i64::from(i16::MAX) && (pairs + 1) * pair > i64::from(i16::MAX)
         );
     }
-    assert_eq!([1, 2, 4, 5, 6].map(kernels::pairs_in_16_bits), [127, 42, 8, 4, 2]);
+    assert_eq!([1, 2, 4, 5, 6].map(kernels::max_pairs_in_i16), [127, 42, 8, 4, 2]);
 }
 
 #[test]
-fn products_of_few_bits_that_add_up_in_16_are_exact_for_every_value() {
+fn narrow_dot_is_exact_for_every_value() {
     let mut noise = Noise(11);
     for &isa in Isa::available() {
         for bits in 1..=7 {
-            let most = (1u8 << bits) - 1;
+            let max = (1u8 << bits) - 1;
             for length in LENGTHS.into_iter().chain([32 * 127 * 3 + 5]) {
-                let any: Vec<u8> = (0..length).map(|_| noise.bits() as u8 & most).collect();
+                let any: Vec<u8> = (0..length).map(|_| noise.bits() as u8 & max).collect();
                 let bytes: Vec<i8> = (0..length).map(|_| noise.bits() as i8).collect();
                 let signs: Vec<i8> =
                     (0..length).map(|at| if at % 2 == 0 { i8::MIN } else { i8::MAX }).collect();
                 for (weights, x) in [
-                    (vec![most; length], vec![i8::MIN; length]),
-                    (vec![most; length], vec![i8::MAX; length]),
-                    (vec![most; length], signs),
+                    (vec![max; length], vec![i8::MIN; length]),
+                    (vec![max; length], vec![i8::MAX; length]),
+                    (vec![max; length], signs),
                     (any, bytes),
                 ] {
                     let exact: i64 = weights.iter().zip(&x).map(|(w, x)| i64::from(*w) * i64::from(*x)).sum();
@@ -155,7 +155,7 @@ fn products_of_few_bits_that_add_up_in_16_are_exact_for_every_value() {
             }
         }
     }
-    // Numbers with a sign, as Q4_0 has them: the sum of the bytes takes their offset away.
+    // Signed weights as in Q4_0: subtracting the offset times the sum of the activations.
     let (weights, x): (Vec<u8>, Vec<i8>) =
         (0..4096).map(|at| ((at % 16) as u8, (at / 16) as u8 as i8)).unzip();
     let signed: i32 = weights.iter().zip(&x).map(|(w, x)| (i32::from(*w) - 8) * i32::from(*x)).sum();
@@ -164,20 +164,20 @@ fn products_of_few_bits_that_add_up_in_16_are_exact_for_every_value() {
 }
 
 #[test]
-fn weights_of_more_bits_than_they_should_have_are_refused() {
+fn narrow_dot_rejects_weights_that_exceed_the_bit_width() {
     let dot = |bits, weights: &[u8], x: &[i8]| kernels::narrow_dot(Isa::SCALAR, bits, weights, x);
-    assert_eq!(dot(4, &[15, 16], &[1, 1]), Err(KernelError::Wide { bits: 4, found: 16 }));
+    assert_eq!(dot(4, &[15, 16], &[1, 1]), Err(KernelError::OutOfRange { bits: 4, found: 16 }));
     for bits in [0, 8, 99] {
-        assert_eq!(dot(bits, &[1], &[1]), Err(KernelError::Bits { found: bits }));
+        assert_eq!(dot(bits, &[1], &[1]), Err(KernelError::BitWidth { found: bits }));
     }
     assert!(matches!(dot(4, &[1], &[1, 2]), Err(KernelError::Length { .. })));
 }
 
 #[test]
-fn integer_block_sums_are_exact_for_every_byte() {
+fn integer_products_of_q8_0_blocks_are_exact_for_every_byte() {
     let mut blocks = edge_blocks();
     blocks.extend(Noise(3).blocks(500));
-    // Every byte value against every other, at every place of the block at least once.
+    // Every byte value at every position of a block.
     let bytes: Vec<i8> = (0..=255u8).map(|byte| byte as i8).collect();
     for shift in 0..256 {
         blocks.push(BlockQ8_0::new(f16::ONE, std::array::from_fn(|at| bytes[(at * 8 + shift) % 256])));
@@ -195,24 +195,24 @@ fn integer_block_sums_are_exact_for_every_byte() {
 }
 
 #[test]
-fn minus_128_is_exact_in_the_products() {
+fn products_with_minus_128_are_exact() {
     let lowest = BlockQ8_0::new(f16::ONE, [-128; 32]);
     for &isa in Isa::available() {
-        let team = Team::single(isa);
+        let pool = ThreadPool::single(isa);
         for rows in [1, 4, 9] {
             let weights = vec![lowest; rows * 2];
             let matrix = Matrix::new(&weights, rows, 64).unwrap();
             let mut out = vec![0f32; rows];
-            kernels::matvec(&team, matrix, &[lowest; 2], &mut out).unwrap();
+            kernels::matvec(&pool, matrix, &[lowest; 2], &mut out).unwrap();
             assert!(out.iter().all(|&value| value == 2.0 * 524_288.0), "{isa}: {out:?}");
-            kernels::matvec_q8_0(&team, matrix, &[-128.0; 64], &mut out).unwrap();
+            kernels::matvec_q8_0(&pool, matrix, &[-128.0; 64], &mut out).unwrap();
             assert!(out.iter().all(|&value| value == 2.0 * 524_288.0), "{isa}: {out:?}");
         }
     }
 }
 
 #[test]
-fn quantizing_and_restoring_is_bit_equal_to_the_oracle() {
+fn q8_0_conversions_are_bit_equal_to_the_oracle() {
     let mut noise = Noise(4);
     for &isa in Isa::available() {
         for scale in [0.0, 1e-44, 1e-38, 1e-30, 1e-7, 1.0, 127.0, 1e6, 8.4e6, 1e20, f32::MAX] {
@@ -221,15 +221,15 @@ fn quantizing_and_restoring_is_bit_equal_to_the_oracle() {
             values[70] = -scale;
             let mut expected = vec![BlockQ8_0::ZERO; 9];
             scalar::quantize_q8_0(&mut expected, &values);
-            assert_eq!(kernels::quantized::<BlockQ8_0>(isa, &values).unwrap(), expected, "{isa} {scale:e}");
+            assert_eq!(kernels::quantize::<BlockQ8_0>(isa, &values).unwrap(), expected, "{isa} {scale:e}");
         }
-        // Every fraction around one half.
+        // Fractions around one half.
         for bits in 0..64 {
             let near = f32::from_bits(2.5f32.to_bits() - 32 + bits);
             let values: [f32; 32] =
                 std::array::from_fn(|at| if at == 0 { 127.0 } else { near * [1.0, -1.0][at % 2] });
             assert_eq!(
-                kernels::quantized::<BlockQ8_0>(isa, &values).unwrap(),
+                kernels::quantize::<BlockQ8_0>(isa, &values).unwrap(),
                 [scalar::quantize_block(&values)],
                 "{isa}"
             );
@@ -239,19 +239,19 @@ fn quantizing_and_restoring_is_bit_equal_to_the_oracle() {
         let mut found = vec![0f32; blocks.len() * 32];
         kernels::dequantize_q8_0(isa, &mut found, &blocks).unwrap();
         let bits = |values: &[f32]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
-        assert_eq!(bits(&found), bits(&restored(&blocks)), "{isa}");
+        assert_eq!(bits(&found), bits(&dequantized(&blocks)), "{isa}");
     }
 }
 
 #[test]
-fn nan_and_infinity_never_vanish() {
+fn nan_and_infinity_propagate() {
     for &isa in Isa::available() {
-        let team = Team::single(isa);
+        let pool = ThreadPool::single(isa);
         for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
             for place in [0, 13, 31, 32, 63, 95] {
                 let mut x = vec![0.5f32; 96];
                 x[place] = bad;
-                let quantized = kernels::quantized::<BlockQ8_0>(isa, &x).unwrap();
+                let quantized = kernels::quantize::<BlockQ8_0>(isa, &x).unwrap();
                 let mut expected = vec![BlockQ8_0::ZERO; 3];
                 scalar::quantize_q8_0(&mut expected, &x);
                 assert_eq!(quantized, expected, "{isa}");
@@ -259,9 +259,9 @@ fn nan_and_infinity_never_vanish() {
                     let weights = vec![BlockQ8_0::new(f16::ONE, [1; 32]); 3 * rows];
                     let matrix = Matrix::new(&weights, rows, 96).unwrap();
                     let mut out = vec![0f32; rows];
-                    kernels::matvec(&team, matrix, &quantized, &mut out).unwrap();
+                    kernels::matvec(&pool, matrix, &quantized, &mut out).unwrap();
                     assert!(out.iter().all(|value| value.is_nan()), "{isa} {bad} at {place}: {out:?}");
-                    kernels::matvec_q8_0(&team, matrix, &x, &mut out).unwrap();
+                    kernels::matvec_q8_0(&pool, matrix, &x, &mut out).unwrap();
                     assert!(out.iter().all(|value| !value.is_finite()), "{isa} {bad} at {place}: {out:?}");
                 }
             }
@@ -269,75 +269,80 @@ fn nan_and_infinity_never_vanish() {
     }
 }
 
-/// The product of one row.
 fn dot(isa: Isa, row: &[BlockQ8_0], x: &[BlockQ8_0]) -> f32 {
     let mut out = [0f32];
     let matrix = Matrix::new(row, 1, 32 * row.len()).unwrap();
-    kernels::matvec(&Team::single(isa), matrix, x, &mut out).unwrap();
+    kernels::matvec(&ThreadPool::single(isa), matrix, x, &mut out).unwrap();
     out[0]
 }
 
 #[test]
-fn dots_agree_with_the_oracle() {
+fn dot_products_match_the_oracle() {
     let mut noise = Noise(5);
     for &isa in Isa::available() {
         for count in BLOCKS {
             let (row, x) = (noise.blocks(count), noise.values(count * 32));
-            let sizes = sizes_q8_0(&row, &x);
+            let magnitude = magnitude_q8_0(&row, &x);
             let found = kernels::dot_q8_0(isa, &row, &x).unwrap();
-            assert_close(found, scalar::dot_q8_0(&row, &x), sizes, count * 32, isa.name());
+            assert_close(found, scalar::dot_q8_0(&row, &x), magnitude, count * 32, isa.name());
             let quantized = noise.blocks(count);
-            let sizes = sizes_q8_0(&row, &restored(&quantized));
+            let magnitude = magnitude_q8_0(&row, &dequantized(&quantized));
             let (found, expected) = (dot(isa, &row, &quantized), dot(Isa::SCALAR, &row, &quantized));
-            assert_close(found, expected, sizes, count * 32, isa.name());
+            assert_close(found, expected, magnitude, count * 32, isa.name());
         }
         let edges = edge_blocks();
         for (a, b) in edges.iter().zip(edges.iter().rev()) {
             let (found, expected) = (dot(isa, &[*a], &[*b]), dot(Isa::SCALAR, &[*a], &[*b]));
-            assert_close(found, expected, sizes_q8_0(&[*a], &restored(&[*b])), 32, isa.name());
+            assert_close(found, expected, magnitude_q8_0(&[*a], &dequantized(&[*b])), 32, isa.name());
         }
     }
 }
 
 #[test]
-fn matrix_vector_products_agree_with_the_oracle_on_one_thread_and_on_three() {
+fn matvec_matches_the_oracle_on_one_and_three_threads() {
     let mut noise = Noise(6);
     for &isa in Isa::available() {
-        for team in [Team::single(isa), Team::new(isa, 3).unwrap()] {
+        for pool in [ThreadPool::single(isa), ThreadPool::new(isa, 3).unwrap()] {
             for rows in ROWS {
                 for blocks in [1, 2, 5, 8] {
                     let (columns, what) = (blocks * 32, format!("{isa} {rows} x {}", blocks * 32));
                     let (weights, x) = (noise.blocks(rows * blocks), noise.values(columns));
                     let matrix = Matrix::new(&weights, rows, columns).unwrap();
                     let (mut found, mut expected) = (vec![f32::NAN; rows], vec![0f32; rows]);
-                    kernels::matvec_q8_0(&team, matrix, &x, &mut found).unwrap();
+                    kernels::matvec_q8_0(&pool, matrix, &x, &mut found).unwrap();
                     scalar::matvec_q8_0(&weights, &x, &mut expected);
                     for (row, (found, expected)) in weights.chunks(blocks).zip(found.iter().zip(&expected)) {
-                        assert_close(*found, *expected, sizes_q8_0(row, &x), columns, &what);
+                        assert_close(*found, *expected, magnitude_q8_0(row, &x), columns, &what);
                     }
                     let x = noise.blocks(blocks);
-                    kernels::matvec(&team, matrix, &x, &mut found).unwrap();
-                    scalar::block_rows(&weights, &x, &mut expected);
+                    kernels::matvec(&pool, matrix, &x, &mut found).unwrap();
+                    scalar::matvec_blocks(&weights, &x, &mut expected);
                     for (row, (found, expected)) in weights.chunks(blocks).zip(found.iter().zip(&expected)) {
-                        assert_close(*found, *expected, sizes_q8_0(row, &restored(&x)), columns, &what);
+                        assert_close(
+                            *found,
+                            *expected,
+                            magnitude_q8_0(row, &dequantized(&x)),
+                            columns,
+                            &what,
+                        );
                     }
                 }
                 for columns in [1, 7, 8, 9, 31, 32, 33, 65, 100] {
                     let x = noise.values(columns);
                     let weights = noise.values(rows * columns);
-                    dense(&team, &weights, rows, &x, scalar::matvec_f32, |w| *w);
+                    check_floats(&pool, &weights, rows, &x, scalar::matvec_f32, |w| *w);
                     let half: Vec<_> = weights.iter().map(|&w| f16::from_f32(w)).collect();
-                    dense(&team, &half, rows, &x, scalar::matvec_f16, |w| w.to_f32());
+                    check_floats(&pool, &half, rows, &x, scalar::matvec_f16, |w| w.to_f32());
                     let brain: Vec<_> = weights.iter().map(|&w| bf16::from_f32(w)).collect();
-                    dense(&team, &brain, rows, &x, scalar::matvec_bf16, |w| w.to_f32());
+                    check_floats(&pool, &brain, rows, &x, scalar::matvec_bf16, |w| w.to_f32());
                 }
             }
         }
     }
 }
 
-fn dense<T: Weight<X = f32>>(
-    team: &Team,
+fn check_floats<T: Weight<X = f32>>(
+    pool: &ThreadPool,
     weights: &[T],
     rows: usize,
     x: &[f32],
@@ -345,36 +350,36 @@ fn dense<T: Weight<X = f32>>(
     value: impl Fn(&T) -> f32,
 ) {
     let (mut found, mut expected) = (vec![f32::NAN; rows], vec![0f32; rows]);
-    kernels::matvec(team, Matrix::new(weights, rows, x.len()).unwrap(), x, &mut found).unwrap();
+    kernels::matvec(pool, Matrix::new(weights, rows, x.len()).unwrap(), x, &mut found).unwrap();
     oracle(weights, x, &mut expected);
     for (row, (found, expected)) in weights.chunks(x.len()).zip(found.iter().zip(&expected)) {
-        let sizes = row.iter().zip(x).map(|(w, x)| f64::from((value(w) * x).abs())).sum();
-        let what = format!("{} {} {rows} x {}", team.isa(), T::NAME, x.len());
-        assert_close(*found, *expected, sizes, x.len(), &what);
+        let magnitude = row.iter().zip(x).map(|(w, x)| f64::from((value(w) * x).abs())).sum();
+        let what = format!("{} {} {rows} x {}", pool.isa(), T::NAME, x.len());
+        assert_close(*found, *expected, magnitude, x.len(), &what);
     }
 }
 
 #[test]
-fn special_half_values_come_through_the_dense_kernels() {
+fn special_f16_and_bf16_values_are_converted_exactly() {
     for &isa in Isa::available() {
-        let team = Team::single(isa);
-        // Denormals, zeros and the largest numbers, at vector and at tail places.
+        let pool = ThreadPool::single(isa);
+        // Subnormals, zeros and the largest values, in vectors and in the tail.
         for bits in [0x0001u16, 0x03ff, 0x0400, 0x7bff, 0x8000, 0xfbff, 0x3c00] {
             for place in [0, 31, 32] {
                 let mut x = vec![0f32; 33];
                 x[place] = 1.0;
                 let mut out = [0f32];
                 let half = [f16::from_bits(bits); 33];
-                kernels::matvec(&team, Matrix::new(&half, 1, 33).unwrap(), &x, &mut out).unwrap();
+                kernels::matvec(&pool, Matrix::new(&half, 1, 33).unwrap(), &x, &mut out).unwrap();
                 assert_eq!(out[0], f16::from_bits(bits).to_f32(), "{isa} f16 {bits:#06x}");
                 let brain = [bf16::from_bits(bits); 33];
-                kernels::matvec(&team, Matrix::new(&brain, 1, 33).unwrap(), &x, &mut out).unwrap();
+                kernels::matvec(&pool, Matrix::new(&brain, 1, 33).unwrap(), &x, &mut out).unwrap();
                 assert_eq!(out[0], bf16::from_bits(bits).to_f32(), "{isa} bf16 {bits:#06x}");
             }
         }
         for x in [f32::NAN, f32::INFINITY] {
             let mut out = [0f32; 4];
-            kernels::matvec(&team, Matrix::new(&[1.0; 36], 4, 9).unwrap(), &[x; 9], &mut out).unwrap();
+            kernels::matvec(&pool, Matrix::new(&[1.0; 36], 4, 9).unwrap(), &[x; 9], &mut out).unwrap();
             assert!(out.iter().all(|value| !value.is_finite()), "{isa} {x}");
         }
     }
@@ -382,17 +387,17 @@ fn special_half_values_come_through_the_dense_kernels() {
 
 const VALUES: &[u8] = include_bytes!("../fixtures/q8_0.values.f32");
 const GGML_BLOCKS: &[u8] = include_bytes!("../fixtures/q8_0.blocks");
-const RESTORED: &[u8] = include_bytes!("../fixtures/q8_0.restored.f32");
+const DEQUANTIZED: &[u8] = include_bytes!("../fixtures/q8_0.dequantized.f32");
 
 fn floats(bytes: &[u8]) -> Vec<f32> {
     bytes.as_chunks::<4>().0.iter().map(|&four| f32::from_le_bytes(four)).collect()
 }
 
 #[test]
-fn quantizing_matches_ggml_byte_for_byte() {
+fn q8_0_quantization_matches_ggml_byte_for_byte() {
     let values = floats(VALUES);
     for &isa in Isa::available() {
-        let blocks = kernels::quantized::<BlockQ8_0>(isa, &values).unwrap();
+        let blocks = kernels::quantize::<BlockQ8_0>(isa, &values).unwrap();
         for (at, (found, expected)) in
             BlockQ8_0::to_bytes(&blocks).chunks(34).zip(GGML_BLOCKS.chunks(34)).enumerate()
         {
@@ -403,87 +408,87 @@ fn quantizing_matches_ggml_byte_for_byte() {
 }
 
 #[test]
-fn restoring_matches_ggml_bit_for_bit() {
+fn q8_0_dequantization_matches_ggml_bit_for_bit() {
     let blocks = BlockQ8_0::from_bytes(GGML_BLOCKS).unwrap();
     for &isa in Isa::available() {
         let mut values = vec![0f32; blocks.len() * 32];
         kernels::dequantize_q8_0(isa, &mut values, blocks).unwrap();
         let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
-        assert_eq!(bytes, RESTORED, "{isa}");
+        assert_eq!(bytes, DEQUANTIZED, "{isa}");
     }
 }
 
-/// The true bound for a block with the f16 scale that files store, as long as that scale is normal:
-/// half a quant, what the scale's rounding moves 127 quants by, and the roundings of f32.
-fn restoring_error_is_bounded(values: &[f32; 32]) {
+/// Checks the error bound of a block whose f16 scale is normal: half a quantization step, the rounding of the scale times 127, and the
+/// roundings of f32.
+fn check_q8_0_error(values: &[f32; 32]) {
     let block = scalar::quantize_block(values);
     let scale = values.iter().fold(0f32, |largest, value| largest.max(value.abs())) / 127.0;
     if !(f16::MIN_POSITIVE.to_f32()..=f16::MAX.to_f32()).contains(&scale) {
         return;
     }
     let bound = roofline_formulas::quantization::q8_0_error(f64::from(scale));
-    for (value, restored) in values.iter().zip(restored(&[block])) {
+    for (value, restored) in values.iter().zip(dequantized(&[block])) {
         let error = (f64::from(*value) - f64::from(restored)).abs();
-        assert!(error <= bound, "{value} came back as {restored}: {error:e} is over {bound:e}");
+        assert!(error <= bound, "{value} was dequantized to {restored}: error {error:e} exceeds {bound:e}");
     }
 }
 
 proptest! {
     #[test]
-    fn the_restored_values_stay_within_the_true_bound(
+    fn the_q8_0_error_is_bounded(
         values in proptest::array::uniform32(-1f32..1f32), exponent in -12i32..20,
     ) {
-        restoring_error_is_bounded(&values.map(|value| value * 2f32.powi(exponent)));
+        check_q8_0_error(&values.map(|value| value * 2f32.powi(exponent)));
     }
 
     #[test]
-    fn any_blocks_multiply_like_the_oracle(seed: u64, rows in 1usize..12, blocks in 1usize..6) {
+    fn random_q8_0_products_match_the_oracle(seed: u64, rows in 1usize..12, blocks in 1usize..6) {
         let mut noise = Noise(seed);
         let (weights, x) = (noise.blocks(rows * blocks), noise.blocks(blocks));
         for &isa in Isa::available() {
             let (mut found, mut expected) = (vec![0f32; rows], vec![0f32; rows]);
             let matrix = Matrix::new(&weights, rows, blocks * 32).unwrap();
-            kernels::matvec(&Team::single(isa), matrix, &x, &mut found).unwrap();
-            scalar::block_rows(&weights, &x, &mut expected);
+            kernels::matvec(&ThreadPool::single(isa), matrix, &x, &mut found).unwrap();
+            scalar::matvec_blocks(&weights, &x, &mut expected);
             for (row, (found, expected)) in weights.chunks(blocks).zip(found.iter().zip(&expected)) {
-                assert_close(*found, *expected, sizes_q8_0(row, &restored(&x)), blocks * 32, isa.name());
+                assert_close(*found, *expected, magnitude_q8_0(row, &dequantized(&x)), blocks * 32, isa.name());
             }
         }
     }
 }
 
 #[test]
-fn half_a_quant_is_not_a_bound_for_the_scale_that_files_store() {
-    // The scale 1 + 2^-11 rounds down to 1 in f16. A value just under half-way between two quants is
-    // rounded down too, and both errors add up.
+fn half_a_quantization_step_is_not_an_error_bound_for_q8_0() {
+    // The scale 1 + 2^-11 rounds down to 1 in f16. A value just below the midpoint of two steps is rounded down too, and the errors add
+    // up.
     let scale = 1.0 + 1.0 / 2048.0;
     let mut values = [0f32; 32];
     values[0] = 127.0 * scale;
     values[1] = 126.49 * scale;
-    let error = values[1] - restored(&[scalar::quantize_block(&values)])[1];
+    let error = values[1] - dequantized(&[scalar::quantize_block(&values)])[1];
     assert!(error > 1.1 * scale / 2.0, "{error}");
-    restoring_error_is_bounded(&values);
+    check_q8_0_error(&values);
 }
 
 #[test]
-fn wrong_shapes_are_typed_errors() {
+fn wrong_shapes_are_errors() {
     let blocks = [BlockQ8_0::ZERO; 4];
     let new = |rows, columns| Matrix::new(&blocks, rows, columns).map(|_| ());
     assert_eq!(new(2, 64), Ok(()));
     assert_eq!(new(0, 64), Err(KernelError::Empty { rows: 0, columns: 64 }));
     assert_eq!(new(2, 0), Err(KernelError::Empty { rows: 2, columns: 0 }));
-    assert_eq!(new(2, 65), Err(KernelError::Multiple { what: "columns", multiple: 32, found: 65 }));
+    assert_eq!(new(2, 65), Err(KernelError::NotMultiple { what: "columns", multiple: 32, found: 65 }));
     assert_eq!(new(3, 64), Err(KernelError::Length { what: "weights", expected: 6, found: 4 }));
     for (rows, columns) in [(usize::MAX, 64), (usize::MAX / 2, 32)] {
         assert_eq!(new(rows, columns), Err(KernelError::Overflow { rows, columns }));
     }
 
-    let team = Team::new(Isa::detect(), 2).unwrap();
+    let pool = ThreadPool::new(Isa::detect(), 2).unwrap();
     let matrix = Matrix::new(&blocks, 2, 64).unwrap();
     let length = |what, expected, found| Err(KernelError::Length { what, expected, found });
-    assert_eq!(kernels::matvec_q8_0(&team, matrix, &[0.0; 63], &mut [0.0; 2]), length("activations", 64, 63));
-    assert_eq!(kernels::matvec_q8_0(&team, matrix, &[0.0; 64], &mut [0.0; 3]), length("output", 2, 3));
-    assert_eq!(kernels::matvec(&team, matrix, &blocks, &mut [0.0; 2]), length("activations", 2, 4));
+    assert_eq!(kernels::matvec_q8_0(&pool, matrix, &[0.0; 63], &mut [0.0; 2]), length("activations", 64, 63));
+    assert_eq!(kernels::matvec_q8_0(&pool, matrix, &[0.0; 64], &mut [0.0; 3]), length("output", 2, 3));
+    assert_eq!(kernels::matvec(&pool, matrix, &blocks, &mut [0.0; 2]), length("activations", 2, 4));
     assert_eq!(kernels::copy(Isa::detect(), &mut [0.0; 3], &[0.0; 2], Streams::ONE), length("source", 3, 2));
     assert_eq!(
         kernels::triad(Isa::detect(), &mut [0.0; 3], &[0.0; 3], &[0.0; 2], 1.0, Streams::ONE),
@@ -494,18 +499,18 @@ fn wrong_shapes_are_typed_errors() {
         length("activations", 128, 1)
     );
     assert_eq!(
-        kernels::quantized::<BlockQ8_0>(Isa::detect(), &[0.0; 33]),
-        Err(KernelError::Multiple { what: "values", multiple: 32, found: 33 })
+        kernels::quantize::<BlockQ8_0>(Isa::detect(), &[0.0; 33]),
+        Err(KernelError::NotMultiple { what: "values", multiple: 32, found: 33 })
     );
 }
 
 #[test]
 fn bytes_of_a_file_are_checked_for_length_and_alignment() {
     let bytes = vec![0u8; 34 * 2 + 1];
-    assert_eq!(BlockQ8_0::from_bytes(&bytes[1..]).map(<[_]>::len), Ok(2), "blocks may lie anywhere");
+    assert_eq!(BlockQ8_0::from_bytes(&bytes[1..]).map(<[_]>::len), Ok(2), "blocks have alignment 1");
     assert_eq!(
         BlockQ8_0::from_bytes(&bytes),
-        Err(KernelError::Multiple { what: "bytes", multiple: 34, found: 69 })
+        Err(KernelError::NotMultiple { what: "bytes", multiple: 34, found: 69 })
     );
     let words = [0f32; 5];
     let bytes: &[u8] = &words.map(|word| word.to_le_bytes()).concat();

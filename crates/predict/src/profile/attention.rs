@@ -4,7 +4,9 @@
 use half::f16;
 
 use roofline_formulas::operation::Inputs;
-use roofline_kernels::{BlockQ8_0, Cache, Cached, Kept, KernelError, Sees, Team, attend};
+use roofline_kernels::{
+    BlockQ8_0, CacheElement, CacheFormat, KernelError, KvCache, Mask, ThreadPool, attend,
+};
 use roofline_render::number::figure;
 
 /// Tokens that are stored at once while a cache is filled.
@@ -19,12 +21,12 @@ pub struct Attention {
 /// How tokens look back.
 #[derive(Clone, Copy)]
 struct Looks {
-    kept: Kept,
+    kept: CacheFormat,
     heads: usize,
     /// Tokens of each sequence that go through the model at once.
     tokens: usize,
     sequences: usize,
-    sees: Sees,
+    sees: Mask,
     /// Whether the keys and values are those of another layer, which has stored them.
     borrows: bool,
 }
@@ -36,13 +38,13 @@ impl Looks {
         // A prompt expands latent vectors to keys and values of every head.
         let latent = shape.latent_rank > 0.0;
         let kept = match latent && shape.prefill == 0.0 {
-            true => Kept {
+            true => CacheFormat {
                 heads: 1,
                 key_length: whole(shape.latent_rank + shape.rope_length),
                 value_length: whole(shape.latent_rank),
                 latent,
             },
-            false => Kept {
+            false => CacheFormat {
                 heads: whole(match (latent, shape.kv_heads > 0.0) {
                     (true, _) => shape.heads,
                     (false, true) => shape.kv_heads,
@@ -62,7 +64,7 @@ impl Looks {
             heads,
             tokens: whole(shape.tokens),
             sequences: whole(shape.batch),
-            sees: Sees { window: whole(shape.window), causal: shape.causal == 1.0 },
+            sees: Mask { window: whole(shape.window), causal: shape.causal == 1.0 },
             borrows: !latent && shape.kv_heads == 0.0,
         })
     }
@@ -95,7 +97,7 @@ impl Attention {
 
     /// Numbers that go in: queries, of which the first ones stand for keys and values too.
     pub fn numbers_in(&self) -> usize {
-        let Kept { heads, key_length, value_length, .. } = self.looks.kept;
+        let CacheFormat { heads, key_length, value_length, .. } = self.looks.kept;
         self.columns().saturating_mul((self.looks.heads * key_length).max(heads * value_length))
     }
 
@@ -105,43 +107,49 @@ impl Attention {
     }
 
     /// Fills the cache with these numbers, again and again, so that all of it lies in memory and nothing in it is special.
-    pub fn fill(&mut self, team: &Team, x: &[f32]) -> Result<(), KernelError> {
+    pub fn fill(&mut self, team: &ThreadPool, x: &[f32]) -> Result<(), KernelError> {
         self.caches.fill(team, &self.looks, x)
     }
 
     /// Stores what the tokens bring, and looks back.
-    pub fn run(&mut self, team: &Team, x: &[f32], out: &mut [f32]) -> Result<(), KernelError> {
+    pub fn run(&mut self, team: &ThreadPool, x: &[f32], out: &mut [f32]) -> Result<(), KernelError> {
         self.caches.run(team, &self.looks, x, out)
     }
 }
 
 /// One cache for each sequence, of which no more than so many bytes are made.
-fn caches<T: Cached>(looks: &Looks, length: usize, most: usize) -> Result<Vec<Cache<T>>, String> {
-    let Kept { heads, key_length, value_length, latent } = looks.kept;
+fn caches<T: CacheElement>(looks: &Looks, length: usize, most: usize) -> Result<Vec<KvCache<T>>, String> {
+    let CacheFormat { heads, key_length, value_length, latent } = looks.kept;
     let width = heads * (key_length + if latent { 0 } else { value_length }) / T::WEIGHTS * size_of::<T>();
     let bytes = width as f64 * length as f64 * looks.sequences as f64;
     if bytes > most as f64 {
         let [bytes, most] = [bytes, most as f64].map(|bytes| figure(bytes / 1e9));
         return Err(format!("its cache takes {bytes} GB, and no more than {most} GB are left for caches"));
     }
-    let one = |_| Cache::new(looks.kept, length).map_err(|error| error.to_string());
+    let one = |_| KvCache::new(looks.kept, length).map_err(|error| error.to_string());
     (0..looks.sequences).map(one).collect()
 }
 
 /// Caches in any format.
 trait Caches {
     fn bytes(&self) -> usize;
-    fn fill(&mut self, team: &Team, looks: &Looks, x: &[f32]) -> Result<(), KernelError>;
-    fn run(&mut self, team: &Team, looks: &Looks, x: &[f32], out: &mut [f32]) -> Result<(), KernelError>;
+    fn fill(&mut self, team: &ThreadPool, looks: &Looks, x: &[f32]) -> Result<(), KernelError>;
+    fn run(
+        &mut self,
+        team: &ThreadPool,
+        looks: &Looks,
+        x: &[f32],
+        out: &mut [f32],
+    ) -> Result<(), KernelError>;
 }
 
-impl<T: Cached> Caches for Vec<Cache<T>> {
+impl<T: CacheElement> Caches for Vec<KvCache<T>> {
     fn bytes(&self) -> usize {
-        self.iter().map(Cache::bytes).sum()
+        self.iter().map(KvCache::bytes).sum()
     }
 
-    fn fill(&mut self, team: &Team, looks: &Looks, x: &[f32]) -> Result<(), KernelError> {
-        let Kept { heads, key_length, value_length, latent } = looks.kept;
+    fn fill(&mut self, team: &ThreadPool, looks: &Looks, x: &[f32]) -> Result<(), KernelError> {
+        let CacheFormat { heads, key_length, value_length, latent } = looks.kept;
         let numbers = |tokens: usize, length: usize| -> Vec<f32> {
             x.iter().copied().cycle().take(tokens * heads * length).collect()
         };
@@ -156,7 +164,13 @@ impl<T: Cached> Caches for Vec<Cache<T>> {
         Ok(())
     }
 
-    fn run(&mut self, team: &Team, looks: &Looks, x: &[f32], out: &mut [f32]) -> Result<(), KernelError> {
+    fn run(
+        &mut self,
+        team: &ThreadPool,
+        looks: &Looks,
+        x: &[f32],
+        out: &mut [f32],
+    ) -> Result<(), KernelError> {
         let Looks { kept, heads, tokens, sees, .. } = *looks;
         let length = |of: usize| tokens * kept.heads * of;
         for cache in self.iter_mut().filter(|_| !looks.borrows) {

@@ -4,7 +4,7 @@
 use std::sync::Mutex;
 
 use roofline_formulas::operation::Inputs;
-use roofline_kernels::{self as kernels, KernelError, Matrix, Team};
+use roofline_kernels::{self as kernels, KernelError, Matrix, ThreadPool};
 
 /// Weights and geometry of a convolution.
 pub struct Convolution<'a> {
@@ -66,7 +66,7 @@ impl<'a> Convolution<'a> {
     }
 
     /// Computes all outputs of one sample, the channels of a position together.
-    pub fn run(&self, team: &Team, input: &[f32], out: &mut [f32]) -> Result<(), KernelError> {
+    pub fn run(&self, team: &ThreadPool, input: &[f32], out: &mut [f32]) -> Result<(), KernelError> {
         let channels = self.weights.rows();
         let positions = size(&self.output);
         let share = positions.div_ceil(team.threads()).max(1);
@@ -83,8 +83,14 @@ impl<'a> Convolution<'a> {
         failed.into_inner().unwrap_or(Ok(()))
     }
 
-    fn part(&self, team: &Team, first: usize, input: &[f32], out: &mut [f32]) -> Result<(), KernelError> {
-        let alone = Team::single(team.isa());
+    fn part(
+        &self,
+        team: &ThreadPool,
+        first: usize,
+        input: &[f32],
+        out: &mut [f32],
+    ) -> Result<(), KernelError> {
+        let alone = ThreadPool::single(team.isa());
         let (rows, taps) = (self.weights.rows() / self.groups, self.weights.columns());
         let mut patch = vec![0.0; taps];
         for (at, out) in out.chunks_mut(self.weights.rows()).enumerate() {
@@ -157,7 +163,7 @@ mod tests {
         };
         let convolution = Convolution::new(Matrix::new(&weights, 1, 9).unwrap(), &shape).unwrap();
         for threads in [1, 2, 4] {
-            let team = Team::new(Isa::detect(), threads).unwrap();
+            let team = ThreadPool::new(Isa::detect(), threads).unwrap();
             let mut out = vec![0.0; convolution.numbers_out()];
             convolution.run(&team, &vec![1.0; convolution.numbers_in()], &mut out).unwrap();
             assert_eq!(out, [4.0, 6.0, 4.0, 6.0, 9.0, 6.0, 4.0, 6.0, 4.0]);
@@ -178,7 +184,7 @@ mod tests {
             ..Inputs::new(1.0, 1.0)
         };
         let convolution = Convolution::new(Matrix::new(&weights, 2, 2).unwrap(), &shape).unwrap();
-        let team = Team::single(Isa::detect());
+        let team = ThreadPool::single(Isa::detect());
         let mut out = vec![0.0; convolution.numbers_out()];
         convolution.run(&team, &[1.0, 2.0, 3.0, 4.0, 10.0, 20.0, 30.0, 40.0], &mut out).unwrap();
         assert_eq!(out, [3.0, 60.0, 7.0, 140.0]);

@@ -15,7 +15,9 @@ use crate::predict::stored_bits;
 use roofline_formulas::layer_roofline;
 use roofline_formulas::operation::{Inputs, Outputs};
 use roofline_kernels::isa::{Isa, IsaError};
-use roofline_kernels::{self as kernels, Arithmetic, KernelError, Kind, Matrix, Stored, Streams, Team};
+use roofline_kernels::{
+    self as kernels, Arithmetic, DynMatrix, KernelError, Matrix, Streams, ThreadPool, WeightFormat,
+};
 use roofline_machine::{Counters, Machine, Meter, free_memory};
 use roofline_models::{self as model, Dtype, Format, Model, Tensor};
 use roofline_render::paired::Paired;
@@ -216,7 +218,7 @@ impl Reference {
     }
 
     /// Seconds to read the next part.
-    fn run(&mut self, team: &Team) -> f64 {
+    fn run(&mut self, team: &ThreadPool) -> f64 {
         if self.next + self.part > self.memory.len() {
             self.next = 0;
         }
@@ -284,7 +286,7 @@ pub fn measure(
             Err(reason) => entry.not_measured = Some(reason),
         }
     }
-    let team = Team::new(Isa::named(&machine.isa)?, machine.threads)?;
+    let team = ThreadPool::new(Isa::from_name(&machine.isa)?, machine.threads)?;
     let widest =
         |side: fn(&Step) -> usize| jobs.iter().flat_map(|job| &job.steps).map(side).max().unwrap_or(0);
     let mut field = Field {
@@ -446,9 +448,9 @@ impl<'a> Job<'a> {
         };
         let flops: f64 = self.steps.iter().map(|step| step.flops * step.columns as f64).sum();
         let compute = self.steps.iter().map(|step| match step.arithmetic {
-            Arithmetic::Bytes => roofs.int8_gops.value,
-            Arithmetic::Narrow => roofs.int4_gops.unwrap_or(roofs.int8_gops).value,
-            Arithmetic::Floats => roofs.f32_gflops.value,
+            Arithmetic::Int8 => roofs.int8_gops.value,
+            Arithmetic::Int4 => roofs.int4_gops.unwrap_or(roofs.int8_gops).value,
+            Arithmetic::F32 => roofs.f32_gflops.value,
         });
         let compute = compute.fold(f64::MIN_POSITIVE, f64::max);
         let inputs = layer_roofline::Inputs {
@@ -479,7 +481,7 @@ impl<'a> Job<'a> {
 
 /// Threads, and the vectors that go in and come out.
 struct Field {
-    team: Team,
+    team: ThreadPool,
     x: Vec<f32>,
     out: Vec<f32>,
 }
@@ -492,8 +494,8 @@ impl Field {
             (_, 0) => return Ok(()),
             (Work::Convolution(convolution), _) => convolution.run(&self.team, x, out)?,
             (Work::Attention(attention), _) => attention.run(&self.team, x, out)?,
-            (Work::Product(matrix), 1) => matrix.vector(&self.team, x, out)?,
-            (Work::Product(matrix), columns) => matrix.vectors(&self.team, x, columns, out)?,
+            (Work::Product(matrix), 1) => matrix.matvec(&self.team, x, out)?,
+            (Work::Product(matrix), columns) => matrix.matmul(&self.team, x, columns, out)?,
         }
         black_box(&self.out);
         Ok(())
@@ -514,7 +516,7 @@ struct Step<'a> {
 }
 
 enum Work<'a> {
-    Product(Box<dyn Stored + 'a>),
+    Product(Box<dyn DynMatrix + 'a>),
     Convolution(Box<Convolution<'a>>),
     Attention(Box<Attention>),
 }
@@ -538,12 +540,12 @@ impl Step<'_> {
 }
 
 /// The format that kernels know a type by.
-fn kind(dtype: Dtype) -> Option<Kind> {
-    Kind::from_name(&dtype.to_string())
+fn kind(dtype: Dtype) -> Option<WeightFormat> {
+    WeightFormat::from_name(&dtype.to_string())
 }
 
 /// What a product costs for a token.
-fn cost(matrix: &dyn Stored) -> Result<Outputs, String> {
+fn cost(matrix: &dyn DynMatrix) -> Result<Outputs, String> {
     let (rows, columns) = (matrix.rows() as f64, matrix.columns() as f64);
     let bits_per_weight =
         stored_bits(matrix.bytes() as f64, rows * columns).map_err(|error| error.to_string())?;
@@ -573,7 +575,7 @@ impl Copies {
                 continue;
             };
             let (Some(bytes), Some(alignment)) =
-                (model.data(tensor), kind(tensor.dtype).map(Kind::alignment))
+                (model.data(tensor), kind(tensor.dtype).map(WeightFormat::alignment))
             else {
                 continue;
             };
@@ -707,7 +709,7 @@ fn attention<'a>(
     Ok(Step {
         work: Work::Attention(Box::new(attention)),
         columns,
-        arithmetic: Arithmetic::Floats,
+        arithmetic: Arithmetic::F32,
         flops: flops / columns as f64,
         bytes,
         copied: false,
@@ -733,7 +735,7 @@ fn convolution<'a>(
     Ok(Step {
         work: Work::Convolution(Box::new(Convolution::new(weights, &shape)?)),
         columns: 1,
-        arithmetic: Arithmetic::Floats,
+        arithmetic: Arithmetic::F32,
         flops,
         bytes: moved,
         copied,

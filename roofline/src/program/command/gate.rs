@@ -332,7 +332,7 @@ impl Run {
                     no_cache: true,
                     threads: Some(machine.threads),
                     size: Some(machine.size),
-                    isa: Some(Isa::named(&machine.isa)?),
+                    isa: Some(Isa::from_name(&machine.isa)?),
                     effort: machine.effort.clone(),
                     ..peaks::Options::default()
                 };
@@ -342,7 +342,7 @@ impl Run {
                 let options = peaks::Options {
                     quick: bench.quick,
                     threads: Some(bench.threads),
-                    isa: Some(Isa::named(&bench.isa)?),
+                    isa: Some(Isa::from_name(&bench.isa)?),
                     ..peaks::Options::default()
                 };
                 let machine = device::measure(&options)?;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use roofline_checker::{Certificate, RULES, Refusal, check};
+use roofline_checker::{Certificate, CheckError, RULES, check};
 use roofline_contracts::certify::{self, certify, coq, judged, problem};
 use roofline_contracts::contract::Contract;
 use roofline_contracts::prove::Proof;
@@ -15,7 +15,7 @@ use roofline_machine::document;
 /// The certificate of a contract with the verdict of the checker.
 pub struct Certified {
     certificate: Certificate,
-    verdicts: Vec<Result<(), Refusal>>,
+    verdicts: Vec<Result<(), CheckError>>,
     /// `true` if the certificate is about this contract, so that at most single proofs are refused.
     whole: bool,
 }

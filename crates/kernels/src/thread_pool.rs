@@ -1,8 +1,8 @@
-//! Threads that stay: a matrix-vector product takes microseconds, starting a thread tens of them.
+//! Thread pool with persistent workers: a matrix-vector product takes microseconds, starting a thread takes tens of them.
 //!
-//! On a busy machine a thread may be away for milliseconds. Work that comes in parts is therefore shared out in advance, so that
-//! a thread meets the same part of memory every time, and who is done takes over parts of others. A thread that comes only when
-//! nothing is left is not waited for.
+//! On a busy machine a worker may be descheduled for milliseconds. [`ThreadPool::for_each`] therefore assigns items statically, so that
+//! a thread touches the same memory on every call, and lets idle threads steal items. A worker that wakes up after all items are taken
+//! is not waited for.
 
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -10,15 +10,15 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{JoinHandle, Thread};
 
-use super::seat::Seat;
+use super::affinity::Affinity;
 use crate::isa::Isa;
 
-/// How often a waiting thread looks again before it sleeps: some tens of microseconds,
-/// longer than the gap between two products of a model, and short enough to leave the core to others.
+/// Polls before a waiting thread parks. This takes tens of microseconds: longer than the gap between two products of a model, short
+/// enough to release the core soon.
 const SPINS: usize = 2_000;
 
-/// An instruction set and the threads to use it with. The thread that calls is one of them.
-pub struct Team {
+/// A thread pool for kernels of one instruction set. The calling thread does a share of the work.
+pub struct ThreadPool {
     isa: Isa,
     workers: Vec<Worker>,
     shared: Arc<Shared>,
@@ -26,39 +26,37 @@ pub struct Team {
 
 struct Worker {
     handle: JoinHandle<()>,
-    /// None where the setup says where it sits.
-    seat: Option<Arc<Seat>>,
+    /// None if the setup function pins the worker.
+    affinity: Option<Arc<Affinity>>,
 }
 
 struct Shared {
-    /// The work of this round.
     state: Mutex<State>,
-    /// Counts the rounds; a worker looks at the state when it changes.
+    /// Copy of `state.round` that workers poll without the lock.
     round: AtomicUsize,
-    /// Workers still busy in this round, or still awaited.
+    /// Workers that must finish before the round ends.
     busy: AtomicUsize,
-    /// A worker's share of the work panicked.
+    /// A worker panicked in this round.
     panicked: AtomicBool,
-    /// Allows one round at a time.
+    /// Serializes rounds.
     running: Mutex<()>,
 }
 
 struct State {
-    /// Which round it is.
     round: usize,
     task: Task,
 }
 
 #[derive(Clone)]
 enum Task {
-    /// Nothing, or nothing any more.
+    /// No work, or no longer any.
     None,
-    /// Every worker does it, and is awaited.
+    /// Every worker runs the job and is waited for.
     All(Job),
-    /// Workers that come in time do it.
+    /// Workers that wake up in time run the job.
     Some(Job),
-    /// The workers end.
-    End,
+    /// The workers exit.
+    Exit,
 }
 
 #[derive(Clone)]
@@ -67,45 +65,45 @@ struct Job {
     caller: Thread,
 }
 
-impl Team {
-    /// A team of `threads` threads (at least one), the caller included.
-    pub fn new(isa: Isa, threads: usize) -> std::io::Result<Team> {
-        Team::make(isa, threads, true, |_| ())
+impl ThreadPool {
+    /// Creates a pool of `threads` threads (at least one), including the caller.
+    pub fn new(isa: Isa, threads: usize) -> std::io::Result<ThreadPool> {
+        ThreadPool::with_workers(isa, threads, true, |_| ())
     }
 
-    /// A team whose threads, all but the caller, first run `setup` with their index. It may say on which processor they run.
+    /// Like [`ThreadPool::new`], but each worker first runs `setup` with its index, for example to pin itself to a CPU.
     pub fn with_setup(
         isa: Isa,
         threads: usize,
         setup: impl Fn(usize) + Send + Sync + 'static,
-    ) -> std::io::Result<Team> {
-        Team::make(isa, threads, false, setup)
+    ) -> std::io::Result<ThreadPool> {
+        ThreadPool::with_workers(isa, threads, false, setup)
     }
 
-    fn make(
+    fn with_workers(
         isa: Isa,
         threads: usize,
-        seated: bool,
+        avoid_caller: bool,
         setup: impl Fn(usize) + Send + Sync + 'static,
-    ) -> std::io::Result<Team> {
+    ) -> std::io::Result<ThreadPool> {
         let setup = Arc::new(setup);
-        let mut team = Team::single(isa);
+        let mut pool = ThreadPool::single(isa);
         for index in 1..threads {
-            let (shared, setup) = (Arc::clone(&team.shared), Arc::clone(&setup));
-            let seat = seated.then(Arc::<Seat>::default);
-            let own = seat.clone();
+            let (shared, setup) = (Arc::clone(&pool.shared), Arc::clone(&setup));
+            let affinity = avoid_caller.then(Arc::<Affinity>::default);
+            let own = affinity.clone();
             let name = format!("roofline-{index}");
             let handle = std::thread::Builder::new().name(name).spawn(move || {
                 setup(index);
                 shared.serve(index, own.as_deref());
             })?;
-            team.workers.push(Worker { handle, seat });
+            pool.workers.push(Worker { handle, affinity });
         }
-        Ok(team)
+        Ok(pool)
     }
 
-    /// The caller alone.
-    pub fn single(isa: Isa) -> Team {
+    /// Creates a pool that runs everything on the calling thread.
+    pub fn single(isa: Isa) -> ThreadPool {
         let shared = Shared {
             state: Mutex::new(State { round: 0, task: Task::None }),
             round: AtomicUsize::new(0),
@@ -113,41 +111,48 @@ impl Team {
             panicked: AtomicBool::new(false),
             running: Mutex::new(()),
         };
-        Team { isa, workers: Vec::new(), shared: Arc::new(shared) }
+        ThreadPool { isa, workers: Vec::new(), shared: Arc::new(shared) }
     }
 
-    /// The instruction set its kernels use.
+    /// Instruction set used by the kernels.
     pub fn isa(&self) -> Isa {
         self.isa
     }
 
-    /// How many threads it has, the caller included.
+    /// Number of threads, including the caller.
     pub fn threads(&self) -> usize {
         self.workers.len() + 1
     }
 
-    /// The rows that thread `index` of `threads` takes: shares follow each other, and the last ones are a row longer where
-    /// the rows don't divide evenly.
+    /// Range of rows assigned to thread `index` of `threads`. Shares are contiguous and in order; if the rows do not divide evenly, the
+    /// last shares are one row longer.
     pub fn share(rows: usize, threads: usize, index: usize) -> Range<usize> {
         let (length, left) = (rows / threads, rows % threads);
         let start = |index: usize| length * index + index.saturating_sub(threads - left);
         start(index)..start(index + 1)
     }
 
-    /// Runs `work` once on each thread, with the thread's index, and waits for all.
+    /// Runs `work` once on each thread with the thread's index and waits for all of them.
+    ///
+    /// # Panics
+    ///
+    /// Panics if `work` panics on any thread.
     pub fn run(&self, work: impl Fn(usize) + Sync) {
-        self.round(&work, Task::All);
+        self.run_round(&work, Task::All);
     }
 
-    /// Runs `work` on every item, once. Thread `i` of `n` begins with the `i`th of `n` equal shares of the items, and then takes
-    /// over what is left of the others'.
-    pub fn each<T: Send>(&self, items: Vec<T>, work: impl Fn(T) + Sync) {
+    /// Runs `work` once on every item. Thread `i` of `n` starts with the `i`th of `n` equal shares and then steals from the others.
+    ///
+    /// # Panics
+    ///
+    /// Panics if `work` panics on any thread.
+    pub fn for_each<T: Send>(&self, items: Vec<T>, work: impl Fn(T) + Sync) {
         if self.workers.is_empty() {
             return items.into_iter().for_each(work);
         }
         let threads = self.threads();
         let shares: Vec<(Range<usize>, AtomicUsize)> = (0..threads)
-            .map(|index| Team::share(items.len(), threads, index))
+            .map(|index| ThreadPool::share(items.len(), threads, index))
             .map(|share| (share.clone(), AtomicUsize::new(share.start)))
             .collect();
         let items: Vec<Mutex<Option<T>>> = items.into_iter().map(|item| Mutex::new(Some(item))).collect();
@@ -163,24 +168,23 @@ impl Team {
                 }
             }
         };
-        self.round(&work, Task::Some);
+        self.run_round(&work, Task::Some);
     }
 
-    /// One round of work on the workers and on the thread that calls.
-    fn round(&self, work: &(dyn Fn(usize) + Sync), task: fn(Job) -> Task) {
+    fn run_round(&self, work: &(dyn Fn(usize) + Sync), task: fn(Job) -> Task) {
         if self.workers.is_empty() {
             return work(0);
         }
         let _one_at_a_time = self.shared.running.lock().unwrap_or_else(PoisonError::into_inner);
-        // SAFETY: only the lifetime changes. A worker takes the reference only while the state holds it, and keeps it no longer
-        // than it counts itself as busy; this function takes it from the state and does not return or unwind before `busy` is
-        // zero (see below).
+        // SAFETY: only the lifetime changes. A worker takes the reference only while `state` holds it and drops it before it
+        // decrements `busy`. This function removes it from `state` and neither returns nor unwinds before `busy` is zero (see
+        // below).
         let work: &'static (dyn Fn(usize) + Sync) = unsafe { std::mem::transmute(work) };
         self.shared.start(task(Job { work, caller: std::thread::current() }), &self.workers);
         let own = catch_unwind(AssertUnwindSafe(|| work(0)));
         let closed = {
             let mut state = self.shared.state();
-            // Workers that are awaited still have to find it.
+            // Workers that are waited for may not have taken the job yet.
             let closed = !matches!(state.task, Task::All(_));
             if closed {
                 state.task = Task::None;
@@ -195,15 +199,15 @@ impl Team {
         if let Err(panic) = own {
             resume_unwind(panic);
         }
-        assert!(!panicked, "a thread of the team panicked");
+        assert!(!panicked, "a worker of the thread pool panicked");
     }
 }
 
-impl Drop for Team {
+impl Drop for ThreadPool {
     fn drop(&mut self) {
-        self.shared.start(Task::End, &self.workers);
+        self.shared.start(Task::Exit, &self.workers);
         for worker in self.workers.drain(..) {
-            // A worker catches the panics of its work; there is nothing else it could report.
+            // A worker catches panics of its work, so `join` has no error to report.
             let _ = worker.handle.join();
         }
     }
@@ -222,18 +226,18 @@ impl Shared {
         self.round.store(state.round, Ordering::Release);
         drop(state);
         for worker in workers {
-            if let Some(seat) = &worker.seat {
-                seat.clear();
+            if let Some(affinity) = &worker.affinity {
+                affinity.avoid_caller_cpu();
             }
             worker.handle.thread().unpark();
         }
     }
 
-    fn serve(&self, index: usize, seat: Option<&Seat>) {
+    fn serve(&self, index: usize, affinity: Option<&Affinity>) {
         let mut last = 0;
         loop {
-            if let Some(seat) = seat {
-                seat.note();
+            if let Some(affinity) = affinity {
+                affinity.record_cpu();
             }
             wait_until(|| self.round.load(Ordering::Acquire) != last);
             let Job { work, caller } = {
@@ -241,10 +245,10 @@ impl Shared {
                 last = state.round;
                 match state.task.clone() {
                     Task::None => continue,
-                    Task::End => return,
+                    Task::Exit => return,
                     Task::All(job) => job,
                     Task::Some(job) => {
-                        // While the state is held: who takes the job from it finds this worker busy.
+                        // Under the lock, so that a caller that removes the job sees this worker as busy.
                         self.busy.fetch_add(1, Ordering::Relaxed);
                         job
                     }
@@ -259,7 +263,7 @@ impl Shared {
     }
 }
 
-/// Spins for a while, then sleeps until unparked; whoever makes `done` true unparks this thread after.
+/// Spins, then parks, until `done` returns true. The thread that makes `done` true must unpark this one afterwards.
 fn wait_until(done: impl Fn() -> bool) {
     for _ in 0..SPINS {
         if done() {
@@ -277,11 +281,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_thread_does_its_share_in_every_round() {
-        let team = Team::new(Isa::SCALAR, 3).unwrap();
+    fn run_calls_every_thread_in_every_round() {
+        let pool = ThreadPool::new(Isa::SCALAR, 3).unwrap();
         let counts = [const { AtomicUsize::new(0) }; 3];
         for round in 1..=200 {
-            team.run(|index| {
+            pool.run(|index| {
                 counts[index].fetch_add(1, Ordering::Relaxed);
             });
             assert!(counts.iter().all(|count| count.load(Ordering::Relaxed) == round));
@@ -289,17 +293,17 @@ mod tests {
     }
 
     #[test]
-    fn every_item_is_worked_on_once_whoever_comes() {
-        let team = Team::new(Isa::SCALAR, 3).unwrap();
+    fn for_each_visits_every_item_once() {
+        let pool = ThreadPool::new(Isa::SCALAR, 3).unwrap();
         for count in (0..20).chain([1000]) {
             let seen: Vec<AtomicUsize> = (0..count).map(|_| AtomicUsize::new(0)).collect();
-            // Rounds of both kinds in turn: a worker that comes late must not take the next round for its own.
-            team.each((0..count).collect(), |item: usize| {
+            // Alternate both kinds of rounds: a late worker must not mistake the next round for its own.
+            pool.for_each((0..count).collect(), |item: usize| {
                 seen[item].fetch_add(1, Ordering::Relaxed);
             });
             assert!(seen.iter().all(|count| count.load(Ordering::Relaxed) == 1));
             let rounds = AtomicUsize::new(0);
-            team.run(|_| {
+            pool.run(|_| {
                 rounds.fetch_add(1, Ordering::Relaxed);
             });
             assert_eq!(rounds.into_inner(), 3);
@@ -307,21 +311,22 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_over_an_item_reaches_the_caller() {
-        let team = Team::new(Isa::SCALAR, 2).unwrap();
-        let run = catch_unwind(AssertUnwindSafe(|| team.each(vec![1, 2, 3, 4], |item| assert_ne!(item, 3))));
+    fn for_each_propagates_panics() {
+        let pool = ThreadPool::new(Isa::SCALAR, 2).unwrap();
+        let run =
+            catch_unwind(AssertUnwindSafe(|| pool.for_each(vec![1, 2, 3, 4], |item| assert_ne!(item, 3))));
         assert!(run.is_err());
     }
 
     #[test]
-    fn a_panic_in_any_thread_reaches_the_caller_and_the_team_goes_on() {
-        let team = Team::new(Isa::SCALAR, 2).unwrap();
+    fn run_propagates_panics_and_the_pool_stays_usable() {
+        let pool = ThreadPool::new(Isa::SCALAR, 2).unwrap();
         for bad in 0..2 {
-            let run = catch_unwind(AssertUnwindSafe(|| team.run(|index| assert_ne!(index, bad))));
+            let run = catch_unwind(AssertUnwindSafe(|| pool.run(|index| assert_ne!(index, bad))));
             assert!(run.is_err());
         }
         let done = AtomicUsize::new(0);
-        team.run(|_| {
+        pool.run(|_| {
             done.fetch_add(1, Ordering::Relaxed);
         });
         assert_eq!(done.into_inner(), 2);

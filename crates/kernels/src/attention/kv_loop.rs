@@ -1,11 +1,12 @@
-//! The walk over cached keys and values, written once for every instruction set: functions that carry its target features, since
-//! closures and helpers without them would not be inlined.
+//! Loops over cached keys and values, generic over the instruction set. A macro, because functions and closures without the target
+//! features of the caller would not be inlined.
 
-/// `dots` and `add` for vectors of so many numbers; `zero`, `splat`, `fma` (sum, factor, factor), `total`, `load_f32` and
-/// `store_f32` are those of the instruction set.
-macro_rules! walks {
+/// Defines `dots` and `weighted_add` for vectors of `$lanes` floats. The calling module provides `zero`, `splat`, `fma` (sum, factor,
+/// factor), `horizontal_add`, `load_f32`, `store_f32` and `prefetch`.
+macro_rules! kv_loops {
     ($features:literal, $vector:ty, $lanes:literal) => {
-        /// The products of each query with each row of keys: its blocks, what is in them, and what is left.
+        /// Computes the dot product of each query with each row of keys. `blocks` returns the blocks of a row, `load` converts a block to
+        /// f32, and `rest` returns the elements after the last whole block.
         #[target_feature(enable = $features)]
         #[inline]
         fn dots<'a, T, B: 'a, I: Iterator<Item = f32>>(
@@ -18,16 +19,16 @@ macro_rules! walks {
             rest: impl Fn(usize) -> I,
         ) {
             match scores.len() {
-                1 => dots_of::<1, _, _, _>(rows, next, queries, scores, blocks, load, rest),
-                2 => dots_of::<2, _, _, _>(rows, next, queries, scores, blocks, load, rest),
-                3 => dots_of::<3, _, _, _>(rows, next, queries, scores, blocks, load, rest),
-                _ => dots_of::<AT_ONCE, _, _, _>(rows, next, queries, scores, blocks, load, rest),
+                1 => dots_n::<1, _, _, _>(rows, next, queries, scores, blocks, load, rest),
+                2 => dots_n::<2, _, _, _>(rows, next, queries, scores, blocks, load, rest),
+                3 => dots_n::<3, _, _, _>(rows, next, queries, scores, blocks, load, rest),
+                _ => dots_n::<QUERY_BLOCK, _, _, _>(rows, next, queries, scores, blocks, load, rest),
             }
         }
 
         #[target_feature(enable = $features)]
         #[inline]
-        fn dots_of<'a, const N: usize, T, B: 'a, I: Iterator<Item = f32>>(
+        fn dots_n<'a, const N: usize, T, B: 'a, I: Iterator<Item = f32>>(
             rows: usize,
             next: &[T],
             queries: &[f32],
@@ -48,22 +49,23 @@ macro_rules! walks {
                 for (at, block) in blocks(row).iter().enumerate() {
                     let parts = load(block);
                     for (sum, (query, _)) in sums.iter_mut().zip(&queries) {
-                        for (part, wide) in parts.iter().enumerate() {
-                            *sum = fma(*sum, *wide, load_f32(&query[at], $lanes * part));
+                        for (part, vector) in parts.iter().enumerate() {
+                            *sum = fma(*sum, *vector, load_f32(&query[at], $lanes * part));
                         }
                     }
                 }
                 for ((scores, sum), (_, query)) in scores.iter_mut().zip(sums).zip(&queries) {
-                    let left: f32 = rest(row).zip(*query).map(|(key, query)| key * query).sum();
-                    scores[row] = total(sum) + left;
+                    let tail: f32 = rest(row).zip(*query).map(|(key, query)| key * query).sum();
+                    scores[row] = horizontal_add(sum) + tail;
                 }
             }
         }
 
-        /// Adds the weighted rows to the sums of each query, sixteen numbers at a time, of each row by its place; whole blocks only.
+        /// Adds the weighted rows to the sums of each query, whole blocks only. `half` converts the sixteen elements of a row at an index
+        /// to f32.
         #[target_feature(enable = $features)]
         #[inline]
-        fn add<T>(
+        fn weighted_add<T>(
             rows: usize,
             next: &[T],
             weights: &[Scores],
@@ -71,16 +73,16 @@ macro_rules! walks {
             half: impl Fn(usize, usize) -> [$vector; 16 / $lanes],
         ) {
             match weights.len() {
-                1 => add_of::<1, _>(rows, next, weights, sums, half),
-                2 => add_of::<2, _>(rows, next, weights, sums, half),
-                3 => add_of::<3, _>(rows, next, weights, sums, half),
-                _ => add_of::<AT_ONCE, _>(rows, next, weights, sums, half),
+                1 => weighted_add_n::<1, _>(rows, next, weights, sums, half),
+                2 => weighted_add_n::<2, _>(rows, next, weights, sums, half),
+                3 => weighted_add_n::<3, _>(rows, next, weights, sums, half),
+                _ => weighted_add_n::<QUERY_BLOCK, _>(rows, next, weights, sums, half),
             }
         }
 
         #[target_feature(enable = $features)]
         #[inline]
-        fn add_of<const N: usize, T>(
+        fn weighted_add_n<const N: usize, T>(
             rows: usize,
             next: &[T],
             weights: &[Scores],
@@ -116,4 +118,4 @@ macro_rules! walks {
     };
 }
 
-pub(super) use walks;
+pub(super) use kv_loops;
