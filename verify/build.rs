@@ -6,9 +6,9 @@ use std::fmt::Write;
 
 use roofline_contracts::contract::{Contract, Operand};
 use roofline_contracts::formula::{Function, Kind};
+use roofline_contracts::graph::build::Lowering;
 use roofline_contracts::graph::{Graph, Id, Op};
 use roofline_contracts::library::built_in;
-use roofline_contracts::lower::Lowering;
 use roofline_contracts::range::ranges;
 
 /// The small contracts, and the modules of this crate that they become.

@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use crate::contract::Value;
+use crate::contract;
 use crate::eval::{self, Evaluator};
 use crate::formula::{Binary, Formula, Function, Kind};
+use crate::graph::build::Lowering;
 use crate::graph::{Graph, Op};
-use crate::lower::Lowering;
 use crate::report::Report;
 use crate::source::Source;
 use crate::types::{self, Place, Scope, Type};
@@ -29,9 +29,9 @@ impl Condition {
             Source::from_bytes("condition", text.as_bytes().to_vec()).map_err(|error| error.to_string())?;
         let mut report = Report::new();
         let formula = Formula::read(&source.whole(), &mut report);
-        let types = formula
-            .as_ref()
-            .map(|formula| types::check_condition(formula, Place::Gate, "the condition", names, &mut report));
+        let types = formula.as_ref().map(|formula| {
+            types::check_condition(formula, Place::Gate, "the expression", names, &mut report)
+        });
         let unit = |found: &Type| match found {
             Type::Number(unit) => Some(*unit),
             Type::Zero | Type::Truth | Type::Text | Type::Unknown => None,
@@ -40,11 +40,13 @@ impl Condition {
             (None, Some(formula), Some(types)) => {
                 Ok(Condition { formula, units: types.iter().map(unit).collect() })
             }
-            (mistake, ..) => Err(mistake.map(|mistake| mistake.render(&source)).unwrap_or_default()),
+            (diagnostic, ..) => {
+                Err(diagnostic.map(|diagnostic| diagnostic.render(&source)).unwrap_or_default())
+            }
         }
     }
 
-    /// The same condition with other names for some.
+    /// Renames some names of the condition.
     #[must_use]
     pub fn renamed<'n>(mut self, other: impl Fn(&str) -> Option<&'n str>) -> Condition {
         for node in &mut self.formula.nodes {
@@ -62,68 +64,68 @@ impl Condition {
         self.formula.names()
     }
 
-    /// Whether it is true; `None` when a value that decides it is absent. Numbers are in the units that it was parsed with.
-    pub fn holds<'a>(&'a self, values: &BTreeMap<&str, Known<'a>>) -> Option<bool> {
-        let value = |name: &str| values.get(name).cloned().unwrap_or(Known::Absent);
+    /// Evaluates the condition; `None` if a deciding value is absent. Numbers are in the units it was parsed with.
+    pub fn holds<'a>(&'a self, values: &BTreeMap<&str, Value<'a>>) -> Option<bool> {
+        let value = |name: &str| values.get(name).cloned().unwrap_or(Value::Absent);
         truth(&self.formula, &self.units, value)
     }
 }
 
 /// A value that a name of a condition has.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Known<'a> {
+pub enum Value<'a> {
     /// A number.
     Number(f64),
     /// A text.
     Text(Cow<'a, str>),
     /// True or false.
     Truth(bool),
-    /// There is no value, so the outcome is open.
+    /// No value; the outcome is unknown.
     Absent,
 }
 
-impl<'a> From<&'a Value> for Known<'a> {
-    fn from(value: &'a Value) -> Known<'a> {
+impl<'a> From<&'a contract::Value> for Value<'a> {
+    fn from(value: &'a contract::Value) -> Value<'a> {
         match value {
-            Value::Number(value) => Known::Number(*value),
-            Value::Text(text) => Known::Text(Cow::Borrowed(text)),
-            Value::Absent => Known::Absent,
+            contract::Value::Number(value) => Value::Number(*value),
+            contract::Value::Text(text) => Value::Text(Cow::Borrowed(text)),
+            contract::Value::Absent => Value::Absent,
         }
     }
 }
 
-/// Whether a rule of a table is true, whose units are all the same; `None` when a value that decides it is absent.
-pub fn holds<'a>(rule: &'a Formula, values: &BTreeMap<&str, &'a Value>) -> Option<bool> {
-    truth(rule, &[], |name| values.get(name).map_or(Known::Absent, |value| Known::from(*value)))
+/// Evaluates a table rule, whose units are consistent; `None` if a deciding value is absent.
+pub fn holds<'a>(rule: &'a Formula, values: &BTreeMap<&str, &'a contract::Value>) -> Option<bool> {
+    truth(rule, &[], |name| values.get(name).map_or(Value::Absent, |value| Value::from(*value)))
 }
 
 /// `value` in another unit of the same dimension.
-fn converted<'a>(value: &Known<'a>, from: Option<Unit>, to: Option<Unit>) -> Known<'a> {
+fn converted<'a>(value: &Value<'a>, from: Option<Unit>, to: Option<Unit>) -> Value<'a> {
     match (value, from, to) {
-        (Known::Number(value), Some(from), Some(to)) if from != to => {
-            Known::Number(from.over(to).map_or(*value, |ratio| value / ratio.conversion()))
+        (Value::Number(value), Some(from), Some(to)) if from != to => {
+            Value::Number(from.over(to).map_or(*value, |ratio| value / ratio.conversion()))
         }
         _ => value.clone(),
     }
 }
 
 /// Without `units` every number is in the unit that the others have.
-fn truth<'a>(rule: &'a Formula, units: &[Option<Unit>], named: impl Fn(&str) -> Known<'a>) -> Option<bool> {
+fn truth<'a>(rule: &'a Formula, units: &[Option<Unit>], named: impl Fn(&str) -> Value<'a>) -> Option<bool> {
     let unit = |id: usize| units.get(id).copied().flatten();
     // The first of these that has a unit decides for all.
     let common = |operands: &[usize]| operands.iter().find_map(|&id| unit(id));
-    let mut known: Vec<Known<'_>> = Vec::with_capacity(rule.nodes.len());
+    let mut known: Vec<Value<'_>> = Vec::with_capacity(rule.nodes.len());
     for node in &rule.nodes {
         let value = match &node.kind {
-            Kind::Quote(text) => Known::Text(Cow::Borrowed(text)),
+            Kind::Quote(text) => Value::Text(Cow::Borrowed(text)),
             Kind::Name(name) => named(name),
-            Kind::Call(Function::Given, arguments) => Known::Truth(known[arguments[0]] != Known::Absent),
+            Kind::Call(Function::Given, arguments) => Value::Truth(known[arguments[0]] != Value::Absent),
             Kind::If(c, a, b) => {
                 let chosen = match known[*c] {
-                    Known::Truth(true) => *a,
-                    Known::Truth(false) => *b,
-                    Known::Absent | Known::Number(_) | Known::Text(_) => {
-                        known.push(Known::Absent);
+                    Value::Truth(true) => *a,
+                    Value::Truth(false) => *b,
+                    Value::Absent | Value::Number(_) | Value::Text(_) => {
+                        known.push(Value::Absent);
                         continue;
                     }
                 };
@@ -133,15 +135,15 @@ fn truth<'a>(rule: &'a Formula, units: &[Option<Unit>], named: impl Fn(&str) -> 
                 computed(&node.kind, &known, |id| converted(&known[id], unit(id), common(operands)))
             }
             Kind::Binary(operator, a, b) => match (operator, &known[*a], &known[*b]) {
-                (Binary::Equal, Known::Text(a), Known::Text(b)) => Known::Truth(a == b),
-                (Binary::NotEqual, Known::Text(a), Known::Text(b)) => Known::Truth(a != b),
+                (Binary::Equal, Value::Text(a), Value::Text(b)) => Value::Truth(a == b),
+                (Binary::NotEqual, Value::Text(a), Value::Text(b)) => Value::Truth(a != b),
                 // One side can decide.
-                (Binary::And, Known::Truth(false), _) | (Binary::And, _, Known::Truth(false)) => {
-                    Known::Truth(false)
+                (Binary::And, Value::Truth(false), _) | (Binary::And, _, Value::Truth(false)) => {
+                    Value::Truth(false)
                 }
-                (Binary::Or, Known::Truth(true), _)
-                | (Binary::Or | Binary::Implies, _, Known::Truth(true))
-                | (Binary::Implies, Known::Truth(false), _) => Known::Truth(true),
+                (Binary::Or, Value::Truth(true), _)
+                | (Binary::Or | Binary::Implies, _, Value::Truth(true))
+                | (Binary::Implies, Value::Truth(false), _) => Value::Truth(true),
                 (Binary::Multiply | Binary::Divide, ..) => {
                     let product = computed(&node.kind, &known, |id| known[id].clone());
                     let raw = match (unit(*a), unit(*b)) {
@@ -162,25 +164,25 @@ fn truth<'a>(rule: &'a Formula, units: &[Option<Unit>], named: impl Fn(&str) -> 
             }
             // The type checker keeps these out of rules.
             Kind::Within(..) | Kind::Is(..) | Kind::Substitute(..) | Kind::Monotone { .. } | Kind::Sum(_) => {
-                Known::Absent
+                Value::Absent
             }
         };
         known.push(value);
     }
     match known.get(rule.root) {
-        Some(Known::Truth(value)) => Some(*value),
+        Some(Value::Truth(value)) => Some(*value),
         _ => None,
     }
 }
 
 /// One operation on known values, lowered and interpreted as those of a contract are; absent if an operand is. `value` is
 /// that of an operand, in the unit that the operation takes.
-fn computed<'a>(kind: &Kind, known: &[Known<'a>], value: impl Fn(usize) -> Known<'a>) -> Known<'static> {
+fn computed<'a>(kind: &Kind, known: &[Value<'a>], value: impl Fn(usize) -> Value<'a>) -> Value<'static> {
     let operands = match kind {
         Kind::Negate(a) | Kind::Not(a) | Kind::Power(a, _) => vec![*a],
         Kind::Binary(_, a, b) => vec![*a, *b],
         Kind::Call(_, arguments) => arguments.clone(),
-        Kind::Number { value, .. } => return Known::Number(*value),
+        Kind::Number { value, .. } => return Value::Number(*value),
         // These are no operations on known values.
         Kind::Name(_)
         | Kind::Quote(_)
@@ -189,16 +191,16 @@ fn computed<'a>(kind: &Kind, known: &[Known<'a>], value: impl Fn(usize) -> Known
         | Kind::Is(..)
         | Kind::Substitute(..)
         | Kind::Sum(_)
-        | Kind::Monotone { .. } => return Known::Absent,
+        | Kind::Monotone { .. } => return Value::Absent,
     };
     let (mut graph, none) = (Graph::default(), BTreeMap::new());
     // Only the places of operands are looked at.
     let mut ids = vec![graph.add(Op::Bool(false)); known.len()];
     for operand in operands {
         ids[operand] = match value(operand) {
-            Known::Number(value) => graph.number(value),
-            Known::Truth(value) => graph.add(Op::Bool(value)),
-            Known::Text(_) | Known::Absent => return Known::Absent,
+            Value::Number(value) => graph.number(value),
+            Value::Truth(value) => graph.add(Op::Bool(value)),
+            Value::Text(_) | Value::Absent => return Value::Absent,
         };
     }
     let (classes, quantities) = (BTreeMap::new(), BTreeMap::new());
@@ -211,8 +213,8 @@ fn computed<'a>(kind: &Kind, known: &[Known<'a>], value: impl Fn(usize) -> Known
     };
     let id = lowering.node(kind, &ids);
     match Evaluator::new(&graph, &[id]).run(&[]).value(id) {
-        eval::Value::Number(value) => Known::Number(value),
-        eval::Value::Bool(value) => Known::Truth(value),
+        eval::Value::Number(value) => Value::Number(value),
+        eval::Value::Bool(value) => Value::Truth(value),
     }
 }
 
@@ -223,7 +225,7 @@ mod tests {
 
     fn check_in(
         text: &str,
-        names: Vec<(&'static str, Meaning, Known<'static>)>,
+        names: Vec<(&'static str, Meaning, Value<'static>)>,
     ) -> Result<Option<bool>, String> {
         let mut scope = Scope::default();
         let mut values = BTreeMap::new();
@@ -239,9 +241,9 @@ mod tests {
         check_in(
             text,
             vec![
-                ("rate", number(), Known::Number(33.5)),
-                ("bound", Meaning::Text(Vec::new()), Known::Text("Memory".into())),
-                ("energy", number(), Known::Absent),
+                ("rate", number(), Value::Number(33.5)),
+                ("bound", Meaning::Text(Vec::new()), Value::Text("Memory".into())),
+                ("energy", number(), Value::Absent),
             ],
         )
     }
@@ -252,12 +254,12 @@ mod tests {
         check_in(
             text,
             vec![
-                ("footprint", number("B"), Known::Number(13e9)),
-                ("capacity", number("GB"), Known::Number(16.0)),
-                ("rate", number("token/s"), Known::Number(40.0)),
-                ("batch", number("1"), Known::Number(8.0)),
-                ("fits", Meaning::Truth, Known::Truth(true)),
-                ("tdp", number("W"), Known::Absent),
+                ("footprint", number("B"), Value::Number(13e9)),
+                ("capacity", number("GB"), Value::Number(16.0)),
+                ("rate", number("token/s"), Value::Number(40.0)),
+                ("batch", number("1"), Value::Number(8.0)),
+                ("fits", Meaning::Truth, Value::Truth(true)),
+                ("tdp", number("W"), Value::Absent),
             ],
         )
     }
@@ -288,10 +290,10 @@ mod tests {
         }
         assert_eq!(on_device("tdp <= 300 [W] or rate >= 50"), Ok(None));
         for (wrong, expected) in [
-            ("rate >= 5 [GB]", "different units, token/s and GB"),
+            ("rate >= 5 [GB]", "different units: token/s and GB"),
             ("footprint <= rate", "different units"),
             ("rate + footprint > 0", "different units"),
-            ("fits >= 1", "expected a number here, not a condition"),
+            ("fits >= 1", "expected a number, found a condition"),
             ("rate", "must be a condition"),
             ("foot <= 1", "unknown name `foot`"),
         ] {
@@ -352,7 +354,7 @@ mod tests {
 
     #[test]
     fn zeros_of_both_signs_compare_as_in_a_contract() {
-        let zero = |name, value| (name, Meaning::Number(Unit::ONE), Known::Number(value));
+        let zero = |name, value| (name, Meaning::Number(Unit::ONE), Value::Number(value));
         let zeros = || vec![zero("plus", 0.0), zero("minus", -0.0)];
         // As `if a < b { a } else { b }`: of equal ones the second, whose sign the reciprocal shows.
         for (text, expected) in [
@@ -373,7 +375,7 @@ mod tests {
     fn what_is_not_a_condition_says_why() {
         for (text, expected) in [
             ("rates >= 30", "condition:1:1: error: unknown name `rates`"),
-            ("rate", "condition:1:1: error: the condition must be a condition"),
+            ("rate", "condition:1:1: error: the expression must be a condition"),
             ("rate >= ", "condition:1:"),
             ("rate == \"Memory\"", "condition:1:"),
             ("", "condition:1:1: error:"),

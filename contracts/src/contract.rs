@@ -1,6 +1,6 @@
-//! A checked contract: every name resolved, every unit right, every formula in the graph.
+//! A checked contract: names resolved, units checked, formulas lowered into the graph.
 //!
-//! Made by [`check`](crate::check) only; evaluation, proofs and code generation read it and cannot fail.
+//! Only [`check`](crate::check) constructs it. Evaluation, proofs and code generation cannot fail on it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,13 +16,13 @@ use crate::unit::Unit;
 pub struct Contract {
     /// The text it came from.
     pub source: Source,
-    /// What it is called, its version and description.
+    /// Id, version and description.
     pub metadata: Metadata,
     /// The contracts it depends on.
     pub dependencies: Vec<Arc<Contract>>,
     /// The inputs; its own first, then those it takes from its dependencies.
     pub quantities: Vec<Quantity>,
-    /// What every point meets; its own first, then those that come with quantities of its dependencies.
+    /// Requirements on the inputs; its own first, then those of imported quantities.
     pub requires: Vec<Requirement>,
     /// The equations in the order of the file, then those it takes from its dependencies.
     pub equations: Vec<Equation>,
@@ -34,24 +34,24 @@ pub struct Contract {
     pub profiles: Vec<Table>,
     /// The advice.
     pub recommendations: Vec<Recommendation>,
-    /// What must hold.
+    /// The claims to prove.
     pub obligations: Vec<Obligation>,
-    /// What is only said; its verdict is [informal](Verdict::Informal).
+    /// Statements that nothing checks; their verdict is [informal](Verdict::Informal).
     pub informal: Vec<Informal>,
-    /// What everything means.
+    /// The expression graph that all formulas share.
     pub graph: Graph,
 }
 
-/// What a contract says of itself.
+/// The metadata of a contract.
 #[derive(Clone, Debug)]
 pub struct Metadata {
     /// The name; the file's stem unless the contract says otherwise.
     pub id: String,
     /// A semantic version.
     pub version: semver::Version,
-    /// What the contract models.
+    /// A description of the model.
     pub description: String,
-    /// Where its formulas come from.
+    /// Sources of the formulas.
     pub references: Vec<String>,
 }
 
@@ -64,13 +64,13 @@ pub struct Quantity {
     pub unit: Unit,
     /// The unit as the contract writes it.
     pub unit_text: String,
-    /// The values it may take; for an enumeration the numbers of its cases.
+    /// The allowed values; for an enumeration, the indices of its cases.
     pub domain: Domain,
-    /// The names of its values, if they have names: the first is 0 to the interpreter, the next 1.
+    /// The cases of an enumeration, evaluated as their indices; empty for a number.
     pub cases: Vec<String>,
-    /// The value it has when none is given.
+    /// The default value.
     pub default: Option<f64>,
-    /// What it is.
+    /// The documentation; empty for none.
     pub doc: String,
     /// The contract it was taken from; none for this one's own.
     pub origin: Option<String>,
@@ -79,7 +79,7 @@ pub struct Quantity {
 }
 
 impl Quantity {
-    /// A value as people read it: the name of the case, or the number.
+    /// Formats a value: the name of the case, or the number.
     pub fn show(&self, value: f64) -> String {
         let case = self.cases.get(value as usize).filter(|_| self.domain.contains(value));
         case.cloned().unwrap_or_else(|| crate::formula::number(value))
@@ -91,7 +91,7 @@ impl Quantity {
     }
 }
 
-/// A relation between inputs that every point meets: proofs assume it, and evaluation refuses a point that does not.
+/// A relation between inputs. Proofs assume it, and evaluation rejects points that violate it.
 #[derive(Clone, Debug)]
 pub struct Requirement {
     /// The condition, over quantities only.
@@ -100,7 +100,7 @@ pub struct Requirement {
     pub origin: Option<String>,
 }
 
-/// What an expression uses directly. Ordered as parameters are: quantities, then equations.
+/// A direct operand of an expression. Ordered like parameters: quantities before equations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Operand {
     /// A quantity, by position.
@@ -134,7 +134,7 @@ pub struct Equation {
     pub expression: Expression,
     /// The measured value that the right side bounds, if the equation is a bound.
     pub bounds: Option<String>,
-    /// What it is.
+    /// The documentation; empty for none.
     pub doc: String,
     /// The contract it was taken from; none for this one's own.
     pub origin: Option<String>,
@@ -149,9 +149,9 @@ pub struct Classifier {
     pub name: String,
     /// The cases; the last has no condition.
     pub cases: Vec<Case>,
-    /// What its conditions mention, in the order of [`Expression::operands`].
+    /// Operands of its conditions, in the order of [`Expression::operands`].
     pub operands: Vec<(String, Operand)>,
-    /// What it decides.
+    /// The documentation; empty for none.
     pub doc: String,
     /// The contract it was taken from; none for this one's own.
     pub origin: Option<String>,
@@ -177,11 +177,11 @@ pub struct Case {
 pub struct Table {
     /// Its name.
     pub name: String,
-    /// What it lists.
+    /// The documentation; empty for none.
     pub doc: String,
     /// The columns.
     pub fields: Vec<Field>,
-    /// What every row must meet.
+    /// Conditions that every row must satisfy.
     pub rules: Vec<TableRule>,
     /// The rows.
     pub entries: Vec<Entry>,
@@ -196,7 +196,7 @@ pub struct Table {
 pub struct TableRule {
     /// Its name.
     pub id: String,
-    /// The mistake it finds.
+    /// The error it finds.
     pub doc: String,
     /// The condition.
     pub check: Formula,
@@ -209,17 +209,17 @@ pub struct TableRule {
 pub struct Field {
     /// Its name.
     pub name: String,
-    /// What it holds.
+    /// The type of its values.
     pub kind: FieldKind,
     /// An entry may leave it out.
     pub optional: bool,
     /// The quantity of the same name that it sets, by position.
     pub quantity: Option<usize>,
-    /// What it is.
+    /// The documentation; empty for none.
     pub doc: String,
 }
 
-/// What a column holds.
+/// The type of a column.
 #[derive(Clone, Debug)]
 pub enum FieldKind {
     /// A number.
@@ -249,7 +249,7 @@ pub struct Entry {
     pub source: String,
     /// The day they were taken, as `YYYY-MM-DD`.
     pub as_of: String,
-    /// What it is.
+    /// The documentation; empty for none.
     pub doc: String,
     /// The key in the file.
     pub span: Span,
@@ -266,7 +266,7 @@ pub enum Value {
     Text(String),
 }
 
-/// How urgent a recommendation is.
+/// Urgency of a recommendation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Priority {
     /// Do it first.
@@ -298,9 +298,9 @@ pub struct Recommendation {
     pub name: String,
     /// When it applies.
     pub when: Expression,
-    /// How urgent it is.
+    /// Its urgency.
     pub priority: Priority,
-    /// What to do.
+    /// The advice.
     pub text: String,
     /// The key in the file.
     pub span: Span,
@@ -347,7 +347,7 @@ impl ObligationKind {
     }
 }
 
-/// What an obligation claims, over all values of the domains.
+/// The claim of an obligation over all values of the domains.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Claim {
     /// The condition is true at every point.
@@ -360,7 +360,7 @@ pub enum Claim {
         increasing: bool,
         /// The quantity, by position.
         quantity: usize,
-        /// How far it may move against it, relative to where it gets; 0 for not at all.
+        /// Relative tolerance against the direction; 0 for none.
         within: f64,
     },
 }
@@ -368,15 +368,15 @@ pub enum Claim {
 /// A statement that nothing checks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Informal {
-    /// What it is about, or where it comes from; empty for none.
+    /// The subject or source; empty for none.
     pub about: String,
-    /// What is said.
+    /// The statement.
     pub text: String,
-    /// Why it is not formal; empty for none.
+    /// The reason that it is not formal; empty for none.
     pub why: String,
 }
 
-/// What is known of an obligation.
+/// The result of checking an obligation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// True at every point of the domain: the checker accepts a certificate of it.
@@ -391,12 +391,12 @@ pub enum Verdict {
     Informal,
     /// Neither proven nor refuted.
     Unknown,
-    /// Nothing ran.
+    /// Not checked yet.
     NotRun,
 }
 
 impl Verdict {
-    /// The word for it.
+    /// The lowercase name of the verdict.
     pub fn word(self) -> &'static str {
         match self {
             Verdict::Proven => "proven",
@@ -421,7 +421,7 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// What is enough for an obligation.
+/// The evidence that an obligation requires.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Assurance {
     /// A certificate that the checker accepts.
@@ -431,14 +431,14 @@ pub enum Assurance {
     Tested,
 }
 
-/// Something that must hold.
+/// A claim that must hold over the domains.
 #[derive(Clone, Debug)]
 pub struct Obligation {
     /// Its name.
     pub id: String,
     /// Its kind.
     pub kind: ObligationKind,
-    /// What it means.
+    /// The documentation; empty for none.
     pub doc: String,
     /// The claim as it was written.
     pub formula: Formula,
@@ -451,20 +451,20 @@ pub struct Obligation {
     pub substituted: Vec<(usize, Id)>,
     /// The requirements with the same quantities replaced: the claim is about points where they hold too.
     pub assumed: Vec<Id>,
-    /// True where the claim says nothing, because its premise is false; none for a claim about every point. Where
-    /// something is substituted it says nothing outside the domains either.
-    pub silent: Option<Id>,
-    /// The claim may be about no point at all.
+    /// True at points where the claim is vacuous because its premise is false; none for a claim about every point.
+    /// With a substitution, the claim is also vacuous outside the domains.
+    pub vacuous_when: Option<Id>,
+    /// A vacuous claim is accepted.
     pub vacuous: bool,
-    /// What must be known of it for the contract to compile.
+    /// The evidence required for the contract to compile.
     pub assurance: Assurance,
-    /// What a failure would mean.
+    /// The consequence of a failure; empty for none.
     pub if_fails: String,
     /// The solver for Kani, if not its default.
     pub kani_solver: Option<String>,
     /// Loop bound for Kani.
     pub kani_unwind: Option<u32>,
-    /// What is known of it; [`compile`](crate::compile) writes it down.
+    /// The verdict; set by [`compile`](crate::compile).
     pub verdict: Verdict,
     /// The `formal` value in the file.
     pub span: Span,

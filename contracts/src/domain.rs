@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::report::{Mistake, Report, Rule};
+use crate::report::{Diagnostic, Report, Rule};
 use crate::source::Text;
 
 /// The largest integer up to which every integer is an f64.
@@ -42,19 +42,19 @@ impl fmt::Display for Domain {
     }
 }
 
-/// Why a domain does not parse.
+/// A syntax error in a domain.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DomainError {
     /// The bytes of the domain that are wrong.
     pub range: std::ops::Range<usize>,
-    /// What is wrong.
+    /// The problem.
     pub message: String,
 }
 
 impl DomainError {
-    /// What is allowed.
+    /// The accepted forms.
     pub const GRAMMAR: &'static str =
-        "a domain is `[1, 1e13]`, `(0, 1]`, `> 0`, `<= 1`, `{2, 4, 8}` or `integer` before one of these";
+        "expected `[1, 1e13]`, `(0, 1]`, `> 0`, `<= 1`, `{2, 4, 8}`, or `integer` before one of these";
 }
 
 impl Domain {
@@ -70,7 +70,7 @@ impl Domain {
         self.integer || !self.set.is_empty() && self.set.iter().all(|value| value % 1.0 == 0.0)
     }
 
-    /// Whether the value is allowed.
+    /// True if the domain contains the value.
     pub fn contains(&self, value: f64) -> bool {
         self.low <= value
             && value <= self.high
@@ -78,7 +78,7 @@ impl Domain {
             && (!self.integer || value.fract() == 0.0)
     }
 
-    /// Whether all of these values are allowed.
+    /// True if the domain contains all of these values.
     pub fn contains_all(&self, values: &[f64]) -> bool {
         // Without a branch for each value.
         let within =
@@ -86,17 +86,19 @@ impl Domain {
         within && ((self.set.is_empty() && !self.integer) || values.iter().all(|value| self.contains(*value)))
     }
 
-    /// Whether both hold the same values, however they are written.
+    /// True if both contain the same values, independent of their spelling.
     pub fn same_values(&self, other: &Domain) -> bool {
         (self.integer, self.low, self.high, &self.set) == (other.integer, other.low, other.high, &other.set)
     }
 
-    /// Parses a domain of a contract; what is wrong with it goes to the report.
+    /// Parses a domain of a contract and reports errors.
     pub fn read(text: &Text, report: &mut Report) -> Option<Domain> {
-        let mistake = |error: DomainError| {
-            Mistake::error(text.at(error.range), error.message).rule(Rule::Domain).note(DomainError::GRAMMAR)
+        let diagnostic = |error: DomainError| {
+            Diagnostic::error(text.at(error.range), error.message)
+                .rule(Rule::Domain)
+                .note(DomainError::GRAMMAR)
         };
-        Domain::parse(&text.value).map_err(|error| report.add(mistake(error))).ok()
+        Domain::parse(&text.value).map_err(|error| report.add(diagnostic(error))).ok()
     }
 
     /// Parses a domain.
@@ -163,9 +165,9 @@ impl DomainParser<'_> {
         self.at = range.end;
         match rest[..length].parse::<f64>() {
             Ok(value) if value.is_finite() => Ok(value),
-            Ok(_) => self.error(range, "a domain's limits are finite numbers; leave an open end out: `> 0`"),
-            Err(_) if length == 0 => self.error(self.rest(), "a number is missing here"),
-            Err(_) => self.error(range, "this is not a number"),
+            Ok(_) => self.error(range, "domain limits must be finite; write an unbounded domain as `> 0`"),
+            Err(_) if length == 0 => self.error(self.rest(), "expected a number"),
+            Err(_) => self.error(range, "invalid number"),
         }
     }
 
@@ -177,7 +179,7 @@ impl DomainParser<'_> {
             return if integer {
                 Ok((-most, most, vec![]))
             } else {
-                self.error(0..self.text.len(), "a domain is missing here")
+                self.error(0..self.text.len(), "expected a domain")
             };
         }
         for (sign, above, closed) in [
@@ -204,7 +206,7 @@ impl DomainParser<'_> {
                 set.push(self.number()?);
             }
             if !self.word("}") {
-                return self.error(self.rest(), "the set is not closed with `}`");
+                return self.error(self.rest(), "unclosed set; expected `}`");
             }
             set.sort_by(f64::total_cmp);
             set.dedup();
@@ -212,16 +214,16 @@ impl DomainParser<'_> {
         }
         let open_low = self.word("(");
         if !open_low && !self.word("[") {
-            return self.error(self.rest(), "this is not a domain");
+            return self.error(self.rest(), "invalid domain");
         }
         let low = self.number()?;
         if !self.word(",") {
-            return self.error(self.rest(), "a `,` is missing between the limits");
+            return self.error(self.rest(), "expected `,` between the limits");
         }
         let high = self.number()?;
         let open_high = self.word(")");
         if !open_high && !self.word("]") {
-            return self.error(self.rest(), "the interval is not closed with `]` or `)`");
+            return self.error(self.rest(), "unclosed interval; expected `]` or `)`");
         }
         let low = if open_low { low.next_up() } else { low };
         let high = if open_high { high.next_down() } else { high };

@@ -16,7 +16,7 @@ use crate::graph::{Id, Op};
 /// quantities, and the requirements that bind these.
 pub fn obligation(contract: &Contract, obligation: &Obligation) -> String {
     let mut roots: Vec<Id> = obligation.substituted.iter().map(|&(_, node)| node).collect();
-    roots.extend(obligation.assumed.iter().chain(&obligation.silent));
+    roots.extend(obligation.assumed.iter().chain(&obligation.vacuous_when));
     let (of, direction) = match obligation.claim {
         Claim::Always(node) => (node, String::new()),
         Claim::Monotone { of, increasing, quantity, within } => {

@@ -7,15 +7,15 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 
-use crate::report::{Mistake, Report, Rule};
+use crate::report::{Diagnostic, Report, Rule};
 use crate::source::{Span, Text, character_at, last_character, shorten};
 use crate::unit::{self, Unit};
 
-/// How deep a formula may nest. Deeper ones are better written as several equations.
+/// Maximum nesting depth of a formula.
 pub const MAX_DEPTH: usize = 200;
 /// The longest formula, in bytes.
 const MAX_LENGTH: usize = 64 << 10;
-/// The most nodes of a formula whose sums are written out: as many as the longest formula can have.
+/// Maximum number of nodes of a formula with expanded sums.
 const MAX_TERMS: usize = 32 << 10;
 /// The largest exponent of `^`.
 pub const MAX_POWER: i32 = 64;
@@ -35,14 +35,14 @@ pub struct Formula {
 /// One node and the source bytes it covers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
-    /// What it is.
+    /// The kind of node.
     pub kind: Kind,
     /// Where it is in the contract.
     pub span: Span,
     depth: usize,
 }
 
-/// What a node is.
+/// The kind of a node.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Kind {
     /// A number, perhaps with a unit.
@@ -93,11 +93,11 @@ pub enum Kind {
 /// means elsewhere.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sum {
-    /// What is added, as it is written.
+    /// The summand as written.
     pub body: Formula,
     /// The table, and where it is named.
     pub table: (String, Span),
-    /// What is added for each row, once the table is known.
+    /// The expanded terms, once the table is known.
     pub rows: Option<Rows>,
 }
 
@@ -181,7 +181,7 @@ pub enum Function {
     Mod,
     /// Neither infinite nor NaN.
     Finite,
-    /// Whether a profile entry has a value for an optional field; only in the rules of a profile table.
+    /// True if a profile entry has a value for an optional field; only in the rules of a profile table.
     Given,
 }
 
@@ -205,7 +205,7 @@ impl Function {
         Function::ALL.iter().find(|(_, function)| *function == self).map_or("", |(name, _)| name)
     }
 
-    /// How it is called.
+    /// The call syntax.
     fn form(self) -> &'static str {
         match self {
             Function::Min => "min(a, b, ...)",
@@ -235,7 +235,7 @@ impl Function {
     }
 }
 
-/// How a sum is written.
+/// The syntax of a sum.
 const SUM_FORM: &str = "sum(x * y for row in table)";
 
 /// Words that are not names.
@@ -267,8 +267,8 @@ pub const RESERVED: [&str; 25] = [
     "given",
 ];
 
-/// Functions of other languages, and how formulas say the same.
-const WRITTEN_OUT: [(&str, &str); 5] = [
+/// Functions of other languages and their equivalents in formulas.
+const REPLACEMENTS: [(&str, &str); 5] = [
     ("round", "floor(x + 0.5)"),
     ("clamp", "max(low, min(x, high))"),
     ("ceiling", "ceil(x)"),
@@ -276,17 +276,17 @@ const WRITTEN_OUT: [(&str, &str); 5] = [
     ("power", "pow(x, n)"),
 ];
 
-/// Functions that formulas can't have: no implementation of them gives the same bits everywhere.
+/// Unsupported functions: no implementation gives the same bits everywhere.
 const TRANSCENDENTAL: [&str; 14] = [
     "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "ln", "sin", "cos", "tan", "tanh", "erf",
     "sigmoid",
 ];
 
-/// The smallest and the largest tolerance: a rounding, and what is no longer one.
+/// Accepted tolerances.
 pub const TOLERANCES: std::ops::RangeInclusive<f64> = 1e-15..=0.1;
 
-/// The word of the language that another spelling means: `and` for `AND`, `increasing` for `increases`.
-fn respelled(word: &str) -> Option<String> {
+/// The keyword for an alternative spelling: `and` for `AND`, `increasing` for `increases`.
+fn suggested_spelling(word: &str) -> Option<String> {
     let lower = word.to_ascii_lowercase();
     match lower.as_str() {
         "increases" | "rises" | "grows" => Some("increasing".into()),
@@ -316,7 +316,7 @@ impl Binary {
         }
     }
 
-    /// How tightly it binds, and whether equal operators group to the left; comparisons do neither.
+    /// Binding power; comparisons are not associative.
     fn power(self) -> u8 {
         match self {
             Binary::Iff => 1,
@@ -348,21 +348,21 @@ impl Binary {
 const NOT_POWER: u8 = 5;
 const NEGATE_POWER: u8 = 9;
 
-/// Why a formula does not parse.
+/// A syntax error in a formula.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FormulaError {
     /// Where.
     pub span: Span,
-    /// What is wrong.
+    /// The problem.
     pub message: String,
-    /// What is allowed or what to do; empty for none.
+    /// Accepted forms or a remedy; empty for none.
     pub note: String,
 }
 
-impl From<FormulaError> for Mistake {
-    fn from(error: FormulaError) -> Mistake {
-        let mistake = Mistake::error(error.span, error.message).rule(Rule::Formula);
-        if error.note.is_empty() { mistake } else { mistake.note(error.note) }
+impl From<FormulaError> for Diagnostic {
+    fn from(error: FormulaError) -> Diagnostic {
+        let diagnostic = Diagnostic::error(error.span, error.message).rule(Rule::Formula);
+        if error.note.is_empty() { diagnostic } else { diagnostic.note(error.note) }
     }
 }
 
@@ -371,7 +371,7 @@ impl From<FormulaError> for Mistake {
 pub struct Statement {
     /// The name before `=` or `<=`, with its place.
     pub left: Option<(String, Span)>,
-    /// Whether it is a bound (`<=`).
+    /// True for a bound (`<=`).
     pub bound: bool,
     /// The right side.
     pub formula: Formula,
@@ -385,7 +385,7 @@ impl Formula {
         parser.finish(root)
     }
 
-    /// Parses an expression of a contract; what is wrong with it goes to the report.
+    /// Parses an expression of a contract and reports errors.
     pub fn read(text: &Text, report: &mut Report) -> Option<Formula> {
         Formula::parse(text).map_err(|error| report.add(error.into())).ok()
     }
@@ -450,18 +450,18 @@ impl Formula {
         })
     }
 
-    /// For each node whether it belongs to the terms of a sum, which stand in no text.
-    pub fn unwritten(&self) -> Vec<bool> {
-        let mut unwritten = vec![false; self.nodes.len()];
+    /// For each node, true if it belongs to the expanded terms of a sum, which have no source text.
+    pub fn expanded_nodes(&self) -> Vec<bool> {
+        let mut expanded = vec![false; self.nodes.len()];
         for rows in self.sums().filter_map(|sum| sum.rows.as_ref()) {
-            unwritten[rows.nodes.clone()].fill(true);
+            expanded[rows.nodes.clone()].fill(true);
         }
-        unwritten
+        expanded
     }
 
     /// The formula with the terms of its sums. `values` has for a sum its unit and, for each row, the columns' values; none
     /// if the sum is wrong.
-    pub fn with_rows(
+    pub fn expand_sums(
         &self,
         mut values: impl FnMut(&Sum) -> Option<(Unit, Vec<BTreeMap<String, f64>>)>,
     ) -> Result<Formula, FormulaError> {
@@ -477,12 +477,12 @@ impl Formula {
                 if rows.len().saturating_mul(sum.body.nodes.len()) + nodes.len() > MAX_TERMS {
                     return Err(FormulaError {
                         span: node.span,
-                        message: format!("written out, the formula has more than {MAX_TERMS} parts"),
+                        message: format!("the formula expands to more than {MAX_TERMS} nodes"),
                         note: format!("`{}` has {} rows; split the sum", sum.table.0, rows.len()),
                     });
                 }
                 let first = nodes.len();
-                let terms = rows.iter().map(|row| sum.body.of_row(row, &mut nodes)).collect();
+                let terms = rows.iter().map(|row| sum.body.append_row(row, &mut nodes)).collect();
                 sum.rows = Some(Rows { terms, nodes: first..nodes.len(), unit });
             }
             nodes.push(node);
@@ -492,7 +492,7 @@ impl Formula {
     }
 
     /// Adds the formula to `nodes` with these values in place of names.
-    fn of_row(&self, row: &BTreeMap<String, f64>, nodes: &mut Vec<Node>) -> NodeId {
+    fn append_row(&self, row: &BTreeMap<String, f64>, nodes: &mut Vec<Node>) -> NodeId {
         let mut places: Vec<NodeId> = Vec::with_capacity(self.nodes.len());
         for part in &self.nodes {
             let mut part = part.clone();
@@ -579,21 +579,17 @@ fn lex(text: &Text) -> Result<Vec<(Token, Range<usize>)>, FormulaError> {
                         return error(
                             at..at + length,
                             format!("`{}` is too large for an f64", &rest[..length]),
-                            "the largest is about 1.8e308",
+                            "the largest finite value is about 1.8e308",
                         );
                     }
                     Err(_) => {
                         let note = match tokens.last() {
                             Some((Token::Name(_), _)) => {
-                                "names have no dot; a column of a table is named alone"
+                                "names cannot contain `.`; write a table column without a prefix"
                             }
                             _ => "",
                         };
-                        return error(
-                            at..at + length,
-                            format!("`{}` is not a number", &rest[..length]),
-                            note,
-                        );
+                        return error(at..at + length, format!("invalid number `{}`", &rest[..length]), note);
                     }
                 }
             }
@@ -602,11 +598,11 @@ fn lex(text: &Text) -> Result<Vec<(Token, Range<usize>)>, FormulaError> {
                     return error(
                         at..at + 1,
                         "a unit in brackets is allowed only after a number".into(),
-                        "write `1e9 [B/GB]`",
+                        "for example `1e9 [B/GB]`",
                     );
                 }
                 let Some(length) = rest.find(']') else {
-                    return error(at..at + 1, "this bracket is never closed".into(), "");
+                    return error(at..at + 1, "unclosed bracket".into(), "");
                 };
                 let inner = &rest[1..length];
                 let unit = Unit::parse(inner).map_err(|wrong| FormulaError {
@@ -618,7 +614,7 @@ fn lex(text: &Text) -> Result<Vec<(Token, Range<usize>)>, FormulaError> {
             }
             '"' => {
                 let Some(length) = rest[1..].find('"') else {
-                    return error(at..at + 1, "this quote is never closed".into(), "");
+                    return error(at..at + 1, "unclosed quote".into(), "");
                 };
                 (Token::Quote(rest[1..1 + length].to_owned()), length + 2)
             }
@@ -643,22 +639,14 @@ fn lex(text: &Text) -> Result<Vec<(Token, Range<usize>)>, FormulaError> {
                     ("==", _) => (Token::Operator(Binary::Equal), 2),
                     ("!=", _) => (Token::Operator(Binary::NotEqual), 2),
                     ("**", _) => {
-                        return error(
-                            at..at + 2,
-                            "`**` is not an operator".into(),
-                            "a power is written `x ^ 2`",
-                        );
+                        return error(at..at + 2, "unknown operator `**`".into(), "write powers as `x ^ 2`");
                     }
                     ("=>", _) => {
-                        return error(
-                            at..at + 2,
-                            "`=>` is not an operator".into(),
-                            "write `>=`, or `implies`",
-                        );
+                        return error(at..at + 2, "unknown operator `=>`".into(), "write `>=` or `implies`");
                     }
-                    ("=<", _) => return error(at..at + 2, "`=<` is not an operator".into(), "write `<=`"),
-                    ("&&", _) => return error(at..at + 2, "`&&` is not an operator".into(), "write `and`"),
-                    ("||", _) => return error(at..at + 2, "`||` is not an operator".into(), "write `or`"),
+                    ("=<", _) => return error(at..at + 2, "unknown operator `=<`".into(), "write `<=`"),
+                    ("&&", _) => return error(at..at + 2, "unknown operator `&&`".into(), "write `and`"),
+                    ("||", _) => return error(at..at + 2, "unknown operator `||`".into(), "write `or`"),
                     (_, '+') => (Token::Operator(Binary::Add), 1),
                     (_, '-' | '−') => (Token::Operator(Binary::Subtract), one),
                     (_, '*' | '×' | '·') => (Token::Operator(Binary::Multiply), one),
@@ -677,19 +665,19 @@ fn lex(text: &Text) -> Result<Vec<(Token, Range<usize>)>, FormulaError> {
                     (_, '%') => {
                         let note = match tokens.last() {
                             Some((Token::Number(percent), _)) => {
-                                format!("write the share: `{}`", number(percent / 100.0))
+                                format!("write the fraction `{}`", number(percent / 100.0))
                             }
-                            _ => "a remainder is written `mod(a, b)`".into(),
+                            _ => "write remainders as `mod(a, b)`".into(),
                         };
                         return error(at..at + one, "unexpected `%` in a formula".into(), &note);
                     }
                     (_, other) => {
                         let note = match other {
                             '√' => "write `sqrt(x)`",
-                            '|' => "a magnitude is written `abs(x)`",
+                            '|' => "write absolute values as `abs(x)`",
                             '!' => "write `not`",
-                            ';' => "a formula is one expression and ends with its text",
-                            c if unit::superscript(c).is_some() => "a power is written `x^2`",
+                            ';' => "a formula is a single expression",
+                            c if unit::superscript(c).is_some() => "write powers as `x^2`",
                             _ => "",
                         };
                         return error(at..at + one, format!("unexpected `{other}` in a formula"), note);
@@ -725,7 +713,7 @@ fn number_length(rest: &str) -> usize {
     at
 }
 
-/// What follows a complete expression.
+/// The description of the token after a complete expression.
 const OPERATOR: &str = "an operator or the end";
 
 struct Parser<'a> {
@@ -778,8 +766,8 @@ impl<'a> Parser<'a> {
         let range = self.range();
         match self.peek() {
             Token::End => {
-                let note = if wanted == "`else`" { "every `if` has an `else`" } else { "" };
-                self.error(range, format!("the formula ends where {wanted} is expected"), note)
+                let note = if wanted == "`else`" { "every `if` needs an `else`" } else { "" };
+                self.error(range, format!("expected {wanted}, found the end of the formula"), note)
             }
             Token::Assign => self.error(
                 range,
@@ -787,19 +775,19 @@ impl<'a> Parser<'a> {
                 "write `==` to compare; `name = ...` is allowed only at the start of an equation",
             ),
             token => {
-                let direction = "a direction is written `x increasing in q` or `x decreasing in q`";
+                let direction = "write a direction as `x increasing in q` or `x decreasing in q`";
                 let note = match token {
                     _ if wanted == "`in` and a quantity" => direction.into(),
-                    Token::Name(word) => match (respelled(word), word.as_str()) {
+                    Token::Name(word) => match (suggested_spelling(word), word.as_str()) {
                         (Some(right), _) => format!("write `{right}`"),
                         (_, "increasing" | "decreasing" | "monotone" | "monotonic") => direction.into(),
-                        _ if wanted == OPERATOR => "a product is written `a * b`".into(),
+                        _ if wanted == OPERATOR => "write products as `a * b`".into(),
                         _ => String::new(),
                     },
                     Token::Number(_) | Token::Open if wanted == OPERATOR => {
-                        "a product is written `a * b`".into()
+                        "write products as `a * b`".into()
                     }
-                    Token::Comma if wanted == OPERATOR => "a number has no commas: write `1000`".into(),
+                    Token::Comma if wanted == OPERATOR => "write numbers without commas: `1000`".into(),
                     _ => String::new(),
                 };
                 let found = shorten(&self.text.value[range.clone()]);
@@ -815,10 +803,12 @@ impl<'a> Parser<'a> {
     fn finish(self, root: NodeId) -> Result<Formula, FormulaError> {
         match self.peek() {
             Token::End => Ok(Formula { nodes: self.nodes, root }),
-            Token::Close => self.error(self.range(), "this parenthesis was never opened", ""),
-            Token::Operator(_) => {
-                self.error(self.range(), "nothing can follow a direction: it is the whole obligation", "")
-            }
+            Token::Close => self.error(self.range(), "unmatched closing parenthesis", ""),
+            Token::Operator(_) => self.error(
+                self.range(),
+                "unexpected operator after a direction; a direction must be the whole obligation",
+                "",
+            ),
             _ => self.unexpected(OPERATOR),
         }
     }
@@ -839,7 +829,7 @@ impl<'a> Parser<'a> {
     fn too_deep<T>(&self, range: Range<usize>) -> Result<T, FormulaError> {
         self.error(
             character_at(&self.text.value, range.start),
-            format!("the formula nests deeper than {MAX_DEPTH} levels"),
+            format!("the formula is nested deeper than {MAX_DEPTH} levels"),
             "split it into several equations",
         )
     }
@@ -866,7 +856,7 @@ impl<'a> Parser<'a> {
                     if operator.is_comparison() && std::mem::replace(&mut compared, true) {
                         return self.error(
                             self.range(),
-                            "comparisons do not chain",
+                            "comparisons cannot be chained",
                             "write `a <= b and b <= c`",
                         );
                     }
@@ -878,8 +868,8 @@ impl<'a> Parser<'a> {
                     let kind = if self.word("within") && operator.is_comparison() {
                         let place = self.range();
                         if !matches!(operator, Binary::LessEqual | Binary::GreaterEqual | Binary::Equal) {
-                            let message = format!("`{}` has no tolerance", operator.symbol());
-                            return self.error(place, message, "write `<=`, `>=` or `==`");
+                            let message = format!("`{}` does not take a tolerance", operator.symbol());
+                            return self.error(place, message, "use `<=`, `>=` or `==`");
                         }
                         Kind::Within(operator, left, right, self.tolerance()?)
                     } else {
@@ -893,7 +883,7 @@ impl<'a> Parser<'a> {
                     if self.nesting > 1 {
                         return self.error(
                             self.range(),
-                            "a direction is allowed only at the top of an obligation",
+                            "a direction is allowed only at the top level of an obligation",
                             "",
                         );
                     }
@@ -923,10 +913,10 @@ impl<'a> Parser<'a> {
             }
             Token::Number(_) => {
                 let (least, most) = (TOLERANCES.start(), TOLERANCES.end());
-                let message = format!("a tolerance is a number from {least:e} to {most}");
-                self.error(self.range(), message, "it is relative to the larger side: `a == b within 1e-12`")
+                let message = format!("invalid tolerance; expected a number from {least:e} to {most}");
+                self.error(self.range(), message, "the tolerance is relative: `a == b within 1e-12`")
             }
-            _ => self.unexpected("a relative tolerance, as in `within 1e-12`,"),
+            _ => self.unexpected("a relative tolerance such as `1e-12`"),
         }
     }
 
@@ -980,7 +970,7 @@ impl<'a> Parser<'a> {
         let end = self.tokens[self.at - 1].1.end;
         let power = self.push(Kind::Power(base, exponent), start..end)?;
         if *self.peek() == Token::Caret {
-            return self.error(self.range(), "powers do not chain", "use parentheses");
+            return self.error(self.range(), "powers cannot be chained", "use parentheses");
         }
         Ok(power)
     }
@@ -1000,15 +990,15 @@ impl<'a> Parser<'a> {
         let Token::Number(value) = token else {
             return self.error(
                 wrong,
-                "a power is a whole number",
-                "write `pow(x, n)` for a whole number n, or `sqrt(x)`",
+                "expected an integer exponent",
+                "write `pow(x, n)` for a variable integer exponent, or `sqrt(x)`",
             );
         };
         if value % 1.0 != 0.0 || value > f64::from(MAX_POWER) {
             let note = if value == 0.5 { "write `sqrt(x)`" } else { "" };
             return self.error(
                 wrong,
-                format!("a power is a whole number from -{MAX_POWER} to {MAX_POWER}"),
+                format!("invalid exponent; expected an integer from -{MAX_POWER} to {MAX_POWER}"),
                 note,
             );
         }
@@ -1038,7 +1028,7 @@ impl<'a> Parser<'a> {
                 let inner = self.expression(0)?;
                 if *self.peek() != Token::Close {
                     return match self.peek() {
-                        Token::End => self.error(range, "this parenthesis is never closed", ""),
+                        Token::End => self.error(range, "unclosed parenthesis", ""),
                         _ => self.unexpected("`)`"),
                     };
                 }
@@ -1080,17 +1070,17 @@ impl<'a> Parser<'a> {
             let known = Function::ALL.map(|(_, function)| format!("`{}`", function.form())).join(", ");
             let known = format!("{known}, `{SUM_FORM}`");
             if TRANSCENDENTAL.contains(&name.as_str()) {
-                let message = format!("formulas have no `{name}`");
+                let message = format!("`{name}` is not supported in formulas");
                 let note = format!(
-                    "no correctly rounded implementation of it agrees in constants, at run time and in JavaScript; \
-                     give its value as a quantity; the functions are {known}"
+                    "its results differ between compile time, run time and JavaScript; pass the value as a quantity; \
+                     available functions: {known}"
                 );
                 return self.error(range, message, &note);
             }
-            let note = match WRITTEN_OUT.iter().find(|(function, _)| *function == name) {
-                Some((_, form)) => format!("write `{form}`; the functions are {known}"),
+            let note = match REPLACEMENTS.iter().find(|(function, _)| *function == name) {
+                Some((_, form)) => format!("write `{form}`; available functions: {known}"),
                 None => format!(
-                    "the functions are {known}; an equation with a quantity replaced is written `{name}(quantity: expression)`"
+                    "available functions: {known}; to replace a quantity of an equation, write `{name}(quantity: expression)`"
                 ),
             };
             return self.error(range, format!("unknown function `{name}`"), &note);
@@ -1116,28 +1106,28 @@ impl<'a> Parser<'a> {
 
     /// What follows `sum`, from the parenthesis on; without one, `sum` is a name like any other.
     fn sum(&mut self, range: Range<usize>) -> Result<NodeId, FormulaError> {
-        let form = format!("a sum over a profile table is written `{SUM_FORM}`");
+        let form = format!("write a sum over a profile table as `{SUM_FORM}`");
         if std::mem::replace(&mut self.summing, true) {
-            return self.error(range, "a sum has no sum in it", "make the inner one an equation");
+            return self.error(range, "nested `sum` is not supported", "move the inner sum to an equation");
         }
         self.next();
         let outer = std::mem::take(&mut self.nodes);
         let root = self.expression(0)?;
         let body = Formula { nodes: std::mem::replace(&mut self.nodes, outer), root };
         if !self.word("for") {
-            return self.error(self.range(), "expected `for row in` and a profile table here", &form);
+            return self.error(self.range(), "expected `for row in` and a profile table", &form);
         }
         self.next();
         if !self.word("row") {
             return self.error(
                 self.range(),
-                "expected `row` here",
-                &format!("{form}; columns are named alone"),
+                "expected `row`",
+                &format!("{form}; write columns without a prefix"),
             );
         }
         self.next();
         if !self.word("in") {
-            return self.error(self.range(), "expected `in` and a profile table here", &form);
+            return self.error(self.range(), "expected `in` and a profile table", &form);
         }
         self.next();
         let table = self.name("a profile table")?;
@@ -1163,15 +1153,15 @@ impl<'a> Parser<'a> {
         let arity = function.arity();
         if !arity.contains(&arguments.len()) {
             let wanted = match function {
-                Function::Min | Function::Max => "two to sixteen values",
-                Function::Pow => "a value and a whole number",
+                Function::Min | Function::Max => "2 to 16 arguments",
+                Function::Pow => "a base and an integer exponent",
                 Function::Mod => "a value and a divisor",
                 Function::Floor
                 | Function::Ceil
                 | Function::Sqrt
                 | Function::Abs
                 | Function::Finite
-                | Function::Given => "one value",
+                | Function::Given => "one argument",
             };
             return self.error(range.start..close, format!("`{}` takes {wanted}", function.name()), "");
         }
@@ -1181,7 +1171,7 @@ impl<'a> Parser<'a> {
 
 /// The text of a formula with one space where one belongs, and ASCII operators; parentheses and numbers stay as they
 /// are written. None if it has something that is not part of a formula.
-pub fn respaced(text: &Text) -> Option<String> {
+pub fn respace(text: &Text) -> Option<String> {
     let tokens = lex(text).ok()?;
     let mut out = String::new();
     let mut before: Option<&Token> = None;
@@ -1226,7 +1216,7 @@ pub fn respaced(text: &Text) -> Option<String> {
     Some(out)
 }
 
-/// Whether two formulas are the same but for white space and the spelling of operators.
+/// True if two formulas differ only in white space and the spelling of operators.
 pub fn same_tokens(a: &Text, b: &Text) -> bool {
     let plain = |text| {
         let tokens: Vec<Token> = lex(text).ok()?.into_iter().map(|(token, _)| token).collect();

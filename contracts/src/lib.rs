@@ -14,7 +14,7 @@ pub mod fingerprint;
 pub mod formula;
 pub mod graph;
 pub mod library;
-pub mod lower;
+
 pub mod names;
 mod number;
 pub mod prove;
@@ -28,9 +28,7 @@ pub mod types;
 pub mod unit;
 pub mod yaml;
 
-pub use compile::{
-    Compiled, Compiler, check_again, check_from, check_in, check_on_proven, compile, compile_in,
-};
+pub use compile::{Compiled, Compiler, check_from, check_in, check_on_proven, compile, compile_in, recheck};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::formula::RESERVED;
-use crate::report::{Mistake, Report, Rule};
+use crate::report::{Diagnostic, Report, Rule};
 use crate::source::{Span, Text, shorten};
 
 /// The longest name.
@@ -18,7 +18,7 @@ const KEYWORDS: [&str; 53] = [
     "use", "virtual", "where", "while", "yield",
 ];
 
-/// Type names that the generated module has anyway.
+/// Type names that every generated module defines.
 const TYPES: [&str; 11] = [
     "Contract",
     "Domain",
@@ -32,15 +32,15 @@ const TYPES: [&str; 11] = [
     "UnknownName",
     "Verdict",
 ];
-/// Function and module names that the generated module has anyway.
+/// Function and module names that every generated module defines.
 const ITEMS: [&str; 3] = ["recommendations", "proofs", "properties"];
 
-/// The words that Rust keeps for itself.
+/// All Rust keywords.
 pub fn keywords() -> &'static [&'static str] {
     &KEYWORDS
 }
 
-/// Whether Rust keeps the word for itself.
+/// True for a Rust keyword.
 pub fn is_keyword(word: &str) -> bool {
     KEYWORDS.contains(&word)
 }
@@ -59,7 +59,7 @@ pub fn camel(name: &str) -> String {
     name.split('_').map(capital).collect()
 }
 
-/// The English singular of a table's name: one of the `devices` is a `device`. A name that is no plural stays.
+/// The English singular of a table name: `device` for `devices`. A singular name is returned unchanged.
 pub fn singular(name: &str) -> String {
     let ends = |ends: &[&str]| ends.iter().any(|end| name.ends_with(end));
     let without = |end: &str| name.strip_suffix(end).filter(|rest| !rest.is_empty() && !rest.ends_with('_'));
@@ -85,7 +85,7 @@ pub fn variant(text: &str) -> Option<String> {
     }
 }
 
-/// What kind of Rust name a contract's name becomes.
+/// The naming convention of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
     /// `lower_case`: functions, fields, modules.
@@ -98,50 +98,52 @@ pub enum Style {
     Case,
 }
 
-/// Whether a character may stand at a place of a name.
+/// Tests a character of a name.
 type Allowed = fn(char) -> bool;
 
-/// Reports a name that can't be used; `what` is what it names.
+/// Reports an invalid name; `what` describes the named item.
 pub fn check(name: &Text, style: Style, what: &str, report: &mut Report) -> bool {
     let value = name.value.as_str();
     let (first, rest, shape): (Allowed, Allowed, _) = match style {
         Style::Snake => (
             |c| c.is_ascii_lowercase(),
             |c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_',
-            "lower-case letters, digits and `_`, a letter first",
+            "lowercase letters, digits and `_`, starting with a letter",
         ),
-        Style::Camel => {
-            (|c| c.is_ascii_uppercase(), |c| c.is_ascii_alphanumeric(), "letters and digits, a capital first")
-        }
+        Style::Camel => (
+            |c| c.is_ascii_uppercase(),
+            |c| c.is_ascii_alphanumeric(),
+            "letters and digits, starting with an uppercase letter",
+        ),
         Style::Kebab => (
             |c| c.is_ascii_lowercase(),
             |c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_',
-            "lower-case letters, digits, `-` and `_`, a letter first",
+            "lowercase letters, digits, `-` and `_`, starting with a letter",
         ),
         Style::Case => (
             |c| c.is_ascii_alphabetic(),
             |c| c.is_ascii_alphanumeric() || c == '_',
-            "letters, digits and `_`, a letter first",
+            "letters, digits and `_`, starting with a letter",
         ),
     };
     let mut characters = value.chars();
-    let mistake = if value.chars().count() > MAX_NAME {
-        Mistake::error(name.span, format!("the name of {what} has more than {MAX_NAME} characters"))
+    let diagnostic = if value.chars().count() > MAX_NAME {
+        Diagnostic::error(name.span, format!("the name of {what} is longer than {MAX_NAME} characters"))
     } else if !(characters.next().is_some_and(first) && characters.all(rest)) {
-        Mistake::error(name.span, format!("`{}` can't be the name of {what}", shorten(value)))
-            .note(format!("such a name has {shape}"))
+        Diagnostic::error(name.span, format!("invalid name `{}` for {what}", shorten(value)))
+            .note(format!("use {shape}"))
     } else if matches!(style, Style::Snake | Style::Camel) && is_keyword(value) {
-        Mistake::error(name.span, format!("`{value}` is a keyword of Rust and can't be the name of {what}"))
-            .note(format!("for example `{value}_`, or a longer word"))
+        Diagnostic::error(name.span, format!("`{value}` is a Rust keyword and cannot be the name of {what}"))
+            .note(format!("use `{value}_` or a longer word"))
     } else if style == Style::Snake && RESERVED.contains(&value) {
-        Mistake::error(
+        Diagnostic::error(
             name.span,
-            format!("`{value}` is a word of the formula language and can't be the name of {what}"),
+            format!("`{value}` is reserved in formulas and cannot be the name of {what}"),
         )
     } else {
         return true;
     };
-    report.add(mistake.rule(Rule::Name));
+    report.add(diagnostic.rule(Rule::Name));
     false
 }
 
@@ -157,7 +159,7 @@ impl Names {
         self.claim_as(&name.value, name.span, what, &ITEMS, report)
     }
 
-    /// Claims the name for a module, beside which a typed module has its units.
+    /// Claims the name for a module; `units` is reserved for typed modules.
     pub fn claim_module(&mut self, name: &Text, what: &str, report: &mut Report) -> bool {
         let taken = [&ITEMS[..], &["units"]].concat();
         self.claim_as(&name.value, name.span, what, &taken, report)
@@ -178,14 +180,15 @@ impl Names {
         report: &mut Report,
     ) -> bool {
         if name == "Self" {
-            let message = format!("{what} would be named `Self`, which is a keyword of Rust");
-            report.add(Mistake::error(span, message).rule(Rule::Name).note("choose another name"));
+            let message = format!("{what} would be named `Self`, which is a Rust keyword");
+            report.add(Diagnostic::error(span, message).rule(Rule::Name).note("rename it"));
         } else if taken.contains(&name) {
-            let message = format!("{what} would be named `{name}`, which every generated module already has");
-            report.add(Mistake::error(span, message).rule(Rule::Name).note("choose another name"));
+            let message =
+                format!("{what} would be named `{name}`, which every generated module already defines");
+            report.add(Diagnostic::error(span, message).rule(Rule::Name).note("rename it"));
         } else if let Some((first, other)) = self.seen.get(name) {
-            let message = format!("{what} would be named `{name}`, and so would {other}");
-            report.add(Mistake::error(span, message).rule(Rule::Name).and(*first, "first here"));
+            let message = format!("name conflict: {other} and {what} would both be named `{name}`");
+            report.add(Diagnostic::error(span, message).rule(Rule::Name).and(*first, "first used here"));
         } else {
             self.seen.insert(name.to_owned(), (span, what.to_owned()));
             return true;

@@ -6,7 +6,7 @@ pub trait Number: Copy + PartialOrd + std::fmt::Debug {
     const INFINITY: Self;
 
     /// The nearest number of the format.
-    fn of(value: f64) -> Self;
+    fn from_f64(value: f64) -> Self;
     /// The value, exactly.
     fn to_f64(self) -> f64;
     /// `self + other`, rounded.
@@ -26,11 +26,11 @@ pub trait Number: Copy + PartialOrd + std::fmt::Debug {
 
     /// `-self`
     fn neg(self) -> Self {
-        Self::of(-self.to_f64())
+        Self::from_f64(-self.to_f64())
     }
     /// Without the sign.
     fn abs(self) -> Self {
-        Self::of(self.to_f64().abs())
+        Self::from_f64(self.to_f64().abs())
     }
     /// The next smaller number.
     fn next_down(self) -> Self {
@@ -53,7 +53,7 @@ pub trait Number: Copy + PartialOrd + std::fmt::Debug {
 impl Number for f64 {
     const INFINITY: f64 = f64::INFINITY;
 
-    fn of(value: f64) -> f64 {
+    fn from_f64(value: f64) -> f64 {
         value
     }
     fn to_f64(self) -> f64 {
@@ -84,7 +84,7 @@ impl Number for f64 {
 
 /// `base` multiplied `exponent` times, from 1, as [`crate::eval::pow`] does it.
 pub fn pow<F: Number>(base: F, exponent: F) -> F {
-    let mut product = F::of(1.0);
+    let mut product = F::from_f64(1.0);
     let mut left = exponent.to_f64().clamp(0.0, crate::graph::MAX_POW) as u32;
     while left > 0 {
         let next = product.mul(base);

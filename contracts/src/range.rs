@@ -27,7 +27,7 @@ impl<F: Number> Range<F> {
 
     /// A single value.
     pub fn point(value: f64) -> Self {
-        Range::new(F::of(value), F::of(value))
+        Range::new(F::from_f64(value), F::from_f64(value))
     }
 
     /// A condition that is always this.
@@ -37,7 +37,7 @@ impl<F: Number> Range<F> {
 
     /// A condition of which nothing is known.
     pub fn undecided() -> Self {
-        Range::new(F::of(0.0), F::of(1.0))
+        Range::new(F::from_f64(0.0), F::from_f64(1.0))
     }
 
     fn anything(nan: bool) -> Self {
@@ -46,12 +46,12 @@ impl<F: Number> Range<F> {
 
     /// The condition's value, if it has only one.
     pub fn decided(&self) -> Option<bool> {
-        (self.low == self.high).then(|| self.low != F::of(0.0))
+        (self.low == self.high).then(|| self.low != F::from_f64(0.0))
     }
 
     /// Zero, of either sign, is within the limits.
     pub fn has_zero(&self) -> bool {
-        self.low <= F::of(0.0) && F::of(0.0) <= self.high
+        self.low <= F::from_f64(0.0) && F::from_f64(0.0) <= self.high
     }
 
     /// Neither infinite nor NaN.
@@ -61,12 +61,12 @@ impl<F: Number> Range<F> {
 
     /// No value is below.
     pub fn at_least(&self, limit: f64) -> bool {
-        !self.nan && self.low >= F::of(limit)
+        !self.nan && self.low >= F::from_f64(limit)
     }
 
     /// Every value is greater than zero.
     pub fn positive(&self) -> bool {
-        !self.nan && self.low > F::of(0.0)
+        !self.nan && self.low > F::from_f64(0.0)
     }
 
     fn has_infinity(&self) -> bool {
@@ -95,7 +95,7 @@ impl<F: Number> Range<F> {
 
     /// The range of a node where the facts hold.
     pub fn narrowed(mut self, id: Id, op: Op, facts: &[Fact], at: impl Fn(Id) -> Range<F>) -> Self {
-        let (zero, one) = (F::of(0.0), F::of(1.0));
+        let (zero, one) = (F::from_f64(0.0), F::from_f64(1.0));
         for &Fact(a, b, strict) in facts {
             let above = |limit: F| if strict { limit.next_up() } else { limit };
             let below = |limit: F| if strict { limit.next_down() } else { limit };
@@ -245,7 +245,7 @@ fn in_parts<F: Number>(graph: &Graph, ranges: &[Range<F>], root: Id, facts: &[Fa
         while let Some(part) = pending.pop() {
             parts += 1;
             let range = restricted(graph, ranges, root, facts, &[(quantity, part)]);
-            let middle = part.low.add(part.high.sub(part.low).div(F::of(2.0)));
+            let middle = part.low.add(part.high.sub(part.low).div(F::from_f64(2.0)));
             if range.is_some_and(|range| range.nan || range.has_zero()) {
                 if parts > MAX_PARTS || !(part.low < middle && middle < part.high) {
                     hull = None;
@@ -286,7 +286,7 @@ fn most<F: Number>(a: F, b: F) -> F {
 fn corners<F: Number>(a: Range<F>, b: Range<F>, of: impl Fn(F, F) -> F) -> Range<F> {
     let corner = |a, b| {
         let value = of(a, b);
-        if value.is_nan() { F::of(0.0) } else { value }
+        if value.is_nan() { F::from_f64(0.0) } else { value }
     };
     let [p, q, r, s] =
         [corner(a.low, b.low), corner(a.low, b.high), corner(a.high, b.low), corner(a.high, b.high)];
@@ -339,7 +339,7 @@ fn step<F: Number>(op: Op, at: impl Fn(Id) -> Range<F>, quantity: impl Fn(usize)
             }
             // A square: its own corner at zero.
             let (p, q) = (x.low.mul(x.low), x.high.mul(x.high));
-            let low = if x.has_zero() { F::of(0.0) } else { least(p, q) };
+            let low = if x.has_zero() { F::from_f64(0.0) } else { least(p, q) };
             Range { low, high: most(p, q), nan: x.nan }
         }
         Op::Div(a, b) => {
@@ -368,7 +368,7 @@ fn step<F: Number>(op: Op, at: impl Fn(Id) -> Range<F>, quantity: impl Fn(usize)
         Op::Ceil(a) => Range { low: at(a).low.ceil(), high: at(a).high.ceil(), nan: at(a).nan },
         Op::Sqrt(a) => {
             let x = at(a);
-            let zero = F::of(0.0);
+            let zero = F::from_f64(0.0);
             Range {
                 low: most(x.low, zero).sqrt(),
                 high: most(x.high, zero).sqrt(),
@@ -378,15 +378,19 @@ fn step<F: Number>(op: Op, at: impl Fn(Id) -> Range<F>, quantity: impl Fn(usize)
         Op::Abs(a) => {
             let x = at(a);
             let (p, q) = (x.low.abs(), x.high.abs());
-            Range { low: if x.has_zero() { F::of(0.0) } else { least(p, q) }, high: most(p, q), nan: x.nan }
+            Range {
+                low: if x.has_zero() { F::from_f64(0.0) } else { least(p, q) },
+                high: most(p, q),
+                nan: x.nan,
+            }
         }
         Op::Pow(a, b) => {
             let (x, y) = (at(a), at(b));
             // For a base of at least 0 the power is monotone in the base, and in the exponent on each side of 1.
-            let power = if x.low >= F::of(0.0) {
+            let power = if x.low >= F::from_f64(0.0) {
                 corners(x, y, pow)
             } else {
-                let size = Range::new(F::of(0.0), most(x.low.neg(), x.high));
+                let size = Range::new(F::from_f64(0.0), most(x.low.neg(), x.high));
                 let bound = corners(size, y, pow);
                 Range::new(bound.high.neg(), bound.high)
             };
@@ -408,7 +412,7 @@ fn step<F: Number>(op: Op, at: impl Fn(Id) -> Range<F>, quantity: impl Fn(usize)
         }
         Op::And(a, b) => Range::new(least(at(a).low, at(b).low), least(at(a).high, at(b).high)),
         Op::Or(a, b) => Range::new(most(at(a).low, at(b).low), most(at(a).high, at(b).high)),
-        Op::Not(a) => Range::new(F::of(1.0).sub(at(a).high), F::of(1.0).sub(at(a).low)),
+        Op::Not(a) => Range::new(F::from_f64(1.0).sub(at(a).high), F::from_f64(1.0).sub(at(a).low)),
         Op::Iff(a, b) => match (at(a).decided(), at(b).decided()) {
             _ if a == b => Range::truth(true),
             (Some(x), Some(y)) => Range::truth(x == y),

@@ -1,19 +1,19 @@
-//! Mistakes in a contract: collected, never thrown, and shown with the line they are on.
+//! Diagnostics for contract authors, collected in a report and rendered with their source lines.
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
 use crate::source::{Source, Span};
 
-/// How bad a mistake is.
+/// Severity of a diagnostic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
     /// The contract is not usable.
     Error,
-    /// The contract works; something in it is probably not meant.
+    /// The contract is usable, but part of it is probably unintended.
     Warning,
 }
 
-/// What a mistake breaks: stable words for tools that sort, count or silence mistakes.
+/// The violated rule: stable names by which tools can sort, count or suppress diagnostics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rule {
     /// The file can be read, and is YAML in the part of YAML that contracts use.
@@ -56,7 +56,7 @@ impl Rule {
         Rule::Unused,
     ];
 
-    /// The word for it.
+    /// The lowercase name, stable across releases.
     pub fn word(self) -> &'static str {
         match self {
             Rule::File => "file",
@@ -73,7 +73,7 @@ impl Rule {
         }
     }
 
-    /// What it asks for, in one sentence.
+    /// The rule in one sentence.
     pub fn doc(self) -> &'static str {
         match self {
             Rule::File => {
@@ -95,42 +95,42 @@ impl Rule {
     }
 }
 
-/// One mistake and where it is.
+/// An error or warning with its place in the source.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mistake {
-    /// How bad it is.
+pub struct Diagnostic {
+    /// Its severity.
     pub severity: Severity,
-    /// What it breaks.
+    /// The violated rule.
     pub rule: Rule,
     /// The place.
     pub span: Span,
-    /// What is wrong, in one lower-case sentence.
+    /// The problem, as one lowercase sentence without a period.
     pub message: String,
-    /// What is under the caret; empty for none.
+    /// The label under the caret; empty for none.
     pub label: String,
-    /// Other places that matter.
+    /// Related places with their labels.
     pub others: Vec<(Span, String)>,
-    /// What is allowed, what to do.
+    /// Accepted values and remedies.
     pub notes: Vec<String>,
 }
 
-impl Mistake {
-    /// A mistake that makes the contract unusable; one of structure unless [`rule`](Mistake::rule) says otherwise.
+impl Diagnostic {
+    /// An error; its rule is [`Rule::Structure`] unless [`rule`](Diagnostic::rule) sets another.
     pub fn error(span: Span, message: impl Into<String>) -> Self {
         let (label, others, notes) = Default::default();
         let (severity, rule) = (Severity::Error, Rule::Structure);
-        Mistake { severity, rule, span, message: message.into(), label, others, notes }
+        Diagnostic { severity, rule, span, message: message.into(), label, others, notes }
     }
 
-    /// Says what it breaks.
+    /// Sets the violated rule.
     pub fn rule(mut self, rule: Rule) -> Self {
         self.rule = rule;
         self
     }
 
-    /// Something that is probably not meant.
+    /// A warning; its rule is [`Rule::Structure`] unless [`rule`](Diagnostic::rule) sets another.
     pub fn warning(span: Span, message: impl Into<String>) -> Self {
-        Mistake { severity: Severity::Warning, ..Self::error(span, message) }
+        Diagnostic { severity: Severity::Warning, ..Self::error(span, message) }
     }
 
     /// Adds the text under the caret.
@@ -139,25 +139,25 @@ impl Mistake {
         self
     }
 
-    /// Adds what is allowed, or what to do.
+    /// Adds a note with accepted values or a remedy.
     pub fn note(mut self, note: impl Into<String>) -> Self {
         self.notes.push(note.into());
         self
     }
 
-    /// Adds these, if there are any.
+    /// Adds several notes.
     pub fn notes(mut self, notes: impl IntoIterator<Item = String>) -> Self {
         self.notes.extend(notes);
         self
     }
 
-    /// Adds another place.
+    /// Adds a related place.
     pub fn and(mut self, span: Span, label: impl Into<String>) -> Self {
         self.others.push((span, label.into()));
         self
     }
 
-    /// The mistake as people read it: `file:line:column: error: ...`, the line, a caret, the notes.
+    /// Renders `file:line:column: error: ...` with the source line, a caret and the notes.
     pub fn render(&self, source: &Source) -> String {
         let (level, word) = match self.severity {
             Severity::Error => (Level::ERROR, "error"),
@@ -186,14 +186,13 @@ impl Mistake {
     }
 }
 
-/// The most mistakes that one report holds. People fix the first ones first, and a file made by a machine can
-/// have any number.
-const MAX_MISTAKES: usize = 100;
+/// Maximum number of diagnostics in a report; generated files can contain any number of errors.
+const MAX_DIAGNOSTICS: usize = 100;
 
-/// Collects mistakes. Dropping it unread is a bug, so it has to be [finished](Report::finish).
+/// Collects diagnostics. It must be [finished](Report::finish); dropping it unread is a bug.
 #[derive(Debug, Default)]
 pub struct Report {
-    mistakes: Vec<Mistake>,
+    diagnostics: Vec<Diagnostic>,
     left_out: usize,
     finished: bool,
 }
@@ -204,55 +203,55 @@ impl Report {
         Self::default()
     }
 
-    /// Adds a mistake and goes on.
-    pub fn add(&mut self, mistake: Mistake) {
+    /// Adds a diagnostic.
+    pub fn add(&mut self, diagnostic: Diagnostic) {
         if self.is_full() {
             self.left_out += 1;
         } else {
-            self.mistakes.push(mistake);
+            self.diagnostics.push(diagnostic);
         }
     }
 
-    /// Adds a mistake that the same typo may make at many places: after the first, only the place.
-    pub fn add_once(&mut self, mistake: Mistake) {
-        /// More places than this help nobody.
+    /// Adds a diagnostic, or only its place if one with the same message exists.
+    pub fn add_once(&mut self, diagnostic: Diagnostic) {
+        /// Maximum number of additional places.
         const PLACES: usize = 4;
-        match self.mistakes.iter_mut().find(|known| known.message == mistake.message) {
+        match self.diagnostics.iter_mut().find(|known| known.message == diagnostic.message) {
             Some(first) if first.others.len() < PLACES => {
-                first.others.push((mistake.span, "and here".into()))
+                first.others.push((diagnostic.span, "also here".into()))
             }
             Some(_) => {}
-            None => self.add(mistake),
+            None => self.add(diagnostic),
         }
     }
 
-    /// Whether further mistakes are only counted, so that nobody needs to search for a suggestion.
+    /// True if further diagnostics are only counted, so that suggestions need not be computed.
     pub fn is_full(&self) -> bool {
-        self.mistakes.len() >= MAX_MISTAKES
+        self.diagnostics.len() >= MAX_DIAGNOSTICS
     }
 
-    /// Whether any mistake makes the contract unusable.
+    /// True if any diagnostic is an error.
     pub fn has_errors(&self) -> bool {
-        self.left_out > 0 || self.mistakes.iter().any(|mistake| mistake.severity == Severity::Error)
+        self.left_out > 0 || self.diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error)
     }
 
-    /// All mistakes in the order of the file.
-    pub fn finish(mut self) -> Vec<Mistake> {
+    /// Returns all diagnostics in source order.
+    pub fn finish(mut self) -> Vec<Diagnostic> {
         self.finished = true;
-        let mut mistakes = std::mem::take(&mut self.mistakes);
-        mistakes.sort_by_key(|mistake| (mistake.span, mistake.severity));
-        mistakes.dedup();
-        if let (Some(last), 1..) = (mistakes.last_mut(), self.left_out) {
-            last.notes.push(format!("{} more mistakes are not shown; fix these first", self.left_out));
+        let mut diagnostics = std::mem::take(&mut self.diagnostics);
+        diagnostics.sort_by_key(|diagnostic| (diagnostic.span, diagnostic.severity));
+        diagnostics.dedup();
+        if let (Some(last), 1..) = (diagnostics.last_mut(), self.left_out) {
+            last.notes.push(format!("{} more errors not shown; fix these first", self.left_out));
         }
-        mistakes
+        diagnostics
     }
 }
 
 impl Drop for Report {
     fn drop(&mut self) {
         if !self.finished && !std::thread::panicking() {
-            debug_assert!(self.mistakes.is_empty(), "a report was dropped unread: {:?}", self.mistakes);
+            debug_assert!(self.diagnostics.is_empty(), "a report was dropped unread: {:?}", self.diagnostics);
         }
     }
 }

@@ -121,7 +121,7 @@ pub fn special(domain: &Domain) -> Vec<f64> {
 
 /// Moves points to where the requirements of a contract hold.
 #[derive(Clone, Debug)]
-pub struct Mender<'a> {
+pub struct RequirementRepair<'a> {
     contract: &'a Contract,
     evaluator: Evaluator<'a>,
     /// Each requirement, the quantities it is about and the numbers in it.
@@ -129,7 +129,7 @@ pub struct Mender<'a> {
     special: Vec<Vec<f64>>,
 }
 
-impl<'a> Mender<'a> {
+impl<'a> RequirementRepair<'a> {
     /// How many quantities are changed before a point is given up.
     const ROUNDS: usize = 12;
     /// How many points are tried for one that meets everything.
@@ -149,7 +149,7 @@ impl<'a> Mender<'a> {
             contract.quantities.iter().map(|quantity| special(&quantity.domain)).collect()
         };
         let evaluator = Evaluator::new(graph, &required);
-        Mender { contract, evaluator, requirements: required.iter().map(parts).collect(), special }
+        RequirementRepair { contract, evaluator, requirements: required.iter().map(parts).collect(), special }
     }
 
     /// How many requirements a point does not meet, and the first of them.
@@ -167,7 +167,7 @@ impl<'a> Mender<'a> {
     }
 
     /// Changes one quantity after the other until every requirement is met; false if that leads nowhere.
-    pub fn mend(&mut self, point: &mut [f64], random: &mut Random) -> bool {
+    pub fn repair(&mut self, point: &mut [f64], random: &mut Random) -> bool {
         if self.requirements.is_empty() {
             return true;
         }
@@ -210,7 +210,7 @@ impl<'a> Mender<'a> {
         (0..Self::WITNESSES).find_map(|round| {
             let quantities = self.contract.quantities.iter();
             let mut point: Vec<f64> = quantities.map(|quantity| of(quantity, &mut random, round)).collect();
-            self.mend(&mut point, &mut random).then_some(point)
+            self.repair(&mut point, &mut random).then_some(point)
         })
     }
 }
@@ -220,7 +220,7 @@ pub fn points(contract: &Contract, seed: u64) -> impl Iterator<Item = Vec<f64>> 
     let mut random = Random(seed);
     let special: Vec<Vec<f64>> =
         contract.quantities.iter().map(|quantity| special(&quantity.domain)).collect();
-    let mut mender = Mender::new(contract);
+    let mut repair = RequirementRepair::new(contract);
     let any = std::iter::repeat_with(move || {
         let quantities = contract.quantities.iter().zip(&special);
         let value = |(quantity, special): (&Quantity, &Vec<f64>)| match random.pick(special) {
@@ -229,7 +229,7 @@ pub fn points(contract: &Contract, seed: u64) -> impl Iterator<Item = Vec<f64>> 
             _ => uniform(&quantity.domain, &mut random),
         };
         let mut point: Vec<f64> = quantities.map(value).collect();
-        mender.mend(&mut point, &mut random).then_some(point)
+        repair.repair(&mut point, &mut random).then_some(point)
     });
     any.flatten()
 }

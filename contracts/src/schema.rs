@@ -1,10 +1,8 @@
-//! The keys of the contract language, once: what each section may hold, in the order in which it is laid out, and what
-//! it means.
+//! The keys of the contract language: one table per section, in canonical order.
 //!
-//! The reader refuses every other key, and the messages, the canonical form and the editor schema are made from these
-//! tables.
+//! The reader rejects any other key. Diagnostics, the formatter and the editor schema are derived from these tables.
 
-/// What a key's value looks like.
+/// The form of a key's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// Free text.
@@ -13,11 +11,11 @@ pub enum Shape {
     Id,
     /// A semantic version.
     Version,
-    /// A number, perhaps with a unit.
+    /// A number with an optional unit.
     Number,
-    /// A number, perhaps with a unit, or one of the names of an enumeration.
+    /// A number with an optional unit, or a case of an enumeration.
     Value,
-    /// A whole number from 1 to this.
+    /// An integer from 1 to this.
     Count(u32),
     /// `true` or `false`.
     Flag,
@@ -52,13 +50,13 @@ pub enum Shape {
 /// A key of a section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Key {
-    /// The key.
+    /// The key as a contract writes it.
     pub name: &'static str,
-    /// It may not be left out.
+    /// The section is invalid without it.
     pub required: bool,
-    /// What its value looks like.
+    /// The form of its value.
     pub shape: Shape,
-    /// What it means.
+    /// One clause without a period, shown in diagnostics and editors.
     pub doc: &'static str,
 }
 
@@ -70,54 +68,50 @@ const fn required(name: &'static str, shape: Shape, doc: &'static str) -> Key {
     Key { name, required: true, shape, doc }
 }
 
-const DOC: Key = key("doc", Shape::Text, "what it is, for the generated documentation");
+const DOC: Key = key("doc", Shape::Text, "description for the generated documentation");
 
 /// The whole contract.
 pub const CONTRACT: &[Key] = &[
-    required("metadata", Shape::Section(METADATA), "what the contract is"),
-    key("quantities", Shape::Named(QUANTITY), "the inputs"),
-    key(
-        "requires",
-        Shape::Formulas,
-        "relations between the inputs that every point meets: `arrival < service`",
-    ),
-    key("equations", Shape::Named(EQUATION), "what is computed from them"),
+    required("metadata", Shape::Section(METADATA), "id, version and description of the contract"),
+    key("quantities", Shape::Named(QUANTITY), "the inputs of the model"),
+    key("requires", Shape::Formulas, "relations between inputs that always hold: `arrival < service`"),
+    key("equations", Shape::Named(EQUATION), "the formulas computed from the inputs"),
     key("classifiers", Shape::Named(CLASSIFIER), "ordered choices between named cases"),
-    key("profiles", Shape::Named(TABLE), "typed tables of known devices, formats, models"),
-    key("recommendations", Shape::Named(RECOMMENDATION), "advice and when it applies"),
-    key("obligations", Shape::List(OBLIGATION), "what must hold over all values of the domains"),
-    key("informal", Shape::List(INFORMAL), "what is only said: documentation that nothing checks"),
+    key("profiles", Shape::Named(TABLE), "typed tables, for example of devices, formats or models"),
+    key("recommendations", Shape::Named(RECOMMENDATION), "advice and the conditions under which it applies"),
+    key("obligations", Shape::List(OBLIGATION), "claims that must hold over the whole domain"),
+    key("informal", Shape::List(INFORMAL), "statements that are documented but not checked"),
 ];
 
 /// `metadata`
 pub const METADATA: &[Key] = &[
-    key("id", Shape::Id, "the contract's name; the file's stem if left out"),
+    key("id", Shape::Id, "the name of the contract; defaults to the file stem"),
     required("version", Shape::Version, "a semantic version, `1.0.0`"),
     required("description", Shape::Text, "what the contract models"),
-    key("references", Shape::Texts, "where the formulas come from"),
+    key("references", Shape::Texts, "sources of the formulas"),
     key(
         "depends_on",
         Shape::Texts,
-        "contracts whose names this one uses, each with the version it needs: `hardware-v1 ^1.0`",
+        "contracts whose names this one uses, with version requirements: `hardware-v1 ^1.0`",
     ),
 ];
 
 /// An entry of `quantities`
 pub const QUANTITY: &[Key] = &[
-    key("unit", Shape::Unit, "the unit, `GB/s`; `1` for a plain number; a number needs one"),
-    key("domain", Shape::Domain, "the values it may take; every finite number if left out"),
-    key("one_of", Shape::Texts, "the names it may be, in place of a unit: formulas ask `precision is fp8`"),
-    key("default", Shape::Value, "the value when none is given"),
+    key("unit", Shape::Unit, "the unit, such as `GB/s`; `1` for a plain number; required for numbers"),
+    key("domain", Shape::Domain, "the allowed values; defaults to every finite number"),
+    key(
+        "one_of",
+        Shape::Texts,
+        "the cases of an enumeration, instead of a unit: formulas test `precision is fp8`",
+    ),
+    key("default", Shape::Value, "the default value"),
     DOC,
 ];
 
 /// An entry of `equations`
 pub const EQUATION: &[Key] = &[
-    required(
-        "formula",
-        Shape::Formula,
-        "`name = expression`, `measured <= expression`, or just an expression",
-    ),
+    required("formula", Shape::Formula, "`name = expression`, `measured <= expression` or an expression"),
     required("unit", Shape::Unit, "the unit of the result"),
     DOC,
 ];
@@ -125,8 +119,8 @@ pub const EQUATION: &[Key] = &[
 /// An entry of `classifiers`
 pub const CLASSIFIER: &[Key] = &[
     DOC,
-    key("of", Shape::Text, "the quantity or equation that cases such as `>= 0.9` are about"),
-    required("cases", Shape::Cases, "the cases in order; the last one is `otherwise`"),
+    key("of", Shape::Text, "the quantity or equation that cases such as `>= 0.9` compare"),
+    required("cases", Shape::Cases, "the cases in order; the last is `otherwise`"),
 ];
 
 /// An entry of `profiles`
@@ -135,83 +129,87 @@ pub const TABLE: &[Key] = &[
     key(
         "extends",
         Shape::Text,
-        "a table of a contract that this one depends on, whose fields and rules are meant; in place of `fields` and `rules`",
+        "a table of a dependency whose fields and rules are used instead of `fields` and `rules`",
     ),
     key("fields", Shape::Named(FIELD), "the columns"),
-    key("rules", Shape::List(RULE), "conditions that every entry must meet"),
+    key("rules", Shape::List(RULE), "conditions that every entry must satisfy"),
     required("entries", Shape::Entries, "the rows"),
 ];
 
 /// An entry of a table's `fields`
 pub const FIELD: &[Key] = &[
-    key("type", Shape::Word(&["number", "text"]), "what it holds; a number if left out"),
-    key("unit", Shape::Unit, "the unit; that of the quantity with the same name if left out"),
-    key(
-        "domain",
-        Shape::Domain,
-        "the values it may take; that of the quantity with the same name if left out",
-    ),
-    key("one_of", Shape::Texts, "the texts it may be"),
-    key("optional", Shape::Flag, "an entry may leave it out"),
+    key("type", Shape::Word(&["number", "text"]), "the type of the values; defaults to number"),
+    key("unit", Shape::Unit, "the unit; defaults to that of the quantity with the same name"),
+    key("domain", Shape::Domain, "the allowed values; defaults to those of the quantity with the same name"),
+    key("one_of", Shape::Texts, "the allowed texts"),
+    key("optional", Shape::Flag, "whether entries may omit it"),
     DOC,
 ];
 
 /// An entry of a table's `rules`
 pub const RULE: &[Key] = &[
-    required("id", Shape::Id, "its name"),
+    required("id", Shape::Id, "the name of the rule"),
     required(
         "check",
         Shape::Formula,
-        "a condition over the fields; it is passed over where one of them is absent",
+        "a condition over the fields; skipped for entries that lack one of them",
     ),
-    required("doc", Shape::Text, "the mistake it finds"),
+    required("doc", Shape::Text, "the error it detects"),
 ];
 
-/// What every row of a table may have beside the table's fields
+/// Keys of every row of a table, in addition to its fields
 pub const ENTRY: &[Key] = &[
     DOC,
-    required("source", Shape::Text, "where the figures come from"),
-    required("as_of", Shape::Date, "the day they were taken"),
-    key("allow", Shape::NamedTexts, "rules that do not apply here, each with the reason"),
+    required("source", Shape::Text, "the source of the figures"),
+    required("as_of", Shape::Date, "the day the figures were taken"),
+    key("allow", Shape::NamedTexts, "rules that do not apply to this entry, each with a reason"),
 ];
 
 /// An entry of `recommendations`
 pub const RECOMMENDATION: &[Key] = &[
-    required("when", Shape::Formula, "the condition"),
-    required("priority", Shape::Word(PRIORITIES), "how urgent it is"),
-    required("text", Shape::Text, "what to do"),
+    required("when", Shape::Formula, "the condition under which it applies"),
+    required("priority", Shape::Word(PRIORITIES), "the urgency"),
+    required("text", Shape::Text, "the advice"),
 ];
 
 /// An entry of `obligations`
 pub const OBLIGATION: &[Key] = &[
-    required("id", Shape::Id, "its name, such as `throughput-bounded`"),
-    required("type", Shape::Word(KINDS), "what kind of claim it is; fixes the shape of `formal`"),
+    required("id", Shape::Id, "the name, such as `throughput-bounded`"),
+    required("type", Shape::Word(KINDS), "the kind of claim, which determines the form of `formal`"),
     required("formal", Shape::Formula, "the claim"),
-    key("assurance", Shape::Word(&["proven", "tested"]), "`tested`: tests are enough; proven if left out"),
-    key("vacuous", Shape::Word(&["allowed"]), "`allowed`: the claim may be about no point of the domains"),
-    key("if_fails", Shape::Text, "what a failure would mean"),
+    key(
+        "assurance",
+        Shape::Word(&["proven", "tested"]),
+        "`tested` accepts tests instead of a proof; defaults to `proven`",
+    ),
+    key(
+        "vacuous",
+        Shape::Word(&["allowed"]),
+        "`allowed` permits a claim that applies to no point of the domains",
+    ),
+    key("if_fails", Shape::Text, "the consequence of a failure"),
     key("kani", Shape::Section(KANI), "settings for the Kani harness"),
     DOC,
 ];
 
 /// An entry of `informal`
 pub const INFORMAL: &[Key] = &[
-    key("about", Shape::Text, "what it is about, or where it comes from"),
-    required("text", Shape::Text, "what is said"),
-    key("why", Shape::Text, "why it is not formal"),
+    key("about", Shape::Text, "the subject or source of the statement"),
+    required("text", Shape::Text, "the statement"),
+    key("why", Shape::Text, "the reason it is not formal"),
 ];
 
-/// The words for `priority` of a recommendation.
+/// Values of `priority` of a recommendation.
 pub const PRIORITIES: &[&str] = &["high", "medium", "low"];
 
-/// The words for `type` of an obligation.
+/// Values of `type` of an obligation.
 pub const KINDS: &[&str] = &["bound", "invariant", "monotonicity", "equivalence", "finiteness", "scaling"];
 
-/// The largest loop bound of a harness.
+/// The largest loop bound of a Kani harness.
 pub const MAX_UNWIND: u32 = 10_000;
 
 /// `kani` of an obligation
 pub const KANI: &[Key] = &[
-    key("solver", Shape::Word(&["minisat", "cadical", "kissat"]), "the solver, if not Kani's default"),
+    key("solver", Shape::Word(&["minisat", "cadical", "kissat"]), "the solver; defaults to that of Kani"),
     key("unwind", Shape::Count(MAX_UNWIND), "the loop bound"),
 ];

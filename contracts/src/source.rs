@@ -26,7 +26,7 @@ impl Span {
     }
 }
 
-/// A contract's text and the name under which people know it.
+/// The text of a contract and its display name.
 #[derive(Clone, Debug)]
 pub struct Source {
     /// The path or name as messages show it.
@@ -100,16 +100,16 @@ pub(crate) fn floor_boundary(text: &str, byte: usize) -> usize {
     at
 }
 
-/// Why a contract could not be read at all.
+/// An error reading a contract.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadError {
     /// The path or name as it was asked for.
     pub name: String,
-    /// What went wrong.
+    /// The cause.
     pub kind: ReadErrorKind,
 }
 
-/// The ways in which reading fails.
+/// The cause of a read error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReadErrorKind {
     /// There is no such file.
@@ -123,7 +123,7 @@ pub enum ReadErrorKind {
     },
     /// It is a directory.
     Directory,
-    /// The system refuses.
+    /// The operating system reported an error.
     Unreadable(String),
     /// More than [`MAX_BYTES`].
     TooLarge,
@@ -142,25 +142,25 @@ impl std::fmt::Display for ReadError {
         match &self.kind {
             ReadErrorKind::Missing => write!(f, "{name}: no such file"),
             ReadErrorKind::Nowhere { directory, near } => {
-                write!(f, "{name}: no such contract; looked ")?;
+                write!(f, "{name}: contract not found; searched ")?;
                 if let Some(directory) = directory.as_ref().map(|directory| directory.display()) {
-                    write!(f, "in {directory}, in {directory}/contracts and ")?;
+                    write!(f, "{directory}, {directory}/contracts and ")?;
                 }
-                write!(f, "among the built-in ones")?;
+                write!(f, "the built-in contracts")?;
                 match near {
                     Some(near) => write!(f, "; did you mean `{near}`?"),
                     None => Ok(()),
                 }
             }
             ReadErrorKind::Directory => {
-                write!(f, "{name}: is a directory; name a contract file in it, such as {name}/model-v1.yaml")
+                write!(f, "{name}: is a directory; expected a contract file such as {name}/model-v1.yaml")
             }
-            ReadErrorKind::Unreadable(why) => write!(f, "{name}: cannot be read: {why}"),
+            ReadErrorKind::Unreadable(why) => write!(f, "{name}: cannot read the file: {why}"),
             ReadErrorKind::TooLarge => {
-                write!(f, "{name}: larger than {} MiB, the most a contract may have", MAX_BYTES >> 20)
+                write!(f, "{name}: file too large; a contract may have at most {} MiB", MAX_BYTES >> 20)
             }
             ReadErrorKind::NotUtf8 { line, byte } => {
-                write!(f, "{name}:{line}: not UTF-8 (byte {byte} of the file); save the file as UTF-8")
+                write!(f, "{name}:{line}: invalid UTF-8 at byte {byte}; save the file as UTF-8")
             }
         }
     }
@@ -220,8 +220,8 @@ pub(crate) fn last_character(text: &str) -> Range<usize> {
 
 /// A name as messages show it: whole if it is short, else its beginning.
 pub fn shorten(name: &str) -> String {
-    const MOST: usize = 60;
-    match name.char_indices().nth(MOST) {
+    const MAX_SHOWN: usize = 60;
+    match name.char_indices().nth(MAX_SHOWN) {
         Some((end, _)) => format!("{}...", &name[..end]),
         None => name.to_owned(),
     }

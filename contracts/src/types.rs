@@ -4,14 +4,14 @@ use crate::contract::{Operand, Quantity};
 use crate::domain::{Domain, MAX_INTEGER};
 use crate::formula::{Binary, Formula, Function, Kind, Node};
 use crate::graph::MAX_POW;
-use crate::report::{Mistake, Report, Rule};
+use crate::report::{Diagnostic, Report, Rule};
 use crate::source::{Span, shorten};
 use crate::suggest;
 use crate::unit::Unit;
 
-/// A mistake in what a formula means.
-fn wrong(span: Span, message: impl Into<String>) -> Mistake {
-    Mistake::error(span, message).rule(Rule::Formula)
+/// An error in what a formula means.
+fn wrong(span: Span, message: impl Into<String>) -> Diagnostic {
+    Diagnostic::error(span, message).rule(Rule::Formula)
 }
 
 /// What a (part of a) formula is.
@@ -35,7 +35,7 @@ impl Type {
         match self {
             Type::Number(_) | Type::Zero => "a number",
             Type::Truth => "a condition",
-            Type::Text => "a text",
+            Type::Text => "a string",
             Type::Unknown => "unknown",
         }
     }
@@ -58,7 +58,7 @@ pub enum Meaning {
     Truth,
     /// A profile table, which has no value.
     Table,
-    /// A quantity or an equation whose mistake has been reported.
+    /// A quantity or an equation whose error has been reported.
     Wrong,
 }
 
@@ -66,13 +66,13 @@ pub enum Meaning {
 #[derive(Clone, Debug, Default)]
 pub struct Scope {
     names: std::collections::BTreeMap<String, Meaning>,
-    /// A dependency has a mistake, which has been reported: a name that is not here may be one of its.
+    /// A dependency has an error, which has been reported: a name that is not here may be one of its.
     pub incomplete: bool,
 }
 
 impl Meaning {
     /// What the name of a quantity means.
-    pub fn of(quantity: &Quantity, operand: Operand) -> Meaning {
+    pub fn for_quantity(quantity: &Quantity, operand: Operand) -> Meaning {
         if quantity.cases.is_empty() {
             Meaning::Value(operand, quantity.unit, Some(quantity.domain.clone()))
         } else {
@@ -97,15 +97,15 @@ impl Scope {
         self.names.get(name)
     }
 
-    fn unknown(&self, name: &str, span: Span, report: &Report) -> Mistake {
+    fn unknown(&self, name: &str, span: Span, report: &Report) -> Diagnostic {
         let known = self.names.keys().map(String::as_str);
-        let mistake = wrong(span, format!("unknown name `{}`", shorten(name)));
+        let diagnostic = wrong(span, format!("unknown name `{}`", shorten(name)));
         if report.is_full() {
-            return mistake;
+            return diagnostic;
         }
         match suggest::closest(name, known) {
-            Some(near) => mistake.label(format!("did you mean `{near}`?")),
-            None => mistake.note("a name is a quantity or an equation of this contract"),
+            Some(near) => diagnostic.label(format!("did you mean `{near}`?")),
+            None => diagnostic.note("expected a quantity or an equation of this contract"),
         }
     }
 }
@@ -139,8 +139,8 @@ pub fn check_nodes(formula: &Formula, place: Place, scope: &Scope, report: &mut 
         Checker { formula, place, scope, report, types: Vec::with_capacity(formula.nodes.len()) };
     let cases = checker.cases();
     // The terms of a sum were checked as they are written, once for all rows.
-    for (id, (node, unwritten)) in formula.nodes.iter().zip(formula.unwritten()).enumerate() {
-        let found = if unwritten || cases.contains(&id) { Type::Unknown } else { checker.node(node) };
+    for (id, (node, expanded)) in formula.nodes.iter().zip(formula.expanded_nodes()).enumerate() {
+        let found = if expanded || cases.contains(&id) { Type::Unknown } else { checker.node(node) };
         checker.types.push(found);
     }
     checker.types
@@ -169,7 +169,7 @@ pub fn check_condition(
         Type::Truth | Type::Unknown => {}
         other => report.add(
             wrong(formula.top().span, format!("{what} must be a condition, not {}", other.what()))
-                .note("compare: `a < b`, `a <= b`, `a == b`"),
+                .note("write a comparison such as `a < b`, `a <= b` or `a == b`"),
         ),
     }
     types
@@ -207,11 +207,11 @@ impl Checker<'_> {
         if cases.iter().any(|known| known == case) {
             return;
         }
-        let mut mistake = wrong(span, format!("`{name}` has no case `{}`", shorten(case)));
+        let mut diagnostic = wrong(span, format!("unknown case `{}` of `{name}`", shorten(case)));
         if let Some(near) = suggest::closest(case, cases.iter().map(String::as_str)) {
-            mistake = mistake.label(format!("did you mean `{near}`?"));
+            diagnostic = diagnostic.label(format!("did you mean `{near}`?"));
         }
-        self.report.add(mistake.note(format!("its cases: {}", cases.join(", "))));
+        self.report.add(diagnostic.note(format!("expected one of: {}", cases.join(", "))));
     }
 
     fn node(&mut self, node: &Node) -> Type {
@@ -221,7 +221,7 @@ impl Checker<'_> {
             Kind::Number { value, unit: Some((unit, text)) } => self.literal(node.span, *value, *unit, text),
             Kind::Name(name) => self.name(name, node.span),
             Kind::Quote(_) if matches!(self.place, Place::Rule | Place::Gate) => Type::Text,
-            Kind::Quote(_) => self.misplaced(node.span, "a quoted text", "the rules of a profile table"),
+            Kind::Quote(_) => self.misplaced(node.span, "a quoted string", "the rules of a profile table"),
             Kind::Negate(a) => self.number(*a),
             Kind::Not(a) => self.truth(*a),
             Kind::Binary(operator, a, b) => self.binary(*operator, *a, *b, node.span),
@@ -262,8 +262,8 @@ impl Checker<'_> {
         if self.scope.incomplete {
             return;
         }
-        let mistake = self.scope.unknown(name, span, self.report);
-        self.report.add_once(mistake);
+        let diagnostic = self.scope.unknown(name, span, self.report);
+        self.report.add_once(diagnostic);
     }
 
     fn misplaced(&mut self, span: Span, what: &str, allowed: &str) -> Type {
@@ -274,7 +274,9 @@ impl Checker<'_> {
     /// The unit of a product, quotient or power, if it has one.
     fn product(&mut self, unit: Option<Unit>, span: Span) -> Type {
         let Some(unit) = unit else {
-            self.report.add(wrong(span, "the exponents of the unit of this are too large").rule(Rule::Unit));
+            self.report.add(
+                wrong(span, "the unit of this expression has exponents that are too large").rule(Rule::Unit),
+            );
             return Type::Unknown;
         };
         // A share is compared with a plain number, whatever the units that it was made of.
@@ -289,7 +291,10 @@ impl Checker<'_> {
             self.report.add(
                 wrong(
                     span,
-                    format!("wrong conversion: 1 = {right} [{text}], not {}", crate::formula::number(value)),
+                    format!(
+                        "incorrect conversion: expected {right} [{text}], found {}",
+                        crate::formula::number(value)
+                    ),
                 )
                 .label(format!("write `{right} [{text}]`")),
             );
@@ -302,8 +307,8 @@ impl Checker<'_> {
         match self.scope.get(name) {
             Some(Meaning::Value(Operand::Equation(_), ..)) if self.place == Place::Requirement => {
                 self.report.add(
-                    wrong(span, format!("a requirement is about inputs, and `{name}` is an equation"))
-                        .note("write the relation of the quantities that the equation is made of"),
+                    wrong(span, format!("requirements can only use quantities, but `{name}` is an equation"))
+                        .note("state the relation in terms of the quantities that the equation uses"),
                 );
                 Type::Unknown
             }
@@ -313,8 +318,8 @@ impl Checker<'_> {
             Some(Meaning::Cases(_, cases)) => {
                 let first = cases.first().map_or("", String::as_str);
                 self.report.add(
-                    wrong(span, format!("`{name}` is one of {}, not a number", cases.join(", ")))
-                        .note(format!("ask it with `{name} is {first}`")),
+                    wrong(span, format!("`{name}` is an enumeration, not a number"))
+                        .note(format!("test it with `{name} is {first}`")),
                 );
                 Type::Unknown
             }
@@ -322,13 +327,13 @@ impl Checker<'_> {
                 let first = variants.first().map_or("", String::as_str);
                 self.report.add(
                     wrong(span, format!("`{name}` is a classifier, not a number")).note(format!(
-                        "ask it with `{name} is {first}`, in a recommendation or an obligation"
+                        "test it with `{name} is {first}` in a recommendation or an obligation"
                     )),
                 );
                 Type::Unknown
             }
             Some(Meaning::Table) => {
-                self.report.add(wrong(span, format!("`{name}` is a profile table and has no value here")));
+                self.report.add(wrong(span, format!("`{name}` is a profile table, not a number")));
                 Type::Unknown
             }
             Some(Meaning::Wrong) => Type::Unknown,
@@ -342,8 +347,7 @@ impl Checker<'_> {
     fn number(&mut self, id: usize) -> Type {
         match self.types[id] {
             found @ (Type::Truth | Type::Text) => {
-                self.report
-                    .add(wrong(self.span(id), format!("expected a number here, not {}", found.what())));
+                self.report.add(wrong(self.span(id), format!("expected a number, found {}", found.what())));
                 Type::Unknown
             }
             found => found,
@@ -354,8 +358,8 @@ impl Checker<'_> {
         let found = self.types[id];
         if !matches!(found, Type::Truth | Type::Unknown) {
             self.report.add(
-                wrong(self.span(id), format!("expected a condition here, not {}", found.what()))
-                    .note("compare: `a < b`, `a <= b`, `a == b`"),
+                wrong(self.span(id), format!("expected a condition, found {}", found.what()))
+                    .note("write a comparison such as `a < b`, `a <= b` or `a == b`"),
             );
         }
         Type::Truth
@@ -368,18 +372,19 @@ impl Checker<'_> {
             (Type::Number(x), Type::Number(y)) if x == y => a,
             (Type::Number(x), Type::Number(y)) if self.place == Place::Gate && x.same_dimension(y) => a,
             (Type::Number(x), Type::Number(y)) => {
-                let mut mistake = if x.same_dimension(y) {
+                let mut diagnostic = if x.same_dimension(y) {
                     let (off, fix) = y.missing_factor(x);
                     wrong(
                         self.span(right),
-                        format!("{what} differ in scale, {x} and {y}: off by {off}: {fix}"),
+                        format!("{what} differ in scale: {x} and {y} (off by a factor of {off}); {fix}"),
                     )
                 } else {
-                    wrong(self.span(right), format!("{what} have different units, {x} and {y}"))
+                    wrong(self.span(right), format!("{what} have different units: {x} and {y}"))
                 };
-                mistake =
-                    mistake.label(format!("this is in {y}")).and(self.span(left), format!("this is in {x}"));
-                self.report.add(mistake.rule(Rule::Unit));
+                diagnostic = diagnostic
+                    .label(format!("this is in {y}"))
+                    .and(self.span(left), format!("this is in {x}"));
+                self.report.add(diagnostic.rule(Rule::Unit));
                 Type::Unknown
             }
             _ => Type::Unknown,
@@ -430,7 +435,7 @@ impl Checker<'_> {
         }
     }
 
-    /// A text that a field can never be is a typing mistake in the rule.
+    /// A text that a field can never be is a typing error in the rule.
     fn check_texts(&mut self, a: usize, b: usize) {
         for (field, text) in [(a, b), (b, a)] {
             let (Kind::Name(name), Kind::Quote(quoted)) =
@@ -443,8 +448,8 @@ impl Checker<'_> {
                 && !one_of.contains(quoted)
             {
                 self.report.add(
-                    wrong(self.span(text), format!("`{name}` is never \"{}\"", shorten(quoted)))
-                        .note(format!("allowed: {}", one_of.join(", "))),
+                    wrong(self.span(text), format!("`{name}` cannot be \"{}\"", shorten(quoted)))
+                        .note(format!("expected one of: {}", one_of.join(", "))),
                 );
             }
         }
@@ -475,21 +480,21 @@ impl Checker<'_> {
                 found
             }
             Function::Floor | Function::Ceil | Function::Abs => self.number(first),
-            Function::Sqrt => {
-                match self.number(first) {
-                    Type::Number(unit) => match unit.root() {
-                        Some(root) => Type::Number(root),
-                        None => {
-                            let message = format!("the root of a value in {unit} has no unit");
-                            self.report.add(wrong(self.span(first), message).rule(Rule::Unit).note(
-                                "every exponent of the unit must be even, and so must its powers of ten",
-                            ));
-                            Type::Unknown
-                        }
-                    },
-                    other => other,
-                }
-            }
+            Function::Sqrt => match self.number(first) {
+                Type::Number(unit) => match unit.root() {
+                    Some(root) => Type::Number(root),
+                    None => {
+                        let message = format!("cannot take the square root of a value in {unit}");
+                        self.report.add(
+                            wrong(self.span(first), message)
+                                .rule(Rule::Unit)
+                                .note("the exponents of the unit and of its scale must be even"),
+                        );
+                        Type::Unknown
+                    }
+                },
+                other => other,
+            },
             Function::Mod => {
                 let (value, divisor) = (self.number(first), self.number(arguments[1]));
                 self.divisor(arguments[1]);
@@ -503,7 +508,7 @@ impl Checker<'_> {
             Function::Finite => self.misplaced(span, "`finite`", "an obligation"),
             Function::Given if matches!(self.place, Place::Rule | Place::Gate) => {
                 if !matches!(self.formula.nodes[first].kind, Kind::Name(_)) {
-                    self.report.add(wrong(self.span(first), "`given` asks for a field of the table"));
+                    self.report.add(wrong(self.span(first), "expected a field of the table in `given`"));
                 }
                 Type::Truth
             }
@@ -516,8 +521,11 @@ impl Checker<'_> {
             && unit != Unit::ONE
         {
             self.report.add(
-                wrong(self.span(base), format!("the base of `pow` must be a plain number, not in {unit}"))
-                    .note("a unit has a fixed power only: write `x ^ 2`"),
+                wrong(
+                    self.span(base),
+                    format!("the base of `pow` must be dimensionless, but it is in {unit}"),
+                )
+                .note("a value with a unit takes only a fixed power: `x ^ 2`"),
             );
         }
         self.number(exponent);
@@ -526,11 +534,11 @@ impl Checker<'_> {
             self.report.add(
                 wrong(
                     self.span(exponent),
-                    "the exponent of `pow` must be a whole number from 0 to 65536 over the domains",
+                    "the exponent of `pow` must be an integer from 0 to 65536 over the domains",
                 )
                 .note(
-                    "it is made of quantities with integer domains and whole numbers, with `+`, `-`, `*`, `min` and \
-                     `max`; a fixed power is written `x ^ 2`",
+                    "build it from integers and quantities with integer domains, using `+`, `-`, `*`, `min` and `max`; \
+                     write a fixed power as `x ^ 2`",
                 ),
             );
         }
@@ -585,10 +593,12 @@ impl Checker<'_> {
         match meaning {
             Some(Meaning::Classifier(variants)) => self.check_case(name, variant, variant_span, variants),
             Some(Meaning::Wrong) => {}
-            Some(_) => self.report.add(
-                wrong(span, format!("`{name}` is neither a classifier nor an enumeration"))
-                    .note("`is` asks for a case; numbers are compared: `a == b`"),
-            ),
+            Some(_) => {
+                self.report
+                    .add(wrong(span, format!("`{name}` is neither a classifier nor an enumeration")).note(
+                    "`is` tests the case of a classifier or an enumeration; compare numbers with `a == b`",
+                ))
+            }
             None => self.unknown(name, span),
         }
         Type::Truth
@@ -599,12 +609,12 @@ impl Checker<'_> {
             Some(Meaning::Value(Operand::Quantity(_), unit, _)) => return Some(*unit),
             Some(Meaning::Wrong) => {}
             Some(Meaning::Cases(..)) => self.report.add(
-                wrong(span, format!("`{name}` has names for values, and names have no order"))
-                    .note("claim something of two cases: `f(q: a) <= f(q: b)`"),
+                wrong(span, format!("`{name}` is an enumeration, and its cases have no order"))
+                    .note("compare two cases instead: `f(q: a) <= f(q: b)`"),
             ),
             Some(_) => self.report.add(
                 wrong(span, format!("`{name}` is not a quantity"))
-                    .note("only inputs vary; name a quantity of this contract"),
+                    .note("only inputs vary; expected a quantity of this contract"),
             ),
             None => self.unknown(name, span),
         }
@@ -623,8 +633,11 @@ impl Checker<'_> {
                 match &self.formula.nodes[*by].kind {
                     Kind::Name(case) => self.check_case(quantity, case, self.span(*by), cases),
                     _ => self.report.add(
-                        wrong(self.span(*by), format!("the new value of `{quantity}` is the name of a case"))
-                            .note(format!("its cases: {}", cases.join(", "))),
+                        wrong(
+                            self.span(*by),
+                            format!("the new value of `{quantity}` must be one of its cases"),
+                        )
+                        .note(format!("expected one of: {}", cases.join(", "))),
                     ),
                 }
                 continue;

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use crate::report::{Mistake, Report, Rule};
+use crate::report::{Diagnostic, Report, Rule};
 use crate::source::{Span, Text, last_character, shorten};
 use crate::suggest;
 
@@ -80,7 +80,7 @@ pub fn pattern() -> String {
     format!(r"\s*{factor}(?:\s*[*·×/÷]\s*{factor})*\s*")
 }
 
-/// Exponents beyond this are a mistake, not a unit.
+/// Exponents beyond this are an error, not a unit.
 const MAX_EXPONENT: i16 = 64;
 /// Exponents of products beyond this are one, too.
 const MAX_TOTAL: i16 = 8 * MAX_EXPONENT;
@@ -196,12 +196,12 @@ impl Unit {
         (!plain || atoms.is_empty()) && (fraction || atoms.chunks(2).all(ratio))
     }
 
-    /// Same dimension, whatever the scale.
+    /// True if both have the same dimension, independent of scale.
     pub fn same_dimension(self, other: Unit) -> bool {
         self.exponents == other.exponents
     }
 
-    /// No dimension, whatever the scale.
+    /// True without a dimension, independent of scale.
     pub fn is_dimensionless(self) -> bool {
         self.same_dimension(Unit::ONE)
     }
@@ -256,7 +256,7 @@ impl Unit {
                 }
             }
         }
-        (off.to_string(), format!("multiply by {factor}, written with the unit that converts"))
+        (off.to_string(), format!("multiply by a conversion factor of {factor}"))
     }
 
     /// The conversion literals that make sense for this unit, the likely ones first.
@@ -300,7 +300,7 @@ impl Unit {
             return Err(UnitError {
                 range: parser.at..end,
                 message: format!("unexpected `{}` in a unit", &text[parser.at..end]),
-                note: if power.is_empty() { GRAMMAR.into() } else { format!("a power is written `{power}`") },
+                note: if power.is_empty() { GRAMMAR.into() } else { format!("write the power as `{power}`") },
             });
         }
         Ok(unit)
@@ -308,23 +308,26 @@ impl Unit {
 
     /// Parses a unit of a contract; what is wrong with it goes to the report.
     pub fn read(text: &Text, report: &mut Report) -> Option<Unit> {
-        let mistake = |error: UnitError| {
-            Mistake::error(text.at(error.range), error.message).rule(Rule::Unit).note(error.note)
+        let diagnostic = |error: UnitError| {
+            Diagnostic::error(text.at(error.range), error.message).rule(Rule::Unit).note(error.note)
         };
-        Unit::parse(&text.value).map_err(|error| report.add(mistake(error))).ok()
+        Unit::parse(&text.value).map_err(|error| report.add(diagnostic(error))).ok()
     }
 
-    /// The mistake of a unit that is not the one wanted: scale errors name the factor, others both units.
-    pub fn mismatch(self, wanted: Unit, span: Span, what: &str) -> Mistake {
-        let mistake = if self.same_dimension(wanted) {
+    /// The error of a unit that is not the one wanted: scale errors name the factor, others both units.
+    pub fn mismatch(self, wanted: Unit, span: Span, what: &str) -> Diagnostic {
+        let diagnostic = if self.same_dimension(wanted) {
             let (off, fix) = self.missing_factor(wanted);
-            Mistake::error(span, format!("{what} is in {self}, not in {wanted}: off by {off}: {fix}"))
-                .label(format!("this is in {self}"))
+            Diagnostic::error(
+                span,
+                format!("{what} is in {self}, not {wanted} (off by a factor of {off}); {fix}"),
+            )
+            .label(format!("this is in {self}"))
         } else {
-            Mistake::error(span, format!("{what} has the unit {self}, not {wanted}"))
+            Diagnostic::error(span, format!("{what} has the unit {self}, not {wanted}"))
                 .label(format!("this has the unit {self}"))
         };
-        mistake.rule(Rule::Unit)
+        diagnostic.rule(Rule::Unit)
     }
 
     fn named(name: &str) -> Option<Unit> {
@@ -431,17 +434,16 @@ pub fn superscript(c: char) -> Option<char> {
     }
 }
 
-const GRAMMAR: &str =
-    "a unit is a product of names such as `GB/s`, `flop/param/token`, `1/s`, `B*s`, `s^2`, `%` or `1`";
+const GRAMMAR: &str = "expected a unit such as `GB/s`, `flop/param/token`, `1/s`, `B*s`, `s^2`, `%` or `1`";
 
-/// Why a unit does not parse.
+/// A syntax error in a unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnitError {
     /// The bytes of the unit that are wrong.
     pub range: std::ops::Range<usize>,
-    /// What is wrong.
+    /// The problem.
     pub message: String,
-    /// What is allowed.
+    /// The accepted forms.
     pub note: String,
 }
 
@@ -527,7 +529,9 @@ impl<'a> UnitParser<'a> {
             }
             _ => self.error(
                 start..self.at.max(start + rest.chars().next().map_or(0, char::len_utf8)),
-                format!("an exponent in a unit is an integer from -{MAX_EXPONENT} to {MAX_EXPONENT}"),
+                format!(
+                    "invalid exponent in a unit; expected an integer from -{MAX_EXPONENT} to {MAX_EXPONENT}"
+                ),
             ),
         }
     }
@@ -535,20 +539,21 @@ impl<'a> UnitParser<'a> {
     fn atom(&mut self) -> Result<Unit, UnitError> {
         let Some(first) = self.peek() else {
             let message =
-                if self.text.trim().is_empty() { "the unit is empty" } else { "the unit ends too early" };
+                if self.text.trim().is_empty() { "the unit is empty" } else { "unexpected end of the unit" };
             return self.error(last_character(self.text), message.into());
         };
         let start = self.at;
         match first {
             '(' => {
                 if self.depth == 16 {
-                    return self.error(start..start + 1, "too many parentheses in a unit".into());
+                    return self
+                        .error(start..start + 1, "parentheses in a unit are nested too deeply".into());
                 }
                 self.depth += 1;
                 self.at += 1;
                 let unit = self.product()?;
                 if self.peek() != Some(')') {
-                    return self.error(start..start + 1, "this parenthesis is never closed".into());
+                    return self.error(start..start + 1, "unclosed parenthesis".into());
                 }
                 self.at += 1;
                 self.depth -= 1;
@@ -576,7 +581,7 @@ impl<'a> UnitParser<'a> {
                     note: match meant() {
                         Some(meant) => format!("did you mean `{meant}`?"),
                         None => format!(
-                            "units are built from {}, B, W, Hz, min, h, % with prefixes such as k, M, G, T, m, u, n, Ki, Mi, Gi",
+                            "expected a unit built from {}, B, W, Hz, min, h or %, with prefixes such as k, M, G, T, m, u, n, Ki, Mi, Gi",
                             BASES.join(", ")
                         ),
                     },

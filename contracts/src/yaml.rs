@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use granit_parser::{Event, Parser, ScalarStyle};
 
-use crate::report::{Mistake, Report, Rule};
+use crate::report::{Diagnostic, Report, Rule};
 use crate::source::{Origin, Source, Span, Text, floor_boundary, shorten};
 
 /// The most values a contract may hold; bounds the memory of the tree.
@@ -34,18 +34,18 @@ impl Node {
         }
     }
 
-    /// What it is, for messages.
+    /// The description used in diagnostics.
     pub fn what(&self) -> &'static str {
         match self {
             Node::Text(text) if text.plain && text.value.is_empty() => "nothing",
-            Node::Text(_) => "a text",
+            Node::Text(_) => "a string",
             Node::List(..) => "a list",
             Node::Map(..) => "a mapping",
         }
     }
 }
 
-/// Parses the text into a tree. Mistakes go to the report; `None` when nothing is usable.
+/// Parses the text into a tree. Errors go to the report; `None` when nothing is usable.
 pub fn tree(source: &Source, report: &mut Report) -> Option<Node> {
     Builder { source, nodes: 0 }.document(report)
 }
@@ -65,14 +65,14 @@ impl Builder<'_> {
     fn document(&mut self, report: &mut Report) -> Option<Node> {
         match self.events(report) {
             Ok(root) => root,
-            Err(mistake) => {
-                report.add(mistake.rule(Rule::File));
+            Err(diagnostic) => {
+                report.add(diagnostic.rule(Rule::File));
                 None
             }
         }
     }
 
-    fn events(&mut self, report: &mut Report) -> Result<Option<Node>, Box<Mistake>> {
+    fn events(&mut self, report: &mut Report) -> Result<Option<Node>, Box<Diagnostic>> {
         let options = granit_parser::options! {
             emit_unresolved_aliases: true,
             disallow_directives: true,
@@ -93,32 +93,33 @@ impl Builder<'_> {
                     let shown = shorten(&text[value.start..value.end]);
                     let quote = if shown.contains('"') { '\'' } else { '"' };
                     return Box::new(
-                        Mistake::error(value, "this text means something else in YAML without quotes")
-                            .note(format!("quote it: `{quote}{shown}{quote}`")),
+                        Diagnostic::error(value, "this value must be quoted in YAML")
+                            .note(format!("write `{quote}{shown}{quote}`")),
                     );
                 }
                 let allowed = if what.contains("nest") || what.contains("limit") {
-                    format!("; a contract nests at most {MAX_NESTING} levels")
+                    format!("; at most {MAX_NESTING} levels of nesting are allowed")
                 } else {
                     String::new()
                 };
-                Box::new(Mistake::error(Span { start: at, end }, format!("not valid YAML: {what}{allowed}")))
+                Box::new(Diagnostic::error(Span { start: at, end }, format!("invalid YAML: {what}{allowed}")))
             })?;
             let span = Span::new(span.byte_range().unwrap_or(0..0));
             let node = match event {
                 Event::DocumentStart(..) => {
                     documents += 1;
                     if documents > 1 {
-                        return Err(Box::new(Mistake::error(span, "a second document starts here").note(
-                            "a contract is one YAML document in one file; remove `---` or split the file",
-                        )));
+                        return Err(Box::new(
+                            Diagnostic::error(span, "expected a single YAML document, found a second one")
+                                .note("remove `---` or split the file"),
+                        ));
                     }
                     continue;
                 }
                 Event::Alias(_) | Event::UnresolvedAlias(_) => {
                     return Err(Box::new(
-                        Mistake::error(span, "aliases are not part of the contract language")
-                            .note("write the value in place"),
+                        Diagnostic::error(span, "YAML aliases are not supported in contracts")
+                            .note("repeat the value instead"),
                     ));
                 }
                 Event::Scalar(_, _, anchor, ref tag)
@@ -131,8 +132,8 @@ impl Builder<'_> {
                     let start = before.rfind(mark).unwrap_or(span.start);
                     let span = Span { start, end: before.len().max(start) };
                     return Err(Box::new(
-                        Mistake::error(span, format!("{what} are not part of the contract language"))
-                            .note("write the plain value"),
+                        Diagnostic::error(span, format!("YAML {what} are not supported in contracts"))
+                            .note("remove it and keep the value"),
                     ));
                 }
                 Event::Scalar(value, style, ..) => Node::Text(self.text(&value, style, span)),
@@ -153,9 +154,9 @@ impl Builder<'_> {
             };
             self.nodes += 1;
             if self.nodes > MAX_NODES {
-                return Err(Box::new(Mistake::error(
+                return Err(Box::new(Diagnostic::error(
                     span,
-                    format!("more than {MAX_NODES} values, the most a contract may have"),
+                    format!("too many values; a contract may have at most {MAX_NODES}"),
                 )));
             }
             match open.last_mut() {
@@ -164,9 +165,9 @@ impl Builder<'_> {
                 Some(Open::Map(pairs, key, _)) => match (key.take(), node) {
                     (None, Node::Text(text)) => *key = Some(text),
                     (None, node) => {
-                        return Err(Box::new(Mistake::error(
+                        return Err(Box::new(Diagnostic::error(
                             node.span(),
-                            format!("a key must be a name, not {}", node.what()),
+                            format!("expected a name as the key, found {}", node.what()),
                         )));
                     }
                     (Some(name), node) => pairs.push((name, node)),
@@ -181,8 +182,8 @@ impl Builder<'_> {
         if root.is_none() {
             let end = text.len();
             return Err(Box::new(
-                Mistake::error(Span { start: 0, end: end.min(1) }, "the contract is empty")
-                    .note("the smallest contract has `metadata` with a version, one of `quantities`, and `equations`"),
+                Diagnostic::error(Span { start: 0, end: end.min(1) }, "the contract is empty")
+                    .note("a minimal contract has `metadata`, `quantities` and `equations`"),
             ));
         }
         Ok(root)
@@ -319,12 +320,9 @@ fn find_duplicates(root: &Node, report: &mut Report) {
                 for (key, value) in pairs {
                     if let Some(first) = seen.insert(key.value.as_str(), key.span) {
                         report.add(
-                            Mistake::error(
-                                key.span,
-                                format!("the key `{}` appears twice", shorten(&key.value)),
-                            )
-                            .and(first, "first here")
-                            .rule(Rule::File),
+                            Diagnostic::error(key.span, format!("duplicate key `{}`", shorten(&key.value)))
+                                .and(first, "first defined here")
+                                .rule(Rule::File),
                         );
                     }
                     pending.push(value);

@@ -1,4 +1,4 @@
-//! Cases of a classifier: one that an earlier case leaves nothing of is a mistake, and no other is.
+//! Cases of a classifier: one that an earlier case leaves nothing of is an error, and no other is.
 
 use roofline_contracts::check_in;
 use roofline_contracts::source::Source;
@@ -22,11 +22,11 @@ classifiers:
 "
     );
     let source = Source::from_bytes("bands-v1.yaml", text.into_bytes()).unwrap();
-    check_in(source, None).mistakes.into_iter().map(|mistake| mistake.message).collect()
+    check_in(source, None).diagnostics.into_iter().map(|diagnostic| diagnostic.message).collect()
 }
 
 #[test]
-fn a_case_that_an_earlier_one_covers_can_never_be_chosen() {
+fn a_case_covered_by_an_earlier_one_is_unreachable() {
     for (first, second) in [
         ("< 5", "< 5"),
         ("< 5", "< 4"),
@@ -41,7 +41,7 @@ fn a_case_that_an_earlier_one_covers_can_never_be_chosen() {
         ("5 >= y", "y < 5"),
         ("x == z", "x == z"),
     ] {
-        assert_eq!(said(first, second), ["the case `Second` can never be chosen"], "{first}, then {second}");
+        assert_eq!(said(first, second), ["unreachable case `Second`"], "{first}, then {second}");
     }
 }
 

@@ -83,7 +83,7 @@ obligations:
     );
     let source = Source::from_bytes("one-v1.yaml", text.into_bytes()).unwrap();
     let compiled = check_in(source, None);
-    compiled.contract.unwrap_or_else(|| panic!("{formal}: {:?}", compiled.mistakes))
+    compiled.contract.unwrap_or_else(|| panic!("{formal}: {:?}", compiled.diagnostics))
 }
 
 #[test]
@@ -310,7 +310,7 @@ fn for_coq(file: &str, from: &str, to: &str) -> Contract {
     assert!(text.contains(from));
     let source = Source::from_bytes(file, text.replace(from, to).into_bytes()).unwrap();
     let compiled = check_in(source, None);
-    compiled.contract.unwrap_or_else(|| panic!("{file}: {:?}", compiled.mistakes))
+    compiled.contract.unwrap_or_else(|| panic!("{file}: {:?}", compiled.diagnostics))
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The device registry refuses the mistakes that are usual in such lists: each file in `devices/` is one entry with
+//! The device registry refuses the errors that are usual in such lists: each file in `devices/` is one entry with
 //! one of them, and `devices/wrong.csv` has wrong figures that circulate, each put into the entry of its device.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,7 +24,7 @@ fn errors_of(entry: &str) -> Vec<String> {
     let text = format!("{before}\n    entries:\n{entry}\nobligations:{after}");
     let source = Source::from_bytes("hardware-v1.yaml", text.into_bytes()).expect("the registry is text");
     let compiled = compile(source);
-    compiled.mistakes.iter().filter(|m| m.severity == Severity::Error).map(|m| m.message.clone()).collect()
+    compiled.diagnostics.iter().filter(|m| m.severity == Severity::Error).map(|m| m.message.clone()).collect()
 }
 
 /// A fixture without its first line, which says what is wrong with it, at the place of an entry.
@@ -32,7 +32,7 @@ fn indented(fixture: &str) -> String {
     fixture.lines().skip(1).map(|line| format!("      {line}\n")).collect()
 }
 
-fn mistakes() -> Vec<(String, String)> {
+fn diagnostics() -> Vec<(String, String)> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/devices");
     let mut found: Vec<(String, String)> = std::fs::read_dir(directory)
         .expect("the fixtures are there")
@@ -78,12 +78,12 @@ fn entry_with(name: &str, figures: &str) -> String {
 
 #[test]
 fn every_usual_mistake_is_refused_by_its_own_rule() {
-    for (name, entry) in mistakes() {
+    for (name, entry) in diagnostics() {
         let expected = match name.as_str() {
-            "no-source" => "profile `mistake` has no `source`".to_owned(),
-            "no-date" => "profile `mistake` has no `as_of`".to_owned(),
+            "no-source" => "missing `source` in profile `mistake`".to_owned(),
+            "no-date" => "missing `as_of` in profile `mistake`".to_owned(),
             "gib-as-gb" => "the value is in GiB, not in GB".to_owned(),
-            rule => format!("profile `mistake` breaks the rule `{rule}`"),
+            rule => format!("profile `mistake` violates the rule `{rule}`"),
         };
         let errors = errors_of(&indented(&entry));
         assert!(errors.len() == 1 && errors[0].starts_with(&expected), "{name}: {errors:#?}");
@@ -92,7 +92,7 @@ fn every_usual_mistake_is_refused_by_its_own_rule() {
 
 #[test]
 fn every_rule_of_the_registry_has_a_mistake_that_only_it_refuses() {
-    let fixtures: BTreeSet<String> = mistakes().into_iter().map(|(name, _)| name).collect();
+    let fixtures: BTreeSet<String> = diagnostics().into_iter().map(|(name, _)| name).collect();
     let without: Vec<&str> = rules().into_iter().filter(|rule| !fixtures.contains(*rule)).collect();
     assert_eq!(without, Vec::<&str>::new());
 }
@@ -121,7 +121,9 @@ fn every_wrong_figure_that_circulates_is_refused_or_known_to_pass() {
             let found = errors_of(&entry_with(device, figures));
             let broken: Vec<&str> = found
                 .iter()
-                .map(|error| error.split("breaks the rule `").nth(1).and_then(|rest| rest.split('`').next()))
+                .map(|error| {
+                    error.split("violates the rule `").nth(1).and_then(|rest| rest.split('`').next())
+                })
                 .map(|rule| rule.unwrap_or_else(|| panic!("not a rule: {found:#?}")))
                 .collect();
             assert_eq!(broken, expected, "{line}");

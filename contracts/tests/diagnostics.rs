@@ -1,4 +1,4 @@
-//! Every mistake that a contract can have, each with the message that people see.
+//! Every error that a contract can have, each with the message that people see.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ fn fixtures() -> Vec<(String, PathBuf)> {
     found
 }
 
-/// Fixtures whose mistakes are only warnings.
+/// Fixtures whose errors are only warnings.
 const WARNINGS: [&str; 2] = ["obligation-vacuous", "quantity-unused"];
 
 #[test]
@@ -32,7 +32,7 @@ fn every_rejected_fixture_has_its_message() {
         let source = Source::read(path, &format!("{name}.yaml")).expect("readable");
         let compiled = compile(source);
         let shown: Vec<String> =
-            compiled.mistakes.iter().map(|mistake| mistake.render(&compiled.source)).collect();
+            compiled.diagnostics.iter().map(|diagnostic| diagnostic.render(&compiled.source)).collect();
         if !WARNINGS.contains(&name.as_str()) {
             assert!(compiled.contract.is_none(), "{name} was accepted");
         }

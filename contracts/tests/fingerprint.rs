@@ -21,7 +21,7 @@ fn shipped_with(edited: &str, from: &str, to: &str) -> BTreeMap<&'static str, Co
     };
     let contract = |file: &str| {
         let compiled = check_from(source(file).expect("a shipped contract").source, &source);
-        let shown: Vec<String> = compiled.mistakes.iter().map(|m| m.render(&compiled.source)).collect();
+        let shown: Vec<String> = compiled.diagnostics.iter().map(|m| m.render(&compiled.source)).collect();
         compiled.contract.unwrap_or_else(|| panic!("{}", shown.join("\n")))
     };
     BUILT_IN.iter().map(|&(file, _)| (file, contract(file))).collect()

@@ -13,16 +13,16 @@ fn source(name: &str, text: &str) -> Source {
 
 fn formatted(name: &str, text: &str) -> String {
     let source = source(name, text);
-    format(&source).unwrap_or_else(|mistakes| {
-        let shown: Vec<String> = mistakes.iter().map(|mistake| mistake.render(&source)).collect();
+    format(&source).unwrap_or_else(|diagnostics| {
+        let shown: Vec<String> = diagnostics.iter().map(|diagnostic| diagnostic.render(&source)).collect();
         panic!("{}\n{text}", shown.join("\n"))
     })
 }
 
-/// Everything that the compiler makes of a contract: its Rust, or the mistakes it finds.
+/// Everything that the compiler makes of a contract: its Rust, or the errors it finds.
 fn meaning(name: &str, text: &str, directory: Option<&Path>) -> String {
     let compiled = check_in(source(name, text), directory);
-    let mut messages: Vec<String> = compiled.mistakes.iter().map(|m| format!("{}\n", m.message)).collect();
+    let mut messages: Vec<String> = compiled.diagnostics.iter().map(|m| format!("{}\n", m.message)).collect();
     messages.sort();
     let rust = compiled.contract.map_or(String::new(), |contract| {
         let unit_texts = contract.equations.iter().map(|equation| format!("{} ", equation.unit_text));
@@ -93,8 +93,8 @@ fn what_is_not_yaml_is_refused_at_its_place() {
         ("a: &x 1\n", "anchors are not part"),
         ("", "the contract is empty"),
     ] {
-        let mistakes = format(&source("x.yaml", text)).expect_err("it is not a contract");
-        assert!(mistakes.iter().any(|mistake| mistake.message.contains(message)), "{mistakes:?}");
+        let diagnostics = format(&source("x.yaml", text)).expect_err("it is not a contract");
+        assert!(diagnostics.iter().any(|diagnostic| diagnostic.message.contains(message)), "{diagnostics:?}");
     }
 }
 

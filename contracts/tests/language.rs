@@ -18,7 +18,7 @@ fn text(name: &str) -> String {
 fn checked(text: &str) -> Contract {
     let source = Source::from_bytes("fixture-v1.yaml", text.into()).expect("text");
     let compiled = check_in(source, None);
-    let shown: Vec<String> = compiled.mistakes.iter().map(|m| m.render(&compiled.source)).collect();
+    let shown: Vec<String> = compiled.diagnostics.iter().map(|m| m.render(&compiled.source)).collect();
     compiled.contract.unwrap_or_else(|| panic!("{}", shown.join("\n")))
 }
 
@@ -33,7 +33,8 @@ fn without_its_requirements_the_queue_divides_by_zero_and_claims_what_is_false()
     let source = |text: String| Source::from_bytes("queue-v1.yaml", text.into()).expect("text");
     assert!(compile(source(queue.clone())).contract.is_some());
     let unstable = compile(source(without(&queue, "  - arrival < service\n")));
-    let messages: Vec<&str> = unstable.mistakes.iter().map(|mistake| mistake.message.as_str()).collect();
+    let messages: Vec<&str> =
+        unstable.diagnostics.iter().map(|diagnostic| diagnostic.message.as_str()).collect();
     assert_eq!(messages, ["the divisor can be zero"]);
     let overfull = checked(&without(&queue, "  - warm_hits + cold_hits <= 1\n"));
     let refuted: Vec<String> = (judge(&overfull).into_iter())

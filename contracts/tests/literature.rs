@@ -35,7 +35,7 @@ fn claims_of_the_literature_are_proven_and_false_ones_refuted() {
     for path in &files {
         let file = path.file_name().unwrap().to_string_lossy().into_owned();
         let compiled = check_in(Source::read(path, &file).unwrap(), None);
-        let shown: Vec<String> = compiled.mistakes.iter().map(|m| m.render(&compiled.source)).collect();
+        let shown: Vec<String> = compiled.diagnostics.iter().map(|m| m.render(&compiled.source)).collect();
         assert!(shown.is_empty(), "{}", shown.join("\n"));
         for proof in judge(&compiled.contract.expect("no mistake")) {
             let name = format!("{}: {}", file.trim_end_matches("-v1.yaml"), proof.id);

@@ -15,7 +15,7 @@ fn example() -> &'static str {
 fn the_example_of_the_manual_compiles() {
     let compiled = compile(Source::from_bytes("my-model-v1.yaml", example().into()).expect("text"));
     let shown: Vec<String> =
-        compiled.mistakes.iter().map(|mistake| mistake.render(&compiled.source)).collect();
+        compiled.diagnostics.iter().map(|diagnostic| diagnostic.render(&compiled.source)).collect();
     assert!(shown.is_empty(), "{}", shown.join("\n"));
 }
 

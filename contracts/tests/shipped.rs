@@ -1,4 +1,4 @@
-//! The contracts that ship are without mistakes and without warnings.
+//! The contracts that ship are without errors and without warnings.
 
 use roofline_contracts::certify::judge;
 use roofline_contracts::compile;
@@ -9,7 +9,7 @@ use roofline_contracts::library::{BUILT_IN, built_in};
 fn every_shipped_contract_compiles_without_a_mistake_or_a_warning() {
     for (file, _) in BUILT_IN {
         let compiled = compile(built_in(file).expect("a shipped contract is text"));
-        let shown: Vec<String> = compiled.mistakes.iter().map(|m| m.render(&compiled.source)).collect();
+        let shown: Vec<String> = compiled.diagnostics.iter().map(|m| m.render(&compiled.source)).collect();
         assert!(shown.is_empty(), "{}", shown.join("\n"));
         assert!(compiled.contract.is_some(), "{file}");
     }

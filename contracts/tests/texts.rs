@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::ops::Range;
 
 use roofline_contracts::domain::Domain;
-use roofline_contracts::formula::{Formula, FormulaError, Statement, respaced};
+use roofline_contracts::formula::{Formula, FormulaError, Statement, respace};
 use roofline_contracts::source::Source;
 use roofline_contracts::unit::Unit;
 
@@ -71,14 +71,14 @@ fn every_part_of_a_formula_knows_its_letters() {
 }
 
 #[test]
-fn a_formula_that_nests_too_deep_is_marked_where_it_does() {
+fn a_formula_nested_too_deeply_is_marked_at_the_limit() {
     let deepest = |text: &str| {
         let source = Source::from_bytes("formula", text.as_bytes().to_vec()).unwrap();
         Formula::parse(&source.whole()).map(|_| ()).map_err(wrong)
     };
     let parentheses = |count: usize| format!("{}a{}", "(".repeat(count), ")".repeat(count));
     let sum = |count: usize| format!("a{}", " + a".repeat(count));
-    let said = "the formula nests deeper than 200 levels; split it into several equations";
+    let said = "the formula is nested deeper than 200 levels; split it into several equations";
     assert_eq!(deepest(&parentheses(199)), Ok(()));
     assert_eq!(deepest(&parentheses(200)), Err((200..201, said.to_owned())));
     assert_eq!(deepest(&sum(199)), Ok(()));
@@ -135,7 +135,7 @@ fn spaces_stand_where_they_belong() {
         "speed is Fast and a implies -b",
     ] {
         let source = Source::from_bytes("formula", text.as_bytes().to_vec()).unwrap();
-        entry(&mut table, text, Ok(respaced(&source.whole()).unwrap_or("no formula".into())));
+        entry(&mut table, text, Ok(respace(&source.whole()).unwrap_or("no formula".into())));
     }
     insta::assert_snapshot!(table);
 }
@@ -153,11 +153,14 @@ fn units_are_read_as_they_should_be() {
 }
 
 #[test]
-fn parentheses_of_a_unit_nest_so_deep_and_stand_side_by_side_as_often_as_one_likes() {
+fn parentheses_in_a_unit_have_a_nesting_limit_but_no_count_limit() {
     let nested = |depth: usize| format!("{}s{}", "(".repeat(depth), ")".repeat(depth));
     assert_eq!(Unit::parse(&nested(16)).map(|unit| unit.to_string()), Ok("s".to_owned()));
     let error = Unit::parse(&nested(17)).unwrap_err();
-    assert_eq!((error.range, error.message.as_str()), (16..17, "too many parentheses in a unit"));
+    assert_eq!(
+        (error.range, error.message.as_str()),
+        (16..17, "parentheses in a unit are nested too deeply")
+    );
     let beside = ["(s)"; 40].join("*");
     assert_eq!(Unit::parse(&beside).map(|unit| unit.to_string()), Ok("s^40".to_owned()));
 }

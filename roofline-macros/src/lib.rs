@@ -1,7 +1,4 @@
-//! `roofline_contract!`: the shell around the contract compiler.
-//!
-//! It knows the path literal, the manifest directory and the span; everything else is
-//! [`roofline_contracts`].
+//! `roofline_contract!`: a thin shell around the contract compiler in [`roofline_contracts`].
 
 use std::cell::RefCell;
 
@@ -27,7 +24,7 @@ use syn::{LitStr, Token};
 /// assert_eq!(roofline_model_v1::model_bytes(7e9, 4.0), 3.5e9);
 /// ```
 ///
-/// The modules of the contracts that it depends on are generated inside its own, unless they are elsewhere already:
+/// Modules of dependencies are generated inside the module, unless existing ones are given:
 ///
 /// ```
 /// # use roofline_macros::roofline_contract;
@@ -40,8 +37,8 @@ use syn::{LitStr, Token};
 /// }
 /// ```
 ///
-/// The types that describe contracts, quantities, obligations and recommendations are defined once for all modules of a call.
-/// `types` takes those of another module, so that one function can read them all:
+/// The types that describe contracts, quantities, obligations and recommendations are defined once per call. `types` takes
+/// them from another module, so that one function can read several contracts:
 ///
 /// ```
 /// # use roofline_macros::roofline_contract;
@@ -54,7 +51,7 @@ use syn::{LitStr, Token};
 /// }
 /// ```
 ///
-/// With `typed` every number has the type of its unit, and one of another unit or scale does not compile:
+/// With `typed` every number has the type of its unit; a value in another unit or scale does not compile:
 ///
 /// ```
 /// # use roofline_macros::roofline_contract;
@@ -65,19 +62,18 @@ use syn::{LitStr, Token};
 /// assert_eq!(bytes.to_string(), "3500000000 B");
 /// ```
 ///
-/// The file is looked for in the directory of the crate's manifest, in its `contracts` directory, and among the
-/// contracts that ship with `roofline-contracts`. A mistake in it is a compile error that names the file, the
-/// line and the column; a change of the file rebuilds the crate. Cargo does not tell a macro of files that were not there: a crate
-/// that wants to be built again when a new file comes to stand before another has a build script that prints
-/// `cargo::rerun-if-changed=contracts`.
+/// The macro searches for the file in the manifest directory of the crate, in its `contracts` directory, and among the
+/// contracts that ship with `roofline-contracts`. An error in the contract is a compile error with file, line and
+/// column. Changing the file rebuilds the crate. To also rebuild when a new file shadows an existing one, add a build
+/// script that prints `cargo::rerun-if-changed=contracts`.
 #[proc_macro]
 pub fn roofline_contract(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
     let call = syn::parse_macro_input!(input as Call);
     expand(&call).into()
 }
 
-/// `"file.yaml"` or `pub mod name = "file.yaml"`, then `, dependency = path::of::its::module` for each one that is
-/// generated elsewhere, `, types = path::of::a::module` for the shared types, and `, typed` for a type for each unit.
+/// `"file.yaml"` or `pub mod name = "file.yaml"`, then `, dependency = path::of::its::module` for each existing module,
+/// `, types = path::of::a::module` for the shared types, and `, typed` for a type per unit.
 struct Call {
     module: Option<(TokenStream, Ident)>,
     file: LitStr,
@@ -120,14 +116,14 @@ impl Parse for Call {
         }
         let inner = reused.iter().find(|(name, _)| name != emit::types::KEY);
         if let (true, Some((name, _))) = (typed, inner) {
-            let message = "a typed module has its dependencies inside, with the same types: leave this out";
+            let message = "a typed module generates its own dependencies; remove this argument";
             return Err(syn::Error::new(name.span(), message));
         }
         Ok(Call { module, file, reused, typed })
     }
 }
 
-/// A path as it is seen from inside the generated module, which is one deeper than the caller.
+/// Parses a path and rewrites it for the generated module, which is one level deeper than the caller.
 fn path(input: ParseStream) -> syn::Result<TokenStream> {
     let absolute = input.peek(Token![::]) || input.peek(Token![crate]);
     let relative = input.peek(Token![self]);
@@ -147,7 +143,7 @@ fn path(input: ParseStream) -> syn::Result<TokenStream> {
 }
 
 thread_local! {
-    /// Keeps built-in dependencies between the invocations of one crate, so that each is compiled once.
+    /// Caches built-in dependencies across the invocations of one crate.
     static COMPILER: RefCell<Compiler> = RefCell::default();
 }
 
@@ -162,7 +158,7 @@ fn expand(call: &Call) -> TokenStream {
     };
     let compiled =
         COMPILER.with_borrow_mut(|compiler| compiler.compile_in(found.source, Some(directory.as_ref())));
-    // A consumer is built again when a file changes, also when it has a mistake now.
+    // Track every file, even if the contract has errors, so that a change rebuilds the crate.
     let track = found.path.iter().chain(&compiled.files).map(|path| {
         let relative = path.strip_prefix(&directory).map(|rest| format!("/{}", rest.display()));
         let bytes = match relative {
@@ -186,7 +182,9 @@ fn expand(call: &Call) -> TokenStream {
                 module.set_span(span);
                 (TokenStream::new(), module)
             }
-            Err(_) => return fail(format!("{name}: choose a module name: `mod name = \"{name}\"`")),
+            Err(_) => {
+                return fail(format!("{name}: cannot derive a module name; write `mod name = \"{name}\"`"));
+            }
         },
     };
     match &compiled.contract {
@@ -197,7 +195,9 @@ fn expand(call: &Call) -> TokenStream {
                     || closure.iter().any(|c| *name == emit::rust::module_name(&c.metadata.id))
             };
             if let Some((unknown, _)) = call.reused.iter().find(|(name, _)| !known(name)) {
-                return fail(format!("{name} does not depend on a contract with the module `{unknown}`"));
+                return fail(format!(
+                    "unknown dependency `{unknown}`; {name} does not depend on a contract with this module name"
+                ));
             }
             let module = match call.typed {
                 true => emit::rust::typed_module(contract, &visibility, &module, &call.reused),
@@ -207,7 +207,7 @@ fn expand(call: &Call) -> TokenStream {
         }
         None => {
             let errors = compiled.rendered(Severity::Error).map(fail);
-            // The module exists all the same, so that its users do not add their own errors about its name.
+            // Define the module anyway to avoid errors about a missing module.
             quote!(#track #(#errors)* #visibility mod #module {})
         }
     }

@@ -184,9 +184,9 @@ fn a_mistake_in_the_contract_is_a_compile_error_with_the_same_text_as_the_progra
     let shown = text(&output.stderr);
     let source = roofline_contracts::source::Source::from_bytes("wrong.yaml", contract.into()).expect("text");
     let compiled = roofline_contracts::compile(source);
-    let mistakes: Vec<String> = compiled.rendered(roofline_contracts::report::Severity::Error).collect();
-    assert_eq!(mistakes.len(), 2);
-    for line in mistakes.iter().flat_map(|mistake| mistake.lines()) {
+    let diagnostics: Vec<String> = compiled.rendered(roofline_contracts::report::Severity::Error).collect();
+    assert_eq!(diagnostics.len(), 2);
+    for line in diagnostics.iter().flat_map(|diagnostic| diagnostic.lines()) {
         assert!(shown.contains(line.trim_end()), "`{line}` is missing in\n{shown}");
     }
     assert!(shown.contains("wrong.yaml:9:14"), "{shown}");

@@ -31,7 +31,7 @@ fn kitchen_sink() -> Contract {
     let source = Source::read(&directory.join(file), file).expect("the contract is there");
     let compiled = compile_in(source, Some(&directory));
     let mistakes: Vec<String> =
-        compiled.mistakes.iter().map(|mistake| mistake.render(&compiled.source)).collect();
+        compiled.diagnostics.iter().map(|mistake| mistake.render(&compiled.source)).collect();
     compiled.contract.unwrap_or_else(|| panic!("{}", mistakes.join("\n")))
 }
 

@@ -64,7 +64,7 @@ pub fn shipped() -> Result<Vec<Shipped>, String> {
         let checked = check_in(source, None);
         let Some(contract) = checked.contract else {
             let mistakes: Vec<String> =
-                checked.mistakes.iter().map(|mistake| mistake.render(&checked.source)).collect();
+                checked.diagnostics.iter().map(|mistake| mistake.render(&checked.source)).collect();
             return Err(format!("contracts/{file} has mistakes\n{}", mistakes.join("\n")));
         };
         let module =

@@ -4,10 +4,10 @@
 
 use std::collections::BTreeMap;
 
-use super::comment::{Collection, Entry, Lead, Value, commented, comments};
+use super::trivia::{Collection, Entry, Lead, Value, commented, comments};
 use crate::domain::Domain;
 use crate::formula;
-use crate::report::{Mistake, Report, Rule};
+use crate::report::{Diagnostic, Report, Rule};
 use crate::schema::{self, Key, Shape};
 use crate::source::{Source, Span, Text};
 use crate::unit::Unit;
@@ -16,9 +16,9 @@ use crate::yaml::{self, Node};
 /// The longest line, where a line can be broken at all.
 pub const WIDTH: usize = 120;
 
-/// The canonical form. Only a file that is not YAML has none; one with other mistakes is laid out as far as it is
+/// The canonical form. Only a file that is not YAML has none; one with other errors is laid out as far as it is
 /// understood.
-pub fn format(source: &Source) -> Result<String, Vec<Mistake>> {
+pub fn format(source: &Source) -> Result<String, Vec<Diagnostic>> {
     let before = tree(source)?;
     let tables = tables(&before);
     let form = Form::Contract(&tables);
@@ -43,16 +43,16 @@ pub fn format(source: &Source) -> Result<String, Vec<Mistake>> {
     }
     let whole = Span { start: 0, end: source.text.lines().next().map_or(0, str::len) };
     let message = "this file can't be laid out without changing what it says; it is left as it is";
-    Err(vec![Mistake::error(whole, message).rule(Rule::File)])
+    Err(vec![Diagnostic::error(whole, message).rule(Rule::File)])
 }
 
-fn tree(source: &Source) -> Result<Node, Vec<Mistake>> {
+fn tree(source: &Source) -> Result<Node, Vec<Diagnostic>> {
     let mut report = Report::new();
     let tree = yaml::tree(source, &mut report);
-    let mistakes = report.finish();
+    let diagnostics = report.finish();
     match tree {
-        Some(tree) if mistakes.is_empty() => Ok(tree),
-        _ => Err(mistakes),
+        Some(tree) if diagnostics.is_empty() => Ok(tree),
+        _ => Err(diagnostics),
     }
 }
 
@@ -109,7 +109,7 @@ fn tables(root: &Node) -> Tables {
 }
 
 impl<'a> Form<'a> {
-    fn of(shape: Shape) -> Form<'a> {
+    fn from_shape(shape: Shape) -> Form<'a> {
         match shape {
             Shape::Section(keys) => Form::Keys(keys),
             Shape::Named(keys) => Form::Named(keys),
@@ -127,7 +127,9 @@ impl<'a> Form<'a> {
     /// The form of what is under a key, or of an item.
     fn inside(self, key: Option<&str>) -> Form<'a> {
         let of = |keys: &[Key]| {
-            keys.iter().find(|known| Some(known.name) == key).map_or(Form::Unknown, |key| Form::of(key.shape))
+            keys.iter()
+                .find(|known| Some(known.name) == key)
+                .map_or(Form::Unknown, |key| Form::from_shape(key.shape))
         };
         match self {
             Form::Contract(tables) if key == Some("profiles") => Form::Profiles(tables),
@@ -410,7 +412,7 @@ fn normal(text: &Text, form: Form<'_>) -> String {
     let value = text.value.as_str();
     let spelled = match form {
         Form::Prose => Some(value.trim().to_owned()),
-        Form::Scalar(Shape::Formula) => formula::respaced(text),
+        Form::Scalar(Shape::Formula) => formula::respace(text),
         Form::Scalar(Shape::Unit) => Some(unit(value)),
         Form::Scalar(Shape::Domain) => Some(domain(value)),
         Form::Scalar(Shape::Number) => Some(value.split_whitespace().collect::<Vec<_>>().join(" ")),

@@ -4,15 +4,15 @@
 //! goes through; most die of a unit before any obligation looks at them.
 
 use crate::certify::first_failure;
-use crate::compile::check_again;
+use crate::compile::recheck;
 use crate::contract::{Claim, Contract};
 use crate::eval;
 use crate::formula::{Binary, Formula, Function, Kind, NodeId};
 use crate::graph::Id;
-use crate::sample::{Mender, Random, large, special, uniform};
+use crate::sample::{Random, RequirementRepair, large, special, uniform};
 use crate::source::{Source, Span};
 
-/// How many points decide whether a mutant computes anything else than the contract.
+/// Number of points compared to decide if a mutant computes the same as the contract.
 const POINTS: usize = 2_000;
 
 /// A contract with one edit.
@@ -20,12 +20,12 @@ const POINTS: usize = 2_000;
 pub struct Mutant {
     /// Where: `file:line:column`.
     pub place: String,
-    /// What was done, such as `model_bytes: * to /`.
+    /// The edit, such as `model_bytes: * to /`.
     pub change: String,
     text: String,
 }
 
-/// What became of a mutant.
+/// The outcome of a mutant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// Names, units or domains reject it.
@@ -75,7 +75,7 @@ pub fn mutants(contract: &Contract) -> Vec<Mutant> {
 fn formula_edits(text: &str, name: &str, formula: &Formula, edits: &mut Vec<Edit>) {
     let span = |id: NodeId| formula.nodes[id].span;
     let slice = |span: Span| text.get(span.start..span.end);
-    let written = formula.nodes.iter().zip(formula.unwritten()).filter(|(_, unwritten)| !unwritten);
+    let written = formula.nodes.iter().zip(formula.expanded_nodes()).filter(|(_, expanded)| !expanded);
     for (node, _) in written {
         match &node.kind {
             Kind::Sum(sum) => formula_edits(text, name, &sum.body, edits),
@@ -199,7 +199,7 @@ impl Mutant {
         let Ok(source) = Source::from_bytes(&contract.source.name, self.text.clone().into_bytes()) else {
             return Fate::Rejected;
         };
-        let Some(mutated) = check_again(source, contract).contract else { return Fate::Rejected };
+        let Some(mutated) = recheck(source, contract).contract else { return Fate::Rejected };
         if let Some(obligation) = first_failure(&mutated, &touched(contract, &mutated)) {
             return Fate::Killed(obligation);
         }
@@ -235,10 +235,10 @@ fn touched(contract: &Contract, mutated: &Contract) -> Vec<bool> {
         .collect()
 }
 
-/// Whether the two compute anything different, bit for bit, at some point of the domain.
+/// True if the two differ in any bit at some sampled point of the domain.
 fn differs(contract: &Contract, mutated: &Contract) -> bool {
     let mut random = Random(0x6d75_7461_6e74);
-    let mut mender = Mender::new(contract);
+    let mut repair = RequirementRepair::new(contract);
     let special: Vec<Vec<f64>> =
         contract.quantities.iter().map(|quantity| special(&quantity.domain)).collect();
     for round in 0..POINTS {
@@ -249,7 +249,7 @@ fn differs(contract: &Contract, mutated: &Contract) -> bool {
                 _ => uniform(&quantity.domain, &mut random),
             })
             .collect();
-        mender.mend(&mut point, &mut random);
+        repair.repair(&mut point, &mut random);
         let same = match (eval::evaluate(contract, &point), eval::evaluate(mutated, &point)) {
             (Ok(a), Ok(b)) => {
                 let equal = |(x, y): (&f64, &f64)| x.to_bits() == y.to_bits() || x.is_nan() && y.is_nan();

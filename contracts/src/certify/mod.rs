@@ -5,8 +5,8 @@
 
 #[cfg(feature = "certificates")]
 pub mod coq;
-mod draft;
 mod points;
+mod proof_builder;
 mod ratio;
 mod real;
 mod search;
@@ -23,7 +23,7 @@ use roofline_checker::{
 use crate::contract::{self, Assurance, Contract, Obligation, Verdict};
 use crate::graph::{self, Graph, Id};
 use crate::prove;
-use search::{Effort, Search};
+use search::{Search, SearchEffort};
 use trace::Printer;
 
 /// What a certificate of the contract must be about.
@@ -167,7 +167,7 @@ fn open_goals(contract: &Contract, some: &[bool]) -> Vec<Option<String>> {
         if !asked || search.prove(question).is_some() {
             return None;
         }
-        Some(Printer::of_question(contract, &about, question)?.open(search.open.as_ref()?))
+        Some(Printer::for_question(contract, &about, question)?.open(search.open.as_ref()?))
     };
     about.obligations.iter().zip(some).map(goal).collect()
 }
@@ -178,7 +178,7 @@ pub fn trace(contract: &Contract, certificate: &Certificate, id: &str) -> Vec<St
     let proof = certificate.proofs.iter().find(|proof| proof.id == id);
     let question = about.obligations.iter().find(|question| question.id == id);
     let (Some(proof), Some(question)) = (proof, question) else { return Vec::new() };
-    Printer::of_question(contract, about, question)
+    Printer::for_question(contract, about, question)
         .map(|printer| printer.steps(&certificate.steps, &proof.steps))
         .unwrap_or_default()
 }
@@ -212,10 +212,10 @@ pub fn first_failure(contract: &Contract, some: &[bool]) -> Option<String> {
     let asked = about.obligations.iter().zip(&contract.obligations).zip(some).filter(|(_, asked)| **asked);
     let mut failed = asked.filter(|((question, obligation), _)| {
         // A counterexample takes less time than real numbers, and most of the claims that are left are false.
-        search.prove_with(question, Effort::Rounded).is_none()
+        search.prove_with(question, SearchEffort::Rounded).is_none()
             && (prove::refute(contract, obligation).0.is_some()
                 || obligation.assurance != Assurance::Tested
-                    && search.prove_with(question, Effort::Real).is_none())
+                    && search.prove_with(question, SearchEffort::Real).is_none())
     });
     failed.next().map(|((question, _), _)| question.id.clone())
 }

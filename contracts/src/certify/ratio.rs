@@ -2,7 +2,7 @@
 
 use roofline_checker::{Fact, Op, Rule};
 
-use super::draft::Known;
+use super::proof_builder::FactId;
 use super::search::Search;
 
 /// How deep two expressions are compared.
@@ -10,7 +10,7 @@ const MAX_DEPTH: usize = 64;
 
 impl Search<'_> {
     /// `k` and the fact that `x = 2^k y`.
-    pub(super) fn ratio(&mut self, x: usize, y: usize, depth: usize) -> Option<(i32, Known)> {
+    pub(super) fn ratio(&mut self, x: usize, y: usize, depth: usize) -> Option<(i32, FactId)> {
         if let Some(&known) = self.ratios.get(&(x, y)) {
             return known;
         }
@@ -26,7 +26,7 @@ impl Search<'_> {
         found
     }
 
-    fn ratio_step(&mut self, rule: Rule, from: &[Known], x: usize, y: usize) -> Option<(i32, Known)> {
+    fn ratio_step(&mut self, rule: Rule, from: &[FactId], x: usize, y: usize) -> Option<(i32, FactId)> {
         let known = self.apply(rule, from, Fact::Ratio(x, y, 0))?;
         match self.fact(known) {
             Fact::Ratio(_, _, k) => Some((k, known)),
@@ -34,7 +34,7 @@ impl Search<'_> {
         }
     }
 
-    fn find_ratio(&mut self, x: usize, y: usize, depth: usize) -> Option<(i32, Known)> {
+    fn find_ratio(&mut self, x: usize, y: usize, depth: usize) -> Option<(i32, FactId)> {
         if x == y {
             let range = self.range(x)?;
             return self.ratio_step(Rule::Ratio, &[range.2], x, y);
@@ -77,7 +77,7 @@ impl Search<'_> {
         [x, y]: [usize; 2],
         pairs: [(usize, usize); 2],
         depth: usize,
-    ) -> Option<(i32, Known)> {
+    ) -> Option<(i32, FactId)> {
         let (_, first) = self.ratio(pairs[0].0, pairs[0].1, depth)?;
         let (_, second) = self.ratio(pairs[1].0, pairs[1].1, depth)?;
         let mut from = vec![first, second];
@@ -88,7 +88,7 @@ impl Search<'_> {
     }
 
     /// `x` as `inner * 2^j`.
-    fn scaled(&mut self, x: usize) -> Option<(usize, Known)> {
+    fn scaled(&mut self, x: usize) -> Option<(usize, FactId)> {
         let (inner, factor) = match self.op(x) {
             Op::Mul(a, b) if matches!(self.op(b), Op::Number(_)) => (a, b),
             Op::Mul(a, b) if matches!(self.op(a), Op::Number(_)) => (b, a),

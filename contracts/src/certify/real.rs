@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 use roofline_checker::{Fact, Op, Rule, conclude};
 
-use super::draft::Known;
+use super::proof_builder::FactId;
 use super::search::Search;
 
 /// The most nodes that one comparison expands, and values that it counts from somewhere.
@@ -13,7 +13,7 @@ const MAX_VALUES: usize = 8;
 /// How deep values are looked into, the shallowest first.
 const LEVELS: [usize; 4] = [2, 3, 5, 40];
 /// An upper limit that nothing reaches, where only the lower one is asked for.
-const MOST: f64 = 1e307;
+const MAX_MAGNITUDE: f64 = 1e307;
 /// The most ways to count values that are tried in one proof.
 const MAX_TRIES: usize = 500;
 
@@ -21,18 +21,18 @@ const MAX_TRIES: usize = 500;
 #[derive(Clone, Copy, Debug)]
 enum Anchor {
     /// 0: a wider range comes before its own.
-    Zero(Known, Known),
+    Zero(FactId, FactId),
     /// Its lower limit.
-    Below(Known),
+    Below(FactId),
     /// Its upper limit.
-    Above(Known),
+    Above(FactId),
     /// Another node that is ordered with it.
-    Near(usize, Known),
+    Near(usize, FactId),
 }
 
 impl Search<'_> {
     /// `a <= b` or `a < b`, or a range, from facts about what they are made of.
-    pub(super) fn by_reals(&mut self, wanted: Fact) -> Option<Known> {
+    pub(super) fn by_reals(&mut self, wanted: Fact) -> Option<FactId> {
         let roots: Vec<usize> = match wanted {
             Fact::Le(a, b) | Fact::Lt(a, b) => vec![a, b],
             Fact::Range(a, ..) => vec![a],
@@ -52,7 +52,7 @@ impl Search<'_> {
         None
     }
 
-    fn by_values(&mut self, roots: &[usize], values: &[usize], wanted: Fact) -> Option<Known> {
+    fn by_values(&mut self, roots: &[usize], values: &[usize], wanted: Fact) -> Option<FactId> {
         let mut anchors = Vec::new();
         for &value in values {
             anchors.push((value, self.anchors(value)?));
@@ -95,7 +95,7 @@ impl Search<'_> {
         anchors: &[(usize, Vec<Anchor>)],
         choice: &[usize],
         wanted: Fact,
-    ) -> Option<Known> {
+    ) -> Option<FactId> {
         let chosen = |node: usize| {
             let at = anchors.iter().position(|(value, _)| *value == node)?;
             Some(anchors[at].1[choice[at]])
@@ -115,7 +115,7 @@ impl Search<'_> {
         &mut self,
         node: usize,
         chosen: &dyn Fn(usize) -> Option<Anchor>,
-        given: &mut Vec<Known>,
+        given: &mut Vec<FactId>,
         done: &mut BTreeSet<usize>,
         open: &mut BTreeSet<usize>,
     ) -> Option<()> {
@@ -213,7 +213,7 @@ impl Search<'_> {
             }
         }
         let mut near = |search: &mut Self, from: &[usize], order: Fact, other: usize| {
-            let known = search.beside(from, order);
+            let known = search.order_with_operand(from, order);
             anchors.extend(known.map(|known| Anchor::Near(other, known)));
         };
         match self.op(value) {
@@ -273,7 +273,7 @@ impl Search<'_> {
             && self.range(node).is_some_and(|(low, ..)| low < f64::MIN_POSITIVE)
             && self.nodes.iter().any(divides)
         {
-            let (l, h) = (least / 2.0, MOST);
+            let (l, h) = (least / 2.0, MAX_MAGNITUDE);
             if let Some(found) = self.by_reals(Fact::Range(node, l, h)) {
                 changed |= self.keep_range(node, (l, h, found));
             }
@@ -282,7 +282,7 @@ impl Search<'_> {
     }
 
     /// That a node is a whole number.
-    pub(super) fn whole(&mut self, node: usize) -> Option<Known> {
+    pub(super) fn whole(&mut self, node: usize) -> Option<FactId> {
         if let Some(&known) = self.state.wholes.get(&node) {
             return known;
         }
@@ -310,7 +310,7 @@ impl Search<'_> {
         known
     }
 
-    fn both_whole(&mut self, a: usize, b: usize) -> Option<Vec<Known>> {
+    fn both_whole(&mut self, a: usize, b: usize) -> Option<Vec<FactId>> {
         Some(vec![self.whole(a)?, self.whole(b)?])
     }
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use roofline_checker::{Claim, Domain, Fact, Op, Problem, ProofObligation, Rule, Step, conclude, prepare};
 
-use super::draft::{Branch, Draft, Known};
 use super::points::Points;
+use super::proof_builder::{Branch, FactId, ProofBuilder};
 use crate::graph::IdMap;
 
 /// The most orders that are looked for in one proof, and in one of its cases.
@@ -13,35 +13,35 @@ const MAX_STEPS: usize = 20_000;
 const MAX_CASE_STEPS: usize = 6_000;
 /// The most cases of one proof.
 const MAX_CASES: usize = 400;
-/// How deep orders are followed.
+/// Maximum depth of order reasoning.
 const MAX_DEPTH: usize = 80;
-/// How deep cases are nested.
+/// Maximum nesting depth of cases.
 const MAX_CASE_DEPTH: usize = 40;
-/// How many conditions are assumed one inside the other to show one order.
+/// Maximum number of nested assumptions for one order.
 const MAX_CONDITIONS: usize = 2;
 
 /// Undecided: the order of these two values would help, if any would.
 type Undecided = Option<(usize, usize)>;
 
-/// What is known at every point of the case that is being looked at.
+/// Facts that hold at every point of the current case.
 #[derive(Clone, Default)]
 pub(super) struct State {
-    ranges: IdMap<usize, (f64, f64, Known)>,
-    orders: IdMap<(usize, usize, bool), Option<Known>>,
-    truths: IdMap<usize, (bool, Known)>,
+    ranges: IdMap<usize, (f64, f64, FactId)>,
+    orders: IdMap<(usize, usize, bool), Option<FactId>>,
+    truths: IdMap<usize, (bool, FactId)>,
     /// `0 <= 1`, or `0 < 1` if the third says so, as assumed.
-    pub(super) assumed: Vec<(usize, usize, bool, Known)>,
+    pub(super) assumed: Vec<(usize, usize, bool, FactId)>,
     /// Which nodes are whole numbers, as far as that was asked.
-    pub(super) wholes: IdMap<usize, Option<Known>>,
+    pub(super) wholes: IdMap<usize, Option<FactId>>,
     /// Disjunctions that hold, of which neither part is known to.
-    disjunctions: Vec<(usize, usize, Known)>,
+    disjunctions: Vec<(usize, usize, FactId)>,
     /// The points of the case.
     pub(super) points: Vec<usize>,
 }
 
 /// The orders that are tried for a claim.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Effort {
+pub(super) enum SearchEffort {
     /// Orders of rounded values.
     Rounded,
     /// Orders of real numbers with room for the roundings too; these take longest.
@@ -61,7 +61,7 @@ pub(super) enum Open {
     Direction(usize, Vec<(usize, bool)>),
 }
 
-/// How `a <= b` could follow.
+/// A way to derive `a <= b`.
 enum Way {
     /// By a rule, from orders and ranges.
     Rule(Rule, Vec<(usize, usize)>, Vec<usize>),
@@ -75,21 +75,21 @@ pub(super) struct Search<'a> {
     problem: &'a Problem,
     pub(super) nodes: Vec<Op>,
     pub(super) quantities: Vec<Domain>,
-    draft: Draft,
+    draft: ProofBuilder,
     pub(super) state: State,
     pub(super) points: Points,
-    pub(super) ratios: IdMap<(usize, usize), Option<(i32, Known)>>,
-    shared: Vec<Known>,
-    /// How many facts are shared.
+    pub(super) ratios: IdMap<(usize, usize), Option<(i32, FactId)>>,
+    shared: Vec<FactId>,
+    /// Number of shared facts.
     base: usize,
     needed: Vec<bool>,
     steps: usize,
-    /// How many steps there may be at the end of the case.
+    /// Maximum number of steps at the end of the case.
     limit: usize,
     cases: usize,
-    /// How many conditions are assumed for one order.
+    /// Number of conditions assumed for one order.
     conditions: usize,
-    /// How many ways to count values were tried.
+    /// Number of ways to count values that were tried.
     pub(super) tries: usize,
     /// Orders are looked for among real numbers too.
     reals: bool,
@@ -97,7 +97,7 @@ pub(super) struct Search<'a> {
     tightens: bool,
     /// Orders are those of ranges and of what is assumed; nothing else is tried.
     shallow: bool,
-    /// How many orders were assumed before the first case.
+    /// Number of orders assumed before the first case.
     outside: usize,
     /// The goal at which the last search ended, if it found no proof.
     pub(super) open: Option<Open>,
@@ -110,7 +110,7 @@ impl<'a> Search<'a> {
             problem,
             nodes: problem.nodes.clone(),
             quantities: problem.quantities.clone(),
-            draft: Draft::default(),
+            draft: ProofBuilder::default(),
             state: State::default(),
             points: Points::default(),
             ratios: IdMap::default(),
@@ -139,11 +139,12 @@ impl<'a> Search<'a> {
 
     /// The steps of a proof; numbers below that of the shared facts are theirs.
     pub fn prove(&mut self, question: &ProofObligation) -> Option<Vec<Step>> {
-        self.prove_with(question, Effort::Rounded).or_else(|| self.prove_with(question, Effort::Real))
+        self.prove_with(question, SearchEffort::Rounded)
+            .or_else(|| self.prove_with(question, SearchEffort::Real))
     }
 
     /// The steps of a proof that takes no more than this effort.
-    pub fn prove_with(&mut self, question: &ProofObligation, effort: Effort) -> Option<Vec<Step>> {
+    pub fn prove_with(&mut self, question: &ProofObligation, effort: SearchEffort) -> Option<Vec<Step>> {
         let prepared = prepare(self.problem, question)?;
         let shared = self.state.clone();
         (self.nodes, self.quantities) = (prepared.nodes, prepared.quantities);
@@ -153,12 +154,12 @@ impl<'a> Search<'a> {
         };
         let facts: Vec<Fact> = prepared.assume.iter().copied().chain([prepared.goal]).collect();
         self.points = Points::new(&self.nodes, &self.cone(&facts), &self.quantities, moved);
-        let assumed: Vec<Known> = prepared.assume.iter().map(|&fact| self.draft.assume(fact)).collect();
-        let mut place: IdMap<Known, usize> = (0..self.base).map(|known| (known, known)).collect();
+        let assumed: Vec<FactId> = prepared.assume.iter().map(|&fact| self.draft.assume(fact)).collect();
+        let mut place: IdMap<FactId, usize> = (0..self.base).map(|known| (known, known)).collect();
         place.extend(assumed.iter().enumerate().map(|(i, &known)| (known, self.base + i)));
         let mut proof = None;
         self.open = None;
-        self.reals = effort == Effort::Real;
+        self.reals = effort == SearchEffort::Real;
         // Most claims hang on the order of the values they name alone; choices inside those only multiply the cases.
         for inside in [false, true] {
             (self.steps, self.limit, self.cases, self.tries) = (0, MAX_CASE_STEPS, 0, 0);
@@ -186,7 +187,7 @@ impl<'a> Search<'a> {
             let steps = self.draft.close();
             if let Some(end) = end {
                 self.draft.needed(&[end], &mut self.needed);
-                proof = Some(self.draft.written(
+                proof = Some(self.draft.emit_steps(
                     &steps,
                     &self.needed,
                     &mut place,
@@ -206,7 +207,7 @@ impl<'a> Search<'a> {
     pub fn finish(mut self, mut proofs: Vec<(String, Vec<Step>)>) -> (Vec<Step>, Vec<(String, Vec<Step>)>) {
         self.needed.resize(self.base, false);
         let mut place = IdMap::default();
-        let steps = self.draft.written(&self.shared, &self.needed, &mut place, 0);
+        let steps = self.draft.emit_steps(&self.shared, &self.needed, &mut place, 0);
         let renumber = |number: usize| {
             if number < self.base {
                 place.get(&number).copied().unwrap_or(usize::MAX)
@@ -225,17 +226,17 @@ impl<'a> Search<'a> {
     }
 
     /// Applies a rule; none if it does not give a fact about what `wanted` names.
-    pub(super) fn apply(&mut self, rule: Rule, from: &[Known], wanted: Fact) -> Option<Known> {
+    pub(super) fn apply(&mut self, rule: Rule, from: &[FactId], wanted: Fact) -> Option<FactId> {
         let facts: Vec<Fact> = from.iter().map(|&known| self.draft.fact(known)).collect();
         let fact = conclude(&self.nodes, &self.quantities, rule, &facts, wanted)?;
         Some(self.draft.step(rule, from.to_vec(), fact, Vec::new()))
     }
 
-    pub(super) fn fact(&self, known: Known) -> Fact {
+    pub(super) fn fact(&self, known: FactId) -> Fact {
         self.draft.fact(known)
     }
 
-    pub(super) fn range(&self, node: usize) -> Option<(f64, f64, Known)> {
+    pub(super) fn range(&self, node: usize) -> Option<(f64, f64, FactId)> {
         self.state.ranges.get(&node).copied()
     }
 
@@ -251,7 +252,7 @@ impl<'a> Search<'a> {
         self.range(node).is_some_and(|(low, ..)| low > 0.0)
     }
 
-    pub(super) fn ranges(&self, nodes: &[usize]) -> Option<Vec<Known>> {
+    pub(super) fn ranges(&self, nodes: &[usize]) -> Option<Vec<FactId>> {
         nodes.iter().map(|&node| Some(self.range(node)?.2)).collect()
     }
 
@@ -276,7 +277,7 @@ impl<'a> Search<'a> {
     }
 
     /// Takes a fact as known.
-    fn suppose(&mut self, known: Known) {
+    fn suppose(&mut self, known: FactId) {
         let fact = self.draft.fact(known);
         self.state.points.retain(|&point| self.points.holds(point, fact));
         match self.draft.fact(known) {
@@ -293,20 +294,20 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Whether no point speaks against a fact.
+    /// True if no sampled point contradicts the fact.
     fn plausible(&self, fact: Fact) -> bool {
         self.state.points.iter().all(|&point| self.points.holds(point, fact))
     }
 
-    /// Whether the quotient of two nodes is the same power of two at every point.
+    /// True if the quotient of two nodes is the same power of two at every sampled point.
     pub(super) fn in_one_ratio(&self, x: usize, y: usize) -> bool {
         let mut ratios = self.state.points.iter().filter_map(|&point| self.points.ratio(point, x, y));
         let Some(first) = ratios.next() else { return true };
         first > 0.0 && first.to_bits() << 12 == 0 && ratios.all(|ratio| ratio == first)
     }
 
-    /// What a decided condition says of orders and of other conditions.
-    fn read(&mut self, node: usize, value: bool, known: Known) {
+    /// Derives orders and conditions from a decided condition.
+    fn read(&mut self, node: usize, value: bool, known: FactId) {
         let parts: Vec<usize> = match self.op(node) {
             Op::Less(a, b) | Op::LessEqual(a, b) | Op::Equal(a, b) => {
                 let Some(ranges) = self.ranges(&[a, b]) else { return };
@@ -338,7 +339,7 @@ impl<'a> Search<'a> {
     }
 
     /// Keeps what a range adds to the one that is known; whether it adds anything.
-    pub(super) fn keep_range(&mut self, node: usize, new: (f64, f64, Known)) -> bool {
+    pub(super) fn keep_range(&mut self, node: usize, new: (f64, f64, FactId)) -> bool {
         let Some(old) = self.range(node) else {
             self.state.ranges.insert(node, new);
             return true;
@@ -355,7 +356,7 @@ impl<'a> Search<'a> {
         kept.is_some_and(|kept| self.state.ranges.insert(node, kept).is_some())
     }
 
-    fn as_range(&self, known: Known) -> Option<(f64, f64, Known)> {
+    fn as_range(&self, known: FactId) -> Option<(f64, f64, FactId)> {
         match self.draft.fact(known) {
             Fact::Range(_, low, high) => Some((low, high, known)),
             _ => None,
@@ -402,7 +403,7 @@ impl<'a> Search<'a> {
         tight.and_then(|tight| self.as_range(tight)).is_some_and(|range| self.keep_range(node, range))
     }
 
-    /// Whether `a <= b` may follow from what they are made of.
+    /// True if `a <= b` may follow from the operands.
     fn is_part(&self, a: usize, b: usize) -> bool {
         let made_of = |node: usize, part: usize| match self.op(node) {
             Op::Add(p, q) | Op::Min(p, q) | Op::Max(p, q) => p == part || q == part,
@@ -413,7 +414,7 @@ impl<'a> Search<'a> {
     }
 
     /// The range of a quotient whose dividend is not above its divisor, if that is so.
-    fn quotient(&mut self, node: usize, a: usize, b: usize) -> Option<Known> {
+    fn quotient(&mut self, node: usize, a: usize, b: usize) -> Option<FactId> {
         let wanted = Fact::Range(node, 0.0, 0.0);
         let (quotient, range) = (self.by_ranges(Rule::Operation, &[a, b], wanted)?, self.range(b)?.2);
         match self.order(a, b, 0) {
@@ -422,12 +423,12 @@ impl<'a> Search<'a> {
         }
     }
 
-    fn by_ranges(&mut self, rule: Rule, nodes: &[usize], wanted: Fact) -> Option<Known> {
+    fn by_ranges(&mut self, rule: Rule, nodes: &[usize], wanted: Fact) -> Option<FactId> {
         let from = self.ranges(nodes)?;
         self.apply(rule, &from, wanted)
     }
 
-    fn bound_choice(&mut self, node: usize, c: usize, a: usize, b: usize) -> Option<Known> {
+    fn bound_choice(&mut self, node: usize, c: usize, a: usize, b: usize) -> Option<FactId> {
         let wanted = Fact::Range(node, 0.0, 0.0);
         if let Some(value) = self.plainly(c)
             && let Some(&(_, known)) = self.state.truths.get(&c)
@@ -473,11 +474,11 @@ impl<'a> Search<'a> {
     fn case(
         &mut self,
         assume: &[Fact],
-        find: impl FnOnce(&mut Self) -> Option<Known>,
-    ) -> Option<(Known, Branch)> {
+        find: impl FnOnce(&mut Self) -> Option<FactId>,
+    ) -> Option<(FactId, Branch)> {
         let saved = (self.state.clone(), self.ratios.clone());
         self.draft.open();
-        let assume: Vec<Known> = assume.iter().map(|&fact| self.draft.assume(fact)).collect();
+        let assume: Vec<FactId> = assume.iter().map(|&fact| self.draft.assume(fact)).collect();
         // What did not follow before may follow now.
         self.state.orders.retain(|_, known| known.is_some());
         self.ratios.retain(|_, known| known.is_some());
@@ -491,7 +492,7 @@ impl<'a> Search<'a> {
     }
 
     /// Bounds the nodes anew under what is assumed; the fact that there is no such point, if so.
-    fn refine(&mut self, cone: &[usize]) -> Option<Known> {
+    fn refine(&mut self, cone: &[usize]) -> Option<FactId> {
         self.divide();
         let mut changed: BTreeSet<usize> = BTreeSet::new();
         for &node in cone {
@@ -548,9 +549,9 @@ impl<'a> Search<'a> {
         }
     }
 
-    fn narrow(&mut self, node: usize, rule: Rule, order: Known, ranges: &[usize]) -> bool {
+    fn narrow(&mut self, node: usize, rule: Rule, order: FactId, ranges: &[usize]) -> bool {
         let Some(ranges) = self.ranges(ranges) else { return false };
-        let from: Vec<Known> = [order].into_iter().chain(ranges).collect();
+        let from: Vec<FactId> = [order].into_iter().chain(ranges).collect();
         let facts: Vec<Fact> = from.iter().map(|&known| self.draft.fact(known)).collect();
         let wanted = Fact::Range(node, 0.0, 0.0);
         let Some(fact @ Fact::Range(_, low, high)) =
@@ -566,7 +567,7 @@ impl<'a> Search<'a> {
     }
 
     /// Proves a claim, case by case where it must; the innermost case that is left stays open.
-    fn reach(&mut self, goal: Fact, cone: &[usize], inside: bool, depth: usize) -> Option<Known> {
+    fn reach(&mut self, goal: Fact, cone: &[usize], inside: bool, depth: usize) -> Option<FactId> {
         let found = self.in_cases(goal, cone, inside, depth);
         if found.is_none() && self.open.is_none() {
             let assumed = self.state.assumed[self.outside..].iter();
@@ -611,7 +612,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Whether a node moves up or down with the quantity that has a second value.
+    /// The direction of a node in the quantity that has a second value.
     fn direction(&mut self, node: usize, twins: &[usize]) -> Option<bool> {
         let twin = twins[node];
         if self.order(node, twin, 0).is_some() {
@@ -621,7 +622,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    fn in_cases(&mut self, goal: Fact, cone: &[usize], inside: bool, depth: usize) -> Option<Known> {
+    fn in_cases(&mut self, goal: Fact, cone: &[usize], inside: bool, depth: usize) -> Option<FactId> {
         self.cases += 1;
         self.limit = MAX_STEPS.min(self.steps + MAX_CASE_STEPS);
         if self.cases > MAX_CASES || depth > MAX_CASE_DEPTH {
@@ -663,8 +664,8 @@ impl<'a> Search<'a> {
         Some(self.draft.step(Rule::Cases, ranges, goal, cases))
     }
 
-    /// What is assumed cannot be.
-    fn contradiction(&mut self) -> Option<Known> {
+    /// The assumptions are contradictory.
+    fn contradiction(&mut self) -> Option<FactId> {
         for i in 0..self.state.assumed.len() {
             let (a, b, strict, known) = self.state.assumed[i];
             let opposite = if strict { self.order(b, a, 0) } else { self.strictly(b, a, 0) };
@@ -696,7 +697,7 @@ impl<'a> Search<'a> {
     }
 
     /// The value of a condition.
-    pub(super) fn truth(&mut self, node: usize, depth: usize) -> Result<(bool, Known), Undecided> {
+    pub(super) fn truth(&mut self, node: usize, depth: usize) -> Result<(bool, FactId), Undecided> {
         if let Some(&known) = self.state.truths.get(&node) {
             return Ok(known);
         }
@@ -717,10 +718,10 @@ impl<'a> Search<'a> {
         truth.ok().map(|(value, _)| value)
     }
 
-    fn weigh(&mut self, node: usize, depth: usize) -> Result<Known, Undecided> {
+    fn weigh(&mut self, node: usize, depth: usize) -> Result<FactId, Undecided> {
         let wanted = Fact::Holds(node, true);
         let compare =
-            |search: &mut Self, from: &[Known]| search.apply(Rule::Decide, from, wanted).ok_or(None);
+            |search: &mut Self, from: &[FactId]| search.apply(Rule::Decide, from, wanted).ok_or(None);
         match self.op(node) {
             Op::Bool(_) => self.apply(Rule::Operation, &[], wanted).ok_or(None),
             Op::Finite(a) => self.by_ranges(Rule::Decide, &[a], wanted).ok_or(None),
@@ -771,7 +772,7 @@ impl<'a> Search<'a> {
         decides: bool,
         wanted: Fact,
         depth: usize,
-    ) -> Result<Known, Undecided> {
+    ) -> Result<FactId, Undecided> {
         let (x, y) = (self.truth(a, depth), self.truth(b, depth));
         let from = match (x, y) {
             (Ok((value, x)), _) if value == decides => vec![x],
@@ -784,7 +785,7 @@ impl<'a> Search<'a> {
     }
 
     /// `a <= b`
-    pub(super) fn order(&mut self, a: usize, b: usize, depth: usize) -> Option<Known> {
+    pub(super) fn order(&mut self, a: usize, b: usize, depth: usize) -> Option<FactId> {
         let (x, y) = (self.range(a)?, self.range(b)?);
         if let Some(&known) = self.state.orders.get(&(a, b, false)) {
             return known;
@@ -814,14 +815,14 @@ impl<'a> Search<'a> {
         quick
     }
 
-    fn assumed(&mut self, a: usize, b: usize) -> Option<Known> {
+    fn assumed(&mut self, a: usize, b: usize) -> Option<FactId> {
         let found = self.state.assumed.iter().find(|&&(c, d, ..)| (a, b) == (c, d));
         let &(.., strict, known) = found?;
         if strict { self.apply(Rule::Trans, &[known], Fact::Le(a, b)) } else { Some(known) }
     }
 
     /// `a <= c <= d <= b` where `c <= d` is assumed; `near` if one of them is `a` or `b`.
-    fn through_assumed(&mut self, a: usize, b: usize, near: bool, depth: usize) -> Option<Known> {
+    fn through_assumed(&mut self, a: usize, b: usize, near: bool, depth: usize) -> Option<FactId> {
         if depth > MAX_DEPTH {
             return None;
         }
@@ -842,7 +843,7 @@ impl<'a> Search<'a> {
         if self.shallow { MAX_DEPTH / 3 } else { 0 }
     }
 
-    fn ordered(&mut self, a: usize, b: usize, depth: usize) -> Option<Known> {
+    fn ordered(&mut self, a: usize, b: usize, depth: usize) -> Option<FactId> {
         let wanted = Fact::Le(a, b);
         if let Some(known) = self.through_assumed(a, b, true, depth) {
             return Some(known);
@@ -873,7 +874,7 @@ impl<'a> Search<'a> {
     }
 
     /// `p / q <= 1 <= b` or `p - q <= 0 <= b` where `p <= q`, and the other way round.
-    fn around_one(&mut self, a: usize, b: usize, depth: usize) -> Option<Known> {
+    fn around_one(&mut self, a: usize, b: usize, depth: usize) -> Option<FactId> {
         let ((.., x), (low, .., y)) = (self.range(a)?, self.range(b)?);
         let high = self.range(a)?.1;
         let below = match self.op(a) {
@@ -907,7 +908,7 @@ impl<'a> Search<'a> {
     }
 
     /// `a <= b` where one of them is an if whose condition is not known: for each of its values.
-    fn by_condition(&mut self, a: usize, b: usize, depth: usize) -> Option<Known> {
+    fn by_condition(&mut self, a: usize, b: usize, depth: usize) -> Option<FactId> {
         let condition = [a, b].into_iter().find_map(|node| match self.op(node) {
             Op::If(c, ..) if !self.state.truths.contains_key(&c) => Some(c),
             _ => None,
@@ -928,7 +929,7 @@ impl<'a> Search<'a> {
         (cases.len() == 2).then(|| self.draft.step(Rule::Cases, Vec::new(), Fact::Le(a, b), cases))
     }
 
-    fn take(&mut self, a: usize, b: usize, way: Way, depth: usize) -> Option<Known> {
+    fn take(&mut self, a: usize, b: usize, way: Way, depth: usize) -> Option<FactId> {
         let wanted = Fact::Le(a, b);
         match way {
             Way::Rule(rule, orders, ranges) => {
@@ -942,19 +943,19 @@ impl<'a> Search<'a> {
             }
             Way::Left(ranges, p) => {
                 let after = self.order(p, b, depth)?;
-                let before = self.beside(&ranges, Fact::Le(a, p))?;
+                let before = self.order_with_operand(&ranges, Fact::Le(a, p))?;
                 self.apply(Rule::Trans, &[before, after], wanted)
             }
             Way::Right(ranges, p) => {
                 let before = self.order(a, p, depth)?;
-                let after = self.beside(&ranges, Fact::Le(p, b))?;
+                let after = self.order_with_operand(&ranges, Fact::Le(p, b))?;
                 self.apply(Rule::Trans, &[before, after], wanted)
             }
         }
     }
 
     /// The order of an operation and one of its operands; of an if the condition and the chosen value are given.
-    pub(super) fn beside(&mut self, nodes: &[usize], wanted: Fact) -> Option<Known> {
+    pub(super) fn order_with_operand(&mut self, nodes: &[usize], wanted: Fact) -> Option<FactId> {
         let Fact::Le(a, b) = wanted else { return None };
         let node = if nodes.last() == Some(&a) { b } else { a };
         let from = match self.op(node) {
@@ -1084,7 +1085,7 @@ impl<'a> Search<'a> {
     }
 
     /// `a < b`
-    fn strictly(&mut self, a: usize, b: usize, depth: usize) -> Option<Known> {
+    fn strictly(&mut self, a: usize, b: usize, depth: usize) -> Option<FactId> {
         let (x, y) = (self.range(a)?, self.range(b)?);
         if let Some(&known) = self.state.orders.get(&(a, b, true)) {
             return known;
@@ -1107,7 +1108,7 @@ impl<'a> Search<'a> {
     }
 
     /// `a <= c < d <= b` where `c < d` is assumed.
-    fn strictly_assumed(&mut self, a: usize, b: usize, depth: usize) -> Option<Known> {
+    fn strictly_assumed(&mut self, a: usize, b: usize, depth: usize) -> Option<FactId> {
         for i in 0..self.state.assumed.len() {
             let (c, d, strict, known) = self.state.assumed[i];
             if !strict {
@@ -1121,7 +1122,7 @@ impl<'a> Search<'a> {
         None
     }
 
-    fn strictly_ordered(&mut self, a: usize, b: usize, depth: usize) -> Option<Known> {
+    fn strictly_ordered(&mut self, a: usize, b: usize, depth: usize) -> Option<FactId> {
         let wanted = Fact::Lt(a, b);
         if let Some(known) = self.strictly_assumed(a, b, depth) {
             return Some(known);
@@ -1139,7 +1140,7 @@ impl<'a> Search<'a> {
     }
 
     /// `p / q < 1 <= b` where `p < q`.
-    fn below_one(&mut self, a: usize, b: usize, depth: usize) -> Option<Known> {
+    fn below_one(&mut self, a: usize, b: usize, depth: usize) -> Option<FactId> {
         let Op::Div(p, q) = self.op(a) else { return None };
         if !self.positive(q) || !self.at_least(b, 1.0) {
             return None;
@@ -1151,7 +1152,7 @@ impl<'a> Search<'a> {
     }
 
     /// `a - floor(a / b) * b < b`
-    fn remainder(&mut self, a: usize, b: usize) -> Option<Known> {
+    fn remainder(&mut self, a: usize, b: usize) -> Option<FactId> {
         let Op::Sub(c, product) = self.op(a) else { return None };
         let Op::Mul(p, r) = self.op(product) else { return None };
         let Op::Floor(q) = self.op(if p == b { r } else { p }) else { return None };
@@ -1160,7 +1161,7 @@ impl<'a> Search<'a> {
     }
 
     /// `floor(c / l) * l <= c` or `c <= ceil(c / l) * l`
-    fn multiple(&mut self, a: usize, b: usize) -> Option<Known> {
+    fn multiple(&mut self, a: usize, b: usize) -> Option<FactId> {
         for (product, c) in [(a, b), (b, a)] {
             let Op::Mul(p, r) = self.op(product) else { continue };
             for (part, l) in [(p, r), (r, p)] {

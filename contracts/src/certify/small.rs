@@ -47,7 +47,7 @@ impl<const E: i32, const M: i32> Small<E, M> {
 impl<const E: i32, const M: i32> Number for Small<E, M> {
     const INFINITY: Self = Small(f64::INFINITY);
 
-    fn of(value: f64) -> Self {
+    fn from_f64(value: f64) -> Self {
         Self::round(value)
     }
     fn to_f64(self) -> f64 {

@@ -15,10 +15,10 @@ use crate::sample::{Random, key, unkey};
 
 /// The interpreter of `eval`, for any format; conditions are 0 and 1.
 fn step<F: Number>(op: Op, at: impl Fn(Id) -> F, point: &[F]) -> F {
-    let truth = |value: bool| F::of(if value { 1.0 } else { 0.0 });
-    let is = |id: Id| at(id) == F::of(1.0);
+    let truth = |value: bool| F::from_f64(if value { 1.0 } else { 0.0 });
+    let is = |id: Id| at(id) == F::from_f64(1.0);
     match op {
-        Op::Number(bits) => F::of(f64::from_bits(bits)),
+        Op::Number(bits) => F::from_f64(f64::from_bits(bits)),
         Op::Quantity(index) => point[index],
         Op::Neg(a) => at(a).neg(),
         Op::Add(a, b) => at(a).add(at(b)),
@@ -83,7 +83,7 @@ impl<F: Number> World<F> {
 
     /// The claim covers the point with these values.
     fn speaks(&self, values: &[F]) -> bool {
-        let meets = |id: &Id| values[id.index()] == F::of(1.0);
+        let meets = |id: &Id| values[id.index()] == F::from_f64(1.0);
         self.required.iter().chain(&self.assumed).all(meets)
             && self.substituted.iter().all(|&(quantity, id)| {
                 let (value, domain) = (values[id.index()], self.domain(quantity));
@@ -117,7 +117,7 @@ impl<F: Number> World<F> {
     fn holds(&self, claim: Claim) -> bool {
         match claim {
             Claim::Always(id) => {
-                self.everywhere(|_, values| !self.speaks(values) || values[id.index()] == F::of(1.0))
+                self.everywhere(|_, values| !self.speaks(values) || values[id.index()] == F::from_f64(1.0))
             }
             Claim::Monotone { of, increasing, quantity, within } => {
                 // Points come with the first quantity fastest; remember the values for each setting of the others.
@@ -130,7 +130,7 @@ impl<F: Number> World<F> {
                         .map(|(i, value)| if i == quantity { 0 } else { value.to_f64().to_bits() })
                         .collect();
                     let value = values[of.index()];
-                    let at_most = |a: F, b: F| a <= b || a <= b.add(b.abs().mul(F::of(within)));
+                    let at_most = |a: F, b: F| a <= b || a <= b.add(b.abs().mul(F::from_f64(within)));
                     // The last value alone does not do where steps may go back a little.
                     let before = last.entry(others).or_default();
                     before.push(value);
@@ -709,7 +709,7 @@ fn ranges_hold<const E: i32, const M: i32>(seed: u64, claims: usize) {
     campaign::<E, M>(seed, claims, |number, world, _| {
         let domains: Vec<_> = (0..world.members.len()).map(|quantity| world.domain(quantity)).collect();
         let ranges = range::all(&world.graph, &domains, &world.required);
-        let truth = Small::<E, M>::of(1.0);
+        let truth = Small::<E, M>::from_f64(1.0);
         let mut outside = None;
         world.everywhere(|point, values| {
             if world.required.iter().all(|id| values[id.index()] == truth) {

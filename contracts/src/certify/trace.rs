@@ -7,9 +7,9 @@ use super::search::Open;
 use crate::contract::Contract;
 use crate::graph::IdMap;
 
-/// How deep an expression without a name is printed.
+/// Maximum depth at which an unnamed expression is printed.
 const MAX_DEPTH: usize = 4;
-/// How many lines a trace has at most.
+/// Maximum number of lines of a trace.
 const MAX_LINES: usize = 40;
 
 /// Prints nodes by the names of the contract. A value at the second point of a direction has a prime.
@@ -36,7 +36,7 @@ impl Printer {
     }
 
     /// Prints the nodes of one obligation's proof.
-    pub(super) fn of_question(
+    pub(super) fn for_question(
         contract: &Contract,
         about: &Problem,
         question: &ProofObligation,
@@ -150,30 +150,32 @@ impl Printer {
 
     fn rule(&self, step: &Step) -> &'static str {
         match step.rule {
-            Rule::Operation => "by its operands",
-            Rule::Meet => "the part that two ranges share",
+            Rule::Operation => "from its operands",
+            Rule::Meet => "the intersection of two ranges",
             Rule::Widen => "a wider range",
-            Rule::Narrow => "an order narrows its range",
-            Rule::Gap => "values that differ are at least neighbours apart",
+            Rule::Narrow => "an inequality narrows its range",
+            Rule::Gap => "distinct values are at least one ulp apart",
             Rule::Apart => "the ranges do not overlap",
             Rule::Trans => "transitivity",
             Rule::Monotone => match step.gives {
                 Fact::Le(a, _) => monotone(self.op(a)),
                 _ => "rounded operations are monotone",
             },
-            Rule::Choice => "it holds for each value that may be chosen",
+            Rule::Choice => "true for every value that can be chosen",
             Rule::Beside => match step.gives {
-                Fact::Le(a, b) => self.beside(a, b),
+                Fact::Le(a, b) => self.operand_reason(a, b),
                 _ => "an operation and its operand",
             },
-            Rule::Reals => "true of the real numbers, with room for every rounding",
-            Rule::Whole => "a whole number",
-            Rule::Inward => "the range of a whole number ends at whole numbers",
-            Rule::Multiple => "a whole number rounded to a multiple",
-            Rule::Decide => "its parts decide it",
+            Rule::Reals => "true over the reals, with a margin for rounding",
+            Rule::Whole => "an integer",
+            Rule::Inward => "the range of an integer ends at integers",
+            Rule::Multiple => "an integer rounded to a multiple",
+            Rule::Decide => "decided by its parts",
             Rule::Order => "the comparison is decided",
-            Rule::Part => "a part of a condition that is decided",
-            Rule::Ratio | Rule::RatioScale | Rule::RatioTrans | Rule::RatioOf => "a power of two, exactly",
+            Rule::Part => "part of a decided condition",
+            Rule::Ratio | Rule::RatioScale | Rule::RatioTrans | Rule::RatioOf => {
+                "exact scaling by a power of two"
+            }
             Rule::RatioLe => "a power of two times the same value",
             Rule::Contradiction => "a contradiction",
             Rule::Cases => "true in every case",
@@ -181,33 +183,33 @@ impl Printer {
     }
 
     /// The order of an operation and one of its operands.
-    fn beside(&self, a: usize, b: usize) -> &'static str {
+    fn operand_reason(&self, a: usize, b: usize) -> &'static str {
         let (low, high) = (self.op(a), self.op(b));
         match (low, high) {
-            (Op::Min(p, q), _) if [p, q].contains(&b) => "a min is at most each of its values",
-            (_, Op::Max(p, q)) if [p, q].contains(&a) => "a max is at least each of its values",
-            (Op::Floor(p), _) if p == b => "a floor is at most its value",
-            (_, Op::Ceil(p)) if p == a => "a ceiling is at least its value",
-            (Op::Ceil(p), _) if p == b => "a ceiling of a whole number is itself",
-            (_, Op::Floor(p)) if p == a => "a floor of a whole number is itself",
-            (_, Op::Abs(p)) if p == a => "a magnitude is at least its value",
-            (Op::Abs(p), _) if p == b => "the magnitude of a value that is not negative",
+            (Op::Min(p, q), _) if [p, q].contains(&b) => "min is at most each of its arguments",
+            (_, Op::Max(p, q)) if [p, q].contains(&a) => "max is at least each of its arguments",
+            (Op::Floor(p), _) if p == b => "floor is at most its argument",
+            (_, Op::Ceil(p)) if p == a => "ceil is at least its argument",
+            (Op::Ceil(p), _) if p == b => "ceil of an integer is the integer",
+            (_, Op::Floor(p)) if p == a => "floor of an integer is the integer",
+            (_, Op::Abs(p)) if p == a => "abs is at least its argument",
+            (Op::Abs(p), _) if p == b => "abs of a non-negative value is the value",
             (Op::If(_, p, q), _) if [p, q].contains(&b) => "the condition is decided",
             (_, Op::If(_, p, q)) if [p, q].contains(&a) => "the condition is decided",
-            (_, Op::Add(p, q)) if [p, q].contains(&a) => "adding nothing negative",
-            (Op::Add(p, q), _) if [p, q].contains(&b) => "adding nothing positive",
-            (Op::Sub(p, _), _) if p == b => "subtracting nothing negative",
-            (_, Op::Sub(p, _)) if p == a => "subtracting nothing positive",
-            (Op::Mul(p, q), _) if [p, q].contains(&b) => "the factor cannot enlarge it",
-            (_, Op::Mul(p, q)) if [p, q].contains(&a) => "the factor cannot reduce it",
-            (Op::Div(p, _), _) if p == b => "the divisor cannot enlarge it",
-            (_, Op::Div(p, _)) if p == a => "the divisor cannot reduce it",
-            (Op::Pow(..), _) | (_, Op::Pow(..)) => "a power on its side of 1",
+            (_, Op::Add(p, q)) if [p, q].contains(&a) => "adding a non-negative value",
+            (Op::Add(p, q), _) if [p, q].contains(&b) => "adding a non-positive value",
+            (Op::Sub(p, _), _) if p == b => "subtracting a non-negative value",
+            (_, Op::Sub(p, _)) if p == a => "subtracting a non-positive value",
+            (Op::Mul(p, q), _) if [p, q].contains(&b) => "the factor cannot increase it",
+            (_, Op::Mul(p, q)) if [p, q].contains(&a) => "the factor cannot decrease it",
+            (Op::Div(p, _), _) if p == b => "the divisor cannot increase it",
+            (_, Op::Div(p, _)) if p == a => "the divisor cannot decrease it",
+            (Op::Pow(..), _) | (_, Op::Pow(..)) => "a power stays on the same side of 1",
             _ => "an operation and its operand",
         }
     }
 
-    /// The goal that a search could not close, in a sentence.
+    /// Describes the open goal of a search.
     pub(super) fn open(&self, open: &Open) -> String {
         match open {
             Open::Case(facts) => {
@@ -223,22 +225,21 @@ impl Printer {
                         orders.push(order);
                     }
                 }
-                format!("could not be excluded: {}", orders.join(" and "))
+                format!("could not rule out: {}", orders.join(" and "))
             }
-            &Open::Goal(fact) => format!("could not be shown: {}", self.fact(fact)),
-            &Open::Bound(node) => format!("could not be bounded: {}", self.show(node)),
+            &Open::Goal(fact) => format!("could not prove: {}", self.fact(fact)),
+            &Open::Bound(node) => format!("could not bound: {}", self.show(node)),
             Open::Direction(node, operands) => {
                 let way = |&(node, up): &(usize, bool)| {
-                    format!("{} {}", self.show(node), if up { "never falls" } else { "never rises" })
+                    format!("{} {}", self.show(node), if up { "never decreases" } else { "never increases" })
                 };
                 let ways: Vec<String> = operands.iter().map(way).collect();
-                let given =
-                    if ways.is_empty() { String::new() } else { format!(", where {}", ways.join(" and ")) };
-                format!(
-                    "could not be shown: which way {} moves as {} grows{given}",
-                    self.show(*node),
-                    self.moved
-                )
+                let given = if ways.is_empty() {
+                    String::new()
+                } else {
+                    format!(", given that {}", ways.join(" and "))
+                };
+                format!("could not determine the direction of {} in {}{given}", self.show(*node), self.moved)
             }
         }
     }
@@ -255,7 +256,7 @@ impl Printer {
             Fact::Ratio(a, b, power) => {
                 format!("{} == 2^{power} * {}", self.show(a), self.inner(b, MAX_DEPTH))
             }
-            Fact::Whole(node) => format!("{} is whole", self.show(node)),
+            Fact::Whole(node) => format!("{} is an integer", self.show(node)),
             Fact::Absurd => "impossible".to_owned(),
         }
     }
@@ -328,13 +329,13 @@ fn mark(steps: &[Step], needed: &mut [bool]) {
 
 fn monotone(op: Op) -> &'static str {
     match op {
-        Op::Neg(_) => "a negation turns the order",
+        Op::Neg(_) => "negation reverses the order",
         Op::Add(..) => "rounded sums are monotone",
         Op::Sub(..) => "rounded differences are monotone",
         Op::Mul(..) => "rounded products are monotone",
         Op::Div(..) => "rounded quotients are monotone",
-        Op::Floor(_) | Op::Ceil(_) => "rounding to whole numbers is monotone",
-        Op::Sqrt(_) => "roots are monotone",
+        Op::Floor(_) | Op::Ceil(_) => "rounding to integers is monotone",
+        Op::Sqrt(_) => "square roots are monotone",
         Op::Pow(..) => "powers are monotone",
         _ => "rounded operations are monotone",
     }

@@ -4,16 +4,16 @@ use crate::contract::Case;
 use crate::formula::Formula;
 use crate::graph::{Graph, Id, Op};
 use crate::names::{self, Names, Style};
-use crate::report::{Mistake, Report, Rule};
+use crate::report::{Diagnostic, Report, Rule};
 use crate::schema;
 use crate::source::{Span, Text};
 use crate::yaml::Node;
 
-use super::draft::Origin;
 use super::reader::{self, Fields};
+use super::unchecked::Origin;
 
 /// A classifier whose names are not resolved yet.
-pub struct ClassifierDraft {
+pub struct UncheckedClassifier {
     pub name: String,
     /// Variant, condition (none for `otherwise`) and place.
     pub cases: Vec<(String, Option<Formula>, Span)>,
@@ -23,7 +23,7 @@ pub struct ClassifierDraft {
 }
 
 /// Reads one classifier.
-pub fn read(key: &Text, node: &Node, report: &mut Report) -> Option<ClassifierDraft> {
+pub fn read(key: &Text, node: &Node, report: &mut Report) -> Option<UncheckedClassifier> {
     let what = format!("classifier `{}`", key.value);
     let fields = Fields::read(node, key.span, &what, schema::CLASSIFIER, &[], report)?;
     let subject = fields.text("of", report);
@@ -34,14 +34,14 @@ pub fn read(key: &Text, node: &Node, report: &mut Report) -> Option<ClassifierDr
     for (i, item) in items.iter().enumerate() {
         let Node::Map(pairs, span) = item else {
             report.add(
-                Mistake::error(item.span(), "a case is written `- Variant: condition`")
+                Diagnostic::error(item.span(), "expected a case of the form `- Variant: condition`")
                     .rule(Rule::Classifier),
             );
             continue;
         };
         let [(variant, condition)] = pairs.as_slice() else {
             report.add(
-                Mistake::error(*span, "a case is one variant with its condition, `- Variant: condition`")
+                Diagnostic::error(*span, "expected one variant per case: `- Variant: condition`")
                     .rule(Rule::Classifier),
             );
             continue;
@@ -57,9 +57,9 @@ pub fn read(key: &Text, node: &Node, report: &mut Report) -> Option<ClassifierDr
         if text.value.trim() == "otherwise" {
             if !last {
                 report.add(
-                    Mistake::error(text.span, "`otherwise` comes before the last case")
+                    Diagnostic::error(text.span, "`otherwise` must be the last case")
                         .rule(Rule::Classifier)
-                        .label("the cases after it can never be chosen"),
+                        .label("the cases after it are unreachable"),
                 );
             }
             cases.push((variant.value.clone(), None, variant.span));
@@ -67,9 +67,9 @@ pub fn read(key: &Text, node: &Node, report: &mut Report) -> Option<ClassifierDr
         }
         if last {
             report.add(
-                Mistake::error(text.span, format!("the last case of {what} is not `otherwise`"))
+                Diagnostic::error(text.span, format!("the last case of {what} must be `otherwise`"))
                     .rule(Rule::Classifier)
-                    .note("without it some values would have no class; write `- Variant: otherwise`"),
+                    .note("without it some values have no class; end with `- Variant: otherwise`"),
             );
         }
         let starts_with_comparison = text.value.trim_start().starts_with(['<', '>', '=', '!', '≤', '≥', '≠']);
@@ -77,9 +77,12 @@ pub fn read(key: &Text, node: &Node, report: &mut Report) -> Option<ClassifierDr
             Some(subject) => Formula::parse_band(text, &subject.value),
             None if starts_with_comparison => {
                 report.add(
-                    Mistake::error(text.span, "a case that starts with a comparison needs to know of what")
-                        .rule(Rule::Classifier)
-                        .note("add `of: name` to the classifier, or write the whole condition"),
+                    Diagnostic::error(
+                        text.span,
+                        "this case starts with a comparison, but the classifier has no `of`",
+                    )
+                    .rule(Rule::Classifier)
+                    .note("add `of: name` to the classifier or write the full condition"),
                 );
                 continue;
             }
@@ -92,9 +95,9 @@ pub fn read(key: &Text, node: &Node, report: &mut Report) -> Option<ClassifierDr
     }
     if items.len() < 2 {
         let message = format!("{what} needs at least two cases");
-        report.add(Mistake::error(key.span, message).rule(Rule::Classifier));
+        report.add(Diagnostic::error(key.span, message).rule(Rule::Classifier));
     }
-    Some(ClassifierDraft { name: key.value.clone(), cases, doc, origin: None, span: key.span })
+    Some(UncheckedClassifier { name: key.value.clone(), cases, doc, origin: None, span: key.span })
 }
 
 /// A case is never chosen if an earlier one holds whenever it does.
@@ -110,9 +113,9 @@ pub fn check_reachable(
         let Some(condition) = &earlier.condition else { continue };
         if implies(graph, id, condition.id) {
             report.add(
-                Mistake::error(span, format!("the case `{variant}` can never be chosen"))
+                Diagnostic::error(span, format!("unreachable case `{variant}`"))
                     .rule(Rule::Classifier)
-                    .and(earlier.span, "this case holds whenever it does"),
+                    .and(earlier.span, format!("this case holds whenever `{variant}` does")),
             );
             return;
         }

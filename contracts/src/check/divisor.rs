@@ -6,7 +6,7 @@ use crate::domain::Domain;
 use crate::formula::{self, Binary, Formula, Function, Kind, NodeId};
 use crate::graph::{Graph, Id, Op};
 use crate::range::{self, Fact, Range};
-use crate::report::{Mistake, Report, Rule};
+use crate::report::{Diagnostic, Report, Rule};
 use crate::source::Span;
 
 /// A division of a formula, or a root in it.
@@ -24,7 +24,7 @@ pub struct Division {
 /// The divisions of a formula; `ids` are the nodes of its parts.
 pub fn divisions(graph: &Graph, formula: &Formula, ids: &[Id]) -> Vec<Division> {
     let mut found = Vec::new();
-    let unwritten = formula.unwritten();
+    let expanded = formula.expanded_nodes();
     let mut pending: Vec<(NodeId, Vec<(Id, bool)>)> = vec![(formula.root, Vec::new())];
     while let Some((node, conditions)) = pending.pop() {
         let kind = &formula.nodes[node].kind;
@@ -35,9 +35,9 @@ pub fn divisions(graph: &Graph, formula: &Formula, ids: &[Id]) -> Vec<Division> 
             Kind::Call(Function::Mod, arguments) => Some(arguments[1]),
             _ => None,
         };
-        // A zero that is written out is a mistake that the types report.
+        // A zero that is written out is an error that the types report.
         let part =
-            part.filter(|&part| unwritten[part] || !matches!(formula.nodes[part].kind, Kind::Number { .. }));
+            part.filter(|&part| expanded[part] || !matches!(formula.nodes[part].kind, Kind::Number { .. }));
         let (of, root) = match (kind, graph.op(ids[node])) {
             (_, Op::Div(_, divisor)) => (Some(divisor), false),
             (_, Op::Sqrt(value)) => (Some(value), true),
@@ -49,7 +49,7 @@ pub fn divisions(graph: &Graph, formula: &Formula, ids: &[Id]) -> Vec<Division> 
             found.push(Division {
                 of,
                 root,
-                row: unwritten[part],
+                row: expanded[part],
                 span: formula.nodes[part].span,
                 conditions,
             });
@@ -108,10 +108,10 @@ pub fn check(
             let range = range::under(graph, ranges, *of, &facts);
             if let Some(range) = range.filter(|range| !range.at_least(0.0)) {
                 let (low, high) = (formula::number(range.low), formula::number(range.high));
-                let mistake = Mistake::error(*span, "the root of a value that can be negative")
-                    .label(format!("from {low} to {high} over the domains"))
-                    .note("narrow the domains, or take the root where a condition excludes it");
-                report.add(mistake.rule(Rule::Domain));
+                let diagnostic = Diagnostic::error(*span, "square root of a value that can be negative")
+                    .label(format!("ranges from {low} to {high} over the domains"))
+                    .note("narrow the domains or guard it: `if x >= 0 then sqrt(x) else 0`");
+                report.add(diagnostic.rule(Rule::Domain));
                 wrong.insert(span.start);
             }
             continue;
@@ -124,23 +124,23 @@ pub fn check(
             Op::Quantity(index) => quantities.get(index).filter(|(_, domain)| domain.contains(0.0)),
             _ => None,
         };
-        let mistake = match named {
+        let diagnostic = match named {
             Some((name, domain)) => {
-                Mistake::error(*span, format!("division by `{name}`, whose domain {domain} contains zero"))
+                Diagnostic::error(*span, format!("division by `{name}`, whose domain {domain} contains zero"))
                     .note(
-                        "narrow the domain, for example to `> 0`, or divide where a condition excludes zero",
+                        "narrow the domain, for example to `> 0`, or guard the division: `if x > 0 then 1 / x else 0`",
                     )
             }
-            None if *row => Mistake::error(*span, "the divisor of a sum can be zero in a row of the table")
-                .note("divide where a condition excludes it: `if x > 0 then 1 / x else 0`"),
+            None if *row => Diagnostic::error(*span, "a divisor in this sum can be zero for some row of the table")
+                .note("guard the division: `if x > 0 then 1 / x else 0`"),
             None => {
                 let (low, high) = (formula::number(range.low), formula::number(range.high));
-                Mistake::error(*span, "the divisor can be zero")
-                    .label(format!("from {low} to {high} over the domains"))
-                    .note("narrow the domains, keep it away from zero with `max`, or divide where a condition excludes zero")
+                Diagnostic::error(*span, "the divisor can be zero")
+                    .label(format!("ranges from {low} to {high} over the domains"))
+                    .note("narrow the domains, bound it away from zero with `max`, or guard the division with `if`")
             }
         };
-        report.add(mistake.rule(Rule::Domain));
+        report.add(diagnostic.rule(Rule::Domain));
         wrong.insert(span.start);
     }
 }

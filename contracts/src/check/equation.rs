@@ -1,18 +1,18 @@
 //! Equations as they are read: a name, a unit and a formula.
 
 use crate::formula::Statement;
-use crate::report::{Mistake, Report, Rule};
+use crate::report::{Diagnostic, Report, Rule};
 use crate::schema;
 use crate::source::{Span, Text, shorten};
 use crate::unit::Unit;
 use crate::yaml::Node;
 
-use super::draft::Origin;
 use super::reader::Fields;
+use super::unchecked::Origin;
 use crate::names::Names;
 
 /// An equation whose names are not resolved yet.
-pub struct EquationDraft {
+pub struct UncheckedEquation {
     pub name: String,
     pub unit: Unit,
     pub unit_text: String,
@@ -23,7 +23,7 @@ pub struct EquationDraft {
 }
 
 /// Reads one equation.
-pub fn read(key: &Text, node: &Node, names: &mut Names, report: &mut Report) -> Option<EquationDraft> {
+pub fn read(key: &Text, node: &Node, names: &mut Names, report: &mut Report) -> Option<UncheckedEquation> {
     let what = format!("equation `{}`", key.value);
     let fields = Fields::read(node, key.span, &what, schema::EQUATION, &[], report)?;
     let unit_text = fields.text("unit", report);
@@ -34,28 +34,29 @@ pub fn read(key: &Text, node: &Node, names: &mut Names, report: &mut Report) -> 
     match &statement.left {
         Some((left, span)) if statement.bound => {
             if *left == key.value {
-                let message = format!("the measured value of a bound needs a name of its own, not `{left}`");
+                let message =
+                    format!("the measured value of a bound cannot have the name of the equation, `{left}`");
                 report.add(
-                    Mistake::error(*span, message)
+                    Diagnostic::error(*span, message)
                         .rule(Rule::Name)
-                        .note("the equation's name is the ceiling; write `measured <= ...`"),
+                        .note("the equation names the ceiling; write `measured <= ...`"),
                 );
             }
-            names.claim_as(&format!("{left}_within"), *span, "the check of this bound", &[], report);
+            names.claim_as(&format!("{left}_within"), *span, "the check function of this bound", &[], report);
         }
         Some((left, span)) if *left != key.value => {
             let message =
                 format!("the formula defines `{}`, but the equation is named `{}`", shorten(left), key.value);
             report.add(
-                Mistake::error(*span, message)
+                Diagnostic::error(*span, message)
                     .rule(Rule::Name)
                     .and(key.span, "the equation")
-                    .note("use one name, or leave the left side out"),
+                    .note("use the same name or omit the left-hand side"),
             );
         }
         Some(_) | None => {}
     }
-    Some(EquationDraft {
+    Some(UncheckedEquation {
         name: key.value.clone(),
         unit: unit?,
         unit_text: unit_text.map(|text| text.value.trim().to_owned()).unwrap_or_default(),

@@ -6,16 +6,16 @@ use std::collections::BTreeMap;
 use crate::contract::{Case, Classifier, Contract, Equation, Expression, Operand};
 use crate::formula::{Formula, Statement};
 use crate::names::{Names, singular};
-use crate::report::{Mistake, Report, Rule};
+use crate::report::{Diagnostic, Report, Rule};
 use crate::source::Span;
 use crate::types::Meaning;
 
-use super::classifier::ClassifierDraft;
-use super::draft::{Draft, Origin};
-use super::equation::EquationDraft;
-use super::requirement::RequirementDraft;
+use super::classifier::UncheckedClassifier;
+use super::equation::UncheckedEquation;
+use super::requirement::UncheckedRequirement;
 use super::sum::Columns;
 use super::table::taken_fields;
+use super::unchecked::{Origin, UncheckedContract};
 
 /// The contract that an item of `contract` was taken from.
 fn origin_of(contract: &Contract, origin: Option<&String>) -> String {
@@ -48,7 +48,7 @@ impl Origin {
     }
 }
 
-impl Draft {
+impl UncheckedContract {
     /// Takes over everything that a formula names and this contract does not define.
     pub fn import(&mut self, columns: &Columns, names: &mut Names, report: &mut Report) {
         if self.dependencies.is_empty() {
@@ -75,11 +75,11 @@ impl Draft {
                 known.iter().enumerate().filter_map(|(i, items)| Some((i, items.get_key_value(&*name)?)));
             let Some((index, (&item, home))) = holders.next() else { continue };
             if let Some((_, (_, other))) = holders.find(|(_, (_, other))| *other != home) {
-                let message = format!("`{name}` is in `{home}` and in `{other}`");
+                let message = format!("ambiguous name `{name}`: both `{home}` and `{other}` define it");
                 report.add(
-                    Mistake::error(span, message)
+                    Diagnostic::error(span, message)
                         .rule(Rule::Name)
-                        .note("depend on one of them only, or define the name in this contract"),
+                        .note("depend on only one of them or define the name in this contract"),
                 );
                 self.scope.insert(&name, Meaning::Wrong);
                 continue;
@@ -122,22 +122,20 @@ impl Draft {
             let required = required.filter(|operands| operands.iter().any(|(name, _)| name == next));
             pending.extend(required.flatten().map(|(name, _)| (name.as_str(), root, span)));
         }
-        let mut claim = |draft: &Draft, item: &str, home: &str, report: &mut Report| {
+        let mut claim = |unchecked: &UncheckedContract, item: &str, home: &str, report: &mut Report| {
             let Some((root, span)) = needed.get(item) else { return false };
-            match draft.scope.get(item) {
+            match unchecked.scope.get(item) {
                 None => {
                     names.claim_as(item, *span, &format!("`{item}` of `{home}`"), &[], report);
                     true
                 }
-                Some(_) if draft.origin(item).as_deref() == Some(home) => false,
+                Some(_) if unchecked.origin(item).as_deref() == Some(home) => false,
                 Some(_) => {
                     let message = format!(
-                        "`{root}` of `{home}` is built on `{item}` of that contract, but this one means something else by it"
+                        "`{root}` of `{home}` uses `{item}` of that contract, but this contract defines a different `{item}`"
                     );
                     report.add(
-                        Mistake::error(*span, message)
-                            .rule(Rule::Name)
-                            .note("use another name for one of the two"),
+                        Diagnostic::error(*span, message).rule(Rule::Name).note("rename one of the two"),
                     );
                     false
                 }
@@ -147,7 +145,7 @@ impl Draft {
             let home = origin_of(from, quantity.origin.as_ref());
             if claim(self, &quantity.name, &home, report) {
                 let operand = Operand::Quantity(self.quantities.len());
-                self.scope.insert(&quantity.name, Meaning::of(quantity, operand));
+                self.scope.insert(&quantity.name, Meaning::for_quantity(quantity, operand));
                 let mut quantity = quantity.clone();
                 quantity.origin = Some(home);
                 self.quantities.push(quantity);
@@ -156,13 +154,13 @@ impl Draft {
         for requirement in &from.requires {
             let home = origin_of(from, requirement.origin.as_ref());
             let Expression { formula, operands, .. } = &requirement.expression;
-            let known = |known: &RequirementDraft| {
+            let known = |known: &UncheckedRequirement| {
                 known.origin.as_ref() == Some(&home) && known.formula.to_string() == formula.to_string()
             };
             if operands.iter().any(|(name, _)| needed.contains_key(name.as_str()))
                 && !self.requires.iter().any(known)
             {
-                self.requires.push(RequirementDraft { formula: formula.clone(), origin: Some(home) });
+                self.requires.push(UncheckedRequirement { formula: formula.clone(), origin: Some(home) });
             }
         }
         for equation in &from.equations {
@@ -175,7 +173,7 @@ impl Draft {
                     bound: equation.bounds.is_some(),
                     formula: equation.expression.formula.clone(),
                 };
-                self.equations.push(EquationDraft {
+                self.equations.push(UncheckedEquation {
                     name: equation.name.clone(),
                     unit: equation.unit,
                     unit_text: equation.unit_text.clone(),
@@ -195,7 +193,7 @@ impl Draft {
                     let condition = case.condition.as_ref().map(|condition| condition.formula.clone());
                     (case.variant.clone(), condition, case.span)
                 };
-                self.classifiers.push(ClassifierDraft {
+                self.classifiers.push(UncheckedClassifier {
                     name: classifier.name.clone(),
                     cases: classifier.cases.iter().map(case).collect(),
                     doc: classifier.doc.clone(),

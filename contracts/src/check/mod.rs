@@ -1,14 +1,13 @@
 //! From a YAML tree to a [`Contract`]: names resolved, units and domains checked, formulas in the graph.
 //!
-//! Goes on after a mistake, so that one run shows them all. Obligations are checked here for what they say;
+//! Goes on after an error, so that one run shows them all. Obligations are checked here for what they say;
 //! whether they are true is for the prover.
 
 mod classifier;
 mod divisor;
-mod draft;
 mod equation;
 mod import;
-mod meaning;
+mod lower;
 mod obligation;
 mod order;
 mod published;
@@ -18,40 +17,41 @@ mod recommendation;
 mod requirement;
 mod sum;
 mod table;
+mod unchecked;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::contract::Contract;
 use crate::formula::Formula;
-use crate::report::{Mistake, Report, Rule};
+use crate::report::{Diagnostic, Report, Rule};
 use crate::source::{Source, Text};
 use crate::types::{self, Place};
 use crate::yaml;
 
-use draft::Draft;
+use unchecked::UncheckedContract;
 
-/// Finds the contracts that `depends_on` of a contract asks for; mistakes go to the report.
+/// Finds the contracts that `depends_on` of a contract asks for; errors go to the report.
 pub type Load<'a> = &'a mut dyn FnMut(&str, &[&Text], &mut Report) -> Vec<Arc<Contract>>;
 
 /// Checks a contract. Without errors in the report, the result is there.
 pub fn check(source: Source, load: Load<'_>, report: &mut Report) -> Option<Contract> {
     let tree = yaml::tree(&source, report)?;
-    if let Some(mistake) = published::mistake(&source, &tree) {
-        report.add(mistake);
+    if let Some(diagnostic) = published::diagnostic(&source, &tree) {
+        report.add(diagnostic);
         return None;
     }
-    let mut draft = Draft::read(&source, &tree, load, report)?;
-    draft.write_out_sums(report);
-    draft.check_types(report);
-    let order = draft.order(report);
+    let mut unchecked = UncheckedContract::read(&source, &tree, load, report)?;
+    unchecked.expand_sums(report);
+    unchecked.check_types(report);
+    let order = unchecked.order(report);
     if report.has_errors() {
         return None;
     }
-    Some(draft.finish(source, order, report))
+    Some(unchecked.finish(source, order, report))
 }
 
-impl Draft {
+impl UncheckedContract {
     fn check_types(&self, report: &mut Report) {
         for requirement in self.requires.iter().filter(|requirement| requirement.origin.is_none()) {
             let (formula, place) = (&requirement.formula, Place::Requirement);
@@ -95,7 +95,7 @@ impl Draft {
         let own = self.quantities.iter().filter(|quantity| quantity.origin.is_none());
         for quantity in own.filter(|quantity| !used.contains(quantity.name.as_str())) {
             report.add(
-                Mistake::warning(quantity.span, format!("the quantity `{}` is never used", quantity.name))
+                Diagnostic::warning(quantity.span, format!("the quantity `{}` is never used", quantity.name))
                     .rule(Rule::Unused),
             );
         }

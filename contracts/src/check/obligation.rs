@@ -2,7 +2,7 @@
 
 use crate::contract::{Assurance, Informal, ObligationKind};
 use crate::formula::{Binary, Formula, Function, Kind};
-use crate::report::{Mistake, Report, Rule};
+use crate::report::{Diagnostic, Report, Rule};
 use crate::schema;
 use crate::source::Text;
 use crate::unit::Unit;
@@ -11,7 +11,7 @@ use crate::yaml::Node;
 use super::reader::{self, Fields};
 
 /// An obligation whose names are not resolved yet.
-pub struct ObligationDraft {
+pub struct UncheckedObligation {
     pub id: String,
     pub kind: ObligationKind,
     pub formula: Formula,
@@ -24,7 +24,7 @@ pub struct ObligationDraft {
 }
 
 /// Reads one obligation.
-pub fn read(id: &Text, keys: &Fields<'_>, report: &mut Report) -> Option<ObligationDraft> {
+pub fn read(id: &Text, keys: &Fields<'_>, report: &mut Report) -> Option<UncheckedObligation> {
     let kind = keys.word(schema::OBLIGATION, "type", report);
     let kind = ObligationKind::ALL.into_iter().find(|known| Some(known.word()) == kind);
     let formula = keys.text("formal", report).and_then(|text| Formula::read(text, report));
@@ -42,15 +42,16 @@ pub fn read(id: &Text, keys: &Fields<'_>, report: &mut Report) -> Option<Obligat
         kani_unwind = kani.number("unwind", Unit::ONE, report).and_then(|(value, span)| {
             let fits = value % 1.0 == 0.0 && (1.0..=f64::from(schema::MAX_UNWIND)).contains(&value);
             if !fits {
-                let message = format!("`unwind` is a whole number from 1 to {}", schema::MAX_UNWIND);
-                report.add(Mistake::error(span, message));
+                let message =
+                    format!("invalid `unwind`; expected an integer from 1 to {}", schema::MAX_UNWIND);
+                report.add(Diagnostic::error(span, message));
             }
             fits.then_some(value as u32)
         });
     }
     let doc = keys.string("doc", report);
     let if_fails = keys.string("if_fails", report);
-    Some(ObligationDraft {
+    Some(UncheckedObligation {
         id: id.value.clone(),
         kind: kind?,
         formula: formula?,
@@ -75,7 +76,7 @@ pub fn informal(top: &Fields<'_>, report: &mut Report) -> Vec<Informal> {
 }
 
 /// The kind of an obligation says what its formula looks like, so that a reader can rely on it.
-pub fn check_shape(obligation: &ObligationDraft, report: &mut Report) {
+pub fn check_shape(obligation: &UncheckedObligation, report: &mut Report) {
     let top = &obligation.formula.top().kind;
     let comparison =
         matches!(top, Kind::Binary(operator, ..) | Kind::Within(operator, ..) if operator.is_comparison());
@@ -101,9 +102,9 @@ pub fn check_shape(obligation: &ObligationDraft, report: &mut Report) {
     if !fits {
         let kind = obligation.kind.word();
         report.add(
-            Mistake::error(
+            Diagnostic::error(
                 obligation.formula.top().span,
-                format!("an obligation of type `{kind}` is {shape}"),
+                format!("an obligation of type `{kind}` must be {shape}"),
             )
             .rule(Rule::Obligation)
             .note("change `type` or the formula"),

@@ -1,11 +1,11 @@
 //! The order of evaluation: each equation after those it uses.
 
 use crate::contract::Operand;
-use crate::report::{Mistake, Report, Rule};
+use crate::report::{Diagnostic, Report, Rule};
 
-use super::draft::Draft;
+use super::unchecked::UncheckedContract;
 
-impl Draft {
+impl UncheckedContract {
     /// An order in which each equation comes after those it uses; a cycle is reported as a path.
     pub fn order(&self, report: &mut Report) -> Vec<usize> {
         #[derive(Clone, Copy, PartialEq)]
@@ -54,11 +54,11 @@ impl Draft {
                             .chain([next])
                             .map(|at| self.equations[at].name.as_str())
                             .collect();
-                        let message = format!("an equation uses itself: {}", names.join(" -> "));
+                        let message = format!("cyclic equations: {}", names.join(" -> "));
                         report.add(
-                            Mistake::error(self.equations[next].span, message)
+                            Diagnostic::error(self.equations[next].span, message)
                                 .rule(Rule::Formula)
-                                .note("break the cycle: one of them must not use the next"),
+                                .note("remove one of these uses to break the cycle"),
                         );
                     }
                     State::Done => {}

@@ -1,7 +1,7 @@
 //! Contracts in the published provable-contracts format, which has other sections: they are told from ours, so that one
 //! line says how to read them instead of fifty that each name an unknown key.
 
-use crate::report::Mistake;
+use crate::report::Diagnostic;
 use crate::source::{Source, Text};
 use crate::yaml::Node;
 
@@ -10,8 +10,8 @@ const SECTIONS: [&str; 4] = ["proof_obligations", "falsification_tests", "kani_h
 /// Keys of an equation that only the published format has.
 const KEYS: [&str; 4] = ["codomain", "invariants", "preconditions", "postconditions"];
 
-/// The mistake of giving a published contract to the compiler. Ours has `quantities`, which that format lacks.
-pub fn mistake(source: &Source, tree: &Node) -> Option<Mistake> {
+/// The error of giving a published contract to the compiler. Ours has `quantities`, which that format lacks.
+pub fn diagnostic(source: &Source, tree: &Node) -> Option<Diagnostic> {
     let sections = pairs(tree);
     if sections.iter().any(|(name, _)| name.value == "quantities") {
         return None;
@@ -24,10 +24,10 @@ pub fn mistake(source: &Source, tree: &Node) -> Option<Mistake> {
     };
     let found = section.or_else(key)?;
     let message = format!(
-        "a contract in the published provable-contracts format: `roofline import {}` reads it",
+        "this contract is in the published provable-contracts format; convert it with `roofline import {}`",
         source.name
     );
-    Some(Mistake::error(found.span, message).label("a key of that format"))
+    Some(Diagnostic::error(found.span, message).label("only that format has this key"))
 }
 
 fn pairs(node: &Node) -> &[(Text, Node)] {

@@ -4,7 +4,7 @@ use crate::contract::Quantity;
 use crate::domain::Domain;
 use crate::formula;
 use crate::names::{self, Names, Style};
-use crate::report::{Mistake, Report, Rule};
+use crate::report::{Diagnostic, Report, Rule};
 use crate::schema;
 use crate::source::{Text, shorten};
 use crate::unit::Unit;
@@ -22,7 +22,9 @@ pub fn read(key: &Text, node: &Node, report: &mut Report) -> Option<Quantity> {
     let unit_text = fields.text("unit", report);
     if fields.node("unit").is_none() {
         let doc = schema::QUANTITY.iter().find(|key| key.name == "unit").map_or("", |key| key.doc);
-        report.add(Mistake::error(key.span, format!("{what} has no `unit`")).note(format!("`unit`: {doc}")));
+        report.add(
+            Diagnostic::error(key.span, format!("missing `unit` in {what}")).note(format!("`unit`: {doc}")),
+        );
     }
     let unit = unit_text.and_then(|text| Unit::read(text, report));
     let domain = match fields.text("domain", report) {
@@ -35,7 +37,7 @@ pub fn read(key: &Text, node: &Node, report: &mut Report) -> Option<Quantity> {
         && !domain.contains(value)
     {
         let message = format!("the default {} is outside the domain {domain}", formula::number(value));
-        report.add(Mistake::error(span, message).rule(Rule::Domain));
+        report.add(Diagnostic::error(span, message).rule(Rule::Domain));
     }
     Some(Quantity {
         name: key.value.clone(),
@@ -53,9 +55,9 @@ pub fn read(key: &Text, node: &Node, report: &mut Report) -> Option<Quantity> {
 /// Reads a quantity whose values have names.
 fn enumeration(key: &Text, fields: &Fields<'_>, report: &mut Report) -> Option<Quantity> {
     for (name, _) in ["unit", "domain"].iter().filter_map(|name| fields.entry(name)) {
-        let message =
-            format!("`{}` belongs to a number, and `one_of` makes `{}` a name", name.value, key.value);
-        report.add(Mistake::error(name.span, message).note("leave one of the two out"));
+        let message = format!("`{}` cannot be combined with `one_of`", name.value);
+        let note = "numbers have a unit and a domain, enumerations have `one_of`; remove one of the two";
+        report.add(Diagnostic::error(name.span, message).note(note));
     }
     let texts = fields.texts("one_of", report);
     let mut variants = Names::default();
@@ -65,17 +67,17 @@ fn enumeration(key: &Text, fields: &Fields<'_>, report: &mut Report) -> Option<Q
         variants.claim_as(&variant, text.span, &format!("`{}`", shorten(&text.value)), &[], report);
     }
     if texts.len() < 2 {
-        report.add(Mistake::error(key.span, format!("quantity `{}` needs at least two cases", key.value)));
+        report.add(Diagnostic::error(key.span, format!("quantity `{}` needs at least two cases", key.value)));
     }
     let cases: Vec<String> = texts.iter().map(|text| text.value.clone()).collect();
     let default = fields.text("default", report).and_then(|text| {
         let found = cases.iter().position(|case| *case == text.value);
         if found.is_none() {
-            let message = format!("`{}` is no case of `{}`", shorten(&text.value), key.value);
+            let message = format!("unknown case `{}` of `{}`", shorten(&text.value), key.value);
             report.add(
-                Mistake::error(text.span, message)
+                Diagnostic::error(text.span, message)
                     .rule(Rule::Domain)
-                    .note(format!("allowed: {}", cases.join(", "))),
+                    .note(format!("expected one of: {}", cases.join(", "))),
             );
         }
         found.map(|index| index as f64)

@@ -1,7 +1,7 @@
 //! Taking a YAML tree apart by the tables of [`schema`](crate::schema): every unknown, missing or wrongly
 //! shaped key is reported at its place.
 
-use crate::report::{Mistake, Report, Rule};
+use crate::report::{Diagnostic, Report, Rule};
 use crate::schema::{Key, Shape};
 use crate::source::{Span, Text, shorten};
 use crate::suggest;
@@ -11,11 +11,11 @@ use crate::yaml::Node;
 /// The keys of one mapping.
 pub struct Fields<'a> {
     pairs: &'a [(Text, Node)],
-    /// Misspelled keys that were reported, and what they mean: read as such, so that one typo is one mistake.
+    /// Misspelled keys that were reported, and what they mean: read as such, so that one typo is one error.
     misspelled: Vec<(&'a str, String)>,
 }
 
-/// A mapping, or a mistake that says what is there instead.
+/// A mapping, or an error that says what is there instead.
 pub fn pairs<'a>(node: &'a Node, what: &str, report: &mut Report) -> Option<&'a [(Text, Node)]> {
     match node {
         Node::Map(pairs, _) => Some(pairs),
@@ -23,20 +23,20 @@ pub fn pairs<'a>(node: &'a Node, what: &str, report: &mut Report) -> Option<&'a 
         Node::Text(text) if text.plain && text.value.is_empty() => Some(&[]),
         _ => {
             let message = format!("{what} must be a mapping, not {}", node.what());
-            report.add(Mistake::error(node.span(), message).note("write `key: value` lines below it"));
+            report.add(Diagnostic::error(node.span(), message).note("write `key: value` pairs below it"));
             None
         }
     }
 }
 
-/// A list, or a mistake that says what is there instead.
+/// A list, or an error that says what is there instead.
 pub fn list<'a>(node: &'a Node, what: &str, report: &mut Report) -> Option<&'a [Node]> {
     match node {
         Node::List(items, _) => Some(items),
         Node::Text(text) if text.plain && text.value.is_empty() => Some(&[]),
         _ => {
             let message = format!("{what} must be a list, not {}", node.what());
-            report.add(Mistake::error(node.span(), message).note("write `- item` lines below it"));
+            report.add(Diagnostic::error(node.span(), message).note("write `- item` entries below it"));
             None
         }
     }
@@ -58,19 +58,21 @@ impl<'a> Fields<'a> {
         let mut misspelled: Vec<(&str, String)> = Vec::new();
         for (name, _) in pairs {
             if !known().any(|key| key == name.value) {
-                let mut mistake =
-                    Mistake::error(name.span, format!("unknown key `{}` in {what}", shorten(&name.value)));
+                let mut diagnostic =
+                    Diagnostic::error(name.span, format!("unknown key `{}` in {what}", shorten(&name.value)));
                 if let Some(near) = suggest::closest(&name.value, known()) {
-                    mistake = mistake.label(format!("did you mean `{near}`?"));
+                    diagnostic = diagnostic.label(format!("did you mean `{near}`?"));
                     misspelled.push((&name.value, near.to_owned()));
                 }
-                report.add(mistake.note(format!("allowed: {}", known().collect::<Vec<_>>().join(", "))));
+                report.add(
+                    diagnostic.note(format!("expected one of: {}", known().collect::<Vec<_>>().join(", "))),
+                );
             }
         }
         let fields = Fields { pairs, misspelled };
         for key in keys.iter().filter(|key| key.required && fields.entry(key.name).is_none()) {
             report.add(
-                Mistake::error(owner, format!("{what} has no `{}`", key.name))
+                Diagnostic::error(owner, format!("missing `{}` in {what}", key.name))
                     .note(format!("`{}`: {}", key.name, key.doc)),
             );
         }
@@ -120,8 +122,11 @@ impl<'a> Fields<'a> {
         let found = words.iter().find(|word| **word == text.value);
         if found.is_none() {
             report.add(
-                Mistake::error(text.span, format!("`{}` is not a value of `{name}`", shorten(&text.value)))
-                    .note(format!("allowed: {}", words.join(", "))),
+                Diagnostic::error(
+                    text.span,
+                    format!("invalid value `{}` for `{name}`", shorten(&text.value)),
+                )
+                .note(format!("expected one of: {}", words.join(", "))),
             );
         }
         found.copied()
@@ -131,8 +136,9 @@ impl<'a> Fields<'a> {
     pub fn flag(&self, name: &str, report: &mut Report) -> bool {
         let Some(text) = self.text(name, report) else { return false };
         if !(text.plain && matches!(text.value.as_str(), "true" | "false")) {
-            let message = format!("`{name}` is `true` or `false`, not `{}`", shorten(&text.value));
-            report.add(Mistake::error(text.span, message));
+            let message =
+                format!("invalid value `{}` for `{name}`; expected `true` or `false`", shorten(&text.value));
+            report.add(Diagnostic::error(text.span, message));
         }
         text.value == "true"
     }
@@ -144,21 +150,21 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// A text that is not empty, or a mistake.
+/// A text that is not empty, or an error.
 pub fn text<'a>(node: &'a Node, what: &str, report: &mut Report) -> Option<&'a Text> {
     match node {
         Node::Text(text) if !text.value.trim().is_empty() => Some(text),
         Node::Text(text) => {
-            report.add(Mistake::error(text.span, format!("{what} has no value")));
+            report.add(Diagnostic::error(text.span, format!("missing value for {what}")));
             None
         }
         Node::List(..) | Node::Map(..) => {
-            let mut mistake =
-                Mistake::error(node.span(), format!("{what} must be a text, not {}", node.what()));
+            let mut diagnostic =
+                Diagnostic::error(node.span(), format!("{what} must be a string, not {}", node.what()));
             if let Some(domain) = unquoted_domain(node) {
-                mistake = mistake.note(format!("quote it: `\"{domain}\"`"));
+                diagnostic = diagnostic.note(format!("write `\"{domain}\"`"));
             }
-            report.add(mistake);
+            report.add(diagnostic);
             None
         }
     }
@@ -194,23 +200,26 @@ pub fn number(text: &Text, wanted: Unit, report: &mut Report) -> Option<f64> {
         Ok(_) | Err(_)
             if number.trim_start_matches(['-', '+', '.']).to_ascii_lowercase().starts_with("inf") =>
         {
-            report.add(Mistake::error(text.span, "infinity is not a value").note("write a finite number"));
+            report.add(
+                Diagnostic::error(text.span, "infinity is not allowed").note("expected a finite number"),
+            );
             return None;
         }
         Err(_) if matches!(number.to_ascii_lowercase().as_str(), ".nan" | "nan") => {
-            report.add(Mistake::error(text.span, "NaN is not a value").note("write a finite number"));
+            report.add(Diagnostic::error(text.span, "NaN is not allowed").note("expected a finite number"));
             return None;
         }
         Ok(_) => {
             let message = format!("`{}` is too large for an f64", shorten(number));
-            report.add(Mistake::error(text.span, message).note("the largest is about 1.8e308"));
+            report
+                .add(Diagnostic::error(text.span, message).note("the largest finite value is about 1.8e308"));
             return None;
         }
         Err(_) => {
-            let message = format!("`{}` is not a number", shorten(value));
+            let message = format!("invalid number `{}`", shorten(value));
             report.add(
-                Mistake::error(text.span, message)
-                    .note("write a number, perhaps with a unit: `2039` or `2039 GB/s`"),
+                Diagnostic::error(text.span, message)
+                    .note("expected a number with an optional unit, such as `2039` or `2039 GB/s`"),
             );
             return None;
         }
@@ -223,19 +232,19 @@ pub fn number(text: &Text, wanted: Unit, report: &mut Report) -> Option<f64> {
     match Unit::parse(unit_text) {
         Err(wrong) => {
             let span = text.at(start + wrong.range.start..start + wrong.range.end);
-            report.add(Mistake::error(span, wrong.message).rule(Rule::Unit).note(wrong.note));
+            report.add(Diagnostic::error(span, wrong.message).rule(Rule::Unit).note(wrong.note));
             None
         }
         Ok(unit) if unit == wanted => Some(parsed),
         Ok(unit) => {
             let span = text.at(start..start + unit_text.len());
-            let mut mistake = unit.mismatch(wanted, span, "the value");
+            let mut diagnostic = unit.mismatch(wanted, span, "the value");
             if let Some(ratio) = unit.over(wanted).filter(|ratio| ratio.is_dimensionless()) {
                 let right = parsed / ratio.conversion();
-                mistake.message = format!("the value is in {unit}, not in {wanted}");
-                mistake = mistake.note(format!("write `{} {wanted}`", crate::formula::number(right)));
+                diagnostic.message = format!("the value is in {unit}, not in {wanted}");
+                diagnostic = diagnostic.note(format!("write `{} {wanted}`", crate::formula::number(right)));
             }
-            report.add(mistake);
+            report.add(diagnostic);
             None
         }
     }

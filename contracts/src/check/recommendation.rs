@@ -10,7 +10,7 @@ use crate::yaml::Node;
 use super::reader::Fields;
 
 /// A recommendation whose names are not resolved yet.
-pub struct RecommendationDraft {
+pub struct UncheckedRecommendation {
     pub name: String,
     pub when: Formula,
     pub priority: Priority,
@@ -19,14 +19,14 @@ pub struct RecommendationDraft {
 }
 
 /// Reads one recommendation.
-pub fn read(key: &Text, node: &Node, report: &mut Report) -> Option<RecommendationDraft> {
+pub fn read(key: &Text, node: &Node, report: &mut Report) -> Option<UncheckedRecommendation> {
     let what = format!("recommendation `{}`", key.value);
     let fields = Fields::read(node, key.span, &what, schema::RECOMMENDATION, &[], report)?;
     let when = fields.text("when", report).and_then(|text| Formula::read(text, report));
     let priority = fields.word(schema::RECOMMENDATION, "priority", report);
     let priority = Priority::ALL.into_iter().find(|known| Some(known.word()) == priority);
     let text = fields.string("text", report);
-    Some(RecommendationDraft {
+    Some(UncheckedRecommendation {
         name: key.value.clone(),
         when: when?,
         priority: priority?,

@@ -3,8 +3,8 @@
 use crate::contract::{Contract, Requirement, Table, Value};
 use crate::eval::Evaluator;
 use crate::formula::Formula;
-use crate::report::{Mistake, Report, Rule};
-use crate::sample::Mender;
+use crate::report::{Diagnostic, Report, Rule};
+use crate::sample::RequirementRepair;
 use crate::source::Span;
 
 use super::reader::Fields;
@@ -13,21 +13,21 @@ use super::reader::Fields;
 const MAX_REQUIREMENTS: usize = 64;
 
 /// A requirement whose names are not resolved yet.
-pub struct RequirementDraft {
+pub struct UncheckedRequirement {
     pub formula: Formula,
     /// The contract it was taken from.
     pub origin: Option<String>,
 }
 
 /// Reads them all.
-pub fn read(top: &Fields<'_>, report: &mut Report) -> Vec<RequirementDraft> {
+pub fn read(top: &Fields<'_>, report: &mut Report) -> Vec<UncheckedRequirement> {
     let texts = top.texts("requires", report);
     if let Some(text) = texts.get(MAX_REQUIREMENTS) {
-        let message = format!("a contract has at most {MAX_REQUIREMENTS} requirements");
-        report.add(Mistake::error(text.span, message).note("join some of them with `and`"));
+        let message = format!("too many requirements; a contract may have at most {MAX_REQUIREMENTS}");
+        report.add(Diagnostic::error(text.span, message).note("combine some of them with `and`"));
     }
     let formulas = texts.into_iter().take(MAX_REQUIREMENTS).filter_map(|text| Formula::read(text, report));
-    formulas.map(|formula| RequirementDraft { formula, origin: None }).collect()
+    formulas.map(|formula| UncheckedRequirement { formula, origin: None }).collect()
 }
 
 /// Reports requirements that no point meets, and defaults and profiles that do not meet them.
@@ -39,21 +39,25 @@ pub fn check(contract: &Contract, report: &mut Report) {
         // What is taken stands in another file.
         Some(_) => Span { start: 0, end: contract.source.text.lines().next().map_or(0, str::len) },
     };
-    if Mender::new(contract).witness().is_none() {
+    if RequirementRepair::new(contract).witness().is_none() {
         let texts: Vec<String> =
             contract.requires.iter().map(|r| format!("`{}`", r.expression.formula)).collect();
         let message = match texts.as_slice() {
-            [one] => format!("no point of the domains was found that meets the requirement {one}"),
-            many => format!("no point of the domains was found that meets all of {}", many.join(", ")),
+            [one] => format!("found no point of the domains that satisfies the requirement {one}"),
+            many => format!("found no point of the domains that satisfies all of {}", many.join(", ")),
         };
-        report.add(Mistake::error(span, message).rule(Rule::Domain).note("widen a domain or relax it"));
+        report.add(
+            Diagnostic::error(span, message).rule(Rule::Domain).note("widen a domain or relax a requirement"),
+        );
         return;
     }
     for requirement in contract.requires.iter().filter(|requirement| requirement.origin.is_none()) {
         let default = |quantity: usize| contract.quantities[quantity].default;
         if let Some(values) = unmet(contract, requirement, default) {
-            let message = format!("the defaults do not meet the requirement: {values}");
-            report.add(Mistake::error(requirement.expression.formula.top().span, message).rule(Rule::Domain));
+            let message = format!("the defaults violate this requirement: {values}");
+            report.add(
+                Diagnostic::error(requirement.expression.formula.top().span, message).rule(Rule::Domain),
+            );
         }
     }
     for table in contract.profiles.iter().filter(|table| table.origin.is_none()) {
@@ -75,12 +79,13 @@ fn check_table(contract: &Contract, table: &Table, report: &mut Report) {
         for requirement in &contract.requires {
             if let Some(values) = unmet(contract, requirement, value) {
                 let formula = &requirement.expression.formula;
-                let message = format!("`{}` does not meet the requirement `{formula}`: {values}", entry.name);
-                let mut mistake = Mistake::error(entry.span, message).rule(Rule::Profile);
+                let message =
+                    format!("profile `{}` violates the requirement `{formula}`: {values}", entry.name);
+                let mut diagnostic = Diagnostic::error(entry.span, message).rule(Rule::Profile);
                 if requirement.origin.is_none() {
-                    mistake = mistake.and(formula.top().span, "the requirement");
+                    diagnostic = diagnostic.and(formula.top().span, "required here");
                 }
-                report.add(mistake);
+                report.add(diagnostic);
             }
         }
     }

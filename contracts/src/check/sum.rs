@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use crate::contract::{Contract, Entry, Field, FieldKind, Table, Value};
 use crate::formula::{Formula, Sum};
-use crate::report::{Mistake, Report, Rule};
+use crate::report::{Diagnostic, Report, Rule};
 use crate::source::{Span, Text, shorten};
 use crate::suggest;
 use crate::types::{self, Meaning, Place, Scope, Type};
 use crate::unit::Unit;
 use crate::yaml::Node;
 
-use super::draft::Draft;
+use super::unchecked::UncheckedContract;
 
 /// The columns of each table that a sum may be over.
 pub type Columns = BTreeMap<String, Vec<String>>;
@@ -36,43 +36,43 @@ pub fn columns(tables: &[(Text, Node)], dependencies: &[Arc<Contract>]) -> Colum
     known
 }
 
-impl Draft {
+impl UncheckedContract {
     /// Gives every sum of this contract's own formulas its terms.
-    pub fn write_out_sums(&mut self, report: &mut Report) {
-        let Draft { tables, dependencies, scope, requires, equations, .. } = self;
+    pub fn expand_sums(&mut self, report: &mut Report) {
+        let UncheckedContract { tables, dependencies, scope, requires, equations, .. } = self;
         let taken = dependencies.iter().flat_map(|contract| &contract.profiles);
         let tables: Vec<&Table> = tables.iter().chain(taken).collect();
-        let mut write_out = |formula: &mut Formula, place: Place| {
+        let mut expand = |formula: &mut Formula, place: Place| {
             if formula.sums().next().is_none() {
                 return;
             }
-            match formula.with_rows(|sum| rows(sum, place, &tables, scope, report)) {
+            match formula.expand_sums(|sum| rows(sum, place, &tables, scope, report)) {
                 Ok(written) => *formula = written,
                 Err(error) => report.add(error.into()),
             }
         };
         for requirement in requires {
-            write_out(&mut requirement.formula, Place::Requirement);
+            expand(&mut requirement.formula, Place::Requirement);
         }
         for equation in equations {
-            write_out(&mut equation.statement.formula, Place::Equation);
+            expand(&mut equation.statement.formula, Place::Equation);
         }
         for classifier in &mut self.classifiers {
             for (_, condition, _) in &mut classifier.cases {
-                condition.iter_mut().for_each(|condition| write_out(condition, Place::Equation));
+                condition.iter_mut().for_each(|condition| expand(condition, Place::Equation));
             }
         }
         for advice in &mut self.recommendations {
-            write_out(&mut advice.when, Place::Recommendation);
+            expand(&mut advice.when, Place::Recommendation);
         }
         for obligation in &mut self.obligations {
-            write_out(&mut obligation.formula, Place::Obligation);
+            expand(&mut obligation.formula, Place::Obligation);
         }
     }
 }
 
-fn wrong(span: Span, message: String) -> Mistake {
-    Mistake::error(span, message).rule(Rule::Formula)
+fn wrong(span: Span, message: String) -> Diagnostic {
+    Diagnostic::error(span, message).rule(Rule::Formula)
 }
 
 /// The unit of a sum and the values of the columns that it names, row by row; none if something is wrong with it.
@@ -98,8 +98,8 @@ fn rows(
             }
             FieldKind::Text { .. } => {
                 let message =
-                    format!("the column `{}` of `{}` has texts, not numbers", field.name, table.name);
-                report.add(wrong(span, message).note(format!("its numbers: {}", numbers(table))));
+                    format!("column `{}` of table `{}` holds strings, not numbers", field.name, table.name);
+                report.add(wrong(span, message).note(format!("numeric columns: {}", numbers(table))));
                 inner.insert(&field.name, Meaning::Wrong);
                 complete = false;
             }
@@ -109,16 +109,16 @@ fn rows(
         if inner.get(name).is_some() || scope.incomplete {
             continue;
         }
-        let message = format!("`{}` has no column `{}`", table.name, shorten(name));
-        let mut mistake = wrong(span, message);
+        let message = format!("unknown column `{}` in table `{}`", shorten(name), table.name);
+        let mut diagnostic = wrong(span, message);
         let columns = table.fields.iter().map(|field| field.name.as_str());
         if let Some(near) = suggest::closest(name, columns) {
-            mistake = mistake.label(format!("did you mean `{near}`?"));
+            diagnostic = diagnostic.label(format!("did you mean `{near}`?"));
         }
         let columns = numbers(table);
         report.add(
-            mistake.note(format!(
-                "its columns with numbers: {columns}; other names are quantities and equations"
+            diagnostic.note(format!(
+                "numeric columns: {columns}; any other name must be a quantity or an equation"
             )),
         );
         inner.insert(name, Meaning::Wrong);
@@ -129,15 +129,15 @@ fn rows(
         Type::Zero => Unit::ONE,
         Type::Unknown => return None,
         other => {
-            let message = format!("a sum adds numbers, not {}", other.what());
+            let message = format!("expected a number in a sum, found {}", other.what());
             report.add(
-                wrong(sum.body.top().span, message).note("write `if condition then 1 else 0` to count rows"),
+                wrong(sum.body.top().span, message).note("to count rows, write `if condition then 1 else 0`"),
             );
             return None;
         }
     };
     if table.entries.is_empty() {
-        report.add(wrong(sum.table.1, format!("`{}` has no rows to add", table.name)));
+        report.add(wrong(sum.table.1, format!("table `{}` has no rows to sum", table.name)));
     }
     let value = |entry: &Entry, index: usize| match entry.values[index] {
         Value::Number(value) => value,
@@ -154,21 +154,23 @@ fn find<'t>(sum: &Sum, tables: &[&'t Table], scope: &Scope, report: &mut Report)
     let (name, span) = &sum.table;
     let found = tables.iter().find(|table| table.name == *name);
     if found.is_none() && !scope.incomplete {
-        let mistake = match scope.get(name) {
-            // Its own mistake has been reported.
+        let diagnostic = match scope.get(name) {
+            // Its own error has been reported.
             Some(Meaning::Table | Meaning::Wrong) => return None,
             Some(_) => wrong(*span, format!("`{name}` is not a profile table")),
-            None => wrong(*span, format!("there is no profile table `{}`", shorten(name))),
+            None => wrong(*span, format!("unknown profile table `{}`", shorten(name))),
         };
         let mut known: Vec<&str> = tables.iter().map(|table| table.name.as_str()).collect();
         known.dedup();
-        let mistake = match suggest::closest(name, known.iter().copied()) {
-            Some(near) => mistake.label(format!("did you mean `{near}`?")),
-            None => mistake,
+        let diagnostic = match suggest::closest(name, known.iter().copied()) {
+            Some(near) => diagnostic.label(format!("did you mean `{near}`?")),
+            None => diagnostic,
         };
         report.add(match known.is_empty() {
-            true => mistake.note("tables are under `profiles`, here or in a contract in `depends_on`"),
-            false => mistake.note(format!("the tables are {}", known.join(", "))),
+            true => {
+                diagnostic.note("define it under `profiles`, here or in a contract listed in `depends_on`")
+            }
+            false => diagnostic.note(format!("expected one of: {}", known.join(", "))),
         });
     }
     found.copied()
@@ -183,13 +185,13 @@ fn numbers(table: &Table) -> String {
 /// Whether every row has a value for a column.
 fn is_given(table: &Table, index: usize, field: &Field, span: Span, report: &mut Report) -> bool {
     let missing = table.entries.iter().find(|entry| entry.values[index] == Value::Absent);
-    // What a column that is not optional lacks is a mistake of the row.
+    // What a column that is not optional lacks is an error of the row.
     if let Some(entry) = missing.filter(|_| field.optional) {
         let message =
-            format!("`{}` has no value in the row `{}` of `{}`", field.name, entry.name, table.name);
-        let mistake = wrong(span, message)
-            .note("a sum is over all rows: give each a value, and make the field required");
-        report.add(if table.origin.is_none() { mistake.and(entry.span, "this row") } else { mistake });
+            format!("missing value of `{}` in row `{}` of table `{}`", field.name, entry.name, table.name);
+        let diagnostic =
+            wrong(span, message).note("a sum covers every row; add the value and make the field required");
+        report.add(if table.origin.is_none() { diagnostic.and(entry.span, "this row") } else { diagnostic });
     }
     missing.is_none()
 }

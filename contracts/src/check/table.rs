@@ -7,10 +7,10 @@ use crate::condition::holds;
 use crate::contract::{Contract, Entry, Field, FieldKind, Quantity, Table, TableRule, Value};
 use crate::domain::Domain;
 use crate::formula::Formula;
+use crate::graph::build::Lowering;
 use crate::graph::{Graph, Op};
-use crate::lower::Lowering;
 use crate::names::{self, Names, Style, camel, singular, variant};
-use crate::report::{Mistake, Report, Rule as Breaks};
+use crate::report::{Diagnostic, Report, Rule as Breaks};
 use crate::schema;
 use crate::source::{Span, Text, shorten};
 use crate::suggest;
@@ -40,18 +40,18 @@ pub fn read(
     let extended = match keys.text("extends", report) {
         Some(name) => Some(extended(name, &keys, dependencies, report)?),
         None if keys.node("fields").is_none() => {
-            report
-                .add(Mistake::error(key.span, format!("{what} has no `fields`")).note(
-                    "`fields`: the columns; `extends` names a table of another contract that has them",
-                ));
+            report.add(
+                Diagnostic::error(key.span, format!("missing `fields` in {what}"))
+                    .note("list the columns in `fields`, or name a table of another contract in `extends`"),
+            );
             None
         }
         None => None,
     };
     for (name, node) in columns {
         if schema::ENTRY.iter().any(|key| key.name == name.value) || name.value == "name" {
-            let message = format!("`{}` is a field that every entry already has", name.value);
-            report.add(Mistake::error(name.span, message));
+            let message = format!("reserved field `{}`; every entry already has it", name.value);
+            report.add(Diagnostic::error(name.span, message));
         } else if names::check(name, Style::Snake, "a field", report) {
             seen.claim(name, "this field", report);
             fields.extend(field(name, node, quantities, &mut types, report));
@@ -74,7 +74,7 @@ pub fn read(
     let rows =
         keys.node("entries").and_then(|node| reader::pairs(node, "`entries`", report)).unwrap_or_default();
     if rows.is_empty() && keys.node("entries").is_some() {
-        report.add(Mistake::error(key.span, format!("{what} has no entries")));
+        report.add(Diagnostic::error(key.span, format!("{what} has no entries")));
     }
     for (name, node) in rows {
         if names::check(name, Style::Snake, "a profile", report) {
@@ -95,22 +95,22 @@ fn extended<'a>(
 ) -> Option<&'a Table> {
     for own in ["fields", "rules"] {
         if let Some((key, _)) = keys.entry(own) {
-            let message = format!("a table that extends another has no `{own}` of its own");
-            report.add(Mistake::error(key.span, message).and(name.span, "here it extends one"));
+            let message = format!("`{own}` cannot be combined with `extends`");
+            report.add(Diagnostic::error(key.span, message).and(name.span, "this table extends another"));
         }
     }
     let tables = || dependencies.iter().flat_map(|contract| &contract.profiles);
     let found = tables().find(|table| table.name == name.value);
     if found.is_none() {
         let known: Vec<&str> = tables().map(|table| table.name.as_str()).collect();
-        let mistake = Mistake::error(
+        let diagnostic = Diagnostic::error(
             name.span,
-            format!("no contract that this one depends on has a table `{}`", shorten(&name.value)),
+            format!("unknown table `{}`; no dependency of this contract defines it", shorten(&name.value)),
         );
-        report.add(mistake.rule(Breaks::Name).note(if known.is_empty() {
-            "name the contract under `depends_on` in `metadata`".to_owned()
+        report.add(diagnostic.rule(Breaks::Name).note(if known.is_empty() {
+            "add the contract that defines it to `depends_on` in `metadata`".to_owned()
         } else {
-            format!("they have {}", known.join(", "))
+            format!("expected one of: {}", known.join(", "))
         }));
     }
     found
@@ -150,7 +150,10 @@ fn field(
     let is_text = stated == Some("text") || named.is_some() && stated.is_none();
     let refuse = |key: &str, allowed: &str, report: &mut Report| {
         if let Some((key, _)) = keys.entry(key) {
-            report.add(Mistake::error(key.span, format!("`{}` belongs to a {allowed} field", key.value)));
+            report.add(Diagnostic::error(
+                key.span,
+                format!("`{}` is allowed only in a {allowed} field", key.value),
+            ));
         }
     };
     if is_text {
@@ -158,8 +161,8 @@ fn field(
         refuse("domain", "number", report);
         if let Some(index) = named {
             if let Some((key, _)) = keys.entry("one_of") {
-                let message = format!("the cases are those of the quantity `{}`", name.value);
-                report.add(Mistake::error(key.span, message).note("leave `one_of` out"));
+                let message = format!("the cases are inherited from the quantity `{}`", name.value);
+                report.add(Diagnostic::error(key.span, message).note("remove `one_of`"));
             }
             let kind = FieldKind::Text { one_of: quantities[index].cases.clone() };
             return Some(Field { name: name.value.clone(), kind, optional, quantity: named, doc });
@@ -175,12 +178,12 @@ fn field(
                     cases.claim_as(&case, text.span, &format!("`{}`", shorten(&text.value)), &[], report);
                 }
                 None => report.add(
-                    Mistake::error(
+                    Diagnostic::error(
                         text.span,
-                        format!("`{}` can't be one of several texts", shorten(&text.value)),
+                        format!("invalid value `{}` in `one_of`", shorten(&text.value)),
                     )
                     .rule(Breaks::Name)
-                    .note("it becomes a case of a Rust enum, so it needs a letter or a digit"),
+                    .note("it becomes a variant of a Rust enum, so it needs a letter or a digit"),
                 ),
             }
         }
@@ -192,7 +195,7 @@ fn field(
     let own_unit = keys.text("unit", report).and_then(|text| Some((Unit::read(text, report)?, text)));
     let (unit, unit_text) = match (own_unit, inherited) {
         (Some((unit, text)), Some(quantity)) if unit != quantity.unit => {
-            let what = format!("the field, which sets the quantity `{}`,", name.value);
+            let what = format!("the field that sets the quantity `{}`", name.value);
             report.add(unit.mismatch(quantity.unit, text.span, &what).and(quantity.span, "the quantity"));
             return None;
         }
@@ -200,8 +203,8 @@ fn field(
         (None, Some(quantity)) => (quantity.unit, quantity.unit_text.clone()),
         (None, None) => {
             if keys.node("unit").is_none() {
-                report.add(Mistake::error(name.span, format!("{what} has no `unit`")).note(
-                    "a field that is not named after a quantity says its unit; `1` for a plain number",
+                report.add(Diagnostic::error(name.span, format!("missing `unit` in {what}")).note(
+                    "a field that is not named after a quantity needs a unit; use `1` for a plain number",
                 ));
             }
             return None;
@@ -231,7 +234,7 @@ fn entry(
             None if field.optional => Some(Value::Absent),
             None => {
                 report.add(
-                    Mistake::error(name.span, format!("{what} has no `{}`", field.name))
+                    Diagnostic::error(name.span, format!("missing `{}` in {what}", field.name))
                         .rule(Breaks::Profile),
                 );
                 None
@@ -244,9 +247,9 @@ fn entry(
     let as_of = keys.text("as_of", report);
     if let Some(date) = as_of.filter(|date| !is_date(&date.value)) {
         report.add(
-            Mistake::error(date.span, format!("`{}` is not a date", shorten(&date.value)))
+            Diagnostic::error(date.span, format!("invalid date `{}`", shorten(&date.value)))
                 .rule(Breaks::Profile)
-                .note("write the day the figures were taken as `2024-12-31`"),
+                .note("expected the day the figures were taken, such as `2024-12-31`"),
         );
     }
     let allowed = allowed(&keys, rules, report);
@@ -256,19 +259,19 @@ fn entry(
             let broken = holds(&rule.check, &known) == Some(false);
             match (broken, allowed.iter().find(|(id, _)| *id == rule.id)) {
                 (true, None) => {
-                    let message = format!("{what} breaks the rule `{}`: {}", rule.id, rule.doc);
-                    let mistake = Mistake::error(name.span, message)
+                    let message = format!("{what} violates the rule `{}`: {}", rule.id, rule.doc);
+                    let diagnostic = Diagnostic::error(name.span, message)
                         .rule(Breaks::Profile)
-                        .label(format!("not true here: {}", rule.check));
+                        .label(format!("false here: {}", rule.check));
                     report.add(match rule.span {
-                        Some(span) => mistake.and(span, "the rule"),
-                        None => mistake,
+                        Some(span) => diagnostic.and(span, "rule defined here"),
+                        None => diagnostic,
                     });
                 }
                 (false, Some((_, span))) => report.add(
-                    Mistake::warning(
+                    Diagnostic::warning(
                         *span,
-                        format!("{what} meets the rule `{}` and needs no exception", rule.id),
+                        format!("unused exception: {what} satisfies the rule `{}`", rule.id),
                     )
                     .rule(Breaks::Unused),
                 ),
@@ -291,22 +294,25 @@ fn value(field: &Field, text: &Text, report: &mut Report) -> Option<Value> {
         FieldKind::Number { unit, domain, .. } => {
             let number = reader::number(text, *unit, report)?;
             if !domain.contains(number) {
-                let message = format!("`{}` is {} here, outside its domain {domain}", field.name, text.value);
-                report.add(Mistake::error(text.span, message).rule(Breaks::Domain));
+                let message =
+                    format!("value {} of `{}` is outside its domain {domain}", text.value, field.name);
+                report.add(Diagnostic::error(text.span, message).rule(Breaks::Domain));
                 return None;
             }
             Some(Value::Number(number))
         }
         FieldKind::Text { one_of } => {
             if !one_of.is_empty() && !one_of.contains(&text.value) {
-                let mut mistake = Mistake::error(
+                let mut diagnostic = Diagnostic::error(
                     text.span,
-                    format!("`{}` is not a value of `{}`", shorten(&text.value), field.name),
+                    format!("invalid value `{}` for `{}`", shorten(&text.value), field.name),
                 );
                 if let Some(near) = suggest::closest(&text.value, one_of.iter().map(String::as_str)) {
-                    mistake = mistake.label(format!("did you mean `{near}`?"));
+                    diagnostic = diagnostic.label(format!("did you mean `{near}`?"));
                 }
-                report.add(mistake.rule(Breaks::Profile).note(format!("allowed: {}", one_of.join(", "))));
+                report.add(
+                    diagnostic.rule(Breaks::Profile).note(format!("expected one of: {}", one_of.join(", "))),
+                );
                 return None;
             }
             Some(Value::Text(text.value.clone()))
@@ -345,12 +351,13 @@ fn allowed<'a>(keys: &Fields<'a>, rules: &[TableRule], report: &mut Report) -> V
         } else {
             let known: Vec<&str> = rules.iter().map(|rule| rule.id.as_str()).collect();
             report.add(
-                Mistake::error(id.span, format!("the table has no rule `{}`", shorten(&id.value)))
+                Diagnostic::error(id.span, format!("unknown rule `{}`", shorten(&id.value)))
                     .rule(Breaks::Profile)
-                    .note(format!(
-                        "its rules: {}",
-                        if known.is_empty() { "none".into() } else { known.join(", ") }
-                    )),
+                    .note(if known.is_empty() {
+                        "the table has no rules".to_owned()
+                    } else {
+                        format!("expected one of: {}", known.join(", "))
+                    }),
             );
         }
     }
@@ -381,9 +388,9 @@ fn rules(keys: &Fields<'_>, fields: &[Field], report: &mut Report) -> Vec<TableR
         }
         if let Some(first) = found.iter().find(|rule| rule.id == id.value) {
             report.add(
-                Mistake::error(id.span, format!("two rules are named `{}`", id.value))
+                Diagnostic::error(id.span, format!("duplicate rule `{}`", id.value))
                     .rule(Breaks::Name)
-                    .and(first.span.unwrap_or(id.span), "first here"),
+                    .and(first.span.unwrap_or(id.span), "first defined here"),
             );
         }
         let span = check.top().span;

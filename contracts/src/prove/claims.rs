@@ -55,8 +55,8 @@ obligations:
     );
     let source = Source::from_bytes("test.yaml", text.into_bytes()).unwrap();
     let compiled = crate::check_in(source, None);
-    let mistakes: Vec<String> = compiled.rendered(Severity::Error).collect();
-    compiled.contract.unwrap_or_else(|| panic!("{formal}: {}", mistakes.join("\n")))
+    let diagnostics: Vec<String> = compiled.rendered(Severity::Error).collect();
+    compiled.contract.unwrap_or_else(|| panic!("{formal}: {}", diagnostics.join("\n")))
 }
 
 const TRUE: &[(&str, &str)] = &[
@@ -158,15 +158,15 @@ fn a_trace_reads_like_an_argument() {
     assert_eq!(
         steps,
         [
-            "attainable <= peak: a min is at most each of its values",
-            "utilization is in [1e-18, 1.0]: an order narrows its range, as peak is in [0.001, 1000000000.0]",
+            "attainable <= peak: min is at most each of its arguments",
+            "utilization is in [1e-18, 1.0]: an inequality narrows its range, as peak is in [0.001, 1000000000.0]",
             "utilization <= 1.0: the ranges do not overlap, as utilization is in [1e-18, 1.0]",
         ]
     );
     let steps = trace("invariant", "rows <= columns implies rows / columns <= 1");
     assert_eq!(steps[0], "case rows < columns:");
     assert!(steps.contains(&"case columns < rows:".to_owned()), "{steps:?}");
-    let narrowed = "  rows / columns is in [1e-6, 0.9999999999999999]: an order narrows its range, as columns is in [2.0, 1000000.0]";
+    let narrowed = "  rows / columns is in [1e-6, 0.9999999999999999]: an inequality narrows its range, as columns is in [2.0, 1000000.0]";
     assert!(steps.contains(&narrowed.to_owned()), "{steps:?}");
 }
 
@@ -179,7 +179,7 @@ fn an_open_direction_is_named_with_those_of_its_operands() {
     assert_eq!(
         proof.missing.as_deref(),
         Some(
-            "could not be shown: which way s + ((1.0 - s) / n) moves as s grows, where s never falls and (1.0 - s) / n never rises"
+            "could not determine the direction of s + ((1.0 - s) / n) in s, given that s never decreases and (1.0 - s) / n never increases"
         )
     );
 }
@@ -192,7 +192,7 @@ fn a_quotient_that_may_be_infinite_has_no_certificate() {
     let obligations = "  - {id: claim, type: invariant, formal: 'gap >= 0'}\n";
     let proof = judge_all(quantities, equations, obligations).remove(0);
     assert_eq!(proof.verdict, Verdict::Unknown);
-    assert_eq!(proof.missing.as_deref(), Some("could not be bounded: 1.0 / (b - a)"));
+    assert_eq!(proof.missing.as_deref(), Some("could not bound: 1.0 / (b - a)"));
 }
 
 #[test]
@@ -211,7 +211,7 @@ fn a_claim_with_a_substitution_is_about_points_where_it_stays_in_the_domain() {
     // False where 2 * share exceeds 1, which no share may be.
     assert_eq!(judge("scaling", "part(share: 2 * share) <= d").verdict, Verdict::Proven);
     assert_eq!(judge("scaling", "part(share: 2 * share) < d").verdict, Verdict::Refuted);
-    // No share is 2, so this speaks of nothing.
+    // No share is 2, so this has_applicable_point of nothing.
     assert_eq!(judge("scaling", "part(share: 1 + gain) > d").verdict, Verdict::Unknown);
 }
 
@@ -221,8 +221,8 @@ pub(super) fn judge_all(quantities: &str, equations: &str, obligations: &str) ->
         "metadata: {{version: 1.0.0, description: test}}\nquantities:\n{quantities}equations:\n{equations}obligations:\n{obligations}"
     );
     let compiled = crate::check_in(Source::from_bytes("test.yaml", text.into_bytes()).unwrap(), None);
-    let mistakes: Vec<String> = compiled.rendered(Severity::Error).collect();
-    certify::judge(&compiled.contract.unwrap_or_else(|| panic!("{}", mistakes.join("\n"))))
+    let diagnostics: Vec<String> = compiled.rendered(Severity::Error).collect();
+    certify::judge(&compiled.contract.unwrap_or_else(|| panic!("{}", diagnostics.join("\n"))))
 }
 
 #[test]

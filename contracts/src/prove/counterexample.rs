@@ -13,9 +13,9 @@ pub struct Counterexample {
     pub inputs: Vec<Input>,
     /// For a claim of monotonicity: the larger value of the quantity, by position.
     pub other: Option<(usize, f64)>,
-    /// What the claim compares there: text, value, and for monotonicity the value at the other point.
+    /// The compared expressions: text, value, and for monotonicity the value at the other point.
     pub values: Vec<(String, f64, Option<f64>)>,
-    /// What it compares differs by a rounding only.
+    /// The compared values differ only by rounding.
     pub by_rounding: bool,
 }
 
@@ -64,13 +64,13 @@ impl fmt::Display for Counterexample {
     }
 }
 
-/// Whether two numbers differ, but by no more than roundings make them.
+/// True if two numbers differ, but only by rounding.
 pub(super) fn differ_by_rounding(a: f64, b: f64) -> bool {
-    a != b && (a - b).abs() <= SUGGESTED * a.abs().max(b.abs())
+    a != b && (a - b).abs() <= SUGGESTED_TOLERANCE * a.abs().max(b.abs())
 }
 
-/// The tolerance that a claim wants which only a rounding breaks.
-pub(super) const SUGGESTED: f64 = 1e-12;
+/// The tolerance to suggest for a claim that fails only by rounding.
+pub(super) const SUGGESTED_TOLERANCE: f64 = 1e-12;
 
 impl Counterexample {
     /// A test of the generated module that fails because of these inputs; paste it where the module is in scope.

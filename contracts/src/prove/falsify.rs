@@ -10,25 +10,25 @@ use crate::contract::{Claim, Contract, Obligation};
 use crate::domain::Domain;
 use crate::eval::Evaluator;
 use crate::graph::{Id, MAX_POW, Op};
-use crate::sample::{Mender, Random, key, large, member, next_member, special, uniform, unkey};
+use crate::sample::{Random, RequirementRepair, key, large, member, next_member, special, uniform, unkey};
 
-/// How many points are tried for one claim.
+/// Number of points tried per claim.
 pub const POINTS: usize = 20_000;
-/// How many edges are looked for.
+/// Number of edges searched for.
 const EDGES: usize = 400;
-/// The most operations that the points of one stage of the search may take; a power takes as many as its exponent.
+/// Maximum number of operations per stage of the search; a power counts as many as its exponent.
 const STEPS: usize = 20_000_000;
 
-/// What the search for a counterexample came to.
+/// The result of a search for a counterexample.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Search {
-    /// What was found.
+pub struct SearchResult {
+    /// The counterexample; none if the search found none.
     pub counterexample: Option<Counterexample>,
     /// The points, or pairs of points, at which the claim was evaluated.
     pub points: usize,
 }
 
-struct Hunt<'a> {
+struct CounterexampleSearch<'a> {
     contract: &'a Contract,
     obligation: &'a Obligation,
     claim: Claim,
@@ -37,12 +37,12 @@ struct Hunt<'a> {
     special: Vec<Vec<f64>>,
     evaluator: Evaluator<'a>,
     /// Moves points to where the requirements hold.
-    mender: Mender<'a>,
-    /// What must be true at a point for the claim to speak of it.
+    repair: RequirementRepair<'a>,
+    /// Conditions under which the claim applies to a point.
     assumed: Vec<Id>,
     /// Numbers and comparisons under the claim.
     numbers: Vec<Id>,
-    /// How many nodes are evaluated at a point.
+    /// Number of nodes evaluated per point.
     nodes: usize,
     comparisons: Vec<Id>,
     /// The exponents of powers under the claim.
@@ -54,32 +54,32 @@ struct Hunt<'a> {
 }
 
 /// Where a claim fails: a point, and for monotonicity the larger value of the quantity.
-type Failure = (Vec<f64>, Option<f64>);
+type Violation = (Vec<f64>, Option<f64>);
 
-/// Whether a point, or a pair of points, is found of which the claim says something.
-pub fn speaks(contract: &Contract, obligation: &Obligation) -> bool {
+/// True if the search finds a point, or a pair of points, to which the claim applies.
+pub fn has_applicable_point(contract: &Contract, obligation: &Obligation) -> bool {
     let varied = match obligation.claim {
         Claim::Monotone { quantity, .. } => Some(&contract.quantities[quantity].domain),
         Claim::Always(_) => None,
     };
     let moves = varied.is_none_or(|domain| domain.low < domain.high);
-    // Where it is not silent it refutes that it is.
-    let heard = |id: Id| Hunt::new(contract, obligation, Claim::Always(id)).run().is_some();
-    moves && obligation.silent.is_none_or(heard)
+    // Where it is not vacuous_when it refutes that it is.
+    let applies = |id: Id| CounterexampleSearch::new(contract, obligation, Claim::Always(id)).run().is_some();
+    moves && obligation.vacuous_when.is_none_or(applies)
 }
 
 /// Looks for a counterexample to an obligation.
-pub fn falsify(contract: &Contract, obligation: &Obligation) -> Search {
-    let mut hunt = Hunt::new(contract, obligation, obligation.claim);
-    let failure = hunt.run();
+pub fn falsify(contract: &Contract, obligation: &Obligation) -> SearchResult {
+    let mut search = CounterexampleSearch::new(contract, obligation, obligation.claim);
+    let failure = search.run();
     let counterexample = failure.map(|failure| {
-        let simple = hunt.shrink(failure);
-        hunt.report(&simple)
+        let simple = search.shrink(failure);
+        search.report(&simple)
     });
-    Search { counterexample, points: hunt.points }
+    SearchResult { counterexample, points: search.points }
 }
 
-impl<'a> Hunt<'a> {
+impl<'a> CounterexampleSearch<'a> {
     fn new(contract: &'a Contract, obligation: &'a Obligation, claim: Claim) -> Self {
         let (root, varied) = match claim {
             Claim::Always(id) => (id, None),
@@ -106,7 +106,7 @@ impl<'a> Hunt<'a> {
                     Op::Bool(_) | Op::And(..) | Op::Or(..) | Op::Not(_) | Op::Iff(..) | Op::Finite(_)
                 )
         });
-        Hunt {
+        CounterexampleSearch {
             contract,
             obligation,
             claim,
@@ -115,7 +115,7 @@ impl<'a> Hunt<'a> {
                 .collect(),
             support,
             evaluator: Evaluator::new(graph, &roots),
-            mender: Mender::new(contract),
+            repair: RequirementRepair::new(contract),
             assumed,
             numbers: numbers.collect(),
             nodes: cone.len(),
@@ -167,7 +167,7 @@ impl<'a> Hunt<'a> {
         Some(less <= more || less <= more + more.abs() * within)
     }
 
-    fn fails(&mut self, (point, larger): &Failure) -> bool {
+    fn fails(&mut self, (point, larger): &Violation) -> bool {
         let holds = match larger {
             None => self.holds(point),
             Some(larger) => self.moves(point, *larger),
@@ -177,7 +177,7 @@ impl<'a> Hunt<'a> {
     }
 
     /// Tries a point; for monotonicity, it and some larger values of the quantity.
-    fn attempt(&mut self, point: &[f64]) -> Option<Failure> {
+    fn attempt(&mut self, point: &[f64]) -> Option<Violation> {
         let Claim::Monotone { quantity, .. } = self.claim else {
             let failure = (point.to_vec(), None);
             return self.fails(&failure).then_some(failure);
@@ -200,11 +200,11 @@ impl<'a> Hunt<'a> {
         None
     }
 
-    fn run(&mut self) -> Option<Failure> {
+    fn run(&mut self) -> Option<Violation> {
         let mut point: Vec<f64> = (self.contract.quantities.iter())
             .map(|quantity| quantity.default.unwrap_or(quantity.domain.low))
             .collect();
-        self.mender.mend(&mut point, &mut self.random);
+        self.repair.repair(&mut point, &mut self.random);
         if let Some(found) = self.attempt(&point) {
             return Some(found);
         }
@@ -223,7 +223,7 @@ impl<'a> Hunt<'a> {
                 point[quantity] = values[at];
                 index /= values.len();
             }
-            self.mender.mend(&mut point, &mut self.random);
+            self.repair.repair(&mut point, &mut self.random);
             if let Some(found) = self.attempt(&point) {
                 return Some(found);
             }
@@ -244,7 +244,7 @@ impl<'a> Hunt<'a> {
                     _ => uniform(domain, &mut self.random),
                 };
             }
-            self.mender.mend(&mut point, &mut self.random);
+            self.repair.repair(&mut point, &mut self.random);
             if let Some(found) = self.attempt(&point).or_else(|| self.copied(&mut point)) {
                 return Some(found);
             }
@@ -265,7 +265,7 @@ impl<'a> Hunt<'a> {
     }
 
     /// Sets one quantity to a value that some node has at this point, so that equalities happen.
-    fn copied(&mut self, point: &mut [f64]) -> Option<Failure> {
+    fn copied(&mut self, point: &mut [f64]) -> Option<Violation> {
         let quantity = *self.random.pick(&self.support)?;
         let node = *self.random.pick(&self.numbers)?;
         let value = self.evaluator.value(node).number();
@@ -274,7 +274,7 @@ impl<'a> Hunt<'a> {
     }
 
     /// Moves one quantity to where a comparison turns, and tries the points around.
-    fn edge(&mut self, point: &mut [f64]) -> Option<Failure> {
+    fn edge(&mut self, point: &mut [f64]) -> Option<Violation> {
         let comparison = *self.random.pick(&self.comparisons)?;
         let quantity = *self.random.pick(&self.support)?;
         for i in 0..self.support.len() {
@@ -285,10 +285,10 @@ impl<'a> Hunt<'a> {
         if !domain.set.is_empty() {
             return None;
         }
-        let mut at = |hunt: &mut Self, value: f64| {
+        let mut at = |search: &mut Self, value: f64| {
             point[quantity] = value;
-            hunt.run_at(point);
-            hunt.evaluator.value(comparison).truth()
+            search.run_at(point);
+            search.evaluator.value(comparison).truth()
         };
         let (mut low, mut high) = (domain.low, domain.high);
         let start = at(self, low);
@@ -313,7 +313,7 @@ impl<'a> Hunt<'a> {
                 if domain.integer { low + steps as f64 } else { unkey(key(low).saturating_add(steps)) };
             if let Some(value) = member(&domain, near) {
                 point[quantity] = value;
-                self.mender.mend(point, &mut self.random);
+                self.repair.repair(point, &mut self.random);
                 let found = self.attempt(point);
                 if found.is_some() {
                     return found;
@@ -324,7 +324,7 @@ impl<'a> Hunt<'a> {
     }
 
     /// Replaces values by simpler ones as long as the claim still fails.
-    fn shrink(&mut self, mut failure: Failure) -> Failure {
+    fn shrink(&mut self, mut failure: Violation) -> Violation {
         let varied = match self.claim {
             Claim::Monotone { quantity, .. } => Some(quantity),
             Claim::Always(_) => None,
@@ -373,7 +373,7 @@ impl<'a> Hunt<'a> {
         failure
     }
 
-    fn report(&mut self, (point, larger): &Failure) -> Counterexample {
+    fn report(&mut self, (point, larger): &Violation) -> Counterexample {
         let inputs = (self.support.iter())
             .map(|&quantity| {
                 let (of, value) = (&self.contract.quantities[quantity], point[quantity]);
@@ -446,7 +446,7 @@ fn compared(contract: &Contract, claim: Id) -> Vec<Id> {
     found
 }
 
-/// How hard a number is to read.
+/// Complexity of a number for a reader; smaller is simpler.
 fn weight(value: f64) -> (usize, bool, u64) {
     (format!("{value:e}").len(), value < 0.0, value.abs().to_bits())
 }

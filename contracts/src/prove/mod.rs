@@ -1,7 +1,6 @@
-//! Verdicts: each obligation of a contract is proven, refuted, or named as neither.
+//! Verdicts: each obligation of a contract is proven, refuted or unknown.
 //!
-//! Proofs are [certificates](crate::certify). Obligations without one go to the falsifier, which looks for a point where they
-//! fail.
+//! Proofs are [certificates](crate::certify). The falsifier searches for a counterexample to obligations without one.
 
 #[cfg(test)]
 mod claims;
@@ -16,9 +15,9 @@ pub use counterexample::{Counterexample, Input};
 pub use falsify::POINTS;
 
 use crate::contract::{Assurance, Contract, Obligation, Verdict};
-use crate::report::{Mistake, Rule};
+use crate::report::{Diagnostic, Rule};
 
-/// What ran, and what it came to.
+/// The result of checking one obligation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Proof {
     /// The obligation's name.
@@ -31,7 +30,7 @@ pub struct Proof {
     pub counterexample: Option<Counterexample>,
     /// The points that the falsifier evaluated.
     pub points: usize,
-    /// The innermost goal that could not be shown, where neither a proof nor a counterexample was found.
+    /// The innermost open goal, if neither a proof nor a counterexample was found.
     pub missing: Option<String>,
 }
 
@@ -45,7 +44,7 @@ pub fn refute(contract: &Contract, obligation: &Obligation) -> (Option<Counterex
 pub(crate) fn proof(contract: &Contract, obligation: &Obligation, accepted: bool) -> Proof {
     let id = obligation.id.clone();
     if accepted {
-        let vacuous = !obligation.vacuous && !falsify::speaks(contract, obligation);
+        let vacuous = !obligation.vacuous && !falsify::has_applicable_point(contract, obligation);
         let verdict = if vacuous { Verdict::Vacuous } else { Verdict::Proven };
         return Proof { id, verdict, method: "certificate", counterexample: None, points: 0, missing: None };
     }
@@ -58,48 +57,49 @@ pub(crate) fn proof(contract: &Contract, obligation: &Obligation, accepted: bool
     Proof { id, verdict, method: "falsifier", counterexample, points, missing: None }
 }
 
-/// The mistake that a verdict is, if it is one.
-pub fn mistake(contract: &Contract, obligation: &Obligation, proof: &Proof) -> Option<Mistake> {
+/// The diagnostic for a verdict, if the verdict is an error or a warning.
+pub fn diagnostic(contract: &Contract, obligation: &Obligation, proof: &Proof) -> Option<Diagnostic> {
     let (id, formal) = (&obligation.id, &obligation.formula);
-    let mut mistake = match (proof.verdict, &proof.counterexample) {
-        (Verdict::Refuted, Some(counterexample)) => Mistake::error(
+    let mut diagnostic = match (proof.verdict, &proof.counterexample) {
+        (Verdict::Refuted, Some(counterexample)) => Diagnostic::error(
             obligation.span,
             format!("obligation `{id}` is false: {formal}"),
         )
         .label("false for the inputs below")
         .note(counterexample.to_string())
-        .note(format!("to see it fail:\n{}", counterexample.test(contract, obligation)))
+        .note(format!("failing test:\n{}", counterexample.test(contract, obligation)))
         .notes(counterexample.by_rounding.then(|| {
-            let tolerance = counterexample::SUGGESTED;
+            let tolerance = counterexample::SUGGESTED_TOLERANCE;
             format!(
-                "a rounding breaks it: `within {tolerance:e}` at the end of the comparison allows for that"
+                "it fails only by rounding; append `within {tolerance:e}` to the comparison to allow for it"
             )
         })),
         (Verdict::Refuted | Verdict::Unknown, _) => {
             let tried = match proof.points {
-                0 => "no point satisfies what it assumes: it may say nothing".to_owned(),
-                points => format!("true at all {points} points tried, but that is no proof"),
+                0 => "no point satisfies its assumptions, so it may be vacuous".to_owned(),
+                points => format!("true at all {points} points tried, which is not a proof"),
             };
-            Mistake::error(obligation.span, format!("obligation `{id}` is neither proven nor refuted: {formal}"))
-                .note(tried)
-                .notes(proof.missing.clone())
-                .note(
-                    "narrow a domain, leave room for rounding, or say `assurance: tested` to be content with tests",
-                )
+            Diagnostic::error(
+                obligation.span,
+                format!("obligation `{id}` is neither proven nor refuted: {formal}"),
+            )
+            .note(tried)
+            .notes(proof.missing.clone())
+            .note("narrow a domain, add a tolerance for rounding, or set `assurance: tested` to accept tests")
         }
         (Verdict::Vacuous, _) => {
-            let message = format!("obligation `{id}` is about no point of the domains: {formal}");
+            let message = format!("obligation `{id}` is vacuous: {formal}");
             return Some(
-                Mistake::warning(obligation.span, message)
+                Diagnostic::warning(obligation.span, message)
                     .rule(Rule::Obligation)
-                    .note("it is true only because its premise, or what it substitutes, is never possible")
-                    .note("widen a domain or change the claim; `vacuous: allowed` says that it is meant so"),
+                    .note("no point of the domains satisfies its premise or substitution")
+                    .note("widen a domain, change the claim, or set `vacuous: allowed` if this is intended"),
             );
         }
         _ => return None,
     };
     if !obligation.if_fails.is_empty() {
-        mistake = mistake.note(format!("what it would mean: {}", obligation.if_fails));
+        diagnostic = diagnostic.note(format!("consequence: {}", obligation.if_fails));
     }
-    Some(mistake.rule(Rule::Obligation))
+    Some(diagnostic.rule(Rule::Obligation))
 }

@@ -11,8 +11,8 @@ use crate::contract::{Claim, Contract, Obligation, Operand};
 use crate::domain::Domain;
 use crate::eval::Evaluator;
 use crate::formula::{Binary, Formula, Function, Kind};
+use crate::graph::build::Lowering;
 use crate::graph::{Graph, Id, Op};
-use crate::lower::Lowering;
 use crate::range::Range;
 use crate::sample::{Random, linear, uniform};
 

@@ -10,7 +10,7 @@ use roofline_contracts::contract::{Claim, Contract, Verdict};
 use roofline_contracts::domain::Domain;
 use roofline_contracts::eval::{Evaluator, evaluate};
 use roofline_contracts::formula::{Formula, Statement};
-use roofline_contracts::report::Mistake;
+use roofline_contracts::report::Diagnostic;
 use roofline_contracts::sample::{self, Random};
 use roofline_contracts::source::{Source, Span};
 use roofline_contracts::unit::Unit;
@@ -25,8 +25,8 @@ const MAX_PROVEN: usize = 100;
 pub fn contract(data: &[u8]) {
     let Ok(source) = Source::from_bytes("fuzz-v1.yaml", data.to_vec()) else { return };
     let compiled = check_in(source, None);
-    for mistake in &compiled.mistakes {
-        assert!(!mistake.render(&compiled.source).is_empty());
+    for diagnostic in &compiled.diagnostics {
+        assert!(!diagnostic.render(&compiled.source).is_empty());
     }
     let Some(contract) = &compiled.contract else { return };
     let tokens = emit::rust::items(contract, &[]);
@@ -72,7 +72,7 @@ pub fn formula(data: &[u8]) {
             match Formula::parse(&again.whole()) {
                 Ok(again) => assert_eq!(again.to_string(), printed),
                 Err(error) => {
-                    assert!(error.message.contains("nests deeper"), "`{printed}` does not parse: {error:?}");
+                    assert!(error.message.contains("nested deeper"), "`{printed}` does not parse: {error:?}");
                 }
             }
         }
@@ -111,7 +111,7 @@ pub fn domain(data: &[u8]) {
 
 fn shown(source: &Source, span: Span, message: &str) {
     within(&source.text, span.start..span.end);
-    assert!(!Mistake::error(span, message.to_owned()).render(source).is_empty());
+    assert!(!Diagnostic::error(span, message.to_owned()).render(source).is_empty());
 }
 
 fn within(text: &str, range: Range<usize>) {

@@ -59,7 +59,7 @@ fn written() -> Vec<Contract> {
     let one = |path: &PathBuf| {
         let name = path.file_name().expect("a file").to_string_lossy().into_owned();
         let compiled = compile_in(Source::read(path, &name).expect("text"), Some(&directory));
-        let shown: Vec<String> = compiled.mistakes.iter().map(|m| m.render(&compiled.source)).collect();
+        let shown: Vec<String> = compiled.diagnostics.iter().map(|m| m.render(&compiled.source)).collect();
         assert!(shown.is_empty(), "{}", shown.join("\n"));
         compiled.contract.expect("no mistake")
     };

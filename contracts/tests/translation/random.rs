@@ -43,7 +43,7 @@ fn names(random: &mut Random) -> Vec<String> {
     names
 }
 
-/// A contract without units; not all of them have no mistakes.
+/// A contract without units; not all of them have no errors.
 pub fn contract(seed: usize) -> String {
     let mut random = Random(seed as u64);
     let names = names(&mut random);

@@ -1,5 +1,5 @@
 //! A performance model of one's own. The macro checks the units of `pass-time-v1.yaml`, proves its obligation for every
-//! f64 of the domains, and compiles it; a mistake in the file is an error of the build.
+//! f64 of the domains, and compiles it; an error in the file is an error of the build.
 
 use roofline_macros::roofline_contract;
 

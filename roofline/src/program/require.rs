@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use roofline_contracts::condition::{Condition, Known};
+use roofline_contracts::condition::{Condition, Value};
 use roofline_contracts::formula::number;
 use roofline_contracts::types::{Meaning, Scope};
 use roofline_contracts::unit::Unit;
@@ -169,27 +169,27 @@ impl Gate {
     }
 
     /// Whether it holds for these values; none when one that decides it is not known.
-    pub fn holds(&self, values: &BTreeMap<&str, Known<'static>>) -> Option<bool> {
-        let too_large = values.get(FITS) == Some(&Known::Truth(false));
+    pub fn holds(&self, values: &BTreeMap<&str, Value<'static>>) -> Option<bool> {
+        let too_large = values.get(FITS) == Some(&Value::Truth(false));
         if too_large && !self.names_any(&ABOUT_FITTING) { Some(false) } else { self.condition.holds(values) }
     }
 }
 
 /// The values of a result: those of the whole, and those of each part in order.
-pub fn values<T: Report>(report: &T) -> (BTreeMap<&'static str, Known<'static>>, Vec<Part>) {
+pub fn values<T: Report>(report: &T) -> (BTreeMap<&'static str, Value<'static>>, Vec<Part>) {
     let numbers = report.figures().into_iter().map(|figure| {
         let name = T::FIGURES.iter().find(|name| **name == figure.name);
-        (figure.of, name.copied(), Known::Number(figure.value))
+        (figure.of, name.copied(), Value::Number(figure.value))
     });
     let texts = report.texts().into_iter().map(|text| {
         let value = match text.value {
-            TextValue::Truth(truth) => Known::Truth(truth),
-            TextValue::Words(words) => Known::Text(words.into()),
+            TextValue::Truth(truth) => Value::Truth(truth),
+            TextValue::Words(words) => Value::Text(words.into()),
         };
         (text.of, Some(text.name), value)
     });
-    let absent = [T::FIGURES, T::TEXTS, T::TRUTHS].concat().into_iter().map(|name| (name, Known::Absent));
-    let mut whole: BTreeMap<&'static str, Known<'static>> = absent.collect();
+    let absent = [T::FIGURES, T::TEXTS, T::TRUTHS].concat().into_iter().map(|name| (name, Value::Absent));
+    let mut whole: BTreeMap<&'static str, Value<'static>> = absent.collect();
     let mut parts: Vec<Part> = Vec::new();
     let mut places: BTreeMap<String, usize> = BTreeMap::new();
     for (of, name, value) in numbers.chain(texts) {
@@ -208,7 +208,7 @@ pub fn values<T: Report>(report: &T) -> (BTreeMap<&'static str, Known<'static>>,
 }
 
 /// What a part is, and the values that it has beside those of the whole.
-pub type Part = (String, Vec<(&'static str, Known<'static>)>);
+pub type Part = (String, Vec<(&'static str, Value<'static>)>);
 
 /// Checks conditions against a result. One that names something that parts have is asked of every part.
 pub fn check_report<T: Report>(gates: &[Gate], report: &T) -> Vec<Checked> {
@@ -231,18 +231,18 @@ pub fn check_report<T: Report>(gates: &[Gate], report: &T) -> Vec<Checked> {
 }
 
 /// Checks conditions against the values of one result.
-pub fn check(gates: &[Gate], of: &str, values: &BTreeMap<&str, Known<'static>>) -> Vec<Checked> {
+pub fn check(gates: &[Gate], of: &str, values: &BTreeMap<&str, Value<'static>>) -> Vec<Checked> {
     let one = |gate: &Gate| {
         let mut names = gate.condition.names();
-        if values.get(FITS) == Some(&Known::Truth(false)) && !gate.names_any(&ABOUT_FITTING) {
+        if values.get(FITS) == Some(&Value::Truth(false)) && !gate.names_any(&ABOUT_FITTING) {
             names.push(FITS);
         }
         let named = names.into_iter().filter_map(|name| {
             let shown = match values.get(name)? {
-                Known::Number(value) => number(*value),
-                Known::Text(text) => text.to_string(),
-                Known::Truth(truth) => truth.to_string(),
-                Known::Absent => "not known".to_owned(),
+                Value::Number(value) => number(*value),
+                Value::Text(text) => text.to_string(),
+                Value::Truth(truth) => truth.to_string(),
+                Value::Absent => "not known".to_owned(),
             };
             Some((name.to_owned(), shown))
         });
@@ -299,10 +299,10 @@ mod tests {
         let gate = |text: &str| names.parse("--require", &[text.to_owned()]).unwrap().remove(0);
         let values = |fits| {
             BTreeMap::from([
-                ("fits", Known::Truth(fits)),
-                ("decode_ceiling", Known::Number(40.0)),
-                ("footprint", Known::Number(20e9)),
-                ("capacity", Known::Number(16.0)),
+                ("fits", Value::Truth(fits)),
+                ("decode_ceiling", Value::Number(40.0)),
+                ("footprint", Value::Number(20e9)),
+                ("capacity", Value::Number(16.0)),
             ])
         };
         let fast = gate("decode_ceiling >= 5 [token/s]");

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use clap::Args;
-use roofline_contracts::condition::Known;
+use roofline_contracts::condition::Value;
 
 use crate::contracts::hardware::devices::Device;
 use crate::device::{TEXTS, figures_of, numbers, texts_of};
@@ -29,7 +29,7 @@ pub struct Select {
 }
 
 /// What a row is known by.
-pub type Row = BTreeMap<&'static str, Known<'static>>;
+pub type Row = BTreeMap<&'static str, Value<'static>>;
 
 /// Of these the least is the best.
 const LEAST: [&str; 8] = [
@@ -55,8 +55,8 @@ pub fn device_names(names: &mut Names) {
 
 /// What the registry knows of a device.
 pub fn device_row(device: &Device) -> Row {
-    let figures = figures_of(device).map(|(name, value)| (name, Known::Number(value)));
-    let texts = texts_of(device).map(|(name, text)| (name, Known::Text(text.into())));
+    let figures = figures_of(device).map(|(name, value)| (name, Value::Number(value)));
+    let texts = texts_of(device).map(|(name, text)| (name, Value::Text(text.into())));
     figures.chain(texts).collect()
 }
 
@@ -93,15 +93,15 @@ impl Select {
             use std::cmp::Ordering::{Equal, Greater, Less};
             let turned = |order: std::cmp::Ordering| if least_first { order } else { order.reverse() };
             match (rows[a].get(name), rows[b].get(name)) {
-                (Some(Known::Number(a)), Some(Known::Number(b))) => turned(a.total_cmp(b)),
-                (Some(Known::Text(a)), Some(Known::Text(b))) if direction.is_none() => a.cmp(b),
-                (Some(Known::Text(a)), Some(Known::Text(b))) => turned(a.cmp(b)),
-                (Some(Known::Truth(a)), Some(Known::Truth(b))) => turned(a.cmp(b)),
+                (Some(Value::Number(a)), Some(Value::Number(b))) => turned(a.total_cmp(b)),
+                (Some(Value::Text(a)), Some(Value::Text(b))) if direction.is_none() => a.cmp(b),
+                (Some(Value::Text(a)), Some(Value::Text(b))) => turned(a.cmp(b)),
+                (Some(Value::Truth(a)), Some(Value::Truth(b))) => turned(a.cmp(b)),
                 // What is not known comes last.
-                (Some(Known::Number(_) | Known::Text(_) | Known::Truth(_)), None | Some(Known::Absent)) => {
+                (Some(Value::Number(_) | Value::Text(_) | Value::Truth(_)), None | Some(Value::Absent)) => {
                     Less
                 }
-                (None | Some(Known::Absent), Some(Known::Number(_) | Known::Text(_) | Known::Truth(_))) => {
+                (None | Some(Value::Absent), Some(Value::Number(_) | Value::Text(_) | Value::Truth(_))) => {
                     Greater
                 }
                 _ => Equal,
@@ -123,10 +123,10 @@ impl Select {
             }
         }
         let cell = |row: &Row, name: &str| match row.get(name) {
-            Some(Known::Number(value)) => figure(*value),
-            Some(Known::Text(text)) => text.to_string(),
-            Some(Known::Truth(truth)) => if *truth { "yes" } else { "no" }.to_owned(),
-            Some(Known::Absent) | None => "-".to_owned(),
+            Some(Value::Number(value)) => figure(*value),
+            Some(Value::Text(text)) => text.to_string(),
+            Some(Value::Truth(truth)) => if *truth { "yes" } else { "no" }.to_owned(),
+            Some(Value::Absent) | None => "-".to_owned(),
         };
         let rows = rows.iter().map(|row| columns.iter().map(|name| cell(row, name)).collect());
         Ok(Some(Table::new("", &columns, rows)))

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use roofline_contracts::condition::Known;
+use roofline_contracts::condition::Value;
 
 use crate::contracts::transformer::Inputs;
 use crate::contracts::{collective, cost, offload, parallel, serving, speculation, transformer};
@@ -353,11 +353,11 @@ impl Question {
         if row.enough == Some(false) {
             return Ok(());
         }
-        let mut values: BTreeMap<&str, Known<'static>> = BTreeMap::new();
+        let mut values: BTreeMap<&str, Value<'static>> = BTreeMap::new();
         for name in Plan::FIGURES {
-            values.insert(name, row.value(name).map_or(Known::Absent, Known::Number));
+            values.insert(name, row.value(name).map_or(Value::Absent, Value::Number));
         }
-        values.insert("fits", row.fits.map_or(Known::Absent, Known::Truth));
+        values.insert("fits", row.fits.map_or(Value::Absent, Value::Truth));
         let unmet = self.gates.iter().find(|gate| gate.holds(&values) != Some(true));
         if let Some(gate) = unmet {
             row.enough = gate.holds(&values);

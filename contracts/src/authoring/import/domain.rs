@@ -51,7 +51,7 @@ pub fn vectors(text: &str) -> Vec<&str> {
     found
 }
 
-/// Whether a text speaks of a set of vectors or matrices.
+/// True for a set of vectors or matrices.
 pub fn is_vectors(set: &str) -> bool {
     let powers =
         ["ℝ^", "ℝⁿ", "ℝᵐ", "ℝᵈ", "]ⁿ", "}ⁿ", "]^", "}^", "R^", "ℤ^", "ℕ^", "ℂ^", "^{", "^d", "^n", "^m"];
@@ -67,7 +67,7 @@ fn constant(text: &str) -> Option<(&str, String)> {
     is_name(name.trim()).then(|| (name.trim(), format!("{{{value}}}")))
 }
 
-/// Whether a clause has a remark behind it, which no domain can hold.
+/// True if a clause has a trailing remark, which a domain cannot represent.
 pub fn has_remarks(text: &str) -> bool {
     split(text, |rest| rest.starts_with([',', ';']).then_some(1))
         .into_iter()
@@ -80,7 +80,7 @@ fn clause(text: &str) -> Option<(&str, String)> {
     }
     let text = statement::remark(text).map_or(text, |(head, _)| head);
     let (name, domain) = match text.split_once('∈').or_else(|| text.split_once(" in ")) {
-        Some((name, set)) => (name.trim(), of_set(set.trim())?),
+        Some((name, set)) => (name.trim(), parse_set(set.trim())?),
         None => {
             let at = text.find(['<', '>', '≤', '≥'])?;
             let (name, rest) = text.split_at(at);
@@ -90,8 +90,8 @@ fn clause(text: &str) -> Option<(&str, String)> {
     (is_name(name) && (domain.is_empty() || Domain::parse(&domain).is_ok())).then_some((name, domain))
 }
 
-/// A set in our language; empty for all numbers, none for what is no set of numbers.
-pub fn of_set(set: &str) -> Option<String> {
+/// Translates a set to a domain; empty for all numbers, none if it is not a set of numbers.
+pub fn parse_set(set: &str) -> Option<String> {
     Some(match set {
         "ℤ⁺" | "ℤ+" | "Z+" | "ℕ⁺" | "ℕ+" | "N+" | "ℤ_{>0}" => "integer > 0".into(),
         "ℕ" | "N" | "ℕ₀" | "ℤ≥0" => "integer >= 0".into(),
@@ -116,14 +116,14 @@ pub fn claim(name: &str, domain: &str) -> Option<String> {
     statement::claim(&format!("{name} ∈ {domain}")).ok().map(|translated| translated.text)
 }
 
-/// Why a clause is no domain.
+/// The reason that a clause is not a domain.
 pub fn why_not(clause: &str) -> String {
     if is_vectors(clause) {
         "a set of vectors; domains are sets of numbers".into()
     } else if clause.contains('=') {
-        "it defines something, and is not a set of values".into()
+        "a definition, not a set of values".into()
     } else {
-        "it names no set of values".into()
+        "not a set of values".into()
     }
 }
 

@@ -1,9 +1,8 @@
-//! Contracts in the published provable-contracts format, imported: what parses becomes formal, what holds is
-//! proven or tested by a run, and everything else is kept as documentation that nothing checks. The report says of
-//! each item what became of it and why.
+//! Imports contracts in the published provable-contracts format. Parsable items become formal, obligations are proven
+//! or tested, and everything else is kept as unchecked documentation. The report lists the outcome of each item.
 
+mod converted;
 mod domain;
-mod draft;
 mod statement;
 mod unit;
 
@@ -11,15 +10,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::formula::RESERVED;
 use crate::names;
-use crate::report::{Mistake, Report};
+use crate::report::{Diagnostic, Report};
 use crate::source::{Source, Text};
 use crate::suggest;
 use crate::yaml::{self, Node};
 
-use draft::{Classifier, Draft, Equation, Obligation};
-use statement::Translated;
+use converted::{Classifier, ConvertedContract, Equation, Obligation};
+use statement::Translation;
 
-/// What became of an item.
+/// The outcome of importing an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// Part of the contract's formulas, domains or metadata.
@@ -28,7 +27,7 @@ pub enum Outcome {
     Proven,
     /// An obligation that the falsifier tried in vain to refute, and that is not proven.
     Tested,
-    /// Part of another item, and kept word for word beside it.
+    /// Part of another item, and also kept verbatim.
     Folded,
     /// Part of the contract's own metadata.
     Metadata,
@@ -37,7 +36,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// The word for it.
+    /// The lowercase name.
     pub fn word(self) -> &'static str {
         match self {
             Outcome::Formal => "formal",
@@ -57,11 +56,11 @@ pub struct Item {
     pub place: String,
     /// Its line, from 1.
     pub line: usize,
-    /// What it says.
+    /// Its text.
     pub text: String,
-    /// What became of it.
+    /// Its outcome.
     pub outcome: Outcome,
-    /// What it became, or why it could not be made formal.
+    /// The result, or the reason that it could not be made formal.
     pub note: String,
 }
 
@@ -88,37 +87,39 @@ pub struct Imported {
 const SECTIONS: [&str; 4] = ["equations", "proof_obligations", "falsification_tests", "kani_harnesses"];
 
 /// Brings a contract over. Only a file that is not YAML, or no published contract, fails.
-pub fn import(source: &Source) -> Result<Imported, Vec<Mistake>> {
+pub fn import(source: &Source) -> Result<Imported, Vec<Diagnostic>> {
     let mut report = Report::new();
     let tree = yaml::tree(source, &mut report);
-    let mistakes = report.finish();
+    let diagnostics = report.finish();
     match tree {
-        Some(Node::Map(pairs, span)) if mistakes.is_empty() => {
+        Some(Node::Map(pairs, span)) if diagnostics.is_empty() => {
             if let Some((key, _)) = pairs.iter().find(|(key, node)| is_ours(&key.value, node)) {
-                let message =
-                    format!("`{}` is of this language already; `roofline check` reads the file", key.value);
-                return Err(vec![Mistake::error(key.span, message)]);
+                let message = format!(
+                    "`{}` belongs to the contract language; the file needs no import, use `roofline check`",
+                    key.value
+                );
+                return Err(vec![Diagnostic::error(key.span, message)]);
             }
             if !pairs.iter().any(|(key, _)| SECTIONS.contains(&key.value.as_str())) {
                 let found: Vec<String> = pairs.iter().map(|(key, _)| format!("`{}`", key.value)).collect();
                 let found = if found.is_empty() { "nothing".into() } else { found.join(", ") };
                 let message = format!(
-                    "a registry or another file, not a contract: a published contract has one of `{}`; here is {found}",
+                    "not a published contract: expected one of `{}`, found {found}",
                     SECTIONS.join("`, `")
                 );
-                return Err(vec![Mistake::error(span, message)]);
+                return Err(vec![Diagnostic::error(span, message)]);
             }
             Ok(Reader::new(source).read(&pairs))
         }
-        Some(node) if mistakes.is_empty() => {
-            let message = format!("a published contract is a mapping, not {}", node.what());
-            Err(vec![Mistake::error(node.span(), message)])
+        Some(node) if diagnostics.is_empty() => {
+            let message = format!("expected a mapping at the top level, found {}", node.what());
+            Err(vec![Diagnostic::error(node.span(), message)])
         }
-        _ => Err(mistakes),
+        _ => Err(diagnostics),
     }
 }
 
-/// Whether a section is one that only this language has.
+/// True for a section that only the contract language has.
 fn is_ours(key: &str, node: &Node) -> bool {
     let has_units = |node: &Node| {
         let Node::Map(entries, _) = node else { return false };
@@ -135,12 +136,12 @@ fn is_ours(key: &str, node: &Node) -> bool {
 #[derive(Clone, Debug)]
 struct Pending {
     item: usize,
-    /// Parts of the draft that stand for it.
+    /// Parts of the converted that stand for it.
     equations: Vec<usize>,
     obligations: Vec<usize>,
     classifiers: Vec<usize>,
-    left_out: Vec<String>,
-    /// What stays documentation where the rest becomes formal.
+    ignored: Vec<String>,
+    /// The part that stays documentation if the rest becomes formal.
     rest: String,
 }
 
@@ -151,7 +152,7 @@ impl Pending {
             equations: Vec::new(),
             obligations: Vec::new(),
             classifiers: Vec::new(),
-            left_out: Vec::new(),
+            ignored: Vec::new(),
             rest: String::new(),
         }
     }
@@ -161,7 +162,7 @@ struct Reader<'a> {
     source: &'a Source,
     items: Vec<Item>,
     pending: Vec<Pending>,
-    draft: Draft,
+    converted: ConvertedContract,
     /// Published names and ours.
     names: BTreeMap<String, String>,
     /// Which obligations stand for a property, lower-case.
@@ -192,13 +193,13 @@ impl<'a> Reader<'a> {
     fn new(source: &'a Source) -> Self {
         let stem =
             std::path::Path::new(&source.name).file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
-        let mut draft = Draft::default();
-        draft.id = kebab(stem, "contract");
+        let mut converted = ConvertedContract::default();
+        converted.id = kebab(stem, "contract");
         Reader {
             source,
             items: Vec::new(),
             pending: Vec::new(),
-            draft,
+            converted,
             names: BTreeMap::new(),
             properties: BTreeMap::new(),
             domains: Vec::new(),
@@ -219,7 +220,7 @@ impl<'a> Reader<'a> {
                 self.formula(&name.value, node);
             }
             for (name, node) in equations {
-                self.about_equation(&name.value, node);
+                self.equation_properties(&name.value, node);
             }
         }
         if let Some(Node::List(list, _)) = get(pairs, "proof_obligations") {
@@ -239,9 +240,9 @@ impl<'a> Reader<'a> {
         }
         for (name, node) in pairs {
             if name.value != "metadata" && !SECTIONS.contains(&name.value.as_str()) {
-                self.everything(&name.value, node, "the contract language has no place for it");
+                self.keep_informal(&name.value, node, "not supported by the contract language");
             } else if name.value != "metadata" && scalar(node).is_some_and(|text| !text.value.is_empty()) {
-                self.everything(&name.value, node, "it is not a section");
+                self.keep_informal(&name.value, node, "expected a mapping or a list");
             }
         }
         self.finish()
@@ -256,7 +257,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Everything below a node, as documentation.
-    fn everything(&mut self, place: &str, node: &Node, why: &str) {
+    fn keep_informal(&mut self, place: &str, node: &Node, why: &str) {
         match node {
             Node::Text(text) if text.value.trim().is_empty() => {}
             Node::Text(text) => {
@@ -264,12 +265,12 @@ impl<'a> Reader<'a> {
             }
             Node::List(items, _) => {
                 for (index, item) in items.iter().enumerate() {
-                    self.everything(&format!("{place}[{index}]"), item, why);
+                    self.keep_informal(&format!("{place}[{index}]"), item, why);
                 }
             }
             Node::Map(pairs, _) => {
                 for (key, value) in pairs {
-                    self.everything(&format!("{place}.{}", key.value), value, why);
+                    self.keep_informal(&format!("{place}.{}", key.value), value, why);
                 }
             }
         }
@@ -288,13 +289,13 @@ impl<'a> Reader<'a> {
         let speaks_of = |word: &str, name: &str| word == name || (!word.is_ascii() && word.contains(name));
         let found = words.into_iter().find_map(|word| self.vectors.iter().find(|name| speaks_of(word, name)));
         found.map(|name| {
-            format!("`{name}` is a vector or matrix by its own domain; formulas are about single numbers")
+            format!("`{name}` is a vector or matrix, as its domain shows; formulas support scalars only")
         })
     }
 
     fn metadata(&mut self, node: Option<&Node>) {
-        self.draft.version = "1.0.0".into();
-        self.draft.description = format!("Imported from {}", self.source.name);
+        self.converted.version = "1.0.0".into();
+        self.converted.description = format!("Imported from {}", self.source.name);
         let Some(Node::Map(pairs, _)) = node else { return };
         for (key, value) in pairs {
             let place = format!("metadata.{}", key.value);
@@ -309,39 +310,38 @@ impl<'a> Reader<'a> {
                     };
                     if semver::Version::parse(&full).is_ok() {
                         self.add(place, value, version, Outcome::Metadata, &format!("version {full}"));
-                        self.draft.version = full;
+                        self.converted.version = full;
                     } else {
                         self.add(
                             place,
                             value,
                             version,
                             Outcome::Informal,
-                            "no semantic version; 1.0.0 is used instead",
+                            "not a semantic version; 1.0.0 is used instead",
                         );
                     }
                 }
                 ("description", Node::Text(text)) if !text.value.trim().is_empty() => {
-                    self.draft.description = text.value.trim().to_owned();
-                    self.add(place, value, &text.value, Outcome::Metadata, "the description");
+                    self.converted.description = text.value.trim().to_owned();
+                    self.add(place, value, &text.value, Outcome::Metadata, "description");
                 }
                 ("references", Node::List(list, _)) => {
                     for (index, reference) in list.iter().enumerate() {
                         let place = format!("{place}[{index}]");
                         match scalar(reference).filter(|text| !text.value.trim().is_empty()) {
                             Some(text) => {
-                                self.draft.references.push(text.value.trim().to_owned());
-                                self.add(place, reference, &text.value, Outcome::Metadata, "a reference");
+                                self.converted.references.push(text.value.trim().to_owned());
+                                self.add(place, reference, &text.value, Outcome::Metadata, "reference");
                             }
-                            None => self.everything(&place, reference, "it is no text"),
+                            None => self.keep_informal(&place, reference, "expected a string"),
                         }
                     }
                 }
                 ("depends_on", value) => {
-                    let why =
-                        "it names no version; bring that contract over and write `depends_on: [name ^1.0]`";
-                    self.everything(&place, value, why);
+                    let why = "no version given; import that contract and write `depends_on: [name ^1.0]`";
+                    self.keep_informal(&place, value, why);
                 }
-                _ => self.everything(&place, value, "the contract language has no place for it"),
+                _ => self.keep_informal(&place, value, "not supported by the contract language"),
             }
         }
     }
@@ -354,7 +354,7 @@ impl<'a> Reader<'a> {
         let mut ours = snake(published);
         if names::is_keyword(&ours)
             || RESERVED.contains(&ours.as_str())
-            || draft::TAKEN.contains(&ours.as_str())
+            || converted::RESERVED_ITEMS.contains(&ours.as_str())
         {
             ours += "_value";
         }
@@ -371,7 +371,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A text in our grammar with our names.
-    fn renamed(&mut self, text: &str) -> String {
+    fn rename_identifiers(&mut self, text: &str) -> String {
         let mut out = String::new();
         let mut at = 0;
         for (start, end) in unit::words(text) {
@@ -388,12 +388,12 @@ impl<'a> Reader<'a> {
     fn formula(&mut self, key: &str, node: &Node) {
         let place = format!("equations.{key}.formula");
         let Node::Map(pairs, _) = node else {
-            self.everything(&format!("equations.{key}"), node, "an equation is a mapping");
+            self.keep_informal(&format!("equations.{key}"), node, "expected a mapping for an equation");
             return;
         };
         let Some(node) = get(pairs, "formula") else { return };
         let Some(text) = scalar(node) else {
-            self.everything(&place, node, "a formula is a text");
+            self.keep_informal(&place, node, "expected a string for a formula");
             return;
         };
         let item = self.add(place, node, &text.value, Outcome::Informal, "");
@@ -408,27 +408,27 @@ impl<'a> Reader<'a> {
         }
         let parts = statement::statements(&text.value);
         let several = parts.len() > 1;
-        let mut found: Vec<Defined> = Vec::new();
-        let mut left_out = Vec::new();
+        let mut found: Vec<Definition> = Vec::new();
+        let mut ignored = Vec::new();
         for part in parts {
             match self.defined(part, key, several.then_some(found.len() + 1)) {
                 Ok(Some(defined)) => {
-                    left_out.extend(defined.left_out.clone());
+                    ignored.extend(defined.ignored.clone());
                     found.push(defined);
                 }
                 // A condition defines no value; it is something that must hold.
                 Ok(None) => return self.claims(item, &kebab(key, "condition"), part, None),
                 // What a classifier decides is read from its bands.
-                Err(_) if !found.is_empty() && is_classified(part) => left_out.push(part.to_owned()),
+                Err(_) if !found.is_empty() && is_classified(part) => ignored.push(part.to_owned()),
                 Err(why) => return self.items[item].note = why,
             }
         }
-        let mut pending = Pending { left_out, ..Pending::new(item) };
+        let mut pending = Pending { ignored, ..Pending::new(item) };
         for defined in found {
             let name = self.name(&defined.name);
-            let formula = self.renamed(&defined.formula);
-            if self.draft.equations.iter().any(|known| known.name == name) {
-                self.items[item].note = format!("there is already an equation `{name}`");
+            let formula = self.rename_identifiers(&defined.formula);
+            if self.converted.equations.iter().any(|known| known.name == name) {
+                self.items[item].note = format!("duplicate equation `{name}`");
                 return;
             }
             for called in [key, &defined.name] {
@@ -440,7 +440,7 @@ impl<'a> Reader<'a> {
             }
             let measured = defined.measured.map(|measured| self.name(&measured));
             let published = if snake(key) == name { String::new() } else { format!("Published as {key}.") };
-            self.draft.equations.push(Equation {
+            self.converted.equations.push(Equation {
                 name,
                 measured,
                 formula,
@@ -448,18 +448,18 @@ impl<'a> Reader<'a> {
                 place: self.items[item].place.clone(),
                 ..Equation::default()
             });
-            pending.equations.push(self.draft.equations.len() - 1);
+            pending.equations.push(self.converted.equations.len() - 1);
         }
         self.pending.push(pending);
     }
 
-    /// What a statement defines; none if it is a condition. `number` counts the statements of a formula.
-    fn defined(&self, part: &str, key: &str, number: Option<usize>) -> Result<Option<Defined>, String> {
+    /// The definition in a statement; none if it is a condition. `number` counts the statements of a formula.
+    fn defined(&self, part: &str, key: &str, number: Option<usize>) -> Result<Option<Definition>, String> {
         if let Some(odd) = statement::odd_name(part) {
             return Err(odd);
         }
         let own = number.map_or_else(|| key.to_owned(), |number| format!("{key}_{number}"));
-        let mut left_out = Vec::new();
+        let mut ignored = Vec::new();
         let mut text = statement::ascii(part);
         let mut read = statement::equation(&text);
         if read.is_none()
@@ -467,15 +467,15 @@ impl<'a> Reader<'a> {
         {
             text = statement::ascii(head);
             read = statement::equation(&text);
-            left_out.extend(read.is_some().then(|| format!("({remark})")));
+            ignored.extend(read.is_some().then(|| format!("({remark})")));
         }
-        let plain = |name: String, formula: &str| Defined {
+        let plain = |name: String, formula: &str| Definition {
             name,
             formula: formula.to_owned(),
             measured: None,
             operands: Vec::new(),
             unit: None,
-            left_out: Vec::new(),
+            ignored: Vec::new(),
         };
         let Some(read) = read else {
             text = statement::ascii(part);
@@ -496,19 +496,19 @@ impl<'a> Reader<'a> {
             if value(right).is_none() || !rest.iter().all(is_figure) {
                 return Err(statement::why_not(part));
             }
-            left_out.extend(rest.iter().map(|figure| format!("= {figure}")));
+            ignored.extend(rest.iter().map(|figure| format!("= {figure}")));
             let unit = unit::remarked(left);
             return match statement::head(left) {
-                Some((name, operands)) => Ok(Some(Defined {
+                Some((name, operands)) => Ok(Some(Definition {
                     operands: operands.into_iter().map(str::to_owned).collect(),
-                    left_out,
+                    ignored,
                     ..plain(name.to_owned(), right)
                 })),
                 None if statement::is_name(left) => {
-                    Ok(Some(Defined { left_out, ..plain(left.to_owned(), right) }))
+                    Ok(Some(Definition { ignored, ..plain(left.to_owned(), right) }))
                 }
                 None if left.is_empty() || unit.is_some() => {
-                    Ok(Some(Defined { unit, left_out, ..plain(own, right) }))
+                    Ok(Some(Definition { unit, ignored, ..plain(own, right) }))
                 }
                 None => Err(statement::why_not(part)),
             };
@@ -524,11 +524,11 @@ impl<'a> Reader<'a> {
         };
         let name = left.clone().filter(|_| !read.bound).unwrap_or(own);
         let measured = left.filter(|_| read.bound);
-        Ok(Some(Defined { measured, left_out, ..plain(name, right) }))
+        Ok(Some(Definition { measured, ignored, ..plain(name, right) }))
     }
 
     /// Calls of functions that equations define: `f(x)` as `f`, `f(0)` as `f(x: 0)`.
-    fn called(&self, text: &str) -> String {
+    fn substitute_calls(&self, text: &str) -> String {
         let mut out = String::new();
         let mut rest = text;
         while let Some(open) = rest.find('(') {
@@ -568,11 +568,11 @@ impl<'a> Reader<'a> {
     }
 
     /// `a < b implies f(a) <= f(b)` as a direction, if `f` is an equation and its operand is known.
-    fn rise(&self, text: &str) -> Option<Translated> {
+    fn rise(&self, text: &str) -> Option<Translation> {
         let rise = statement::rise(text)?;
         let (name, operands) = self.functions.get(&rise.of)?;
         let ours = self.names.get(name)?;
-        let equation = self.draft.equations.iter().find(|equation| equation.name == *ours)?;
+        let equation = self.converted.equations.iter().find(|equation| equation.name == *ours)?;
         let stem =
             |operand: &'_ str| operand.trim_end_matches(|c: char| c.is_ascii_digit() || c == '_').to_owned();
         let (low, high) = (stem(&rise.operands.0), stem(&rise.operands.1));
@@ -586,13 +586,13 @@ impl<'a> Reader<'a> {
             _ => return None,
         };
         let word = if rise.rising { "increasing" } else { "decreasing" };
-        Some(Translated {
+        Some(Translation {
             text: format!("{name} {word} in {operand}"),
-            left_out: rise.strict.then(|| "strictly".into()),
+            ignored: rise.strict.then(|| "strictly".into()),
         })
     }
 
-    fn about_equation(&mut self, key: &str, node: &Node) {
+    fn equation_properties(&mut self, key: &str, node: &Node) {
         let Node::Map(pairs, _) = node else { return };
         for (about, value) in pairs {
             let place = format!("equations.{key}.{}", about.value);
@@ -608,10 +608,10 @@ impl<'a> Reader<'a> {
                         let name = self.name(name);
                         self.codomain_units.insert(name, unit);
                     }
-                    let set = domain::of_set(text.value.trim());
+                    let set = domain::parse_set(text.value.trim());
                     match (set, self.functions.get(key).map(|(name, _)| name.clone())) {
                         (Some(set), _) if set.is_empty() => {
-                            self.items[item].note = "every number, which needs no claim".into();
+                            self.items[item].note = "all real numbers; no obligation is needed".into();
                         }
                         // A set alone is about the value that the formula defines.
                         (Some(set), Some(name)) => {
@@ -631,7 +631,7 @@ impl<'a> Reader<'a> {
                     for (index, node) in list.iter().enumerate() {
                         let place = format!("{place}[{index}]");
                         let Some(text) = scalar(node) else {
-                            self.everything(&place, node, "it is no text");
+                            self.keep_informal(&place, node, "expected a string");
                             continue;
                         };
                         let item = self.add(place, node, &text.value, Outcome::Informal, "");
@@ -647,12 +647,12 @@ impl<'a> Reader<'a> {
                         self.claims(item, &id, &text.value, None);
                     }
                 }
-                _ => self.everything(&place, value, "the contract language has no place for it"),
+                _ => self.keep_informal(&place, value, "not supported by the contract language"),
             }
         }
     }
 
-    /// What is asked of a caller is a domain, if it is about one input.
+    /// Converts a precondition about one input to a domain.
     fn precondition(&mut self, item: usize, text: &str) {
         let clauses: Result<Vec<(String, String)>, String> = domain::clauses(text).into_iter().collect();
         match clauses {
@@ -664,8 +664,7 @@ impl<'a> Reader<'a> {
                 self.items[item].outcome = Outcome::Formal;
             }
             _ => {
-                self.items[item].note =
-                    "it is asked of the caller; domains say what a caller may pass".into();
+                self.items[item].note = "a precondition on the caller that is not a domain".into();
             }
         }
     }
@@ -674,12 +673,12 @@ impl<'a> Reader<'a> {
     fn bands(&mut self, item: usize, key: &str, bands: Vec<(String, Option<f64>)>) {
         let function = self.functions.get(key).and_then(|(name, _)| self.names.get(name)).cloned();
         let Some(of) = function else {
-            self.items[item].note = "the value that it classifies did not become formal".into();
+            self.items[item].note = "the value it classifies could not be made formal".into();
             return;
         };
         let name = self.name(&format!("{key}_grade"));
-        self.draft.classifiers.push(Classifier { name, of, bands, dropped: None });
-        let classifiers = vec![self.draft.classifiers.len() - 1];
+        self.converted.classifiers.push(Classifier { name, of, bands, dropped: None });
+        let classifiers = vec![self.converted.classifiers.len() - 1];
         let rest = self.items[item].text.clone();
         self.pending.push(Pending { classifiers, rest, ..Pending::new(item) });
     }
@@ -698,15 +697,15 @@ impl<'a> Reader<'a> {
                         // Every number is what a quantity without a domain may be.
                         self.domains.push((ours, domain, item));
                         read = true;
-                    } else if self.draft.equations.iter().any(|equation| equation.name == ours) {
+                    } else if self.converted.equations.iter().any(|equation| equation.name == ours) {
                         // A computed value has no domain; that it lies there is something to prove.
                         match domain::claim(&ours, &domain) {
                             Some(formal) => obligations.extend(self.claim(
                                 &format!("{}-domain", kebab(&ours, "value")),
                                 &formal,
-                                &format!("What {key} asks of its operand."),
+                                &format!("Precondition of {key}."),
                             )),
-                            None => unread.push(format!("`{name}`: a computed value has no domain")),
+                            None => unread.push(format!("`{name}`: computed values have no domain")),
                         }
                     } else {
                         self.domains.push((ours, domain, item));
@@ -731,76 +730,76 @@ impl<'a> Reader<'a> {
         }
         let translated = match self.rise(text) {
             Some(rise) => Ok(vec![rise]),
-            None => statement::claims(&self.called(text)),
+            None => statement::claims(&self.substitute_calls(text)),
         };
         let translated = match translated {
             Ok(translated) if !translated.is_empty() => translated,
-            Ok(_) => return self.items[item].note = "it says nothing".into(),
+            Ok(_) => return self.items[item].note = "empty statement".into(),
             Err(why) => return self.items[item].note = why,
         };
         let mut obligations = Vec::new();
         let several = translated.len() > 1;
         for (index, one) in translated.iter().enumerate() {
             let id = if several { format!("{id}-{}", index + 1) } else { id.to_owned() };
-            let formal = self.renamed(&one.text);
+            let formal = self.rename_identifiers(&one.text);
             obligations.extend(self.claim(&id, &formal, property.unwrap_or_default()));
         }
-        let left_out = translated.into_iter().filter_map(|one| one.left_out).collect();
+        let ignored = translated.into_iter().filter_map(|one| one.ignored).collect();
         if let Some(property) = property {
             self.properties.insert(property.to_lowercase(), obligations.clone());
         }
-        self.pending.push(Pending { obligations, left_out, ..Pending::new(item) });
+        self.pending.push(Pending { obligations, ignored, ..Pending::new(item) });
     }
 
     /// One obligation; an equal one that is there already counts.
     fn claim(&mut self, id: &str, formal: &str, doc: &str) -> Option<usize> {
-        if let Some(known) = self.draft.obligations.iter().position(|known| known.formal == formal) {
+        if let Some(known) = self.converted.obligations.iter().position(|known| known.formal == formal) {
             return Some(known);
         }
         let base: String = id.chars().take(56).collect();
         let mut id = base.clone();
         for number in 2.. {
-            if !self.draft.obligations.iter().any(|known| known.id == id) {
+            if !self.converted.obligations.iter().any(|known| known.id == id) {
                 break;
             }
             id = format!("{base}-{number}");
         }
         let (formal, doc) = (formal.to_owned(), doc.to_owned());
-        self.draft.obligations.push(Obligation { id, formal, doc, ..Obligation::default() });
-        Some(self.draft.obligations.len() - 1)
+        self.converted.obligations.push(Obligation { id, formal, doc, ..Obligation::default() });
+        Some(self.converted.obligations.len() - 1)
     }
 
     fn obligation(&mut self, index: usize, node: &Node) {
         let place = format!("proof_obligations[{index}]");
         let Node::Map(pairs, _) = node else {
-            return self.everything(&place, node, "an obligation is a mapping");
+            return self.keep_informal(&place, node, "expected a mapping for an obligation");
         };
         let property = get_text(pairs, "property").to_owned();
         let formal = get_text(pairs, "formal").to_owned();
         let item = self.add(place, node, &fields(pairs, &[]), Outcome::Informal, "");
         let tolerance = get_text(pairs, "tolerance").parse::<f64>().unwrap_or(0.0);
         if formal.is_empty() {
-            self.items[item].note = "it has no `formal` text".into();
+            self.items[item].note = "missing `formal`".into();
         } else if tolerance != 0.0 {
             self.items[item].note =
-                format!("it holds only within a tolerance of {tolerance}, of which its text says nothing");
+                format!("requires a tolerance of {tolerance}, which its formula does not state");
         } else {
             let id = kebab(if property.is_empty() { &formal } else { &property }, "obligation");
             self.claims(item, &id, &formal, Some(&property));
             if let Some(pending) = self.pending.last_mut().filter(|pending| pending.item == item) {
-                let docs = pending.obligations.iter().map(|at| self.draft.obligations[*at].doc.as_str());
-                let told = docs.into_iter().any(|doc| doc == property);
-                pending.rest = fields(pairs, if told { &["property", "formal"] } else { &["formal"] });
+                let docs = pending.obligations.iter().map(|at| self.converted.obligations[*at].doc.as_str());
+                let documented = docs.into_iter().any(|doc| doc == property);
+                pending.rest = fields(pairs, if documented { &["property", "formal"] } else { &["formal"] });
             }
         }
     }
 
     /// The obligations that a test or harness is about.
-    fn meant(&self, names: &[&str]) -> Option<Vec<usize>> {
+    fn obligations_for(&self, names: &[&str]) -> Option<Vec<usize>> {
         let known = || self.properties.keys().map(String::as_str);
         names.iter().map(|name| name.to_lowercase()).filter(|name| !name.is_empty()).find_map(|name| {
             let by_id =
-                self.draft.obligations.iter().position(|obligation| obligation.id == kebab(&name, ""));
+                self.converted.obligations.iter().position(|obligation| obligation.id == kebab(&name, ""));
             let exact = self.properties.get(&name).cloned().or(by_id.map(|at| vec![at]));
             exact.or_else(|| {
                 suggest::closest(&name, known()).and_then(|near| self.properties.get(near)).cloned()
@@ -809,17 +808,18 @@ impl<'a> Reader<'a> {
     }
 
     fn test(&mut self, place: String, node: &Node) {
-        let Node::Map(pairs, _) = node else { return self.everything(&place, node, "a test is a mapping") };
+        let Node::Map(pairs, _) = node else {
+            return self.keep_informal(&place, node, "expected a mapping for a test");
+        };
         let (rule, if_fails) = (get_text(pairs, "rule"), get_text(pairs, "if_fails"));
         let item = self.add(place, node, &fields(pairs, &[]), Outcome::Informal, "");
-        let Some(meant) = self.meant(&[rule, get_text(pairs, "obligation")]) else {
-            self.items[item].note =
-                format!("there is no formal obligation named `{rule}`; a test is not a proof");
+        let Some(meant) = self.obligations_for(&[rule, get_text(pairs, "obligation")]) else {
+            self.items[item].note = format!("no formal obligation named `{rule}`; a test is not a proof");
             return;
         };
         for at in &meant {
-            if self.draft.obligations[*at].if_fails.is_empty() {
-                self.draft.obligations[*at].if_fails = if_fails.to_owned();
+            if self.converted.obligations[*at].if_fails.is_empty() {
+                self.converted.obligations[*at].if_fails = if_fails.to_owned();
             }
         }
         self.pending.push(Pending { obligations: meant, ..Pending::new(item) });
@@ -828,20 +828,18 @@ impl<'a> Reader<'a> {
 
     fn harness(&mut self, place: String, node: &Node) {
         let Node::Map(pairs, _) = node else {
-            return self.everything(&place, node, "a harness is a mapping");
+            return self.keep_informal(&place, node, "expected a mapping for a harness");
         };
         let (named, property) = (get_text(pairs, "obligation"), get_text(pairs, "property"));
         let item = self.add(place, node, &fields(pairs, &[]), Outcome::Informal, "");
-        let Some(meant) = self.meant(&[named, property]) else {
-            self.items[item].note = format!(
-                "there is no formal obligation named `{named}`; a harness that is named is not one that ran"
-            );
+        let Some(meant) = self.obligations_for(&[named, property]) else {
+            self.items[item].note = format!("no formal obligation named `{named}`; the harness was not run");
             return;
         };
         let solver = get_text(pairs, "solver");
         let bound = get_text(pairs, "bound").parse::<u32>().ok();
         for at in &meant {
-            let obligation = &mut self.draft.obligations[*at];
+            let obligation = &mut self.converted.obligations[*at];
             if ["minisat", "cadical", "kissat"].contains(&solver) {
                 obligation.solver.get_or_insert_with(|| solver.to_owned());
             }
@@ -856,33 +854,36 @@ impl<'a> Reader<'a> {
     fn finish(mut self) -> Imported {
         let mut lost = Vec::new();
         for (name, domain, item) in self.domains.iter().filter(|(_, domain, _)| !domain.is_empty()) {
-            let known = self.draft.domains.entry(name.clone()).or_insert_with(|| domain.clone());
+            let known = self.converted.domains.entry(name.clone()).or_insert_with(|| domain.clone());
             if known != domain {
-                lost.push((*item, format!("`{name}` has the domain {known} elsewhere, which counts")));
+                lost.push((
+                    *item,
+                    format!("`{name}` already has the domain {known}, which takes precedence"),
+                ));
             }
         }
-        let draft_names = self.draft.settle(&self.codomain_units);
+        let formal_names = self.converted.settle(&self.codomain_units);
         for (item, note) in lost {
             push_note(&mut self.items[item].note, &note);
         }
         for pending in &self.pending {
-            self.draft.judge(pending, &mut self.items[pending.item]);
+            self.converted.judge(pending, &mut self.items[pending.item]);
         }
         let mut settled: Vec<usize> = Vec::new();
         for (_, _, item) in &self.domains {
             let names: Vec<&str> =
                 self.domains.iter().filter(|(.., at)| at == item).map(|(name, ..)| name.as_str()).collect();
-            let used: Vec<&str> = names.iter().copied().filter(|name| draft_names.contains(*name)).collect();
+            let used: Vec<&str> = names.iter().copied().filter(|name| formal_names.contains(*name)).collect();
             if self.items[*item].outcome != Outcome::Formal || settled.contains(item) {
                 continue;
             }
             settled.push(*item);
             if used.is_empty() {
                 self.items[*item].outcome = Outcome::Informal;
-                self.items[*item].note = format!("no formula that became formal uses {}", names.join(", "));
+                self.items[*item].note = format!("not used by a formal equation: {}", names.join(", "));
             } else {
                 let more = std::mem::take(&mut self.items[*item].note);
-                self.items[*item].note = format!("the domain of `{}`", used.join("`, `"));
+                self.items[*item].note = format!("domain of `{}`", used.join("`, `"));
                 if !more.is_empty() {
                     push_note(&mut self.items[*item].note, &more);
                 }
@@ -891,7 +892,7 @@ impl<'a> Reader<'a> {
         let mut rests: BTreeMap<String, String> = BTreeMap::new();
         for pending in &self.pending {
             let item = &self.items[pending.item];
-            let rest = if pending.left_out.is_empty() { &pending.rest } else { &item.text };
+            let rest = if pending.ignored.is_empty() { &pending.rest } else { &item.text };
             if !rest.is_empty() {
                 rests.insert(item.place.clone(), rest.clone());
             }
@@ -900,37 +901,37 @@ impl<'a> Reader<'a> {
         for item in &self.items {
             match (item.outcome, rests.get(&item.place)) {
                 (Outcome::Informal | Outcome::Folded, _) => {
-                    self.draft.informal.push((item.place.clone(), item.text.clone(), item.note.clone()));
+                    self.converted.informal.push((item.place.clone(), item.text.clone(), item.note.clone()));
                 }
                 (Outcome::Formal | Outcome::Proven | Outcome::Tested, Some(rest)) => {
-                    let why = format!("what the formal part does not say: {}", item.note);
-                    self.draft.informal.push((item.place.clone(), rest.clone(), why));
+                    let why = format!("not fully covered by the formal part: {}", item.note);
+                    self.converted.informal.push((item.place.clone(), rest.clone(), why));
                 }
                 _ => {}
             }
         }
         let renamed =
-            self.names.iter().filter(|(published, ours)| published != ours && draft_names.contains(*ours));
+            self.names.iter().filter(|(published, ours)| published != ours && formal_names.contains(*ours));
         Imported {
-            id: self.draft.id.clone(),
-            contract: self.draft.canonical(&self.source.name),
+            id: self.converted.id.clone(),
+            contract: self.converted.canonical(&self.source.name),
             renamed: renamed.map(|(published, ours)| (published.clone(), ours.clone())).collect(),
-            units: self.draft.unit_report(),
-            dropped_units: self.draft.dropped_units.clone(),
-            conflicts: self.draft.conflicts.clone(),
+            units: self.converted.unit_report(),
+            dropped_units: self.converted.dropped_units.clone(),
+            conflicts: self.converted.conflicts.clone(),
             items: self.items,
         }
     }
 }
 
-/// What a statement of a formula defines, in our grammar with published names.
-struct Defined {
+/// The definition in a statement, in our grammar with published names.
+struct Definition {
     name: String,
     formula: String,
     measured: Option<String>,
     operands: Vec<String>,
     unit: Option<String>,
-    left_out: Vec<String>,
+    ignored: Vec<String>,
 }
 
 /// `grade = classify(ratio)`

@@ -6,11 +6,11 @@ use crate::source::Source;
 
 /// A text of ours, and what was left out of it on the way.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Translated {
+pub struct Translation {
     /// In the grammar of formulas, names as published.
     pub text: String,
     /// Words that said nothing the domains do not say.
-    pub left_out: Option<String>,
+    pub ignored: Option<String>,
 }
 
 /// Splits at `;` and line breaks that stand outside of all brackets.
@@ -43,19 +43,19 @@ pub fn split(text: &str, at: impl Fn(&str) -> Option<usize>) -> Vec<&str> {
     parts.into_iter().map(str::trim).filter(|part| !part.is_empty()).collect()
 }
 
-/// Whether a text parses as an equation (`name = ...`, `name <= ...`).
+/// Parses an equation (`name = ...`, `name <= ...`).
 pub fn equation(text: &str) -> Option<Statement> {
     let source = Source { name: String::new(), text: text.to_owned(), sha256: String::new() };
     Statement::parse(&source.whole()).ok()
 }
 
-/// Whether a text parses as an expression.
+/// Parses an expression.
 pub fn expression(text: &str) -> Option<Formula> {
     let source = Source { name: String::new(), text: text.to_owned(), sha256: String::new() };
     Formula::parse(&source.whole()).ok()
 }
 
-/// Whether it says something that can be true or false.
+/// True for a formula that is a condition.
 pub fn is_claim(formula: &Formula) -> bool {
     match &formula.top().kind {
         Kind::Binary(operator, ..) => !operator.is_arithmetic(),
@@ -178,7 +178,7 @@ pub fn head(text: &str) -> Option<(&str, Vec<&str>)> {
     (is_name(name) && operands.iter().all(|operand| is_name(operand))).then_some((name, operands))
 }
 
-/// Whether a text is a single name.
+/// True for a single name.
 pub fn is_name(text: &str) -> bool {
     text.starts_with(|c: char| c.is_alphabetic()) && text.chars().all(|c| c.is_alphanumeric() || c == '_')
 }
@@ -191,11 +191,11 @@ pub fn odd_name(text: &str) -> Option<String> {
         let plain = word.trim_start_matches(['Δ', 'δ']);
         let figure = |c: char| matches!(c, '₀'..='₉' | '²' | '³');
         if let Some(odd) = word.chars().find(|c| !c.is_ascii() && !greek(*c) && !figure(*c)) {
-            return Some(format!("the name `{word}` has a `{odd}`, which names do not have"));
+            return Some(format!("unsupported character `{odd}` in the name `{word}`"));
         }
         let runs = plain.split('_');
         if runs.into_iter().any(|run| run.chars().any(greek) && run.chars().count() > 1) {
-            return Some(format!("`{word}` may be one name or a product; it does not say which"));
+            return Some(format!("ambiguous: `{word}` could be one name or a product"));
         }
     }
     None
@@ -241,32 +241,32 @@ pub fn bands(text: &str) -> Option<Vec<(String, Option<f64>)>> {
 }
 
 /// A claim in our grammar, or why there is none.
-pub fn claim(text: &str) -> Result<Translated, String> {
+pub fn claim(text: &str) -> Result<Translation, String> {
     if let Some(odd) = odd_name(text) {
         return Err(odd);
     }
-    let mut left_out = Vec::new();
+    let mut ignored = Vec::new();
     let mut rest = text.trim();
     loop {
         if let Some(translated) = read_claim(rest) {
-            let left_out = (!left_out.is_empty()).then(|| left_out.join(", "));
-            return Ok(Translated { text: translated, left_out });
+            let ignored = (!ignored.is_empty()).then(|| ignored.join(", "));
+            return Ok(Translation { text: translated, ignored });
         }
         // Words behind the claim: a remark in parentheses, or that it is about valid inputs.
         if let Some((head, remark)) = remark(rest) {
-            left_out.push(format!("({remark})"));
+            ignored.push(format!("({remark})"));
             rest = head;
         } else if let Some((head, tail)) = rest.rsplit_once(" for ").filter(|(_, tail)| only_says_valid(tail))
         {
-            left_out.push(format!("for {tail}"));
+            ignored.push(format!("for {tail}"));
             rest = head.trim_end();
         } else if let Some(conditional) = [" when ", " for ", " if ", " where "]
             .iter()
             .filter_map(|word| rest.rsplit_once(word))
             .find_map(|(head, tail)| Some(format!("({}) implies ({})", read_claim(tail)?, read_claim(head)?)))
         {
-            let left_out = (!left_out.is_empty()).then(|| left_out.join(", "));
-            return Ok(Translated { text: conditional, left_out });
+            let ignored = (!ignored.is_empty()).then(|| ignored.join(", "));
+            return Ok(Translation { text: conditional, ignored });
         } else {
             return Err(why_not(text));
         }
@@ -274,14 +274,14 @@ pub fn claim(text: &str) -> Result<Translated, String> {
 }
 
 /// The claims of a text: its statements, and those of a list with commas if each of them is one.
-pub fn claims(text: &str) -> Result<Vec<Translated>, String> {
+pub fn claims(text: &str) -> Result<Vec<Translation>, String> {
     let mut found = Vec::new();
     for part in statements(text) {
         match claim(part) {
             Ok(one) => found.push(one),
             Err(why) => {
                 let listed = split(part, |rest| rest.starts_with(',').then_some(1));
-                let listed: Result<Vec<Translated>, String> = listed.into_iter().map(claim).collect();
+                let listed: Result<Vec<Translation>, String> = listed.into_iter().map(claim).collect();
                 found.extend(listed.ok().filter(|listed| listed.len() > 1).ok_or(why)?);
             }
         }
@@ -290,7 +290,7 @@ pub fn claims(text: &str) -> Result<Vec<Translated>, String> {
 }
 
 /// `a < b implies f(a) <= f(b)`: the function, both operands, whether it rises, and whether strictly.
-pub fn rise(text: &str) -> Option<Rise> {
+pub fn rise(text: &str) -> Option<Monotonicity> {
     let text = ascii(text);
     let (condition, claim) = text.split_once(" implies ")?;
     let pair = |text: &str| -> Option<(String, String, bool, bool)> {
@@ -315,23 +315,23 @@ pub fn rise(text: &str) -> Option<Rise> {
     } else {
         return None;
     };
-    same.then(|| Rise { of: name.to_owned(), operands: (low, high), rising, strict })
+    same.then(|| Monotonicity { of: name.to_owned(), operands: (low, high), rising, strict })
 }
 
-/// A claim that a function rises or falls.
+/// A claim that a function is monotone.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rise {
+pub struct Monotonicity {
     /// The function's name.
     pub of: String,
     /// The names of the two operands that are compared.
     pub operands: (String, String),
-    /// Whether it rises.
+    /// Increasing, else decreasing.
     pub rising: bool,
-    /// Whether it was said to do so strictly.
+    /// The published claim is strict.
     pub strict: bool,
 }
 
-/// A trailing remark in parentheses that is no part of a formula.
+/// Splits off a trailing remark in parentheses that is not part of the formula.
 pub fn remark(text: &str) -> Option<(&str, &str)> {
     let inner = text.strip_suffix(')')?;
     let open = inner.rfind('(')?;
@@ -504,7 +504,7 @@ fn equalities(text: &str) -> String {
     out
 }
 
-/// Why a text is no formula, in a few words.
+/// A short reason that a text is not a formula.
 pub fn why_not(text: &str) -> String {
     let index = text.split(|c: char| !(c.is_alphanumeric() || c == '_')).any(|word| {
         word.rsplit_once('_').is_some_and(|(name, index)| {
@@ -515,34 +515,34 @@ pub fn why_not(text: &str) -> String {
     let text = text.as_str();
     let has = |signs: &[&str]| signs.iter().any(|sign| text.contains(sign));
     let reason = if has(&["Σ", "∑", "Π", "∏", "sum(", "mean("]) {
-        "a sum or product over an index; formulas are about single numbers"
+        "a sum or product over an index; formulas support scalars only"
     } else if has(&["∀", "∃", "for all i", "for each", "for every"]) {
-        "it is about every element of something; formulas are about single numbers"
+        "a claim about every element; formulas support scalars only"
     } else if has(&["ℝ^", "ℝⁿ", "]ⁿ", ")^n", "]^n", "R^", "softmax", "argmax", "argmin"])
         || index
         || has(&["_{", "[i]", "[j]"])
     {
-        "it is about vectors or indexes; formulas are about single numbers"
+        "uses vectors or indices; formulas support scalars only"
     } else if has(&["sqrt", "√", "exp(", "log(", "ln(", "sin(", "cos(", "tanh"]) {
-        "a function that formulas do not have"
+        "uses a function that formulas do not support"
     } else if has(&["strictly"]) {
-        "strict monotonicity, which is false in floating point; the weak claim is another one"
+        "strict monotonicity does not hold in floating point; the weak claim differs"
     } else if has(&["%", " mod "]) {
-        "a remainder; formulas have none"
+        "uses a remainder; write `mod(a, b)`"
     } else if text.matches('|').count() >= 2 {
-        "bars around something that is no number: a length, a size or a set"
+        "bars around something other than a number, such as a set"
     } else if has(&["≈", "~", "±", "O("]) {
-        "it is approximate, and does not say how far it may be off"
+        "approximate, without a tolerance"
     } else if has(&[".len()", "::", ".is_", ".iter()", "assert", "()"]) {
-        "it is code"
+        "contains code"
     } else if has(&["@"]) {
-        "it is about matrices; formulas are about single numbers"
+        "uses matrices; formulas support scalars only"
     } else if let Some(function) = unknown_call(text) {
-        return format!("it calls `{function}`, which formulas do not have");
+        return format!("unknown function `{function}`");
     } else if let Some(odd) = odd_name(text) {
         return odd;
     } else if constant_claim(text) {
-        "it is about constants alone"
+        "involves only constants"
     } else {
         return not_a_formula(text);
     };
@@ -567,16 +567,16 @@ fn constant_claim(text: &str) -> bool {
     expression(&text).is_some_and(|formula| is_claim(&formula) && formula.names().is_empty())
 }
 
-/// What the grammar says about a text with signs of a formula in it; a text without any is prose.
+/// The syntax error of a text that contains operators; a text without any is prose.
 fn not_a_formula(text: &str) -> String {
     let signs = ['=', '<', '>', '*', '/', '+', '^', '≤', '≥', '×', '·', '∈', '⟹', '⇒'];
     if !text.contains(signs) {
-        return "it is prose".into();
+        return "prose".into();
     }
     let source = Source { name: String::new(), text: equalities(&ascii(text)), sha256: String::new() };
     match Formula::parse(&source.whole()) {
-        Err(error) => format!("it is no formula as it stands: {}", error.message),
-        Ok(_) => "it is an expression, which claims nothing".into(),
+        Err(error) => format!("not a formula: {}", error.message),
+        Ok(_) => "an expression, not a claim".into(),
     }
 }
 
@@ -641,17 +641,17 @@ mod tests {
             ("Σ_i p_i = 1", "over an index"),
             ("p_i > 0 for all i", "every element"),
             ("softmax(x) sums to one", "vectors"),
-            ("|{i : a = b}| < 6", "no number"),
-            ("12288 / 4096 = 3.0", "constants alone"),
-            ("size(q4) < 3", "calls `size`"),
-            ("ŷ = a + b", "`ŷ` has a `ŷ`"),
+            ("|{i : a = b}| < 6", "other than a number"),
+            ("12288 / 4096 = 3.0", "only constants"),
+            ("size(q4) < 3", "unknown function `size`"),
+            ("ŷ = a + b", "character `ŷ`"),
             ("y = Xβ", "one name or a product"),
-            ("has bias = false", "no formula as it stands"),
+            ("has bias = false", "not a formula"),
             ("input.len() > 0", "code"),
             ("h % n == 0", "remainder"),
             ("Higher bandwidth gives a higher ceiling", "prose"),
             ("bytes strictly increasing in params", "strict monotonicity"),
-            ("a * b", "claims nothing"),
+            ("a * b", "not a claim"),
         ] {
             let why = claim(published).expect_err(published);
             assert!(why.contains(reason), "{published}: {why}");

@@ -89,7 +89,7 @@ pub struct Wanted<'a> {
     pub unit: Option<String>,
 }
 
-/// What was found: a unit for every name, and formulas whose bare conversion factors now say what they convert.
+/// Inferred units, and formulas with units added to their conversion factors.
 #[derive(Debug, Default)]
 pub struct Units {
     /// By name.
@@ -127,15 +127,15 @@ pub fn infer(quantities: &[&str], equations: &[Wanted<'_>]) -> Units {
             Ok(units) => return Units { dropped, ..units },
             Err((at, why)) => {
                 let before = plain.len();
-                let mut beside = plain.clone();
-                depends_on(equations, at, &mut beside);
+                let mut affected = plain.clone();
+                depends_on(equations, at, &mut affected);
                 let measured = |name: &str| proposed(name).is_some_and(|unit| !COUNTS.contains(&unit));
-                if why.mismatch && beside.iter().any(|name| !plain.contains(name) && measured(name)) {
+                if why.mismatch && affected.iter().any(|name| !plain.contains(name) && measured(name)) {
                     let conflicts = vec![(equations[at].name.to_owned(), why.text)];
                     return Units { conflicts, dropped, ..Units::default() };
                 }
                 dropped.push(format!("{}: {}", equations[at].name, why.text));
-                plain = beside;
+                plain = affected;
                 if plain.len() == before {
                     // Nothing is left to give up; the checker will say what is wrong with this one.
                     let of = |name: &str| (name.to_owned(), none());
@@ -147,18 +147,18 @@ pub fn infer(quantities: &[&str], equations: &[Wanted<'_>]) -> Units {
     }
 }
 
-/// Why there is no unit for an equation.
-struct Nameless {
+/// The reason that an equation has no unit.
+struct UnitFailure {
     text: String,
     /// Its operands don't fit together.
     mismatch: bool,
 }
 
 fn none() -> Proposal {
-    Proposal { unit: "1".into(), why: "none is known".into() }
+    Proposal { unit: "1".into(), why: "no unit known".into() }
 }
 
-/// The equation, and everything that it uses or that is used beside it.
+/// Collects the equation and everything that it uses, directly or not.
 fn depends_on(equations: &[Wanted<'_>], at: usize, found: &mut BTreeSet<String>) {
     let mut pending = vec![at];
     while let Some(at) = pending.pop() {
@@ -176,7 +176,7 @@ fn attempt(
     quantities: &[&str],
     equations: &[Wanted<'_>],
     plain: &BTreeSet<String>,
-) -> Result<Units, (usize, Nameless)> {
+) -> Result<Units, (usize, UnitFailure)> {
     let mut units = Units::default();
     let mut scope = Scope::default();
     let add = |units: &mut Units, scope: &mut Scope, name: &str, unit: Unit, proposal: Proposal| {
@@ -222,11 +222,13 @@ fn attempt(
                     }
                     None => {
                         let why = match computed {
-                            Ok(unit) => Nameless {
-                                text: format!("its formula has the unit {unit}, which has no name"),
+                            Ok(unit) => UnitFailure {
+                                text: format!(
+                                    "its formula has the unit {unit}, which cannot be written in a contract"
+                                ),
                                 mismatch: false,
                             },
-                            Err(text) => Nameless { text, mismatch: true },
+                            Err(text) => UnitFailure { text, mismatch: true },
                         };
                         return Err((at, why));
                     }
@@ -234,7 +236,7 @@ fn attempt(
             };
             let why = match target {
                 Some((text, _)) => format!("from its formula; its name or codomain suggests {text}"),
-                None if unit == Unit::ONE => "none is known".into(),
+                None if unit == Unit::ONE => "no unit known".into(),
                 None => "from its formula".into(),
             };
             (unit, Proposal { unit: unit.to_string(), why })
@@ -248,9 +250,9 @@ fn unit_of(formula: &str, scope: &Scope) -> Result<Unit, String> {
     let Some(formula) = statement::expression(formula) else { return Ok(Unit::ONE) };
     let mut report = Report::new();
     let found = types::check(&formula, Place::Equation, scope, &mut report);
-    let mistakes = report.finish();
-    match (found, mistakes.first()) {
-        (_, Some(mistake)) => Err(mistake.message.clone()),
+    let diagnostics = report.finish();
+    match (found, diagnostics.first()) {
+        (_, Some(diagnostic)) => Err(diagnostic.message.clone()),
         (Type::Number(unit), None) => Ok(unit),
         _ => Ok(Unit::ONE),
     }

@@ -124,7 +124,7 @@ pub fn run(args: &cli::Check) -> Result<Exit, Failure> {
 }
 
 fn file(name: &str, compiled: &Compiled) -> File {
-    let mistakes = compiled.mistakes.iter().map(|mistake| {
+    let mistakes = compiled.diagnostics.iter().map(|mistake| {
         let (line, column) = compiled.source.position(mistake.span.start);
         let (end_line, end_column) = compiled.source.position(mistake.span.end.max(mistake.span.start));
         let severity = match mistake.severity {

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use roofline_contracts::condition::Known;
-use roofline_contracts::contract::{Contract, Operand, Recommendation, Value};
+use roofline_contracts::condition::Value;
+use roofline_contracts::contract::{Contract, Operand, Recommendation, Value as FieldValue};
 use roofline_contracts::domain::Domain;
 use roofline_contracts::{eval, formula};
 use schemars::JsonSchema;
@@ -209,7 +209,7 @@ enum Kind {
 struct Line<'a> {
     kind: Kind,
     name: &'a str,
-    value: Known<'static>,
+    value: Value<'static>,
     /// Empty for words.
     unit: &'a str,
 }
@@ -217,9 +217,9 @@ struct Line<'a> {
 impl Line<'_> {
     fn json(&self) -> Json {
         match &self.value {
-            Known::Number(value) => (*value).into(),
-            Known::Text(text) => text.to_string().into(),
-            Known::Truth(_) | Known::Absent => Json::Null,
+            Value::Number(value) => (*value).into(),
+            Value::Text(text) => text.to_string().into(),
+            Value::Truth(_) | Value::Absent => Json::Null,
         }
     }
 
@@ -230,9 +230,9 @@ impl Line<'_> {
             Kind::Class => "class",
         };
         let value = match &self.value {
-            Known::Number(value) => formula::number(*value),
-            Known::Text(text) => text.to_string(),
-            Known::Truth(_) | Known::Absent => "not known".to_owned(),
+            Value::Number(value) => formula::number(*value),
+            Value::Text(text) => text.to_string(),
+            Value::Truth(_) | Value::Absent => "not known".to_owned(),
         };
         vec![kind.to_owned(), self.name.to_owned(), value, self.unit.to_owned()]
     }
@@ -245,12 +245,12 @@ fn lines<'a>(
     outputs: &eval::Outputs,
     unknown: &Unknown,
 ) -> Vec<Line<'a>> {
-    let known = |value: Known<'static>, unknown: bool| if unknown { Known::Absent } else { value };
+    let known = |value: Value<'static>, unknown: bool| if unknown { Value::Absent } else { value };
     let quantities = contract.quantities.iter().zip(point).zip(&unknown.quantities);
     let inputs = quantities.map(|((quantity, &value), &unknown)| {
         let value = match quantity.cases.is_empty() {
-            true => Known::Number(value),
-            false => Known::Text(quantity.show(value).into()),
+            true => Value::Number(value),
+            false => Value::Text(quantity.show(value).into()),
         };
         let (name, unit) = (&quantity.name, &quantity.unit_text);
         Line { kind: Kind::Input, name, value: known(value, unknown), unit }
@@ -259,12 +259,12 @@ fn lines<'a>(
     let results = equations.map(|((equation, &value), &unknown)| Line {
         kind: Kind::Output,
         name: &equation.name,
-        value: known(Known::Number(value), unknown),
+        value: known(Value::Number(value), unknown),
         unit: &equation.unit_text,
     });
     let classifiers = contract.classifiers.iter().zip(&outputs.classes).zip(&unknown.classes);
     let classes = classifiers.map(|((classifier, &chosen), &unknown)| {
-        let variant = Known::Text(classifier.cases[chosen].variant.clone().into());
+        let variant = Value::Text(classifier.cases[chosen].variant.clone().into());
         Line { kind: Kind::Class, name: &classifier.name, value: known(variant, unknown), unit: "" }
     });
     inputs.chain(results).chain(classes).collect()
@@ -362,8 +362,8 @@ fn apply_profile(contract: &Contract, profile: &str, values: &mut [Option<f64>])
     };
     for (field, value) in table.fields.iter().zip(&entry.values) {
         match (field.quantity, value) {
-            (Some(quantity), Value::Number(number)) => values[quantity] = Some(*number),
-            (Some(quantity), Value::Text(case)) => {
+            (Some(quantity), FieldValue::Number(number)) => values[quantity] = Some(*number),
+            (Some(quantity), FieldValue::Text(case)) => {
                 values[quantity] = contract.quantities[quantity].case(case)
             }
             _ => {}

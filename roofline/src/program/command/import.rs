@@ -208,7 +208,7 @@ impl Report for ImportReport {
                 for line in item.text.lines() {
                     out += &format!("    {line}\n");
                 }
-                let arrow = if item.outcome == Outcome::Informal.word() { "because" } else { "->" };
+                let arrow = if item.outcome == Outcome::Informal.word() { "reason:" } else { "->" };
                 out += &format!("    {arrow} {}\n", item.note);
             }
             if !file.renamed.is_empty() {

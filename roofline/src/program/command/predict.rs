@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use roofline_contracts::condition::Known;
+use roofline_contracts::condition::Value;
 use roofline_contracts::contract::Contract;
 use roofline_contracts::formula::Kind;
 use roofline_contracts::{check_in, library};
@@ -88,17 +88,17 @@ fn row(entry: &Entry, devices: &[&'static Device]) -> Result<Row, Failure> {
     let mut row = device.map(|device| select::device_row(device)).unwrap_or_default();
     let value = |name: &str| entry.figure(name);
     for name in Predicted::FIGURES {
-        row.insert(name, value(name).map_or(Known::Absent, Known::Number));
+        row.insert(name, value(name).map_or(Value::Absent, Value::Number));
     }
-    let text = |text: &dyn ToString| Known::Text(text.to_string().into());
+    let text = |text: &dyn ToString| Value::Text(text.to_string().into());
     row.insert("device", text(&entry.device));
     row.insert("decode_bound", text(&entry.decode_bound));
     row.insert("prefill_bound", text(&entry.prefill_bound));
-    row.insert("fits", entry.fits.map_or(Known::Absent, Known::Truth));
+    row.insert("fits", entry.fits.map_or(Value::Absent, Value::Truth));
     let price = device.and_then(|device| device.launch_price_usd);
     if let (Some(price), Some(speed)) = (price, entry.result("decode_ceiling")) {
         let cost = choice::Inputs::new(price, speed, 0.0, 0.0).evaluate()?;
-        row.insert(PRICE_PER_SPEED, Known::Number(cost.price_per_speed));
+        row.insert(PRICE_PER_SPEED, Value::Number(cost.price_per_speed));
     }
     Ok(row)
 }

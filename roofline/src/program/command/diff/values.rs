@@ -7,7 +7,7 @@ use roofline_contracts::domain::Domain;
 use roofline_contracts::eval::{Evaluator, Value};
 use roofline_contracts::formula::number;
 use roofline_contracts::graph::{Graph, Id, Op};
-use roofline_contracts::sample::{Mender, Random, special, uniform};
+use roofline_contracts::sample::{Random, RequirementRepair, special, uniform};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -160,7 +160,7 @@ impl<'a> Space<'a> {
             }
         }
         let new_index: Vec<usize> = (0..new.quantities.len()).collect();
-        let (mut before, mut after) = (Mender::new(old), Mender::new(new));
+        let (mut before, mut after) = (RequirementRepair::new(old), RequirementRepair::new(new));
         let mut meets = |point: &[f64]| {
             before.meets(&project(point, &old_index)) && after.meets(&project(point, &new_index))
         };

@@ -3,7 +3,7 @@
 use crate::source::{Source, Span, Text};
 use crate::yaml::Node;
 
-/// What is on lines of its own before an entry.
+/// Comments and blank lines before an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Lead {
     /// An empty line; several count as one.
@@ -19,7 +19,7 @@ pub struct Entry<'a> {
     pub key: Option<&'a Text>,
     /// The value.
     pub value: Value<'a>,
-    /// What is before it.
+    /// The trivia before it.
     pub lead: Vec<Lead>,
     /// The comment at the end of its line.
     pub trail: Option<String>,
@@ -43,7 +43,7 @@ pub struct Collection<'a> {
     pub mapping: bool,
     /// Written in brackets.
     pub flow: bool,
-    /// What it holds, in the order of the file.
+    /// Its contents in source order.
     pub entries: Vec<Entry<'a>>,
     /// Comments after the last entry.
     pub tail: Vec<Lead>,
@@ -107,7 +107,7 @@ fn column(text: &str, at: usize) -> usize {
     text[line_start(text, at)..at].chars().count()
 }
 
-/// Whether the line before this place is empty.
+/// True if the line before this place is empty.
 fn blank_before(text: &str, at: usize) -> bool {
     let before = &text[..line_start(text, at)];
     before.strip_suffix('\n').is_some_and(|before| {

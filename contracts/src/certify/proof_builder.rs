@@ -5,42 +5,42 @@ use roofline_checker::{Case, Fact, Rule, Step};
 use crate::graph::IdMap;
 
 /// The number of a fact among all that were found.
-pub(super) type Known = usize;
+pub(super) type FactId = usize;
 
-struct Found {
+struct DerivedFact {
     fact: Fact,
     /// Nothing for an assumption.
     rule: Option<Rule>,
-    from: Vec<Known>,
+    from: Vec<FactId>,
     cases: Vec<Branch>,
 }
 
 /// A case: what it assumes, the steps in it, and the one that ends it.
 pub(super) struct Branch {
-    pub assume: Vec<Known>,
-    pub steps: Vec<Known>,
-    pub end: Known,
+    pub assume: Vec<FactId>,
+    pub steps: Vec<FactId>,
+    pub end: FactId,
 }
 
 /// All facts, and the steps of each list of steps that is still open, the outermost first.
 #[derive(Default)]
-pub(super) struct Draft {
-    found: Vec<Found>,
-    open: Vec<Vec<Known>>,
+pub(super) struct ProofBuilder {
+    found: Vec<DerivedFact>,
+    open: Vec<Vec<FactId>>,
 }
 
-impl Draft {
-    pub fn fact(&self, known: Known) -> Fact {
+impl ProofBuilder {
+    pub fn fact(&self, known: FactId) -> Fact {
         self.found[known].fact
     }
 
-    pub fn assume(&mut self, fact: Fact) -> Known {
-        self.found.push(Found { fact, rule: None, from: Vec::new(), cases: Vec::new() });
+    pub fn assume(&mut self, fact: Fact) -> FactId {
+        self.found.push(DerivedFact { fact, rule: None, from: Vec::new(), cases: Vec::new() });
         self.found.len() - 1
     }
 
-    pub fn step(&mut self, rule: Rule, from: Vec<Known>, fact: Fact, cases: Vec<Branch>) -> Known {
-        self.found.push(Found { fact, rule: Some(rule), from, cases });
+    pub fn step(&mut self, rule: Rule, from: Vec<FactId>, fact: Fact, cases: Vec<Branch>) -> FactId {
+        self.found.push(DerivedFact { fact, rule: Some(rule), from, cases });
         let known = self.found.len() - 1;
         if let Some(steps) = self.open.last_mut() {
             steps.push(known);
@@ -52,7 +52,7 @@ impl Draft {
         self.open.push(Vec::new());
     }
 
-    pub fn close(&mut self) -> Vec<Known> {
+    pub fn close(&mut self) -> Vec<FactId> {
         self.open.pop().unwrap_or_default()
     }
 
@@ -61,12 +61,12 @@ impl Draft {
     }
 
     /// Forgets the facts from this one on.
-    pub fn forget(&mut self, from: Known) {
+    pub fn forget(&mut self, from: FactId) {
         self.found.truncate(from);
     }
 
     /// Marks the facts that these rest on.
-    pub fn needed(&self, roots: &[Known], needed: &mut Vec<bool>) {
+    pub fn needed(&self, roots: &[FactId], needed: &mut Vec<bool>) {
         needed.resize(self.found.len().max(needed.len()), false);
         let mut pending = roots.to_vec();
         while let Some(known) = pending.pop() {
@@ -79,11 +79,11 @@ impl Draft {
     }
 
     /// The needed steps of a list whose first gets the number `next`; `place` has the numbers of facts before it.
-    pub fn written(
+    pub fn emit_steps(
         &self,
-        steps: &[Known],
+        steps: &[FactId],
         needed: &[bool],
-        place: &mut IdMap<Known, usize>,
+        place: &mut IdMap<FactId, usize>,
         mut next: usize,
     ) -> Vec<Step> {
         let mut written = Vec::new();
@@ -93,7 +93,7 @@ impl Draft {
             let mut cases = Vec::new();
             for case in &found.cases {
                 place.extend(case.assume.iter().enumerate().map(|(i, &fact)| (fact, next + i)));
-                let steps = self.written(&case.steps, needed, place, next + case.assume.len());
+                let steps = self.emit_steps(&case.steps, needed, place, next + case.assume.len());
                 cases.push(Case { assume: case.assume.iter().map(|&fact| self.fact(fact)).collect(), steps });
             }
             // A fact without a number would be one of another case; the checker refuses its number.

@@ -1,5 +1,4 @@
-//! The contract that comes out: built from what was read, then checked and proven, and whatever does not stand is
-//! given up with its reason until the rest does.
+//! The converted contract: checked and proven repeatedly, dropping items that fail with a reason, until the rest compiles.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -16,14 +15,14 @@ use crate::source::Source;
 use crate::unit::Unit;
 
 /// Names that every generated module has anyway.
-pub const TAKEN: [&str; 3] = ["recommendations", "proofs", "properties"];
+pub const RESERVED_ITEMS: [&str; 3] = ["recommendations", "proofs", "properties"];
 
 /// An equation.
 #[derive(Clone, Debug, Default)]
 pub struct Equation {
     /// Its name.
     pub name: String,
-    /// What is measured, if it is a bound.
+    /// The measured value, if the equation is a bound.
     pub measured: Option<String>,
     /// The right side.
     pub formula: String,
@@ -57,17 +56,17 @@ pub struct Obligation {
     pub formal: String,
     /// Documentation.
     pub doc: String,
-    /// What a failure would mean.
+    /// The consequence of a failure.
     pub if_fails: String,
     /// For the harness.
     pub solver: Option<String>,
     /// For the harness.
     pub unwind: Option<u32>,
-    /// What is known of it.
+    /// Its verification state.
     pub state: State,
 }
 
-/// What is known of an obligation.
+/// The verification state of an obligation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum State {
     /// Nothing yet.
@@ -85,12 +84,12 @@ pub enum State {
 
 /// The contract.
 #[derive(Clone, Debug, Default)]
-pub struct Draft {
+pub struct ConvertedContract {
     /// Its name.
     pub id: String,
     /// Its version.
     pub version: String,
-    /// What it models.
+    /// Its description.
     pub description: String,
     /// Where its formulas come from.
     pub references: Vec<String>,
@@ -122,13 +121,13 @@ enum Part {
     Obligation(usize),
 }
 
-/// How the checker begins what is wrong with a divisor that can be zero.
-const DIVISOR: &str = "division by";
+/// Prefix of the diagnostic for a divisor that can be zero.
+const DIVISOR_MESSAGE: &str = "division by";
 
-/// How the reason of a refuted claim begins.
-const FALSE: &str = "false in floating point";
+/// Prefix of the reason for a refuted claim.
+const REFUTED_PREFIX: &str = "false in floating point";
 
-impl Draft {
+impl ConvertedContract {
     /// Checks and proves until what is left compiles. The names of its quantities and equations.
     pub fn settle(&mut self, codomain_units: &BTreeMap<String, String>) -> BTreeSet<String> {
         loop {
@@ -193,7 +192,7 @@ impl Draft {
         order
     }
 
-    /// Finds units; whether an equation had to be given up for them.
+    /// Infers units; true if an equation had to be dropped.
     fn find_units(&mut self, codomain_units: &BTreeMap<String, String>) -> bool {
         let quantities = self.quantities();
         let quantities: Vec<&str> = quantities.iter().map(String::as_str).collect();
@@ -214,7 +213,7 @@ impl Draft {
                 continue;
             };
             self.conflicts.push((equation.place.clone(), why.clone()));
-            equation.dropped = Some(format!("its units contradict each other: {why}"));
+            equation.dropped = Some(format!("inconsistent units: {why}"));
         }
         for equation in &mut self.equations {
             if let Some(formula) = units.formulas.get(&equation.name) {
@@ -237,7 +236,7 @@ impl Draft {
             if said_unit == found_unit || uncounted == found_unit || found.unit == "1" {
                 continue;
             }
-            let why = format!("`{name}` is said to be in {said}, and its formula gives {}", found.unit);
+            let why = format!("the codomain of `{name}` is in {said}, but its formula is in {}", found.unit);
             found.why = format!("conflict: {why}");
             self.conflicts.push((place.clone(), why));
         }
@@ -245,12 +244,12 @@ impl Draft {
 
     /// Bounded domains, marked as proposals, where they make provable what is not proven without.
     fn propose_bounds(&mut self) {
-        let proven = |draft: &Draft| {
-            draft.obligations.iter().filter(|obligation| obligation.state == State::Proven).count()
+        let proven = |converted: &ConvertedContract| {
+            converted.obligations.iter().filter(|obligation| obligation.state == State::Proven).count()
         };
         let open = |obligation: &Obligation| match &obligation.state {
             State::Tested(_) => true,
-            State::Dropped(why) => why.starts_with(FALSE),
+            State::Dropped(why) => why.starts_with(REFUTED_PREFIX),
             State::Open | State::Proven | State::Bound(_) => false,
         };
         if !self.obligations.iter().any(open) {
@@ -287,18 +286,20 @@ impl Draft {
         Source { name: format!("{}.yaml", self.id), text, sha256: String::new() }
     }
 
-    /// Gives up every part that has a mistake; whether there was one.
+    /// Drops every part that has an error; true if there was one.
     fn drop_what_fails(&mut self, with_obligations: bool) -> bool {
         let (text, parts) = self.render(with_obligations);
         let compiled = check_in(self.source(text), None);
         let mut changed = false;
-        for mistake in compiled.mistakes.iter().filter(|mistake| mistake.severity == Severity::Error) {
+        for diagnostic in
+            compiled.diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Error)
+        {
             let part =
-                parts.iter().find(|(range, _)| range.contains(&mistake.span.start)).map(|(_, part)| *part);
-            let why = mistake.message.clone();
+                parts.iter().find(|(range, _)| range.contains(&diagnostic.span.start)).map(|(_, part)| *part);
+            let why = diagnostic.message.clone();
             changed = true;
             match part {
-                Some(Part::Equation(at)) if why.contains(DIVISOR) && self.propose_positive(at) => {}
+                Some(Part::Equation(at)) if why.contains(DIVISOR_MESSAGE) && self.propose_positive(at) => {}
                 Some(Part::Equation(at)) => self.equations[at].dropped = Some(why),
                 Some(Part::Classifier(at)) => self.classifiers[at].dropped = Some(why),
                 Some(Part::Obligation(at)) => self.obligations[at].state = State::Dropped(why),
@@ -312,7 +313,7 @@ impl Draft {
         changed
     }
 
-    /// Domains for what an equation divides by and nobody says a domain of; whether there was any.
+    /// Proposes positive domains for divisors without a domain; true if there was any.
     fn propose_positive(&mut self, at: usize) -> bool {
         let Some(formula) = statement::expression(&self.equations[at].formula) else { return false };
         let quantities = self.quantities();
@@ -365,10 +366,10 @@ impl Draft {
                 (Verdict::Refuted, Some(found)) => {
                     let lines: Vec<String> =
                         found.to_string().lines().map(|line| line.trim().to_owned()).collect();
-                    State::Dropped(format!("{FALSE}: {}", lines.join("; ")))
+                    State::Dropped(format!("{REFUTED_PREFIX}: {}", lines.join("; ")))
                 }
                 _ if proof.points > 0 => State::Tested(proof.points),
-                _ => State::Dropped("neither proven nor tested: no point satisfies what it assumes".into()),
+                _ => State::Dropped("neither proven nor tested: no point satisfies its assumptions".into()),
             };
         }
     }
@@ -391,22 +392,25 @@ impl Draft {
             let id = &obligation.id;
             match &obligation.state {
                 _ if folded && !matches!(obligation.state, State::Dropped(_) | State::Open) => {
-                    notes.push(format!("with `{id}`"));
+                    notes.push(format!("part of `{id}`"));
                 }
                 State::Proven => notes.push(format!("`{id}`: {}", obligation.formal)),
                 State::Tested(points) => {
                     outcome = Outcome::Tested;
-                    notes.push(format!("`{id}`: {}; true at {points} points, not proven", obligation.formal));
+                    notes.push(format!(
+                        "`{id}`: {}; true at {points} tested points, not proven",
+                        obligation.formal
+                    ));
                 }
                 State::Bound(equation) => {
                     outcome = Outcome::Folded;
-                    notes.push(format!("it is what the bound `{equation}` checks"));
+                    notes.push(format!("already checked by the bound `{equation}`"));
                 }
                 State::Dropped(_) if folded => {
-                    why.push(format!("what it is about could not be made formal: {}", obligation.formal))
+                    why.push(format!("its obligation could not be made formal: {}", obligation.formal))
                 }
                 State::Dropped(dropped) => why.push(format!("{}: {dropped}", obligation.formal)),
-                State::Open => why.push(format!("{}: nothing ran", obligation.formal)),
+                State::Open => why.push(format!("{}: not run", obligation.formal)),
             }
         }
         for &at in &pending.classifiers {
@@ -431,8 +435,8 @@ impl Draft {
         for note in notes {
             push_note(&mut item.note, &note);
         }
-        if !pending.left_out.is_empty() && item.outcome != Outcome::Informal {
-            push_note(&mut item.note, &format!("read without \"{}\"", pending.left_out.join("\", \"")));
+        if !pending.ignored.is_empty() && item.outcome != Outcome::Informal {
+            push_note(&mut item.note, &format!("ignored: \"{}\"", pending.ignored.join("\", \"")));
         }
     }
 
@@ -452,14 +456,14 @@ impl Draft {
     pub fn canonical(&self, from: &str) -> String {
         let from: String = from.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
         let header = format!(
-            "# Imported from {from}. Units are proposals to confirm; nothing checks what is under `informal`.\n"
+            "# Imported from {from}. Review the proposed units. Entries under `informal` are not checked.\n"
         );
         let source = self.source(header + &self.render(true).0);
         format(&source).unwrap_or(source.text)
     }
 
     fn unit(&self, name: &str) -> String {
-        let none = Proposal { unit: "1".into(), why: "none is known".into() };
+        let none = Proposal { unit: "1".into(), why: "no unit known".into() };
         let Proposal { unit, why } = self.units.get(name).unwrap_or(&none);
         format!("    unit: {}  # {why}\n", text(unit))
     }
@@ -484,7 +488,7 @@ impl Draft {
             let start = out.len();
             out += &format!("  {name}:\n{}", self.unit(name));
             if let Some(domain) = self.domains.get(name) {
-                let proposed = if self.proposed.contains(name) { "  # proposed; confirm it" } else { "" };
+                let proposed = if self.proposed.contains(name) { "  # proposed; review it" } else { "" };
                 out += &format!("    domain: {}{proposed}\n", text(domain));
             }
             parts.push((start..out.len(), Part::Quantity(at)));

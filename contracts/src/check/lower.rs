@@ -1,4 +1,4 @@
-//! From a draft to the contract: every formula becomes nodes of the graph, and what only the graph shows is checked.
+//! From a unchecked to the contract: every formula becomes nodes of the graph, and what only the graph shows is checked.
 
 use std::collections::BTreeMap;
 
@@ -6,18 +6,18 @@ use crate::contract::{
     Case, Claim, Classifier, Contract, Equation, Expression, Obligation, Recommendation, Requirement, Verdict,
 };
 use crate::formula::{Binary, Formula, Kind};
+use crate::graph::build::Lowering;
 use crate::graph::{Graph, Id, Op};
-use crate::lower::Lowering;
 use crate::report::Report;
 use crate::source::Source;
 
 use super::classifier::check_reachable;
 use super::divisor::{self, Division};
-use super::draft::Draft;
-use super::requirement::{self, RequirementDraft};
+use super::requirement::{self, UncheckedRequirement};
+use super::unchecked::UncheckedContract;
 
-impl Draft {
-    /// The contract that the draft means; `order` is that of [`order`](Draft::order).
+impl UncheckedContract {
+    /// The contract that the unchecked means; `order` is that of [`order`](UncheckedContract::order).
     pub fn finish(self, source: Source, order: Vec<usize>, report: &mut Report) -> Contract {
         let mut graph = Graph::default();
         let mut values: BTreeMap<String, Id> = BTreeMap::new();
@@ -34,7 +34,7 @@ impl Draft {
         // A requirement is looked at wherever the values lie, so its own divisions rest on no requirement.
         let mut unguarded: Vec<Division> = Vec::new();
         let requires: Vec<Requirement> = (self.requires.iter())
-            .map(|RequirementDraft { formula, origin }| {
+            .map(|UncheckedRequirement { formula, origin }| {
                 let ids = lowering(&mut graph, &values, &classes, &quantities).lower_all(formula);
                 if origin.is_none() {
                     unguarded.extend(divisor::divisions(&graph, formula, &ids));
@@ -123,7 +123,7 @@ impl Draft {
                     .collect();
                 let substituted: Vec<(usize, Id)> = substitutions.concat();
                 divisions.extend(divisor::divisions(&graph, &obligation.formula, &ids));
-                let silent = match obligation.formula.top().kind {
+                let vacuous_when = match obligation.formula.top().kind {
                     Kind::Binary(Binary::Implies, premise, _) => Some(graph.add(Op::Not(ids[premise]))),
                     _ if substituted.is_empty() => None,
                     _ => Some(graph.add(Op::Bool(false))),
@@ -144,7 +144,7 @@ impl Draft {
                     claim,
                     substituted,
                     assumed,
-                    silent,
+                    vacuous_when,
                     vacuous: obligation.vacuous,
                     assurance: obligation.assurance,
                     if_fails: obligation.if_fails.clone(),

@@ -9,18 +9,18 @@ use semver::Version;
 use crate::contract::{Contract, Informal, Metadata, Operand, Quantity, Table};
 use crate::formula::Formula;
 use crate::names::{self, Names, Style};
-use crate::report::{Mistake, Report, Rule};
+use crate::report::{Diagnostic, Report, Rule};
 use crate::schema;
 use crate::source::{Source, Span, Text, shorten};
 use crate::types::{Meaning, Scope};
 use crate::yaml::Node;
 
-use super::classifier::{self, ClassifierDraft};
-use super::equation::{self, EquationDraft};
-use super::obligation::{self, ObligationDraft};
+use super::classifier::{self, UncheckedClassifier};
+use super::equation::{self, UncheckedEquation};
+use super::obligation::{self, UncheckedObligation};
 use super::reader::{self, Fields};
-use super::recommendation::{self, RecommendationDraft};
-use super::requirement::{self, RequirementDraft};
+use super::recommendation::{self, UncheckedRecommendation};
+use super::requirement::{self, UncheckedRequirement};
 use super::{Load, quantity, sum, table};
 
 /// Where an equation or a classifier was taken from.
@@ -31,16 +31,16 @@ pub struct Origin {
 }
 
 /// A contract that has been read but not understood.
-pub struct Draft {
+pub struct UncheckedContract {
     pub metadata: Metadata,
     pub dependencies: Vec<Arc<Contract>>,
     pub quantities: Vec<Quantity>,
-    pub requires: Vec<RequirementDraft>,
-    pub equations: Vec<EquationDraft>,
-    pub classifiers: Vec<ClassifierDraft>,
+    pub requires: Vec<UncheckedRequirement>,
+    pub equations: Vec<UncheckedEquation>,
+    pub classifiers: Vec<UncheckedClassifier>,
     pub tables: Vec<Table>,
-    pub recommendations: Vec<RecommendationDraft>,
-    pub obligations: Vec<ObligationDraft>,
+    pub recommendations: Vec<UncheckedRecommendation>,
+    pub obligations: Vec<UncheckedObligation>,
     pub informal: Vec<Informal>,
     pub scope: Scope,
 }
@@ -50,9 +50,14 @@ fn section<'a>(fields: &Fields<'a>, name: &str, report: &mut Report) -> &'a [(Te
     fields.node(name).and_then(|node| reader::pairs(node, &format!("`{name}`"), report)).unwrap_or_default()
 }
 
-impl Draft {
+impl UncheckedContract {
     /// Reads every section, and takes what the formulas name from the dependencies.
-    pub fn read(source: &Source, tree: &Node, load: Load<'_>, report: &mut Report) -> Option<Draft> {
+    pub fn read(
+        source: &Source,
+        tree: &Node,
+        load: Load<'_>,
+        report: &mut Report,
+    ) -> Option<UncheckedContract> {
         let start = Span { start: 0, end: source.text.lines().next().map_or(0, str::len) };
         let top = Fields::read(tree, start, "the contract", schema::CONTRACT, &[], report)?;
         let (metadata, wanted) = metadata(source, &top, report);
@@ -73,7 +78,7 @@ impl Draft {
                 if !quantity.cases.is_empty() {
                     names.claim_type(key, "the type of this quantity", report);
                 }
-                scope.insert(&key.value, Meaning::of(&quantity, operand));
+                scope.insert(&key.value, Meaning::for_quantity(&quantity, operand));
                 quantities.push(quantity);
             }
         }
@@ -113,7 +118,7 @@ impl Draft {
             }
         }
 
-        let mut obligations: Vec<ObligationDraft> = Vec::new();
+        let mut obligations: Vec<UncheckedObligation> = Vec::new();
         let mut ids: BTreeMap<&str, Span> = BTreeMap::new();
         let items = top.node("obligations").and_then(|node| reader::list(node, "`obligations`", report));
         for item in items.unwrap_or_default() {
@@ -126,8 +131,10 @@ impl Draft {
                 && names::check(id, Style::Kebab, "an obligation", report)
             {
                 if let Some(first) = ids.insert(&id.value, id.span) {
-                    let message = format!("two obligations are named `{}`", id.value);
-                    report.add(Mistake::error(id.span, message).rule(Rule::Name).and(first, "first here"));
+                    let message = format!("duplicate obligation `{}`", id.value);
+                    report.add(
+                        Diagnostic::error(id.span, message).rule(Rule::Name).and(first, "first defined here"),
+                    );
                 }
                 obligations.extend(obligation::read(id, &keys, report));
             }
@@ -136,7 +143,7 @@ impl Draft {
         for (key, _) in tables {
             scope.insert(&key.value, Meaning::Table);
         }
-        let mut draft = Draft {
+        let mut unchecked = UncheckedContract {
             metadata,
             dependencies,
             quantities,
@@ -149,8 +156,8 @@ impl Draft {
             informal: obligation::informal(&top, report),
             scope,
         };
-        let columns = sum::columns(tables, &draft.dependencies);
-        draft.import(&columns, &mut names, report);
+        let columns = sum::columns(tables, &unchecked.dependencies);
+        unchecked.import(&columns, &mut names, report);
         let mut methods = Names::default();
         // The fields of a table may be named after quantities of a dependency too.
         for (key, node) in tables {
@@ -164,12 +171,12 @@ impl Draft {
                     &[],
                     report,
                 );
-                let read = table::read(key, node, &draft.quantities, &draft.dependencies, report);
-                draft.tables.extend(read);
+                let read = table::read(key, node, &unchecked.quantities, &unchecked.dependencies, report);
+                unchecked.tables.extend(read);
             }
         }
-        draft.import_tables();
-        Some(draft)
+        unchecked.import_tables();
+        Some(unchecked)
     }
 
     /// What formulas use directly, in the order of the contract, whatever the order in which they mention it: quantities,
@@ -218,8 +225,8 @@ fn metadata<'a>(source: &Source, top: &Fields<'a>, report: &mut Report) -> (Meta
         match Version::parse(&text.value) {
             Ok(version) => metadata.version = version,
             Err(_) => report.add(
-                Mistake::error(text.span, format!("`{}` is not a semantic version", shorten(&text.value)))
-                    .note("write three numbers: `1.0.0`"),
+                Diagnostic::error(text.span, format!("invalid version `{}`", shorten(&text.value)))
+                    .note("expected a semantic version such as `1.0.0`"),
             ),
         }
     }

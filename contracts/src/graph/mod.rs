@@ -4,6 +4,8 @@
 //! simplified: a node's value is exactly what the generated Rust computes. Evaluation, proofs and SMT-LIB all
 //! read this graph, so a chain of sixty doublings stays sixty nodes.
 
+pub mod build;
+
 use std::collections::{BTreeSet, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
 
