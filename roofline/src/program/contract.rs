@@ -1,4 +1,4 @@
-//! Opening a contract by path or built-in name, as every command that takes one does.
+//! Opening a contract by path or built-in name.
 
 use std::path::{Path, PathBuf};
 
@@ -8,14 +8,13 @@ use roofline_contracts::{Compiled, Compiler, check_on_proven, library};
 
 use crate::program::{Failure, output};
 
-/// Compiles the contract of this path or built-in name; only a file that can't be read is a failure. What it depends
-/// on is looked for beside it.
+/// Compiles a contract. Dependencies are searched in its directory. Fails only if a file cannot be read.
 pub fn compiled(name: &str, compiler: &mut Compiler) -> Result<Compiled, Failure> {
     let found = library::find(name, Some(Path::new(".")))?;
     Ok(compiler.compile_in(found.source, found.path.as_deref().and_then(Path::parent)))
 }
 
-/// The contract of this path or built-in name. Warnings go to stderr; mistakes are the failure.
+/// Opens a valid and proven contract, and prints warnings on standard error.
 pub fn open(name: &str) -> Result<Contract, Failure> {
     let compiled = compiled(name, &mut Compiler::default())?;
     for warning in compiled.rendered(Severity::Warning) {
@@ -24,8 +23,8 @@ pub fn open(name: &str) -> Result<Contract, Failure> {
     valid(name, compiled)
 }
 
-/// The contract to compute with. A claim that is false is a mistake as in [`open`]; one that is neither proven nor
-/// refuted is no reason not to compute, and a note on stderr names it.
+/// Opens a contract for evaluation. Refuted obligations are errors as in [`open`]; undecided ones cause a note on standard
+/// error.
 pub fn open_to_compute(name: &str) -> Result<Contract, Failure> {
     let compiled = compiled(name, &mut Compiler::default())?;
     let undecided: Vec<&str> = (compiled.proofs.iter())
@@ -37,13 +36,13 @@ pub fn open_to_compute(name: &str) -> Result<Contract, Failure> {
         return open(name);
     }
     output::say(&format!(
-        "{name}: note: neither proven nor refuted: {}; `roofline prove {name}` says more",
+        "{name}: note: neither proven nor refuted: {}; see `roofline prove {name}`",
         undecided.join(", ")
     ));
     Ok(checked(name)?.0)
 }
 
-/// The contract, checked but not proven, though what it depends on is, and the directory it is in.
+/// Opens a contract without proving its own obligations, and returns it with its directory.
 pub fn checked(name: &str) -> Result<(Contract, Option<PathBuf>), Failure> {
     let found = library::find(name, Some(Path::new(".")))?;
     let directory = found.path.as_deref().and_then(Path::parent).map(Path::to_owned);
@@ -51,9 +50,9 @@ pub fn checked(name: &str) -> Result<(Contract, Option<PathBuf>), Failure> {
     Ok((contract, directory))
 }
 
-/// The contract, or its mistakes.
+/// Returns the contract, or an error with all diagnostics.
 pub fn valid(name: &str, compiled: Compiled) -> Result<Contract, Failure> {
     let errors: Vec<String> = compiled.rendered(Severity::Error).collect();
-    let mistakes = || Failure(format!("{name} is not a valid contract\n\n{}", errors.join("\n\n")));
-    compiled.contract.ok_or_else(mistakes)
+    let invalid = || Failure(format!("{name} is not a valid contract\n\n{}", errors.join("\n\n")));
+    compiled.contract.ok_or_else(invalid)
 }

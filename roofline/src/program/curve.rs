@@ -1,4 +1,4 @@
-//! The curve of a set of devices: which numbers of users it has, how it is drawn, and what a page needs to compute it again.
+//! Throughput-latency curves of device sets: user counts, chart, and the data that a page needs to recompute them.
 
 use std::collections::BTreeMap;
 
@@ -11,34 +11,34 @@ use crate::program::request::axis;
 use crate::program::{Failure, cli, what_if};
 use roofline_render::text::file_name;
 
-/// More users than these need more than one server.
-const MOST_USERS: f64 = 65_536.0;
+/// Larger numbers of users exceed a single server.
+const MAX_USERS: f64 = 65_536.0;
 
-/// The numbers of users that a curve has: those of a sweep, or all powers of two; and the one that was asked for.
-pub fn numbers(args: &cli::Predict, asked: f64) -> Result<Vec<f64>, Failure> {
+/// Returns the user counts of a curve in ascending order: those of `--sweep`, or powers of two, and `users`.
+pub fn numbers(args: &cli::Predict, users: f64) -> Result<Vec<f64>, Failure> {
     let mut numbers = match args.sweep.as_slice() {
         [] => std::iter::successors(Some(1.0), |users| Some(users * 2.0))
-            .take_while(|users| *users <= MOST_USERS)
+            .take_while(|users| *users <= MAX_USERS)
             .collect(),
         [text] => {
             let (name, values) = axis(text)?;
-            let whole = |users: &f64| users.fract() == 0.0 && *users <= MOST_USERS;
+            let whole = |users: &f64| users.fract() == 0.0 && *users <= MAX_USERS;
             if name != "users" || !values.iter().all(whole) {
                 return Err(Failure(format!(
-                    "--sweep {text}: with --users, whole numbers of users up to {MOST_USERS} can be swept: users=1..1024"
+                    "--sweep {text}: invalid with --users; expected whole numbers of users up to {MAX_USERS}, such as users=1..1024"
                 )));
             }
             values
         }
-        _ => return Err(Failure("--sweep: with --users, only users can be swept".into())),
+        _ => return Err(Failure("--sweep: expected only `users` together with --users".into())),
     };
-    numbers.push(asked);
+    numbers.push(users);
     numbers.sort_by(f64::total_cmp);
     numbers.dedup();
     Ok(numbers)
 }
 
-/// The curves of a plan.
+/// Returns the chart of a plan.
 pub fn drawn(plan: &Plan) -> Curves {
     let Workload { batch, prompt, output, .. } = &plan.workload;
     let spot = |way: &Way| {
@@ -55,22 +55,22 @@ pub fn drawn(plan: &Plan) -> Curves {
     };
     let line =
         |row: &Row| Curve { name: row.devices.clone(), spots: row.curve.iter().filter_map(spot).collect() };
-    let wanted: String = plan.objectives.iter().map(|wanted| format!("; filled: {wanted}")).collect();
+    let filled: String = plan.objectives.iter().map(|goal| format!("; filled: {goal}")).collect();
     Curves {
-        title: format!("{}, {}: throughput against latency", file_name(&plan.model.name), plan.model.quant),
+        title: format!("{}, {}: throughput versus latency", file_name(&plan.model.name), plan.model.quant),
         subtitle: format!(
-            "{batch} users, prompts of {prompt} and answers of {} tokens{wanted}",
+            "{batch} users, {prompt} prompt tokens and {} output tokens per request{filled}",
             output.unwrap_or(0.0)
         ),
         lines: plan.rows.iter().map(line).collect(),
     }
 }
 
-/// What a page needs to compute the curves of sets of equal devices.
+/// Returns the data with which a page recomputes the curves of sets of equal devices.
 pub fn moving(work: &Work, users: &Users, sets: &[Set], fixed: Fixed) -> Result<Moving, Failure> {
     let mut module = String::new();
     let mut steps = BTreeMap::new();
-    for (name, id, wanted) in [
+    for (name, id, results) in [
         (
             "transformer",
             "transformer-v1",
@@ -111,23 +111,23 @@ pub fn moving(work: &Work, users: &Users, sets: &[Set], fixed: Fixed) -> Result<
     ] {
         let equations = what_if::equations(id)?;
         module += &equations.script;
-        steps.insert(name, equations.steps(wanted, &[]));
+        steps.insert(name, equations.steps(results, &[]));
     }
-    let of_one_kind =
+    let groups =
         sets.iter().enumerate().filter_map(|(line, set)| Some((line, set, set.groups.as_slice().first()?)));
-    let mut found = Vec::new();
-    for (line, set, group) in of_one_kind.filter(|(_, set, _)| set.groups.len() == 1) {
+    let mut moving_sets = Vec::new();
+    for (line, set, group) in groups.filter(|(_, set, _)| set.groups.len() == 1) {
         let named =
             |inputs: Inputs| Inputs::NAMES.map(str::to_owned).into_iter().zip(inputs.to_array()).collect();
         let prediction = predict(work.inputs, &work.stored, &group.target)?;
-        // Copies divide the devices, whatever the users are.
+        // With a batch of one sequence per device, layouts include every number of replicas.
         let all = Work { inputs: Inputs { batch: group.count as f64, ..work.inputs }, ..work.clone() };
         let overhead = if work.inputs.overhead > 0.0 {
             work.inputs.overhead
         } else {
             group.target.overhead.unwrap_or(0.0)
         };
-        found.push(MovingSet {
+        moving_sets.push(MovingSet {
             line,
             count: group.count,
             capacity: group.target.capacity,
@@ -145,7 +145,7 @@ pub fn moving(work: &Work, users: &Users, sets: &[Set], fixed: Fixed) -> Result<
                 .collect(),
         });
     }
-    let slider = |quantity, label, start, most| what_if::slider(quantity, label, start, most);
+    let slider = |quantity, label, start, max| what_if::slider(quantity, label, start, max);
     let mut reuse = vec![0.0, 0.1, 0.25, 0.5, 0.75, 0.9, users.reuse];
     reuse.sort_by(f64::total_cmp);
     reuse.dedup();
@@ -154,11 +154,11 @@ pub fn moving(work: &Work, users: &Users, sets: &[Set], fixed: Fixed) -> Result<
         steps,
         sliders: vec![
             slider("users", "users", users.users, 4096.0),
-            slider("input", "tokens of a prompt", users.input, 131_072.0),
-            slider("output", "tokens of an answer", users.output, 16_384.0),
+            slider("input", "prompt length", users.input, 131_072.0),
+            slider("output", "output length", users.output, 16_384.0),
             Slider {
                 quantity: "reuse".into(),
-                label: "share of a prompt reused".into(),
+                label: "share of the prompt reused".into(),
                 stops: reuse,
                 start: Some(users.reuse),
                 ..Slider::default()
@@ -167,6 +167,6 @@ pub fn moving(work: &Work, users: &Users, sets: &[Set], fixed: Fixed) -> Result<
         hidden: work.hidden,
         layers: work.layers,
         start: work.start,
-        sets: found,
+        sets: moving_sets,
     })
 }

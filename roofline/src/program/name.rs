@@ -1,32 +1,32 @@
-//! Names that users type: how they are looked up, and what was probably meant by one that is unknown.
+//! Lookup of names from the command line, with suggestions for unknown names.
 
 use roofline_contracts::suggest;
 
 use crate::program::Failure;
 
-/// How names are looked up: `H100-SXM` is `h100_sxm`.
+/// Normalizes a name for lookup: `H100-SXM` becomes `h100_sxm`.
 pub fn normal(name: &str) -> String {
     name.trim().chars().map(|c| if c.is_alphanumeric() { c.to_ascii_lowercase() } else { '_' }).collect()
 }
 
-/// The known name that was probably meant, as the start of a sentence; empty without one.
+/// Returns a question that suggests the closest name, followed by a space; empty if no name is close.
 pub fn near<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     suggest::closest(name, known).map(|near| format!("did you mean `{near}`? ")).unwrap_or_default()
 }
 
-/// An unknown name, with what was probably meant.
+/// Creates the error for an unknown name; `list` is the command that lists the known ones.
 pub fn unknown_name(
     name: &str,
     what: &str,
     list: &str,
     known: impl Iterator<Item = &'static str> + Clone,
 ) -> Failure {
-    let wanted = normal(name);
-    let alike: Vec<&str> =
-        known.clone().filter(|known| !wanted.is_empty() && known.contains(&wanted)).collect();
-    let near = match alike.as_slice() {
-        [] => near(&wanted, known),
-        alike => format!("did you mean {}? ", alike.join(", ")),
+    let normalized = normal(name);
+    let similar: Vec<&str> =
+        known.clone().filter(|known| !normalized.is_empty() && known.contains(&normalized)).collect();
+    let near = match similar.as_slice() {
+        [] => near(&normalized, known),
+        similar => format!("did you mean {}? ", similar.join(", ")),
     };
-    Failure(format!("{name}: no such {what}; {near}`{list}` lists them"))
+    Failure(format!("{name}: unknown {what}; {near}`{list}` lists them"))
 }

@@ -1,4 +1,4 @@
-//! `--require` and `--where`: conditions over the names of a result, in the language of contracts, with units.
+//! `--require` and `--where`: conditions on the figures of a result, with units, in the language of contracts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,12 +10,12 @@ use roofline_contracts::unit::Unit;
 use crate::program::{Exit, Failure, output};
 use crate::report::{Checked, Report, Table, TextValue};
 
-/// Where a model does not fit, nothing that it would reach counts, unless a condition asks about just that.
+/// Conditions on a model that does not fit in memory do not hold, except conditions about the fit.
 const FITS: &str = "fits";
 const ABOUT_FITTING: [&str; 4] = [FITS, "feasibility", "footprint", "capacity"];
 
-/// Words that people say for names. A speed in tokens per second is its ceiling.
-const SAID: [(&str, &str); 10] = [
+/// Aliases with their names.
+const ALIASES: [(&str, &str); 10] = [
     ("decode", "decode_ceiling"),
     ("prefill", "prefill_ceiling"),
     ("watts", "tdp"),
@@ -28,11 +28,11 @@ const SAID: [(&str, &str); 10] = [
     ("link", "interconnect_bandwidth"),
 ];
 
-/// How units are written, for who did not.
-const UNITS: &str = "\n  = help: a unit is written in brackets, `50 [ms/token]`; a number without one has that of what it is compared with; \
+/// Hint for conditions without unit brackets.
+const UNITS: &str = "\n  = help: write units in brackets, such as `50 [ms/token]`; without a unit, a number has the unit of the other side; \
                      `help` lists the names and their units";
 
-/// Whether a number is followed by a word, as in `50 ms`.
+/// Returns `true` if a number is followed by a word, as in `50 ms`.
 fn bare_unit(text: &str) -> bool {
     let mut words = text.split_whitespace().peekable();
     while let Some(word) = words.next() {
@@ -45,16 +45,16 @@ fn bare_unit(text: &str) -> bool {
     false
 }
 
-/// The names that conditions may use.
+/// Names in conditions.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
     scope: Scope,
-    /// Each with its unit, or what it is.
+    /// Name and unit or type.
     listed: Vec<[String; 2]>,
 }
 
 impl Names {
-    /// Those of a kind of result.
+    /// Returns the names of a report.
     pub fn of<T: Report>() -> Names {
         let mut names = Names::default();
         for name in T::FIGURES {
@@ -69,54 +69,54 @@ impl Names {
         names
     }
 
-    /// A number in a unit.
+    /// Adds a number with its unit.
     pub fn number(&mut self, name: &str, unit: &str) {
         let meaning = Meaning::Number(Unit::parse(unit).unwrap_or(Unit::ONE));
-        self.add(name, meaning, if unit == "1" { "a number" } else { unit });
+        self.add(name, meaning, if unit == "1" { "number" } else { unit });
     }
 
-    /// A text, which is compared with `==`; one of these, where there are any.
+    /// Adds a text; `one_of` lists its values, or is empty if any text is possible.
     pub fn text(&mut self, name: &str, one_of: &[String]) {
-        let what =
-            if one_of.is_empty() { "a text".to_owned() } else { format!("one of {}", one_of.join(", ")) };
-        self.add(name, Meaning::Text(one_of.to_vec()), &what);
+        let kind =
+            if one_of.is_empty() { "text".to_owned() } else { format!("one of {}", one_of.join(", ")) };
+        self.add(name, Meaning::Text(one_of.to_vec()), &kind);
     }
 
-    /// True or false.
+    /// Adds a truth value.
     pub fn truth(&mut self, name: &str) {
         self.add(name, Meaning::Truth, "true or false");
     }
 
-    fn add(&mut self, name: &str, meaning: Meaning, what: &str) {
+    fn add(&mut self, name: &str, meaning: Meaning, unit_or_type: &str) {
         if self.scope.get(name).is_none() {
             self.scope.insert(name, meaning);
-            self.listed.push([name.to_owned(), what.to_owned()]);
+            self.listed.push([name.to_owned(), unit_or_type.to_owned()]);
         }
     }
 
-    /// The name that is meant, if there is one.
+    /// Resolves a name or an alias.
     pub fn meant<'n>(&self, name: &'n str) -> Option<&'n str> {
-        if self.scope.get(name).is_some() { Some(name) } else { self.said(name) }
+        if self.scope.get(name).is_some() { Some(name) } else { self.alias_target(name) }
     }
 
-    /// The name that a word is said for.
-    fn said(&self, word: &str) -> Option<&'static str> {
-        let name = SAID.iter().find(|(said, _)| *said == word).map(|(_, name)| *name);
-        name.filter(|name| self.scope.get(word).is_none() && self.scope.get(name).is_some())
+    fn alias_target(&self, alias: &str) -> Option<&'static str> {
+        let name = ALIASES.iter().find(|(known, _)| *known == alias).map(|(_, name)| *name);
+        name.filter(|name| self.scope.get(alias).is_none() && self.scope.get(name).is_some())
     }
 
-    /// All of them, and the words that are said for some.
+    /// Returns all names and aliases.
     pub fn all(&self) -> impl Iterator<Item = &str> {
-        let said = SAID.iter().map(|(said, _)| *said).filter(|said| self.said(said).is_some());
-        self.listed.iter().map(|[name, _]| name.as_str()).chain(said)
+        let aliases =
+            ALIASES.iter().map(|(alias, _)| *alias).filter(|alias| self.alias_target(alias).is_some());
+        self.listed.iter().map(|[name, _]| name.as_str()).chain(aliases)
     }
 
-    /// Reads the conditions of a flag, before any work is done.
+    /// Parses the conditions of a flag.
     pub fn parse(&self, flag: &str, conditions: &[String]) -> Result<Vec<Gate>, Failure> {
         let mut scope = self.scope.clone();
-        for (said, name) in SAID {
+        for (alias, name) in ALIASES {
             if let Some(meaning) = self.scope.get(name) {
-                scope.insert_new(said, meaning.clone());
+                scope.insert_new(alias, meaning.clone());
             }
         }
         let gate = |text: &String| {
@@ -129,28 +129,29 @@ impl Names {
                 };
                 Failure(format!("{flag}: {error}{hint}"))
             })?;
-            Ok(Gate { text: text.clone(), condition: condition.renamed(|name| self.said(name)) })
+            Ok(Gate { text: text.clone(), condition: condition.renamed(|name| self.alias_target(name)) })
         };
         conditions.iter().map(gate).collect()
     }
 
-    /// Prints every name with its unit, if that is what is asked for in place of a condition.
+    /// Prints every name with its unit and returns `true` if one of the conditions is `help`.
     pub fn help(&self, conditions: &[String]) -> Result<bool, Failure> {
-        let asked = conditions.iter().any(|condition| condition.trim() == "help");
-        if asked {
-            let said = |name: &str| {
-                let said =
-                    SAID.iter().filter(|(word, meant)| *meant == name && self.scope.get(word).is_none());
-                said.map(|(word, _)| *word).collect::<Vec<_>>().join(", ")
+        let help = conditions.iter().any(|condition| condition.trim() == "help");
+        if help {
+            let aliases = |name: &str| {
+                let aliases = ALIASES
+                    .iter()
+                    .filter(|(alias, target)| *target == name && self.scope.get(alias).is_none());
+                aliases.map(|(alias, _)| *alias).collect::<Vec<_>>().join(", ")
             };
-            let rows = self.listed.iter().map(|[name, what]| vec![name.clone(), what.clone(), said(name)]);
-            output::write(Table::new("", &["name", "unit", "also"], rows).text().as_bytes())?;
+            let rows = self.listed.iter().map(|[name, unit]| vec![name.clone(), unit.clone(), aliases(name)]);
+            output::write(Table::new("", &["name", "unit", "aliases"], rows).text().as_bytes())?;
         }
-        Ok(asked)
+        Ok(help)
     }
 }
 
-/// A condition that has been read.
+/// A parsed condition.
 #[derive(Clone, Debug)]
 pub struct Gate {
     text: String,
@@ -158,24 +159,24 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// As it was written.
+    /// Returns the text of the condition.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Whether the condition names one of these.
+    /// Returns `true` if the condition contains one of the names.
     pub fn names_any(&self, names: &[&str]) -> bool {
         self.condition.names().iter().any(|name| names.contains(name))
     }
 
-    /// Whether it holds for these values; none when one that decides it is not known.
+    /// Evaluates the condition; `None` if it depends on an unknown value.
     pub fn holds(&self, values: &BTreeMap<&str, Value<'static>>) -> Option<bool> {
         let too_large = values.get(FITS) == Some(&Value::Truth(false));
         if too_large && !self.names_any(&ABOUT_FITTING) { Some(false) } else { self.condition.holds(values) }
     }
 }
 
-/// The values of a result: those of the whole, and those of each part in order.
+/// Returns the values of a report as a whole, and of each of its parts in order.
 pub fn values<T: Report>(report: &T) -> (BTreeMap<&'static str, Value<'static>>, Vec<Part>) {
     let numbers = report.figures().into_iter().map(|figure| {
         let name = T::FIGURES.iter().find(|name| **name == figure.name);
@@ -207,10 +208,10 @@ pub fn values<T: Report>(report: &T) -> (BTreeMap<&'static str, Value<'static>>,
     (whole, parts)
 }
 
-/// What a part is, and the values that it has beside those of the whole.
+/// Name of a part, and its own values.
 pub type Part = (String, Vec<(&'static str, Value<'static>)>);
 
-/// Checks conditions against a result. One that names something that parts have is asked of every part.
+/// Checks conditions against a report. A condition on a value of parts is checked for each part.
 pub fn check_report<T: Report>(gates: &[Gate], report: &T) -> Vec<Checked> {
     if gates.is_empty() {
         return Vec::new();
@@ -230,19 +231,19 @@ pub fn check_report<T: Report>(gates: &[Gate], report: &T) -> Vec<Checked> {
     checked
 }
 
-/// Checks conditions against the values of one result.
+/// Checks conditions against values; `of` is the name of the part, or empty.
 pub fn check(gates: &[Gate], of: &str, values: &BTreeMap<&str, Value<'static>>) -> Vec<Checked> {
     let one = |gate: &Gate| {
         let mut names = gate.condition.names();
         if values.get(FITS) == Some(&Value::Truth(false)) && !gate.names_any(&ABOUT_FITTING) {
             names.push(FITS);
         }
-        let named = names.into_iter().filter_map(|name| {
+        let values = names.into_iter().filter_map(|name| {
             let shown = match values.get(name)? {
                 Value::Number(value) => number(*value),
                 Value::Text(text) => text.to_string(),
                 Value::Truth(truth) => truth.to_string(),
-                Value::Absent => "not known".to_owned(),
+                Value::Absent => "unknown".to_owned(),
             };
             Some((name.to_owned(), shown))
         });
@@ -250,13 +251,13 @@ pub fn check(gates: &[Gate], of: &str, values: &BTreeMap<&str, Value<'static>>) 
             of: of.to_owned(),
             condition: gate.text.clone(),
             holds: gate.holds(values),
-            values: named.collect(),
+            values: values.collect(),
         }
     };
     gates.iter().map(one).collect()
 }
 
-/// Says on standard error which conditions do not hold, and how the program ends.
+/// Reports the conditions that do not hold on standard error, and returns the exit code.
 pub fn exit(checked: &[Checked]) -> Exit {
     let mut exit = Exit::Fine;
     for gate in checked.iter().filter(|gate| gate.holds != Some(true)) {
@@ -284,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn every_figure_that_a_condition_may_name_has_a_unit_of_the_language() {
+    fn figures_in_conditions_have_units_that_parse() {
         units::<Machine>();
         units::<Bench>();
         units::<Predicted>();
@@ -294,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_model_would_reach_does_not_count_where_it_does_not_fit() {
+    fn speeds_of_a_model_that_does_not_fit_meet_no_condition() {
         let names = Names::of::<Predicted>();
         let gate = |text: &str| names.parse("--require", &[text.to_owned()]).unwrap().remove(0);
         let values = |fits| {

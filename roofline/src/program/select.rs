@@ -1,4 +1,4 @@
-//! `--where`, `--sort` and `--columns`: which rows of a list are shown, in which order, and what of each.
+//! `--where`, `--sort` and `--columns`: selection, order and columns of the rows of a list.
 
 use std::collections::BTreeMap;
 
@@ -13,26 +13,26 @@ use crate::program::require::Names;
 use crate::report::Table;
 use roofline_render::number::figure;
 
-/// Which rows, and what of them.
+/// Selection, order and columns of rows.
 #[derive(Debug, Default, Args)]
 pub struct Select {
-    /// Only those for which this holds, such as 'memory >= 24 [GB] and kind == "gpu"'; `help` lists the names; may be repeated.
+    /// Show only rows that meet this condition, such as 'memory >= 24 [GB] and kind == "gpu"'; `help` lists the names; repeatable
     #[arg(long = "where", value_name = "CONDITION")]
     pub conditions: Vec<String>,
-    /// In the order of this name (`help` lists them): prices, watts, energies, times and sizes with the least first, other numbers with the most first;
-    /// NAME:asc and NAME:desc say otherwise.
+    /// Sort by this name (`help` lists them): prices, power, energy, times and sizes ascending, other numbers descending; NAME:asc
+    /// and NAME:desc set the order
     #[arg(long, value_name = "NAME")]
     pub sort: Option<String>,
-    /// Show these, separated by commas, in place of the usual columns.
+    /// Show these columns instead of the default ones, separated by commas
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub columns: Vec<String>,
 }
 
-/// What a row is known by.
+/// Values of a row, by name.
 pub type Row = BTreeMap<&'static str, Value<'static>>;
 
-/// Of these the least is the best.
-const LEAST: [&str; 8] = [
+/// Names that sort in ascending order by default.
+const LOWER_IS_BETTER: [&str; 8] = [
     "launch_price_usd",
     "price_per_speed",
     "tdp",
@@ -43,7 +43,7 @@ const LEAST: [&str; 8] = [
     "overhead",
 ];
 
-/// The names of the registry.
+/// Adds the names of device attributes.
 pub fn device_names(names: &mut Names) {
     for (name, unit) in numbers() {
         names.number(name, unit);
@@ -53,7 +53,7 @@ pub fn device_names(names: &mut Names) {
     }
 }
 
-/// What the registry knows of a device.
+/// Returns the attributes of a device.
 pub fn device_row(device: &Device) -> Row {
     let figures = figures_of(device).map(|(name, value)| (name, Value::Number(value)));
     let texts = texts_of(device).map(|(name, text)| (name, Value::Text(text.into())));
@@ -61,43 +61,43 @@ pub fn device_row(device: &Device) -> Row {
 }
 
 impl Select {
-    /// Prints the names if that is what one of the flags asks for.
+    /// Prints the names and returns `true` if one of the flags is `help`.
     pub fn help(&self, names: &Names) -> Result<bool, Failure> {
-        let asked = self.conditions.iter().chain(&self.sort).chain(&self.columns);
-        names.help(&asked.cloned().collect::<Vec<_>>())
+        let values = self.conditions.iter().chain(&self.sort).chain(&self.columns);
+        names.help(&values.cloned().collect::<Vec<_>>())
     }
 
-    /// Whether anything is asked for.
+    /// Returns `true` if one of the flags is set.
     pub fn is_asked(&self) -> bool {
         !(self.conditions.is_empty() && self.sort.is_none() && self.columns.is_empty())
     }
 
-    /// The rows that are kept, in order.
+    /// Returns the indices of the selected rows, in order.
     pub fn rows(&self, names: &Names, rows: &[Row]) -> Result<Vec<usize>, Failure> {
         let gates = names.parse("--where", &self.conditions)?;
         let kept = |row: &Row| gates.iter().all(|gate| gate.holds(row) == Some(true));
         let mut order: Vec<usize> = (0..rows.len()).filter(|&index| kept(&rows[index])).collect();
         let Some(sort) = &self.sort else { return Ok(order) };
         let (name, direction) =
-            sort.split_once(':').map_or((sort.as_str(), None), |(name, way)| (name, Some(way)));
-        let name = known(names, "--sort", name)?;
-        let least_first = match direction {
+            sort.split_once(':').map_or((sort.as_str(), None), |(name, order)| (name, Some(order)));
+        let name = resolve(names, "--sort", name)?;
+        let ascending = match direction {
             Some("asc") => true,
             Some("desc") => false,
             Some(other) => {
-                return Err(Failure(format!("--sort {sort}: `{other}` is no order; write asc or desc")));
+                return Err(Failure(format!("--sort {sort}: invalid order `{other}`; expected asc or desc")));
             }
-            None => LEAST.contains(&name),
+            None => LOWER_IS_BETTER.contains(&name),
         };
         order.sort_by(|&a, &b| {
             use std::cmp::Ordering::{Equal, Greater, Less};
-            let turned = |order: std::cmp::Ordering| if least_first { order } else { order.reverse() };
+            let directed = |order: std::cmp::Ordering| if ascending { order } else { order.reverse() };
             match (rows[a].get(name), rows[b].get(name)) {
-                (Some(Value::Number(a)), Some(Value::Number(b))) => turned(a.total_cmp(b)),
+                (Some(Value::Number(a)), Some(Value::Number(b))) => directed(a.total_cmp(b)),
                 (Some(Value::Text(a)), Some(Value::Text(b))) if direction.is_none() => a.cmp(b),
-                (Some(Value::Text(a)), Some(Value::Text(b))) => turned(a.cmp(b)),
-                (Some(Value::Truth(a)), Some(Value::Truth(b))) => turned(a.cmp(b)),
-                // What is not known comes last.
+                (Some(Value::Text(a)), Some(Value::Text(b))) => directed(a.cmp(b)),
+                (Some(Value::Truth(a)), Some(Value::Truth(b))) => directed(a.cmp(b)),
+                // Unknown values come last.
                 (Some(Value::Number(_) | Value::Text(_) | Value::Truth(_)), None | Some(Value::Absent)) => {
                     Less
                 }
@@ -110,14 +110,14 @@ impl Select {
         Ok(order)
     }
 
-    /// A table of the columns asked for; none if none is.
+    /// Returns a table of the columns of `--columns`, or `None` without the flag.
     pub fn table(&self, names: &Names, key: &'static str, rows: &[&Row]) -> Result<Option<Table>, Failure> {
         if self.columns.is_empty() {
             return Ok(None);
         }
         let mut columns = vec![key];
         for column in &self.columns {
-            let name = known(names, "--columns", column.trim())?;
+            let name = resolve(names, "--columns", column.trim())?;
             if !columns.contains(&name) {
                 columns.push(name);
             }
@@ -133,9 +133,12 @@ impl Select {
     }
 }
 
-/// A name that there is, under a word that is said for it too.
-fn known<'n>(names: &Names, flag: &str, name: &'n str) -> Result<&'n str, Failure> {
+/// Resolves a name or an alias.
+fn resolve<'n>(names: &Names, flag: &str, name: &'n str) -> Result<&'n str, Failure> {
     names.meant(name).ok_or_else(|| {
-        Failure(format!("{flag} {name}: no such name; {}`--where help` lists them", near(name, names.all())))
+        Failure(format!(
+            "{flag} {name}: unknown name; {}`--where help` lists the names",
+            near(name, names.all())
+        ))
     })
 }

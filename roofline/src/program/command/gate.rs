@@ -1,6 +1,6 @@
-//! `roofline gate`: a run beside a saved one. What got worse by more than the threshold, and by more than the runs of either
-//! side differ among themselves, makes the program exit with 1. Where a reference load ran in turn with a figure, both sides
-//! are compared by their ratios to it, so that a machine that is slower today is no loss.
+//! `roofline gate`: comparison of a run with a saved baseline. A loss beyond the threshold and beyond the noise of both runs
+//! exits with 1. If both runs measured a figure in turn with a reference load, the ratios to the reference are compared, so
+//! that a slower machine does not count as a regression.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -26,36 +26,36 @@ use roofline_machine::document;
 use roofline_render::number::{figure, percent};
 use roofline_render::text::{escape, shorten};
 
-/// What can be compared.
-const COMPARED: [&str; 4] = [Machine::SCHEMA, Bench::SCHEMA, Profile::SCHEMA, Predicted::SCHEMA];
+/// Schemas of comparable results.
+const COMPARABLE: [&str; 4] = [Machine::SCHEMA, Bench::SCHEMA, Profile::SCHEMA, Predicted::SCHEMA];
 
-/// A run that can be compared.
+/// A comparable run.
 enum Run {
     Machine(Box<Machine>),
     Bench(Bench),
     Prediction(Box<Predicted>),
     Profile(Box<Profile>),
-    /// Kernels that another tool measured.
-    Own(Vec<Own>),
+    /// Kernels measured by another tool.
+    Kernels(Vec<Own>),
 }
 
-/// What happened to a figure.
+/// Outcome of the comparison of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 enum Verdict {
-    /// It improved beyond the threshold and the noise.
+    /// Improved beyond the threshold and the noise.
     Better,
-    /// It changed by no more than the threshold.
+    /// Changed by at most the threshold.
     Same,
-    /// Beyond the threshold, but not beyond the noise.
+    /// Changed beyond the threshold, but not beyond the noise.
     Noise,
-    /// The runs lie so far apart that neither a loss nor its absence can be told.
-    Unclear,
-    /// It got worse beyond the threshold and the noise.
+    /// Too noisy to establish a regression or to rule it out.
+    Inconclusive,
+    /// Regressed beyond the threshold and the noise.
     Worse,
-    /// In the baseline only.
+    /// Only in the baseline.
     Missing,
-    /// In the new run only.
+    /// Only in the new run.
     New,
 }
 
@@ -65,7 +65,7 @@ impl Verdict {
             Verdict::Better => "better",
             Verdict::Same => "same",
             Verdict::Noise => "noise",
-            Verdict::Unclear => "can't tell",
+            Verdict::Inconclusive => "inconclusive",
             Verdict::Worse => "worse",
             Verdict::Missing => "missing",
             Verdict::New => "new",
@@ -73,57 +73,58 @@ impl Verdict {
     }
 
     fn fails(self) -> bool {
-        matches!(self, Verdict::Worse | Verdict::Missing | Verdict::Unclear)
+        matches!(self, Verdict::Worse | Verdict::Missing | Verdict::Inconclusive)
     }
 }
 
-/// A figure before and after.
+/// A figure in both runs.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Compared {
-    /// The figure.
+    /// Label of the figure.
     name: String,
-    /// Its unit.
+    /// Unit of the values.
     unit: Cow<'static, str>,
-    /// Which way is better.
+    /// Direction of an improvement.
     better: Better,
-    /// In the baseline; null if it is new.
+    /// Value in the baseline; null if the figure is new.
     before: Option<f64>,
-    /// In the new run; null if it is missing.
+    /// Value in the new run; null if the figure is missing.
     after: Option<f64>,
-    /// after / before - 1, each over its reference where both have one; null if one of them is missing.
+    /// after / before - 1, each relative to its reference if both have one; null if one value is missing.
     change: Option<f64>,
-    /// How much faster the references ran than before, which `change` does without; null where it has none.
+    /// Speed-up of the reference load, which `change` excludes; null without references.
     machine: Option<f64>,
-    /// How far the runs behind it lie apart, as a share; null where none was measured.
+    /// Relative spread of the measured runs; null if not measured.
     noise: Option<f64>,
-    /// What happened to it.
+    /// Outcome.
     verdict: Verdict,
 }
 
-/// A run beside a saved one.
+/// Comparison of a run with a saved baseline.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Gated {
-    /// Which schema this document follows.
+    /// Schema of this document.
     schema: Schema<Self>,
-    /// The schema of the two runs.
+    /// Schema of the two runs.
     of: &'static str,
-    /// The file of the baseline.
+    /// File of the baseline.
     baseline: String,
-    /// The file of the new run, or the command that made it.
+    /// File of the new run, or the command that measured it.
     new: String,
-    /// The loss that is tolerated, 0 to 1.
+    /// Tolerated loss, 0 to 1.
     threshold: f64,
-    /// The noise above which nothing can be told, 0 to 1; that of figures with references is the threshold if it is not given.
+    /// Noise above which a figure is inconclusive, 0 to 1. Without `--noise`, the limit of figures with references is the
+    /// threshold.
     noise: f64,
-    /// Whether nothing got worse, nothing is missing and all could be told.
+    /// `true` if no figure is worse, missing or inconclusive.
     passed: bool,
-    /// The figures, those of the baseline first.
+    /// Figures, in the order of the baseline; new figures last.
     figures: Vec<Compared>,
-    /// What differs between the runs, and what was measured above its ceiling.
+    /// Differences in settings, and measurements above their ceilings.
     warnings: Vec<String>,
 }
 
-/// Compares, and exits with 1 when something got worse or is missing.
+/// Compares two runs. Exits with 1 if a figure is worse, missing or inconclusive.
 pub fn run(args: &cli::Gate) -> Result<Exit, Failure> {
     let mut before = read(&args.baseline)?;
     let (after, new) = match &args.new {
@@ -133,38 +134,38 @@ pub fn run(args: &cli::Gate) -> Result<Exit, Failure> {
                 && std::fs::canonicalize(saved).ok() == std::fs::canonicalize(&args.baseline).ok()
             {
                 return Err(Failure(format!(
-                    "{} is {}, so it would be compared with itself; unset it, or give the new run as a second file",
-                    peaks::SAVED,
-                    args.baseline.display()
+                    "{}: {} points to this file; unset it, or pass the new run as a second file",
+                    args.baseline.display(),
+                    peaks::SAVED
                 )));
             }
             if let Run::Profile(profile) = &mut before {
-                // What another program measured is not measured again.
+                // Results of llama-bench cannot be measured again.
                 profile.llama_bench.clear();
             }
-            before.again()?
+            before.repeat()?
         }
     };
     let mut warnings = Vec::new();
     if before.schema() != after.schema() {
         return Err(Failure(format!(
-            "{new} is a {}, {} a {}: both must come from the same command",
-            after.schema(),
+            "{new}: expected a result of the same command as {}, which is a {}; this is a {}",
             args.baseline.display(),
-            before.schema()
+            before.schema(),
+            after.schema()
         )));
     }
-    for ((what, before), (_, after)) in before.setting().iter().zip(&after.setting()) {
+    for ((setting, before), (_, after)) in before.setting().iter().zip(&after.setting()) {
         if before != after {
-            let differs = format!("{what} was {before:?} in the baseline and is {after:?} in {new}");
+            let differs = format!("{new}: {setting} is {after:?}, but {before:?} in the baseline");
             if !args.across {
-                return Err(Failure(format!("{differs}; --across compares them anyway")));
+                return Err(Failure(format!("{differs}; pass --across to compare anyway")));
             }
             warnings.push(differs);
         }
     }
     for (run, name) in [(&before, args.baseline.display().to_string()), (&after, new.clone())] {
-        warnings.extend(run.impossible().into_iter().map(|what| format!("{name}: {what}")));
+        warnings.extend(run.impossible().into_iter().map(|finding| format!("{name}: {finding}")));
     }
     let limits = Limits { threshold: args.threshold, noise: args.noise, absolute: args.absolute };
     let figures = compare(&before.figures(), &after.figures(), limits);
@@ -193,7 +194,7 @@ pub fn run(args: &cli::Gate) -> Result<Exit, Failure> {
 fn read(path: &Path) -> Result<Run, Failure> {
     let of_path = |reason: String| Failure(format!("{}: {reason}", path.display()));
     let kernels = |own: Result<Vec<Own>, String>| {
-        let run = Run::Own(own.map_err(Failure)?);
+        let run = Run::Kernels(own.map_err(Failure)?);
         run.comparable().map_err(of_path)?;
         Ok(run)
     };
@@ -201,7 +202,7 @@ fn read(path: &Path) -> Result<Run, Failure> {
         return kernels(points::read(path));
     }
     let text = document::read(path).map_err(|error| of_path(error.to_string()))?;
-    // Of JSON that no benchmark wrote, the reader of results says what is wrong.
+    // The reader of saved results reports errors of JSON that is not of Google Benchmark.
     if !text.trim_start().starts_with(['{', '[']) || document::is_google_benchmark(&text) {
         return kernels(points::read_text(path, &text));
     }
@@ -215,20 +216,23 @@ impl Run {
             Bench::SCHEMA => Run::Bench(Bench::from_json(text)?),
             Predicted::SCHEMA => Run::Prediction(Box::new(Predicted::from_json(text)?)),
             Profile::SCHEMA => Run::Profile(Box::new(Profile::from_json(text)?)),
-            other => return Err(document::refuse(other, &COMPARED, "compared")),
+            other => return Err(document::refuse(other, &COMPARABLE, "compared")),
         };
         run.comparable()?;
         Ok(run)
     }
 
-    /// Whether there are figures, all above zero.
+    /// Checks that there are figures and that all are above zero.
     fn comparable(&self) -> Result<(), String> {
         let figures = self.figures();
         if figures.is_empty() {
-            return Err("no figures to compare".into());
+            return Err("no comparable figures; expected a result with measured or predicted figures".into());
         }
         match figures.iter().find(|figure| !(figure.value.is_finite() && figure.value > 0.0)) {
-            Some(wrong) => Err(format!("{:?} is {}; it must be above zero", wrong.label, wrong.value)),
+            Some(wrong) => Err(format!(
+                "invalid value {} of {:?}; expected a number above zero",
+                wrong.value, wrong.label
+            )),
             None => Ok(()),
         }
     }
@@ -239,7 +243,7 @@ impl Run {
             Run::Bench(_) => Bench::SCHEMA,
             Run::Prediction(_) => Predicted::SCHEMA,
             Run::Profile(_) => Profile::SCHEMA,
-            Run::Own(_) => "list of kernels",
+            Run::Kernels(_) => "list of kernels",
         }
     }
 
@@ -249,34 +253,34 @@ impl Run {
             Run::Bench(bench) => bench.setting(),
             Run::Prediction(predicted) => predicted.setting(),
             Run::Profile(profile) => profile.setting(),
-            Run::Own(_) => Vec::new(),
+            Run::Kernels(_) => Vec::new(),
         }
     }
 
-    /// What was measured above its ceiling.
+    /// Returns messages about measurements above their ceilings.
     fn impossible(&self) -> Vec<String> {
         match self {
-            Run::Machine(_) | Run::Prediction(_) | Run::Own(_) => Vec::new(),
+            Run::Machine(_) | Run::Prediction(_) | Run::Kernels(_) => Vec::new(),
             Run::Bench(bench) => bench.impossible().into_iter().collect(),
             Run::Profile(profile) => profile.impossible(),
         }
     }
 
-    /// The figures that are better one way or the other.
+    /// Returns the figures that have a direction of improvement.
     fn figures(&self) -> Vec<Figure> {
         let mut figures = match self {
             Run::Machine(machine) => machine.figures(),
             Run::Bench(bench) => bench.figures(),
             Run::Prediction(predicted) => predicted.figures(),
             Run::Profile(profile) => profile.figures(),
-            Run::Own(kernels) => kernels.iter().filter_map(Own::figure).collect(),
+            Run::Kernels(kernels) => kernels.iter().filter_map(Own::figure).collect(),
         };
         figures.retain(|figure| figure.better != Better::Neither);
         figures
     }
 
-    /// The arguments that make it again, as a person would write them. Values stand behind `=`, and a file behind `--`: they come
-    /// from a file and may look like options.
+    /// Returns the arguments that repeat the run, as typed on the command line. Values follow `=` and files follow `--`, because
+    /// they come from a file and may look like options.
     fn arguments(&self) -> Vec<String> {
         let quick = |quick: bool| quick.then(|| "--quick".to_owned());
         match self {
@@ -300,31 +304,33 @@ impl Run {
                     .chain([format!("--isa={}", bench.isa), format!("--threads={}", bench.threads)])
                     .collect()
             }
-            Run::Prediction(_) | Run::Own(_) => Vec::new(),
+            Run::Prediction(_) | Run::Kernels(_) => Vec::new(),
             Run::Profile(profile) => profile_arguments(profile),
         }
     }
 
-    /// Makes the run again with its own settings, and says how.
-    fn again(&self) -> Result<(Run, String), Failure> {
+    /// Repeats the run with its settings, and returns the command.
+    fn repeat(&self) -> Result<(Run, String), Failure> {
         match self {
             Run::Prediction(_) => {
                 return Err(Failure(
-                    "a prediction is not made again; give the new one as a second file".into(),
+                    "a prediction cannot be repeated; pass the new one as a second file".into(),
                 ));
             }
-            Run::Own(_) => {
-                return Err(Failure("another tool measured it; give its new run as a second file".into()));
+            Run::Kernels(_) => {
+                return Err(Failure(
+                    "results of other tools cannot be repeated; pass the new run as a second file".into(),
+                ));
             }
             Run::Machine(_) | Run::Bench(_) | Run::Profile(_) => {}
         }
         let arguments = self.arguments();
         let command = format!("roofline {}", arguments.join(" "));
         let failed = |Failure(reason): Failure| Failure(format!("`{command}`: {reason}"));
-        Ok((self.made_again(arguments).map_err(failed)?, command))
+        Ok((self.measure(arguments).map_err(failed)?, command))
     }
 
-    fn made_again(&self, arguments: Vec<String>) -> Result<Run, Failure> {
+    fn measure(&self, arguments: Vec<String>) -> Result<Run, Failure> {
         match self {
             Run::Machine(machine) => {
                 let options = peaks::Options {
@@ -355,15 +361,15 @@ impl Run {
                 let progress = Progress::counting(bench::count(&machine, &options));
                 Ok(Run::Bench(Bench::measure(&machine, &options, |what| progress.step(what))?))
             }
-            // What is not made again was refused before.
-            Run::Prediction(_) | Run::Own(_) | Run::Profile(_) => {
+            // `repeat` rejects predictions and kernels.
+            Run::Prediction(_) | Run::Kernels(_) | Run::Profile(_) => {
                 let command = ["roofline".to_owned()].into_iter().chain(arguments);
                 let Some(cli::Command::Profile(args)) = cli::Cli::try_parse_from(command)?.command else {
-                    return Err(Failure("its settings make no profile".into()));
+                    return Err(Failure("its settings are not those of a profile".into()));
                 };
                 let chosen = chosen(&args)?;
                 let [chosen] = chosen.as_slice() else {
-                    return Err(Failure("its settings name several devices".into()));
+                    return Err(Failure("expected one device; its settings contain several".into()));
                 };
                 Ok(Run::Profile(Box::new(profiled(&args, chosen)?)))
             }
@@ -371,12 +377,12 @@ impl Run {
     }
 }
 
-/// The arguments that make a profile again.
+/// Returns the arguments that repeat a profile.
 fn profile_arguments(profile: &Profile) -> Vec<String> {
     let Profile { model, device, workload, .. } = profile;
     let mut arguments = vec!["profile".to_owned(), format!("--on={}", device.name)];
     arguments.push(format!("--batch={}", workload.batch));
-    arguments.extend(device.estimate_precision.map(|asked| format!("--precision={asked}")));
+    arguments.extend(device.estimate_precision.map(|precision| format!("--precision={precision}")));
     arguments.extend(workload.cache.iter().map(|cache| format!("--cache={cache}")));
     arguments.extend(workload.context.map(|tokens| format!("--context={tokens}")));
     arguments.extend(workload.prompt.map(|tokens| format!("--prompt={tokens}")));
@@ -391,8 +397,7 @@ fn profile_arguments(profile: &Profile) -> Vec<String> {
     arguments
 }
 
-/// The figures of the baseline in their order, then what is new. Where a name occurs several times, the first belongs to the
-/// first.
+/// Compares figures by label, in the order of the baseline, with new figures last. Repeated labels are paired in order.
 fn compare(before: &[Figure], after: &[Figure], limits: Limits) -> Vec<Compared> {
     let mut left: Vec<Option<&Figure>> = after.iter().map(Some).collect();
     let mut all = Vec::new();
@@ -412,28 +417,28 @@ fn alone(figure: &Figure, before: Option<f64>, after: Option<f64>, verdict: Verd
     Compared { name, unit, better, before, after, change: None, machine: None, noise, verdict }
 }
 
-/// From where on a difference counts.
+/// Thresholds of a comparison.
 #[derive(Clone, Copy)]
 struct Limits {
     threshold: f64,
-    /// The most noise; as it is fit for each figure if it is not given.
+    /// Maximum noise; depends on the figure if `None`.
     noise: Option<f64>,
-    /// Compares figures as they are, even if a reference ran beside them.
+    /// Ignores references.
     absolute: bool,
 }
 
 impl Limits {
-    /// The most noise. Paired a reference it is that of a median, and no more than the threshold: then every loss of twice the
-    /// threshold is found, or nothing can be told.
-    fn noise(self, beside: bool) -> f64 {
-        const PLAIN: f64 = 0.4;
-        self.noise.unwrap_or(if beside { self.threshold } else { PLAIN })
+    /// Returns the noise above which a figure is inconclusive. With references it defaults to the threshold, so that a loss of
+    /// twice the threshold is either found or inconclusive.
+    fn noise(self, has_reference: bool) -> f64 {
+        const WITHOUT_REFERENCE: f64 = 0.4;
+        self.noise.unwrap_or(if has_reference { self.threshold } else { WITHOUT_REFERENCE })
     }
 }
 
 fn both(old: &Figure, new: &Figure, limits: Limits) -> Compared {
-    let beside = old.beside.zip(new.beside).filter(|_| !limits.absolute);
-    let (ratio, noise, machine) = match beside {
+    let references = old.beside.zip(new.beside).filter(|_| !limits.absolute);
+    let (ratio, noise, machine) = match references {
         Some((before, after)) => {
             let faster = match old.better {
                 Better::Higher => after.reference / before.reference,
@@ -444,13 +449,13 @@ fn both(old: &Figure, new: &Figure, limits: Limits) -> Compared {
         None => (new.value / old.value, old.noise.into_iter().chain(new.noise).reduce(f64::max), None),
     };
     let change = ratio - 1.0;
-    // Both ways are measured by the worse side, so that a loss and the gain that undoes it count alike.
+    // Relative to the better side, so that a loss and the gain that undoes it have the same size.
     let size = 1.0 - ratio.min(1.0 / ratio);
     let improved = (change > 0.0) == (old.better == Better::Higher);
     let beyond_noise = noise.is_none_or(|noise| size > noise);
     let verdict = match (size > limits.threshold, beyond_noise, improved) {
-        (_, false, _) if noise.is_some_and(|noise| noise > limits.noise(beside.is_some())) => {
-            Verdict::Unclear
+        (_, false, _) if noise.is_some_and(|noise| noise > limits.noise(references.is_some())) => {
+            Verdict::Inconclusive
         }
         (false, ..) => Verdict::Same,
         (true, false, _) => Verdict::Noise,
@@ -480,20 +485,31 @@ impl Compared {
         change(self.change)
     }
 
-    /// The change in words.
     fn sentence(&self) -> String {
         let value = |value: Option<f64>| {
-            value.map_or_else(|| "nothing".to_owned(), |value| format!("{} {}", figure(value), self.unit))
+            value.map_or_else(|| "-".to_owned(), |value| format!("{} {}", figure(value), self.unit))
         };
-        format!(
-            "{}: {}, {} before, {} now, {} with a noise of {}",
-            self.name,
-            self.verdict.name(),
-            value(self.before),
-            value(self.after),
-            self.change(),
-            percent(self.noise)
-        )
+        let (name, before, after) = (&self.name, value(self.before), value(self.after));
+        let (change, noise) = (self.change(), percent(self.noise));
+        match self.verdict {
+            Verdict::Better => format!("{name}: improved from {before} to {after} ({change}, noise {noise})"),
+            Verdict::Same => {
+                format!("{name}: unchanged, {before} before and {after} now ({change}, noise {noise})")
+            }
+            Verdict::Noise => {
+                format!("{name}: within noise, {before} before and {after} now ({change}, noise {noise})")
+            }
+            Verdict::Inconclusive => {
+                format!("{name}: inconclusive, {before} before and {after} now ({change}, noise {noise})")
+            }
+            Verdict::Worse => format!("{name}: regressed from {before} to {after} ({change}, noise {noise})"),
+            Verdict::Missing => format!("{name}: missing from the new run, {before} in the baseline"),
+            Verdict::New => format!("{name}: not in the baseline, {after} in the new run"),
+        }
+    }
+
+    fn title(&self) -> String {
+        format!("{}: {}", self.name, self.verdict.name())
     }
 }
 
@@ -507,7 +523,7 @@ impl Gated {
         let verdicts = [
             Verdict::Worse,
             Verdict::Missing,
-            Verdict::Unclear,
+            Verdict::Inconclusive,
             Verdict::Noise,
             Verdict::Same,
             Verdict::Better,
@@ -521,26 +537,24 @@ impl Gated {
         let passed = if self.passed { "passed" } else { "failed" };
         let mut summary =
             format!("{passed}: {}; threshold {}", counts.join(", "), percent(Some(self.threshold)));
-        if count(Verdict::Unclear) > 0 {
-            summary += "\nthe runs lie too far apart to tell: run again on a quieter machine, with more repetitions or longer, or \
-                        raise --noise";
+        if count(Verdict::Inconclusive) > 0 {
+            summary += "\ninconclusive figures varied too much between runs: repeat on a quieter machine, with more repetitions or \
+                        longer, or raise --noise";
         }
         summary
     }
 
-    /// Workflow commands: an error for each failure, and the outcome.
+    /// Returns GitHub workflow commands: one error per failed figure, and a notice with the summary.
     fn github(&self) -> String {
         let command = |level: &str, title: &str, message: &str| {
             format!("::{level} title={}::{}\n", annotation::property(title), annotation::data(message))
         };
-        let errors = self.failures().map(|failed| {
-            command("error", &format!("{} is {}", failed.name, failed.verdict.name()), &failed.sentence())
-        });
+        let errors = self.failures().map(|failed| command("error", &failed.title(), &failed.sentence()));
         let warnings = self.warnings.iter().map(|warning| command("warning", "roofline gate", warning));
         warnings.chain(errors).chain([command("notice", "roofline gate", &self.summary())]).collect()
     }
 
-    /// A test case for each figure.
+    /// Returns a JUnit document with one test case per figure.
     fn junit(&self) -> String {
         let suite = format!(
             "name=\"roofline gate\" tests=\"{}\" failures=\"{}\" errors=\"0\" skipped=\"0\"",
@@ -566,7 +580,7 @@ impl Gated {
     }
 }
 
-/// Text for an attribute, which has no lines.
+/// Escapes text for an XML attribute, on one line.
 fn attribute(text: &str) -> String {
     escape(&text.replace(['\n', '\t'], " "))
 }
@@ -592,10 +606,9 @@ impl Report for Gated {
 impl Gated {
     fn table(&self) -> Table {
         let value = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), figure);
-        // What the machine did is said where something ran beside the figures.
-        let beside = self.figures.iter().any(|compared| compared.machine.is_some());
+        let references = self.figures.iter().any(|compared| compared.machine.is_some());
         let row = |compared: &Compared| {
-            let machine = beside.then(|| change(compared.machine));
+            let machine = references.then(|| change(compared.machine));
             let first = [
                 compared.name.clone(),
                 compared.unit.to_string(),
@@ -607,7 +620,7 @@ impl Gated {
         };
         let first = ["figure", "unit", "before", "after"];
         let headings =
-            first.into_iter().chain(beside.then_some("machine")).chain(["change", "noise", "verdict"]);
+            first.into_iter().chain(references.then_some("machine")).chain(["change", "noise", "verdict"]);
         Table::new("", &headings.collect::<Vec<_>>(), self.figures.iter().map(row))
     }
 }
@@ -627,7 +640,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_counts_beyond_the_threshold_and_the_noise_and_knows_which_way_is_better() {
+    fn a_regression_exceeds_both_the_threshold_and_the_noise() {
         assert_eq!(verdict(Better::Higher, 100.0, 90.0, None), Verdict::Worse);
         assert_eq!(verdict(Better::Higher, 90.0, 100.0, None), Verdict::Better);
         assert_eq!(verdict(Better::Lower, 100.0, 90.0, None), Verdict::Better);
@@ -638,23 +651,23 @@ mod tests {
     }
 
     #[test]
-    fn what_too_much_noise_hides_does_not_pass() {
-        assert_eq!(verdict(Better::Higher, 100.0, 338.0, Some(2.0)), Verdict::Unclear);
-        assert_eq!(verdict(Better::Higher, 100.0, 99.0, Some(0.5)), Verdict::Unclear);
+    fn a_figure_that_is_too_noisy_does_not_pass() {
+        assert_eq!(verdict(Better::Higher, 100.0, 338.0, Some(2.0)), Verdict::Inconclusive);
+        assert_eq!(verdict(Better::Higher, 100.0, 99.0, Some(0.5)), Verdict::Inconclusive);
         assert_eq!(
             verdict(Better::Higher, 100.0, 40.0, Some(0.5)),
             Verdict::Worse,
             "a loss beyond the noise"
         );
         assert_eq!(verdict(Better::Higher, 100.0, 90.0, Some(0.25)), Verdict::Noise);
-        assert!(Verdict::Unclear.fails());
+        assert!(Verdict::Inconclusive.fails());
     }
 
     #[test]
-    fn beside_references_a_slower_machine_is_no_loss_and_a_loss_shows_on_a_faster_one() {
+    fn references_cancel_the_speed_of_the_machine() {
         let figure = |value, reference, noise| {
-            let beside = Some(Paired { reference, ratio: value / reference, noise });
-            Figure { beside, noise: Some(0.35), ..Figure::new("time", "", "s", Better::Lower, value) }
+            let pair = Some(Paired { reference, ratio: value / reference, noise });
+            Figure { beside: pair, noise: Some(0.35), ..Figure::new("time", "", "s", Better::Lower, value) }
         };
         let before = figure(1.0, 1.0, 0.02);
         let compared = |after: &Figure| both(&before, after, limits(None));
@@ -662,13 +675,21 @@ mod tests {
         assert_eq!((slower.verdict, slower.change), (Verdict::Same, Some(0.0)));
         assert!(slower.machine.is_some_and(|machine| (machine + 0.4 / 1.4).abs() < 1e-12));
         assert_eq!(compared(&figure(0.9, 0.8, 0.02)).verdict, Verdict::Worse);
-        assert_eq!(compared(&figure(1.02, 1.0, 0.06)).verdict, Verdict::Unclear, "10 % could hide in it");
-        assert_eq!(compared(&figure(1.2, 1.0, 0.06)).verdict, Verdict::Worse, "20 % can't");
+        assert_eq!(
+            compared(&figure(1.02, 1.0, 0.06)).verdict,
+            Verdict::Inconclusive,
+            "it may hide a loss of 10 %"
+        );
+        assert_eq!(
+            compared(&figure(1.2, 1.0, 0.06)).verdict,
+            Verdict::Worse,
+            "it cannot hide a loss of 20 %"
+        );
         let absolute = both(&before, &figure(1.4, 1.4, 0.02), Limits { absolute: true, ..limits(None) });
         assert_eq!((absolute.verdict, absolute.machine), (Verdict::Noise, None));
     }
 
-    /// Numbers without a pattern, the same in every run of the test.
+    /// Deterministic pseudo-random numbers.
     struct Random(u64);
 
     impl Random {
@@ -684,9 +705,8 @@ mod tests {
         }
     }
 
-    /// A figure measured on a shared runner. The machine of each run is faster or slower than the last by a third, its speed drifts
-    /// by a tenth while it runs, each load of a round is off by 4 %, and one in twenty takes up to twice as long because something
-    /// else ran. `work` is the true time in references.
+    /// Simulates a figure on a shared runner: speeds of machines differ by a third, drift by a tenth during a run, each load
+    /// varies by 4 %, and one in twenty is interrupted and takes up to twice as long. `work` is the true time, in references.
     fn measured_on_a_shared_runner(random: &mut Random, work: f64) -> Figure {
         let machine = (0.33 * random.normal()).exp();
         let mut drift = 0.0;
@@ -708,8 +728,7 @@ mod tests {
     }
 
     #[test]
-    fn on_shared_runners_fewer_than_one_gate_in_a_hundred_is_a_false_alarm_and_every_loss_of_a_tenth_is_found()
-     {
+    fn references_keep_false_alarms_on_shared_runners_below_one_percent() {
         const GATES: usize = 1000;
         const FIGURES: usize = 4;
         let mut random = Random(0x9e37_79b9_7f4a_7c15);
@@ -730,7 +749,7 @@ mod tests {
         println!(
             "{GATES} gates of {FIGURES} figures: {false_alarms} false alarms, {found} losses of 10 % found"
         );
-        // The same runs without their references: most of these gates would cry wolf.
+        // Without references, most of these gates raise a false alarm.
         let alarms = failed(0.0, true);
         println!("without references: {alarms} false alarms");
         assert!(2 * alarms > GATES, "{alarms} of {GATES}");
