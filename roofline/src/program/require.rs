@@ -238,20 +238,20 @@ pub fn check(gates: &[Gate], of: &str, values: &BTreeMap<&str, Value<'static>>) 
         if values.get(FITS) == Some(&Value::Truth(false)) && !gate.names_any(&ABOUT_FITTING) {
             names.push(FITS);
         }
-        let values = names.into_iter().filter_map(|name| {
-            let shown = match values.get(name)? {
+        let shown = names.into_iter().filter_map(|name| {
+            let text = match values.get(name)? {
                 Value::Number(value) => number(*value),
                 Value::Text(text) => text.to_string(),
                 Value::Truth(truth) => truth.to_string(),
                 Value::Absent => "unknown".to_owned(),
             };
-            Some((name.to_owned(), shown))
+            Some((name.to_owned(), text))
         });
         Checked {
             of: of.to_owned(),
             condition: gate.text.clone(),
             holds: gate.holds(values),
-            values: values.collect(),
+            values: shown.collect(),
         }
     };
     gates.iter().map(one).collect()

@@ -1,5 +1,4 @@
-//! Sliders for a page: the equations of the contracts as JavaScript, with their domains, and for each operation what they are
-//! called with.
+//! Sliders of HTML pages: equations of contracts as JavaScript, their domains, and the inputs of each operation.
 
 use std::collections::BTreeMap;
 
@@ -15,27 +14,26 @@ use crate::program::Failure;
 const TRANSFORMER: &str = "transformer-v1";
 const LAYER: &str = "layer-roofline-v1";
 
-/// Names and values of what equations are called with.
+/// Inputs of equations by name.
 type Values = BTreeMap<String, f64>;
 
-/// What a part of the work is called in `transformer-v1`.
-struct Names {
-    /// Operations with the weights of the layers, with those of the head, and against the cache.
+/// Names of the equations of a phase in `transformer-v1`.
+struct PhaseNames {
+    /// FLOPs with the weights of the layers, with those of the output head, and of attention.
     flops: [&'static str; 3],
-    /// Bytes that are moved at least.
+    /// Minimum memory traffic in bytes.
     bytes: &'static str,
-    /// Seconds of all operations together.
+    /// Minimum time in seconds.
     time: &'static str,
     /// Tokens per second.
     speed: &'static str,
-    /// Operations for each byte, operations per second, and what holds it back.
+    /// Arithmetic intensity, performance and bound.
     point: [&'static str; 3],
-    /// How long it is: the quantity that a slider moves beside the batch.
+    /// Length in tokens, which has a slider in addition to the batch.
     length: &'static str,
 }
 
-/// One token for each sequence.
-const DECODE: Names = Names {
+const DECODE: PhaseNames = PhaseNames {
     flops: ["decode_matrix_flops", "decode_head_flops", "decode_attention_flops"],
     bytes: "decode_bytes",
     time: "decode_least_time",
@@ -44,8 +42,7 @@ const DECODE: Names = Names {
     length: "context",
 };
 
-/// The prompt.
-const PREFILL: Names = Names {
+const PREFILL: PhaseNames = PhaseNames {
     flops: ["prefill_matrix_flops", "prefill_head_flops", "prefill_attention_flops"],
     bytes: "prefill_bytes",
     time: "prefill_least_time",
@@ -54,23 +51,23 @@ const PREFILL: Names = Names {
     length: "prompt",
 };
 
-/// Which sum of `transformer-v1` the operations of a part go into; each sum has a rate of its own.
+/// Sum of `transformer-v1` that an operation contributes to. Each sum has its own arithmetic rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// The weights of the layers.
+    /// Matrix products of the layers.
     Matrix,
-    /// The head.
+    /// Output head.
     Head,
-    /// The cache.
+    /// Attention over the KV cache.
     Attention,
 }
 
 impl Part {
-    /// All of them.
+    /// All parts, in the order of [`Part`] as an index.
     pub const ALL: [Part; 3] = [Part::Matrix, Part::Head, Part::Attention];
 
-    /// The part of an operation.
-    pub fn of(role: Role) -> Part {
+    /// Returns the part of operations with this role.
+    pub fn from_role(role: Role) -> Part {
         match role {
             Role::Head => Part::Head,
             Role::Attention | Role::CrossAttention => Part::Attention,
@@ -79,48 +76,48 @@ impl Part {
     }
 }
 
-/// An operation that moves.
-pub struct Moving {
-    /// Its place among the points.
+/// An operation that sliders affect.
+pub struct SliderTarget {
+    /// Index of its point in the chart.
     pub point: usize,
-    /// What the contract is asked about it.
+    /// Inputs of `layer-roofline-v1`.
     pub inputs: operation::Inputs,
-    /// Whether the length of the cache or of the prompt is the same to it.
+    /// `true` if it does not depend on the context or prompt length.
     pub fixed: bool,
-    /// The sum that it is part of.
+    /// Sum that it contributes to.
     pub part: Part,
 }
 
-/// Sliders over the operations of a model. `asked` is the whole without its operations, `longest` the most tokens that the
-/// model was made for.
+/// Creates sliders over the operations of a model. `whole` has the inputs of the phase, `max_tokens` is the context length of the
+/// model.
 pub fn operations(
     phase: Phase,
-    asked: &transformer::Inputs,
-    longest: Option<u64>,
-    operations: &[Moving],
+    whole: &transformer::Inputs,
+    max_tokens: Option<u64>,
+    operations: &[SliderTarget],
 ) -> Result<WhatIf, Failure> {
     let names = if phase == Phase::Prefill { &PREFILL } else { &DECODE };
-    let length = if phase == Phase::Prefill { asked.prompt } else { asked.context };
+    let length = if phase == Phase::Prefill { whole.prompt } else { whole.context };
     let (model, layers) = (equations(TRANSFORMER)?, equations(LAYER)?);
     let length_of = if phase == Phase::Prefill { "tokens" } else { "context" };
     let everywhere = [("batch", "batch"), ("bandwidth", "bandwidth"), ("compute", "compute"), (BITS, BITS)];
     let grows = [(length_of, names.length), ("cache_size", "cache_size")];
     let all: Vec<_> = everywhere.into_iter().chain(grows).collect();
     let recipes = [all.as_slice(), &everywhere].into_iter().flat_map(|moves| {
-        let of = |sum: &'static str| Recipe {
-            sums: named(&[(sum, "flops")]),
-            ..recipe(&layers, Some(named(moves)))
+        let sum_recipe = |sum: &'static str| Recipe {
+            sums: owned(&[(sum, "flops")]),
+            ..recipe(&layers, Some(owned(moves)))
         };
-        names.flops.map(of)
+        names.flops.map(sum_recipe)
     });
     let recipes = recipes.collect();
-    // The recipes of what moves in every way come first, one for each part.
-    let recipe_of = |each: &Moving| each.part as usize + usize::from(each.fixed) * Part::ALL.len();
-    let (inputs, operations) = moving(asked.bandwidth, operations, recipe_of);
+    // One recipe per part, first for operations that depend on the length, then for the others.
+    let recipe_of = |each: &SliderTarget| each.part as usize + usize::from(each.fixed) * Part::ALL.len();
+    let (inputs, operations) = moving(whole.bandwidth, operations, recipe_of);
     let [matrix, head, attention] = names.flops;
-    let mut sliders = sliders(names, asked.batch, length, longest);
-    sliders.extend(figures(asked.bandwidth, asked.compute));
-    sliders.push(around(&model, "cache_size", asked.cache_size));
+    let mut sliders = sliders(names, whole.batch, length, max_tokens);
+    sliders.extend(figures(whole.bandwidth, whole.compute));
+    sliders.push(around(&model, "cache_size", whole.cache_size));
     let computes = ["compute", "head_compute", "attention_compute"].map(|rate| (rate, "compute"));
     let same = ["batch", names.length, "bandwidth", "cache_size"].map(|quantity| (quantity, quantity));
     Ok(WhatIf {
@@ -130,26 +127,23 @@ pub fn operations(
         operations,
         roofs: vec![roof(&layers)],
         summary: Some(Summary {
-            inputs: values(transformer::Inputs::NAMES, asked.to_array()),
-            sums: named(&[(names.bytes, "bytes")]),
+            inputs: values(transformer::Inputs::NAMES, whole.to_array()),
+            sums: owned(&[(names.bytes, "bytes")]),
             steps: model.steps(&[names.speed], &[matrix, head, attention, names.bytes]),
-            moves: Some(named(&[&computes[..], &same[..]].concat())),
-            shown: vec![
-                shown("ceiling, tokens per second", names.speed, ""),
-                shown("least time", names.time, "s"),
-            ],
+            moves: Some(owned(&[&computes[..], &same[..]].concat())),
+            shown: vec![shown("ceiling (token/s)", names.speed, ""), shown("minimum time", names.time, "s")],
             ..Summary::default()
         }),
         inputs,
     })
 }
 
-/// Sliders for the batch and the device over the layers of a stack. `resident` bytes may stay in caches.
+/// Creates sliders for the batch and the device over the layers of a network. Up to `resident` bytes may stay in caches.
 pub fn layers(
     batch: f64,
     resident: f64,
     (bandwidth, compute): (f64, f64),
-    operations: &[Moving],
+    operations: &[SliderTarget],
 ) -> Result<WhatIf, Failure> {
     let layers = equations(LAYER)?;
     let (inputs, operations) = moving(bandwidth, operations, |_| 0);
@@ -164,12 +158,12 @@ pub fn layers(
         roofs: vec![roof(&layers)],
         summary: Some(Summary {
             inputs: BTreeMap::from([("bandwidth".to_owned(), bandwidth), ("resident".to_owned(), resident)]),
-            sums: named(&[("compute_time", "compute_time"), ("bytes", "bytes")]),
+            sums: owned(&[("compute_time", "compute_time"), ("bytes", "bytes")]),
             steps: layers.steps(&["pass_ceiling"], &["compute_time", "bytes"]),
-            moves: Some(named(&[("results", "batch"), ("bandwidth", "bandwidth")])),
+            moves: Some(owned(&[("results", "batch"), ("bandwidth", "bandwidth")])),
             shown: vec![
-                shown("ceiling, samples per second", "pass_ceiling", ""),
-                shown("least time", "least_time", "s"),
+                shown("ceiling (sample/s)", "pass_ceiling", ""),
+                shown("minimum time", "least_time", "s"),
             ],
             ..Summary::default()
         }),
@@ -177,10 +171,11 @@ pub fn layers(
     })
 }
 
-/// What an operation calls its bits of a weight.
+/// Quantity of `layer-roofline-v1` for the bits per weight.
 const BITS: &str = "bits_per_weight";
 
-/// Sliders for the device and the formats of a model's operations, each of which has its own rate and its own bits.
+/// Creates sliders for the device and the weight formats. Peaks and formats differ between operations, so their sliders have no
+/// start value.
 fn figures(bandwidth: f64, compute: f64) -> [Slider; 3] {
     let each = |quantity: &str, label: &str, unit: &str, stops| Slider {
         quantity: quantity.to_owned(),
@@ -195,19 +190,19 @@ fn figures(bandwidth: f64, compute: f64) -> [Slider; 3] {
     bits.dedup();
     [
         Slider { start: Some(bandwidth), ..each("bandwidth", "bandwidth", "GB/s", spread(bandwidth)) },
-        each("compute", "compute of all units", "GFLOP/s", spread(compute)),
-        each(BITS, "bits a weight, of all", "", bits),
+        each("compute", "peak of all precisions", "GFLOP/s", spread(compute)),
+        each(BITS, "bits per weight, all weights", "", bits),
     ]
 }
 
-/// How the height of a roof and its ridge follow from its own figures.
+/// Returns the recipe for the height and the ridge point of a roof.
 fn roof(layers: &Equations) -> RoofRecipe {
-    // So many operations on one byte, as the chart draws it.
+    // With one byte, the number of operations is the arithmetic intensity.
     let byte = operation::Inputs { other_bytes: 1.0, ..operation::Inputs::new(1.0, 1.0) };
     RoofRecipe {
         steps: layers.steps(&["attainable", "ridge_point"], &[]),
         inputs: values(operation::Inputs::NAMES, byte.to_array()),
-        moves: Some(named(&[("bandwidth", "bandwidth"), ("compute", "compute")])),
+        moves: Some(owned(&[("bandwidth", "bandwidth"), ("compute", "compute")])),
         moved: "other_flops".into(),
         height: "attainable".into(),
         ridge: Some("ridge_point".into()),
@@ -215,11 +210,11 @@ fn roof(layers: &Equations) -> RoofRecipe {
     }
 }
 
-/// What all operations have in common, said once, and each with the rest.
+/// Splits the inputs of operations into common ones and those of each operation.
 fn moving(
     bandwidth: f64,
-    operations: &[Moving],
-    recipe: impl Fn(&Moving) -> usize,
+    operations: &[SliderTarget],
+    recipe: impl Fn(&SliderTarget) -> usize,
 ) -> (Values, Vec<Operation>) {
     let common = operation::Inputs { bandwidth, ..operation::Inputs::new(1.0, 1.0) };
     let common = values(operation::Inputs::NAMES, common.to_array());
@@ -231,16 +226,16 @@ fn moving(
     (common.clone(), each.collect())
 }
 
-/// Sliders over predictions: two points for each, decoding and the prompt, with everything that went into it. Those over the work
-/// move all of them, the others the device that is chosen.
+/// Creates sliders over predictions, which have two points each: decode and prefill. Sliders of the workload affect every
+/// prediction, the others only the selected device.
 pub fn predictions(
-    longest: Option<u64>,
+    max_tokens: Option<u64>,
     workload: &Workload,
     predictions: &[(&str, &Values)],
 ) -> Result<Option<WhatIf>, Failure> {
     let Some((_, first)) = predictions.first() else { return Ok(None) };
     let (model, layers) = (equations(TRANSFORMER)?, equations(LAYER)?);
-    let part = |names: &Names, estimate: &str| {
+    let phase_recipe = |names: &PhaseNames, estimate: &str| {
         let [intensity, performance, bound] = names.point;
         let results = [names.speed, estimate, "feasibility"];
         Recipe {
@@ -254,14 +249,14 @@ pub fn predictions(
         }
     };
     let Workload { batch, context, prompt, .. } = *workload;
-    let mut sliders = sliders(&DECODE, batch, context, longest);
-    sliders.extend(self::sliders(&PREFILL, batch, prompt, longest).into_iter().skip(1));
+    let mut sliders = sliders(&DECODE, batch, context, max_tokens);
+    sliders.extend(self::sliders(&PREFILL, batch, prompt, max_tokens).into_iter().skip(1));
     let more: Vec<Slider> = transformer::Inputs::NAMES
         .iter()
         .filter(|name| sliders.iter().all(|slider| slider.quantity != **name))
         .filter(|name| predictions.iter().any(|(_, inputs)| matters(&model, name, inputs)))
         .map(|name| match first.get(*name) {
-            // What all devices have in common is of the work.
+            // A value that all devices share belongs to the workload.
             Some(value) if predictions.iter().all(|(_, inputs)| inputs.get(*name) == Some(value)) => {
                 around(&model, name, *value)
             }
@@ -269,7 +264,7 @@ pub fn predictions(
         })
         .collect();
     sliders.extend(more);
-    // Said once; and what a device does not publish, nothing follows from.
+    // Inputs without a published figure are absent.
     let common: Values = (first.iter())
         .filter(|(name, value)| predictions.iter().all(|(_, inputs)| inputs.get(*name) == Some(value)))
         .map(|(name, value)| (name.clone(), *value))
@@ -278,7 +273,8 @@ pub fn predictions(
         let own = inputs.iter().filter(|(name, _)| !common.contains_key(*name));
         own.map(|(name, value)| (name.clone(), *value)).collect()
     };
-    let of = |point: usize, recipe: usize, inputs: &Values| Operation { point, recipe, inputs: own(inputs) };
+    let operation =
+        |point: usize, recipe: usize, inputs: &Values| Operation { point, recipe, inputs: own(inputs) };
     let gigabytes = |label: &str, result: &str| Shown { per: Some(1e9), ..shown(label, result, "GB") };
     let memory = Memory {
         parts: vec![
@@ -287,21 +283,21 @@ pub fn predictions(
             gigabytes("state", "state_bytes"),
             gigabytes("activations", "activation_bytes"),
         ],
-        whole: gigabytes("footprint, estimate", "footprint"),
+        whole: gigabytes("footprint", "footprint"),
         capacity: shown("memory", "capacity", "GB"),
         too_large: ("feasibility".into(), "TooLarge".into()),
     };
     let shown = vec![
-        shown("decode, ceiling", DECODE.speed, "token/s"),
-        shown("decode, estimate", "decode_estimate", "token/s"),
-        shown("prefill, ceiling", PREFILL.speed, "token/s"),
-        shown("prefill, estimate", "prefill_estimate", "token/s"),
-        shown("first token, at least", PREFILL.time, "s"),
-        shown("first token, estimate", "time_to_first_token", "s"),
-        shown("energy, estimate", "token_energy", "J/token"),
+        shown("decode ceiling", DECODE.speed, "token/s"),
+        shown("ideal decode", "decode_estimate", "token/s"),
+        shown("prefill ceiling", PREFILL.speed, "token/s"),
+        shown("ideal prefill", "prefill_estimate", "token/s"),
+        shown("minimum TTFT", PREFILL.time, "s"),
+        shown("ideal TTFT", "time_to_first_token", "s"),
+        shown("ideal energy", "token_energy", "J/token"),
     ];
-    let drawn = memory.parts.iter().chain([&memory.whole]).chain(&shown).map(|one| one.result.as_str());
-    let results: Vec<&str> = drawn.chain(["feasibility"]).collect();
+    let values = memory.parts.iter().chain([&memory.whole]).chain(&shown).map(|one| one.result.as_str());
+    let results: Vec<&str> = values.chain(["feasibility"]).collect();
     let subjects = predictions
         .iter()
         .enumerate()
@@ -309,11 +305,13 @@ pub fn predictions(
     Ok(Some(WhatIf {
         module: [model.script.as_str(), &layers.script].concat(),
         sliders,
-        recipes: vec![part(&DECODE, "decode_estimate"), part(&PREFILL, "prefill_estimate")],
+        recipes: vec![phase_recipe(&DECODE, "decode_estimate"), phase_recipe(&PREFILL, "prefill_estimate")],
         operations: predictions
             .iter()
             .enumerate()
-            .flat_map(|(index, (_, inputs))| [of(2 * index, 0, inputs), of(2 * index + 1, 1, inputs)])
+            .flat_map(|(index, (_, inputs))| {
+                [operation(2 * index, 0, inputs), operation(2 * index + 1, 1, inputs)]
+            })
             .collect(),
         roofs: vec![roof(&layers)],
         summary: Some(Summary {
@@ -327,12 +325,12 @@ pub fn predictions(
     }))
 }
 
-/// The equations of a shipped contract.
+/// Returns the equations of a built-in contract as JavaScript.
 pub fn equations(id: &str) -> Result<Equations, Failure> {
-    Equations::built_in(id).ok_or_else(|| Failure(format!("{id}: not among the contracts of pages")))
+    Equations::built_in(id).ok_or_else(|| Failure(format!("{id}: unknown built-in contract")))
 }
 
-/// What an operation may reach.
+/// Returns the recipe for the attainable performance of an operation.
 fn recipe(layers: &Equations, moves: Option<BTreeMap<String, String>>) -> Recipe {
     Recipe {
         steps: layers.steps(&["attainable", "least_time", "bound"], &[]),
@@ -345,32 +343,32 @@ fn recipe(layers: &Equations, moves: Option<BTreeMap<String, String>>) -> Recipe
     }
 }
 
-fn named(names: &[(&str, &str)]) -> BTreeMap<String, String> {
-    names.iter().map(|(name, of)| ((*name).to_owned(), (*of).to_owned())).collect()
+fn owned(names: &[(&str, &str)]) -> BTreeMap<String, String> {
+    names.iter().map(|(name, other)| ((*name).to_owned(), (*other).to_owned())).collect()
 }
 
 fn values<const N: usize>(names: [&str; N], values: [f64; N]) -> Values {
     names.iter().map(|name| (*name).to_owned()).zip(values).collect()
 }
 
-/// The batch, and how long the cache or the prompt is.
-fn sliders(names: &Names, batch: f64, length: f64, longest: Option<u64>) -> Vec<Slider> {
-    let longest = longest.map_or(131_072.0, |tokens| tokens as f64);
-    vec![slider("batch", "batch", batch, 1024.0), slider(names.length, names.length, length, longest)]
+/// Creates the sliders for the batch and for the length.
+fn sliders(names: &PhaseNames, batch: f64, length: f64, max_tokens: Option<u64>) -> Vec<Slider> {
+    let max_tokens = max_tokens.map_or(131_072.0, |tokens| tokens as f64);
+    vec![slider("batch", "batch", batch, 1024.0), slider(names.length, names.length, length, max_tokens)]
 }
 
-/// Powers of two up to `most`, the start and the end among them.
-pub fn slider(quantity: &str, label: &str, start: f64, most: f64) -> Slider {
+/// Creates a slider with powers of two up to `max`, `start` and `max` as stops.
+pub fn slider(quantity: &str, label: &str, start: f64, max: f64) -> Slider {
     let mut stops: Vec<f64> =
-        (0..31).map(|power| f64::from(1u32 << power)).filter(|stop| *stop <= most).collect();
-    stops.extend([start, most.max(start)]);
+        (0..31).map(|power| f64::from(1u32 << power)).filter(|stop| *stop <= max).collect();
+    stops.extend([start, max.max(start)]);
     stops.sort_by(f64::total_cmp);
     stops.dedup();
     let (quantity, label) = (quantity.to_owned(), label.to_owned());
     Slider { quantity, label, stops, start: Some(start), ..Slider::default() }
 }
 
-/// A quantity of a contract around the value it has, folded away.
+/// Creates a folded slider around the value of a quantity.
 pub fn around(equations: &Equations, quantity: &str, start: f64) -> Slider {
     let (mut stops, mut unit) = (vec![start], String::new());
     if let Some(known) = equations.quantity(quantity) {
@@ -383,14 +381,14 @@ pub fn around(equations: &Equations, quantity: &str, start: f64) -> Slider {
     Slider { unit, stops, folded: true, ..slider(quantity, &quantity.replace('_', " "), start, start) }
 }
 
-/// Whether anything changes when a slider moves the quantity to one of its ends.
+/// Returns `true` if moving the quantity to an end of its slider changes the result.
 fn matters(model: &Equations, name: &str, inputs: &Values) -> bool {
     let Some(&start) = inputs.get(name).filter(|value| **value > 0.0) else { return false };
     let stops = around(model, name, start).stops;
-    let at = |value: f64| {
+    let at = |changed: f64| {
         let mut values = dense(1.0).to_array();
-        for (place, known) in values.iter_mut().zip(transformer::Inputs::NAMES) {
-            *place = if known == name { value } else { *inputs.get(known).unwrap_or(place) };
+        for (value, known) in values.iter_mut().zip(transformer::Inputs::NAMES) {
+            *value = if known == name { changed } else { *inputs.get(known).unwrap_or(value) };
         }
         transformer::Inputs::from_array(values).evaluate().ok()
     };
@@ -398,7 +396,7 @@ fn matters(model: &Equations, name: &str, inputs: &Values) -> bool {
     [stops.first(), stops.last()].into_iter().flatten().any(|stop| at(*stop) != now)
 }
 
-/// Values around one, from a sixteenth of it to sixteen times as much, with digits that can be read.
+/// Returns rounded values from 1/16 to 16 times `start`, and `start` itself.
 fn spread(start: f64) -> Vec<f64> {
     let at = |quarter: i32| start * (f64::from(quarter) / 4.0).exp2();
     let round = |value: f64| format!("{value:.2e}").parse().unwrap_or(value);

@@ -76,7 +76,7 @@ fn pipes_are_written_to_and_stay_pipes() {
 fn a_full_device_is_an_error_and_stays_a_device() {
     let output = plot("/dev/full");
     assert_eq!(output.status.code(), Some(2));
-    assert!(err(&output).contains("/dev/full: can't be written"), "{}", err(&output));
+    assert!(err(&output).contains("/dev/full: cannot write"), "{}", err(&output));
     assert!(fs::symlink_metadata("/dev/full").expect("there").file_type().is_char_device());
 }
 
@@ -96,7 +96,7 @@ fn constants_and_pages_of_contracts_go_where_pictures_go() {
         let dash = out(&run(&[args, &["--output", "-"]].concat()));
         assert!(!dash.is_empty() && dash == fs::read_to_string(&kept).expect("read"), "{dash}");
         if cfg!(target_os = "linux") {
-            refused(&[args, &["--output", "/dev/full"]].concat(), "/dev/full: can't be written");
+            refused(&[args, &["--output", "/dev/full"]].concat(), "/dev/full: cannot write");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `roofline calibrate`: the constants of a machine and an engine, from runs of its user.
+//! `roofline calibrate`: calibration of expected speeds with benchmark results of a machine and an engine.
 
 use std::path::{Path, PathBuf};
 
@@ -16,30 +16,30 @@ use crate::record::{self, Calibration, Dimensions, Origin, Row, Run, device_of};
 use crate::report::Saved;
 use roofline_machine::{date, document};
 
-/// Products of a layer that are measured each by itself: query, key, value, output, gate with up, down.
-const PRODUCTS: f64 = 6.0;
+/// Matrix products per layer in `roofline bench`: query, key, value, output, gate with up, down.
+const PRODUCTS_PER_LAYER: f64 = 6.0;
 
-/// Finds the constants and keeps them.
+/// Fits the constants and saves them.
 pub fn run(args: &cli::Calibrate) -> Result<Exit, Failure> {
-    // A path that can't be written costs no measurement.
+    // Fails before a measurement.
     let file = args.output.as_deref().map(Unfinished::open).transpose()?;
-    let mut read = Vec::new();
+    let mut texts = Vec::new();
     for path in &args.results {
-        read.push((path, document::read(path).about(path.display())?));
+        texts.push((path, document::read(path).about(path.display())?));
     }
     let (products, tests): (Vec<_>, Vec<_>) =
-        read.into_iter().partition(|(_, text)| text.trim_start().starts_with('{'));
+        texts.into_iter().partition(|(_, text)| text.trim_start().starts_with('{'));
     let (origin, runs) = match (products.as_slice(), tests.is_empty()) {
-        ([], _) => of_tests(args, &tests)?,
-        ([(path, text)], true) => of_products(args, path, text)?,
+        ([], _) => from_llama_bench(args, &tests)?,
+        ([(path, text)], true) => from_bench(args, path, text)?,
         _ => {
-            let what = "the results of `llama-bench -o json`, or one of `roofline bench`, not both";
-            return Err(Failure(format!("calibrate takes {what}")));
+            let expected =
+                "expected results of `llama-bench -o json`, or one result of `roofline bench --format json`";
+            return Err(Failure(format!("{}: cannot be combined; {expected}", join(&args.results))));
         }
     };
-    let files: Vec<String> = args.results.iter().map(|path| path.display().to_string()).collect();
     let calibration =
-        Calibration::new(origin, &runs).about(format_args!("{}: not calibrated", files.join(", ")))?;
+        Calibration::new(origin, &runs).about(format_args!("{}: cannot calibrate", join(&args.results)))?;
     let text = serde_json::to_string_pretty(&calibration)? + "\n";
     if let Some(file) = file {
         let alone = file.is_standard_output();
@@ -49,48 +49,53 @@ pub fn run(args: &cli::Calibrate) -> Result<Exit, Failure> {
         }
         return Ok(Exit::Fine);
     }
-    let path = expected::kept(&calibration.device, &calibration.engine).ok_or_else(|| {
-        Failure("where the platform keeps caches is not known; --output FILE keeps it there".into())
-    })?;
+    let path = expected::kept(&calibration.device, &calibration.engine)
+        .ok_or_else(|| Failure("no cache directory on this platform; pass --output FILE".into()))?;
     document::save(&path, &text).about(path.display())?;
     output::print(&calibration, args.format)?;
-    eprintln!("kept in {}; `roofline predict --calibrated` uses it", path.display());
+    eprintln!("saved to {}; use it with `roofline predict --calibrated`", path.display());
     Ok(Exit::Fine)
 }
 
-/// The runs of `llama-bench`, all on one device and of one engine.
-fn of_tests(args: &cli::Calibrate, files: &[(&PathBuf, String)]) -> Result<(Origin, Vec<Run>), Failure> {
+/// Joins paths with commas.
+fn join(paths: &[PathBuf]) -> String {
+    paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
+}
+
+/// Converts results of `llama-bench`, which must share one device and engine.
+fn from_llama_bench(
+    args: &cli::Calibrate,
+    files: &[(&PathBuf, String)],
+) -> Result<(Origin, Vec<Run>), Failure> {
     let mut rows: Vec<(&Path, Row)> = Vec::new();
     for (path, text) in files {
         let found = record::read_llama_bench(text);
         let found = found.map_err(|mistake| Failure(format!("{}:{mistake}", path.display())))?;
         if found.is_empty() {
-            return Err(Failure(format!("{}: no test that only reads or only makes tokens", path.display())));
+            let missing = "missing results; expected a test with only prompt processing or only generation";
+            return Err(Failure(format!("{}: {missing}", path.display())));
         }
         rows.extend(found.into_iter().map(|row| (path.as_path(), row)));
     }
     let at = |path: &Path, row: &Row, why: &str| Failure(format!("{}:{}: {why}", path.display(), row.line));
     let Some((_, first)) = rows.first() else {
-        return Err(Failure("no results".into()));
+        return Err(Failure("missing results; expected files of `llama-bench -o json`".into()));
     };
     for (path, row) in &rows {
         if (&row.device, &row.backend, row.devices) != (&first.device, &first.backend, 1.0) {
-            let (ran, other) =
-                (format!("{} {}", row.device, row.backend), format!("{} {}", first.device, first.backend));
-            let why = format!(
-                "ran on {ran}, where one device is calibrated at a time, and the first ran on {other}"
-            );
+            let [device, other] = [row, first].map(|row| format!("{} {}", row.device, row.backend));
+            let why =
+                format!("ran on {device}; expected a single device, and the first result is of {other}");
             return Err(at(path, row, &why));
         }
     }
-    let (target, device) = place(args, first)?;
+    let (target, device) = resolve_device(args, first)?;
     let models: Result<Vec<Dimensions>, Failure> = args.model.iter().map(|name| dimensions(name)).collect();
     let models = models?;
     let mut runs = Vec::new();
     for (path, row) in &rows {
-        let run = Run::of_row(row, &models, &target, device).map_err(|why| {
-            at(path, row, &format!("{why}; --model names its file, or a model that is known"))
-        })?;
+        let run = Run::of_row(row, &models, &target, device)
+            .map_err(|why| at(path, row, &format!("{why}; pass its file or a known model with --model")))?;
         runs.extend(run);
     }
     let mut builds: Vec<String> = rows.iter().map(|(_, row)| row.build.clone()).collect();
@@ -108,29 +113,29 @@ fn of_tests(args: &cli::Calibrate, files: &[(&PathBuf, String)]) -> Result<(Orig
     Ok((origin, runs))
 }
 
-/// Products that `roofline bench` measured from memory, of one format.
-fn of_products(args: &cli::Calibrate, path: &Path, text: &str) -> Result<(Origin, Vec<Run>), Failure> {
+/// Converts a result of `roofline bench` with weights in memory, all of one format.
+fn from_bench(args: &cli::Calibrate, path: &Path, text: &str) -> Result<(Origin, Vec<Run>), Failure> {
     let wrong = |why: String| Failure(format!("{}: {why}", path.display()));
     let bench = Bench::from_json(text).map_err(wrong)?;
     let memory: Vec<_> = bench.rows.iter().filter(|row| row.home == Home::Memory).collect();
     let Some(first) = memory.first() else {
-        return Err(wrong("no product whose weights come from memory".into()));
+        return Err(wrong("missing measurements with weights in memory".into()));
     };
     if memory.iter().any(|row| row.kernel != first.kernel) {
         let kernel = first.kernel.name();
         return Err(wrong(format!(
-            "several formats; measure one, such as `roofline bench --kernel {}`",
+            "expected one weight format; measure a single one, as with `roofline bench --kernel {}`",
             kernel.to_lowercase()
         )));
     }
     if !args.devices.on.is_empty() || !args.model.is_empty() {
         return Err(wrong(
-            "products ran on this machine and are of no model: --on and --model do not apply".into(),
+            "results of `roofline bench` are of this machine and of no model; remove --on and --model".into(),
         ));
     }
     let runs = memory.iter().map(|row| {
         let seconds = row.median_seconds;
-        // Amounts follow from the best time, which the rates are of.
+        // The rates are those of the best time.
         let amounts = (row.gb_s * row.seconds * 1e9, row.gflop_s * row.seconds * 1e9);
         Run::of_product(&row.name, amounts, seconds, row.roof_gb_s, row.roof_gflop_s)
     });
@@ -140,13 +145,13 @@ fn of_products(args: &cli::Calibrate, path: &Path, text: &str) -> Result<(Origin
         engine: "roofline-cpu".into(),
         builds: vec![format!("{} {}", env!("CARGO_PKG_VERSION"), bench.isa)],
         date: date::written(date::today()),
-        parts: PRODUCTS,
+        parts: PRODUCTS_PER_LAYER,
     };
     Ok((origin, runs.collect()))
 }
 
-/// The device that ran: the one that --on names, that of the registry with the name in the result, or this machine.
-fn place(args: &cli::Calibrate, row: &Row) -> Result<(Target, Option<&'static Device>), Failure> {
+/// Returns the device of the results: that of --on, the registry's device of the same name, or this machine.
+fn resolve_device(args: &cli::Calibrate, row: &Row) -> Result<(Target, Option<&'static Device>), Failure> {
     let chosen = args.devices.chosen(&args.devices.files.catalog()?, &[])?;
     let chosen = match chosen.as_slice() {
         [one] => one.clone(),
@@ -155,19 +160,17 @@ fn place(args: &cli::Calibrate, row: &Row) -> Result<(Target, Option<&'static De
             None if row.backend.starts_with("CPU") => Chosen::This,
             None => {
                 let device = &row.device;
-                return Err(Failure(format!(
-                    "device {device:?} is not in the registry; --on says which it is"
-                )));
+                return Err(Failure(format!("unknown device {device:?}; pass the device with --on")));
             }
         },
-        _ => return Err(Failure("--on: one device is calibrated at a time".into())),
+        _ => return Err(Failure("--on: expected a single device".into())),
     };
     let chosen = chosen.measured(|| device::this(&args.measuring))?;
     let device = if let Chosen::Device(device) = &chosen { Some(*device) } else { None };
     Ok((chosen.target(None)?, device))
 }
 
-/// A model that is known by name, or that of a file.
+/// Returns the dimensions of a known model or of a model file.
 fn dimensions(name: &str) -> Result<Dimensions, Failure> {
     if let Some(known) = by_name(&normal(name)) {
         let hyper = Hyper::of_known(known).about(name)?;

@@ -25,13 +25,14 @@ pub struct Checked {
 struct File {
     /// Path, or name of a built-in contract.
     file: String,
-    /// `true` without errors.
+    /// `true` if there are no errors.
     valid: bool,
     /// Contents of a valid contract.
     #[serde(skip_serializing_if = "Option::is_none")]
     summary: Option<Summary>,
     /// Errors and warnings.
-    mistakes: Vec<Mistake>,
+    #[serde(rename = "mistakes")]
+    diagnostics: Vec<Diagnostic>,
     #[serde(skip)]
     exit: Exit,
 }
@@ -39,9 +40,9 @@ struct File {
 /// The number of elements in a valid contract.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Summary {
-    /// Its name.
+    /// Name of the contract.
     id: String,
-    /// Its version.
+    /// Version of the contract.
     version: String,
     /// Number of quantities.
     quantities: usize,
@@ -59,7 +60,7 @@ struct Summary {
 
 /// A diagnostic with its position.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Mistake {
+struct Diagnostic {
     /// `error` or `warning`.
     severity: &'static str,
     /// Identifier of the violated rule.
@@ -90,7 +91,7 @@ pub fn run(args: &cli::Check) -> Result<Exit, Failure> {
         .map(|name| match contract::compiled(name, &mut compiler) {
             Ok(compiled) => file(name, &compiled),
             Err(Failure(message)) => {
-                let mistake = Mistake {
+                let diagnostic = Diagnostic {
                     severity: "error",
                     rule: Rule::File.word(),
                     line: 0,
@@ -101,8 +102,8 @@ pub fn run(args: &cli::Check) -> Result<Exit, Failure> {
                     message,
                     notes: vec![],
                 };
-                let (file, mistakes) = (name.clone(), vec![mistake]);
-                File { file, valid: false, summary: None, mistakes, exit: Exit::BadInput }
+                let (file, diagnostics) = (name.clone(), vec![diagnostic]);
+                File { file, valid: false, summary: None, diagnostics, exit: Exit::BadInput }
             }
         })
         .collect();
@@ -124,23 +125,23 @@ pub fn run(args: &cli::Check) -> Result<Exit, Failure> {
 }
 
 fn file(name: &str, compiled: &Compiled) -> File {
-    let mistakes = compiled.diagnostics.iter().map(|mistake| {
-        let (line, column) = compiled.source.position(mistake.span.start);
-        let (end_line, end_column) = compiled.source.position(mistake.span.end.max(mistake.span.start));
-        let severity = match mistake.severity {
+    let diagnostics = compiled.diagnostics.iter().map(|diagnostic| {
+        let (line, column) = compiled.source.position(diagnostic.span.start);
+        let (end_line, end_column) = compiled.source.position(diagnostic.span.end.max(diagnostic.span.start));
+        let severity = match diagnostic.severity {
             Severity::Error => "error",
             Severity::Warning => "warning",
         };
-        Mistake {
+        Diagnostic {
             severity,
-            rule: mistake.rule.word(),
+            rule: diagnostic.rule.word(),
             line,
             column,
             end_line,
             end_column,
-            message: mistake.message.clone(),
-            notes: mistake.notes.clone(),
-            rendered: mistake.render(&compiled.source),
+            message: diagnostic.message.clone(),
+            notes: diagnostic.notes.clone(),
+            rendered: diagnostic.render(&compiled.source),
         }
     });
     let summary = compiled.contract.as_ref().map(|contract| Summary {
@@ -158,24 +159,32 @@ fn file(name: &str, compiled: &Compiled) -> File {
         None if compiled.has_failed_obligations() => Exit::Failed,
         None => Exit::BadInput,
     };
-    File { file: name.to_owned(), valid: summary.is_some(), summary, mistakes: mistakes.collect(), exit }
+    File {
+        file: name.to_owned(),
+        valid: summary.is_some(),
+        summary,
+        diagnostics: diagnostics.collect(),
+        exit,
+    }
 }
 
 impl Checked {
     fn annotations(&self) -> Vec<Annotation<'_>> {
-        let pairs =
-            self.files.iter().flat_map(|file| file.mistakes.iter().map(move |mistake| (file, mistake)));
+        let pairs = self
+            .files
+            .iter()
+            .flat_map(|file| file.diagnostics.iter().map(move |diagnostic| (file, diagnostic)));
         pairs
-            .map(|(file, mistake)| {
-                let Mistake { line, column, end_line, end_column, .. } = *mistake;
+            .map(|(file, diagnostic)| {
+                let Diagnostic { line, column, end_line, end_column, .. } = *diagnostic;
                 let region = Region { line, column, end_line, end_column };
-                let notes: String = mistake.notes.iter().map(|note| format!("\n{note}")).collect();
+                let notes: String = diagnostic.notes.iter().map(|note| format!("\n{note}")).collect();
                 Annotation {
-                    level: mistake.severity,
-                    rule: mistake.rule,
+                    level: diagnostic.severity,
+                    rule: diagnostic.rule,
                     file: &file.file,
                     region: (line > 0).then_some(region),
-                    message: mistake.message.clone() + &notes,
+                    message: diagnostic.message.clone() + &notes,
                 }
             })
             .collect()
@@ -189,8 +198,8 @@ impl Report for Checked {
     fn text(&self, canvas: &Canvas) -> String {
         let mut out = String::new();
         for file in &self.files {
-            for mistake in &file.mistakes {
-                out += &format!("{}\n\n", mistake.rendered);
+            for diagnostic in &file.diagnostics {
+                out += &format!("{}\n\n", diagnostic.rendered);
             }
             match &file.summary {
                 Some(s) => {
@@ -210,7 +219,8 @@ impl Report for Checked {
                     out.push('\n');
                 }
                 None => {
-                    let errors = file.mistakes.iter().filter(|mistake| mistake.severity == "error").count();
+                    let errors =
+                        file.diagnostics.iter().filter(|diagnostic| diagnostic.severity == "error").count();
                     let plural = if errors == 1 { "" } else { "s" };
                     out += &format!("{}: invalid, {errors} error{plural}\n", file.file);
                 }
@@ -221,12 +231,18 @@ impl Report for Checked {
 
     fn tables(&self) -> Vec<Table> {
         let rows = self.files.iter().flat_map(|file| {
-            file.mistakes.iter().map(|mistake| {
-                let (line, column) = (mistake.line.to_string(), mistake.column.to_string());
-                vec![file.file.clone(), line, column, mistake.severity.to_owned(), mistake.message.clone()]
+            file.diagnostics.iter().map(|diagnostic| {
+                let (line, column) = (diagnostic.line.to_string(), diagnostic.column.to_string());
+                vec![
+                    file.file.clone(),
+                    line,
+                    column,
+                    diagnostic.severity.to_owned(),
+                    diagnostic.message.clone(),
+                ]
             })
         });
         let headings = ["file", "line", "column", "severity", "message"].map(str::to_owned).to_vec();
-        vec![Table { title: "Mistakes".into(), headings, rows: rows.collect() }]
+        vec![Table { title: "Diagnostics".into(), headings, rows: rows.collect() }]
     }
 }

@@ -19,14 +19,14 @@ pub struct Contracts {
     contracts: Vec<Shipped>,
 }
 
-/// A contract.
+/// A built-in contract.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Shipped {
-    /// Its name.
+    /// Name of the contract.
     id: String,
-    /// Its version.
+    /// Version of the contract.
     version: String,
-    /// Description.
+    /// Description of the contract.
     description: String,
     /// Names of the equations.
     equations: Vec<String>,

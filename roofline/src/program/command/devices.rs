@@ -1,4 +1,4 @@
-//! `roofline devices`: the devices that predictions know, their figures and where these come from.
+//! `roofline devices`: the known devices with their attributes and sources.
 
 use std::collections::BTreeMap;
 
@@ -19,63 +19,63 @@ use roofline_render::number::{GB_PER_S, GFLOP_PER_S, figure, maybe};
 /// Known devices.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct DeviceList {
-    /// Which schema this document follows.
+    /// Schema of this document.
     schema: Schema<Self>,
-    /// The devices.
+    /// Devices, in the order of `--sort`.
     devices: Vec<ListedDevice>,
     #[serde(skip)]
     full: bool,
-    /// The columns asked for.
+    /// Table of `--columns`.
     #[serde(skip)]
-    shown: Option<Table>,
-    /// Where each figure of a single device comes from.
+    selected: Option<Table>,
+    /// Sources of the attributes of a single device.
     #[serde(skip)]
     origins: Table,
 }
 
-/// A device.
+/// A known device.
 #[derive(Debug, Serialize, JsonSchema)]
 struct ListedDevice {
-    /// Its name.
+    /// Name of the device.
     name: &'static str,
-    /// What it is.
+    /// Description of the device.
     description: &'static str,
-    /// Who makes it.
+    /// Vendor.
     vendor: &'static str,
-    /// Its kind, such as gpu.
+    /// Kind, such as gpu.
     kind: &'static str,
-    /// Whom it is made for, such as consumer.
+    /// Market, such as consumer.
     market: &'static str,
-    /// Its architecture.
+    /// Architecture.
     architecture: &'static str,
     /// Other names, separated by commas; null if there are none.
     aliases: Option<&'static str>,
-    /// The year it came out; null if not known.
+    /// Launch year; null if unknown.
     launch_year: Option<f64>,
-    /// What the vendor asked for at the launch, in US dollars; null if not known.
+    /// Launch price in US dollars; null if unknown.
     launch_price_usd: Option<f64>,
-    /// Precision and dense peak in GFLOP/s, for each precision that it has.
+    /// Dense peak in GFLOP/s for each supported precision.
     peaks_gflop_s: Vec<(&'static str, f64)>,
     /// Memory bandwidth in GB/s.
     bandwidth_gb_s: f64,
-    /// Memory in GB; null if not known.
+    /// Memory capacity in GB; null if unknown.
     capacity_gb: Option<f64>,
-    /// The fastest link to other devices of its kind; null if there is none or it is not known.
+    /// Fastest interconnect to devices of the same kind; null if none or unknown.
     interconnect: Option<&'static str>,
-    /// What its links carry in one direction, in GB/s; null if not known.
+    /// Bandwidth of the interconnect in one direction, in GB/s; null if unknown.
     interconnect_gb_s: Option<f64>,
     /// Power in W; null if not published.
     tdp_w: Option<f64>,
-    /// The figures that nobody prints, with the ratio that they come from; null if all are printed.
+    /// Attributes derived from published ones, with the ratio; null if all are published.
     derived: Option<&'static str>,
-    /// Where the figures come from.
+    /// Source of the attributes.
     source: &'static str,
-    /// When they were read.
+    /// Date on which the source was read.
     as_of: &'static str,
 }
 
-/// Lists the devices whose name, vendor, kind, market, architecture or aliases contain the text; shows everything about a
-/// single one.
+/// Lists the devices whose name, vendor, kind, market, architecture or aliases contain the filter. A single device is shown with
+/// all attributes.
 pub fn run(args: &cli::Devices) -> Result<Exit, Failure> {
     let catalog = args.files.catalog()?;
     let mut found = match &args.filter {
@@ -93,31 +93,31 @@ pub fn run(args: &cli::Devices) -> Result<Exit, Failure> {
     }
     let rows: Vec<Row> = found.iter().map(|device| select::device_row(device)).collect();
     let order = args.select.rows(&names, &rows)?;
-    let kept: Vec<&Row> = order.iter().map(|&index| &rows[index]).collect();
-    let shown = args.select.table(&names, "name", &kept)?;
+    let selected: Vec<&Row> = order.iter().map(|&index| &rows[index]).collect();
+    let selected = args.select.table(&names, "name", &selected)?;
     let devices: Vec<ListedDevice> = order.iter().map(|&index| listing(found[index])).collect();
     if devices.is_empty() {
-        eprintln!("no device meets --where");
+        eprintln!("--where: no device meets the condition");
         return Ok(Exit::Failed);
     }
     let origins = if full { origins(found[0]) } else { Table::default() };
-    output::print(&DeviceList { schema: Schema::new(), devices, full, shown, origins }, args.format)?;
+    output::print(&DeviceList { schema: Schema::new(), devices, full, selected, origins }, args.format)?;
     Ok(Exit::Fine)
 }
 
-/// Every figure of a device with where it comes from: printed by the source, or derived by a ratio.
+/// Returns a table of the attributes of a device with their sources: published, or derived by a ratio.
 fn origins(device: &Device) -> Table {
     let units: BTreeMap<&str, &str> = numbers().collect();
     let clauses = || device.derived.into_iter().flat_map(|text| text.split([';', ',']));
     let rows = figures_of(device).map(|(name, value)| {
         let derived =
             clauses().find(|clause| clause.split('=').next().is_some_and(|field| field.trim() == name));
-        let from =
+        let source =
             derived.map_or_else(|| device.source.to_owned(), |ratio| format!("derived: {}", ratio.trim()));
         let unit = units.get(name).filter(|unit| **unit != "1").copied().unwrap_or_default();
-        vec![name.to_owned(), value.to_string(), unit.to_owned(), from]
+        vec![name.to_owned(), value.to_string(), unit.to_owned(), source]
     });
-    Table::new("", &["figure", "value", "unit", "from"], rows)
+    Table::new("", &["attribute", "value", "unit", "source"], rows)
 }
 
 fn listing(device: &Device) -> ListedDevice {
@@ -151,14 +151,15 @@ impl ListedDevice {
     }
 }
 
-/// What most people don't ask for, the least first.
-const LEAST: [&str; 6] = ["tf32", "bf16", "fp32", "int4", "kind", "fp4"];
+/// Columns to hide on narrow terminals, in this order.
+const OPTIONAL_COLUMNS: [&str; 6] = ["tf32", "bf16", "fp32", "int4", "kind", "fp4"];
 
 impl Report for DeviceList {
     const SCHEMA: &'static str = "roofline.devices/1";
 
     fn text(&self, canvas: &Canvas) -> String {
-        let tables: String = self.tables().iter().map(|table| table.fitted(canvas, &LEAST)).collect();
+        let tables: String =
+            self.tables().iter().map(|table| table.fitted(canvas, &OPTIONAL_COLUMNS)).collect();
         match self.devices.as_slice() {
             [device] if self.full => {
                 let year = device.launch_year.map(|year| format!(", {year}")).unwrap_or_default();
@@ -178,8 +179,8 @@ impl Report for DeviceList {
     }
 
     fn tables(&self) -> Vec<Table> {
-        if let Some(shown) = &self.shown {
-            return vec![shown.clone()];
+        if let Some(selected) = &self.selected {
+            return vec![selected.clone()];
         }
         let precisions = Precision::ALL;
         let headings = ["device", "kind"]

@@ -1,5 +1,4 @@
-//! `roofline eval`: everything a contract computes at one point, or with the figures of several devices, by the
-//! interpreter.
+//! `roofline eval`: evaluation of a contract at one point, or with the attributes of several devices.
 
 use std::collections::BTreeMap;
 
@@ -20,33 +19,33 @@ use crate::program::require;
 use crate::program::{Exit, Failure, cli, contract, device};
 use crate::report::{Checked, Report, Schema, Table};
 
-/// The result; the contract's own names are the keys of `inputs`, `outputs` and `classes`.
+/// Values of a contract at one point. Keys of `inputs`, `outputs` and `classes` are names of the contract.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Evaluated {
-    /// Which schema this document follows.
+    /// Schema of this document.
     schema: Schema<Self>,
-    /// The name of the contract.
+    /// Name of the contract.
     contract: String,
-    /// Its version.
+    /// Version of the contract.
     version: String,
     /// SHA-256 of the file.
     sha256: String,
-    /// The profile that set quantities.
+    /// Profile or device that set quantities.
     #[serde(skip_serializing_if = "Option::is_none")]
     profile: Option<String>,
-    /// The value of each quantity, in the unit that `units` names, or the name of its case.
+    /// Value of each quantity in its unit of `units`, or the name of a case.
     inputs: Map<String, Json>,
-    /// The value of each equation, in the unit that `units` names.
+    /// Value of each equation in its unit of `units`.
     outputs: Map<String, Json>,
-    /// The variant that each classifier chose.
+    /// Case of each classifier.
     classes: Map<String, Json>,
-    /// What the contract recommends.
+    /// Applicable recommendations.
     recommendations: Vec<Advice>,
-    /// Measured values beside their ceilings.
+    /// Measured values with their ceilings.
     measured: Vec<Measured>,
-    /// What --require asked for.
+    /// Conditions of --require.
     requirements: Vec<Checked>,
-    /// The unit of each quantity and each equation.
+    /// Unit of each quantity and equation.
     units: Map<String, Json>,
     #[serde(skip)]
     rows: Vec<Vec<String>>,
@@ -55,26 +54,26 @@ pub struct Evaluated {
 /// A recommendation.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Advice {
-    /// Its name in the contract.
+    /// Name in the contract.
     name: String,
-    /// high, medium or low.
+    /// Priority: high, medium or low.
     priority: &'static str,
-    /// What to do.
+    /// Text of the recommendation.
     text: String,
 }
 
-/// A measured value and the bound it must respect.
+/// A measured value with its ceiling.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Measured {
-    /// What was measured.
+    /// Name of the measured value.
     name: String,
-    /// Its value, in the unit of its ceiling.
+    /// Measured value, in the unit of the ceiling.
     value: f64,
-    /// The ceiling.
+    /// Value of the equation that bounds it.
     ceiling: f64,
-    /// Whether the value is not above it.
+    /// `true` if the value does not exceed the ceiling.
     within: bool,
-    /// The bound as the contract writes it.
+    /// Bound, as in the contract.
     bound: String,
 }
 
@@ -111,7 +110,7 @@ pub fn run(args: &cli::Eval) -> Result<Exit, Failure> {
     Ok(report.evaluations.iter().map(Evaluated::exit).max().unwrap_or(Exit::Fine))
 }
 
-/// What the contract says at one point, with the figures of a device if there is one.
+/// Evaluates the contract at one point, with the attributes of a device if given.
 fn evaluated(
     args: &cli::Eval,
     contract: &Contract,
@@ -132,7 +131,7 @@ fn evaluated(
     if let Some(unknown) = set.keys().find(|name| measurable(name).is_none()) {
         return Err(unknown_name(contract, unknown));
     }
-    // What may be left out of a table stays unknown, and with it everything that follows from it.
+    // A missing optional attribute is unknown, and so is every value that depends on it.
     let mut unknown = vec![false; contract.quantities.len()];
     for (index, value) in values.iter_mut().enumerate().filter(|(_, value)| value.is_none()) {
         if is_optional(contract, index) {
@@ -155,7 +154,7 @@ fn evaluated(
             Some(Measured { name, value, ceiling, within: value <= ceiling, bound })
         });
     let certain = |index: &&usize| !unknown.any(&contract.recommendations[**index].when.operands);
-    let of_kind = |kind: Kind| {
+    let values_of = |kind: Kind| {
         let lines = lines.iter().filter(|line| line.kind == kind);
         lines.map(|line| (line.name.to_owned(), line.json())).collect()
     };
@@ -166,9 +165,9 @@ fn evaluated(
         version: contract.metadata.version.to_string(),
         sha256: contract.source.sha256.clone(),
         profile: on.or_else(|| args.profile.clone()),
-        inputs: of_kind(Kind::Input),
-        outputs: of_kind(Kind::Output),
-        classes: of_kind(Kind::Class),
+        inputs: values_of(Kind::Input),
+        outputs: values_of(Kind::Output),
+        classes: values_of(Kind::Class),
         recommendations: (outputs.recommendations.iter().filter(certain))
             .map(|&index| {
                 let Recommendation { name, priority, text, .. } = &contract.recommendations[index];
@@ -182,7 +181,7 @@ fn evaluated(
     })
 }
 
-/// A value for every quantity.
+/// Returns a value for every quantity, or an error that names the missing ones.
 fn complete(contract: &Contract, file: &str, values: &[Option<f64>]) -> Result<Vec<f64>, Failure> {
     let missing: Vec<&str> = (contract.quantities.iter().zip(values))
         .filter(|(_, value)| value.is_none())
@@ -192,10 +191,10 @@ fn complete(contract: &Contract, file: &str, values: &[Option<f64>]) -> Result<V
     let tables: Vec<&str> = contract.profiles.iter().map(|table| table.name.as_str()).collect();
     let hint = match tables.as_slice() {
         [] => String::new(),
-        tables => format!(", or a profile of {} with --profile", tables.join(", ")),
+        tables => format!(", or pass an entry of {} with --profile", tables.join(", ")),
     };
     let missing = missing.join(", ");
-    Err(Failure(format!("{file}: no value for {missing}; give it with --set {first}=VALUE{hint}")))
+    Err(Failure(format!("{file}: missing value for {missing}; pass --set {first}=VALUE{hint}")))
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -210,7 +209,7 @@ struct Line<'a> {
     kind: Kind,
     name: &'a str,
     value: Value<'static>,
-    /// Empty for words.
+    /// Empty for values without a unit.
     unit: &'a str,
 }
 
@@ -232,13 +231,13 @@ impl Line<'_> {
         let value = match &self.value {
             Value::Number(value) => formula::number(*value),
             Value::Text(text) => text.to_string(),
-            Value::Truth(_) | Value::Absent => "not known".to_owned(),
+            Value::Truth(_) | Value::Absent => "unknown".to_owned(),
         };
         vec![kind.to_owned(), self.name.to_owned(), value, self.unit.to_owned()]
     }
 }
 
-/// Every quantity, equation and classifier with its value.
+/// Returns every quantity, equation and classifier with its value.
 fn lines<'a>(
     contract: &'a Contract,
     point: &[f64],
@@ -270,29 +269,29 @@ fn lines<'a>(
     inputs.chain(results).chain(classes).collect()
 }
 
-/// What `--set` says; the name of a case is its number.
+/// Parses `--set`. A case is represented by its number.
 pub fn settings(texts: &[String], contract: &Contract) -> Result<BTreeMap<String, f64>, Failure> {
     let mut found = BTreeMap::new();
     for text in texts {
         let (name, value) =
-            text.split_once('=').ok_or_else(|| Failure(format!("--set {text}: write NAME=VALUE")))?;
+            text.split_once('=').ok_or_else(|| Failure(format!("--set {text}: expected NAME=VALUE")))?;
         let (name, value) = (name.trim(), value.trim());
         let named = contract.quantity(name).map(|index| &contract.quantities[index]);
         let number: f64 = match named.filter(|quantity| !quantity.cases.is_empty()) {
             Some(quantity) => quantity.case(value).ok_or_else(|| {
                 let cases = quantity.cases.join(", ");
-                Failure(format!("--set {text}: `{value}` is no case of `{name}`, which is one of {cases}"))
+                Failure(format!("--set {text}: unknown case `{value}` of `{name}`; expected one of {cases}"))
             })?,
-            None => value.parse().map_err(|_| Failure(format!("--set {text}: `{value}` is not a number")))?,
+            None => value.parse().map_err(|_| Failure(format!("--set {text}: invalid number `{value}`")))?,
         };
         if found.insert(name.to_owned(), number).is_some() {
-            return Err(Failure(format!("--set {text}: `{name}` is set twice")));
+            return Err(Failure(format!("--set {text}: duplicate value for `{name}`")));
         }
     }
     Ok(found)
 }
 
-/// Which values are not known, because a quantity is not that they follow from.
+/// Marks values that are unknown because they depend on an unknown quantity.
 struct Unknown {
     quantities: Vec<bool>,
     equations: Vec<bool>,
@@ -319,33 +318,33 @@ impl Unknown {
     }
 }
 
-/// Whether a table has the quantity as a figure that an entry may leave out.
+/// Returns `true` if the quantity is an optional field of a table.
 fn is_optional(contract: &Contract, quantity: usize) -> bool {
     let fields = || contract.profiles.iter().flat_map(|table| &table.fields);
     fields().any(|field| field.optional && field.quantity == Some(quantity))
 }
 
-/// A value of the domain, to compute with what does not depend on it.
+/// Returns a placeholder from the domain, for values that do not depend on it.
 fn somewhere(domain: &Domain) -> Option<f64> {
     [1.0, domain.low, domain.high].into_iter().find(|value| domain.contains(*value))
 }
 
-/// Why a name can't be set.
+/// Creates the error for an unknown name in `--set`.
 pub fn unknown_name(contract: &Contract, name: &str) -> Failure {
     let quantities = contract.quantities.iter().map(|quantity| quantity.name.as_str());
     let known: Vec<&str> = quantities
         .chain(contract.equations.iter().filter_map(|equation| equation.bounds.as_deref()))
         .collect();
     let near = near(name, known.iter().copied());
-    Failure(format!("--set {name}: the contract has no such quantity; {near}it has {}", known.join(", ")))
+    Failure(format!("--set {name}: unknown quantity; {near}expected one of {}", known.join(", ")))
 }
 
-/// Sets the quantities that a profile has a field for: `table.entry`, or `entry` alone.
+/// Sets the quantities that are fields of a profile, given as `table.entry` or `entry`.
 fn apply_profile(contract: &Contract, profile: &str, values: &mut [Option<f64>]) -> Result<(), Failure> {
     let names: Vec<String> = (contract.profiles.iter())
         .flat_map(|table| table.entries.iter().map(move |entry| format!("{}.{}", table.name, entry.name)))
         .collect();
-    // `hardware.h100_sxm` names the contract `hardware-v1` that the table comes from, and means the same.
+    // The part before the point may also be the contract of the table, as in `hardware.h100_sxm`.
     let (wanted, name) = profile.split_once('.').unwrap_or(("", profile));
     let found = contract.profiles.iter().find_map(|table| {
         let id = table.origin.as_deref().unwrap_or(&contract.metadata.id);
@@ -356,7 +355,7 @@ fn apply_profile(contract: &Contract, profile: &str, values: &mut [Option<f64>])
     let Some((table, entry)) = found else {
         let near = near(profile, names.iter().map(String::as_str));
         return Err(Failure(format!(
-            "--profile {profile}: no such profile; {near}the contract has {}",
+            "--profile {profile}: unknown profile; {near}expected one of {}",
             names.join(", ")
         )));
     };
@@ -372,7 +371,7 @@ fn apply_profile(contract: &Contract, profile: &str, values: &mut [Option<f64>])
     Ok(())
 }
 
-/// Sets the quantities that the device has a figure for, and says which device it is.
+/// Sets the quantities that are attributes of the device, and returns the device's name.
 fn apply_device(
     contract: &Contract,
     args: &cli::Eval,
@@ -387,7 +386,7 @@ fn apply_device(
         ("capacity", target.capacity),
     ];
     let general = general.into_iter().filter_map(|(name, value)| Some((name, value?)));
-    // What the registry says of a device goes before what follows from it.
+    // Attributes of the registry override derived ones.
     let own: Vec<(&str, f64)> = match device {
         Chosen::Device(device) => figures_of(device).collect(),
         _ => Vec::new(),
@@ -403,7 +402,7 @@ fn apply_device(
     if !used {
         let id = &contract.metadata.id;
         return Err(Failure(format!(
-            "--on {}: {id} has no quantity that is a figure of a device",
+            "--on {}: cannot apply a device; no quantity of {id} is a device attribute",
             target.name
         )));
     }
@@ -411,7 +410,7 @@ fn apply_device(
 }
 
 impl Evaluated {
-    /// What the contract recommends, and how measurements stand against their ceilings.
+    /// Returns the recommendations and the comparisons of measurements with ceilings.
     fn notes(&self) -> impl Iterator<Item = String> {
         let advice =
             self.recommendations.iter().map(|advice| format!("{}: {}", advice.priority, advice.text));
@@ -419,10 +418,10 @@ impl Evaluated {
             let (value, ceiling) = (formula::number(m.value), formula::number(m.ceiling));
             if m.within {
                 let share = 100.0 * m.value / m.ceiling;
-                format!("{} = {value} is {share:.1} % of its ceiling {ceiling}", m.name)
+                format!("{}: {value} is {share:.1} % of the ceiling {ceiling}", m.name)
             } else {
                 format!(
-                    "{} = {value} is above its ceiling {ceiling} ({}): the measurement or an input is wrong",
+                    "{}: {value} exceeds the ceiling {ceiling} ({}); check the measurement and the inputs",
                     m.name, m.bound
                 )
             }
@@ -430,19 +429,19 @@ impl Evaluated {
         advice.chain(measured)
     }
 
-    /// A requirement that does not hold, or a measurement above its ceiling, ends with exit code 1.
+    /// Returns exit code 1 if a requirement does not hold or a measurement exceeds its ceiling.
     fn exit(&self) -> Exit {
         let possible = self.measured.iter().all(|measured| measured.within);
         require::exit(&self.requirements).max(if possible { Exit::Fine } else { Exit::Failed })
     }
 }
 
-/// One contract with the figures of several devices.
+/// Values of a contract with the attributes of several devices.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Several {
-    /// Which schema this document follows.
+    /// Schema of this document.
     schema: Schema<Self>,
-    /// One for each device, as `roofline eval` has it.
+    /// One evaluation per device.
     evaluations: Vec<Evaluated>,
 }
 

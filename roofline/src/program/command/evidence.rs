@@ -1,4 +1,4 @@
-//! `roofline evidence`: published speeds compared with their ceilings, those of the record or a user's own.
+//! `roofline evidence`: published benchmarks, or benchmarks of a file, compared with their ceilings.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use crate::program::{About, Exit, Failure, cli};
 use crate::record::{self, Evidence, Finding, Row};
 use roofline_machine::document;
 
-/// Shows or checks rows.
+/// Shows published benchmarks, or checks those of a file. Exits with 1 if a checked one exceeds its ceiling.
 pub fn run(args: &cli::Evidence) -> Result<Exit, Failure> {
     let pictures = Pictures::open(&args.pictures)?;
     let evidence = match &args.check {
@@ -15,9 +15,9 @@ pub fn run(args: &cli::Evidence) -> Result<Exit, Failure> {
         None => Evidence::of(record::rows(), args.filter.as_deref().unwrap_or_default()),
     };
     if evidence.rows.is_empty() {
-        let wanted = args.filter.as_deref().unwrap_or_default();
-        let nothing = "no row of the record has such a device, model, engine or backend";
-        return Err(Failure(format!("{wanted}: {nothing}; `roofline evidence` lists all")));
+        let filter = args.filter.as_deref().unwrap_or_default();
+        let unknown = "unknown device, model, engine or backend; `roofline evidence` lists all benchmarks";
+        return Err(Failure(format!("{filter}: {unknown}")));
     }
     pictures.show(&evidence, args.format, false)?;
     let impossible = args.check.is_some() && evidence.count(Finding::Impossible) > 0;
@@ -33,7 +33,9 @@ fn read(path: &Path) -> Result<Vec<Row>, Failure> {
     };
     let rows = rows.map_err(|mistake| Failure(format!("{name}:{mistake}")))?;
     if rows.is_empty() {
-        return Err(Failure(format!("{name}: no rows")));
+        return Err(Failure(format!(
+            "{name}: missing benchmarks; expected CSV rows or the output of `llama-bench -o json`"
+        )));
     }
     Ok(rows)
 }

@@ -1,5 +1,5 @@
-//! `roofline` without a command: the roofline of this machine and two well-known models on it, for someone who has never seen
-//! either. Measures in seconds and keeps nothing.
+//! `roofline` without a command: the roofline of this machine with two known models. Measures for a few seconds and saves
+//! nothing.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -19,22 +19,22 @@ use crate::program::{Exit, Failure, cli, device};
 use crate::report::{Report, Schema, Table, broken};
 use roofline_render::number::{figure, threads};
 
-/// The models that are placed, and the formats of their weights.
+/// Models on the chart, with their weight formats.
 const MODELS: [&Known; 2] = [&LLAMA_3_2_1B, &LLAMA_3_1_8B];
 const WEIGHTS: [&Format; 2] = [&Q8_0, &Q4_K];
 
-/// What the first run shows.
+/// Overview of this machine.
 #[derive(Serialize, JsonSchema)]
 pub struct First {
-    /// Which schema this document follows.
+    /// Schema of this document.
     schema: Schema<Self>,
-    /// The machine, as `roofline machine` has it.
+    /// Measured machine.
     machine: Machine,
-    /// The models on it.
-    models: Vec<Placed>,
-    /// Where the expected speeds come from, and why some are missing.
+    /// Models on the machine.
+    models: Vec<PlacedModel>,
+    /// Origin of the expected speeds, and reasons for missing ones.
     expectations: Vec<String>,
-    /// Commands that lead on.
+    /// Next commands.
     next: Vec<Next>,
     #[serde(skip)]
     target: Target,
@@ -42,67 +42,64 @@ pub struct First {
 
 /// A model on this machine.
 #[derive(Serialize, JsonSchema)]
-struct Placed {
-    /// The model.
+struct PlacedModel {
+    /// Name of the model.
     model: &'static str,
-    /// The format of its weights.
+    /// Weight format.
     weights: &'static str,
     #[serde(skip)]
     numbers: Numbers,
-    /// Tokens in the cache.
+    /// Context length in tokens.
     context: f64,
-    /// Tokens of the prompt.
+    /// Prompt length in tokens.
     prompt: f64,
-    /// Weights, cache and activations, in GB.
+    /// Memory of weights, KV cache and activations, in GB.
     footprint_gb: f64,
-    /// Whether that fits in memory; null if the memory is not known.
+    /// `true` if the footprint fits in memory; null if the capacity is unknown.
     fits: Option<bool>,
-    /// One token after the other.
+    /// Decode.
     decode: Phase,
-    /// The whole prompt at once; null where nobody measured how fast its numbers are multiplied.
+    /// Prefill; null if the arithmetic rate of the weight format was not measured.
     prefill: Option<Phase>,
-    /// The speed to expect, with an engine.
+    /// Expected speed, with its engine.
     expected: Expectation,
 }
 
-/// One token after the other, or the whole prompt.
+/// Ceilings of a phase.
 #[derive(Serialize, JsonSchema)]
 struct Phase {
-    /// The ceiling in tokens per second.
+    /// Ceiling in tokens per second.
     ceiling_tokens_per_s: f64,
-    /// Operations for each byte, in FLOP/byte.
+    /// Arithmetic intensity in FLOP/byte.
     intensity_flop_byte: f64,
-    /// Operations per second at the ceiling, in GFLOP/s.
+    /// Performance at the ceiling, in GFLOP/s.
     ceiling_gflop_s: f64,
-    /// What holds it back: memory, compute or overhead.
+    /// Limiting resource: memory, compute or overhead.
     bound: Bound,
 }
 
-/// A command that leads on.
+/// A suggested command.
 #[derive(Serialize, JsonSchema)]
 struct Next {
-    /// The command, without the name of the program.
+    /// Command, without the name of the program.
     command: &'static str,
-    /// What it does.
+    /// Description of the command.
     what: &'static str,
 }
 
 const NEXT: [Next; 3] = [
-    Next {
-        command: "profile MODEL.gguf",
-        what: "a model file of yours, operation by operation: where the time goes",
-    },
+    Next { command: "profile MODEL.gguf", what: "profile the operations of your model file" },
     Next {
         command: "predict llama-3.1-8b --quant q4_k --all-devices",
-        what: "the same model on every known device",
+        what: "predict the same model on every known device",
     },
     Next {
         command: "machine --html roofline.html",
-        what: "measure thoroughly, keep the result, and explore it in a browser",
+        what: "measure thoroughly, save the result and explore it in a browser",
     },
 ];
 
-/// Shows what this machine can do.
+/// Shows the roofline of this machine.
 pub fn run(args: &cli::First) -> Result<Exit, Failure> {
     let pictures = Pictures::open(&args.pictures)?;
     let machine = match Machine::remembered(&Options { size: args.size, ..Options::default() })? {
@@ -116,7 +113,7 @@ pub fn run(args: &cli::First) -> Result<Exit, Failure> {
     let mut models = Vec::new();
     for model in MODELS {
         for weights in WEIGHTS {
-            models.push(place(model, weights, &target)?);
+            models.push(place_model(model, weights, &target)?);
         }
     }
     let expected = models.iter().map(|placed| (target.name.as_str(), &placed.expected));
@@ -126,17 +123,21 @@ pub fn run(args: &cli::First) -> Result<Exit, Failure> {
     Ok(Exit::Fine)
 }
 
-/// The model as `roofline predict` sees it when nobody says more than its format.
-fn place(model: &'static Known, weights: &'static Format, target: &Target) -> Result<Placed, Failure> {
+/// Predicts a model with the defaults of `roofline predict`.
+fn place_model(
+    model: &'static Known,
+    weights: &'static Format,
+    target: &Target,
+) -> Result<PlacedModel, Failure> {
     let hyper = Hyper::of_known(model).map_err(|fault| Failure(format!("{}: {fault}", model.name)))?;
-    let longest = hyper.context_length.map(|tokens| tokens as f64);
-    let (context, prompt) = lengths(None, None, longest, &mut Vec::new());
+    let max_tokens = hyper.context_length.map(|tokens| tokens as f64);
+    let (context, prompt) = lengths(None, None, max_tokens, &mut Vec::new());
     let inputs = predict::with_bits(predict::inputs(&hyper)?, predict::bits_per_weight(weights)?);
     let prediction = predict::predict(Inputs { context, prompt, ..inputs }, &Stored::of(weights), target)?;
     let outputs = prediction.outputs;
     let layers = Some(hyper.layers.len() as f64);
     let work = ModelTraits { name: model.name, format: weights.name, layers };
-    Ok(Placed {
+    Ok(PlacedModel {
         expected: Expecter::default().expect(&work, target, None, &prediction)?,
         model: model.name,
         weights: weights.name,
@@ -160,7 +161,7 @@ fn place(model: &'static Known, weights: &'static Format, target: &Target) -> Re
     })
 }
 
-impl Placed {
+impl PlacedModel {
     fn sentence(&self) -> String {
         let fits = match self.fits {
             Some(true) => ", fits",
@@ -176,7 +177,7 @@ impl Placed {
             self.model,
             self.weights,
             phase(&self.decode),
-            self.prefill.as_ref().map_or("not known".to_owned(), phase),
+            self.prefill.as_ref().map_or("unknown".to_owned(), phase),
             figure(self.footprint_gb)
         )
     }
@@ -185,7 +186,7 @@ impl Placed {
 impl First {
     fn roofline(&self) -> Chart {
         let mut chart = self.machine.chart().unwrap_or_default();
-        // No model fits in a cache, and the roofs are the highest that any number of threads reached.
+        // Models are larger than caches, so only memory roofs apply, with the best number of threads.
         let best = self.machine.best();
         let roofs = [
             (Precision::Int4, best.int4_gops),
@@ -202,7 +203,7 @@ impl First {
             curve: Vec::new(),
         };
         chart.roofs = roofs.iter().map(roof).collect();
-        let under = |placed: &Placed| {
+        let under = |placed: &PlacedModel| {
             let precision = self.target.rate(placed.numbers).precision;
             roofs.iter().position(|(known, _)| *known == precision).or(Some(0))
         };
@@ -234,7 +235,7 @@ impl First {
 
     fn table(&self) -> Table {
         let headings = ["model", "weights", "GB", "fits", "decode", "bound", "prefill", "bound"];
-        let row = |placed: &Placed| {
+        let row = |placed: &PlacedModel| {
             vec![
                 placed.model.to_owned(),
                 placed.weights.to_owned(),
@@ -245,18 +246,18 @@ impl First {
                 placed
                     .prefill
                     .as_ref()
-                    .map_or("not known".to_owned(), |prefill| figure(prefill.ceiling_tokens_per_s)),
+                    .map_or("unknown".to_owned(), |prefill| figure(prefill.ceiling_tokens_per_s)),
                 placed.prefill.as_ref().map_or("-".to_owned(), |prefill| prefill.bound.to_string()),
             ]
         };
         Table::new("Ceilings on this machine, in tokens per second", &headings, self.models.iter().map(row))
     }
 
-    /// What is expected; none where nothing is.
+    /// Returns the table of expected speeds, or `None` without any.
     fn expected(&self) -> Option<Table> {
         self.models.iter().find(|placed| placed.expected.is_known())?;
         let band = |speed: &Option<ExpectedSpeed>| speed.as_ref().map_or("-".to_owned(), ExpectedSpeed::band);
-        let row = |placed: &Placed| {
+        let row = |placed: &PlacedModel| {
             let Expectation { decode, prefill, .. } = &placed.expected;
             vec![placed.model.to_owned(), placed.weights.to_owned(), band(decode), band(prefill)]
         };
@@ -264,36 +265,36 @@ impl First {
         Some(Table::new("Expected, in tokens per second", &headings, self.models.iter().map(row)))
     }
 
-    /// What the table means, in words.
-    fn meaning(&self) -> Vec<String> {
-        let words = |phase: fn(&Placed) -> Option<&Phase>| {
-            let mut words: Vec<&str> = Vec::new();
+    /// Explains the table.
+    fn explanation(&self) -> Vec<String> {
+        let bounds = |phase: fn(&PlacedModel) -> Option<&Phase>| {
+            let mut bounds: Vec<&str> = Vec::new();
             for word in self.models.iter().filter_map(phase).map(|phase| phase.bound.held_back()) {
-                if !words.contains(&word) {
-                    words.push(word);
+                if !bounds.contains(&word) {
+                    bounds.push(word);
                 }
             }
-            words.join(" or ")
+            bounds.join(" or ")
         };
         let (context, prompt) = self.models.first().map_or((0.0, 0.0), |first| (first.context, first.prompt));
         let best = self.machine.best();
         let mut lines = vec![
             format!(
-                "decode writes one token after the other and reads every weight and {context} cached tokens for each: {}.",
-                words(|placed| Some(&placed.decode))
+                "Decode generates tokens one after the other and reads all weights and {context} tokens of the KV cache for each: {}.",
+                bounds(|placed| Some(&placed.decode))
             ),
             format!(
-                "prefill reads a prompt of {prompt} tokens at once: {}.",
-                words(|placed| placed.prefill.as_ref())
+                "Prefill processes a prompt of {prompt} tokens at once: {}.",
+                bounds(|placed| placed.prefill.as_ref())
             ),
             format!(
-                "Memory gives {} GB/s with {}. Arithmetic with weights of 8 bits gives {} Gop/s with {}, {}.",
+                "Memory bandwidth is {} GB/s with {}. The int8 roof is {} Gop/s with {}, {}.",
                 figure(best.read_gb_s.value),
                 threads(best.read_gb_s.threads),
                 figure(best.int8_gops.value),
                 threads(best.int8_gops.threads),
-                best.int4_gops.map_or("and with fewer bits it is not measured".to_owned(), |roof| format!(
-                    "and with fewer bits {} with {}",
+                best.int4_gops.map_or("the int4 roof was not measured".to_owned(), |roof| format!(
+                    "the int4 roof {} Gop/s with {}",
                     figure(roof.value),
                     threads(roof.threads)
                 ))
@@ -304,7 +305,7 @@ impl First {
         if let Some(capacity) = self.target.capacity {
             lines.push(format!("The machine has {} GB of memory.", figure(capacity)));
         }
-        lines.extend(self.machine.doubts().into_iter().map(|doubt| format!("Beware: {doubt}.")));
+        lines.extend(self.machine.doubts().into_iter().map(|doubt| format!("Warning: {doubt}.")));
         lines
     }
 }
@@ -317,20 +318,20 @@ impl Report for First {
         let wrapped = |text: String| broken(&text, columns) + "\n";
         let table = self.table();
         let mut shown = table.text();
-        // Where the table is wider than the terminal, a sentence for each model breaks better.
+        // In a narrow terminal, a sentence per model wraps better than a table.
         if shown.lines().any(|line| line.chars().count() > columns) {
             shown = wrapped(table.title)
                 + &self.models.iter().map(|placed| wrapped(placed.sentence())).collect::<String>();
         } else if let Some(expected) = self.expected() {
             shown += &format!("\n{}", expected.text());
         }
-        let meaning: String = self.meaning().into_iter().map(wrapped).collect();
-        // Whoever started it through cargo has no `roofline` to type yet.
+        let explanation: String = self.explanation().into_iter().map(wrapped).collect();
+        // Started through cargo, `roofline` may not be installed.
         let program = if std::env::var_os("CARGO").is_some() { "cargo run --release --" } else { "roofline" };
         let next: String = (self.next.iter())
             .map(|next| format!("  {program} {}\n      {}\n", next.command, next.what))
             .collect();
-        format!("{}\n{shown}\n{meaning}\nNext:\n{next}", draw(&self.roofline(), canvas))
+        format!("{}\n{shown}\n{explanation}\nNext:\n{next}", draw(&self.roofline(), canvas))
     }
 
     fn chart(&self) -> Option<Chart> {
@@ -342,6 +343,6 @@ impl Report for First {
     }
 
     fn notes(&self) -> Vec<String> {
-        self.meaning()
+        self.explanation()
     }
 }

@@ -128,10 +128,10 @@ fn write(directory: &Path, files: &mut [File]) -> Result<(), Failure> {
         if let Some(other) = files[..index].iter().find(|other| other.id == file.id) {
             let path = target(file);
             return Err(Failure(format!(
-                "{} and {} would both become {}",
+                "{}: duplicate contract; {} and {} have this name",
+                path.display(),
                 other.file,
-                file.file,
-                path.display()
+                file.file
             )));
         }
         if target(file).exists() {

@@ -1,4 +1,4 @@
-//! `roofline machine`: the roofs of this machine, measured or remembered.
+//! `roofline machine`: the roofs of this machine, measured or from the cache.
 
 use crate::peaks::{self, Effort, Machine, Options};
 use crate::program::output::{self, picture::Pictures};
@@ -8,7 +8,7 @@ use crate::program::{Exit, Failure, cli, device, require};
 pub fn run(args: &cli::Machine) -> Result<Exit, Failure> {
     if args.clear_cache {
         let removed = peaks::directory().map_or(Ok(0), |directory| peaks::clear(&directory))?;
-        output::write(format!("{removed} saved measurement(s) removed\n").as_bytes())?;
+        output::write(format!("removed {removed} saved measurement(s)\n").as_bytes())?;
         return Ok(Exit::Fine);
     }
     let names = require::Names::of::<Machine>();

@@ -19,7 +19,7 @@ pub fn run(args: &cli::Man) -> Result<Exit, Failure> {
             None => {
                 let names: Vec<&str> = program.get_subcommands().map(|command| command.get_name()).collect();
                 return Err(Failure(format!(
-                    "unknown command {name:?}; expected one of {}",
+                    "{name}: unknown command; expected one of {}",
                     names.join(", ")
                 )));
             }

@@ -1,24 +1,23 @@
-//! Findings at their place in a file, in the formats that code hosts show beside the line: GitHub's workflow commands
-//! and SARIF 2.1.0.
+//! Findings with their positions, in formats that code hosts show next to the line: GitHub workflow commands and SARIF 2.1.0.
 
 use serde_json::{Value, json};
 
-/// One finding.
+/// A finding.
 #[derive(Clone, Debug)]
 pub struct Annotation<'a> {
     /// `error`, `warning` or `notice`.
     pub level: &'static str,
-    /// The word of the rule that it breaks.
+    /// Identifier of the violated rule.
     pub rule: &'a str,
-    /// The file, as it was named.
+    /// File, as given on the command line.
     pub file: &'a str,
-    /// Where in the file; none for the file as a whole.
+    /// Position; `None` for the file as a whole.
     pub region: Option<Region>,
-    /// What is wrong.
+    /// Message.
     pub message: String,
 }
 
-/// A stretch of text; lines and columns count from 1, columns in characters, the end is one past the last.
+/// A range of text. Lines and columns count from 1, and columns count characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Region {
     /// First line.
@@ -31,7 +30,7 @@ pub struct Region {
     pub end_column: usize,
 }
 
-/// A workflow command, with its newline. Columns count only where the region is within one line.
+/// Returns a workflow command with its newline. It has columns only if the region is within one line.
 pub fn github(annotation: &Annotation<'_>) -> String {
     let mut place = format!("file={}", property(annotation.file));
     if let Some(region) = annotation.region {
@@ -44,20 +43,20 @@ pub fn github(annotation: &Annotation<'_>) -> String {
     format!("::{} {place},title={title}::{}\n", annotation.level, data(&annotation.message))
 }
 
-/// The message of a workflow command: what would end it is escaped.
+/// Escapes the message of a workflow command.
 pub fn data(text: &str) -> String {
     text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
 
-/// A property of a workflow command: also what would end the property.
+/// Escapes a property of a workflow command.
 pub fn property(text: &str) -> String {
     data(text).replace(':', "%3A").replace(',', "%2C")
 }
 
-/// A SARIF log with one run: the rules (word and sentence) and every finding.
+/// Returns a SARIF log with one run. Rules have an identifier and a description.
 pub fn sarif(rules: &[(&str, &str)], annotations: &[Annotation<'_>]) -> Value {
-    let described =
-        |(word, sentence): &(&str, &str)| json!({"id": word, "shortDescription": {"text": sentence}});
+    let description =
+        |(id, sentence): &(&str, &str)| json!({"id": id, "shortDescription": {"text": sentence}});
     let result = |annotation: &Annotation<'_>| {
         let mut place = json!({"artifactLocation": {"uri": uri(annotation.file)}});
         if let Some(region) = annotation.region {
@@ -71,7 +70,7 @@ pub fn sarif(rules: &[(&str, &str)], annotations: &[Annotation<'_>]) -> Value {
         let level = if annotation.level == "notice" { "note" } else { annotation.level };
         json!({
             "ruleId": annotation.rule,
-            "ruleIndex": rules.iter().position(|(word, _)| *word == annotation.rule),
+            "ruleIndex": rules.iter().position(|(id, _)| *id == annotation.rule),
             "level": level,
             "message": {"text": annotation.message},
             "locations": [{"physicalLocation": place}],
@@ -84,7 +83,7 @@ pub fn sarif(rules: &[(&str, &str)], annotations: &[Annotation<'_>]) -> Value {
             "tool": {"driver": {
                 "name": env!("CARGO_PKG_NAME"),
                 "semanticVersion": env!("CARGO_PKG_VERSION"),
-                "rules": rules.iter().map(described).collect::<Vec<Value>>(),
+                "rules": rules.iter().map(description).collect::<Vec<Value>>(),
             }},
             "columnKind": "unicodeCodePoints",
             "results": annotations.iter().map(result).collect::<Vec<Value>>(),
@@ -92,7 +91,7 @@ pub fn sarif(rules: &[(&str, &str)], annotations: &[Annotation<'_>]) -> Value {
     })
 }
 
-/// A path as a URI reference: forward slashes, everything but the unreserved characters escaped.
+/// Converts a path to a URI reference with forward slashes, and escapes all but unreserved characters.
 fn uri(path: &str) -> String {
     let path = if cfg!(windows) { path.replace('\\', "/") } else { path.to_owned() };
     let path = path.strip_prefix("./").unwrap_or(&path);
@@ -113,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_workflow_command_can_not_be_ended_by_what_it_says() {
+    fn messages_cannot_end_a_workflow_command() {
         let region = Region { line: 3, column: 5, end_line: 3, end_column: 9 };
         let annotation = Annotation {
             level: "error",

@@ -1,5 +1,4 @@
-//! Files that appear whole or not at all, and what is no regular file: standard output, pipes and devices, which are written to and
-//! never replaced.
+//! Output files. Regular files are replaced atomically; standard output, pipes and devices are written to.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Write};
@@ -8,24 +7,23 @@ use std::path::{Path, PathBuf};
 use crate::program::output;
 use crate::program::{About, Failure};
 
-/// What stands for standard output. The second is a link to it: where that is a file, replacing the file would lose what else is
-/// printed.
+/// Names of standard output. The second is a link: if it leads to a file, replacing the file would lose other output.
 const STANDARD_OUTPUT: [&str; 2] = ["-", "/dev/stdout"];
 
-/// Links that are followed before they count as a circle.
-const MOST_LINKS: usize = 40;
+/// More links count as a cycle.
+const MAX_LINKS: usize = 40;
 
-/// A file that gets its name when it is complete, and vanishes when it never is.
+/// An output that is not yet written. A new file gets its name when it is complete, and is removed if it never is.
 pub struct Unfinished {
     path: PathBuf,
     target: Target,
 }
 
 enum Target {
-    /// A regular file, written beside its place first.
-    Beside {
-        part: PathBuf,
-        place: PathBuf,
+    /// A regular file, written under a temporary name first.
+    File {
+        temporary: PathBuf,
+        path: PathBuf,
         file: File,
     },
     /// A pipe or a device.
@@ -34,93 +32,93 @@ enum Target {
 }
 
 impl Unfinished {
-    /// Makes sure that the file can be written.
+    /// Checks that the file can be written.
     pub fn open(path: &Path) -> Result<Unfinished, Failure> {
-        let target = open(path).map_err(|error| refused(path, &error))?;
+        let target = open(path).map_err(|error| cannot_write(path, &error))?;
         Ok(Unfinished { path: path.to_owned(), target })
     }
 
-    /// Whether it is standard output, which then belongs to it alone.
+    /// Returns `true` for standard output, which then contains nothing else.
     pub fn is_standard_output(&self) -> bool {
         matches!(self.target, Target::StandardOutput)
     }
 
-    /// Writes the text and gives the file its name.
+    /// Writes the text and moves the file into place.
     pub fn finish(mut self, text: &str) -> Result<(), Failure> {
-        let done = match &mut self.target {
-            Target::Beside { part, place, file } => {
-                file.write_all(text.as_bytes()).and_then(|()| fs::rename(part, place))
+        let written = match &mut self.target {
+            Target::File { temporary, path, file } => {
+                file.write_all(text.as_bytes()).and_then(|()| fs::rename(temporary, path))
             }
             Target::Stream(file) => file.write_all(text.as_bytes()),
             Target::StandardOutput => return output::write(text.as_bytes()),
         };
-        done.map_err(|error| refused(&self.path, &error))
+        written.map_err(|error| cannot_write(&self.path, &error))
     }
 }
 
-/// Creates a directory and those above it.
+/// Creates a directory and its parents.
 pub fn create_directory(path: &Path) -> Result<(), Failure> {
-    fs::create_dir_all(path).about(format_args!("{}: cannot be created", path.display()))
+    fs::create_dir_all(path).about(format_args!("{}: cannot create the directory", path.display()))
 }
 
-fn refused(path: &Path, reason: &io::Error) -> Failure {
-    Failure(format!("{}: can't be written: {reason}", path.display()))
+fn cannot_write(path: &Path, reason: &io::Error) -> Failure {
+    Failure(format!("{}: cannot write: {reason}", path.display()))
 }
 
 fn open(path: &Path) -> io::Result<Target> {
     if STANDARD_OUTPUT.iter().any(|name| path == Path::new(name)) {
         return Ok(Target::StandardOutput);
     }
-    let there = match fs::metadata(path) {
-        Ok(there) => Some(there),
+    let existing = match fs::metadata(path) {
+        Ok(metadata) => Some(metadata),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => return Err(error),
     };
-    if there.as_ref().is_some_and(Metadata::is_dir) {
-        return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a directory"));
+    if existing.as_ref().is_some_and(Metadata::is_dir) {
+        return Err(io::Error::new(io::ErrorKind::IsADirectory, "is a directory"));
     }
-    if there.as_ref().is_some_and(|there| !there.is_file()) {
+    if existing.as_ref().is_some_and(|metadata| !metadata.is_file()) {
         return OpenOptions::new().write(true).open(path).map(Target::Stream);
     }
-    if there.is_some() {
-        // Who may not write to a file may not replace it either.
+    if existing.is_some() {
+        // Replacing needs no permission of the file itself; require it all the same.
         OpenOptions::new().write(true).open(path)?;
     }
-    let place = followed(path)?;
-    let Some(name) = place.file_name() else {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it has no file name"));
+    let path = follow_links(path)?;
+    let Some(name) = path.file_name() else {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "missing file name"));
     };
-    let mut part = std::ffi::OsString::from(".");
-    part.push(name);
-    part.push(format!(".{}.part", std::process::id()));
-    let part = place.with_file_name(part);
-    let file = File::create(&part)?;
-    let target = Target::Beside { part, place, file };
-    if let (Some(there), Target::Beside { file, .. }) = (there, &target) {
-        // What the new file replaces keeps its permissions; where that is refused, the new file's own stand.
-        let _ = file.set_permissions(there.permissions());
+    let mut temporary = std::ffi::OsString::from(".");
+    temporary.push(name);
+    temporary.push(format!(".{}.part", std::process::id()));
+    let temporary = path.with_file_name(temporary);
+    let file = File::create(&temporary)?;
+    let target = Target::File { temporary, path, file };
+    if let (Some(metadata), Target::File { file, .. }) = (existing, &target) {
+        // Keeps the permissions of the replaced file if possible.
+        let _ = file.set_permissions(metadata.permissions());
     }
     Ok(target)
 }
 
-/// The place that a path stands for, behind all links, also where nothing is there yet.
-fn followed(path: &Path) -> io::Result<PathBuf> {
-    let mut place = path.to_owned();
-    for _ in 0..MOST_LINKS {
-        if !fs::symlink_metadata(&place).is_ok_and(|there| there.is_symlink()) {
-            return Ok(place);
+/// Follows symbolic links, even to a file that does not exist.
+fn follow_links(path: &Path) -> io::Result<PathBuf> {
+    let mut path = path.to_owned();
+    for _ in 0..MAX_LINKS {
+        if !fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.is_symlink()) {
+            return Ok(path);
         }
-        let link = fs::read_link(&place)?;
-        place = place.parent().unwrap_or(Path::new("")).join(link);
+        let link = fs::read_link(&path)?;
+        path = path.parent().unwrap_or(Path::new("")).join(link);
     }
-    Err(io::Error::new(io::ErrorKind::InvalidInput, "its links lead in a circle"))
+    Err(io::Error::new(io::ErrorKind::InvalidInput, "cycle of symbolic links"))
 }
 
 impl Drop for Unfinished {
     fn drop(&mut self) {
-        if let Target::Beside { part, .. } = &self.target {
-            // After a rename there is nothing left to remove.
-            let _ = fs::remove_file(part);
+        if let Target::File { temporary, .. } = &self.target {
+            // Fails after a rename, when there is nothing to remove.
+            let _ = fs::remove_file(temporary);
         }
     }
 }

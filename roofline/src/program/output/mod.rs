@@ -1,4 +1,4 @@
-//! How results leave the program: the formats that every command offers, files, pictures and the terminal.
+//! Output of results: common formats, files, charts and the terminal.
 
 pub mod annotation;
 pub mod file;
@@ -17,26 +17,26 @@ use crate::program::Failure;
 use crate::report::{Report, Table, broken};
 use roofline_render::text::columns;
 
-/// The formats every command offers.
+/// Output formats of every command.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Format {
-    /// For people at a terminal.
+    /// Text for the terminal
     #[default]
     Text,
-    /// One JSON document with a `schema` field.
+    /// One JSON document with a `schema` field
     Json,
-    /// Comma-separated values of the main table.
+    /// Comma-separated values of the main table
     Csv,
-    /// GitHub-flavoured Markdown.
+    /// GitHub-flavored Markdown
     Md,
 }
 
-/// A format that every command offers, or one of a command's own.
+/// A common output format, or one of a single command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice<Own> {
-    /// One that every command offers.
+    /// A common format.
     Shared(Format),
-    /// One of the command's own.
+    /// A format of the command.
     Own(Own),
 }
 
@@ -64,10 +64,10 @@ pub fn print(report: &impl Report, format: Format) -> Result<(), Failure> {
     print_on(report, format, &terminal::canvas(false))
 }
 
-/// The same, with a canvas for the chart in its text.
+/// Prints the result on standard output, with charts in text drawn on this canvas.
 pub fn print_on(report: &impl Report, format: Format, canvas: &Canvas) -> Result<(), Failure> {
     let text = match format {
-        Format::Text => text_of(report, canvas),
+        Format::Text => wrapped_text(report, canvas),
         Format::Json => serde_json::to_string_pretty(report)? + "\n",
         Format::Csv => report.tables().first().map(Table::csv).unwrap_or_default(),
         Format::Md => report.markdown(),
@@ -75,28 +75,28 @@ pub fn print_on(report: &impl Report, format: Format, canvas: &Canvas) -> Result
     write(text.as_bytes())
 }
 
-/// What a command prints and says, where somebody collects it.
+/// Collected output of a command.
 #[derive(Default)]
 pub struct Collected {
-    /// What goes to standard output.
+    /// Standard output.
     pub printed: Vec<u8>,
-    /// The lines that go to standard error.
+    /// Lines of standard error.
     pub said: Vec<String>,
 }
 
 thread_local! {
-    /// What this thread prints and says, while somebody collects it.
+    /// Output of this thread during [`collect`].
     static COLLECTED: RefCell<Option<Collected>> = const { RefCell::new(None) };
 }
 
-/// Does something, and collects what this thread prints and says meanwhile.
+/// Collects the output of this thread while `work` runs.
 pub fn collect<T>(work: impl FnOnce() -> T) -> (T, Collected) {
     COLLECTED.set(Some(Collected::default()));
-    let done = work();
-    (done, COLLECTED.take().unwrap_or_default())
+    let result = work();
+    (result, COLLECTED.take().unwrap_or_default())
 }
 
-/// Writes to standard output, or to whoever collects. A reader that has seen enough, such as `head`, is no mistake.
+/// Writes to standard output, unless the output is collected. A closed pipe is not an error.
 pub fn write(bytes: &[u8]) -> Result<(), Failure> {
     let collected =
         COLLECTED.with_borrow_mut(|collected| collected.as_mut().map(|all| all.printed.extend(bytes)));
@@ -109,7 +109,7 @@ pub fn write(bytes: &[u8]) -> Result<(), Failure> {
     }
 }
 
-/// Says a line on standard error, or to whoever collects.
+/// Prints a line on standard error, unless the output is collected.
 pub fn say(line: &str) {
     let collected =
         COLLECTED.with_borrow_mut(|collected| collected.as_mut().map(|all| all.said.push(line.to_owned())));
@@ -118,9 +118,8 @@ pub fn say(line: &str) {
     }
 }
 
-/// The text with its sentences broken between words where the terminal is narrower. What has columns of its own, which stand
-/// apart by spaces, stays as it is, and so does source.
-fn text_of<R: Report>(report: &R, canvas: &Canvas) -> String {
+/// Returns the text of a report with sentences wrapped to the width of the terminal. Tables and source code are not wrapped.
+fn wrapped_text<R: Report>(report: &R, canvas: &Canvas) -> String {
     let text = report.text(canvas);
     let Some(limit) = canvas.limit.filter(|_| !R::SOURCE) else { return text };
     let sentence = |line: &str| columns(line) > limit && !line.starts_with(' ') && !line.contains("  ");

@@ -1,5 +1,5 @@
-//! Charts beside a result: files, opened before the work starts, so that a path that can't be written costs no measurement, and put
-//! in place only when whole; and the terminal.
+//! Charts of a result as files and in the terminal. Files are opened before the work starts, so that an unwritable path fails
+//! before a measurement.
 
 use std::path::PathBuf;
 
@@ -16,35 +16,35 @@ use crate::program::output::terminal;
 use crate::program::output::{self, Format};
 use crate::report::Report;
 
-/// How and where a command draws its chart.
+/// Chart options of a command.
 #[derive(Debug, Args)]
 pub struct Wanted {
-    /// Draw the chart in the terminal too; on standard error unless the format is text.
+    /// Also draw the chart in the terminal; on standard error unless the format is text
     #[arg(long)]
     pub chart: bool,
-    /// Write the chart as an SVG picture; - is standard output, in place of the result.
+    /// Write the chart as SVG; `-` writes it to standard output instead of the result
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
-    /// Write the chart as one HTML page that needs nothing else; - is standard output, in place of the result.
+    /// Write the chart as a self-contained HTML page; `-` writes it to standard output instead of the result
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-    /// Draw in the terminal with ASCII only.
+    /// Draw in the terminal with ASCII characters only
     #[arg(long)]
     pub ascii: bool,
 }
 
-/// Where a command was asked to draw.
+/// Outputs of the chart of a command.
 pub struct Pictures {
     svg: Option<Unfinished>,
     html: Option<Unfinished>,
-    /// Whether a picture has standard output for itself.
+    /// `true` if a chart is written to standard output, instead of the result.
     alone: bool,
-    /// Whether the terminal shows the chart too.
+    /// `true` if the terminal shows the chart.
     chart: bool,
     canvas: Canvas,
 }
 
-/// The page of a result: its chart, its tables and what one should know.
+/// Creates the page of a result with its chart, tables and notes.
 pub fn page(report: &impl Report) -> Page {
     let chart = report.chart().unwrap_or_default();
     let more = report.sweep().map_or(String::new(), |sweep| sweep.svg());
@@ -52,7 +52,7 @@ pub fn page(report: &impl Report) -> Page {
 }
 
 impl Pictures {
-    /// Opens every file asked for, beside its final place.
+    /// Opens the output files.
     pub fn open(args: &Wanted) -> Result<Pictures, Failure> {
         let open = |path: &Option<PathBuf>| path.as_deref().map(Unfinished::open).transpose();
         let canvas = terminal::canvas(args.ascii);
@@ -60,21 +60,21 @@ impl Pictures {
             && svg == html
         {
             let name = svg.display();
-            return Err(Failure(format!("--svg {name} and --html {name}: each needs a place of its own")));
+            return Err(Failure(format!("--svg {name} and --html {name}: expected different files")));
         }
         let (svg, html) = (open(&args.svg)?, open(&args.html)?);
-        let taken = |file: &Option<Unfinished>| file.as_ref().is_some_and(Unfinished::is_standard_output);
-        Ok(Pictures { alone: taken(&svg) || taken(&html), svg, html, chart: args.chart, canvas })
+        let to_stdout = |file: &Option<Unfinished>| file.as_ref().is_some_and(Unfinished::is_standard_output);
+        Ok(Pictures { alone: to_stdout(&svg) || to_stdout(&html), svg, html, chart: args.chart, canvas })
     }
 
-    /// Draws the result wherever that was asked for, and prints it. In the terminal its chart stands before a result as text,
-    /// unless that has its own.
+    /// Writes the charts and prints the result. In text, the chart precedes the result unless `own` states that the text contains
+    /// a chart.
     pub fn show(self, report: &impl Report, format: Format, own: bool) -> Result<(), Failure> {
         let chart = report.chart().unwrap_or_default();
         self.show_with(report, &chart, format, own, || Ok(page(report)))
     }
 
-    /// Bars in place of a roofline; the page is made only when it is wanted.
+    /// Like [`Pictures::show`], with a bar chart. `page` is called only if a page is written.
     pub fn show_bars(
         self,
         report: &impl Report,
@@ -85,7 +85,7 @@ impl Pictures {
         self.show_other(report, || bars::svg(chart), || Ok(html::draw(&page()?)), format)
     }
 
-    /// A picture and a page that are no roofline; each is drawn only when it is wanted.
+    /// Writes a chart other than a roofline, and prints the result.
     fn show_other(
         self,
         report: &impl Report,
@@ -105,7 +105,7 @@ impl Pictures {
         output::print_on(report, format, &self.canvas)
     }
 
-    /// Curves of throughput against latency; the page computes them again where it can.
+    /// Like [`Pictures::show`], with throughput-latency curves. With `moving`, the page recomputes them.
     pub fn show_curves(
         self,
         report: &impl Report,
@@ -123,7 +123,7 @@ impl Pictures {
         self.show_other(report, || curve::svg(chart), || Ok(curve::page(chart, moving)), format)
     }
 
-    /// The same with a page that shows more than the picture; it is made only when it is wanted.
+    /// Like [`Pictures::show`], with a page of its own, which is created only if it is written.
     pub fn show_with(
         self,
         report: &impl Report,

@@ -1,4 +1,4 @@
-//! Generated Rust as text.
+//! Formatting of generated Rust.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -7,11 +7,11 @@ use proc_macro2::TokenStream;
 
 use super::say;
 
-/// The source text of these tokens, formatted by `rustfmt`. If it cannot be run, a note is printed and the text stays as it is.
+/// Returns the source text of tokens, formatted by `rustfmt` if it is installed. Otherwise prints a note.
 pub fn source(tokens: &TokenStream) -> String {
     let text = with_doc_comments(&tokens.to_string());
     formatted(&text).unwrap_or_else(|| {
-        say("note: `rustfmt` cannot be run, so the Rust is not formatted");
+        say("note: cannot run `rustfmt`, so the generated code is not formatted");
         text
     })
 }
@@ -26,7 +26,7 @@ fn formatted(text: &str) -> Option<String> {
     String::from_utf8(output.stdout).ok()
 }
 
-/// `#[doc = "..."]` as `///...`, which stable `rustfmt` does not do.
+/// Converts `#[doc = "..."]` to `///...`, which stable `rustfmt` does not.
 fn with_doc_comments(text: &str) -> String {
     let mut parts = text.split("# [doc = ");
     let mut out = parts.next().unwrap_or_default().to_owned() + "\n";
@@ -37,7 +37,7 @@ fn with_doc_comments(text: &str) -> String {
     out
 }
 
-/// The value of the string literal that a text starts with, and the text behind it.
+/// Splits a text after the string literal at its start, and returns the literal's value and the rest.
 fn literal(text: &str) -> (String, &str) {
     let (start, rest) = text.split_once('"').unwrap_or_default();
     if let Some(hashes) = start.strip_prefix('r') {

@@ -1,4 +1,4 @@
-//! The terminal: what it can show (its size, colour, more than ASCII), asked here and nowhere else, and a line of progress.
+//! The terminal: its size, color and character set, and a progress line.
 
 use std::io::IsTerminal;
 use std::time::Duration;
@@ -7,10 +7,10 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 use crate::chart::terminal::Canvas;
 
-/// Lines of a picture when nobody says how high the terminal is.
+/// Rows of a chart if the height of the terminal is unknown.
 const ROWS: usize = 20;
 
-/// The canvas for standard output; `ascii` is the user's own wish.
+/// Returns the canvas for standard output; `ascii` restricts it to ASCII.
 pub fn canvas(ascii: bool) -> Canvas {
     let size = terminal_size::terminal_size_of(std::io::stdout());
     let size = size.map(|(columns, rows)| (usize::from(columns.0), usize::from(rows.0)));
@@ -33,7 +33,7 @@ fn choose(
     let columns = limit.unwrap_or(80);
     let dumb = variable("TERM").as_deref() == Some("dumb");
     let forced = set("CLICOLOR_FORCE").is_some_and(|value| value != "0");
-    // The picture leaves a few lines of a low terminal to what stands above and below it.
+    // Leaves a few rows for the text around the chart.
     let rows = size.map_or(ROWS, |(_, rows)| rows.saturating_sub(6).clamp(ROWS / 2, ROWS + 8));
     Canvas {
         columns,
@@ -44,24 +44,24 @@ fn choose(
     }
 }
 
-/// One line on standard error that says what is being done, how much of it, and how long it still takes; it leaves no trace, and
-/// there is none where standard error is no terminal.
+/// A progress line on standard error with the remaining time. It disappears at the end, and is hidden if standard error is not a
+/// terminal.
 pub struct Progress(ProgressBar);
 
 impl Progress {
-    /// Work of unknown length.
+    /// Creates a progress line for work of unknown duration.
     pub fn new() -> Progress {
         Progress::shown(None, |state| format!("{} s", state.elapsed().as_secs()))
     }
 
-    /// Work that takes about this long.
-    pub fn lasting(whole: Duration) -> Progress {
+    /// Creates a progress line for work with an estimated duration.
+    pub fn lasting(duration: Duration) -> Progress {
         Progress::shown(None, move |state| {
-            extent(state.elapsed().as_secs_f64() / whole.as_secs_f64(), state.elapsed())
+            extent(state.elapsed().as_secs_f64() / duration.as_secs_f64(), state.elapsed())
         })
     }
 
-    /// Work in so many steps, each told by [`Progress::step`].
+    /// Creates a progress line for a number of steps; each calls [`Progress::step`].
     pub fn counting(steps: usize) -> Progress {
         Progress::shown(Some(steps as u64), |state| {
             let done = state.pos().saturating_sub(1) as f64 / state.len().unwrap_or(1).max(1) as f64;
@@ -79,7 +79,7 @@ impl Progress {
         }
         let bar = ProgressBar::with_draw_target(steps, ProgressDrawTarget::stderr());
         let write = move |state: &ProgressState, out: &mut dyn std::fmt::Write| {
-            // A line that can't be written is one that nobody misses.
+            // Progress is not worth an error.
             let _ = out.write_str(&extent(state));
         };
         if let Ok(style) = ProgressStyle::with_template("{msg}  {extent}") {
@@ -89,26 +89,26 @@ impl Progress {
         Progress(bar)
     }
 
-    /// Says what comes now.
-    pub fn say(&self, what: &str) {
-        self.0.set_message(what.to_owned());
+    /// Shows a message.
+    pub fn say(&self, message: &str) {
+        self.0.set_message(message.to_owned());
     }
 
-    /// Says what the next step is.
-    pub fn step(&self, what: &str) {
+    /// Starts the next step and shows its message.
+    pub fn step(&self, message: &str) {
         self.0.inc(1);
-        self.say(what);
+        self.say(message);
     }
 }
 
-/// A bar for the share that is done, and the time that is left at the speed so far.
+/// Returns a bar for the completed share, and the remaining time at the speed so far.
 fn extent(done: f64, elapsed: Duration) -> String {
     const CELLS: usize = 20;
     let share = done.clamp(0.0, 1.0);
     let full = (share * CELLS as f64) as usize;
     let bar = format!("[{}{}]", "#".repeat(full), ".".repeat(CELLS - full));
     if done >= 1.0 {
-        return format!("{bar} any moment");
+        return format!("{bar} almost done");
     }
     if share <= 0.0 {
         return bar;
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn colour_is_for_terminals_that_did_not_refuse_it() {
+    fn color_needs_a_terminal_and_respects_its_variables() {
         assert!(with(true, &[]).colour);
         assert!(with(true, &[("NO_COLOR", "")]).colour);
         assert!(!with(true, &[("NO_COLOR", "1")]).colour);
@@ -152,15 +152,15 @@ mod tests {
     }
 
     #[test]
-    fn progress_tells_the_share_and_the_time_that_is_left() {
+    fn progress_shows_the_completed_share_and_the_remaining_time() {
         let seconds = Duration::from_secs;
         assert_eq!(extent(0.0, seconds(0)), "[....................]");
         assert_eq!(extent(0.25, seconds(4)), "[#####...............] about 12 s left");
-        assert_eq!(extent(1.2, seconds(20)), "[####################] any moment");
+        assert_eq!(extent(1.2, seconds(20)), "[####################] almost done");
     }
 
     #[test]
-    fn the_first_locale_variable_with_a_value_decides_about_unicode() {
+    fn unicode_depends_on_the_first_locale_variable_with_a_value() {
         assert!(with(true, &[("LANG", "en_US.UTF-8")]).unicode);
         assert!(with(true, &[("LC_ALL", ""), ("LANG", "de_DE.utf8")]).unicode);
         assert!(!with(true, &[("LC_ALL", "C"), ("LANG", "en_US.UTF-8")]).unicode);
@@ -168,12 +168,12 @@ mod tests {
     }
 
     #[test]
-    fn the_size_is_the_terminals_then_the_variable_then_80_columns() {
+    fn the_width_comes_from_the_terminal_then_columns_then_80() {
         assert_eq!(with(true, &[("COLUMNS", "60")]).columns, 100);
         assert_eq!(with(false, &[("COLUMNS", "60")]).columns, 60);
         assert_eq!(with(false, &[("COLUMNS", "wide")]).columns, 80);
         let limits =
             [with(true, &[]), with(false, &[("COLUMNS", "60")]), with(false, &[])].map(|canvas| canvas.limit);
-        assert_eq!(limits, [Some(100), Some(60), None], "what goes into a pipe is as wide as it is");
+        assert_eq!(limits, [Some(100), Some(60), None], "output to a pipe is not wrapped");
     }
 }

@@ -1,9 +1,9 @@
-//! Documentation as one HTML page that needs nothing else.
+//! Documentation as a self-contained HTML page.
 
 use super::page::{Block, Inline};
 use roofline_render::text::escape;
 
-/// The page.
+/// Renders the page.
 pub fn write(title: &str, blocks: &[Block]) -> String {
     let body: String = blocks.iter().map(block).collect();
     format!(

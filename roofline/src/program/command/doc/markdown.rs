@@ -1,10 +1,10 @@
-//! Documentation as GitHub-flavoured Markdown.
+//! Documentation as GitHub-flavored Markdown.
 
 use super::page::{Block, Inline};
 use crate::report::Table;
 use roofline_render::text::escape;
 
-/// The page.
+/// Renders the page.
 pub fn write(blocks: &[Block]) -> String {
     let parts: Vec<String> = blocks.iter().map(block).collect();
     parts.join("\n")
@@ -27,7 +27,7 @@ fn block(block: &Block) -> String {
     }
 }
 
-/// A block of code by its indentation, which nothing in it can end.
+/// Returns an indented code block, which its content cannot end.
 fn indented(lines: &[String]) -> String {
     lines.iter().flat_map(|line| line.lines()).map(|line| format!("    {line}\n")).collect()
 }
@@ -53,7 +53,7 @@ fn html(part: &Inline) -> String {
     }
 }
 
-/// A text that Markdown shall take as it is, on one line.
+/// Escapes text for Markdown, on one line.
 pub fn plain(text: &str) -> String {
     let mut out = String::new();
     for c in text.chars() {

@@ -1,4 +1,4 @@
-//! `roofline doc`: the documentation of a contract, from the contract itself and a run of the prover.
+//! `roofline doc`: documentation of a contract, generated from its text and the verdicts of the prover.
 
 mod html;
 mod markdown;

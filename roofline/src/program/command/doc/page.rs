@@ -1,4 +1,4 @@
-//! What the documentation of a contract says, whatever it is written in.
+//! Content of the documentation of a contract, independent of the format.
 
 use roofline_checker::Certificate;
 use roofline_contracts::certify::trace;
@@ -6,30 +6,30 @@ use roofline_contracts::contract::{Contract, Equation, Expression, FieldKind, Ta
 use roofline_contracts::formula::number;
 use roofline_contracts::prove::Proof;
 
-/// A part of the documentation.
+/// A block of the documentation.
 pub enum Block {
-    /// A heading of the first, second or third level.
+    /// A heading with its level, 1 to 3.
     Heading(u8, Vec<Inline>),
-    /// A paragraph.
+    /// Paragraph.
     Text(Vec<Inline>),
-    /// A list.
+    /// Bulleted list.
     List(Vec<Vec<Inline>>),
-    /// A table.
+    /// Table: headings and rows of cells.
     Grid(Vec<&'static str>, Vec<Vec<Vec<Inline>>>),
-    /// A formula on a line of its own.
+    /// Displayed formula.
     Formula(String),
-    /// Lines that are shown on demand.
+    /// Summary with lines that are folded away.
     Folded(Vec<Inline>, Vec<String>),
 }
 
-/// A part of a line.
+/// An inline element.
 #[derive(Clone)]
 pub enum Inline {
     /// Plain text.
     Text(String),
-    /// A name or a formula as the contract has it.
+    /// Name or formula, as in the contract.
     Code(String),
-    /// A verdict.
+    /// Verdict of the prover.
     Verdict(&'static str),
 }
 
@@ -41,14 +41,14 @@ fn code(text: impl Into<String>) -> Vec<Inline> {
     vec![Inline::Code(text.into())]
 }
 
-/// Where something comes from, in brackets after its name.
+/// Returns a name, followed by the contract that defines it.
 fn with_origin(name: &str, origin: Option<&str>) -> Vec<Inline> {
     let mut parts = code(name);
     parts.extend(origin.map(|origin| Inline::Text(format!(" from {origin}"))));
     parts
 }
 
-/// The documentation of a contract; `proofs` has one for each obligation.
+/// Documents a contract; `proofs` has one proof per obligation.
 pub fn page(contract: &Contract, certificate: &Certificate, proofs: &[Proof]) -> Vec<Block> {
     let mut blocks = Vec::new();
     front(contract, &mut blocks);
@@ -104,12 +104,12 @@ fn quantities(contract: &Contract, blocks: &mut Vec<Block>) {
         ]
     };
     let rows = contract.quantities.iter().map(row).collect();
-    blocks.push(Block::Grid(vec!["name", "unit", "domain", "default", "what it is"], rows));
+    blocks.push(Block::Grid(vec!["name", "unit", "domain", "default", "description"], rows));
     if contract.requires.is_empty() {
         return;
     }
     blocks.push(Block::Heading(2, text("Requirements")));
-    blocks.push(Block::Text(text("Every point meets these; everything below holds where they do.")));
+    blocks.push(Block::Text(text("Inputs must meet these conditions; everything below assumes them.")));
     for requirement in &contract.requires {
         blocks.push(Block::Formula(requirement.expression.formula.to_string()));
     }
@@ -133,16 +133,15 @@ fn equations(contract: &Contract, blocks: &mut Vec<Block>) {
 }
 
 fn facts(equation: &Equation) -> Vec<Inline> {
-    let mut line = text("In ");
+    let mut line = text("Unit: ");
     line.extend(code(&equation.unit_text));
     for (at, (name, _)) in equation.expression.operands.iter().enumerate() {
-        line.extend(text(if at == 0 { ", from " } else { ", " }));
+        line.extend(text(if at == 0 { "; computed from " } else { ", " }));
         line.extend(code(name));
     }
     if let Some(measured) = &equation.bounds {
-        line.extend(text("; a measured "));
+        line.extend(text("; upper bound of the measured "));
         line.extend(code(measured));
-        line.extend(text(" above it is impossible"));
     }
     line.extend(text("."));
     line
@@ -184,10 +183,10 @@ fn profile(table: &Table, blocks: &mut Vec<Block>) {
         FieldKind::Text { one_of } => text(one_of.join(", ")),
     };
     let fields = table.fields.iter().map(|field| {
-        let optional = if field.optional { "may be absent" } else { "" };
+        let optional = if field.optional { "optional" } else { "" };
         vec![code(&field.name), kind(&field.kind), allowed(&field.kind), text(optional), text(&field.doc)]
     });
-    blocks.push(Block::Grid(vec!["field", "unit", "allowed", "", "what it is"], fields.collect()));
+    blocks.push(Block::Grid(vec!["field", "unit", "allowed", "", "description"], fields.collect()));
     let entry = |entry: &roofline_contracts::contract::Entry| {
         let given = table.fields.iter().zip(&entry.values).filter_map(|(field, value)| {
             let value = match (value, &field.kind) {
@@ -205,7 +204,7 @@ fn profile(table: &Table, blocks: &mut Vec<Block>) {
         vec![code(&entry.name), text(given.join("; ")), text(source), text(&entry.doc)]
     };
     let rows = table.entries.iter().map(entry);
-    blocks.push(Block::Grid(vec!["entry", "figures", "source", "what it is"], rows.collect()));
+    blocks.push(Block::Grid(vec!["entry", "figures", "source", "description"], rows.collect()));
 }
 
 fn recommendations(contract: &Contract, blocks: &mut Vec<Block>) {
@@ -221,7 +220,7 @@ fn recommendations(contract: &Contract, blocks: &mut Vec<Block>) {
             text(&advice.text),
         ]
     });
-    blocks.push(Block::Grid(vec!["name", "priority", "when", "what to do"], rows.collect()));
+    blocks.push(Block::Grid(vec!["name", "priority", "when", "recommendation"], rows.collect()));
 }
 
 fn obligations(contract: &Contract, certificate: &Certificate, proofs: &[Proof], blocks: &mut Vec<Block>) {
@@ -229,7 +228,7 @@ fn obligations(contract: &Contract, certificate: &Certificate, proofs: &[Proof],
         return;
     }
     blocks.push(Block::Heading(2, text("Obligations")));
-    let about = "Each is about every f64 of the domains at once; the verdicts come from a run of ";
+    let about = "Each claim covers every f64 in the domains; verdicts are those of ";
     blocks.push(Block::Text([text(about), code("roofline prove"), text(".")].concat()));
     let pairs = || contract.obligations.iter().zip(proofs);
     let rows = pairs().map(|(obligation, proof)| {
@@ -237,23 +236,23 @@ fn obligations(contract: &Contract, certificate: &Certificate, proofs: &[Proof],
             "" => String::new(),
             meaning => format!("If it fails: {}", sentence(meaning)),
         };
-        let said = [obligation.doc.as_str(), &fails].join(" ");
+        let meaning = [obligation.doc.as_str(), &fails].join(" ");
         vec![
             code(&obligation.id),
             code(obligation.formula.to_string()),
             vec![Inline::Verdict(proof.verdict.word())],
-            text(said.trim()),
+            text(meaning.trim()),
         ]
     });
-    blocks.push(Block::Grid(vec!["id", "claim", "verdict", "what it means"], rows.collect()));
-    blocks.push(Block::Heading(3, text("How each was decided")));
+    blocks.push(Block::Grid(vec!["id", "claim", "verdict", "meaning"], rows.collect()));
+    blocks.push(Block::Heading(3, text("Proofs and counterexamples")));
     for (obligation, proof) in pairs() {
         let mut summary = code(&obligation.id);
         summary.extend(text(format!(": {}, ", proof.verdict)));
         let lines = match &proof.counterexample {
             Some(counterexample) => counterexample.to_string().lines().map(str::to_owned).collect(),
             None if proof.method == "certificate" => trace(contract, certificate, &proof.id),
-            None => vec![format!("{} points were tried", proof.points)],
+            None => vec![format!("{} points tested", proof.points)],
         };
         summary.extend(text(proof.method));
         blocks.push(Block::Folded(summary, lines));

@@ -1,4 +1,4 @@
-//! `--input`: the sizes that the convolutions of a file work on, which no file says.
+//! `--input`: input sizes of convolutions, which model files do not contain.
 
 use regex_lite::Regex;
 
@@ -8,28 +8,28 @@ use crate::profile::stack::Input;
 use crate::program::Failure;
 use crate::program::command::profile::pattern;
 
-/// A size, for all convolutions or for those that an expression finds.
-pub struct Sized {
+/// An input size for all convolutions, or for those whose name matches.
+pub struct InputSize {
     text: String,
     names: Option<Regex>,
-    /// The size itself.
+    /// Input of the convolution.
     pub input: Input,
 }
 
-/// Reads `3x224x224` and `REGEX=64x56x56/2/1`.
-pub fn parse(texts: &[String]) -> Result<Vec<Sized>, Failure> {
+/// Parses `3x224x224` and `REGEX=64x56x56/2/1`.
+pub fn parse(texts: &[String]) -> Result<Vec<InputSize>, Failure> {
     let one = |text: &String| {
         let (names, size) = match text.rsplit_once('=') {
             Some((names, size)) => (Some(pattern::parse("--input", names)?), size),
             None => (None, text.as_str()),
         };
         let input = size.parse().map_err(|error| Failure(format!("--input {text}: {error}")))?;
-        Ok(Sized { text: text.clone(), names, input })
+        Ok(InputSize { text: text.clone(), names, input })
     };
     texts.iter().map(one).collect()
 }
 
-/// Reads `1x3x224x224` and `NAME=1x3x224x224`: the shapes of a graph's inputs.
+/// Parses the shapes of a graph's inputs: `1x3x224x224` and `NAME=1x3x224x224`.
 pub fn shapes(texts: &[String]) -> Result<Vec<Given>, Failure> {
     let one = |text: &String| {
         let (name, dims) = match text.rsplit_once('=') {
@@ -40,42 +40,44 @@ pub fn shapes(texts: &[String]) -> Result<Vec<Given>, Failure> {
             |text: &str| text.parse::<u64>().ok().filter(|number| (1..=1_000_000_000).contains(number));
         let dims = dims.split('x').map(number).collect::<Option<Vec<u64>>>().filter(|dims| dims.len() <= 8);
         let dims = dims.ok_or_else(|| {
-            Failure(format!("--input {text}: a shape is NAME=1x3x224x224, up to 8 numbers, all above zero"))
+            Failure(format!(
+                "--input {text}: invalid shape; expected [NAME=]1x3x224x224 with up to 8 sizes from 1 to 1e9"
+            ))
         })?;
         Ok(Given { name, dims })
     };
     texts.iter().map(one).collect()
 }
 
-/// What is said of a convolution by its name: by the last that names it.
-pub fn find(sizes: &[Sized], name: &str) -> Option<Input> {
-    let named = |sized: &&Sized| sized.names.as_ref().is_some_and(|names| names.is_match(name));
-    sizes.iter().rev().find(named).map(|sized| sized.input.clone())
+/// Returns the last size whose expression matches the name.
+pub fn find(sizes: &[InputSize], name: &str) -> Option<Input> {
+    let named = |size: &&InputSize| size.names.as_ref().is_some_and(|names| names.is_match(name));
+    sizes.iter().rev().find(named).map(|size| size.input.clone())
 }
 
-/// The input of the whole network: what is said without a name.
-pub fn network(sizes: &[Sized]) -> Option<&Input> {
-    sizes.iter().rev().find(|sized| sized.names.is_none()).map(|sized| &sized.input)
+/// Returns the input size of the whole network: the last one without an expression.
+pub fn network(sizes: &[InputSize]) -> Option<&Input> {
+    sizes.iter().rev().find(|size| size.names.is_none()).map(|size| &size.input)
 }
 
-/// Refuses sizes that no convolution takes.
-pub fn check(sizes: &[Sized], convolutions: &[(&str, &Operation)]) -> Result<(), Failure> {
-    for sized in sizes {
-        if convolutions.iter().all(|(name, operation)| !sized.fits(name, operation)) {
-            let some: Vec<String> =
+/// Checks that every size applies to at least one convolution.
+pub fn check(sizes: &[InputSize], convolutions: &[(&str, &Operation)]) -> Result<(), Failure> {
+    for size in sizes {
+        if convolutions.iter().all(|(name, operation)| !size.fits(name, operation)) {
+            let shapes: Vec<String> =
                 convolutions.iter().take(6).map(|(name, operation)| shape(name, operation)).collect();
-            let some = if some.is_empty() {
-                "there are none".into()
+            let expected = if shapes.is_empty() {
+                "the model has no convolutions".to_owned()
             } else {
-                format!("some are {}", some.join(", "))
+                format!("expected the input of a convolution, such as {}", shapes.join(", "))
             };
-            return Err(Failure(format!("--input {}: no convolution takes this; {some}", sized.text)));
+            return Err(Failure(format!("--input {}: matches no convolution; {expected}", size.text)));
         }
     }
     Ok(())
 }
 
-/// A convolution and the input that its weights ask for: `conv1.weight (3xHxW)`.
+/// Describes a convolution with its expected input: `conv1.weight (3xHxW)`.
 pub fn shape(name: &str, operation: &Operation) -> String {
     let Work::Convolution { inputs, kernel, .. } = &operation.work else { return name.to_owned() };
     let sizes = ["DxHxW", "HxW", "W"];
@@ -83,8 +85,8 @@ pub fn shape(name: &str, operation: &Operation) -> String {
     format!("{name} ({inputs}x{size})")
 }
 
-impl Sized {
-    /// Whether it says something about this convolution, the number of channels included.
+impl InputSize {
+    /// Returns `true` if the size applies to this convolution.
     fn fits(&self, name: &str, operation: &Operation) -> bool {
         let Work::Convolution { outputs, inputs, kernel } = &operation.work else { return false };
         let (rank, size) = (kernel.len(), &self.input.size);

@@ -1,10 +1,10 @@
-//! Regular expressions that users write.
+//! Regular expressions of arguments.
 
 use regex_lite::Regex;
 
 use crate::program::Failure;
 
-/// The expression that `flag` was given.
+/// Parses the regular expression of a flag.
 pub fn parse(flag: &str, text: &str) -> Result<Regex, Failure> {
-    Regex::new(text).map_err(|error| Failure(format!("{flag} {text}: {error}")))
+    Regex::new(text).map_err(|error| Failure(format!("{flag} {text}: invalid regular expression: {error}")))
 }

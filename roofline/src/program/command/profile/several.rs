@@ -1,4 +1,4 @@
-//! One model file on several devices: a profile of each, and a table that compares them.
+//! Profiles of a model file on several devices, and their comparison.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -13,26 +13,26 @@ use roofline_render::number::maybe;
 /// Profiles of one model on several devices.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Profiles {
-    /// Which schema this document follows.
+    /// Schema of this document.
     schema: Schema<Self>,
-    /// One for each device, as `roofline profile` has it.
+    /// One profile per device.
     profiles: Vec<Profile>,
 }
 
 impl Profiles {
-    /// All of them, or the first failure.
+    /// Collects the profiles, or returns the first error.
     pub fn new(profiles: impl Iterator<Item = Result<Profile, Failure>>) -> Result<Profiles, Failure> {
         Ok(Profiles { schema: Schema::new(), profiles: profiles.collect::<Result<_, _>>()? })
     }
 
-    /// Whether every requirement holds on every device.
+    /// Reports requirements that do not hold, and returns the exit code.
     pub fn exit(&self) -> Exit {
         let each = self.profiles.iter().map(|profile| {
-            let of = |checked: &crate::report::Checked| {
+            let with_device = |checked: &crate::report::Checked| {
                 let of = [&*profile.device.name, &*checked.of].join(" ").trim().to_owned();
                 crate::report::Checked { of, ..checked.clone() }
             };
-            require::exit(&profile.requirements.iter().map(of).collect::<Vec<_>>())
+            require::exit(&profile.requirements.iter().map(with_device).collect::<Vec<_>>())
         });
         each.max().unwrap_or(Exit::Fine)
     }
@@ -58,12 +58,12 @@ impl Report for Profiles {
         });
         let headings = [
             "device",
-            "units",
-            "decode_ceiling",
-            "decode_ceiling_from",
-            "prefill_ceiling",
-            "prefill_ceiling_from",
-            "pass_ceiling",
+            "precision",
+            "decode ceiling",
+            "decode bound",
+            "prefill ceiling",
+            "prefill bound",
+            "pass ceiling",
         ];
         let mut tables = vec![Table::new("Ceilings", &headings, rows)];
         for profile in &self.profiles {

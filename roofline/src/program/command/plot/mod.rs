@@ -1,4 +1,4 @@
-//! `roofline plot`: charts from saved results, without measuring again, and of contracts.
+//! `roofline plot`: charts of saved results, kernels and contracts.
 
 mod contract;
 
@@ -22,19 +22,19 @@ use crate::report::{Report, Saved, Schema, Table};
 use crate::word::WHY_NOT_ALL;
 use roofline_machine::document;
 
-/// More than anyone could tell apart.
-const ROOFS: usize = 200;
-const POINTS: usize = 100_000;
+/// Limits of a chart.
+const MAX_ROOFS: usize = 200;
+const MAX_POINTS: usize = 100_000;
 
 /// A chart of roofs and points.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Drawing {
-    /// Which schema this document follows.
+    /// Schema of this document.
     schema: Schema<Self>,
-    /// The chart.
+    /// Roofs and points.
     chart: Chart,
-    /// Where each kernel of one's own stands among the roofs, and what that says of its data.
+    /// Comparison of each imported kernel with the roofs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     sentences: Vec<String>,
 }
@@ -53,7 +53,7 @@ impl Report for Drawing {
     }
 
     fn notes(&self) -> Vec<String> {
-        let why = (!self.sentences.is_empty()).then(|| format!("100 % is out of reach: {WHY_NOT_ALL}"));
+        let why = (!self.sentences.is_empty()).then(|| format!("100 % cannot be reached: {WHY_NOT_ALL}"));
         self.sentences.iter().cloned().chain(why).collect()
     }
 
@@ -77,25 +77,25 @@ impl Report for Drawing {
                 figure(roof.compute_gflop_s),
             ]
         });
-        let operations = ["name", "kind", "flop_per_byte", "gflop_s", "share", "bound"];
+        let operations = ["name", "kind", "FLOP/byte", "GFLOP/s", "utilization", "bound"];
         vec![
             Table::new("Operations", &operations, points),
-            Table::new("Roofs", &["name", "group", "gb_s", "gflop_s"], roofs),
+            Table::new("Roofs", &["name", "group", "GB/s", "GFLOP/s"], roofs),
         ]
     }
 }
 
 impl Saved for Drawing {}
 
-/// Reads the results, draws them together.
+/// Reads the results and draws them in one chart.
 pub fn run(args: &cli::Plot) -> Result<Exit, Failure> {
     let pictures = Pictures::open(&args.pictures)?;
-    let (mut charts, mut contracts, mut moved, mut levels) = (Vec::new(), 0, None, Vec::new());
+    let (mut charts, mut contracts, mut sliders, mut levels) = (Vec::new(), 0, None, Vec::new());
     for path in &args.results {
         if path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml") {
-            let (chart, what_if) = contract::drawn(&path.to_string_lossy(), &args.set)?;
+            let (chart, what_if) = contract::draw(&path.to_string_lossy(), &args.set)?;
             charts.push(chart);
-            (contracts, moved) = (contracts + 1, what_if);
+            (contracts, sliders) = (contracts + 1, what_if);
             continue;
         }
         let (chart, machine) =
@@ -104,18 +104,18 @@ pub fn run(args: &cli::Plot) -> Result<Exit, Failure> {
         levels.extend(machine.map(|machine| machine_levels(&machine.cpu, &machine)));
     }
     if contracts == 0 && !args.set.is_empty() {
-        return Err(Failure("--set belongs to a contract, and none is drawn".into()));
+        return Err(Failure("--set: requires a contract to draw".into()));
     }
-    let own = own(args)?;
-    // Kernels of one's own stand under the roofs of this machine unless others are given.
-    let otherwise: &[&str] = if own.is_empty() || !charts.is_empty() { &[] } else { &["this"] };
-    let chosen = args.devices.chosen(&args.devices.files.catalog()?, otherwise)?;
+    let kernels = kernels(args)?;
+    // Imported kernels are compared with this machine by default.
+    let default: &[&str] = if kernels.is_empty() || !charts.is_empty() { &[] } else { &["this"] };
+    let chosen = args.devices.chosen(&args.devices.files.catalog()?, default)?;
     let mut roofs = Vec::new();
     for device in chosen {
         let device = device.measured(|| device::this(&args.measuring))?;
         let target = device.target(None)?;
         match &device {
-            Chosen::Saved { machine, .. } if !own.is_empty() => {
+            Chosen::Saved { machine, .. } if !kernels.is_empty() => {
                 roofs.extend(machine.chart().unwrap_or_default().roofs);
                 levels.push(machine_levels(&target.name, machine));
             }
@@ -125,12 +125,14 @@ pub fn run(args: &cli::Plot) -> Result<Exit, Failure> {
             }
         }
     }
-    let sentences: Vec<String> =
-        own.iter().flat_map(|own| levels.iter().filter_map(|levels| levels.sentence(own))).collect();
-    if !roofs.is_empty() || !own.is_empty() {
+    let sentences: Vec<String> = kernels
+        .iter()
+        .flat_map(|kernel| levels.iter().filter_map(|levels| levels.sentence(kernel)))
+        .collect();
+    if !roofs.is_empty() || !kernels.is_empty() {
         let first = if roofs.is_empty() { None } else { Some(0) };
-        let points = own.iter().map(|own| own.point(first, levels.first())).collect();
-        let title = if own.is_empty() { "" } else { "Own kernels" };
+        let points = kernels.iter().map(|kernel| kernel.point(first, levels.first())).collect();
+        let title = if kernels.is_empty() { "" } else { "Imported kernels" };
         charts.push(Chart { title: title.to_owned(), roofs, points, ..Chart::default() });
     }
     let mut chart = Chart::together(charts);
@@ -138,31 +140,31 @@ pub fn run(args: &cli::Plot) -> Result<Exit, Failure> {
         chart.title.clone_from(title);
     }
     let drawing = Drawing { schema: Schema::new(), chart, sentences };
-    // Sliders move one contract that is alone.
-    let alone = args.results.len() == 1 && args.devices.on.is_empty() && own.is_empty();
-    let what_if = moved.filter(|_| alone);
+    // Sliders require a single contract and nothing else.
+    let single = args.results.len() == 1 && args.devices.on.is_empty() && kernels.is_empty();
+    let what_if = sliders.filter(|_| single);
     let notes = drawing.notes();
     let page = || Ok(Page { chart: drawing.chart.clone(), notes, what_if, ..Page::default() });
     pictures.show_with(&drawing, &drawing.chart, args.format, true, page)?;
     Ok(Exit::Fine)
 }
 
-/// The kernels that the arguments give. One that is written tells what a file does not say of the kernel of the same name.
-fn own(args: &cli::Plot) -> Result<Vec<Own>, Failure> {
+/// Returns the imported kernels. Values of `--point` complete the kernel of the same name in a file.
+fn kernels(args: &cli::Plot) -> Result<Vec<Own>, Failure> {
     let mut all: Vec<Own> = Vec::new();
     for path in &args.points {
         all.extend(points::read(path).map_err(Failure)?);
     }
-    for written in &args.point {
-        match all.iter_mut().find(|own| own.name == written.name) {
-            Some(own) => own.fill(written),
-            None => all.push(written.clone()),
+    for point in &args.point {
+        match all.iter_mut().find(|kernel| kernel.name == point.name) {
+            Some(kernel) => kernel.fill(point),
+            None => all.push(point.clone()),
         }
     }
     Ok(all)
 }
 
-/// What was measured of a machine with all threads.
+/// Returns the roofs of a machine, measured with all threads.
 fn machine_levels(name: &str, machine: &Machine) -> Levels {
     let caches = machine.all.levels.iter().rev().map(|level| (format!("L{}", level.level), level.read_gb_s));
     Levels {
@@ -173,7 +175,7 @@ fn machine_levels(name: &str, machine: &Machine) -> Levels {
     }
 }
 
-/// What is published of a device.
+/// Returns the published roofs of a device.
 fn device_levels(target: &Target) -> Levels {
     Levels {
         device: target.name.clone(),
@@ -183,7 +185,7 @@ fn device_levels(target: &Target) -> Levels {
     }
 }
 
-/// The roof of a device for numbers of 16 bits.
+/// Returns the roof of a device for 16-bit precision.
 fn roof(target: &Target) -> Roof {
     let rate = target.rate(Numbers::Half);
     Roof {
@@ -195,28 +197,30 @@ fn roof(target: &Target) -> Roof {
     }
 }
 
-/// The chart of a saved result, and the machine if it is one.
+/// Reads the chart of a saved result, and the machine if the result is one.
 fn read(path: &Path) -> Result<(Chart, Option<Machine>), String> {
     let (schema, text) = document::read_result(path)?;
     let mut machine = None;
     let chart = match schema.as_str() {
-        Drawing::SCHEMA => drawn::<Drawing>(&text)?,
+        Drawing::SCHEMA => chart::<Drawing>(&text)?,
         Machine::SCHEMA => machine.insert(Machine::from_json(&text)?).chart().unwrap_or_default(),
-        Bench::SCHEMA => drawn::<Bench>(&text)?,
-        Profile::SCHEMA => drawn::<Profile>(&text)?,
-        Predicted::SCHEMA => drawn::<Predicted>(&text)?,
-        other => return Err(document::refuse(other, &DRAWN, "drawn")),
+        Bench::SCHEMA => chart::<Bench>(&text)?,
+        Profile::SCHEMA => chart::<Profile>(&text)?,
+        Predicted::SCHEMA => chart::<Predicted>(&text)?,
+        other => return Err(document::refuse(other, &DRAWABLE, "drawn")),
     };
-    if chart.roofs.len() > ROOFS || chart.points.len() > POINTS {
-        return Err(format!("a chart has at most {ROOFS} roofs and {POINTS} points"));
+    if chart.roofs.len() > MAX_ROOFS || chart.points.len() > MAX_POINTS {
+        return Err(format!(
+            "too many roofs or points; expected at most {MAX_ROOFS} roofs and {MAX_POINTS} points"
+        ));
     }
     Ok((chart, machine))
 }
 
-fn drawn<T: Saved>(text: &str) -> Result<Chart, String> {
+fn chart<T: Saved>(text: &str) -> Result<Chart, String> {
     Ok(T::from_json(text)?.chart().unwrap_or_default())
 }
 
-/// What can be drawn.
-const DRAWN: [&str; 5] =
+/// Schemas of results with a chart.
+const DRAWABLE: [&str; 5] =
     [Drawing::SCHEMA, Machine::SCHEMA, Bench::SCHEMA, Profile::SCHEMA, Predicted::SCHEMA];
