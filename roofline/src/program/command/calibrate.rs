@@ -119,7 +119,7 @@ fn of_products(args: &cli::Calibrate, path: &Path, text: &str) -> Result<(Origin
     if memory.iter().any(|row| row.kernel != first.kernel) {
         let kernel = first.kernel.name();
         return Err(wrong(format!(
-            "several formats; measure one, such as `roofline bench --kernel {}`",
+            "several formats; measure one, such as `roofline bench --quant {}`",
             kernel.to_lowercase()
         )));
     }
