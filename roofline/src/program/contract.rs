@@ -36,7 +36,7 @@ pub fn open_to_compute(name: &str) -> Result<Contract, Failure> {
         return open(name);
     }
     output::say(&format!(
-        "{name}: note: neither proven nor refuted: {}; see `roofline prove {name}`",
+        "{name}: note: neither proven nor refuted: {}; see `roofline contract prove {name}`",
         undecided.join(", ")
     ));
     Ok(checked(name)?.0)

@@ -8,15 +8,15 @@ use crate::contracts::transformer::Inputs;
 use crate::many::{Fixed, Layout, Plan, Row, Set, Users, Way, Work};
 use crate::predict::{Workload, predict};
 use crate::program::request::axis;
-use crate::program::{Failure, cli, what_if};
+use crate::program::{Failure, what_if};
 use roofline_render::text::file_name;
 
 /// Larger numbers of users exceed a single server.
 const MAX_USERS: f64 = 65_536.0;
 
 /// Returns the user counts of a curve in ascending order: those of `--sweep`, or powers of two, and `users`.
-pub fn numbers(args: &cli::Predict, users: f64) -> Result<Vec<f64>, Failure> {
-    let mut numbers = match args.sweep.as_slice() {
+pub fn numbers(sweep: &[String], users: f64) -> Result<Vec<f64>, Failure> {
+    let mut numbers = match sweep {
         [] => std::iter::successors(Some(1.0), |users| Some(users * 2.0))
             .take_while(|users| *users <= MAX_USERS)
             .collect(),

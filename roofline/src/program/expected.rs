@@ -4,27 +4,14 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use clap::Args;
-
 use crate::contracts::hardware::devices::Device;
 use crate::peaks;
 use crate::predict::{Expectation, ExpectedSpeed, Prediction, Target};
+use crate::program::cli::Expecting;
 use crate::program::{About, Failure, output};
 use crate::record::{Calibration, Engine, EngineChoice, Setting, Silence, expect_of};
 use crate::report::{Saved, Table};
 use roofline_machine::document;
-
-/// What speeds are expected of.
-#[derive(Debug, Default, Args)]
-pub struct Expecting {
-    /// The engine that speeds are expected of, such as llama.cpp-cuda or vllm; `help` lists those of the record. If not given, what
-    /// most such devices were measured with.
-    #[arg(long, value_name = "ENGINE")]
-    pub engine: Option<String>,
-    /// Expect what `roofline calibrate` found for the device, in place of the record; =FILE takes its constants from there.
-    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
-    pub calibrated: Option<Option<PathBuf>>,
-}
 
 /// What speeds are expected of, once it is read.
 #[derive(Debug, Default)]

@@ -33,16 +33,16 @@ pub struct Asked {
 }
 
 /// What the arguments ask.
-pub fn asked(args: &cli::Predict, warnings: &mut Vec<String>) -> Result<Asked, Failure> {
+pub fn asked(args: &cli::Work, tokens_per_pass: f64, warnings: &mut Vec<String>) -> Result<Asked, Failure> {
     let (subject, inputs, mut stored, layers) = subject(args, args.model.as_deref(), args.params, warnings)?;
-    let inputs = workload(args, inputs, &mut stored, &subject, warnings)?;
+    let inputs = Inputs { tokens_per_pass, ..workload(args, inputs, &mut stored, &subject, warnings)? };
     Ok(Asked { subject, inputs, stored, layers })
 }
 
 /// A model by its name or its number of parameters: its dimensions as the contract takes them, how its numbers are stored, and
 /// its layers.
 pub fn subject(
-    args: &cli::Predict,
+    args: &cli::Work,
     model: Option<&str>,
     params: Option<f64>,
     warnings: &mut Vec<String>,
@@ -181,7 +181,7 @@ pub fn format(name: &str, flag: &str) -> Result<&'static formats::Format, Failur
 
 /// The inputs with everything that the arguments say about the work.
 fn workload(
-    args: &cli::Predict,
+    args: &cli::Work,
     mut inputs: Inputs,
     stored: &mut Stored,
     subject: &Subject,
@@ -189,13 +189,12 @@ fn workload(
 ) -> Result<Inputs, Failure> {
     let cache = format(&args.cache, "--cache")?;
     (inputs.cache_size, stored.cache) = (predict::bytes_per_number(cache)?, cache.numbers);
-    inputs.tokens_per_pass = args.draft.as_ref().map_or(1.0, cli::Draft::tokens_per_pass);
     inputs.batch = args.batch;
     let longest = subject.context_length.map(|tokens| tokens as f64);
     (inputs.context, inputs.prompt) = lengths(args.context, args.prompt, longest, warnings);
-    inputs.compute_efficiency = args.efficiency;
-    inputs.bandwidth_efficiency = args.bandwidth_efficiency;
-    inputs.overhead = args.overhead.unwrap_or(0.0);
+    inputs.compute_efficiency = args.ideal.efficiency;
+    inputs.bandwidth_efficiency = args.ideal.bandwidth_efficiency;
+    inputs.overhead = args.ideal.overhead.unwrap_or(0.0);
     Ok(inputs)
 }
 
@@ -225,24 +224,21 @@ pub fn precision(name: &str) -> Result<Precision, Failure> {
 
 /// The devices, each with its entry in the registry where it has one.
 pub fn targets(
-    args: &cli::Predict,
-    all: bool,
+    args: &cli::Work,
+    default: &str,
     warnings: &mut Vec<String>,
 ) -> Result<Vec<(Target, Option<&'static Device>)>, Failure> {
-    let precision = args.precision.as_deref().map(precision).transpose()?;
+    let precision = args.ideal.precision.as_deref().map(precision).transpose()?;
     let catalog = args.devices.files.catalog()?;
-    let chosen: Vec<Chosen> = if all {
-        catalog.devices().iter().map(|device| Chosen::Device(device)).collect()
-    } else {
-        args.devices.chosen(&catalog, &["this"])?
-    };
+    let all = args.devices.is_all() || args.devices.on.is_empty() && default == "all";
+    let chosen = args.devices.chosen(&catalog, &[default])?;
     let mut found = Vec::new();
     for device in chosen {
         let device = device.measured(|| device::this(&args.measuring))?;
         let entry = if let Chosen::Device(device) = &device { Some(*device) } else { None };
         match device.target(precision) {
             Ok(target) => found.push((target, entry)),
-            Err(lacks) if args.allow_fallback => {
+            Err(lacks) if args.ideal.allow_fallback => {
                 let target = device.target(None)?;
                 warnings.push(format!("{lacks}; its estimate takes the units of the ceiling"));
                 found.push((target, entry));

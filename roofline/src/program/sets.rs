@@ -17,7 +17,6 @@ use crate::model::{Hyper, Model, by_name};
 use crate::predict::{MEMORY_ALONE, Stored, Workload};
 use crate::program::curve;
 use crate::program::device::this;
-use crate::program::many::Many;
 use crate::program::name::normal;
 use crate::program::output::picture::Pictures;
 use crate::program::request::{self, Asked};
@@ -31,16 +30,34 @@ const NAMED: usize = 8;
 /// Some of a prompt is always new.
 const MOST_REUSE: f64 = 0.999;
 
-/// Whether a prediction is one for more than a device and its batch.
+/// The arguments of `predict` and `plan` about sets of devices.
+pub struct SetRequest<'a> {
+    pub work: &'a cli::Work,
+    pub parallel: &'a cli::Parallel,
+    pub offloading: Option<&'a cli::Offloading>,
+    /// Conditions that a layout must meet.
+    pub require: &'a [String],
+    pub sweep: &'a [String],
+    /// Minimum ideal speed in tokens/s.
+    pub min_speed: f64,
+}
+
+/// Returns whether a prediction needs a layout: several devices, a host, users or a draft model.
 pub fn is_asked(args: &cli::Predict) -> bool {
-    let Many { tensor, pipeline, experts, offload, users, objective, .. } = &args.many;
-    let counted = |text: &String| device::split(text).iter().any(|part| device::several(part).is_some());
-    [tensor, pipeline, experts, users].iter().any(|ways| ways.is_some())
-        || offload.is_some()
-        || args.many.accept.is_some()
-        || !objective.is_empty()
-        || matches!(args.draft, Some(cli::Draft::Model(_)))
-        || args.devices.on.iter().any(counted)
+    let cli::Parallel { sharding, serving, speculation } = &args.parallel;
+    [sharding.tensor, sharding.pipeline, sharding.experts, serving.users].iter().any(Option::is_some)
+        || args.offloading.offload.is_some()
+        || speculation.accept.is_some()
+        || matches!(speculation.draft, Some(cli::Draft::Model(_)))
+        || args.work.devices.names_a_set()
+}
+
+impl cli::On {
+    /// Returns whether a part of `--on` states a number of devices, such as `2x rtx-4090`.
+    pub fn names_a_set(&self) -> bool {
+        let counted = |text: &String| device::split(text).iter().any(|part| device::several(part).is_some());
+        self.on.iter().any(counted)
+    }
 }
 
 /// What the arguments ask of devices.
@@ -56,7 +73,7 @@ pub struct Question {
     /// Numbers of users that a curve has.
     numbers: Vec<f64>,
     /// Tokens per second that a set must reach.
-    at_least: f64,
+    min_speed: f64,
     /// What one should know.
     pub warnings: Vec<String>,
 }
@@ -66,35 +83,43 @@ pub fn run(args: &cli::Predict) -> Result<Exit, Failure> {
     let refused = [
         (args.explain, "--explain"),
         (args.select.is_asked(), "--where, --sort and --columns"),
-        (args.all_devices, "--all-devices"),
+        (args.work.devices.is_all(), "--on all"),
     ];
     if let Some((_, flag)) = refused.iter().find(|(given, _)| *given) {
         return Err(Failure(format!(
             "{flag} is for single devices; `roofline plan` tries sets of all of them"
         )));
     }
-    if !args.sweep.is_empty() && args.many.users.is_none() {
+    if !args.sweep.is_empty() && args.parallel.serving.users.is_none() {
         return Err(Failure(
             "--sweep is for single devices; of several, --users 64 --sweep users=1..512 tries numbers of users".into(),
         ));
     }
     let drawn = args.pictures.svg.is_some() || args.pictures.html.is_some() || args.pictures.chart;
-    if drawn && (args.many.users.is_none() || args.many.offload.is_some()) {
+    if drawn && (args.parallel.serving.users.is_none() || args.offloading.offload.is_some()) {
         return Err(Failure(
             "the picture of several devices is what users get against how long they wait: say how many with --users".into(),
         ));
     }
     let names = Names::of::<Plan>();
-    if names.help(&args.many.objective)? || names.help(&args.require)? {
+    if names.help(&args.require)? {
         return Ok(Exit::Fine);
     }
     let gates = names.parse("--require", &args.require)?;
-    let mut question = Question::new(args, 0.0)?;
-    let sets = sets(args, &mut question.warnings)?;
+    let request = SetRequest {
+        work: &args.work,
+        parallel: &args.parallel,
+        offloading: Some(&args.offloading),
+        require: &args.require,
+        sweep: &args.sweep,
+        min_speed: 0.0,
+    };
+    let mut question = Question::new(&request)?;
+    let sets = sets(&request, &mut question.warnings)?;
     let mut rows = Vec::new();
     for set in &sets {
-        rows.push(match args.many.offload {
-            Some(what) => question.offloaded(args, set, what)?,
+        rows.push(match args.offloading.offload {
+            Some(what) => question.offloaded(&request, &args.offloading, set, what)?,
             None => question.detailed(set)?,
         });
     }
@@ -106,15 +131,11 @@ pub fn run(args: &cli::Predict) -> Result<Exit, Failure> {
         eprintln!("warning: {warning}");
     }
     pictures.show_curves(&plan, &curve::drawn(&plan), moving.as_ref(), args.format)?;
-    let wanted = args.many.objective.is_empty() || plan.any_enough();
-    if !wanted {
-        eprintln!("no layout meets --objective");
-    }
-    Ok(require::exit(&plan.requirements).max(if wanted { Exit::Fine } else { Exit::Failed }))
+    Ok(require::exit(&plan.requirements))
 }
 
 /// Numbers that a layer hands on, and heads; what is not known takes no time and limits nothing.
-fn dimensions(args: &cli::Predict, name: Option<&str>) -> Result<(f64, u64), Failure> {
+fn dimensions(args: &cli::Work, name: Option<&str>) -> Result<(f64, u64), Failure> {
     let of = |hyper: &Hyper| {
         let heads = hyper.layers.iter().filter_map(|layer| Some(layer.attention?.heads)).max();
         (hyper.hidden as f64, heads.unwrap_or(0))
@@ -130,22 +151,23 @@ fn dimensions(args: &cli::Predict, name: Option<&str>) -> Result<(f64, u64), Fai
 
 impl Question {
     /// What the arguments ask.
-    pub fn new(args: &cli::Predict, at_least: f64) -> Result<Question, Failure> {
-        let many = &args.many;
-        let gates = Names::of::<Plan>().parse("--objective", &many.objective)?;
-        if !(0.0..=1e6).contains(&many.message_cost) {
+    pub fn new(request: &SetRequest<'_>) -> Result<Question, Failure> {
+        let args = request.work;
+        let cli::Parallel { sharding, serving, speculation } = request.parallel;
+        let gates = Names::of::<Plan>().parse("--require", request.require)?;
+        if !(0.0..=1e6).contains(&sharding.message_cost) {
             return Err(Failure(format!(
-                "--message-cost {}: it is 0 to 1e6 microseconds",
-                many.message_cost
+                "--message-cost {}: expected 0 to 1e6 microseconds",
+                sharding.message_cost
             )));
         }
         let mut warnings = Vec::new();
-        let asked = request::asked(args, &mut warnings)?;
+        let asked = request::asked(args, speculation.tokens_per_pass(), &mut warnings)?;
         let work_of = |asked: &Asked, name: Option<&str>| -> Result<Work, Failure> {
             let (hidden, heads) = dimensions(args, name)?;
             let layers = asked.layers.unwrap_or(0.0).max(1.0);
             let (inputs, stored) = (asked.inputs, asked.stored.clone());
-            Ok(Work { inputs, stored, hidden, layers, heads, start: many.message_cost })
+            Ok(Work { inputs, stored, hidden, layers, heads, start: sharding.message_cost })
         };
         let mut work = work_of(&asked, args.model.as_deref())?;
         if work.hidden == 0.0 {
@@ -158,22 +180,23 @@ impl Question {
             }
             share => Ok(share),
         };
-        let accept = share("--accept", many.accept, 1.0)?;
-        let reuse = share("--reuse", many.reuse, MOST_REUSE)?;
-        for (flag, tokens) in [("--input", many.input), ("--output", many.output)] {
+        let accept = share("--accept", speculation.accept, 1.0)?;
+        let reuse = share("--reuse", serving.reuse, MOST_REUSE)?;
+        for (flag, tokens) in [("--input", serving.input), ("--output", serving.output)] {
             if let Some(tokens) = tokens.filter(|tokens| *tokens < 1.0) {
                 return Err(Failure(format!("{flag} {tokens}: at least one token")));
             }
         }
-        if let Some(gate) = gates.iter().find(|gate| many.users.is_none() && gate.names_any(&Served::FIGURES))
+        if let Some(gate) =
+            gates.iter().find(|gate| serving.users.is_none() && gate.names_any(&Served::FIGURES))
         {
             let message = "that is of a server; say how many users it has with --users";
-            return Err(Failure(format!("--objective '{}': {message}", gate.text())));
+            return Err(Failure(format!("--require '{}': {message}", gate.text())));
         }
-        let users = many.users.map(|users| Users {
+        let users = serving.users.map(|users| Users {
             users: users as f64,
-            input: many.input.unwrap_or(1024.0),
-            output: many.output.unwrap_or(256.0),
+            input: serving.input.unwrap_or(1024.0),
+            output: serving.output.unwrap_or(256.0),
             reuse: reuse.unwrap_or(0.0),
         });
         if let Some(users) = &users {
@@ -184,14 +207,14 @@ impl Question {
             }
             work = users.step(&work);
         }
-        let draft = match &args.draft {
+        let draft = match &speculation.draft {
             Some(cli::Draft::Model(name)) => {
                 let Some(accept) = accept else {
                     return Err(Failure(
                         "say how often a drafted token is accepted with --accept, such as 0.75".into(),
                     ));
                 };
-                if many.offload.is_some() {
+                if request.offloading.is_some_and(|args| args.offload.is_some()) {
                     return Err(Failure("a draft model does not go with --offload yet".into()));
                 }
                 let (subject, inputs, stored, layers) =
@@ -199,7 +222,7 @@ impl Question {
                 let inputs = Inputs { cache_size: work.inputs.cache_size, ..inputs };
                 let stored = Stored { cache: work.stored.cache, ..stored };
                 let small = work_of(&Asked { subject, inputs, stored, layers }, Some(name))?;
-                let drafting = Drafting { small, accept, drafts: many.drafts as f64 };
+                let drafting = Drafting { small, accept, drafts: speculation.drafts as f64 };
                 Some(drafting.beside(&work))
             }
             _ if accept.is_some() => {
@@ -207,10 +230,21 @@ impl Question {
             }
             _ => None,
         };
-        let fixed = Fixed { tensor: many.tensor, pipeline: many.pipeline, experts: many.experts };
-        let numbers = users.map_or(Ok(Vec::new()), |users| curve::numbers(args, users.users))?;
+        let fixed = Fixed { tensor: sharding.tensor, pipeline: sharding.pipeline, experts: sharding.experts };
+        let numbers = users.map_or(Ok(Vec::new()), |users| curve::numbers(request.sweep, users.users))?;
         let cache = normal(&args.cache);
-        Ok(Question { work, asked, users, fixed, gates, cache, draft, numbers, at_least, warnings })
+        Ok(Question {
+            work,
+            asked,
+            users,
+            fixed,
+            gates,
+            cache,
+            draft,
+            numbers,
+            min_speed: request.min_speed,
+            warnings,
+        })
     }
 
     /// Bytes of the weights alone, which no set can do without.
@@ -315,8 +349,13 @@ impl Question {
     }
 
     /// One device and its host.
-    fn offloaded(&self, args: &cli::Predict, set: &Set, what: Offload) -> Result<Row, Failure> {
-        let many = &args.many;
+    fn offloaded(
+        &self,
+        request: &SetRequest<'_>,
+        offloading: &cli::Offloading,
+        set: &Set,
+        what: Offload,
+    ) -> Result<Row, Failure> {
         let [group] = set.groups.as_slice() else {
             return Err(Failure("--offload is for one device beside its host".into()));
         };
@@ -325,15 +364,16 @@ impl Question {
                 "--offload is for one device beside its host, one batch and no layout".into(),
             ));
         }
-        let Some(host) = &many.host else {
+        let Some(host) = &offloading.host else {
             return Err(Failure(
                 "say what the host is with --host, such as bandwidth=83GB/s,memory=192GB".into(),
             ));
         };
-        let catalog = args.devices.files.catalog()?;
-        let host = member(args, &catalog, host)?;
-        let bus =
-            many.bus.or(group.link.filter(|_| many.link.is_none() && pcie(&catalog, &group.target.name)));
+        let catalog = request.work.devices.files.catalog()?;
+        let host = member(request, &catalog, host)?;
+        let bus = offloading.bus.or(group
+            .link
+            .filter(|_| request.parallel.sharding.link.is_none() && pcie(&catalog, &group.target.name)));
         let found = offloaded(&self.work, &group.target, &host.target, bus, what)?;
         let mut row = Row::offloaded(set, &host.target.name, &found);
         row.not_known = self.not_known(&Set { groups: vec![group.clone(), host] })?;
@@ -371,11 +411,11 @@ impl Question {
                 [] => gate.text().to_owned(),
                 has => format!("{} ({})", gate.text(), has.join(", ")),
             };
-        } else if row.speed() < self.at_least {
+        } else if row.speed() < self.min_speed {
             row.enough = Some(false);
-            let even = if row.ceiling() < self.at_least { "even at its ceiling" } else { "by the estimate" };
-            let speed = if row.ceiling() < self.at_least { row.ceiling() } else { row.speed() };
-            row.short_of = format!("{} token/s {even}", figure(self.at_least - speed));
+            let even = if row.ceiling() < self.min_speed { "even at its ceiling" } else { "by the estimate" };
+            let speed = if row.ceiling() < self.min_speed { row.ceiling() } else { row.speed() };
+            row.short_of = format!("{} token/s {even}", figure(self.min_speed - speed));
         }
         Ok(())
     }
@@ -456,9 +496,9 @@ impl Question {
             assumed.push("prices are those of the launch over three years, without energy".into());
         }
         let mut objectives: Vec<String> = self.gates.iter().map(|gate| gate.text().to_owned()).collect();
-        if self.at_least > 0.0 {
+        if self.min_speed > 0.0 {
             let of = if self.users.is_some() { " of all users together" } else { "" };
-            objectives.push(format!("{} token/s{of}", self.at_least));
+            objectives.push(format!("{} token/s{of}", self.min_speed));
         }
         let totals = self.work.inputs.evaluate().ok();
         let mut model = self.asked.subject;
@@ -488,34 +528,34 @@ fn pcie(catalog: &Catalog, name: &str) -> bool {
 }
 
 /// The devices of one text, as a prediction sees them.
-fn member(args: &cli::Predict, catalog: &Catalog, text: &str) -> Result<Group, Failure> {
-    let precision = args.precision.as_deref().map(request::precision).transpose()?;
+fn member(request: &SetRequest<'_>, catalog: &Catalog, text: &str) -> Result<Group, Failure> {
+    let precision = request.work.ideal.precision.as_deref().map(request::precision).transpose()?;
     let (count, name) = device::several(text).unwrap_or((1, text));
     if !(1..=MOST_DEVICES).contains(&count) {
         return Err(Failure(format!("{text}: a set has 1 to {MOST_DEVICES} devices")));
     }
-    let chosen = catalog.choose(name)?.measured(|| this(&args.measuring))?;
+    let chosen = catalog.choose(name)?.measured(|| this(&request.work.measuring))?;
     let entry = if let Chosen::Device(device) = &chosen { Some(*device) } else { None };
     Ok(Group {
         count,
         target: chosen.target(precision)?,
-        link: args.many.link.or(entry.and_then(|device| device.interconnect_bandwidth)),
+        link: request.parallel.sharding.link.or(entry.and_then(|device| device.interconnect_bandwidth)),
         price: entry.and_then(|device| device.launch_price_usd),
     })
 }
 
 /// The sets that were named. A text with a number of devices in it is one set; any other is a list of single devices.
-pub fn sets(args: &cli::Predict, warnings: &mut Vec<String>) -> Result<Vec<Set>, Failure> {
-    let catalog = args.devices.files.catalog()?;
+pub fn sets(request: &SetRequest<'_>, warnings: &mut Vec<String>) -> Result<Vec<Set>, Failure> {
+    let catalog = request.work.devices.files.catalog()?;
     let mut sets: Vec<Set> = Vec::new();
-    for text in &args.devices.on {
+    for text in &request.work.devices.on {
         let parts = if Path::new(text).is_file() { vec![text.clone()] } else { device::split(text) };
         if parts.iter().any(|part| part.trim().is_empty()) {
             return Err(Failure(format!("--on '{text}': a comma without a device")));
         }
         let together = parts.iter().any(|part| device::several(part).is_some());
         let groups: Vec<Group> =
-            parts.iter().map(|part| member(args, &catalog, part)).collect::<Result<_, _>>()?;
+            parts.iter().map(|part| member(request, &catalog, part)).collect::<Result<_, _>>()?;
         if together {
             let set = Set { groups };
             if set.devices() > MOST_DEVICES {

@@ -115,7 +115,7 @@ impl Catalog {
         }
         if extension == "yaml" || extension == "yml" {
             let message =
-                format!("{text}: a file of devices is given with --devices, and then each by its name");
+                format!("{text}: a file of devices is given with --device-file, and then each by its name");
             return Err(DeviceError(message));
         }
         if text.contains('=') {
@@ -212,7 +212,7 @@ mod tests {
                 "several devices work on one model in `predict` and `plan`; for one of them write `rtx-3090`",
             ),
             ("8 x H100", "write `H100`"),
-            ("my.yaml", "is given with --devices"),
+            ("my.yaml", "is given with --device-file"),
             ("nowhere.json", "nowhere.json: "),
             ("compute=5", "bandwidth"),
             ("speed=5", "`speed` is no figure of a device; there are bandwidth"),

@@ -124,7 +124,7 @@ fn from_bench(args: &cli::Calibrate, path: &Path, text: &str) -> Result<(Origin,
     if memory.iter().any(|row| row.kernel != first.kernel) {
         let kernel = first.kernel.name();
         return Err(wrong(format!(
-            "expected one weight format; measure a single one, as with `roofline bench --kernel {}`",
+            "expected one weight format; measure a single one, as with `roofline bench --quant {}`",
             kernel.to_lowercase()
         )));
     }

@@ -1,4 +1,4 @@
-//! `roofline check`: diagnostics for contracts, all of them in one run.
+//! `roofline contract check`: diagnostics for contracts, all of them in one run.
 
 use roofline_contracts::report::{Rule, Severity};
 use roofline_contracts::{Compiled, Compiler};

@@ -6,23 +6,19 @@ use crate::predict::{Prediction, Target, predict as reached};
 use crate::program::expected::{ModelTraits, missing};
 use crate::program::output::picture::{self, Pictures};
 use crate::program::require::Names;
-use crate::program::{Exit, Failure, cli, request, select, sets};
+use crate::program::{Exit, Failure, cli, request, select};
 
 /// Chooses, and exits with 1 when no device does.
 pub fn run(args: &cli::Choose) -> Result<Exit, Failure> {
-    let (at_least, args) = (args.at_least, &args.predict);
-    let refused = [
-        (!args.sweep.is_empty(), "--sweep"),
-        (args.explain, "--explain"),
-        (!args.require.is_empty(), "--require"),
-    ];
-    if let Some((_, flag)) = refused.iter().find(|(given, _)| *given) {
-        return Err(Failure(format!(
-            "{flag} belongs to `predict`; `choose` has --at-least, --where, --sort and --columns"
-        )));
+    if matches!(args.speculation.draft, Some(cli::Draft::Model(_))) || args.speculation.accept.is_some() {
+        return Err(Failure(
+            "--draft: a draft model is supported by `predict` and `plan`; expected a number of tokens".into(),
+        ));
     }
-    if sets::is_asked(args) {
-        return Err(Failure("several devices, hosts and users belong to `predict` and `plan`".into()));
+    if args.work.devices.names_a_set() {
+        return Err(Failure(
+            "--on: `choose` compares single devices; use `predict` or `plan` for sets of devices".into(),
+        ));
     }
     let by = args.select.sort.as_deref().map_or(Ok(By::Price), by)?;
     let columns = args.select.columns.iter().map(|name| column(name)).collect::<Result<_, _>>()?;
@@ -34,8 +30,8 @@ pub fn run(args: &cli::Choose) -> Result<Exit, Failure> {
     let gates = names.parse("--where", &args.select.conditions)?;
     let pictures = Pictures::open(&args.pictures)?;
     let mut warnings = Vec::new();
-    let asked = request::asked(args, &mut warnings)?;
-    let mut targets = request::targets(args, args.all_devices || args.devices.on.is_empty(), &mut warnings)?;
+    let asked = request::asked(&args.work, args.speculation.tokens_per_pass(), &mut warnings)?;
+    let mut targets = request::targets(&args.work, "all", &mut warnings)?;
     targets.retain(|(_, device)| {
         let row = device.map(select::device_row).unwrap_or_default();
         gates.iter().all(|gate| gate.holds(&row) == Some(true))
@@ -52,7 +48,7 @@ pub fn run(args: &cli::Choose) -> Result<Exit, Failure> {
         Some(expecter.expect(&work, target, device, prediction).unwrap_or_else(missing))
     };
     let predict = |inputs, target: &Target| reached(inputs, &stored, target);
-    let mut choice = Choice::new(subject, inputs, &targets, at_least, by, predict, expect)?;
+    let mut choice = Choice::new(subject, inputs, &targets, args.min_speed, by, predict, expect)?;
     let expected =
         choice.devices.iter().filter_map(|one| Some((one.device.as_str(), one.expected.as_ref()?)));
     choice.expectations = expecter.sentences(expected);

@@ -1,4 +1,4 @@
-//! `roofline eval`: evaluation of a contract at one point, or with the attributes of several devices.
+//! `roofline contract eval`: evaluation of a contract at one point, or with the attributes of several devices.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! `roofline fmt`: contract files in their canonical form.
+//! `roofline contract fmt`: contract files in their canonical form.
 
 use std::io::Read;
 use std::path::Path;

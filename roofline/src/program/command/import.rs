@@ -1,4 +1,4 @@
-//! `roofline import`: contracts of the published provable-contracts format, with a report on every item.
+//! `roofline contract import`: contracts of the published provable-contracts format, with a report on every item.
 
 use std::path::Path;
 

@@ -150,8 +150,9 @@ fn bars(predicted: &Predicted) -> [Bars; 2] {
 /// The predictions that the arguments ask for, and the devices of the registry among those they are for.
 fn predicted(args: &cli::Predict, expecter: &Expecter) -> Result<(Predicted, Vec<&'static Device>), Failure> {
     let mut warnings = Vec::new();
-    let Asked { subject, inputs, stored, layers } = asked(args, &mut warnings)?;
-    let found = targets(args, args.all_devices, &mut warnings)?;
+    let Asked { subject, inputs, stored, layers } =
+        asked(&args.work, args.parallel.speculation.tokens_per_pass(), &mut warnings)?;
+    let found = targets(&args.work, "this", &mut warnings)?;
     let entries: Vec<Option<&'static Device>> = found.iter().map(|(_, device)| *device).collect();
     let targets: Vec<Target> = found.into_iter().map(|(target, _)| target).collect();
     let sweeps = args.sweep.iter().map(|text| sweep(text)).collect::<Result<Vec<_>, _>>()?;
@@ -179,7 +180,7 @@ fn predicted(args: &cli::Predict, expecter: &Expecter) -> Result<(Predicted, Vec
         // Of several devices some may not be calibrated.
         if targets.len() > 1 { Ok(expected.unwrap_or_else(missing)) } else { expected }
     };
-    let cache = normal(&args.cache);
+    let cache = normal(&args.work.cache);
     let mut predicted = Predicted::new(subject, (inputs, &stored), &cache, &targets, axes, expect)?;
     if let Some(first) = predicted.predictions.first().filter(|_| args.explain) {
         let contract = library::built_in(CONTRACT.id).and_then(|source| check_in(source, None).contract);

@@ -1,4 +1,4 @@
-//! `roofline diff`: what a change of a contract means, the version it demands, and what it does to predictions.
+//! `roofline contract diff`: what a change of a contract means, the version it demands, and what it does to predictions.
 
 mod compare;
 mod effect;

@@ -1,4 +1,4 @@
-//! `roofline doc`: documentation of a contract, generated from its text and the verdicts of the prover.
+//! `roofline contract doc`: documentation of a contract, generated from its text and the verdicts of the prover.
 
 mod html;
 mod markdown;

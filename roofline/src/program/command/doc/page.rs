@@ -229,7 +229,7 @@ fn obligations(contract: &Contract, certificate: &Certificate, proofs: &[Proof],
     }
     blocks.push(Block::Heading(2, text("Obligations")));
     let about = "Each claim covers every f64 in the domains; verdicts are those of ";
-    blocks.push(Block::Text([text(about), code("roofline prove"), text(".")].concat()));
+    blocks.push(Block::Text([text(about), code("roofline contract prove"), text(".")].concat()));
     let pairs = || contract.obligations.iter().zip(proofs);
     let rows = pairs().map(|(obligation, proof)| {
         let fails = match obligation.if_fails.as_str() {

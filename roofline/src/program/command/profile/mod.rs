@@ -76,9 +76,9 @@ pub fn profiled(args: &cli::Profile, chosen: &Chosen) -> Result<Profile, Failure
     let expecter = args.expecting.read()?;
     let precision = args.precision.as_deref().map(request::precision).transpose()?;
     let ops = args.ops.as_deref().map(|text| pattern::parse("--ops", text)).transpose()?;
-    // A quantization mix may share its name with a format.
-    let mix = args.change.as_deref().and_then(Mix::by_name);
-    let change = match args.change.as_deref() {
+    // A mix may have the name of a type.
+    let mix = args.quant.as_deref().and_then(Mix::by_name);
+    let change = match args.quant.as_deref() {
         Some(name) if mix.is_some() => Dtype::from_name(name),
         name => name.map(dtype).transpose()?,
     };
@@ -96,7 +96,7 @@ pub fn profiled(args: &cli::Profile, chosen: &Chosen) -> Result<Profile, Failure
         Some(mix) if !model.tensors.is_empty() => (model.mixed(mix), None),
         Some(mix) if change.is_none() => {
             return Err(Failure(format!(
-                "--as {}: a quantization mix requires tensors; the file has only dimensions",
+                "--quant {}: a quantization mix requires tensors; the file has only dimensions",
                 mix.name
             )));
         }
@@ -107,8 +107,8 @@ pub fn profiled(args: &cli::Profile, chosen: &Chosen) -> Result<Profile, Failure
     }
     let is_stack = stack::is_stack(&model) || model.graph.is_some();
     check_flags(args, is_stack)?;
-    if model.graph.is_some() && (args.measure || args.change.is_some()) {
-        let flag = if args.measure { "--measure" } else { "--as" };
+    if model.graph.is_some() && (args.measure || args.quant.is_some()) {
+        let flag = if args.measure { "--measure" } else { "--quant" };
         return Err(Failure(format!("{flag}: not supported for ONNX files, whose weights are not read")));
     }
     let sizes = if model.graph.is_none() { input::parse(&args.input)? } else { Vec::new() };
@@ -265,7 +265,7 @@ fn dtype(name: &str) -> Result<Dtype, Failure> {
         let wanted = name.to_lowercase();
         let near = suggest::closest(&wanted, known.iter().map(String::as_str));
         let near = near.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
-        Failure(format!("--as {name}: unknown format; {near}expected one of {}", known.join(", ")))
+        Failure(format!("--quant {name}: unknown format; {near}expected one of {}", known.join(", ")))
     })
 }
 
@@ -443,7 +443,7 @@ fn warn(costs: &Costs, model: &Model, change: Option<Dtype>, warnings: &mut Vec<
     }
     if model.tensors.is_empty() && change.is_none() {
         let assumed = WITHOUT_TENSORS;
-        warnings.push(format!("the file contains no weights; assuming {assumed} (change with --as)"));
+        warnings.push(format!("the file contains no weights; assuming {assumed} (change with --quant)"));
     }
     if costs.kept > 0 {
         let kept = costs.kept;
@@ -479,7 +479,7 @@ fn subject(args: &cli::Profile, model: &Model, is_stack: bool) -> ModelFile {
         parameters: model.parameters(),
         bytes: model.bytes().filter(|_| !model.tensors.is_empty()),
         types: types.into_iter().map(|(dtype, _)| dtype.to_string()).collect(),
-        change: args.change.as_ref().map(|name| name.to_uppercase()),
+        change: args.quant.as_ref().map(|name| name.to_uppercase()),
         context_length: model.architecture.context_length,
         facts: model.summary.clone(),
     }

@@ -1,4 +1,4 @@
-//! `roofline prove`: the verdict on every obligation, layer by layer.
+//! `roofline contract prove`: the verdict on every obligation, layer by layer.
 
 mod certificate;
 mod kani_result;

@@ -1,6 +1,6 @@
 //! The JSON Schema (draft 2020-12) of the contract language, from the tables that the reader uses.
 //!
-//! It tells an editor what may stand where. Whether units agree and obligations hold is for `roofline check`.
+//! It tells an editor what may stand where. Whether units agree and obligations hold is for `roofline contract check`.
 
 use roofline_contracts::formula::RESERVED;
 use roofline_contracts::names::keywords;
