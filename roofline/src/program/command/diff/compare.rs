@@ -1,6 +1,4 @@
-//! What changed between two versions of a contract, item by item, and how far that raises its version.
-//!
-//! The rules of the steps are those of docs/DIFF.md.
+//! Changes between two versions of a contract, item by item, with the version step that each requires. docs/DIFF.md has the rules.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,39 +15,39 @@ use serde::{Serialize, Serializer};
 use super::step::Step;
 use super::values::{Example, POINTS, Probe, Space, Values, within};
 
-/// One thing that was added, removed, renamed or changed.
+/// An item that was added, removed, renamed or changed.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Change {
-    /// `quantity`, `equation`, ...
+    /// Section: quantity, equation and so on.
     pub section: &'static str,
-    /// Its name; `old -> new` when it was renamed.
+    /// Name of the item; `old -> new` if it was renamed.
     pub name: String,
-    /// `added`, `removed`, `renamed` or `changed`.
+    /// Kind: added, removed, renamed or changed.
     pub kind: &'static str,
-    /// What it asks of the version.
+    /// Required version step.
     #[serde(serialize_with = "step_word")]
     #[schemars(with = "String")]
     pub step: Step,
-    /// What about it.
+    /// Changed aspects.
     pub details: Vec<Detail>,
 }
 
 /// One aspect of a change.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Detail {
-    /// The aspect: `unit`, `domain`, `formula`, ...
+    /// Aspect: unit, domain, formula and so on.
     pub what: String,
-    /// As it was; empty where there was nothing.
+    /// Old text; empty if there was none.
     pub before: String,
-    /// As it is; empty where nothing is left.
+    /// New text; empty if there is none.
     pub after: String,
-    /// What it means; empty where that is plain.
+    /// Explanation; empty if none is needed.
     pub note: String,
-    /// What it asks of the version.
+    /// Required version step.
     #[serde(serialize_with = "step_word")]
     #[schemars(with = "String")]
     pub step: Step,
-    /// Where the values differ most.
+    /// Points with the largest differences.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub points: Vec<Example>,
 }
@@ -70,28 +68,28 @@ impl Detail {
     }
 }
 
-/// The changes of one item, gathered.
+/// Changed aspects of one item.
 #[derive(Default)]
-struct Gather(Vec<Detail>);
+struct Details(Vec<Detail>);
 
-/// The values of an item in both versions.
+/// Comparison of the values of an item in both versions.
 struct Compared<'a> {
     space: &'a Space<'a>,
     pair: &'a (Probe<'a>, Probe<'a>),
     values: &'a Values,
-    /// Operands that changed, which explain a difference under the same text.
+    /// Changed operands, which explain a difference of values with the same text.
     through: Vec<String>,
 }
 
-impl Gather {
-    /// A text that differs.
+impl Details {
+    /// Adds a text if it differs.
     fn text(&mut self, what: &str, before: &str, after: &str, step: Step) {
         if before != after {
             self.0.push(Detail::new(what, before, after, step));
         }
     }
 
-    /// A formula whose text or values differ; different values ask for the step `different`.
+    /// Adds a formula if its text or values differ. Different values require the step `different`.
     fn values(&mut self, what: &str, before: &str, after: &str, different: Step, compared: Compared<'_>) {
         let Compared { space, pair, values, through } = compared;
         if before == after && *values == Values::Same {
@@ -100,27 +98,31 @@ impl Gather {
         let through = if before == after { through } else { Vec::new() };
         let (mut note, step) = match values {
             Values::Same => ("equal after normalization".to_owned(), Step::Patch),
-            Values::Equal => (format!("equal on all {POINTS} points tried"), Step::Patch),
-            Values::Rounding(most) => (
-                format!("equal but for rounding: at most {most:.1e} apart, relative, on {POINTS} points"),
+            Values::Equal => (format!("equal at all {POINTS} tested points"), Step::Patch),
+            Values::Rounding(max) => (
+                format!(
+                    "equal up to rounding: relative difference of at most {max:.1e} at {POINTS} tested points"
+                ),
                 Step::Patch,
             ),
-            Values::Different(count, _) => (format!("different at {count} of {POINTS} points"), different),
-            Values::Nowhere => ("the domains have no point in common".to_owned(), different),
+            Values::Different(count, _) => {
+                (format!("different at {count} of {POINTS} tested points"), different)
+            }
+            Values::Nowhere => ("the domains are disjoint".to_owned(), different),
         };
-        // The points stand where the cause is.
+        // Points are shown for the item that causes the difference.
         let points = match values {
             Values::Different(_, worst) if through.is_empty() => space.examples(pair, worst),
             _ => Vec::new(),
         };
         if !through.is_empty() {
-            note += &format!(", through {}", through.join(", "));
+            note += &format!(", caused by {}", through.join(", "));
         }
         self.0.push(Detail { points, ..Detail::new(what, before, after, step).note(note) });
     }
 }
 
-/// Old and new items by their names: pairs in the new order, then what is left.
+/// Items of both versions, matched by name, in the new order.
 struct Matched<'a, T> {
     both: Vec<(&'a T, &'a T)>,
     renamed: Vec<(&'a T, &'a T)>,
@@ -128,20 +130,19 @@ struct Matched<'a, T> {
     removed: Vec<&'a T>,
 }
 
-/// Which version an item belongs to.
+/// Version of an item.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Age {
     Old,
     New,
 }
 
-/// Pairs items by name; among the rest, one that is gone and one that is new are a rename when they have the same likeness and
-/// no other item has it.
+/// Matches items by name. A removed and an added item count as renamed if they have the same signature and no other item has it.
 fn matched<'a, T>(
     old: impl Iterator<Item = &'a T>,
     new: impl Iterator<Item = &'a T>,
     name: impl Fn(&T) -> &str,
-    likeness: impl Fn(Age, &T) -> Option<String>,
+    signature: impl Fn(Age, &T) -> Option<String>,
 ) -> Matched<'a, T> {
     let old: Vec<&T> = old.collect();
     let mut by_name: BTreeMap<&str, &T> = old.iter().map(|item| (name(item), *item)).collect();
@@ -153,15 +154,15 @@ fn matched<'a, T>(
         }
     }
     let gone: Vec<&T> = old.into_iter().filter(|item| by_name.contains_key(name(item))).collect();
-    let mut alike: BTreeMap<String, [Vec<usize>; 2]> = BTreeMap::new();
+    let mut by_signature: BTreeMap<String, [Vec<usize>; 2]> = BTreeMap::new();
     for (side, (age, items)) in [(Age::Old, &gone), (Age::New, &fresh)].into_iter().enumerate() {
         for (at, item) in items.iter().enumerate() {
-            if let Some(likeness) = likeness(age, item) {
-                alike.entry(likeness).or_default()[side].push(at);
+            if let Some(signature) = signature(age, item) {
+                by_signature.entry(signature).or_default()[side].push(at);
             }
         }
     }
-    let mut renamed: Vec<(usize, usize)> = (alike.values())
+    let mut renamed: Vec<(usize, usize)> = (by_signature.values())
         .filter_map(|sides| match sides.each_ref().map(Vec::as_slice) {
             [[old], [new]] => Some((*new, *old)),
             _ => None,
@@ -181,32 +182,33 @@ fn matched<'a, T>(
     }
 }
 
-/// The likeness of things that have none.
-fn unlike<T>(_: Age, _: &T) -> Option<String> {
+/// Returns no signature, for items that cannot be recognized as renamed.
+fn no_signature<T>(_: Age, _: &T) -> Option<String> {
     None
 }
 
 impl<'a, T> Matched<'a, T> {
-    /// The pairs by name, then those by likeness.
+    /// Returns the pairs by name, then the renamed ones.
     fn pairs<P>(&self, probe: impl Fn(&'a T) -> P) -> Vec<(P, P)> {
         self.both.iter().chain(&self.renamed).map(|(old, new)| (probe(old), probe(new))).collect()
     }
 
-    /// The changes of pairs, of which `compared` also gets the place among [`Matched::pairs`]; a rename asks for a step.
+    /// Returns the changes of pairs. `compared` gets the index of the pair in [`Matched::pairs`]. A rename requires the step
+    /// `rename`.
     fn kept(
         &self,
         section: &'static str,
         name: impl Fn(&T) -> String,
         rename: Step,
-        compared: impl Fn(usize, &T, &T) -> Gather,
+        compared: impl Fn(usize, &T, &T) -> Details,
     ) -> Vec<Change> {
         let both = self.both.iter().enumerate().filter_map(|(at, (old, new))| {
-            let Gather(details) = compared(at, old, new);
+            let Details(details) = compared(at, old, new);
             let step = details.iter().map(|detail| detail.step).max()?;
             Some(Change { section, name: name(new), kind: "changed", step, details })
         });
         let renamed = self.renamed.iter().enumerate().map(|(at, (old, new))| {
-            let Gather(details) = compared(self.both.len() + at, old, new);
+            let Details(details) = compared(self.both.len() + at, old, new);
             let step = details.iter().map(|detail| detail.step).max().map_or(rename, |step| step.max(rename));
             let name = format!("{} -> {}", name(old), name(new));
             Change { section, name, kind: "renamed", step, details }
@@ -214,8 +216,7 @@ impl<'a, T> Matched<'a, T> {
         both.chain(renamed).collect()
     }
 
-    /// What was added, which asks for a minor version, and what was removed, which asks for a major one; `text` says
-    /// what it was about.
+    /// Returns the added items, which require a minor step, and the removed ones, which require a major step, with a text each.
     fn rest(
         &self,
         section: &'static str,
@@ -235,16 +236,16 @@ impl<'a, T> Matched<'a, T> {
     }
 }
 
-/// A version of a contract and what was proven of it.
+/// A version of a contract with its proofs.
 #[derive(Clone, Copy)]
 pub struct Proven<'a> {
-    /// The contract.
+    /// Contract of this version.
     pub contract: &'a Contract,
-    /// One for each obligation.
+    /// One proof per obligation.
     pub proofs: &'a [Proof],
 }
 
-/// Everything that changed from the old version to the new one.
+/// Returns all changes from the old version to the new one.
 pub fn compare(old: Proven<'_>, new: Proven<'_>) -> Vec<Change> {
     let quantities = matched(
         old.contract.quantities.iter(),
@@ -271,19 +272,19 @@ pub fn compare(old: Proven<'_>, new: Proven<'_>) -> Vec<Change> {
     changes
 }
 
-/// A change with one aspect, which asks for its step.
+/// Creates a change with a single aspect.
 fn change(section: &'static str, name: impl Into<String>, kind: &'static str, detail: Detail) -> Change {
     Change { section, name: name.into(), kind, step: detail.step, details: vec![detail] }
 }
 
 fn metadata(old: &Contract, new: &Contract) -> Vec<Change> {
-    let mut gather = Gather::default();
+    let mut gather = Details::default();
     let stem = |contract: &Contract| {
         let file = contract.source.name.rsplit(['/', '\\']).next().unwrap_or_default();
         file.split('.').next() == Some(contract.metadata.id.as_str())
     };
     let (before, after) = (&old.metadata, &new.metadata);
-    // An id that is only the name of the file is no statement of the contract.
+    // An id that is derived from the file name is not part of the contract.
     if !(stem(old) && stem(new)) {
         gather.text("id", &before.id, &after.id, Step::Major);
     }
@@ -297,8 +298,12 @@ fn metadata(old: &Contract, new: &Contract) -> Vec<Change> {
         step,
         details: gather.0,
     });
-    let found =
-        matched(old.dependencies.iter(), new.dependencies.iter(), |contract| &contract.metadata.id, unlike);
+    let found = matched(
+        old.dependencies.iter(),
+        new.dependencies.iter(),
+        |contract| &contract.metadata.id,
+        no_signature,
+    );
     let version = |contract: &Arc<Contract>| contract.metadata.version.to_string();
     let dependencies = found.kept(
         "dependency",
@@ -308,7 +313,7 @@ fn metadata(old: &Contract, new: &Contract) -> Vec<Change> {
             let (from, to) = (&before.metadata.version, &after.metadata.version);
             let step = Step::between(from.min(to), from.max(to));
             let detail = step.map(|step| Detail::new("version", version(before), version(after), step));
-            Gather(detail.into_iter().collect())
+            Details(detail.into_iter().collect())
         },
     );
     let rest = found.rest("dependency", |contract| contract.metadata.id.clone(), "version", version);
@@ -331,13 +336,13 @@ fn quantities(found: &Matched<'_, Quantity>) -> Vec<Change> {
         format!("{unit}{}{default}{from}", quantity.domain)
     };
     let compared = |_: usize, old: &Quantity, new: &Quantity| {
-        let mut gather = Gather::default();
+        let mut gather = Details::default();
         unit(&mut gather, (&old.unit_text, &new.unit_text), old.unit == new.unit);
         domain(&mut gather, old, new);
         if old.default != new.default {
             let note = match (old.default, new.default) {
-                (None, _) | (_, None) => "it changes the arguments of `Inputs::new`",
-                _ => "those who do not set it get another value",
+                (None, _) | (_, None) => "changes the arguments of `Inputs::new`",
+                _ => "changes the value for users who do not set it",
             };
             gather.0.push(Detail::new("default", default(old), default(new), Step::Major).note(note));
         }
@@ -348,7 +353,7 @@ fn quantities(found: &Matched<'_, Quantity>) -> Vec<Change> {
     changes.extend(found.added.iter().map(|new| {
         let (step, note) = match new.default {
             Some(_) => (Step::Minor, ""),
-            None => (Step::Major, "it has no default: everyone must give it"),
+            None => (Step::Major, "no default, so every user must set it"),
         };
         change("quantity", &new.name, "added", Detail::new("", "", summary(new), step).note(note))
     }));
@@ -360,13 +365,13 @@ fn quantities(found: &Matched<'_, Quantity>) -> Vec<Change> {
     changes
 }
 
-/// A requirement that is new refuses points that were accepted; one that is gone accepts more.
+/// Compares requirements. A new one rejects points that were accepted; a removed one accepts more.
 fn requirements(old: &Contract, new: &Contract, space: &Space<'_>) -> Vec<Change> {
     let same = |old: &Requirement, new: &Requirement| space.same(old.expression.id, new.expression.id);
     let text = |requirement: &Requirement| requirement.expression.formula.to_string();
     let added = new.requires.iter().filter(|new| !old.requires.iter().any(|old| same(old, new))).map(|new| {
         let detail =
-            Detail::new("", "", text(new), Step::Major).note("points that do not meet it are refused");
+            Detail::new("", "", text(new), Step::Major).note("points that do not meet it are rejected");
         change("requirement", text(new), "added", detail)
     });
     let removed =
@@ -377,33 +382,33 @@ fn requirements(old: &Contract, new: &Contract, space: &Space<'_>) -> Vec<Change
     added.chain(removed).collect()
 }
 
-fn unit(gather: &mut Gather, texts: (&str, &str), same: bool) {
+fn unit(gather: &mut Details, texts: (&str, &str), same: bool) {
     if texts.0 != texts.1 {
         let detail = Detail::new("unit", texts.0, texts.1, if same { Step::Patch } else { Step::Major });
-        gather.0.push(detail.note(if same { "the same unit, written otherwise" } else { "" }));
+        gather.0.push(detail.note(if same { "same unit, different spelling" } else { "" }));
     }
 }
 
-fn domain(gather: &mut Gather, old: &Quantity, new: &Quantity) {
+fn domain(gather: &mut Details, old: &Quantity, new: &Quantity) {
     let (before, after) = (old.domain.to_string(), new.domain.to_string());
     if before == after {
         return;
     }
     if old.cases != new.cases {
-        let note = "a `match` on it has to change";
+        let note = "a `match` on it must change";
         gather.0.push(Detail::new("one_of", before, after, Step::Major).note(note));
         return;
     }
     let (note, step) = match (within(&new.domain, &old.domain), within(&old.domain, &new.domain)) {
-        (true, true) => ("the same values, written otherwise", Step::Patch),
+        (true, true) => ("same values, different spelling", Step::Patch),
         (true, false) => ("narrowed", Step::Major),
         (false, true) => ("widened", Step::Minor),
-        (false, false) => ("some values are gone and some are new", Step::Major),
+        (false, false) => ("some values removed, some added", Step::Major),
     };
     gather.0.push(Detail::new("domain", before, after, step).note(note));
 }
 
-/// `Inputs::new` takes the quantities without a default in the order of the contract.
+/// Compares the order of quantities without a default, which are the arguments of `Inputs::new`.
 fn order(old: &Contract, new: &Contract, renamed: &BTreeMap<&str, &str>) -> Option<Change> {
     let old: Vec<&str> = (old.quantities.iter().filter(|quantity| quantity.default.is_none()))
         .map(|quantity| renamed.get(quantity.name.as_str()).copied().unwrap_or(&quantity.name))
@@ -416,17 +421,17 @@ fn order(old: &Contract, new: &Contract, renamed: &BTreeMap<&str, &str>) -> Opti
     };
     let (before, after) = (common(&old, &new), common(&new, &old));
     let detail = Detail::new("arguments", before.join(", "), after.join(", "), Step::Major)
-        .note("`Inputs::new` takes them in this order");
+        .note("order of the arguments of `Inputs::new`");
     (before != after).then(|| change("quantity", "order", "changed", detail))
 }
 
-/// The generated function takes what the formula names, in the order of the contract.
-fn arguments(gather: &mut Gather, old: &[String], new: &[String], renamed: &BTreeMap<&str, &str>) {
+/// Compares the operands of a formula, which are the arguments of the generated function.
+fn arguments(gather: &mut Details, old: &[String], new: &[String], renamed: &BTreeMap<&str, &str>) {
     let before: Vec<&str> =
         old.iter().map(|name| renamed.get(name.as_str()).copied().unwrap_or(name)).collect();
     if before != new.iter().map(String::as_str).collect::<Vec<_>>() {
         let detail = Detail::new("arguments", old.join(", "), new.join(", "), Step::Major);
-        gather.0.push(detail.note("the generated function takes them in this order"));
+        gather.0.push(detail.note("order of the arguments of the generated function"));
     }
 }
 
@@ -434,7 +439,7 @@ fn names(expression: &Expression) -> Vec<String> {
     expression.operands.iter().map(|(name, _)| name.clone()).collect()
 }
 
-/// The changes, and the names of the equations whose values differ; new names of equations go to `renamed`.
+/// Returns the changes of equations and the names of those whose values differ, and adds renamed equations to `renamed`.
 fn equations<'a>(
     old: &'a Contract,
     new: &'a Contract,
@@ -461,7 +466,7 @@ fn equations<'a>(
         None => equation.expression.formula.to_string(),
     };
     let compared = |at: usize, old: &Equation, new: &Equation| {
-        let mut gather = Gather::default();
+        let mut gather = Details::default();
         unit(&mut gather, (&old.unit_text, &new.unit_text), old.unit == new.unit);
         let through =
             names(&new.expression).into_iter().filter(|name| differs.contains(name.as_str())).collect();
@@ -473,7 +478,7 @@ fn equations<'a>(
             let text = |bounds: &Option<String>| bounds.clone().unwrap_or_default();
             gather.0.push(
                 Detail::new("bounds", text(&old.bounds), text(&new.bounds), step)
-                    .note("the measured value that it bounds"),
+                    .note("measured value with this upper bound"),
             );
         }
         gather.text("doc", &old.doc, &new.doc, Step::Patch);
@@ -524,11 +529,11 @@ fn classifiers(
         all
     };
     let compared = |at: usize, old: &Classifier, new: &Classifier| {
-        let mut gather = Gather::default();
+        let mut gather = Details::default();
         let (before, after) = (variants(old), variants(new));
         if before.iter().collect::<BTreeSet<_>>() != after.iter().collect::<BTreeSet<_>>() {
             let detail = Detail::new("cases", before.join(", "), after.join(", "), Step::Major);
-            gather.0.push(detail.note("a `match` on them has to change"));
+            gather.0.push(detail.note("a `match` on them must change"));
         }
         let through = arguments_of(new).into_iter().filter(|name| differs.contains(name.as_str())).collect();
         let compared = Compared { space, pair: &pairs[at], values: &values[at], through };
@@ -542,15 +547,15 @@ fn classifiers(
     changes
 }
 
-/// The contract's own tables; those of a dependency belong to its own diff.
+/// Compares the contract's own tables. Tables of dependencies are compared in their contracts.
 fn tables(old: &Contract, new: &Contract) -> Vec<Change> {
     fn own(contract: &Contract) -> impl Iterator<Item = &Table> {
         contract.profiles.iter().filter(|table| table.origin.is_none())
     }
-    let found = matched(own(old), own(new), |table| &table.name, unlike);
+    let found = matched(own(old), own(new), |table| &table.name, no_signature);
     let name = |table: &Table| table.name.clone();
     let mut changes = found.kept("profile", name, Step::Major, |_, old, new| {
-        let mut gather = Gather::default();
+        let mut gather = Details::default();
         gather.text("doc", &old.doc, &new.doc, Step::Patch);
         gather
     });
@@ -572,10 +577,10 @@ fn fields(old: &Table, new: &Table) -> Vec<Change> {
         };
         if field.optional { format!("{kind}, optional") } else { kind }
     };
-    let found = matched(old.fields.iter(), new.fields.iter(), |field| &field.name, unlike);
+    let found = matched(old.fields.iter(), new.fields.iter(), |field| &field.name, no_signature);
     let named = |field: &Field| format!("{}.{}", new.name, field.name);
     let mut changes = found.kept("field", named, Step::Major, |_, old, new| {
-        let mut gather = Gather::default();
+        let mut gather = Details::default();
         let (before, after) = (text(old), text(new));
         let same_type = old.optional == new.optional
             && match (&old.kind, &new.kind) {
@@ -613,7 +618,7 @@ fn entries(old: &Table, new: &Table) -> Vec<Change> {
     );
     let named = |entry: &Entry| format!("{}.{}", new.name, entry.name);
     let compared = |_: usize, old: &Entry, new: &Entry| {
-        let mut gather = Gather::default();
+        let mut gather = Details::default();
         for (field, after) in new_fields.iter().zip(&new.values) {
             let Some(at) = old_fields.iter().position(|known| known.name == field.name) else { continue };
             let before = old.values.get(at);
@@ -644,7 +649,7 @@ fn recommendations(old: &Contract, new: &Contract, space: &Space<'_>) -> Vec<Cha
     let pairs = found.pairs(|advice| Probe::Node(advice.when.id));
     let values = space.compare(&pairs);
     let compared = |at: usize, old: &Recommendation, new: &Recommendation| {
-        let mut gather = Gather::default();
+        let mut gather = Details::default();
         let through = (new.when.formula.nodes.iter())
             .filter_map(|node| match &node.kind {
                 Kind::Is(name, ..) | Kind::Name(name) => Some(name.clone()),
@@ -672,8 +677,8 @@ fn obligations(old: Proven<'_>, new: Proven<'_>, space: &Space<'_>) -> Vec<Chang
             .find(|proof| proof.id == obligation.id)
             .map_or(Verdict::NotRun, |proof| proof.verdict)
     };
-    // A proof is worth more than tests, and both more than nothing.
-    let worth = |verdict: Verdict| match verdict {
+    // A proof is stronger than tests, and both are stronger than no verdict.
+    let strength = |verdict: Verdict| match verdict {
         Verdict::Proven => 2,
         Verdict::Tested => 1,
         _ => 0,
@@ -697,18 +702,18 @@ fn obligations(old: Proven<'_>, new: Proven<'_>, space: &Space<'_>) -> Vec<Chang
         |_, obligation| Some(obligation.formula.to_string()),
     );
     let compared = |_: usize, before: &Obligation, after: &Obligation| {
-        let mut gather = Gather::default();
+        let mut gather = Details::default();
         let texts = (before.formula.to_string(), after.formula.to_string());
         if texts.0 != texts.1 {
             let (note, step) = if same_claim(before, after) {
                 ("equal after normalization", Step::Patch)
             } else {
-                ("another promise", Step::Major)
+                ("different claim", Step::Major)
             };
             gather.0.push(Detail::new("formal", texts.0, texts.1, step).note(note));
         }
         let (was, is) = (verdict(&old, before), verdict(&new, after));
-        let step = if worth(is) < worth(was) { Step::Major } else { Step::Minor };
+        let step = if strength(is) < strength(was) { Step::Major } else { Step::Minor };
         gather.text("verdict", was.word(), is.word(), step);
         gather.text("doc", &before.doc, &after.doc, Step::Patch);
         gather.text("if_fails", &before.if_fails, &after.if_fails, Step::Patch);
@@ -721,7 +726,7 @@ fn obligations(old: Proven<'_>, new: Proven<'_>, space: &Space<'_>) -> Vec<Chang
     }));
     changes.extend(found.removed.iter().map(|before| {
         let detail = Detail::new("formal", before.formula.to_string(), "", Step::Major);
-        change("obligation", &before.id, "removed", detail.note("a promise less"))
+        change("obligation", &before.id, "removed", detail.note("claim removed"))
     }));
     changes
 }

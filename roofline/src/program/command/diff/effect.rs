@@ -1,5 +1,5 @@
-//! What a change does to predictions: every known model on every known device, by the formulas and tables of the old
-//! and of the new version, interpreted.
+//! Effect of a change on predictions: every known model on every known device, evaluated with the formulas and tables of both
+//! versions.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -20,10 +20,10 @@ use crate::model::Hyper;
 use crate::predict::{Brought, Numbers, Units, inputs_by};
 use crate::program::request::lengths;
 
-/// Formats of the weights for which predictions are made, beside those that changed.
+/// Weight formats of the predictions, in addition to changed ones.
 const FORMATS: [&str; 3] = ["f16", "q8_0", "q4_k"];
 
-/// A contract that predictions can be made with, and what people look at in its results.
+/// Equations and classifiers of a contract for predictions.
 struct Family {
     numbers: &'static [&'static str],
     classes: &'static [&'static str],
@@ -37,86 +37,86 @@ const FAMILIES: [Family; 3] = [
     Family { numbers: &["throughput", "latency"], classes: &["bottleneck"] },
 ];
 
-/// One version of a contract, and where those beside it are found.
+/// One version of a contract with its dependencies.
 pub struct Side<'a> {
-    /// The contract that changed.
+    /// Changed contract.
     pub contract: &'a Contract,
-    /// The others of that version.
+    /// Finds other contracts of this version.
     pub find: &'a dyn Fn(&str) -> Result<Found, ReadError>,
 }
 
-/// What a change does to predictions.
+/// Effect of a change on predictions.
 #[derive(Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Effect {
-    /// The contract that the figures come from.
+    /// Contract that computes the figures.
     pub contract: String,
-    /// Models, devices and formats, each with each.
+    /// Number of combinations of models, devices and formats.
     pub predictions: usize,
-    /// Those with another result.
+    /// Number of changed predictions.
     pub changed: usize,
-    /// Those held back by something else.
+    /// Number of predictions with another bound.
     pub bounds_changed: usize,
-    /// The equations that people look at.
+    /// Compared equations.
     pub figures: &'static [&'static str],
-    /// The classifiers that say what holds it back.
+    /// Compared classifiers.
     pub bounds: &'static [&'static str],
-    /// How each figure moves, over the predictions that changed.
+    /// Statistics of each figure over the changed predictions.
     pub summary: Vec<Movement>,
-    /// The predictions that changed, the largest change first.
+    /// Changed predictions, largest change first.
     pub rows: Vec<ChangedPrediction>,
 }
 
-/// How one figure moves.
+/// Statistics of the change of a figure.
 #[derive(Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Movement {
-    /// The equation.
+    /// Name of the equation.
     pub name: String,
-    /// Its unit.
+    /// Unit of the equation.
     pub unit: String,
-    /// The smallest `after / before - 1`.
+    /// Minimum of `after / before - 1`.
     pub lowest: f64,
-    /// The median.
+    /// Median of `after / before - 1`.
     pub median: f64,
-    /// The largest.
+    /// Maximum of `after / before - 1`.
     pub highest: f64,
 }
 
-/// One model on one device.
+/// A prediction that changed.
 #[derive(Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ChangedPrediction {
-    /// The model.
+    /// Name of the model.
     pub model: String,
-    /// The device.
+    /// Name of the device.
     pub device: String,
-    /// The format of its weights.
+    /// Weight format.
     pub format: String,
-    /// Before; none if the model or the device was not there.
+    /// Old result; null if model, device or format was added.
     pub before: Option<Outcome>,
-    /// After.
+    /// New result; null if model, device or format was removed.
     pub after: Option<Outcome>,
 }
 
-/// A prediction, or why there is none.
+/// Result of a prediction, or the reason for a missing one.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Outcome {
-    /// The figures by the equations' names.
+    /// Values by equation.
     pub numbers: BTreeMap<&'static str, f64>,
-    /// What holds it back, by the classifiers' names.
+    /// Bounds by classifier.
     pub bounds: BTreeMap<&'static str, String>,
-    /// Why there is no result.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub refused: Option<String>,
+    /// Reason for a missing result.
+    #[serde(rename = "refused", skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
 }
 
 impl ChangedPrediction {
-    /// `after / before - 1` of a figure.
+    /// Returns `after / before - 1` of a figure.
     pub fn change(&self, name: &str) -> Option<f64> {
         let number = |outcome: &Option<Outcome>| outcome.as_ref()?.numbers.get(name).copied();
         let (before, after) = number(&self.before).zip(number(&self.after))?;
         Some(if before == after { 0.0 } else { after / before - 1.0 })
     }
 
-    /// How far it moved; what appears, vanishes or is refused moved the most.
+    /// Returns the size of the change for sorting; infinite if a result exists in one version only.
     fn size(&self) -> f64 {
         let names = |outcome: &Option<Outcome>| -> Vec<&str> {
             outcome.iter().flat_map(|outcome| outcome.numbers.keys().copied()).collect()
@@ -125,18 +125,18 @@ impl ChangedPrediction {
         if before != after {
             return f64::INFINITY;
         }
-        let moved = |name: &str| self.change(name).map_or(0.0, |change| (1.0 + change).ln().abs());
-        // What differs by roundings only keeps its order.
-        (before.into_iter().map(moved).fold(0.0, f64::max) * 1e9).round()
+        let size = |name: &str| self.change(name).map_or(0.0, |change| (1.0 + change).ln().abs());
+        // Ignores rounding, so that such differences do not affect the order.
+        (before.into_iter().map(size).fold(0.0, f64::max) * 1e9).round()
     }
 
-    /// Whether something else holds it back now.
-    fn rebound(&self) -> bool {
+    /// Returns `true` if the bound changed.
+    fn bound_changed(&self) -> bool {
         matches!((&self.before, &self.after), (Some(before), Some(after)) if before.bounds != after.bounds)
     }
 }
 
-/// The effect of a change, or why there is none to compute.
+/// Computes the effect of a change, or returns the reason that it has none.
 pub fn effect(old: &Side<'_>, new: &Side<'_>) -> Result<Effect, String> {
     let own = |side: &Side<'_>, name: &str| {
         side.contract.profiles.iter().any(|table| table.name == name && table.origin.is_none())
@@ -161,14 +161,14 @@ pub fn effect(old: &Side<'_>, new: &Side<'_>) -> Result<Effect, String> {
         formats: feeds("formats"),
     };
     if !(slots.formulas || slots.operations || slots.devices || slots.models || slots.formats) {
-        return Err("no prediction reads this contract".into());
+        return Err("no prediction uses this contract".into());
     }
     let family = own_family.unwrap_or(&TRANSFORMER);
     let (old, new) = (World::build(old, &slots)?, World::build(new, &slots)?);
     Ok(compare(family, &old, &new))
 }
 
-/// What of the predictions the contract itself provides; the rest comes from those beside it.
+/// Parts of predictions that the contract provides; other contracts provide the rest.
 struct Slots {
     formulas: bool,
     operations: bool,
@@ -177,15 +177,15 @@ struct Slots {
     formats: bool,
 }
 
-/// Everything that a prediction needs, of one version.
+/// Inputs of predictions in one version.
 struct World {
     formulas: Contract,
     devices: Vec<(String, Named)>,
     models: Vec<(String, Named)>,
     formats: Vec<(String, Named)>,
-    /// The units of the devices, in their order.
+    /// Arithmetic units of each device.
     units: Vec<Units>,
-    /// The kinds of the formats' numbers, in their order.
+    /// Element kind of each format.
     kinds: Vec<Numbers>,
 }
 
@@ -193,7 +193,7 @@ type Named = BTreeMap<String, f64>;
 
 impl World {
     fn build(side: &Side<'_>, slots: &Slots) -> Result<World, String> {
-        // Whoever asks for the contract that changed gets this version of it.
+        // Dependencies on the changed contract use this version of it.
         let file = format!("{}.yaml", side.contract.metadata.id);
         let find = |name: &str| {
             if name == file {
@@ -210,10 +210,10 @@ impl World {
                 find(name).or_else(|_| library::find(name, None)).map_err(|error| error.to_string())?;
             check_from(found.source, &find)
                 .contract
-                .ok_or_else(|| format!("{name} is not valid beside this version"))
+                .ok_or_else(|| format!("{name}: invalid with this version of its dependencies"))
         };
         let formulas = open(slots.formulas, "transformer-v1.yaml")?;
-        // The dimensions of a model go through the formulas of its operations, wherever the rest comes from.
+        // Inputs of models depend on the formulas of operations.
         let operations = open(slots.operations, "operation-v1.yaml")?;
         let hardware = open(slots.devices, "hardware-v1.yaml")?;
         let devices = numbers(&hardware, "devices");
@@ -227,7 +227,7 @@ impl World {
         Ok(World { formulas, devices, models, formats, units, kinds })
     }
 
-    /// A prediction: a model on a device with weights in a format; none where one of them is not there.
+    /// Predicts a model on a device with a weight format; `None` if one of them does not exist.
     fn outcome(
         &self,
         predictor: &mut Predictor<'_>,
@@ -239,7 +239,7 @@ impl World {
         let (device, format) = (find(&self.devices, device)?, find(&self.formats, format)?);
         let (model, weights) = (&self.models[find(&self.models, model)?].1, &self.formats[format].1);
         let mut rates = Named::new();
-        // What has a rate for each part multiplies by the units that the numbers allow, not by the device's one peak.
+        // Formulas with a rate per part use the peaks of the precisions instead of the device's single peak.
         let by_part = |name: &str| self.formulas.quantities.iter().any(|quantity| quantity.name == name);
         if by_part("attention_compute") {
             let rate = |kind| self.units[device].rate(kind).compute();
@@ -252,9 +252,9 @@ impl World {
     }
 }
 
-/// The kind of a format's numbers; versions that do not say it have those of today.
+/// Returns the element kind of a format; versions without this field use the current one.
 fn kind(contract: &Contract, format: &str) -> Numbers {
-    let stated = || {
+    let declared = || {
         let table = contract.table("formats")?;
         let field = table.fields.iter().position(|field| field.name == "numbers")?;
         let entry = table.entries.iter().find(|entry| entry.name == format)?;
@@ -263,10 +263,10 @@ fn kind(contract: &Contract, format: &str) -> Numbers {
             _ => None,
         }
     };
-    stated().or_else(|| Some(formats::by_name(format)?.numbers)).unwrap_or(Numbers::Half)
+    declared().or_else(|| Some(formats::by_name(format)?.numbers)).unwrap_or(Numbers::Half)
 }
 
-/// The figures of an entry, by field.
+/// Returns the numbers of an entry by field.
 fn figures(fields: &[roofline_contracts::contract::Field], entry: &Entry) -> Named {
     let figure = |(field, value): (&roofline_contracts::contract::Field, &Value)| match value {
         Value::Number(value) => Some((field.name.clone(), *value)),
@@ -280,11 +280,11 @@ fn numbers(contract: &Contract, table: &str) -> Vec<(String, Named)> {
     table.entries.iter().map(|entry| (entry.name.clone(), figures(&table.fields, entry))).collect()
 }
 
-/// The contract's inputs for each model; one that the formulas do not describe is left out.
+/// Returns the contract's inputs for each model that the formulas support.
 fn models(contract: &Contract, operations: &Contract) -> Vec<(String, Named)> {
     let Some(table) = contract.table("models") else { return Vec::new() };
     let formulas = ["cache_width", "mixing", "activation_width", "token_params"]
-        .map(|name| Formula::of(operations, name));
+        .map(|name| Formula::new(operations, name));
     let text = |entry: &Entry, name: &str| {
         let at = table.fields.iter().position(|field| field.name == name)?;
         match entry.values.get(at) {
@@ -297,9 +297,9 @@ fn models(contract: &Contract, operations: &Contract) -> Vec<(String, Named)> {
         let tied = text(entry, "embeddings").as_deref() == Some("tied");
         let numbers = fields.iter().map(|(name, value)| (name.as_str(), *value));
         let hyper = Hyper::of_fields(&text(entry, "model_type")?, tied, numbers).ok()?;
-        let inputs = inputs_by(&hyper, |shape| Ok(brought(&formulas, shape))).ok()?;
-        let longest = hyper.context_length.map(|tokens| tokens as f64);
-        let (context, prompt) = lengths(None, None, longest, &mut Vec::new());
+        let inputs = inputs_by(&hyper, |shape| Ok(operation_totals(&formulas, shape))).ok()?;
+        let max_tokens = hyper.context_length.map(|tokens| tokens as f64);
+        let (context, prompt) = lengths(None, None, max_tokens, &mut Vec::new());
         let inputs = Inputs { context, prompt, ..inputs };
         let outputs = inputs.evaluate().ok()?;
         let mut named: Named = Inputs::NAMES
@@ -314,11 +314,11 @@ fn models(contract: &Contract, operations: &Contract) -> Vec<(String, Named)> {
     table.entries.iter().filter_map(model).collect()
 }
 
-/// Bits and bytes of one weight in each format, by the contract's formulas.
+/// Returns bits and bytes per weight of each format, according to the contract's formulas.
 fn bits_of_formats(contract: &Contract) -> Vec<(String, Named)> {
     let format = |(name, mut figures): (String, Named)| {
         figures.insert("row_weights".into(), 1.0);
-        let compute = |equation: &str| Formula::of(contract, equation)?.at(&figures).ok();
+        let compute = |equation: &str| Formula::new(contract, equation)?.evaluate(&figures).ok();
         let bits = compute("bits_per_weight")?;
         let size = compute("row_bytes")?;
         let all = ["bits_per_weight", "dense_bits", "head_bits", "expert_bits", "lookup_bits"];
@@ -328,7 +328,7 @@ fn bits_of_formats(contract: &Contract) -> Vec<(String, Named)> {
     numbers(contract, "formats").into_iter().filter_map(format).collect()
 }
 
-/// One equation of a contract, interpreted.
+/// An evaluator for one equation of a contract.
 struct Formula<'a> {
     contract: &'a Contract,
     id: roofline_contracts::graph::Id,
@@ -336,13 +336,13 @@ struct Formula<'a> {
 }
 
 impl<'a> Formula<'a> {
-    fn of(contract: &'a Contract, name: &str) -> Option<Formula<'a>> {
+    fn new(contract: &'a Contract, name: &str) -> Option<Formula<'a>> {
         let id = contract.equation(name)?.expression.id;
         Some(Formula { contract, id, evaluator: RefCell::new(Evaluator::new(&contract.graph, &[id])) })
     }
 
-    /// What it does not need may be missing.
-    fn at(&self, values: &Named) -> Result<f64, String> {
+    /// Evaluates the equation; unused quantities may be missing.
+    fn evaluate(&self, values: &Named) -> Result<f64, String> {
         let value = |quantity: &roofline_contracts::contract::Quantity| {
             values.get(&quantity.name).copied().or(quantity.default).unwrap_or(quantity.domain.low)
         };
@@ -351,13 +351,13 @@ impl<'a> Formula<'a> {
     }
 }
 
-/// What an operation brings along by the formulas of one version; those it lacks give NaN, which no domain takes.
-fn brought(formulas: &[Option<Formula<'_>>; 4], shape: operation::Inputs) -> Brought {
+/// Returns the totals of an operation in one version. Missing formulas yield NaN, which is outside every domain.
+fn operation_totals(formulas: &[Option<Formula<'_>>; 4], shape: operation::Inputs) -> Brought {
     let names = operation::Inputs::NAMES.iter().map(|name| (*name).to_owned());
     let values: Named = names.zip(shape.to_array()).collect();
-    let [cache_width, mixing, activation_width, token_params] = formulas
-        .each_ref()
-        .map(|formula| formula.as_ref().and_then(|formula| formula.at(&values).ok()).unwrap_or(f64::NAN));
+    let [cache_width, mixing, activation_width, token_params] = formulas.each_ref().map(|formula| {
+        formula.as_ref().and_then(|formula| formula.evaluate(&values).ok()).unwrap_or(f64::NAN)
+    });
     Brought { cache_width, mixing, activation_width, token_params }
 }
 
@@ -380,22 +380,22 @@ impl<'a> Predictor<'a> {
         Predictor { contract, family, evaluator: Evaluator::new(&contract.graph, &roots) }
     }
 
-    fn outcome(&mut self, of: [&Named; 4]) -> Outcome {
-        let mut outcome = Outcome { numbers: BTreeMap::new(), bounds: BTreeMap::new(), refused: None };
+    fn outcome(&mut self, inputs: [&Named; 4]) -> Outcome {
+        let mut outcome = Outcome { numbers: BTreeMap::new(), bounds: BTreeMap::new(), error: None };
         let mut point = Vec::with_capacity(self.contract.quantities.len());
         for quantity in &self.contract.quantities {
-            let given = of.iter().find_map(|named| named.get(&quantity.name).copied());
-            match given.or(quantity.default) {
+            let input = inputs.iter().find_map(|named| named.get(&quantity.name).copied());
+            match input.or(quantity.default) {
                 Some(value) if quantity.domain.contains(value) => point.push(value),
                 Some(value) => {
-                    outcome.refused = Some(format!(
-                        "{} = {value} is outside its domain {}",
+                    outcome.error = Some(format!(
+                        "{} = {value} is outside the domain {}",
                         quantity.name, quantity.domain
                     ));
                     return outcome;
                 }
                 None => {
-                    outcome.refused = Some(format!("nothing gives `{}` a value", quantity.name));
+                    outcome.error = Some(format!("missing value for `{}`", quantity.name));
                     return outcome;
                 }
             }
@@ -419,7 +419,7 @@ impl<'a> Predictor<'a> {
     }
 }
 
-/// All names of both versions, in the order of the new one.
+/// Returns the names of both versions, in the order of the new one.
 fn union<'a>(old: &'a [(String, Named)], new: &'a [(String, Named)]) -> Vec<&'a str> {
     let known = |name: &str| new.iter().any(|(known, _)| known == name);
     let gone = old.iter().map(|(name, _)| name.as_str()).filter(|name| !known(name));
@@ -430,10 +430,10 @@ fn compare(family: &Family, old: &World, new: &World) -> Effect {
     let find = |list: &'_ [(String, Named)], name: &str| list.iter().position(|(known, _)| known == name);
     let formats: Vec<&str> = (union(&old.formats, &new.formats).into_iter())
         .filter(|name| {
-            let stored = |world: &World| {
+            let definition = |world: &World| {
                 find(&world.formats, name).map(|at| (world.formats[at].1.clone(), world.kinds[at]))
             };
-            FORMATS.contains(name) || stored(old) != stored(new)
+            FORMATS.contains(name) || definition(old) != definition(new)
         })
         .collect();
     let mut before = Predictor::new(&old.formulas, family);
@@ -476,7 +476,7 @@ fn compare(family: &Family, old: &World, new: &World) -> Effect {
         changed: rows.len(),
         figures: family.numbers,
         bounds: family.classes,
-        bounds_changed: rows.iter().filter(|row| row.rebound()).count(),
+        bounds_changed: rows.iter().filter(|row| row.bound_changed()).count(),
         summary: family.numbers.iter().filter_map(movement).collect(),
         rows,
     }

@@ -1,4 +1,4 @@
-//! `roofline contract diff`: what a change of a contract means, the version it demands, and what it does to predictions.
+//! `roofline contract diff`: semantic changes of a contract, the required version, and the effect on predictions.
 
 mod compare;
 mod effect;
@@ -28,20 +28,21 @@ use roofline_render::number::figure;
 use step::Step;
 use values::Example;
 
-/// What a change of contracts means.
+/// Differences between contracts.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Diffed {
-    /// Which schema this document follows.
+    /// Schema of this document.
     schema: Schema<Self>,
-    /// The revision that was compared with.
+    /// Revision compared with.
     #[serde(skip_serializing_if = "Option::is_none")]
     revision: Option<String>,
-    /// Whether every version was raised enough and every contract still holds.
+    /// `true` if every version is sufficient and every contract holds.
     fine: bool,
-    /// The contracts that were compared.
+    /// Compared contracts.
     contracts: Vec<ContractDiff>,
-    /// YAML files that changed and are no contracts.
-    passed_over: Vec<String>,
+    /// Changed YAML files that are not contracts.
+    #[serde(rename = "passed_over")]
+    skipped: Vec<String>,
     #[serde(skip)]
     top: usize,
 }
@@ -49,75 +50,83 @@ pub struct Diffed {
 /// A contract before and after.
 #[derive(Debug, Serialize, JsonSchema)]
 struct ContractDiff {
-    /// The file.
+    /// Path of the file.
     file: String,
-    /// The name of the contract.
+    /// Name of the contract.
     id: String,
-    /// `changed`, `unchanged`, `added`, `removed` or `invalid`.
+    /// Status: changed, unchanged, added, removed or invalid.
     status: &'static str,
-    /// The old version; null if there was none.
-    before: Option<Stated>,
-    /// The new version; null if there is none.
-    after: Option<Stated>,
-    /// What changed.
+    /// Old version; null if the contract was added.
+    before: Option<Revision>,
+    /// New version; null if the contract was removed.
+    after: Option<Revision>,
+    /// Changes by item.
     changes: Vec<Change>,
-    /// The version that the changes ask for.
+    /// Version that the changes require.
     #[serde(skip_serializing_if = "Option::is_none")]
-    demand: Option<Demand>,
-    /// What is wrong with the new version.
+    #[serde(rename = "demand")]
+    requirement: Option<VersionRequirement>,
+    /// Problems of the new version.
     problems: Vec<String>,
-    /// What the change does to predictions.
+    /// Effect on predictions.
     #[serde(skip_serializing_if = "Option::is_none")]
     effect: Option<Effect>,
-    /// Why there is no effect.
+    /// Reason for a missing effect.
     #[serde(skip_serializing_if = "Option::is_none")]
     no_effect: Option<String>,
 }
 
-/// What a version says of itself.
+/// Identity of a version.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Stated {
-    /// The version.
+struct Revision {
+    /// Version number.
     version: String,
     /// SHA-256 of the file.
     sha256: String,
 }
 
-/// The version that the changes ask for, and the one the contract states.
+/// Version that the changes require, and the version of the contract.
 #[derive(Debug, Serialize, JsonSchema)]
-struct Demand {
-    /// major, minor or patch; null if nothing changed.
+struct VersionRequirement {
+    /// Step: major, minor or patch; null if nothing changed.
     step: Option<&'static str>,
-    /// The least version that is enough.
-    least: String,
-    /// The version that the contract states.
+    /// Lowest sufficient version.
+    #[serde(rename = "least")]
+    minimum: String,
+    /// Version of the contract.
     stated: String,
-    /// Whether that is enough.
-    enough: bool,
+    /// `true` if the version of the contract is sufficient.
+    #[serde(rename = "enough")]
+    sufficient: bool,
 }
 
-impl Demand {
-    fn of(old: &Contract, new: &Contract, changes: &[Change]) -> Demand {
+impl VersionRequirement {
+    fn new(old: &Contract, new: &Contract, changes: &[Change]) -> VersionRequirement {
         let (before, stated) = (&old.metadata.version, &new.metadata.version);
         let step = changes.iter().map(|change| change.step).max();
-        let least = step.map_or(before.clone(), |step| step.raised(before));
-        let enough = *stated >= least;
-        Demand { step: step.map(Step::word), least: least.to_string(), stated: stated.to_string(), enough }
+        let minimum = step.map_or(before.clone(), |step| step.next(before));
+        let sufficient = *stated >= minimum;
+        VersionRequirement {
+            step: step.map(Step::word),
+            minimum: minimum.to_string(),
+            stated: stated.to_string(),
+            sufficient,
+        }
     }
 }
 
-/// Compares, and exits with 1 when a version was not raised enough or a contract does not hold any more.
+/// Compares contracts. Exits with 1 if a version is insufficient or a contract no longer holds.
 pub fn run(args: &cli::Diff) -> Result<Exit, Failure> {
-    let (contracts, passed_over) = match (&args.git, &args.contracts[..]) {
+    let (contracts, skipped) = match (&args.git, &args.contracts[..]) {
         (Some(revision), paths) => revisions(revision, paths)?,
         (None, [old, new]) => (vec![files(old, new)?], Vec::new()),
         (None, _) => {
-            return Err(Failure("name two contracts, OLD and NEW, or say --git REVISION".into()));
+            return Err(Failure("missing contracts; expected OLD and NEW, or --git REVISION".into()));
         }
     };
-    let fine = contracts.iter().all(ContractDiff::fine);
+    let fine = contracts.iter().all(ContractDiff::is_fine);
     let revision = args.git.clone();
-    let report = Diffed { schema: Schema::new(), revision, fine, contracts, passed_over, top: args.top };
+    let report = Diffed { schema: Schema::new(), revision, fine, contracts, skipped, top: args.top };
     output::print(&report, args.format)?;
     Ok(if fine { Exit::Fine } else { Exit::Failed })
 }
@@ -125,36 +134,36 @@ pub fn run(args: &cli::Diff) -> Result<Exit, Failure> {
 fn files(old: &str, new: &str) -> Result<ContractDiff, Failure> {
     let (before, old_directory) = contract::checked(old)?;
     let (after, new_directory) = contract::checked(new)?;
-    let beside_old = |name: &str| library::find(name, old_directory.as_deref());
-    let beside_new = |name: &str| library::find(name, new_directory.as_deref());
+    let find_old = |name: &str| library::find(name, old_directory.as_deref());
+    let find_new = |name: &str| library::find(name, new_directory.as_deref());
     let (old, after) =
-        (Side { contract: &before, find: &beside_old }, Side { contract: &after, find: &beside_new });
-    Ok(ContractDiff::of(new, &old, &after))
+        (Side { contract: &before, find: &find_old }, Side { contract: &after, find: &find_new });
+    Ok(ContractDiff::new(new, &old, &after))
 }
 
-/// Every contract that differs from the revision, and the YAML files that are none.
+/// Compares every changed contract with the revision, and returns the YAML files that are not contracts.
 fn revisions(revision: &str, paths: &[String]) -> Result<(Vec<ContractDiff>, Vec<String>), Failure> {
     let repository = Repository::open(revision)?;
     let mut found: Vec<ContractDiff> = Vec::new();
-    let mut passed_over = Vec::new();
+    let mut skipped = Vec::new();
     for file in repository.changed(paths)? {
-        let beside_old = |name: &str| repository.find_before(&file, name);
-        let beside_new = |name: &str| repository.find_after(&file, name);
-        let old = checked(repository.before(&file), &beside_old);
-        let new = checked(repository.after(&file), &beside_new);
+        let find_old = |name: &str| repository.find_before(&file, name);
+        let find_new = |name: &str| repository.find_after(&file, name);
+        let old = checked(repository.before(&file), &find_old);
+        let new = checked(repository.after(&file), &find_new);
         let diff = match (old, new) {
             (Ok(Some(old)), Ok(Some(new))) => {
                 let (old, new) =
-                    (Side { contract: &old, find: &beside_old }, Side { contract: &new, find: &beside_new });
-                ContractDiff::of(&file, &old, &new)
+                    (Side { contract: &old, find: &find_old }, Side { contract: &new, find: &find_new });
+                ContractDiff::new(&file, &old, &new)
             }
-            (Ok(Some(old)), Ok(None)) => ContractDiff::alone(&file, &old, "removed"),
-            (Ok(Some(old)), Err(mistakes)) => {
-                ContractDiff { problems: mistakes, ..ContractDiff::alone(&file, &old, "invalid") }
+            (Ok(Some(old)), Ok(None)) => ContractDiff::unpaired(&file, &old, "removed"),
+            (Ok(Some(old)), Err(problems)) => {
+                ContractDiff { problems, ..ContractDiff::unpaired(&file, &old, "invalid") }
             }
-            (Ok(None) | Err(_), Ok(Some(new))) => ContractDiff::alone(&file, &new, "added"),
+            (Ok(None) | Err(_), Ok(Some(new))) => ContractDiff::unpaired(&file, &new, "added"),
             (Ok(None) | Err(_), Ok(None) | Err(_)) => {
-                passed_over.push(file);
+                skipped.push(file);
                 continue;
             }
         };
@@ -165,14 +174,14 @@ fn revisions(revision: &str, paths: &[String]) -> Result<(Vec<ContractDiff>, Vec
         let Some(diff) = later.first_mut() else { break };
         if let Some(same) = earlier.iter().find(|known| known.effect.is_some() && known.effect == diff.effect)
         {
-            diff.no_effect = Some(format!("together with {}, see there", same.id));
+            diff.no_effect = Some(format!("included in the effect of {}", same.id));
             diff.effect = None;
         }
     }
-    Ok((found, passed_over))
+    Ok((found, skipped))
 }
 
-/// The contract of a file that may be missing, or its mistakes.
+/// Checks the contract of a file that may not exist, and returns its errors if it is invalid.
 fn checked(
     source: Result<Option<Source>, Failure>,
     find: &dyn Fn(&str) -> Result<Found, ReadError>,
@@ -184,7 +193,7 @@ fn checked(
 }
 
 impl ContractDiff {
-    fn of(file: &str, old: &Side<'_>, new: &Side<'_>) -> ContractDiff {
+    fn new(file: &str, old: &Side<'_>, new: &Side<'_>) -> ContractDiff {
         let (before, after) = (old.contract, new.contract);
         let proofs: [Vec<Proof>; 2] = [certify::judge(before), certify::judge(after)];
         let [old_proofs, new_proofs] = &proofs;
@@ -193,10 +202,10 @@ impl ContractDiff {
             Proven { contract: after, proofs: new_proofs },
         );
         let broken = (new_proofs.iter().filter(|proof| !proof.verdict.acceptable()))
-            .map(|proof| format!("obligation {} is {}", proof.id, proof.verdict));
+            .map(|proof| format!("obligation {}: {}", proof.id, proof.verdict));
         let problems = broken.collect();
         let (effect, no_effect) = if changes.is_empty() {
-            (None, Some("nothing has changed".into()))
+            (None, Some("no changes".into()))
         } else {
             match effect(old, new) {
                 Ok(effect) => (Some(effect), None),
@@ -207,9 +216,9 @@ impl ContractDiff {
             file: file.to_owned(),
             id: after.metadata.id.clone(),
             status: if changes.is_empty() { "unchanged" } else { "changed" },
-            before: Some(Stated::of(before)),
-            after: Some(Stated::of(after)),
-            demand: Some(Demand::of(before, after, &changes)),
+            before: Some(Revision::new(before)),
+            after: Some(Revision::new(after)),
+            requirement: Some(VersionRequirement::new(before, after, &changes)),
             changes,
             problems,
             effect,
@@ -217,10 +226,10 @@ impl ContractDiff {
         }
     }
 
-    /// A contract that has no partner.
-    fn alone(file: &str, contract: &Contract, status: &'static str) -> ContractDiff {
-        let stated = Some(Stated::of(contract));
-        let (before, after) = if status == "added" { (None, stated) } else { (stated, None) };
+    /// Creates the entry of a contract with a single version.
+    fn unpaired(file: &str, contract: &Contract, status: &'static str) -> ContractDiff {
+        let revision = Some(Revision::new(contract));
+        let (before, after) = if status == "added" { (None, revision) } else { (revision, None) };
         ContractDiff {
             file: file.to_owned(),
             id: contract.metadata.id.clone(),
@@ -228,17 +237,17 @@ impl ContractDiff {
             before,
             after,
             changes: Vec::new(),
-            demand: None,
+            requirement: None,
             problems: Vec::new(),
             effect: None,
             no_effect: None,
         }
     }
 
-    fn fine(&self) -> bool {
+    fn is_fine(&self) -> bool {
         self.status != "invalid"
             && self.problems.is_empty()
-            && self.demand.as_ref().is_none_or(|demand| demand.enough)
+            && self.requirement.as_ref().is_none_or(|requirement| requirement.sufficient)
     }
 
     fn versions(&self) -> String {
@@ -249,23 +258,21 @@ impl ContractDiff {
         }
     }
 
-    /// One line: what the changes ask of the version.
+    /// Summarizes the version requirement in one line.
     fn verdict(&self) -> String {
-        match (&self.demand, self.status) {
-            (_, "added") => "new".into(),
+        match (&self.requirement, self.status) {
+            (_, "added") => "added".into(),
             (_, "removed") => "removed".into(),
-            (_, "invalid") => "not a valid contract any more".into(),
+            (_, "invalid") => "no longer a valid contract".into(),
             (None, _) => String::new(),
-            (Some(demand), _) => match (demand.step, demand.enough) {
-                (None, true) => "nothing has changed that a contract says".into(),
-                (None, false) => {
-                    format!("nothing has changed, but the version went down from {}", demand.least)
-                }
+            (Some(VersionRequirement { step, minimum, stated, sufficient }), _) => match (step, sufficient) {
+                (None, true) => "no semantic changes".into(),
+                (None, false) => format!("no semantic changes, but the version is lower than {minimum}"),
                 (Some(step), true) => {
-                    format!("{step}: {} or later, and it is {}", demand.least, demand.stated)
+                    format!("{step} change, requires {minimum} or later; {stated} is sufficient")
                 }
                 (Some(step), false) => {
-                    format!("{step}: it must be {} or later, and is {}", demand.least, demand.stated)
+                    format!("{step} change, requires {minimum} or later; {stated} is insufficient")
                 }
             },
         }
@@ -282,9 +289,9 @@ impl ContractDiff {
     }
 }
 
-impl Stated {
-    fn of(contract: &Contract) -> Stated {
-        Stated { version: contract.metadata.version.to_string(), sha256: contract.source.sha256.clone() }
+impl Revision {
+    fn new(contract: &Contract) -> Revision {
+        Revision { version: contract.metadata.version.to_string(), sha256: contract.source.sha256.clone() }
     }
 }
 
@@ -318,20 +325,22 @@ impl Change {
 
 impl Detail {
     fn text(&self) -> String {
-        let what = if self.what.is_empty() { String::new() } else { format!("{}: ", self.what) };
+        let aspect = if self.what.is_empty() { String::new() } else { format!("{}: ", self.what) };
         let note = if self.note.is_empty() { String::new() } else { format!(" ({})", self.note) };
         let long = self.before.len() + self.after.len() > 72;
         let values = match (self.before.as_str(), self.after.as_str()) {
-            (before, after) if before == after => format!("the same, but {}", self.note),
+            (before, after) if before == after => format!("same text, {}", self.note),
             ("", after) if self.what.is_empty() || !note.is_empty() => format!("{after}{note}"),
-            ("", after) => format!("{after} (new)"),
-            (before, "") => format!("{before}{}", if note.is_empty() { " (gone)".to_owned() } else { note }),
+            ("", after) => format!("{after} (added)"),
+            (before, "") => {
+                format!("{before}{}", if note.is_empty() { " (removed)".to_owned() } else { note })
+            }
             (before, after) if long => {
                 format!("{before}\n           -> {after}\n           {}", note.trim_start())
             }
             (before, after) => format!("{before} -> {after}{note}"),
         };
-        let mut out = format!("       {what}{}\n", values.trim_end());
+        let mut out = format!("       {aspect}{}\n", values.trim_end());
         for example in &self.points {
             out += &format!("           {}\n", example.text());
         }
@@ -342,19 +351,19 @@ impl Detail {
 impl Effect {
     fn sentence(&self) -> String {
         let mut out =
-            format!("{} of {} predictions by {} change", self.changed, self.predictions, self.contract);
+            format!("{} of {} predictions with {} changed", self.changed, self.predictions, self.contract);
         let count =
             |test: &dyn Fn(&ChangedPrediction) -> bool| self.rows.iter().filter(|row| test(row)).count();
-        let refused =
-            |outcome: &Option<Outcome>| outcome.as_ref().is_some_and(|outcome| outcome.refused.is_some());
-        for (count, what) in [
-            (count(&|row| row.before.is_none()), "are new"),
-            (count(&|row| row.after.is_none()), "are gone"),
-            (count(&|row| refused(&row.after) && !refused(&row.before)), "are refused now"),
-            (self.bounds_changed, "get another bound"),
+        let failed =
+            |outcome: &Option<Outcome>| outcome.as_ref().is_some_and(|outcome| outcome.error.is_some());
+        for (count, kind) in [
+            (count(&|row| row.before.is_none()), "added"),
+            (count(&|row| row.after.is_none()), "removed"),
+            (count(&|row| failed(&row.after) && !failed(&row.before)), "outside the domains now"),
+            (self.bounds_changed, "with another bound"),
         ] {
             if count > 0 {
-                out += &format!(", {count} {what}");
+                out += &format!(", {count} {kind}");
             }
         }
         out
@@ -387,8 +396,8 @@ impl ChangedPrediction {
             value.map_or_else(|| "-".to_owned(), figure)
         };
         match (self.change(name), &self.before, &self.after) {
-            (_, None, after) => format!("{} (new)", number(after)),
-            (_, before, None) => format!("{} (gone)", number(before)),
+            (_, None, after) => format!("{} (added)", number(after)),
+            (_, before, None) => format!("{} (removed)", number(before)),
             (Some(0.0), _, after) => number(after),
             (Some(change), before, after) => {
                 format!("{} -> {} ({})", number(before), number(after), percent(change))
@@ -397,9 +406,9 @@ impl ChangedPrediction {
         }
     }
 
-    /// What holds it back, before and after where that differs, or why there is no prediction.
+    /// Returns the bound, with the old one if it differs, or the reason for a missing prediction.
     fn bound(&self, name: &str) -> String {
-        let text = |outcome: &Outcome| match &outcome.refused {
+        let text = |outcome: &Outcome| match &outcome.error {
             Some(reason) => reason.clone(),
             None => outcome.bounds.get(name).cloned().unwrap_or_else(|| "-".into()),
         };
@@ -416,7 +425,7 @@ impl Report for Diffed {
     fn text(&self, _: &Canvas) -> String {
         let mut out = String::new();
         if self.contracts.is_empty() {
-            out += "no contract has changed\n";
+            out += "no contract changed\n";
         }
         for contract in &self.contracts {
             out += &format!("{} {}: {}\n", contract.id, contract.versions(), contract.verdict());
@@ -435,11 +444,11 @@ impl Report for Diffed {
                     if !effect.summary.is_empty() {
                         out += &effect.movements().text();
                     }
-                    out += &format!("\nThe largest {}:\n", self.top.min(effect.changed));
+                    out += &format!("\nLargest changes ({}):\n", self.top.min(effect.changed));
                     out += &effect.largest(self.top).text();
                 }
                 (Some(effect), _) => {
-                    out += &format!("\nEffect: none, in {} predictions\n", effect.predictions)
+                    out += &format!("\nEffect: none on {} predictions\n", effect.predictions)
                 }
                 (None, Some(reason)) if contract.status == "changed" => {
                     out += &format!("\nEffect: none: {reason}\n")
@@ -448,14 +457,14 @@ impl Report for Diffed {
             }
             out += "\n";
         }
-        if !self.passed_over.is_empty() {
-            out += &format!("not contracts, passed over: {}\n", self.passed_over.join(", "));
+        if !self.skipped.is_empty() {
+            out += &format!("skipped, not contracts: {}\n", self.skipped.join(", "));
         }
         out.trim_end().to_owned() + "\n"
     }
 
     fn tables(&self) -> Vec<Table> {
-        let headings = ["contract", "step", "what", "name", "change", "aspect", "before", "after", "note"];
+        let headings = ["contract", "step", "section", "name", "change", "aspect", "before", "after", "note"];
         let rows = self.contracts.iter().flat_map(|contract| {
             contract.changes.iter().flat_map(move |change| {
                 let head =
@@ -474,12 +483,12 @@ impl Report for Diffed {
     }
 
     fn markdown(&self) -> String {
-        let mut out = format!("### Contracts: {}\n\n", if self.fine { "fine" } else { "**not fine**" });
+        let mut out = format!("### Contracts: {}\n\n", if self.fine { "passed" } else { "**failed**" });
         if self.contracts.is_empty() {
-            return out + "No contract has changed.\n";
+            return out + "No contract changed.\n";
         }
         let rows = self.contracts.iter().map(|contract| {
-            let mark = if contract.fine() { "" } else { "**✗** " };
+            let mark = if contract.is_fine() { "" } else { "**✗** " };
             vec![
                 code(&contract.id),
                 contract.versions(),
@@ -487,7 +496,7 @@ impl Report for Diffed {
                 format!("{mark}{}", contract.verdict()),
             ]
         });
-        out += &Table::new("", &["contract", "version", "changes", "step"], rows).markdown();
+        out += &Table::new("", &["contract", "version", "changes", "required version"], rows).markdown();
         for contract in &self.contracts {
             for problem in &contract.problems {
                 out += &format!("\n```text\n{}\n```\n", problem.replace("```", "'''"));
@@ -498,23 +507,23 @@ impl Report for Diffed {
                     out += &effect.movements().markdown();
                 }
             } else if let Some(effect) = &contract.effect {
-                out += &format!("\n**{}**: no effect, in {} predictions.\n", contract.id, effect.predictions);
+                out += &format!("\n**{}**: no effect on {} predictions.\n", contract.id, effect.predictions);
             } else if let Some(reason) = contract.no_effect.as_ref().filter(|_| contract.status == "changed")
             {
                 out += &format!("\n**{}**: no effect: {reason}.\n", contract.id);
             }
             out += &contract.folded(self.top);
         }
-        if !self.passed_over.is_empty() {
-            let files: Vec<String> = self.passed_over.iter().map(|file| code(file)).collect();
-            out += &format!("\nNot contracts, passed over: {}\n", files.join(", "));
+        if !self.skipped.is_empty() {
+            let files: Vec<String> = self.skipped.iter().map(|file| code(file)).collect();
+            out += &format!("\nSkipped, not contracts: {}\n", files.join(", "));
         }
         out
     }
 }
 
 impl ContractDiff {
-    /// The details, folded away.
+    /// Returns the details, folded.
     fn folded(&self, top: usize) -> String {
         let mut out = String::new();
         let mut fold = |summary: String, body: &str| {
@@ -525,31 +534,31 @@ impl ContractDiff {
         };
         if !self.changes.is_empty() {
             let rows = self.changes.iter().flat_map(|change| {
-                let what = format!("{} {} {}", change.section, code(&change.name), change.kind);
+                let item = format!("{} {} {}", change.section, code(&change.name), change.kind);
                 let none = change.details.is_empty().then(|| {
                     let empty = [""; 3].map(str::to_owned);
-                    [change.step.word().to_owned(), what.clone()].into_iter().chain(empty).collect()
+                    [change.step.word().to_owned(), item.clone()].into_iter().chain(empty).collect()
                 });
                 let details = change.details.iter().map(move |detail| {
                     let aspect = match detail.what.as_str() {
-                        "" => what.clone(),
-                        aspect => format!("{what}: {aspect}"),
+                        "" => item.clone(),
+                        aspect => format!("{item}: {aspect}"),
                     };
                     let same = detail.before == detail.after;
-                    let after = if same { "the same, but".to_owned() } else { code(&detail.after) };
+                    let after = if same { "same text".to_owned() } else { code(&detail.after) };
                     let points = detail.points.iter().map(|point| format!("<br>{}", code(&point.text())));
                     let note = plain(&detail.note) + &points.collect::<String>();
                     vec![detail.step.word().to_owned(), aspect, code(&detail.before), after, note]
                 });
                 none.into_iter().chain(details)
             });
-            let table = Table::new("", &["step", "what", "before", "after", ""], rows);
+            let table = Table::new("", &["step", "item", "before", "after", "note"], rows);
             fold(format!("{}: {} changes", self.id, self.changes.len()), &table.markdown());
         }
         if let Some(effect) = self.effect.as_ref().filter(|effect| effect.changed > 0) {
             let shown = top.min(effect.changed);
             fold(
-                format!("{}: the largest {shown} of {} changed predictions", self.id, effect.changed),
+                format!("{}: largest {shown} of {} changed predictions", self.id, effect.changed),
                 &effect.largest(top).markdown(),
             );
         }
@@ -557,7 +566,7 @@ impl ContractDiff {
     }
 }
 
-/// A text as code in a Markdown table.
+/// Formats text as code in a Markdown table.
 fn code(text: &str) -> String {
     match text {
         "" => String::new(),

@@ -1,20 +1,20 @@
-//! Semantic versioning: what a change asks of the version.
+//! Semantic versioning of contracts.
 
 use semver::Version;
 
-/// What a change asks of the version.
+/// Version step that a change requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Step {
-    /// Nothing that is computed or promised has changed.
+    /// No change of computed values or claims.
     Patch,
-    /// Something was added.
+    /// An addition.
     Minor,
-    /// Something that others rely on has changed.
+    /// An incompatible change.
     Major,
 }
 
 impl Step {
-    /// The word for it.
+    /// Returns the name in output.
     pub fn word(self) -> &'static str {
         match self {
             Step::Patch => "patch",
@@ -23,9 +23,9 @@ impl Step {
         }
     }
 
-    /// The lowest version that announces a change of this kind. Before 1.0 a minor version breaks what the one before it
-    /// promised, and a patch may add.
-    pub fn raised(self, version: &Version) -> Version {
+    /// Returns the lowest version after this step. Before 1.0, an incompatible change raises the minor version and an addition the
+    /// patch version.
+    pub fn next(self, version: &Version) -> Version {
         let Version { major, minor, patch, .. } = *version;
         match (self, major) {
             (Step::Major, 1..) => Version::new(major.saturating_add(1), 0, 0),
@@ -34,9 +34,9 @@ impl Step {
         }
     }
 
-    /// The step from a version to a later one; none if it is not later.
+    /// Returns the step from a version to a later one; `None` if it is not later.
     pub fn between(version: &Version, later: &Version) -> Option<Step> {
-        [Step::Major, Step::Minor, Step::Patch].into_iter().find(|step| *later >= step.raised(version))
+        [Step::Major, Step::Minor, Step::Patch].into_iter().find(|step| *later >= step.next(version))
     }
 }
 
@@ -45,14 +45,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_step_raises_the_number_that_announces_it() {
+    fn a_step_raises_its_number_and_resets_the_lower_ones() {
         let version = |text: &str| Version::parse(text).unwrap();
-        let raised = |text: &str, step: Step| step.raised(&version(text)).to_string();
-        assert_eq!(raised("1.2.3", Step::Major), "2.0.0");
-        assert_eq!(raised("1.2.3", Step::Minor), "1.3.0");
-        assert_eq!(raised("1.2.3", Step::Patch), "1.2.4");
-        assert_eq!(raised("0.2.3", Step::Major), "0.3.0");
-        assert_eq!(raised("0.2.3", Step::Minor), "0.2.4");
+        let next = |text: &str, step: Step| step.next(&version(text)).to_string();
+        assert_eq!(next("1.2.3", Step::Major), "2.0.0");
+        assert_eq!(next("1.2.3", Step::Minor), "1.3.0");
+        assert_eq!(next("1.2.3", Step::Patch), "1.2.4");
+        assert_eq!(next("0.2.3", Step::Major), "0.3.0");
+        assert_eq!(next("0.2.3", Step::Minor), "0.2.4");
         let between = |from: &str, to: &str| Step::between(&version(from), &version(to));
         assert_eq!(between("1.2.3", "1.4.0"), Some(Step::Minor));
         assert_eq!(between("0.2.3", "0.3.0"), Some(Step::Major));

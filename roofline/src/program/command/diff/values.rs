@@ -1,4 +1,4 @@
-//! Whether two versions of a contract compute the same: after normalization, else at points of the domains they share.
+//! Equality of the values of two versions of a contract: by normalization, else at points of their common domains.
 
 use std::collections::BTreeMap;
 
@@ -11,21 +11,21 @@ use roofline_contracts::sample::{Random, RequirementRepair, special, uniform};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Points at which formulas that look different are compared.
+/// Number of points at which formulas are compared.
 pub const POINTS: usize = 4096;
-/// The points are the same in every run.
+/// Seed, so that the points are the same in every run.
 const SEED: u64 = 0x0d1f_f000;
-/// Points that are shown for one difference.
+/// Number of points shown for a difference.
 const EXAMPLES: usize = 3;
-/// Relative differences up to here come from the order of roundings.
+/// Maximum relative difference that counts as rounding.
 const ROUNDING: f64 = 1e-12;
 
-/// A thing that both versions compute.
+/// An expression in one of the versions.
 #[derive(Clone, Copy)]
 pub enum Probe<'a> {
     /// A number or a condition.
     Node(Id),
-    /// The chosen case.
+    /// A classifier.
     Class(&'a Classifier),
 }
 
@@ -61,7 +61,7 @@ enum Answer<'a> {
 }
 
 impl Answer<'_> {
-    /// 0 for the same, else how far apart: relative for numbers, 1 for words.
+    /// Returns 0 for equal answers, the relative difference of numbers, or 1 for different words.
     fn distance(self, other: Answer<'_>) -> f64 {
         match (self, other) {
             (Answer::Number(a), Answer::Number(b)) if a == b || (a.is_nan() && b.is_nan()) => 0.0,
@@ -81,38 +81,38 @@ impl Answer<'_> {
     }
 }
 
-/// What comparing came to.
+/// Outcome of a comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Values {
-    /// The same operations on the same operands, but for their order where it can't matter.
+    /// Equal after normalization.
     Same,
-    /// Equal at every point tried.
+    /// Equal at every tested point.
     Equal,
-    /// No further apart than roundings make it: the largest relative difference.
+    /// Equal up to rounding, with the largest relative difference.
     Rounding(f64),
-    /// Different at this many of the points, with those where the difference is largest.
+    /// Different: number of points, and the points with the largest differences.
     Different(usize, Worst),
-    /// The domains have no point in common.
+    /// The domains are disjoint.
     Nowhere,
 }
 
-/// Points where the difference is largest, each with how large it is.
+/// Largest differences, with the indices of their points.
 pub type Worst = [(f64, usize); EXAMPLES];
 
 /// A point at which two versions differ.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Example {
-    /// The quantities that matter and are not at their default.
+    /// Relevant quantities that do not have their default.
     pub at: BTreeMap<String, String>,
-    /// What the old version says.
+    /// Value of the old version.
     pub before: String,
-    /// What the new version says.
+    /// Value of the new version.
     pub after: String,
     /// |after - before| / max(|after|, |before|); 1 for a class.
     pub difference: f64,
 }
 
-/// The points that both versions know, and their formulas in one graph.
+/// Common points of both versions, and their formulas in one graph.
 pub struct Space<'a> {
     old: &'a Contract,
     new: &'a Contract,
@@ -126,7 +126,7 @@ pub struct Space<'a> {
 }
 
 impl<'a> Space<'a> {
-    /// Prepares to compare; `renamed` has the new name of each quantity that got another.
+    /// Prepares a comparison; `renamed` maps old names of quantities to new ones.
     pub fn new(old: &'a Contract, new: &'a Contract, renamed: &BTreeMap<&str, &'a str>) -> Self {
         let mut names: Vec<&str> = new.quantities.iter().map(|quantity| quantity.name.as_str()).collect();
         let mut domains: Vec<Domain> =
@@ -171,18 +171,18 @@ impl<'a> Space<'a> {
         Space { old, new, names, domains, defaults, points, old_index, new_index, normal }
     }
 
-    /// The normal form of a node: the same for nodes of both versions that compute the same.
+    /// Returns the normal form of a node. Nodes with equal normal forms compute equal values.
     pub fn normal(&self, old: bool, id: Id) -> Option<Id> {
         let image = if old { &self.normal.old } else { &self.normal.new };
         image.get(id.index()).copied()
     }
 
-    /// Whether two nodes are the same after normalization.
+    /// Returns `true` if two nodes are equal after normalization.
     pub fn same(&self, old: Id, new: Id) -> bool {
         self.normal(true, old) == self.normal(false, new)
     }
 
-    /// Compares many things at once.
+    /// Compares pairs of expressions.
     pub fn compare(&self, pairs: &[(Probe<'_>, Probe<'_>)]) -> Vec<Values> {
         let equal = |(old, new): &(Probe<'_>, Probe<'_>)| match (old, new) {
             (Probe::Node(old), Probe::Node(new)) => self.same(*old, *new),
@@ -203,7 +203,7 @@ impl<'a> Space<'a> {
         };
         let mut old = Evaluator::new(&self.old.graph, &roots(|pair| pair.0.roots()));
         let mut new = Evaluator::new(&self.new.graph, &roots(|pair| pair.1.roots()));
-        // For each pair: how many points differ, and the worst one of each third of the points.
+        // For each pair: the number of different points, and the worst one of every third.
         let mut found = vec![(0, [(0.0, 0); EXAMPLES]); pairs.len()];
         for (at, point) in self.points.iter().enumerate() {
             old.run(&project(point, &self.old_index));
@@ -222,19 +222,19 @@ impl<'a> Space<'a> {
             }
         }
         let verdict = |(index, (count, worst)): (usize, (usize, Worst))| {
-            let most = worst.iter().fold(0.0f64, |most, (distance, _)| most.max(*distance));
+            let max = worst.iter().fold(0.0f64, |max, (distance, _)| max.max(*distance));
             match (same[index], self.points.is_empty(), count) {
                 (true, ..) => Values::Same,
                 (_, true, _) => Values::Nowhere,
                 (.., 0) => Values::Equal,
-                _ if most <= ROUNDING => Values::Rounding(most),
+                _ if max <= ROUNDING => Values::Rounding(max),
                 _ => Values::Different(count, worst),
             }
         };
         found.into_iter().enumerate().map(verdict).collect()
     }
 
-    /// The worst points in their simplest form, largest difference first, each once.
+    /// Returns simplified points with the largest differences, largest first and without duplicates.
     pub fn examples(&self, pair: &(Probe<'_>, Probe<'_>), worst: &Worst) -> Vec<Example> {
         let (before, after) = pair;
         let mut old = Evaluator::new(&self.old.graph, &before.roots());
@@ -244,11 +244,11 @@ impl<'a> Space<'a> {
             new.run(&project(point, &self.new_index));
             (before.answer(&old), after.answer(&new))
         };
-        let matter = self.matter(before, after);
+        let relevant = self.relevant(before, after);
         let mut found: Vec<Example> = Vec::new();
         for &(distance, at) in worst {
             let Some(mut point) = self.points.get(at).filter(|_| distance > 0.0).cloned() else { continue };
-            for &quantity in &matter {
+            for &quantity in &relevant {
                 let kept = point[quantity];
                 let simpler = self.defaults[quantity].into_iter().chain([1.0, 2.0, 10.0, 1000.0]);
                 for value in simpler.filter(|value| self.domains[quantity].contains(*value)) {
@@ -261,7 +261,7 @@ impl<'a> Space<'a> {
                 }
             }
             let (before, after) = answers(&point);
-            let unusual = matter.iter().filter(|&&q| self.defaults[q] != Some(point[q]));
+            let unusual = relevant.iter().filter(|&&q| self.defaults[q] != Some(point[q]));
             let at = unusual.map(|&q| (self.names[q].to_owned(), number(point[q]))).collect();
             let difference = before.distance(after);
             let example = Example { at, before: before.text(), after: after.text(), difference };
@@ -273,29 +273,29 @@ impl<'a> Space<'a> {
         found
     }
 
-    /// The quantities that either side depends on.
-    fn matter(&self, before: &Probe<'_>, after: &Probe<'_>) -> Vec<usize> {
-        let of = |graph: &Graph, roots: &[Id], index: &[usize]| -> Vec<usize> {
+    /// Returns the quantities that either side depends on.
+    fn relevant(&self, before: &Probe<'_>, after: &Probe<'_>) -> Vec<usize> {
+        let quantities = |graph: &Graph, roots: &[Id], index: &[usize]| -> Vec<usize> {
             let quantity = |id: Id| match graph.op(id) {
                 Op::Quantity(quantity) => index.get(quantity).copied(),
                 _ => None,
             };
             graph.reachable(roots).into_iter().filter_map(quantity).collect()
         };
-        let mut matter = of(&self.old.graph, &before.roots(), &self.old_index);
-        matter.extend(of(&self.new.graph, &after.roots(), &self.new_index));
-        matter.sort_unstable();
-        matter.dedup();
-        matter
+        let mut relevant = quantities(&self.old.graph, &before.roots(), &self.old_index);
+        relevant.extend(quantities(&self.new.graph, &after.roots(), &self.new_index));
+        relevant.sort_unstable();
+        relevant.dedup();
+        relevant
     }
 }
 
-/// The values of one contract's quantities at a point.
+/// Returns the values of one contract's quantities at a point.
 fn project(point: &[f64], index: &[usize]) -> Vec<f64> {
     index.iter().filter_map(|&at| point.get(at).copied()).collect()
 }
 
-/// The values of both domains; none if there are no such.
+/// Returns the intersection of two domains; `None` if it is empty.
 fn common(a: &Domain, b: &Domain) -> Option<Domain> {
     let mut domain = a.clone();
     domain.integer |= b.integer;
@@ -311,7 +311,7 @@ fn common(a: &Domain, b: &Domain) -> Option<Domain> {
     (domain.low <= domain.high).then_some(domain)
 }
 
-/// Whether every value of one domain is in the other.
+/// Returns `true` if every value of `inner` is in `outer`.
 pub fn within(inner: &Domain, outer: &Domain) -> bool {
     if !inner.set.is_empty() {
         return inner.set.iter().all(|value| outer.contains(*value));
@@ -329,9 +329,8 @@ pub fn within(inner: &Domain, outer: &Domain) -> bool {
         && (!outer.integer || inner.integer || (single && outer.contains(inner.low)))
 }
 
-/// The limits first, then a mix of defaults, special values and any values. What only one version knows stays at its
-/// default, which is what those who do not know it get. Points that do not meet what is required are passed
-/// over; there are none if nearly all are.
+/// Returns test points: the limits of the domains, then a mix of defaults, special and random values. Quantities of a single
+/// version keep their default. Points that violate requirements are skipped; the result is empty if nearly all do.
 fn points(
     domains: &[Domain],
     defaults: &[Option<f64>],
@@ -367,8 +366,8 @@ fn points(
     Vec::new()
 }
 
-/// Both graphs in one, each formula in its normal form: operands of commutative operations in one order, numbers
-/// computed, multiplications by 1 gone, divisions by a power of two as multiplications. All of it is exact.
+/// Both graphs in one, with formulas in normal form: commutative operands sorted, constants folded, multiplications by 1 removed,
+/// and divisions by powers of two replaced by multiplications. All transformations are exact.
 #[derive(Default)]
 struct Normal {
     graph: Graph,
@@ -377,7 +376,7 @@ struct Normal {
 }
 
 impl Normal {
-    /// The normal form of each node of a graph whose quantities have these places in common.
+    /// Returns the normal form of each node of a graph; `index` maps its quantities to common ones.
     fn image(&mut self, from: &Graph, index: &[usize]) -> Vec<Id> {
         let mut image: Vec<Id> = Vec::with_capacity(from.ops().len());
         for op in from.ops() {
@@ -439,7 +438,7 @@ impl Normal {
         self.graph.add(make(a.min(b), a.max(b)))
     }
 
-    /// `min`, `max`, `and`, `or`: neither order nor grouping nor repetition changes the value.
+    /// Normalizes `min`, `max`, `and` and `or`, which are associative, commutative and idempotent.
     fn chain(&mut self, op: Op) -> Id {
         type Make = fn(Id, Id) -> Op;
         let parts = |op: Op| -> Option<(Make, [Id; 2])> {
@@ -492,7 +491,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_not_matter_is_normalized_away() {
+    fn exact_transformations_are_equal_after_normalization() {
         for (old, new) in [
             ("a * b", "b * a"),
             ("a + b", "b + a"),
@@ -508,9 +507,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_grouped_otherwise_is_equal_or_rounded_and_what_is_not_equal_is_shown() {
+    fn different_formulas_are_compared_at_points() {
         assert_eq!(compare("if a < b then a else b", "min(a, b)"), Values::Equal);
-        assert!(matches!(compare("a * b * c", "a * (b * c)"), Values::Rounding(most) if most < 1e-15));
+        assert!(matches!(compare("a * b * c", "a * (b * c)"), Values::Rounding(max) if max < 1e-15));
         assert!(matches!(compare("a * b", "a * b + 1"), Values::Different(POINTS, _)));
     }
 
