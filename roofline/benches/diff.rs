@@ -1,5 +1,4 @@
-//! How long a diff takes, with the effect on every prediction, from the program's start to its end.
-//! `cargo bench --bench diff`
+//! Run time of `roofline contract diff`, including the effect on every prediction: `cargo bench --bench diff`
 
 use std::path::Path;
 use std::process::Command;
@@ -24,14 +23,14 @@ fn main() {
             .map(|_| {
                 let start = Instant::now();
                 let mut command = Command::new(env!("CARGO_BIN_EXE_roofline"));
-                command.arg("diff").arg(file.trim_end_matches(".yaml")).arg(&new);
+                command.args(["contract", "diff"]).arg(file.trim_end_matches(".yaml")).arg(&new);
                 let output = command.output().expect("the program starts");
-                // The version was not raised.
+                // Exits with 1, because the version is unchanged.
                 assert_eq!(output.status.code(), Some(1));
                 start.elapsed().as_secs_f64()
             })
             .collect();
         seconds.sort_by(f64::total_cmp);
-        println!("roofline diff of {file}: median {:.1} ms", 1e3 * seconds[TURNS / 2]);
+        println!("roofline contract diff of {file}: median {:.1} ms", 1e3 * seconds[TURNS / 2]);
     }
 }

@@ -1,5 +1,5 @@
-//! How long predictions take: 100,000 points of models x devices x batches through the library, and the program from
-//! its start to its end. `cargo bench --bench predict`
+//! Run time of predictions: 100,000 combinations of models, devices and batches with the library, and runs of the program.
+//! `cargo bench --bench predict`
 
 use std::hint::black_box;
 use std::process::Command;
@@ -46,7 +46,7 @@ fn main() {
         })
         .collect();
     let grown = resident_kb().zip(before).map(|(after, before)| after.saturating_sub(before));
-    let grown = grown.map_or("not known".to_owned(), |kb| format!("{kb} KiB"));
+    let grown = grown.map_or("unknown".to_owned(), |kb| format!("{kb} KiB"));
     println!("{POINTS} predictions: median {:.1} ms, memory grew by {grown}", 1e3 * median(&mut seconds));
 
     let args = ["predict", "llama_3_1_8b", "--on", "h100_sxm"];
@@ -73,7 +73,7 @@ fn median(values: &mut [f64]) -> f64 {
     values[values.len() / 2]
 }
 
-/// Memory of this process, where the system tells.
+/// Returns the resident memory of this process, on Linux.
 fn resident_kb() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmRSS"))?;

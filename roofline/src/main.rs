@@ -1,4 +1,4 @@
-//! The `roofline` program: everything is in [`roofline::program`].
+//! The `roofline` program, implemented in [`roofline::program`].
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! `roofline contract check`: diagnostics for contracts, all of them in one run.
+//! `roofline contract check`: diagnostics of contracts.
 
 use roofline_contracts::report::{Rule, Severity};
 use roofline_contracts::{Compiled, Compiler};
@@ -31,7 +31,6 @@ struct File {
     #[serde(skip_serializing_if = "Option::is_none")]
     summary: Option<Summary>,
     /// Errors and warnings.
-    #[serde(rename = "mistakes")]
     diagnostics: Vec<Diagnostic>,
     #[serde(skip)]
     exit: Exit,

@@ -186,7 +186,7 @@ impl Report for DeviceList {
         let headings = ["device", "kind"]
             .into_iter()
             .chain(precisions.iter().map(|precision| precision.name()))
-            .chain(["gb_s", "gb", "w"]);
+            .chain(["GB/s", "GB", "W"]);
         let row = |device: &ListedDevice| {
             let mut row = vec![device.name.to_owned(), device.kind.to_owned()];
             row.extend(precisions.iter().map(|precision| maybe(device.peak(*precision))));

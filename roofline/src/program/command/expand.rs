@@ -1,4 +1,4 @@
-//! `roofline contract expand`: the Rust that the macro generates, formatted.
+//! `roofline contract expand`: the generated Rust module, formatted.
 
 use proc_macro2::{Ident, LexError, Span, TokenStream, TokenTree};
 use roofline_contracts::contract::Contract;

@@ -1,4 +1,4 @@
-//! `roofline contract import`: contracts of the published provable-contracts format, with a report on every item.
+//! `roofline contract import`: import of contracts in the provable-contracts format, with a report on every item.
 
 use std::path::Path;
 
@@ -60,9 +60,9 @@ struct Count {
 /// An item of a published contract.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Item {
-    /// Its path in the file.
+    /// Path in the file.
     place: String,
-    /// Its line.
+    /// Line in the file.
     line: usize,
     /// formal, proven, tested, folded, informal or metadata.
     outcome: &'static str,
@@ -86,7 +86,7 @@ struct Renamed {
 struct Unit {
     /// Quantity or equation.
     name: String,
-    /// Its unit.
+    /// Unit of the quantity or equation.
     unit: String,
     /// Origin of the unit.
     why: String,

@@ -1,4 +1,4 @@
-//! `roofline models`: the models known by name, with dimensions and sources.
+//! `roofline models`: known models with their dimensions and sources.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -13,21 +13,21 @@ use crate::program::{About, Exit, Failure, cli};
 use crate::report::{Report, Schema, Table};
 use roofline_render::number::figure;
 
-/// Models known by name.
+/// Known models.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ModelList {
     /// Schema of this document.
     schema: Schema<Self>,
-    /// The models.
+    /// Models, in the order of the registry.
     models: Vec<ListedModel>,
 }
 
-/// A model.
+/// A known model.
 #[derive(Debug, Serialize, JsonSchema)]
 struct ListedModel {
-    /// Its name.
+    /// Name of the model.
     name: &'static str,
-    /// Description.
+    /// Description of the model.
     description: &'static str,
     /// `model_type` in its config.json.
     model_type: &'static str,
@@ -87,6 +87,11 @@ fn listing(model: &Known) -> Result<ListedModel, Failure> {
     })
 }
 
+/// Formats a number of parameters in billions or millions.
+fn parameters(value: f64) -> String {
+    if value >= 1e9 { format!("{} B", figure(value / 1e9)) } else { format!("{} M", figure(value / 1e6)) }
+}
+
 impl Report for ModelList {
     const SCHEMA: &'static str = "roofline.models/1";
 
@@ -94,7 +99,7 @@ impl Report for ModelList {
         let tables: String = self
             .tables()
             .iter()
-            .map(|table| table.fitted(canvas, &["heads", "hidden", "kv_heads"]))
+            .map(|table| table.fitted(canvas, &["heads", "hidden size", "KV heads"]))
             .collect();
         match self.models.as_slice() {
             [model] => {
@@ -105,15 +110,24 @@ impl Report for ModelList {
     }
 
     fn tables(&self) -> Vec<Table> {
-        let headings =
-            ["model", "family", "params", "active", "layers", "hidden", "heads", "kv_heads", "context"];
+        let headings = [
+            "model",
+            "family",
+            "parameters",
+            "active",
+            "layers",
+            "hidden size",
+            "heads",
+            "KV heads",
+            "context",
+        ];
         let row = |model: &ListedModel| {
             let count = |value: f64| format!("{value}");
             vec![
                 model.name.to_owned(),
                 model.model_type.to_owned(),
-                figure(model.parameters as f64),
-                figure(model.active_parameters),
+                parameters(model.parameters as f64),
+                parameters(model.active_parameters),
                 count(model.layers),
                 count(model.hidden),
                 count(model.heads),

@@ -104,7 +104,7 @@ pub struct Outcome {
     /// Bounds by classifier.
     pub bounds: BTreeMap<&'static str, String>,
     /// Reason for a missing result.
-    #[serde(rename = "refused", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 

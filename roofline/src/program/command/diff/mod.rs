@@ -41,7 +41,6 @@ pub struct Diffed {
     /// Compared contracts.
     contracts: Vec<ContractDiff>,
     /// Changed YAML files that are not contracts.
-    #[serde(rename = "passed_over")]
     skipped: Vec<String>,
     #[serde(skip)]
     top: usize,
@@ -64,7 +63,6 @@ struct ContractDiff {
     changes: Vec<Change>,
     /// Version that the changes require.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[serde(rename = "demand")]
     requirement: Option<VersionRequirement>,
     /// Problems of the new version.
     problems: Vec<String>,
@@ -91,12 +89,10 @@ struct VersionRequirement {
     /// Step: major, minor or patch; null if nothing changed.
     step: Option<&'static str>,
     /// Lowest sufficient version.
-    #[serde(rename = "least")]
     minimum: String,
     /// Version of the contract.
     stated: String,
     /// `true` if the version of the contract is sufficient.
-    #[serde(rename = "enough")]
     sufficient: bool,
 }
 

@@ -62,7 +62,7 @@ impl Certified {
         }
     }
 
-    /// The verdicts of the obligations.
+    /// Returns the proofs of the obligations, with the verdicts of the checker.
     pub fn judged(&self, contract: &Contract) -> Vec<Proof> {
         let accepted: Vec<bool> = self.verdicts.iter().map(Result::is_ok).collect();
         judged(contract, &accepted)
@@ -86,7 +86,7 @@ impl Certified {
         })
     }
 
-    /// Writes the certificate.
+    /// Writes the certificate to a directory.
     pub fn write(&self, contract: &Contract, directory: &Path) -> Result<(), Failure> {
         let text = serde_json::to_string(&self.certificate)
             .map_err(|error| Failure(format!("cannot write the certificate: {error}")))?;

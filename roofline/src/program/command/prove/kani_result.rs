@@ -1,5 +1,5 @@
-//! The result of a Kani run: what `cargo kani --export-json` writes, and the values that it prints with
-//! `--concrete-playback=print`, which are not in that file.
+//! Results of a Kani run: the file of `cargo kani --export-json`, and the values printed with `--concrete-playback=print`, which the
+//! file does not contain.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,31 +12,31 @@ use serde_json::Value;
 use crate::program::{About, Failure};
 use roofline_machine::document;
 
-/// Kani lists every check of every harness.
-const LONGEST_MIB: u64 = 1024;
+/// Maximum size of a result, which contains every check of every harness.
+const MAX_MIB: u64 = 1024;
 
-/// The harnesses that ran.
+/// Results of the harnesses.
 #[derive(Debug)]
 pub struct KaniRun {
     /// Kani and its version.
     pub tool: String,
     harnesses: Vec<Harness>,
-    /// By harness, the bytes of each value at which a check failed.
+    /// Bytes of each value of the first failed check, by harness.
     playback: BTreeMap<String, Vec<Vec<u8>>>,
 }
 
 /// The result of a harness.
 #[derive(Debug)]
 pub struct Harness {
-    /// Its path in the crate.
+    /// Path of the harness in the crate.
     pub path: String,
-    /// Verdict.
+    /// Verdict of the harness.
     pub verdict: Verdict,
     /// Descriptions of the failed checks.
     pub failed: Vec<String>,
 }
 
-/// Returns the word for a verdict of Kani.
+/// Returns the name of a verdict of Kani.
 pub fn word(verdict: Verdict) -> &'static str {
     if verdict == Verdict::Proven { "verified" } else { verdict.word() }
 }
@@ -64,7 +64,7 @@ impl KaniRun {
         Ok(run)
     }
 
-    /// Harness results are wherever an object has a `harness_id`, a `status` and `checks`.
+    /// Collects results: objects with a `harness_id`, a `status` and `checks`, at any depth.
     fn collect(&mut self, value: &Value) {
         let mut pending = vec![value];
         while let Some(value) = pending.pop() {
@@ -94,23 +94,24 @@ impl KaniRun {
     pub fn result(&self, contract: &str, obligation: &str) -> Option<&Harness> {
         let (function, module) = (function_name(obligation), module_name(contract));
         self.harnesses.iter().find(|harness| match *harness.path.split("::").collect::<Vec<_>>() {
-            [.., of, "proofs", name] => {
-                // A module may be called after the contract with or without its version.
-                let same = of == module || module.strip_prefix(of).is_some_and(|rest| rest.starts_with("_v"));
+            [.., parent, "proofs", name] => {
+                // The module's name may omit the version of the contract.
+                let same = parent == module
+                    || module.strip_prefix(parent).is_some_and(|rest| rest.starts_with("_v"));
                 same && name == function
             }
             _ => false,
         })
     }
 
-    /// The bytes of each value at which a check of this harness failed, if the run's output has them.
+    /// Returns the bytes of each value of the first failed check, if the log contains them.
     pub fn playback(&self, harness: &Harness) -> Option<&[Vec<u8>]> {
         self.playback.get(&harness.path).map(Vec::as_slice)
     }
 }
 
 fn read(path: &Path) -> Result<String, Failure> {
-    document::read_up_to(LONGEST_MIB, path).about(format_args!("{}: cannot be read", path.display()))
+    document::read_up_to(MAX_MIB, path).about(format_args!("{}: cannot read", path.display()))
 }
 
 fn text(check: &Value, key: &str) -> String {
@@ -118,7 +119,7 @@ fn text(check: &Value, key: &str) -> String {
     if key == "description" { text.trim_matches('"').to_owned() } else { text.to_ascii_lowercase() }
 }
 
-/// A success counts only if every cover statement is satisfied.
+/// Returns the verdict. A success without all cover statements satisfied is unknown.
 fn verdict(status: &str, checks: &[Value]) -> Verdict {
     let mut covers = checks.iter().filter(|check| text(check, "category") == "cover");
     let covered = covers.all(|check| text(check, "status") == "satisfied");
@@ -129,7 +130,7 @@ fn verdict(status: &str, checks: &[Value]) -> Verdict {
     if covered { Verdict::Proven } else { Verdict::Unknown }
 }
 
-/// The values of each generated test that is not about a cover: of each harness those of the first failed check.
+/// Parses the values of the first failed check of each harness; generated tests of cover statements are skipped.
 fn playback(log: &str) -> BTreeMap<String, Vec<Vec<u8>>> {
     let mut found: BTreeMap<String, Vec<Vec<u8>>> = BTreeMap::new();
     for part in log.split("/// Test generated for harness `").skip(1) {
@@ -159,7 +160,7 @@ mod tests {
                 "status": status,
                 "checks": [
                     { "category": "cover", "status": cover },
-                    { "category": "assertion", "status": status, "description": "\"said\"" },
+                    { "category": "assertion", "status": status, "description": "\"overflow\"" },
                 ],
             }] },
         });
@@ -179,21 +180,21 @@ mod tests {
     }
 
     #[test]
-    fn a_harness_of_another_contract_or_obligation_says_nothing() {
+    fn harnesses_of_other_contracts_or_obligations_are_ignored() {
         let run = run("Success", "Satisfied");
         assert!(run.result("layer-roofline-v1", "bw-ceiling-positive").is_none());
         assert!(run.result("roofline-model-v1", "bw-ceiling-finite").is_none());
     }
 
     #[test]
-    fn a_failed_check_is_named_as_it_describes_itself() {
+    fn failed_checks_have_their_descriptions() {
         let run = run("Failure", "Satisfied");
         let found = run.result("roofline-model-v1", "bw-ceiling-positive").expect("it ran");
-        assert_eq!(found.failed, ["said"]);
+        assert_eq!(found.failed, ["overflow"]);
     }
 
     #[test]
-    fn values_are_those_of_the_first_check_that_is_no_cover() {
+    fn values_are_those_of_the_first_check_except_covers() {
         let block = |check: &str, first: u8| {
             format!(
                 "```\n/// Test generated for harness `a::proofs::b` \n///\n/// Check for `{check}`: \"x\"\n\n#[test]\n\

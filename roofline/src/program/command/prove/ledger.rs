@@ -1,5 +1,5 @@
-//! The ledger of verdicts by other tools, keyed on the fingerprint of an obligation, so that a verdict on an earlier meaning
-//! does not count. Certificates are not recorded, because every run searches for them again.
+//! The ledger of verdicts of other tools. Its key is the fingerprint of an obligation, so that verdicts on an earlier meaning are
+//! stale. Certificates are not recorded, because every run searches for them.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -24,7 +24,7 @@ pub struct Ledger {
     entries: Vec<Recorded>,
 }
 
-/// One verdict.
+/// A recorded verdict.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Recorded {
@@ -43,7 +43,7 @@ pub struct Recorded {
 }
 
 /// The entry of a ledger for an obligation.
-pub enum Known<'a> {
+pub enum Lookup<'a> {
     /// A verdict on the current meaning.
     Current(&'a Recorded),
     /// A verdict on an earlier meaning.
@@ -73,10 +73,10 @@ impl Ledger {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 return Ok(Ledger { schema: SCHEMA.into(), entries: Vec::new() });
             }
-            Err(error) => return Err(Failure(format!("{}: cannot be read: {error}", path.display()))),
+            Err(error) => return Err(Failure(format!("{}: cannot read: {error}", path.display()))),
         };
         let ledger: Ledger =
-            serde_json::from_str(&text).about(format_args!("{}: is not a ledger", path.display()))?;
+            serde_json::from_str(&text).about(format_args!("{}: invalid ledger", path.display()))?;
         if ledger.schema != SCHEMA {
             let message =
                 format!("{}: unknown schema `{}`; expected `{SCHEMA}`", path.display(), ledger.schema);
@@ -107,20 +107,20 @@ impl Ledger {
     }
 
     /// Removes entries of a contract whose fingerprint is not in `current`.
-    pub fn forget_stale(&mut self, contract: &str, current: &BTreeSet<String>) {
+    pub fn remove_stale(&mut self, contract: &str, current: &BTreeSet<String>) {
         self.entries.retain(|entry| entry.contract != contract || current.contains(&entry.fingerprint));
     }
 
     /// Looks up the verdict of a layer on an obligation.
-    pub fn known(&self, contract: &str, obligation: &str, layer: &str, fingerprint: &str) -> Known<'_> {
+    pub fn lookup(&self, contract: &str, obligation: &str, layer: &str, fingerprint: &str) -> Lookup<'_> {
         let found = self.entries.iter().find(|entry| {
             (entry.contract.as_str(), entry.obligation.as_str(), entry.layer.as_str())
                 == (contract, obligation, layer)
         });
         match found {
-            Some(entry) if entry.fingerprint == fingerprint => Known::Current(entry),
-            Some(_) => Known::Stale,
-            None => Known::Absent,
+            Some(entry) if entry.fingerprint == fingerprint => Lookup::Current(entry),
+            Some(_) => Lookup::Stale,
+            None => Lookup::Absent,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `roofline contract prove`: the verdict on every obligation, layer by layer.
+//! `roofline contract prove`: verdicts on obligations, by layer.
 
 mod certificate;
 mod kani_result;
@@ -20,7 +20,7 @@ use serde::Serialize;
 use crate::chart::terminal::Canvas;
 use crate::program::command::prove::certificate::{Certified, Coq};
 use crate::program::command::prove::kani_result::{Harness, KaniRun};
-use crate::program::command::prove::ledger::{Known, Ledger, Recorded};
+use crate::program::command::prove::ledger::{Ledger, Lookup, Recorded};
 use crate::program::command::prove::solver::{Answer, Solver};
 use crate::program::output;
 use crate::program::output::file::{Unfinished, create_directory};
@@ -44,13 +44,13 @@ pub struct Proven {
 struct ContractResult {
     /// Path, or name of a built-in contract.
     file: String,
-    /// Its name.
+    /// Name of the contract.
     id: String,
-    /// Its version.
+    /// Version of the contract.
     version: String,
     /// SHA-256 of the file, in hexadecimal.
     sha256: String,
-    /// Its obligations.
+    /// Results by obligation.
     obligations: Vec<ObligationResult>,
     /// Statements in prose, which are not checked.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -65,7 +65,7 @@ struct ContractResult {
 struct InformalClaim {
     /// Subject of the statement.
     about: String,
-    /// Its text.
+    /// Text of the statement.
     text: String,
     /// Reason why it is not a formula.
     why: String,
@@ -74,7 +74,7 @@ struct InformalClaim {
 }
 
 impl InformalClaim {
-    fn of(informal: &Informal) -> InformalClaim {
+    fn new(informal: &Informal) -> InformalClaim {
         let Informal { about, text, why } = informal.clone();
         InformalClaim { about, text, why, verdict: Verdict::Informal.word() }
     }
@@ -83,9 +83,9 @@ impl InformalClaim {
 /// The verdict on an obligation.
 #[derive(Debug, Serialize, JsonSchema)]
 struct ObligationResult {
-    /// Its name.
+    /// Name of the obligation.
     id: String,
-    /// Its formula.
+    /// Claim as a formula.
     formal: String,
     /// proven, refuted, vacuous, tested or unknown.
     verdict: &'static str,
@@ -158,7 +158,7 @@ struct Input {
 }
 
 impl Input {
-    fn of(name: &str, value: f64) -> Input {
+    fn new(name: &str, value: f64) -> Input {
         let bits = format!("0x{:016x}", value.to_bits());
         Input { name: name.to_owned(), value: format!("{value:?}"), bits }
     }
@@ -236,7 +236,7 @@ pub fn run(args: &cli::Prove) -> Result<Exit, Failure> {
             // Verdicts on an earlier text of the contract are superseded by this run.
             let current =
                 contract.obligations.iter().map(|obligation| fingerprint::obligation(&contract, obligation));
-            ledger.forget_stale(&contract.metadata.id, &current.collect());
+            ledger.remove_stale(&contract.metadata.id, &current.collect());
         }
         let mut obligations = Vec::new();
         for (position, (obligation, proof)) in
@@ -254,7 +254,7 @@ pub fn run(args: &cli::Prove) -> Result<Exit, Failure> {
             version: contract.metadata.version.to_string(),
             sha256: contract.source.sha256.clone(),
             obligations,
-            informal: contract.informal.iter().map(InformalClaim::of).collect(),
+            informal: contract.informal.iter().map(InformalClaim::new).collect(),
             mutants,
         });
     }
@@ -369,19 +369,19 @@ impl Session<'_> {
             return (Some(kani_result::word(harness.verdict).to_owned()), fine);
         }
         let fingerprint = fingerprint::obligation(self.contract, obligation);
-        let known = ledger.unwrap_or(self.shipped).known(
+        let found = ledger.unwrap_or(self.shipped).lookup(
             &self.contract.metadata.id,
             &obligation.id,
             "kani",
             &fingerprint,
         );
-        match known {
-            Known::Current(entry) => {
+        match found {
+            Lookup::Current(entry) => {
                 let fine = ledger.is_none() || entry.verdict == kani_result::word(Verdict::Proven);
                 (Some(entry.verdict.clone()), fine)
             }
-            Known::Stale if ledger.is_some() => (Some("not run (stale)".into()), false),
-            Known::Stale | Known::Absent => (None, true),
+            Lookup::Stale if ledger.is_some() => (Some("not run (stale)".into()), false),
+            Lookup::Stale | Lookup::Absent => (None, true),
         }
     }
 
@@ -392,7 +392,7 @@ impl Session<'_> {
         let test = emit::kani::playback_test(self.contract, obligation, property, &values);
         let mut test = output::rust::source(&test);
         let inputs: Vec<Input> =
-            property.values.iter().zip(&values).map(|(value, at)| Input::of(&value.name, *at)).collect();
+            property.values.iter().zip(&values).map(|(value, at)| Input::new(&value.name, *at)).collect();
         for (input, value) in inputs.iter().zip(&values) {
             let line = format!("let {} = f64::from_bits({});", input.name, value.to_bits());
             let shown = format!("let {} = f64::from_bits({}); // {}", input.name, input.bits, input.value);
@@ -405,14 +405,14 @@ impl Session<'_> {
 
     fn inputs(&self, obligation: &Obligation, found: &Counterexample) -> Inputs {
         let then =
-            found.other.map(|(quantity, value)| Input::of(&self.contract.quantities[quantity].name, value));
+            found.other.map(|(quantity, value)| Input::new(&self.contract.quantities[quantity].name, value));
         let mut values: Vec<Input> =
-            found.values.iter().map(|(text, value, _)| Input::of(text, *value)).collect();
+            found.values.iter().map(|(text, value, _)| Input::new(text, *value)).collect();
         for (text, _, later) in &found.values {
-            values.extend(later.map(|value| Input::of(&format!("{text}, then"), value)));
+            values.extend(later.map(|value| Input::new(&format!("{text}, then"), value)));
         }
         Inputs {
-            inputs: found.inputs.iter().map(|given| Input::of(&given.name, given.value)).collect(),
+            inputs: found.inputs.iter().map(|given| Input::new(&given.name, given.value)).collect(),
             then,
             values,
             test: found.test(self.contract, obligation),
@@ -543,8 +543,8 @@ fn table<'a>(contracts: impl IntoIterator<Item = &'a ContractResult>) -> Table {
             let more = [&layers.falsifier, &layers.smt, &layers.kani];
             cells.iter().map(|cell| (*cell).to_owned()).chain(more.map(Clone::clone)).collect()
         });
-        obligations.chain(contract.informal.iter().map(|said| {
-            let cells = [contract.id.as_str(), &said.about, said.verdict];
+        obligations.chain(contract.informal.iter().map(|claim| {
+            let cells = [contract.id.as_str(), &claim.about, claim.verdict];
             cells.into_iter().map(str::to_owned).chain(["-"; 5].map(str::to_owned)).collect()
         }))
     });

@@ -1,4 +1,4 @@
-//! An SMT solver on the PATH: an independent check of the verdicts.
+//! SMT solvers on the PATH, as an independent check of the verdicts.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -8,12 +8,12 @@ use crate::program::{About, Failure};
 /// Time limit per script in seconds. Claims that compare rounded products do not terminate.
 const SECONDS: u32 = 5;
 
-/// A solver.
+/// An installed solver.
 #[derive(Debug)]
 pub struct Solver {
     program: PathBuf,
     name: &'static str,
-    /// Its name and version.
+    /// Name and version.
     pub version: String,
 }
 
@@ -39,10 +39,10 @@ impl Answer {
 }
 
 impl Solver {
-    /// The solvers that are looked for, in this order.
+    /// Supported solvers, in order of preference.
     pub const NAMES: [&'static str; 3] = ["z3", "cvc5", "bitwuzla"];
 
-    /// The first solver on the PATH.
+    /// Finds a solver on the PATH.
     pub fn find() -> Option<Solver> {
         let path = std::env::var_os("PATH")?;
         for name in Solver::NAMES {
@@ -61,7 +61,7 @@ impl Solver {
         None
     }
 
-    /// Runs a script. Where rounded operations were replaced by less than they are, a model refutes nothing.
+    /// Runs a script. If `weaker` states that the script approximates rounded operations, a model is not a counterexample.
     pub fn run(&self, script: &Path, weaker: bool) -> Result<Answer, Failure> {
         let limit = match self.name {
             "z3" => format!("-T:{SECONDS}"),
@@ -69,11 +69,15 @@ impl Solver {
             _ => format!("--time-limit={SECONDS}000"),
         };
         let output = Command::new(&self.program).arg(limit).arg(script).stdin(Stdio::null()).output();
-        let output = output.about(format_args!("{}: can't be run", self.program.display()))?;
+        let output = output.about(format_args!("{}: cannot run", self.program.display()))?;
         let text = String::from_utf8_lossy(&output.stdout);
         if text.contains("(error") {
             let message = text.lines().find(|line| line.contains("(error")).unwrap_or_default().to_owned();
-            return Err(Failure(format!("{} rejects {}: {message}", self.version, script.display())));
+            return Err(Failure(format!(
+                "{}: {} rejects the script: {message}",
+                script.display(),
+                self.version
+            )));
         }
         Ok(match text.lines().map(str::trim).find(|line| matches!(*line, "sat" | "unsat")) {
             Some("unsat") => Answer::Agrees,

@@ -1,6 +1,6 @@
-//! The JSON Schema (draft 2020-12) of the contract language, from the tables that the reader uses.
+//! JSON Schema (draft 2020-12) of the contract language, generated from the tables of the parser.
 //!
-//! It tells an editor what may stand where. Whether units agree and obligations hold is for `roofline contract check`.
+//! Editors use it for structure; `roofline contract check` also checks units and obligations.
 
 use roofline_contracts::formula::RESERVED;
 use roofline_contracts::names::keywords;
@@ -8,16 +8,16 @@ use roofline_contracts::schema::{self, Key, Shape};
 use roofline_contracts::unit;
 use serde_json::{Map, Value, json};
 
-/// A number as contracts write it.
+/// Pattern of a number in contracts.
 const NUMBER: &str = r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?";
 
-/// The schema of a whole contract.
+/// Returns the schema of a contract.
 pub fn json_schema() -> Value {
     let mut root = json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "roofline contract",
         "description": "A performance model: quantities with units and domains, equations, classifiers, profiles, \
-            advice, and the obligations that must hold.",
+            recommendations, and obligations that must hold.",
     });
     let contract = section(schema::CONTRACT);
     if let (Value::Object(root), Value::Object(contract)) = (&mut root, contract) {
@@ -28,32 +28,32 @@ pub fn json_schema() -> Value {
     root
 }
 
-/// What several keys refer to.
+/// Returns the definitions that several keys share.
 fn definitions() -> Value {
     let not = |words: &[&str]| json!({"not": {"enum": words}});
     let words: Vec<&str> = keywords().iter().chain(&RESERVED).copied().collect();
     let unit = unit::pattern();
     json!({
-        "text": {"description": "A text.", "type": ["string", "number", "boolean"], "pattern": r"\S"},
+        "text": {"description": "Text.", "type": ["string", "number", "boolean"], "pattern": r"\S"},
         "name": {
-            "description": "Lower-case letters, digits and `_`, a letter first; no word of Rust or of formulas.",
+            "description": "Lower-case letters, digits and `_`, starting with a letter; not a keyword of Rust or of formulas.",
             "type": "string",
             "pattern": "^[a-z][a-z0-9_]{0,63}$",
             "allOf": [not(&words)],
         },
         "id": {
-            "description": "Lower-case letters, digits, `-` and `_`, a letter first.",
+            "description": "Lower-case letters, digits, `-` and `_`, starting with a letter.",
             "type": "string",
             "pattern": "^[a-z][a-z0-9_-]{0,63}$",
         },
         "variant": {
-            "description": "Letters and digits, a capital first.",
+            "description": "Letters and digits, starting with a capital.",
             "type": "string",
             "pattern": "^[A-Z][A-Za-z0-9]{0,63}$",
             "allOf": [not(&["Self"])],
         },
         "version": {
-            "description": "Three numbers: `1.0.0`.",
+            "description": "Three numbers, such as `1.0.0`.",
             "type": "string",
             "pattern": r"^[0-9]+\.[0-9]+\.[0-9]+$",
         },
@@ -62,11 +62,11 @@ fn definitions() -> Value {
             "anyOf": [{"type": "string", "pattern": format!("^{unit}$")}, {"const": 1}],
         },
         "number": {
-            "description": "A number, perhaps with its unit: `2039` or `2039 GB/s`.",
+            "description": "A number with an optional unit, such as `2039` or `2039 GB/s`.",
             "anyOf": [{"type": "number"}, {"type": "string", "pattern": format!("^{NUMBER}(?:\\s+{unit})?$")}],
         },
         "domain": {
-            "description": "`[1, 1e13]`, `(0, 1]`, `> 0`, `{2, 4, 8}`, or `integer` before one of these.",
+            "description": "A domain such as `[1, 1e13]`, `(0, 1]`, `> 0` or `{2, 4, 8}`, optionally preceded by `integer`.",
             "type": "string",
             "pattern": format!(
                 r"^\s*(?:integer\s*)?(?:[\[(]\s*{NUMBER}\s*,\s*{NUMBER}\s*[\])]|(?:>=|<=|>|<|≥|≤)\s*{NUMBER}|\{{\s*{NUMBER}(?:\s*,\s*{NUMBER})*\s*\}})\s*$|^\s*integer\s*$"
@@ -78,7 +78,7 @@ fn definitions() -> Value {
             "not": {"type": "string", "pattern": r"\*\*|&&|\|\||\^\s*[A-Za-z_(]*[A-Za-z_]|\^\s*[0-9]*\.|[-+*/^=<>(,]\s*$|^\s*[*/^)=]"},
         },
         "date": {
-            "description": "A day: `2024-12-31`.",
+            "description": "A date, such as `2024-12-31`.",
             "type": "string",
             "pattern": "^[0-9]{4}-(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)|02-(?:0[1-9]|[12][0-9]))$",
         },
@@ -89,17 +89,17 @@ fn definition(name: &str) -> Value {
     json!({"$ref": format!("#/$defs/{name}")})
 }
 
-/// A mapping with these keys and no others.
+/// Returns the schema of a mapping with exactly these keys.
 fn section(keys: &[Key]) -> Value {
     let properties: Map<String, Value> =
-        keys.iter().map(|key| (key.name.to_owned(), described(value(key), key.doc))).collect();
+        keys.iter().map(|key| (key.name.to_owned(), with_description(value(key), key.doc))).collect();
     let required: Vec<&str> = keys.iter().filter(|key| key.required).map(|key| key.name).collect();
-    // An empty section is a section with nothing in it, unless something is required.
+    // A section without required keys may be empty.
     let kind = if required.is_empty() { json!(["object", "null"]) } else { json!("object") };
     json!({"type": kind, "properties": properties, "required": required, "additionalProperties": false})
 }
 
-fn described(mut schema: Value, doc: &str) -> Value {
+fn with_description(mut schema: Value, doc: &str) -> Value {
     if let Value::Object(schema) = &mut schema {
         schema.insert("description".into(), json!(doc));
     }
@@ -116,7 +116,7 @@ fn value(key: &Key) -> Value {
         }),
         Shape::Number => definition("number"),
         Shape::Value => json!({"anyOf": [definition("number"), definition("text")]}),
-        Shape::Count(most) => json!({"type": "integer", "minimum": 1, "maximum": most}),
+        Shape::Count(max) => json!({"type": "integer", "minimum": 1, "maximum": max}),
         Shape::Flag => json!({"type": "boolean"}),
         Shape::Texts => texts,
         Shape::Formulas => json!({"type": ["array", "null"], "items": definition("formula")}),
@@ -153,7 +153,7 @@ fn value(key: &Key) -> Value {
     }
 }
 
-/// The rows of a table: what every row has, and fields that only the table knows.
+/// Returns the schema of the rows of a table. Rows also have the fields that the table declares.
 fn entries() -> Value {
     let mut row = section(schema::ENTRY);
     row["additionalProperties"] = definition("text");

@@ -1,4 +1,4 @@
-//! `roofline schema`: what the JSON of each command holds, as JSON Schema (draft 2020-12), made from the structs that are written.
+//! `roofline schema`: JSON Schemas (draft 2020-12) of the documents of each command, generated from their types.
 
 pub mod contract;
 
@@ -34,12 +34,12 @@ use crate::program::{Exit, Failure, cli};
 use crate::record::{Calibration, Evidence};
 use crate::report::{self, Report, Table};
 
-/// A document that the program writes.
+/// A kind of document.
 struct Document {
     id: &'static str,
     by: &'static str,
     make: fn(&mut SchemaGenerator) -> Schema,
-    /// Whether people write it too, and may leave out what has a default.
+    /// `true` if users write it too and may omit fields with a default.
     by_hand: bool,
 }
 
@@ -79,23 +79,23 @@ const ALL: &[Document] = &[
     document::<Schemas>("roofline schema"),
 ];
 
-/// The schemas there are.
+/// Available schemas.
 #[derive(Serialize, JsonSchema)]
 struct Schemas {
-    /// Which schema this document follows.
+    /// Schema of this document.
     schema: report::Schema<Self>,
-    /// The schemas, by name.
+    /// Schemas, sorted by name.
     schemas: Vec<ListedSchema>,
 }
 
-/// A schema.
+/// An available schema.
 #[derive(Serialize, JsonSchema)]
 struct ListedSchema {
-    /// What the `schema` field of its documents says.
+    /// Value of the `schema` field of its documents.
     id: &'static str,
-    /// The command that writes them.
+    /// Command that writes the documents.
     command: &'static str,
-    /// What they are.
+    /// Description of the documents.
     description: String,
 }
 
@@ -120,7 +120,7 @@ pub fn run(args: &cli::Schema) -> Result<Exit, Failure> {
     let Some(document) = document else {
         let near = near(name, ALL.iter().map(Document::name));
         let names: Vec<&str> = ALL.iter().map(Document::name).chain(["contract"]).collect();
-        return Err(Failure(format!("{name}: no such schema; {near}there are {}", names.join(", "))));
+        return Err(Failure(format!("{name}: unknown schema; {near}expected one of {}", names.join(", "))));
     };
     output::write((serde_json::to_string_pretty(&document.schema())? + "\n").as_bytes())?;
     Ok(Exit::Fine)
@@ -131,7 +131,7 @@ fn text(value: Option<&Value>) -> String {
 }
 
 impl Document {
-    /// `machine` of `roofline.machine/1`.
+    /// Returns the short name, such as `machine` for `roofline.machine/1`.
     fn name(&self) -> &'static str {
         let end = self.id.rfind('/').unwrap_or(self.id.len());
         self.id.get("roofline.".len()..end).unwrap_or(self.id)
@@ -148,7 +148,7 @@ impl Document {
     }
 }
 
-/// Lists every field there is: an object with another one is not of the schema.
+/// Rejects fields that are not in the schema.
 struct Closed;
 
 impl Transform for Closed {
@@ -167,6 +167,6 @@ impl Report for Schemas {
         let row = |entry: &ListedSchema| {
             vec![entry.id.to_owned(), entry.command.to_owned(), entry.description.replace('\n', " ")]
         };
-        vec![Table::new("", &["schema", "command", "what"], self.schemas.iter().map(row))]
+        vec![Table::new("", &["schema", "command", "description"], self.schemas.iter().map(row))]
     }
 }
