@@ -49,7 +49,7 @@ pub fn run(args: &cli::Calibrate) -> Result<Exit, Failure> {
         }
         return Ok(Exit::Fine);
     }
-    let path = expected::kept(&calibration.device, &calibration.engine).ok_or_else(|| {
+    let path = expected::saved_path(&calibration.device, &calibration.engine).ok_or_else(|| {
         Failure("where the platform keeps caches is not known; --output FILE keeps it there".into())
     })?;
     document::save(&path, &text).about(path.display())?;
