@@ -49,7 +49,7 @@ pub fn run(args: &cli::Calibrate) -> Result<Exit, Failure> {
         }
         return Ok(Exit::Fine);
     }
-    let path = expected::kept(&calibration.device, &calibration.engine)
+    let path = expected::saved_path(&calibration.device, &calibration.engine)
         .ok_or_else(|| Failure("no cache directory on this platform; pass --output FILE".into()))?;
     document::save(&path, &text).about(path.display())?;
     output::print(&calibration, args.format)?;

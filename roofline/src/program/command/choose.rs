@@ -1,4 +1,4 @@
-//! `roofline choose`: the devices that hold a model and are fast enough, and what the others are short of.
+//! `roofline choose`: the devices that fit a model and are fast enough, and what the others lack.
 
 use crate::chart::html::Page;
 use crate::choose::{By, Choice};
@@ -8,7 +8,7 @@ use crate::program::output::picture::{self, Pictures};
 use crate::program::require::Names;
 use crate::program::{Exit, Failure, cli, request, select};
 
-/// Chooses, and exits with 1 when no device does.
+/// Compares the devices, and exits with 1 if none meets the target.
 pub fn run(args: &cli::Choose) -> Result<Exit, Failure> {
     if matches!(args.speculation.draft, Some(cli::Draft::Model(_))) || args.speculation.accept.is_some() {
         return Err(Failure(
@@ -30,7 +30,7 @@ pub fn run(args: &cli::Choose) -> Result<Exit, Failure> {
     let gates = names.parse("--where", &args.select.conditions)?;
     let pictures = Pictures::open(&args.pictures)?;
     let mut warnings = Vec::new();
-    let asked = request::asked(&args.work, args.speculation.tokens_per_pass(), &mut warnings)?;
+    let request = request::resolve(&args.work, args.speculation.tokens_per_pass(), &mut warnings)?;
     let mut targets = request::targets(&args.work, "all", &mut warnings)?;
     targets.retain(|(_, device)| {
         let row = device.map(select::device_row).unwrap_or_default();
@@ -41,7 +41,7 @@ pub fn run(args: &cli::Choose) -> Result<Exit, Failure> {
         return Ok(Exit::Failed);
     }
     let expecter = args.expecting.read()?;
-    let request::Asked { subject, inputs, stored, layers } = asked;
+    let request::Request { subject, inputs, stored, layers } = request;
     let (model, format) = (subject.name.clone(), subject.quant.clone());
     let expect = |target: &Target, device, prediction: &Prediction| {
         let work = ModelTraits { name: &model, format: &format, layers };
@@ -62,18 +62,18 @@ pub fn run(args: &cli::Choose) -> Result<Exit, Failure> {
     Ok(if choice.enough().next().is_some() { Exit::Fine } else { Exit::Failed })
 }
 
-/// A column by its heading, as the table or the other formats have it.
+/// Returns a column by its heading in the table or in other formats.
 fn column(name: &str) -> Result<&'static str, Failure> {
     let wanted = name.trim().replace(' ', "_");
     let known = |column: &&&str| **column == wanted;
     Choice::COLUMNS.iter().find(known).copied().ok_or_else(|| {
-        Failure(format!("--columns {name}: no such column; there are {}", Choice::COLUMNS.join(", ")))
+        Failure(format!("--columns {name}: unknown column; expected one of {}", Choice::COLUMNS.join(", ")))
     })
 }
 
 fn by(name: &str) -> Result<By, Failure> {
     By::ALL.iter().copied().find(|by| by.name() == name).ok_or_else(|| {
         let known: Vec<&str> = By::ALL.iter().map(|by| by.name()).collect();
-        Failure(format!("--sort {name}: no such order; there are {}", known.join(", ")))
+        Failure(format!("--sort {name}: unknown order; expected one of {}", known.join(", ")))
     })
 }
