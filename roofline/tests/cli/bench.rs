@@ -1,10 +1,10 @@
-//! `roofline bench` with products that are measured.
+//! `roofline bench` with measurements.
 
 use crate::program::json;
 
 #[test]
-fn a_real_product_is_measured() {
-    let found = json(&["bench", "--quick", "--only", "1B k_proj", "--kernel", "q8_0,f32"]);
+fn products_of_known_models_are_measured() {
+    let found = json(&["bench", "--quick", "--only", "1B k_proj", "--quant", "q8_0,f32"]);
     let rows = found["rows"].as_array().unwrap();
     assert_eq!(rows.len(), 2);
     for row in rows {
@@ -17,8 +17,8 @@ fn a_real_product_is_measured() {
 }
 
 #[test]
-fn a_shape_of_ones_own_is_measured_in_every_format() {
-    let found = json(&["bench", "--quick", "--shape", "64x256", "--type", "q4_k,q6_k,iq4_xs,mxfp4,nvfp4"]);
+fn custom_shapes_are_measured_in_every_format() {
+    let found = json(&["bench", "--quick", "--shape", "64x256", "--quant", "q4_k,q6_k,iq4_xs,mxfp4,nvfp4"]);
     let rows = found["rows"].as_array().unwrap();
     let kernels: Vec<_> = rows.iter().map(|row| row["kernel"].as_str().unwrap()).collect();
     assert_eq!(kernels, ["q4_k", "q6_k", "iq4_xs", "mxfp4", "nvfp4"]);

@@ -1,5 +1,4 @@
-//! The editor schema of the contract language: what ships passes it, and what the reader refuses fails it wherever a
-//! schema can tell.
+//! The editor schema of the contract language accepts the built-in contracts, and rejects invalid ones as far as a schema can.
 
 use std::path::{Path, PathBuf};
 
@@ -24,10 +23,10 @@ impl Validator {
         Validator { schemas, index }
     }
 
-    /// What is wrong with a file, as an editor would say it.
-    fn mistakes(&self, path: &Path) -> Option<String> {
+    /// Returns the schema violation of a file, if any.
+    fn violation(&self, path: &Path) -> Option<String> {
         let text = std::fs::read_to_string(path).expect("readable");
-        // What is not YAML, or repeats a key, fails before a schema is asked.
+        // Invalid YAML and duplicate keys fail before validation.
         let value: Value = match serde_yaml::from_str(&text) {
             Ok(value) => value,
             Err(error) => return Some(error.to_string()),
@@ -46,20 +45,20 @@ fn files(directory: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn the_published_schema_is_the_one_of_the_reader() {
+fn the_published_schema_is_current() {
     let published = std::fs::read_to_string(contracts().join("schema.json")).expect("it is published");
     let now = serde_json::to_string_pretty(&json_schema()).expect("JSON") + "\n";
     assert!(published == now, "run `cargo run -- schema contract > contracts/schema.json`");
 }
 
 #[test]
-fn every_contract_that_ships_and_every_accepted_fixture_passes() {
+fn built_in_contracts_and_accepted_fixtures_are_valid() {
     let validator = Validator::new();
     let mut checked = 0;
     for path in files(&contracts()).into_iter().chain(files(&contracts().join("tests/dependencies"))) {
         let name = path.file_name().expect("a name").to_string_lossy().into_owned();
         if !["no-version.yaml"].contains(&name.as_str()) {
-            assert_eq!(validator.mistakes(&path), None, "{name}");
+            assert_eq!(validator.violation(&path), None, "{name}");
             checked += 1;
         }
     }
@@ -71,17 +70,17 @@ fn every_contract_that_ships_and_every_accepted_fixture_passes() {
     assert!(validator.schemas.validate(&value, validator.index).is_ok(), "the example of the manual");
 }
 
-/// Rejected contracts whose mistake a schema cannot find: it takes YAML with its anchors, formulas, names, units, domains,
-/// tables or proofs.
+/// Rejected contracts that the schema accepts, because their errors are in anchors, formulas, names, units, domains, tables or
+/// proofs.
 const BEYOND_A_SCHEMA: &str = include_str!("../fixtures/beyond-a-schema.txt");
 
 #[test]
-fn every_rejected_fixture_fails_unless_it_is_listed_as_beyond_a_schema() {
+fn rejected_fixtures_are_invalid_unless_listed() {
     let validator = Validator::new();
     let mut passed = Vec::new();
     for path in files(&contracts().join("tests/rejected")) {
         let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
-        if validator.mistakes(&path).is_none() {
+        if validator.violation(&path).is_none() {
             passed.push(name);
         }
     }

@@ -1,16 +1,16 @@
-//! `roofline diff`: the effect of a change on all predictions.
+//! `roofline contract diff`: the effect of a change on predictions.
 
 use serde_json::Value;
 
 use crate::program::{file, json, printed};
 
-/// The largest change comes first, and the numbers before it are those of `roofline predict`.
+/// Changes are sorted by size, and old values are those of `roofline predict`.
 #[test]
-fn the_effect_of_a_formula_is_that_on_the_generated_code() {
-    let text = printed(&["contracts", "transformer-v1"]);
+fn the_effect_of_a_formula_matches_the_generated_code() {
+    let text = printed(&["contract", "list", "transformer-v1"]);
     let changed = text.replace("pass_weight_bytes + cache_bytes", "pass_weight_bytes + 2 * cache_bytes");
     assert_ne!(changed, text);
-    let difference = json(&["diff", "transformer-v1", &file("transformer-v1.yaml", changed)]);
+    let difference = json(&["contract", "diff", "transformer-v1", &file("transformer-v1.yaml", changed)]);
     let effect = &difference["contracts"][0]["effect"];
     let rows = effect["rows"].as_array().expect("rows");
     assert_eq!(effect["changed"], rows.len());

@@ -1,23 +1,23 @@
-//! `roofline doc` as its users run it.
+//! `roofline contract doc`.
 
 use crate::program::{SAMPLE, file, json, printed};
 use roofline_test_support::scratch;
 
-/// The documentation of a contract.
+/// Prints the documentation of a contract.
 fn doc(arguments: &[&str]) -> String {
-    printed(&[&["doc"], arguments].concat())
+    printed(&[&["contract", "doc"], arguments].concat())
 }
 
-/// The pages are left in `target/tmp/cli/contracts`, for a release or a reader.
+/// The pages remain in `target/tmp/cli/contracts` for releases.
 #[test]
-fn every_shipped_contract_has_a_page_with_all_its_names_and_verdicts() {
+fn pages_of_built_in_contracts_have_all_names_and_verdicts() {
     let directory = scratch::directory("contracts");
     for (name, text) in roofline_contracts::library::BUILT_IN {
         let page = directory.join(name).with_extension("md");
         let page = page.to_str().expect("a plain path");
         doc(&[name, "-o", page]);
         let page = std::fs::read_to_string(page).expect("written");
-        let proven = json(&["prove", name]);
+        let proven = json(&["contract", "prove", name]);
         let obligations = proven["contracts"][0]["obligations"].as_array().expect("a list");
         for obligation in obligations {
             let [id, verdict] = ["id", "verdict"].map(|key| obligation[key].as_str().expect("a word"));
@@ -45,10 +45,10 @@ fn every_shipped_contract_has_a_page_with_all_its_names_and_verdicts() {
     }
 }
 
-/// Tags are closed in the order in which they were opened, and nothing is fetched.
+/// Tags are properly nested and nothing is fetched.
 #[test]
-fn the_html_is_well_formed_and_needs_nothing_else() {
-    // Texts that mean something to each of the formats.
+fn the_html_page_is_well_formed_and_self_contained() {
+    // Text with special characters of both formats.
     let nasty = r#"'<script>alert(1)</script> & "x" $1_2^3 `c` | %~#{} *b* [l](u)'"#;
     let text = std::fs::read_to_string(SAMPLE).expect("read");
     let text = text.replace("doc: Bytes that are moved.", &format!("doc: {nasty}"));

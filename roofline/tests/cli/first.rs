@@ -1,4 +1,4 @@
-//! `roofline` without a command, as a newcomer meets it.
+//! `roofline` without a command.
 
 use serde_json::Value;
 
@@ -6,9 +6,9 @@ use crate::program::{command, err, out, printed};
 use roofline_test_support::scratch::directory;
 
 #[test]
-fn it_ends_with_three_commands_that_the_program_has() {
+fn the_suggested_commands_exist() {
     let shown = printed(&[]);
-    let (_, next) = shown.rsplit_once("Next:\n").expect("there is a next step");
+    let (_, next) = shown.rsplit_once("Next:\n").expect("commands are suggested");
     let commands: Vec<&str> = next.lines().filter_map(|line| line.trim().strip_prefix("roofline ")).collect();
     assert_eq!(commands.len(), 3, "{next}");
     for command in commands {
@@ -21,7 +21,7 @@ fn it_ends_with_three_commands_that_the_program_has() {
 }
 
 #[test]
-fn every_width_of_terminal_gets_an_answer() {
+fn every_terminal_width_is_supported() {
     let first = |variable: &str, value: &str, args: &[&str]| {
         let output = command().env(variable, value).args(args).output().expect("the program starts");
         assert!(output.status.success(), "{}", err(&output));
@@ -38,7 +38,7 @@ fn every_width_of_terminal_gets_an_answer() {
 }
 
 #[test]
-fn this_machine_is_measured_and_nothing_is_written() {
+fn the_machine_is_measured_and_nothing_is_saved() {
     let home = directory("first-home");
     let home = home.to_str().unwrap();
     let mut command = command();

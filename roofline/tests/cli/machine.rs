@@ -11,7 +11,7 @@ use roofline::report::Saved;
 use crate::program::{command, err, file, out, run};
 use roofline_test_support::scratch::directory;
 
-/// This machine, with its cache in a directory.
+/// Runs `roofline machine` with its cache in a directory.
 fn machine(cache: &Path, args: &[&str]) -> Output {
     let mut command = command();
     command.env_remove("ROOFLINE_MACHINE").env("XDG_CACHE_HOME", cache).arg("machine").args(args);
@@ -19,7 +19,7 @@ fn machine(cache: &Path, args: &[&str]) -> Output {
 }
 
 #[test]
-fn measurements_are_kept_damaged_ones_replaced_and_all_of_them_cleared() {
+fn measurements_are_cached_replaced_if_damaged_and_cleared() {
     let cache = directory("cache");
     let args = ["--quick", "--size", "16MiB", "--threads", "1", "--format", "json"];
     let measure = |extra: &[&str]| {
@@ -35,7 +35,7 @@ fn measurements_are_kept_damaged_ones_replaced_and_all_of_them_cleared() {
         "{:?}",
         first.notes
     );
-    assert_eq!(measure(&[]), first, "the second time nothing is measured");
+    assert_eq!(measure(&[]), first, "the second run reads the cache");
 
     let files: Vec<_> =
         fs::read_dir(cache.join("roofline")).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -46,14 +46,14 @@ fn measurements_are_kept_damaged_ones_replaced_and_all_of_them_cleared() {
     assert_eq!(Machine::saved(&files[0]).unwrap(), again);
 
     measure(&["--no-cache"]);
-    assert_eq!(Machine::saved(&files[0]).unwrap(), again, "--no-cache leaves the saved one alone");
+    assert_eq!(Machine::saved(&files[0]).unwrap(), again, "--no-cache does not change the cache");
     let cleared = machine(&cache, &["--clear-cache"]);
-    assert_eq!(out(&cleared), "1 saved measurement(s) removed\n");
+    assert_eq!(out(&cleared), "removed 1 saved measurement(s)\n");
     assert!(fs::read_dir(cache.join("roofline")).unwrap().next().is_none());
 }
 
 #[test]
-fn types_warm_up_and_steps_are_told_and_never_kept_and_nothing_builds_on_some_types() {
+fn partial_measurements_are_not_cached_and_cannot_be_used() {
     let cache = directory("effort");
     let args = ["--quick", "--size", "4MiB", "--threads", "1", "--types", "bf16,f64", "--warm-up", "1"];
     let measure = |extra: &[&str]| machine(&cache, &[&args, extra].concat());
@@ -67,10 +67,10 @@ fn types_warm_up_and_steps_are_told_and_never_kept_and_nothing_builds_on_some_ty
     assert_eq!((measured.all.int4_gops, measured.all.int4), (None, None));
     let runs = [measured.all.read.spread.runs, measured.all.f32.runs, measured.all.int8.runs];
     assert_eq!(runs, [2; 3]);
-    assert!(!cache.join("roofline").exists(), "nothing is kept");
+    assert!(!cache.join("roofline").exists(), "the result is not cached");
 
     let path = file("some-types.json", &json);
-    let refused = "measured with --types=bf16,f64 --warm-up=1 --steps=2, so roofs are missing";
+    let reason = "measured with --types=bf16,f64 --warm-up=1 --steps=2, so roofs are missing";
     let named = run(&["predict", "llama-2-7b", "--on", &path]);
     let this = command()
         .env("ROOFLINE_MACHINE", &path)
@@ -80,12 +80,12 @@ fn types_warm_up_and_steps_are_told_and_never_kept_and_nothing_builds_on_some_ty
     for output in [named, this] {
         assert_eq!(output.status.code(), Some(2), "{}", out(&output));
         let error = err(&output);
-        assert!(error.contains("some-types.json") && error.contains(refused), "{error}");
+        assert!(error.contains("some-types.json") && error.contains(reason), "{error}");
     }
     let drawn = run(&["plot", &path, "--format", "csv"]);
     assert!(drawn.status.success(), "{}", err(&drawn));
 
-    // What every type was measured of can be built on.
+    // A measurement of every type can be used.
     let whole =
         file("steps.json", json.replacen("\"types\": [\n      \"bf16\",\n      \"f64\"\n    ],", "", 1));
     let output = run(&["predict", "llama-2-7b", "--on", &whole]);
@@ -97,7 +97,7 @@ fn types_warm_up_and_steps_are_told_and_never_kept_and_nothing_builds_on_some_ty
 }
 
 #[test]
-fn more_threads_than_processors_and_forced_scalar_work_and_say_so() {
+fn oversubscribed_threads_and_the_scalar_isa_work_with_a_note() {
     let processors = std::thread::available_parallelism().unwrap().get();
     let threads = (2 * processors).to_string();
     let args = [
@@ -120,10 +120,10 @@ fn more_threads_than_processors_and_forced_scalar_work_and_say_so() {
 }
 
 #[test]
-fn a_cache_that_cannot_be_written_is_a_note_not_a_failure() {
+fn an_unwritable_cache_causes_a_note() {
     let cache = directory("blocked");
     fs::write(cache.join("roofline"), "a file where a directory should be").unwrap();
     let output = machine(&cache, &["--quick", "--size", "4MiB", "--threads", "1"]);
     assert!(output.status.success(), "{}", err(&output));
-    assert!(out(&output).contains("note: the measurement was not saved"), "no note");
+    assert!(out(&output).contains("note: the measurement was not saved"), "missing note");
 }

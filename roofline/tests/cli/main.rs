@@ -1,4 +1,4 @@
-//! The program, command by command, as its users run it; and its pages, schemas and saved results.
+//! Tests of the program: commands, documentation, schemas and saved results.
 
 #![allow(missing_docs, reason = "tests")]
 

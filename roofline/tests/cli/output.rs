@@ -1,4 +1,4 @@
-//! Where outputs go: regular files appear whole, links are followed, and what is no regular file is written to, never replaced.
+//! Output files: regular files are replaced atomically, links are followed, and other files are written to.
 
 #![cfg(unix)]
 
@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt, symlink};
 use std::process::{Command, Stdio};
 
-use crate::program::{MACHINE, command, err, out, refused, run};
+use crate::program::{MACHINE, command, err, out, rejected, run};
 use roofline_test_support::scratch;
 
 fn plot(to: &str) -> std::process::Output {
@@ -14,7 +14,7 @@ fn plot(to: &str) -> std::process::Output {
 }
 
 #[test]
-fn links_are_followed_and_permissions_stay() {
+fn links_are_followed_and_permissions_kept() {
     let directory = scratch::directory("output-links");
     let (file, link, dangling) = (directory.join("a.svg"), directory.join("l.svg"), directory.join("d.svg"));
     fs::write(&file, "old").expect("written");
@@ -33,23 +33,23 @@ fn links_are_followed_and_permissions_stay() {
     assert_eq!(plot(circle.to_str().expect("text")).status.code(), Some(2));
     let left: Vec<_> =
         fs::read_dir(&directory).expect("read").flatten().map(|entry| entry.file_name()).collect();
-    assert_eq!(left.len(), 5, "no part is left: {left:?}");
+    assert_eq!(left.len(), 5, "temporary files remain: {left:?}");
 }
 
 #[test]
-fn a_file_that_may_not_be_written_is_not_replaced() {
+fn a_read_only_file_is_not_replaced() {
     let file = scratch::directory("output-read-only").join("a.svg");
     fs::write(&file, "old").expect("written");
     fs::set_permissions(&file, fs::Permissions::from_mode(0o444)).expect("set");
-    // The superuser may write to everything.
-    let may = fs::OpenOptions::new().write(true).open(&file).is_ok();
-    assert_eq!(plot(file.to_str().expect("text")).status.code(), Some(if may { 0 } else { 2 }));
-    assert_eq!(fs::read_to_string(&file).expect("read").starts_with("<svg"), may);
+    // The superuser may write to read-only files.
+    let writable = fs::OpenOptions::new().write(true).open(&file).is_ok();
+    assert_eq!(plot(file.to_str().expect("text")).status.code(), Some(if writable { 0 } else { 2 }));
+    assert_eq!(fs::read_to_string(&file).expect("read").starts_with("<svg"), writable);
 }
 
 #[test]
 #[cfg(target_os = "linux")]
-fn the_name_of_standard_output_is_standard_output_also_where_that_is_a_file() {
+fn dev_stdout_is_standard_output_even_if_redirected_to_a_file() {
     let file = scratch::directory("output-stdout").join("a.svg");
     let shell = "exec \"$0\" plot \"$1\" --svg /dev/stdout > \"$2\"";
     let program = env!("CARGO_BIN_EXE_roofline");
@@ -61,7 +61,7 @@ fn the_name_of_standard_output_is_standard_output_also_where_that_is_a_file() {
 }
 
 #[test]
-fn pipes_are_written_to_and_stay_pipes() {
+fn pipes_are_written_to_and_kept() {
     let pipe = scratch::directory("output-pipes").join("pipe");
     assert!(Command::new("mkfifo").arg(&pipe).status().expect("mkfifo runs").success());
     let reader = Command::new("cat").arg(&pipe).stdout(Stdio::piped()).spawn().expect("cat runs");
@@ -73,30 +73,29 @@ fn pipes_are_written_to_and_stay_pipes() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn a_full_device_is_an_error_and_stays_a_device() {
+fn a_full_device_is_an_error_and_is_kept() {
     let output = plot("/dev/full");
     assert_eq!(output.status.code(), Some(2));
     assert!(err(&output).contains("/dev/full: cannot write"), "{}", err(&output));
     assert!(fs::symlink_metadata("/dev/full").expect("there").file_type().is_char_device());
 }
 
-/// Every option that names a file to write goes the same way.
 #[test]
-fn constants_and_pages_of_contracts_go_where_pictures_go() {
+fn calibrations_and_pages_of_contracts_follow_links_too() {
     let directory = scratch::directory("output-others");
     let runs = directory.join("runs.json");
     fs::write(&runs, include_str!("../fixtures/m2-ultra.json")).expect("written");
     let runs = runs.to_str().expect("text");
-    for args in [&["calibrate", runs][..], &["doc", "roofline-model-v1"]] {
-        let (kept, link) = (directory.join(format!("{}.kept", args[0])), directory.join(args[0]));
-        symlink(&kept, &link).expect("linked");
+    for args in [&["calibrate", runs][..], &["contract", "doc", "roofline-model-v1"]] {
+        let (target, link) = (directory.join(format!("{}.target", args[0])), directory.join(args[0]));
+        symlink(&target, &link).expect("linked");
         let (to, link) = ([args, &["--output", link.to_str().expect("text")]].concat(), &link);
         assert_eq!(run(&to).status.code(), Some(0), "{to:?}");
         assert!(fs::symlink_metadata(link).expect("there").is_symlink(), "{to:?}");
         let dash = out(&run(&[args, &["--output", "-"]].concat()));
-        assert!(!dash.is_empty() && dash == fs::read_to_string(&kept).expect("read"), "{dash}");
+        assert!(!dash.is_empty() && dash == fs::read_to_string(&target).expect("read"), "{dash}");
         if cfg!(target_os = "linux") {
-            refused(&[args, &["--output", "/dev/full"]].concat(), "/dev/full: cannot write");
+            rejected(&[args, &["--output", "/dev/full"]].concat(), "/dev/full: cannot write");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `roofline predict`: the document as a whole.
+//! `roofline predict`: the document.
 
 use crate::program::json;
 

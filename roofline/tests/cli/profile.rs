@@ -1,4 +1,4 @@
-//! Profiles of model files: amounts worked out by hand, sums against the contract's totals, and the command as its users run it.
+//! Profiles of model files: hand-computed costs, sums compared with the contract's totals, and the command.
 
 use std::path::{Path, PathBuf};
 use std::process::Output;
@@ -34,24 +34,24 @@ fn decode<'a>(profile: &'a Costs, name: &str) -> &'a Cost {
 }
 
 #[test]
-fn the_operations_of_a_small_llama_worked_out_by_hand() {
+fn costs_of_a_small_llama_match_hand_computed_values() {
     let model = Model::open(file("hand", &llama(Q8_0))).unwrap();
     let profile = on_h100(&model, &WORK, None);
-    // 64 x 64 weights, two operations each; a row is 2 blocks of 34 bytes; 64 numbers in and out, 2 bytes each.
+    // 64 x 64 weights with 2 FLOPs each; a row has 2 blocks of 34 bytes; 64 inputs and outputs of 2 bytes each.
     let query = decode(&profile, "0.attn_q");
     assert_eq!((query.flops, query.weight_bytes, query.activation_bytes), (8192.0, 4352.0, 256.0));
-    // Numbers that go in and come out may stay in caches: only the estimate moves them.
+    // Activations may stay in caches, so only the ideal time includes them.
     assert_eq!((query.bytes, query.intensity, query.bound), (4352.0, 8192.0 / 4352.0, Bound::Memory));
     assert_eq!((query.least_s, query.estimate_s), (4352.0 / 3350e9, 4608.0 / 3350e9));
-    // 4 heads of 16 + 16 numbers, two operations each, against 100 tokens; 2 heads of 32 numbers of 2 bytes in the cache.
+    // 4 heads of 16 + 16 elements with 2 FLOPs each, 100 tokens; 2 KV heads of 32 elements of 2 bytes.
     let attention = decode(&profile, "0.attention");
     assert_eq!((attention.flops, attention.weight_bytes, attention.cache_bytes), (25_600.0, 0.0, 12_800.0));
-    // One row of the embedding is no product: only its 64 numbers count.
+    // An embedding lookup has no FLOPs: only its 64 elements count.
     let embedding = decode(&profile, "embedding");
     assert_eq!((embedding.flops, embedding.weight_bytes, embedding.activation_bytes), (0.0, 0.0, 128.0));
     let head = decode(&profile, "head");
     assert_eq!((head.flops, head.weight_bytes), (12_800.0, 6800.0));
-    // Ten tokens, each sees itself and those before it: 55 pairs of 256 operations.
+    // Ten tokens with causal attention: 55 pairs of 256 FLOPs.
     let entry = profile.entries.iter().find(|entry| entry.name == "0.attention").unwrap();
     assert_eq!(entry.prefill.unwrap().flops, 14_080.0);
     let total = profile.decode.unwrap();
@@ -61,7 +61,7 @@ fn the_operations_of_a_small_llama_worked_out_by_hand() {
 }
 
 #[test]
-fn the_sum_over_operations_is_the_total_of_the_contract() {
+fn costs_of_operations_add_up_to_the_totals_of_the_contract() {
     let target = Target::of(&H100_SXM, None).unwrap();
     for known in KNOWN {
         let hyper = Hyper::of_known(known).unwrap();
@@ -113,7 +113,7 @@ fn the_sum_over_operations_is_the_total_of_the_contract() {
                 ("prefill_ceiling", prefill.ceiling_per_s, outputs.prefill_ceiling),
                 ("prefill_estimate", prefill.estimate_per_s, outputs.prefill_estimate),
             ];
-            // Times are rounded, and so is the share of the experts: here for each operation, there for all at once.
+            // Rounding differs: per operation here, once for all in the contract.
             for (name, sum, total) in pairs {
                 let apart = (sum / total - 1.0).abs();
                 assert!(apart < 1e-12, "{name} of {} at {workload:?}: {sum} and {total}", known.name);
@@ -123,7 +123,7 @@ fn the_sum_over_operations_is_the_total_of_the_contract() {
 }
 
 #[test]
-fn rows_put_operations_together_and_lose_nothing() {
+fn rows_group_all_operations() {
     let model = Model::open(file("rows", &llama(F16))).unwrap();
     let target = Target::of(&H100_SXM, None).unwrap();
     let found = on_h100(&model, &WORK, None);
@@ -149,19 +149,19 @@ fn rows_put_operations_together_and_lose_nothing() {
 }
 
 #[test]
-fn matrices_in_another_type_move_its_bytes_and_vectors_stay() {
+fn quant_changes_matrices_but_not_vectors() {
     let model = Model::open(file("as", &llama(F32))).unwrap();
     let found = on_h100(&model, &WORK, Some(Q8_0));
     assert_eq!(decode(&found, "0.attn_q").weight_bytes, 4352.0);
     assert_eq!(decode(&found, "0.norm").weight_bytes, 512.0);
     assert_eq!(found.kept, 0);
-    // Rows of 64 and 96 weights do not fill blocks of 256.
+    // Rows of 64 and 96 weights are not a multiple of the block size of 256.
     let found = on_h100(&model, &WORK, Some(Dtype::Q4K));
     assert_eq!((decode(&found, "0.attn_q").weight_bytes, found.kept), (16_384.0, 9));
 }
 
 #[test]
-fn an_encoder_has_a_prompt_and_no_steps() {
+fn an_encoder_has_prefill_only() {
     let config = r#"{"model_type":"bert","hidden_size":64,"num_hidden_layers":1,"num_attention_heads":4,
         "intermediate_size":128,"vocab_size":100,"max_position_embeddings":32,"type_vocab_size":2}"#;
     let directory = scratch::files("profile-encoder", &[("config.json", config.as_bytes())]);
@@ -169,7 +169,7 @@ fn an_encoder_has_a_prompt_and_no_steps() {
     let found = on_h100(&model, &WORK, None);
     assert_eq!(found.decode, None);
     let attention = found.entries.iter().find(|entry| entry.name == "0.attention").unwrap();
-    // Ten tokens see ten tokens each: 100 pairs of 2 x 4 heads x 32 numbers.
+    // Ten tokens with full attention: 100 pairs of 2 x 4 heads x 32 elements.
     assert_eq!((attention.decode, attention.prefill.unwrap().flops), (None, 25_600.0));
 }
 
@@ -177,7 +177,7 @@ fn run(args: &[&str], file: &Path) -> Output {
     command().arg("profile").arg(file).args(args).output().expect("the program starts")
 }
 
-/// A convolution of the published profiler's example, a dense layer of the other's, and a normalization.
+/// A convolution, a dense layer and a normalization.
 const STACK: &[(&str, &[u64], Dtype)] = &[
     ("conv.weight", &[8, 4, 3, 3], F32),
     ("conv.bias", &[8], F32),
@@ -187,24 +187,24 @@ const STACK: &[(&str, &[u64], Dtype)] = &[
 ];
 
 #[test]
-fn a_stack_is_measured_and_what_lies_askew_in_the_file_is_copied_and_told() {
+fn misaligned_weights_are_copied_with_a_warning() {
     for (dtype, alignment) in [(F32, 4), (F16, 2), (Dtype::Bf16, 2)] {
         let tensors: Vec<_> = STACK.iter().map(|(name, dims, _)| (*name, *dims, dtype)).collect();
         let before = safetensors(&tensors);
-        // One more space in the header moves all weights by one byte.
+        // Each space in the header shifts all weights by one byte.
         let length = u64::from_le_bytes(before[..8].try_into().unwrap()) as usize;
-        for askew in 0..4 {
-            let mut bytes = ((length + askew) as u64).to_le_bytes().to_vec();
+        for offset in 0..4 {
+            let mut bytes = ((length + offset) as u64).to_le_bytes().to_vec();
             bytes.extend(&before[8..8 + length]);
-            bytes.extend(std::iter::repeat_n(b' ', askew));
+            bytes.extend(std::iter::repeat_n(b' ', offset));
             bytes.extend(&before[8 + length..]);
             let directory =
-                scratch::files(&format!("profile-askew-{dtype}-{askew}"), &[("m.safetensors", &bytes)]);
+                scratch::files(&format!("profile-offset-{dtype}-{offset}"), &[("m.safetensors", &bytes)]);
             let args = ["--format", "json", "--measure", "--quick", "--input", "4x8x8"];
             let output = run(&args, &directory.join("m.safetensors"));
             assert!(output.status.success(), "{}", err(&output));
             let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-            let copied = !(8 + length + askew).is_multiple_of(alignment);
+            let copied = !(8 + length + offset).is_multiple_of(alignment);
             for (name, measured) in [("conv.weight", dtype == F32), ("fc.weight", true), ("bn.weight", false)]
             {
                 let operations = result["operations"].as_array().unwrap();
@@ -215,8 +215,8 @@ fn a_stack_is_measured_and_what_lies_askew_in_the_file_is_copied_and_told() {
                     assert_eq!(operation["measured"]["copied"], copied, "{operation}");
                 }
             }
-            let told = err(&output).contains("operation(s) ran from copies of their weights");
-            assert_eq!(told, copied);
+            let warned = err(&output).contains("operation(s) ran from copies of their weights");
+            assert_eq!(warned, copied);
         }
     }
 }
@@ -228,7 +228,7 @@ fn json(args: &[&str], file: &Path) -> serde_json::Value {
 }
 
 #[test]
-fn stored_weights_run_through_the_kernels_and_the_rest_says_why_not() {
+fn matrix_products_are_measured_and_others_have_a_reason() {
     for dtype in [Q8_0, F32, F16, Dtype::Bf16] {
         let file = file(&format!("measure-{dtype}"), &llama(dtype));
         let result = json(&["--measure", "--quick"], &file);
@@ -249,7 +249,7 @@ fn stored_weights_run_through_the_kernels_and_the_rest_says_why_not() {
 }
 
 #[test]
-fn a_whole_token_is_every_product_and_attention_beside_its_ceiling() {
+fn the_measured_token_covers_products_and_attention() {
     let file = file("measure-whole", &llama(Q8_0));
     let run_with = |args: &[&str]| json(&[&["--measure", "--quick"], args].concat(), &file);
     for (args, phase, tokens) in [
@@ -278,12 +278,12 @@ fn a_whole_token_is_every_product_and_attention_beside_its_ceiling() {
     let words = out(&output).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("what llama.cpp calls tg, "), "{words}");
     assert!(words.contains("Not run are only rows of the embedding, norms, rotary positions"), "{words}");
-    let refused = run(&["--require", "decode_measured > 0"], &file);
-    assert!(err(&refused).contains("known only with --measure"), "{}", err(&refused));
+    let rejected = run(&["--require", "decode_measured > 0"], &file);
+    assert!(err(&rejected).contains("cannot check measured values"), "{}", err(&rejected));
 }
 
 #[test]
-fn tokens_of_a_prompt_choose_experts_of_their_own() {
+fn each_token_of_a_prompt_is_routed_to_its_own_experts() {
     let keys = small::with(1, &[("expert_count", 8.into()), ("expert_used_count", 2.into())]);
     let gguf = Gguf::of("llama", &keys).tensor("token_embd.weight", &[100, 64], Q8_0).tensor(
         "blk.0.ffn_up_exps.weight",
@@ -297,13 +297,13 @@ fn tokens_of_a_prompt_choose_experts_of_their_own() {
     assert_eq!(measured("columns"), 24.0);
     let flops = measured("gflop_s") * measured("median_s") * 1e9;
     assert!((flops / (24 * 2 * 2 * 96 * 64) as f64 - 1.0).abs() < 1e-9, "{experts}");
-    // 24 tokens leave hardly an expert out, and read no more than there are.
+    // 24 tokens use nearly all experts, and read each at most once.
     let bytes = measured("gb_s") * measured("median_s") * 1e9;
     let one = (96 * 64 / 32 * 34) as f64;
     assert!(bytes > 3.9 * one && bytes < 8.1 * one, "{bytes}");
 }
 
-/// What was measured is what the step of this operation reads and computes, in the median time.
+/// Checks that the measured rates are the amounts of the operation divided by the median time.
 fn assert_moved(operation: &serde_json::Value) {
     let measured = |name: &str| operation["measured"][name].as_f64().unwrap();
     let ceiling = |name: &str| operation["decode"][name].as_f64().unwrap();
@@ -315,7 +315,7 @@ fn assert_moved(operation: &serde_json::Value) {
 }
 
 #[test]
-fn of_the_experts_only_those_that_a_token_uses_are_run() {
+fn only_the_experts_of_a_token_are_measured() {
     let keys = small::with(1, &[("expert_count", 8.into()), ("expert_used_count", 2.into())]);
     let gguf = Gguf::of("llama", &keys).tensor("token_embd.weight", &[100, 64], Q8_0).tensor(
         "blk.0.ffn_up_exps.weight",
@@ -331,7 +331,7 @@ fn of_the_experts_only_those_that_a_token_uses_are_run() {
 }
 
 #[test]
-fn prompts_and_batches_are_measured_as_many_tokens_at_once() {
+fn prompts_and_batches_are_measured_with_all_their_tokens() {
     let file = file("measure-prompt", &llama(Q8_0));
     let of = |args: &[&str], name: &str| {
         let result = json(&[&["--measure", "--quick"], args].concat(), &file);
@@ -347,23 +347,27 @@ fn prompts_and_batches_are_measured_as_many_tokens_at_once() {
     };
     assert!((operations(&prompt) / operations(&one) - 32.0).abs() < 1e-6, "{prompt} {one}");
     assert_eq!(of(&["--batch", "8"], "0.ffn_up")["columns"], 8);
-    assert_eq!(of(&["--prompt", "16", "--batch", "2"], "head")["columns"], 2, "logits are of the last token");
+    assert_eq!(
+        of(&["--prompt", "16", "--batch", "2"], "head")["columns"],
+        2,
+        "the head runs for the last token only"
+    );
     let output = run(&["--measure", "--quick", "--prompt", "16", "--ops", "ffn_up"], &file);
     assert!(out(&output).contains("Measured on 16 tokens at once"), "{}", out(&output));
     let output = run(&["--measure", "--quick", "--prompt", "100000"], &file);
     assert_eq!(output.status.code(), Some(2));
-    assert!(err(&output).contains("at most 4096 tokens at once"), "{}", err(&output));
+    assert!(err(&output).contains("exceed the maximum of 4096"), "{}", err(&output));
 }
 
-/// The data inside a page.
+/// Returns the data of a page.
 fn data(page: &str) -> serde_json::Value {
-    let (_, rest) = page.split_once(r#"id="data">"#).expect("the page has data");
-    let (data, _) = rest.split_once("</script>").expect("which ends");
-    serde_json::from_str(data).expect("and is JSON")
+    let (_, rest) = page.split_once(r#"id="data">"#).expect("the page contains data");
+    let (data, _) = rest.split_once("</script>").expect("the data ends");
+    serde_json::from_str(data).expect("the data is JSON")
 }
 
 #[test]
-fn the_page_has_every_operation_and_moves_those_whose_cost_is_known() {
+fn sliders_of_the_page_cover_operations_with_known_cost() {
     let directory = scratch::files("profile-html", &[("m.gguf", &llama(Q8_0).build())]);
     let (file, page) = (directory.join("m.gguf"), directory.join("page.html"));
     let pages = page.to_str().unwrap();
@@ -379,7 +383,7 @@ fn the_page_has_every_operation_and_moves_those_whose_cost_is_known() {
         .map(|slider| slider["quantity"].as_str().unwrap())
         .collect();
     assert_eq!(sliders, ["batch", "context", "bandwidth", "compute", "bits_per_weight", "cache_size"]);
-    // The head has its own parameters, and what all have in common is said once.
+    // Common inputs are listed once; the head has its own parameters.
     let head = &what_if["operations"][11]["inputs"];
     assert_eq!(
         (&head["dense_params"], head.get("batch"), head.get("bandwidth")),
@@ -388,7 +392,7 @@ fn the_page_has_every_operation_and_moves_those_whose_cost_is_known() {
     assert!(run(&["--on", "h100_sxm", "--phase", "prefill", "--html", pages], &file).status.success());
     let shown = data(&std::fs::read_to_string(&page).unwrap());
     assert_eq!(shown["what_if"]["sliders"][1]["quantity"], "prompt");
-    // Times that were measured do not move.
+    // Measured times have no sliders.
     assert!(run(&["--measure", "--quick", "--html", pages], &file).status.success());
     assert!(data(&std::fs::read_to_string(&page).unwrap())["what_if"].is_null());
 }
@@ -407,7 +411,7 @@ fn two_thousand_operations_make_a_page_under_two_megabytes() {
 }
 
 #[test]
-fn sliders_move_no_attention_to_what_an_encoder_made() {
+fn sliders_do_not_change_attention_to_an_encoder_output() {
     let mut gguf = Gguf::of(
         "t5",
         &[
@@ -435,19 +439,19 @@ fn sliders_move_no_attention_to_what_an_encoder_made() {
         Some(0)
     );
     let html = std::fs::read_to_string(page).unwrap();
-    // Recipes that a slider of the context moves, for weights, head and cache, and then those that it does not.
+    // Recipes with the context slider, for weights, head and cache, precede those without.
     assert!(html.contains(r#""compute":"compute","context":"context"}"#), "{html}");
-    assert!(html.contains(r#""context":77"#), "what the encoder made of the prompt");
+    assert!(html.contains(r#""context":77"#), "length of the encoder output");
     let fixed = html.split(r#""recipe":5"#).nth(1).unwrap();
     assert!(fixed[..fixed.find('}').unwrap()].contains(r#""context":77"#), "{fixed}");
 }
 
 #[test]
-fn a_profile_is_read_back_as_it_was_written() {
+fn a_saved_profile_is_read_back_unchanged() {
     let file = file("read-back", &llama(Q8_0));
     for args in [
         &["--on", "h100_sxm"][..],
-        &["--on", "h100_sxm", "--by", "kind", "--top", "2", "--as", "q4_0", "--require", "batch == 1"],
+        &["--on", "h100_sxm", "--by", "kind", "--top", "2", "--quant", "q4_0", "--require", "batch == 1"],
         &["--measure", "--quick", "--ops", "ffn_up"],
     ] {
         let written = json(args, &file);
@@ -457,7 +461,7 @@ fn a_profile_is_read_back_as_it_was_written() {
 }
 
 #[test]
-fn a_profile_of_an_older_version_is_read_with_its_words_and_what_is_wrong_in_one_is_named() {
+fn older_profiles_are_read_and_invalid_values_rejected() {
     let old = include_str!("saved/corpus/profile");
     assert!(old.contains(r#""bound": "Memory""#));
     let read = Profile::from_json(old).unwrap();
@@ -468,13 +472,13 @@ fn a_profile_of_an_older_version_is_read_with_its_words_and_what_is_wrong_in_one
         (old.replace(r#""kind": "embedding""#, r#""kind": "magic""#), "unknown variant `magic`"),
         (old.replace("roofline.profile/3", "roofline.profile/9"), "schema is `roofline.profile/9`"),
     ] {
-        let told = Profile::from_json(&wrong).unwrap_err();
-        assert!(told.contains(reason), "{told}");
+        let error = Profile::from_json(&wrong).unwrap_err();
+        assert!(error.contains(reason), "{error}");
     }
 }
 
 #[test]
-fn what_was_measured_is_a_figure_with_its_noise() {
+fn measured_figures_have_their_noise() {
     let mut saved: serde_json::Value = serde_json::from_str(include_str!("saved/corpus/profile")).unwrap();
     saved["llama_bench"] = serde_json::json!([{
         "test": "tg128", "threads": 2, "tokens_per_s": 50.0, "deviation": 5.0,

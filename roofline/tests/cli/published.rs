@@ -1,4 +1,4 @@
-//! No published speed of a server or a set of devices is above the highest ceiling of any layout.
+//! Published speeds of servers and device sets do not exceed the highest ceiling of any layout.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use crate::program::json;
 use roofline_test_support::transcript::parallel;
 
 #[test]
-fn no_published_speed_is_above_the_highest_ceiling_of_any_layout() {
+fn published_speeds_do_not_exceed_the_best_ceiling() {
     let published = include_str!("../fixtures/published.txt");
     let rows: Vec<&str> =
         published.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
@@ -19,7 +19,7 @@ fn no_published_speed_is_above_the_highest_ceiling_of_any_layout() {
         let of = |way: &Value| way.get(figure).or(way["served"].get(figure)).and_then(Value::as_f64);
         let ceiling = layouts.filter_map(of).fold(0.0, f64::max);
         let speed: f64 = speed.parse().expect("a speed");
-        (speed > ceiling).then(|| format!("{row}: its ceiling is {ceiling}"))
+        (speed > ceiling).then(|| format!("{row}: exceeds the ceiling of {ceiling}"))
     });
     let above: Vec<String> = above.into_iter().flatten().collect();
     assert!(above.is_empty(), "{}", above.join("\n"));

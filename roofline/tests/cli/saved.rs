@@ -1,4 +1,4 @@
-//! Saved results that a fuzzer found, or would begin with: none of them does harm.
+//! Replay of the fuzzer's corpus of saved results.
 
 mod checks;
 
@@ -14,7 +14,7 @@ fn exit(args: &[&str]) -> u8 {
 }
 
 #[test]
-fn saved_results_do_no_harm() {
+fn damaged_results_are_handled() {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/saved/corpus");
     let directory = scratch::directory("saved");
     let mut inputs = 0;
@@ -27,37 +27,40 @@ fn saved_results_do_no_harm() {
 
 #[cfg(unix)]
 #[test]
-fn a_file_without_an_end_is_refused() {
+fn an_endless_file_is_rejected() {
     let endless = "/dev/zero";
     for args in [
         &["plot", endless][..],
         &["gate", endless],
-        &["prove", "roofline-model-v1", "--ledger", endless],
+        &["contract", "prove", "roofline-model-v1", "--ledger", endless],
         &["profile", "no-such-model.gguf", "--llama-bench", endless],
     ] {
         assert_eq!(exit(args), 2, "{args:?}");
     }
     let output =
         command().env("ROOFLINE_MACHINE", endless).arg("machine").output().expect("the program starts");
-    let said = err(&output);
-    assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(said.contains("/dev/zero: longer than 64 MiB"), "{said}");
+    let message = err(&output);
+    assert_eq!(output.status.code(), Some(2), "{message}");
+    assert!(message.contains("/dev/zero: longer than 64 MiB"), "{message}");
 }
 
 #[cfg(unix)]
 #[test]
-fn a_certificate_that_never_ends_is_refused_before_it_fills_the_memory() {
+fn an_endless_certificate_is_rejected() {
     let directory = scratch::directory("prove-endless");
     let place = directory.to_str().expect("a plain path");
     let file = directory.join("hardware-v1.certificate.json");
-    let refused = |why: &str| {
-        crate::program::refused(&["prove", "hardware-v1", "--check-certificates", place], why);
+    let rejected = |reason: &str| {
+        crate::program::rejected(
+            &["contract", "prove", "hardware-v1", "--check-certificates", place],
+            reason,
+        );
         std::fs::remove_file(&file).expect("removed");
     };
     std::fs::File::create(&file).and_then(|file| file.set_len(1 << 40)).expect("a sparse file");
-    refused("hardware-v1.certificate.json: longer than 64 MiB");
+    rejected("hardware-v1.certificate.json: longer than 64 MiB");
     std::os::unix::fs::symlink("/dev/zero", &file).expect("a link");
-    refused("hardware-v1.certificate.json: not a regular file");
+    rejected("hardware-v1.certificate.json: not a regular file");
     assert!(std::process::Command::new("mkfifo").arg(&file).status().expect("runs").success());
-    refused("hardware-v1.certificate.json: not a regular file");
+    rejected("hardware-v1.certificate.json: not a regular file");
 }

@@ -1,5 +1,5 @@
-//! Every JSON document of the program against the schema that the program has for it. A field that the schema does not list is
-//! refused, so that neither can change without the other.
+//! JSON documents of the program are valid for its schemas. Unlisted fields are rejected, so that documents and schemas cannot
+//! diverge.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -38,7 +38,7 @@ obligations:
     formal: pass_time DIRECTION in bandwidth
 ";
 
-/// A schema of the program, compiled.
+/// A compiled schema of the program.
 struct Schema {
     schemas: Schemas,
     index: SchemaIndex,
@@ -65,10 +65,10 @@ fn roofline(directory: &Path, args: &[&str]) -> Output {
 fn json(directory: &Path, args: &[&str]) -> Value {
     let output = roofline(directory, args);
     let error = err(&output);
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{args:?} prints no JSON: {error}"))
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{args:?} does not print JSON: {error}"))
 }
 
-/// A directory of the test's own with the files that the commands read.
+/// Creates a directory with the files that the commands read.
 fn directory(name: &str) -> PathBuf {
     let path = scratch::directory(&format!("schema-{name}"));
     let write = |name: &str, text: &str| fs::write(path.join(name), text).expect("a file can be written");
@@ -76,32 +76,43 @@ fn directory(name: &str) -> PathBuf {
     write("right-v1.yaml", &CONTRACT.replace("DIRECTION", "decreasing"));
     write("wrong-v1.yaml", &CONTRACT.replace("DIRECTION", "increasing"));
     write("unit-v1.yaml", &CONTRACT.replace("unit: ms", "unit: s"));
-    let shipped = printed(&["contracts", "transformer-v1"]);
+    let shipped = printed(&["contract", "list", "transformer-v1"]);
     let changed = shipped.replace("pass_weight_bytes + cache_bytes", "pass_weight_bytes + 2 * cache_bytes");
     assert_ne!(changed, shipped);
     write("transformer-v1.yaml", &changed);
     path
 }
 
-/// The commands, so that each schema has a document at least once.
+/// Commands that cover every schema.
 const COMMANDS: [&[&str]; 31] = [
     &[],
     &["machine"],
-    &["bench", "--quick", "--shape", "64x256", "--type", "q8_0"],
+    &["bench", "--quick", "--shape", "64x256", "--quant", "q8_0"],
     &["predict", "llama-3.1-8b", "--on", "this,h100-sxm", "--sweep", "batch=1..512"],
     &["predict", "config.json", "--on", "t4", "--explain", "--require", "decode_ceiling > 1"],
-    &["predict", "--params", "7e9", "--all-devices"],
+    &["predict", "--params", "7e9", "--on", "all"],
     &["profile", "config.json"],
-    &["profile", "config.json", "--by", "op", "--as", "q8_0", "--no-advice", "--on", "h100-sxm"],
+    &["profile", "config.json", "--by", "op", "--quant", "q8_0", "--no-advice", "--on", "h100-sxm"],
     &["profile", "config.json", "--on", "t4,h100-sxm"],
     &["plot", MACHINE],
     &["plot", BENCH, MACHINE],
-    &["prove", "roofline-model-v1"],
-    &["prove", "wrong-v1.yaml"],
-    &["prove", "right-v1.yaml", "--mutants"],
-    &["check", "roofline-model-v1", "unit-v1.yaml", "nowhere.yaml"],
-    &["eval", "right-v1.yaml", "--set", "weights=8", "--set", "bandwidth=40", "--set", "speed=30"],
+    &["contract", "prove", "roofline-model-v1"],
+    &["contract", "prove", "wrong-v1.yaml"],
+    &["contract", "prove", "right-v1.yaml", "--mutants"],
+    &["contract", "check", "roofline-model-v1", "unit-v1.yaml", "nowhere.yaml"],
     &[
+        "contract",
+        "eval",
+        "right-v1.yaml",
+        "--set",
+        "weights=8",
+        "--set",
+        "bandwidth=40",
+        "--set",
+        "speed=30",
+    ],
+    &[
+        "contract",
         "eval",
         "layer-roofline-v1",
         "--set",
@@ -111,19 +122,20 @@ const COMMANDS: [&[&str]; 31] = [
         "--profile",
         "h100_sxm",
     ],
-    &["expand", "right-v1.yaml"],
-    &["choose", "llama-3.1-8b", "--quant", "q4_k_m", "--at-least", "20 token/s"],
+    &["contract", "expand", "right-v1.yaml"],
+    &["choose", "llama-3.1-8b", "--quant", "q4_k_m", "--min-speed", "20 token/s"],
     &["plan", "llama-3.1-70b", "--quant", "q4_k_m", "--users", "4", "--on", "rtx-5090,h100-sxm"],
     &["devices"],
     &["calibrate", RUNS, "--output", "calibration.json"],
     &["evidence", "rtx-4090"],
     &["models"],
-    &["contracts"],
-    &["contracts", "roofline-model-v1"],
-    &["diff", "transformer-v1", "transformer-v1.yaml"],
+    &["contract", "list"],
+    &["contract", "list", "roofline-model-v1"],
+    &["contract", "diff", "transformer-v1", "transformer-v1.yaml"],
     &["gate", MACHINE, MACHINE],
-    &["import", PUBLISHED],
+    &["contract", "import", PUBLISHED],
     &[
+        "contract",
         "eval",
         "roofline-model-v1",
         "--set",
@@ -137,7 +149,7 @@ const COMMANDS: [&[&str]; 31] = [
 ];
 
 #[test]
-fn every_document_is_of_its_schema_and_every_schema_has_a_document() {
+fn every_schema_has_a_valid_document() {
     let directory = directory("documents");
     let listed = json(&directory, &["schema", "--format", "json"]);
     let ids = listed["schemas"].as_array().expect("a list").iter().map(|entry| entry["id"].as_str().unwrap());
@@ -151,28 +163,28 @@ fn every_document_is_of_its_schema_and_every_schema_has_a_document() {
         }
         let mut more = document.clone();
         more["no_such_field"] = json!(1);
-        assert!(schema.check(&more).is_err(), "{id} lets any field pass");
+        assert!(schema.check(&more).is_err(), "{id} accepts unknown fields");
         let mut fewer = document.as_object().expect("an object").clone();
         fewer.remove("schema");
-        assert!(schema.check(&fewer.into()).is_err(), "{id} misses nothing");
+        assert!(schema.check(&fewer.into()).is_err(), "{id} accepts missing fields");
         without.remove(id);
     }
-    // Certificates are files, and not what a command prints.
-    roofline(&directory, &["prove", "right-v1.yaml", "--certificates", "certificates"]);
+    // Certificates are written to files.
+    roofline(&directory, &["contract", "prove", "right-v1.yaml", "--certificates", "certificates"]);
     let certificate =
         fs::read(directory.join("certificates/right-v1.certificate.json")).expect("it was written");
     let certificate: Value = serde_json::from_slice(&certificate).expect("JSON");
     assert_eq!(Schema::new(&directory, "roofline.certificate/1").check(&certificate), Ok(()));
     without.remove("roofline.certificate/1");
-    assert!(without.is_empty(), "no document is checked against {without:?}");
+    assert!(without.is_empty(), "{without:?} have no document");
 }
 
 #[test]
-fn the_chart_of_the_documentation_is_of_its_schema() {
+fn the_chart_of_the_documentation_is_valid() {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/commands/plot.md");
-    let page = fs::read_to_string(page).expect("it is there");
-    let (_, rest) = page.split_once("```json chart.json\n").expect("it has a chart");
-    let chart: Value = serde_json::from_str(rest.split("```").next().expect("which ends")).expect("JSON");
+    let page = fs::read_to_string(page).expect("the page is readable");
+    let (_, rest) = page.split_once("```json chart.json\n").expect("the page contains a chart");
+    let chart: Value = serde_json::from_str(rest.split("```").next().expect("the block ends")).expect("JSON");
     assert_eq!(Schema::new(&directory("chart"), "chart").check(&chart), Ok(()));
 }
 
@@ -184,17 +196,17 @@ fn every_field_is_described() {
         let id = entry["id"].as_str().expect("a text");
         let schema = json(&directory, &["schema", id]);
         assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
-        let mut silent = Vec::new();
-        undescribed(&schema, "", &mut silent);
-        assert!(silent.is_empty(), "{id}: {silent:?}");
+        let mut undescribed_fields = Vec::new();
+        undescribed(&schema, "", &mut undescribed_fields);
+        assert!(undescribed_fields.is_empty(), "{id}: {undescribed_fields:?}");
     }
 }
 
-/// Fields without a description.
+/// Collects fields without a description.
 fn undescribed(schema: &Value, path: &str, found: &mut Vec<String>) {
     let described =
         |value: &Value| value.get("description").and_then(Value::as_str).is_some_and(|text| !text.is_empty());
-    // The name of a variant is described where the variant is.
+    // The description of a variant also covers its name.
     let variant = path.ends_with("/oneOf") && described(schema);
     if let Some(properties) = schema.get("properties").and_then(Value::as_object).filter(|_| !variant) {
         for (name, field) in properties {

@@ -1,9 +1,9 @@
-//! `roofline completions` and `roofline man` as shells and readers get them.
+//! Output of `roofline completions` and `roofline man`.
 
 use crate::program::{commands, out, run};
 
 #[test]
-fn every_shell_completes_every_command() {
+fn completion_scripts_contain_every_command() {
     let commands = commands();
     assert!(commands.len() > 3, "{commands:?}");
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
@@ -11,13 +11,13 @@ fn every_shell_completes_every_command() {
         let script = out(&output);
         assert!(output.status.success());
         for command in &commands {
-            assert!(script.contains(command), "{shell} does not know {command}");
+            assert!(script.contains(command), "{command} is missing in {shell}");
         }
     }
 }
 
 #[test]
-fn the_manual_has_a_page_for_the_program_and_for_each_command() {
+fn the_program_and_each_command_have_a_manual_page() {
     let page = out(&run(&["man"]));
     assert!(page.contains(".TH roofline 1"), "{page}");
     for command in commands() {
@@ -33,11 +33,11 @@ fn the_manual_has_a_page_for_the_program_and_for_each_command() {
 }
 
 #[test]
-fn completions_know_devices_models_and_formats() {
+fn completion_scripts_contain_devices_models_and_formats() {
     for shell in ["bash", "zsh", "fish"] {
         let script = out(&run(&["completions", shell]));
         for known in ["h100_sxm", "q4_k_m", "neon-dotprod", "bf16", "llama.cpp-cuda"] {
-            assert!(script.contains(known), "{shell} does not know {known}");
+            assert!(script.contains(known), "{known} is missing in {shell}");
         }
     }
     for known in ["llama_3_1_8b", "transformer-v1"] {

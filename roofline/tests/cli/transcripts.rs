@@ -3,7 +3,7 @@
 //!
 //! A page of the documentation is one session, on the machine `docs/machine.json`. A case is a `##` section of
 //! `cases/TOPIC.md`, with the files of the page before its first section, on the machine `tests/fixtures/machine.json`.
-//! Beside the directory of each session are links: `../roofline` to this checkout, `../contracts`, `../fixtures` to
+//! Next to the directory of each session are links: `../roofline` to this checkout, `../contracts`, `../fixtures` to
 //! `tests/fixtures`, and `../models` to `tests/models/fixtures`.
 
 use std::ffi::OsString;
@@ -19,18 +19,18 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// A session in an empty directory of this name, on a saved machine.
+/// Starts a session in an empty directory of this name, on a saved machine.
 fn session(name: &str, machine: &str) -> Session {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("transcripts").join(name);
     let _ = fs::remove_dir_all(&directory);
-    fs::create_dir_all(&directory).expect("the test's own directory is made");
-    let directory = fs::canonicalize(directory).expect("it is there");
-    let beside = directory.parent().expect("it is below another");
+    fs::create_dir_all(&directory).expect("the directory can be created");
+    let directory = fs::canonicalize(directory).expect("the file exists");
+    let parent = directory.parent().expect("the directory has a parent");
     let tests = root().join("roofline/tests");
     let [fixtures, models] = ["fixtures", "models/fixtures"].map(|path| tests.join(path));
     let checkout = ("roofline", root());
     link(
-        beside,
+        parent,
         &[checkout, ("contracts", root().join("contracts")), ("fixtures", fixtures), ("models", models)],
     );
 
@@ -42,12 +42,12 @@ fn session(name: &str, machine: &str) -> Session {
         ("LANG".into(), "C.UTF-8".into()),
         ("COLUMNS".into(), "100".into()),
         ("HOME".into(), directory.clone().into()),
-        ("ROOFLINE_MACHINE".into(), fs::canonicalize(root().join(machine)).expect("it is there").into()),
-        // Crates of the pages share what they build, and fetch nothing.
+        ("ROOFLINE_MACHINE".into(), fs::canonicalize(root().join(machine)).expect("the file exists").into()),
+        // Crates of the pages share a target directory, and are built offline.
         ("CARGO_TARGET_DIR".into(), Path::new(env!("CARGO_TARGET_TMPDIR")).join("consumers").into()),
         ("CARGO_NET_OFFLINE".into(), "true".into()),
-        // A session is in no repository but the one that it makes itself.
-        ("GIT_CEILING_DIRECTORIES".into(), beside.into()),
+        // Hides the repository of this checkout from git.
+        ("GIT_CEILING_DIRECTORIES".into(), parent.into()),
     ];
     for name in ["GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME"] {
         variables.push((name.into(), "reader".into()));
@@ -62,7 +62,7 @@ fn session(name: &str, machine: &str) -> Session {
     Session { directory, variables, stderr_apart: false }
 }
 
-/// Compares a file with what it should be, or rewrites it.
+/// Compares a file with its expected content, or rewrites it.
 #[track_caller]
 fn settle(path: &Path, text: &str, checked: Checked) {
     if std::env::var_os("UPDATE_DOCS").is_none() {
@@ -73,7 +73,7 @@ fn settle(path: &Path, text: &str, checked: Checked) {
     }
 }
 
-/// Every page of the documentation, by its path from the root.
+/// Returns the paths of all documentation pages, relative to the root.
 fn pages() -> Vec<PathBuf> {
     let mut found = vec![PathBuf::from("README.md")];
     let mut directories = vec![PathBuf::from("docs")];
@@ -93,14 +93,14 @@ fn pages() -> Vec<PathBuf> {
 }
 
 #[test]
-fn every_page_shows_what_the_program_prints() {
+fn console_blocks_of_the_documentation_are_current() {
     let checked = parallel(&pages(), |page| {
         let name = page.display().to_string();
         let session = session(&format!("docs/{}", name.replace('/', "-")), "docs/machine.json");
         let path = root().join(page);
         let text = fs::read_to_string(&path).expect("a page can be read");
         if text.contains("```toml Cargo.toml") {
-            // The versions of this workspace, so that nothing is fetched.
+            // Uses the versions of this workspace, so that nothing is fetched.
             let lock = session.directory.join("Cargo.lock");
             fs::copy(root().join("Cargo.lock"), lock).expect("it can be copied");
         }
@@ -117,7 +117,7 @@ fn every_command_has_a_page() {
     for command in commands() {
         let page = format!("docs/commands/{command}.md");
         assert!(root().join(&page).exists(), "{page} is missing");
-        let index = fs::read_to_string(root().join("docs/commands/README.md")).expect("it is there");
+        let index = fs::read_to_string(root().join("docs/commands/README.md")).expect("the file exists");
         assert!(index.contains(&format!("[{command}]({command}.md)")), "{command} is not in the index");
     }
 }
@@ -142,7 +142,7 @@ fn cases(topic: &str) {
     settle(&path, &text, Checked { page, differences });
 }
 
-/// A test for each topic.
+/// Defines a test for each topic.
 macro_rules! topics {
     ($($topic:ident)*) => {
         mod topic {
@@ -151,7 +151,7 @@ macro_rules! topics {
 
         #[test]
         fn every_topic_has_a_test() {
-            let mut files: Vec<String> = (fs::read_dir(root().join("roofline/tests/cli/cases")).expect("it is there"))
+            let mut files: Vec<String> = (fs::read_dir(root().join("roofline/tests/cli/cases")).expect("the file exists"))
                 .map(|entry| entry.expect("listed").path().with_extension("").file_name().expect("a name").display().to_string())
                 .collect();
             files.sort();

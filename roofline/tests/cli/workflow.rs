@@ -1,4 +1,4 @@
-//! The workflow of the code host calls every part of `.ci/run`, and no part that is not there.
+//! The workflow of the code host runs every part of `.ci/run`, and no other.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -10,7 +10,7 @@ fn root(path: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// What a step runs, once for each entry of its job's matrix.
+/// Returns the commands of a job, expanded by its matrix.
 fn commands(job: &Value) -> Vec<String> {
     let steps = job["steps"].as_sequence().expect("a job has steps");
     let runs = steps.iter().filter_map(|step| step["run"].as_str());
@@ -31,10 +31,10 @@ fn the_workflow_runs_each_part_of_ci_exactly_once() {
     let workflow: Value = serde_yaml::from_str(&root(".github/workflows/ci.yml")).expect("YAML");
     let mut called = BTreeSet::new();
     for (name, job) in workflow["jobs"].as_mapping().expect("jobs") {
-        assert!(job["runs-on"].is_string(), "{name:?} runs nowhere");
+        assert!(job["runs-on"].is_string(), "{name:?} has no runner");
         for command in commands(job) {
             for part in command.strip_prefix(".ci/run").into_iter().flat_map(str::split_whitespace) {
-                assert!(known.contains(part), "{name:?}: {part} is no part of .ci/run");
+                assert!(known.contains(part), "{name:?}: {part} is not a part of .ci/run");
                 assert!(called.insert(part.to_owned()), "{part} is run by two jobs");
             }
         }
@@ -44,7 +44,7 @@ fn the_workflow_runs_each_part_of_ci_exactly_once() {
 
 #[cfg(unix)]
 #[test]
-fn an_unknown_part_is_refused_before_anything_runs() {
+fn an_unknown_part_is_rejected_before_any_part_runs() {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../.ci/run");
     let output =
         std::process::Command::new(script).args(["format", "frobnicate"]).output().expect("it starts");
@@ -52,6 +52,6 @@ fn an_unknown_part_is_refused_before_anything_runs() {
     assert_eq!(String::from_utf8_lossy(&output.stdout), "");
     assert!(
         String::from_utf8_lossy(&output.stderr)
-            .contains("frobnicate: no such part; there are format locks lint")
+            .contains("unknown part frobnicate; expected one of format locks lint")
     );
 }

@@ -90,7 +90,7 @@ struct Next {
 const NEXT: [Next; 3] = [
     Next { command: "profile MODEL.gguf", what: "profile the operations of your model file" },
     Next {
-        command: "predict llama-3.1-8b --quant q4_k --all-devices",
+        command: "predict llama-3.1-8b --quant q4_k --on all",
         what: "predict the same model on every known device",
     },
     Next {
