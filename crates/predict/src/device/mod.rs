@@ -26,7 +26,7 @@ use roofline_machine::Machine;
 use roofline_machine::document;
 use roofline_render::report::{Report, Saved};
 
-pub use figures::{TEXTS, numbers, of as figures_of, texts_of};
+pub use figures::{numbers_of, texts_of};
 pub use file::configuration;
 pub use file::device as of_entry;
 pub use name::several;
@@ -215,7 +215,7 @@ mod tests {
             ("my.yaml", "is given with --device-file"),
             ("nowhere.json", "nowhere.json: "),
             ("compute=5", "bandwidth"),
-            ("speed=5", "`speed` is no figure of a device; there are bandwidth"),
+            ("speed=5", "unknown device attribute `speed`"),
         ] {
             let DeviceError(message) = catalog.choose(text).unwrap_err();
             assert!(message.contains(expected), "{text}: {message}");

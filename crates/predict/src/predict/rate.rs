@@ -4,7 +4,8 @@
 use std::fmt;
 
 use super::Precision;
-use roofline_formulas::hardware::devices::{Architecture, Device, Kind, Market, Vendor};
+use roofline_formulas::hardware::architectures::{self, Architecture};
+use roofline_formulas::hardware::devices::{self, Device, Kind, Market};
 pub use roofline_formulas::quantization::formats::Numbers;
 use roofline_formulas::quantization::{formats, numbers};
 use roofline_machine::{Beyond, Machine, Reached};
@@ -107,12 +108,12 @@ impl Units {
             match (fastest, clock) {
                 (Some(peak), Some(clock)) => Peak::Known(precision, peak * clock),
                 (Some(_), None) => Peak::Unpublished,
-                (None, _) if lacks(device.architecture, precision) => Peak::Absent,
+                (None, _) if lacks(device, precision) => Peak::Absent,
                 (None, _) => Peak::Unpublished,
             }
         };
         // A GeForce adds up in FP16 twice as fast as in FP32; its figure for FP32 alone is no ceiling.
-        let slow_only = device.fp16.is_some() && device.fp16_fast.is_none() && halves(device);
+        let slow_only = device.fp16.is_some() && device.fp16_fast.is_none() && has_fast_half(device);
         let fp16_is_fastest = device.fp16 >= device.bf16 || device.fp16_fast >= device.bf16;
         let half = match (slow_only, fp16_is_fastest) {
             (true, _) => Peak::Unpublished,
@@ -195,11 +196,14 @@ impl Units {
     }
 }
 
-/// Whether a device adds up in FP16 twice as fast as in FP32.
-fn halves(device: &Device) -> bool {
-    use Architecture::{Ada, Ampere, Blackwell, Turing};
-    (device.vendor, device.market) == (Vendor::Nvidia, Market::Consumer)
-        && matches!(device.architecture, Turing | Ampere | Ada | Blackwell)
+/// Returns the entry of a device's architecture.
+fn architecture(device: &Device) -> &'static Architecture {
+    architectures::by_name(device.architecture.name()).unwrap_or(&architectures::OTHER)
+}
+
+/// Returns whether a device runs FP16 with FP16 accumulate at twice the rate of FP16 with FP32 accumulate.
+fn has_fast_half(device: &Device) -> bool {
+    device.market == Market::Consumer && architecture(device).fast_half == 1.0
 }
 
 /// The table has the peaks of a CPU at its base clock, which it exceeds: what its highest clock makes of them, or none
@@ -212,59 +216,20 @@ fn clock(device: &Device) -> Option<f64> {
     }
 }
 
-/// Whether an architecture is known to have no units for a precision that are faster than those for wider numbers. What is
-/// not known here counts as there, so that nothing is taken for a ceiling that is none.
-fn lacks(architecture: Architecture, precision: Precision) -> bool {
-    use Architecture::{
-        Ada, AlderLake, Ampere, Apple, ArrowLake, Cdna1, Cdna2, Cdna3, CortexA76, CortexX4, EmeraldRapids,
-        Gcn5, GraniteRapids, Hopper, Maxwell, NeoverseN1, NeoverseV1, NeoverseV2, Oryon, Pascal, RaptorLake,
-        Rdna2, Rdna3, Rdna35, SapphireRapids, Turing, Volta, Xe2Hpg, XeHpc, XeHpg, Zen3, Zen4, Zen5,
+/// Returns whether a device has no units for a precision that are faster than those for wider types.
+fn lacks(device: &Device, precision: Precision) -> bool {
+    let architecture = architecture(device);
+    let faster = match precision {
+        Precision::Fp4 => architecture.fp4,
+        Precision::Fp8 => architecture.fp8,
+        Precision::Int8 => architecture.int8,
+        Precision::Fp16 | Precision::Bf16 => architecture.half,
+        // A device described by its figures has the units that are given.
+        Precision::Fp32 | Precision::Tf32 | Precision::Int4 => {
+            return device.architecture == devices::Architecture::Other;
+        }
     };
-    let before_fp8 = matches!(
-        architecture,
-        Maxwell
-            | Pascal
-            | Volta
-            | Turing
-            | Ampere
-            | Gcn5
-            | Rdna2
-            | Rdna3
-            | Rdna35
-            | Cdna1
-            | Cdna2
-            | XeHpg
-            | Xe2Hpg
-            | XeHpc
-            | Apple
-            | Zen3
-            | Zen4
-            | Zen5
-            | AlderLake
-            | RaptorLake
-            | ArrowLake
-            | SapphireRapids
-            | EmeraldRapids
-            | GraniteRapids
-            | NeoverseN1
-            | NeoverseV1
-            | NeoverseV2
-            | CortexA76
-            | CortexX4
-            | Oryon
-    );
-    // Of a device that somebody describes there is what they say.
-    if architecture == Architecture::Other {
-        return true;
-    }
-    match precision {
-        Precision::Fp4 => before_fp8 || matches!(architecture, Ada | Hopper | Cdna3 | Architecture::Rdna4),
-        Precision::Fp8 => before_fp8,
-        // Volta's byte products, and those of RDNA 3, are no faster than its matrix units for 16 bits.
-        Precision::Int8 => matches!(architecture, Maxwell | Volta | Rdna3 | Rdna35 | Apple),
-        Precision::Fp16 | Precision::Bf16 => matches!(architecture, Maxwell | Pascal | Apple | Zen3),
-        Precision::Fp32 | Precision::Tf32 | Precision::Int4 => false,
-    }
+    faster == 0.0
 }
 
 #[cfg(test)]
