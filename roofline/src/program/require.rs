@@ -95,7 +95,7 @@ impl Names {
     }
 
     /// Resolves a name or an alias.
-    pub fn meant<'n>(&self, name: &'n str) -> Option<&'n str> {
+    pub fn resolve<'n>(&self, name: &'n str) -> Option<&'n str> {
         if self.scope.get(name).is_some() { Some(name) } else { self.alias_target(name) }
     }
 

@@ -75,8 +75,8 @@ impl Select {
     /// Returns the indices of the selected rows, in order.
     pub fn rows(&self, names: &Names, rows: &[Row]) -> Result<Vec<usize>, Failure> {
         let gates = names.parse("--where", &self.conditions)?;
-        let kept = |row: &Row| gates.iter().all(|gate| gate.holds(row) == Some(true));
-        let mut order: Vec<usize> = (0..rows.len()).filter(|&index| kept(&rows[index])).collect();
+        let selected = |row: &Row| gates.iter().all(|gate| gate.holds(row) == Some(true));
+        let mut order: Vec<usize> = (0..rows.len()).filter(|&index| selected(&rows[index])).collect();
         let Some(sort) = &self.sort else { return Ok(order) };
         let (name, direction) =
             sort.split_once(':').map_or((sort.as_str(), None), |(name, order)| (name, Some(order)));
@@ -135,7 +135,7 @@ impl Select {
 
 /// Resolves a name or an alias.
 fn resolve<'n>(names: &Names, flag: &str, name: &'n str) -> Result<&'n str, Failure> {
-    names.meant(name).ok_or_else(|| {
+    names.resolve(name).ok_or_else(|| {
         Failure(format!(
             "{flag} {name}: unknown name; {}`--where help` lists the names",
             near(name, names.all())

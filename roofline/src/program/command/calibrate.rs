@@ -9,7 +9,7 @@ use crate::model::{Hyper, Model, by_name};
 use crate::predict::{self, Target};
 use crate::profile;
 use crate::program::name::normal;
-use crate::program::output::file::Unfinished;
+use crate::program::output::file::OutputFile;
 use crate::program::request::layers;
 use crate::program::{About, Exit, Failure, cli, device, expected, output};
 use crate::record::{self, Calibration, Dimensions, Origin, Row, Run, device_of};
@@ -22,7 +22,7 @@ const PRODUCTS_PER_LAYER: f64 = 6.0;
 /// Fits the constants and saves them.
 pub fn run(args: &cli::Calibrate) -> Result<Exit, Failure> {
     // Fails before a measurement.
-    let file = args.output.as_deref().map(Unfinished::open).transpose()?;
+    let file = args.output.as_deref().map(OutputFile::open).transpose()?;
     let mut texts = Vec::new();
     for path in &args.results {
         texts.push((path, document::read(path).about(path.display())?));
@@ -70,7 +70,7 @@ fn from_llama_bench(
     let mut rows: Vec<(&Path, Row)> = Vec::new();
     for (path, text) in files {
         let found = record::read_llama_bench(text);
-        let found = found.map_err(|mistake| Failure(format!("{}:{mistake}", path.display())))?;
+        let found = found.map_err(|error| Failure(format!("{}:{error}", path.display())))?;
         if found.is_empty() {
             let missing = "missing results; expected a test with only prompt processing or only generation";
             return Err(Failure(format!("{}: {missing}", path.display())));

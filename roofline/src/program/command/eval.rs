@@ -345,12 +345,12 @@ fn apply_profile(contract: &Contract, profile: &str, values: &mut [Option<f64>])
         .flat_map(|table| table.entries.iter().map(move |entry| format!("{}.{}", table.name, entry.name)))
         .collect();
     // The part before the point may also be the contract of the table, as in `hardware.h100_sxm`.
-    let (wanted, name) = profile.split_once('.').unwrap_or(("", profile));
+    let (prefix, name) = profile.split_once('.').unwrap_or(("", profile));
     let found = contract.profiles.iter().find_map(|table| {
         let id = table.origin.as_deref().unwrap_or(&contract.metadata.id);
         let family = id.rsplit_once("-v").map_or(id, |(family, _)| family);
         let entry = table.entries.iter().find(|entry| entry.name == name)?;
-        ["", table.name.as_str(), id, family].contains(&wanted).then_some((table, entry))
+        ["", table.name.as_str(), id, family].contains(&prefix).then_some((table, entry))
     });
     let Some((table, entry)) = found else {
         let near = near(profile, names.iter().map(String::as_str));

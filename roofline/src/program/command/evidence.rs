@@ -31,7 +31,7 @@ fn read(path: &Path) -> Result<Vec<Row>, Failure> {
         true => record::read_llama_bench(&text),
         false => record::read(&text),
     };
-    let rows = rows.map_err(|mistake| Failure(format!("{name}:{mistake}")))?;
+    let rows = rows.map_err(|error| Failure(format!("{name}:{error}")))?;
     if rows.is_empty() {
         return Err(Failure(format!(
             "{name}: missing benchmarks; expected CSV rows or the output of `llama-bench -o json`"

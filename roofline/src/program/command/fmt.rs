@@ -6,7 +6,7 @@ use std::path::Path;
 use roofline_contracts::authoring::format::format;
 use roofline_contracts::source::{MAX_BYTES, Source};
 
-use crate::program::output::file::Unfinished;
+use crate::program::output::file::OutputFile;
 use crate::program::{Exit, Failure, cli, output};
 
 /// Formats the files. Invalid YAML is bad input, but does not stop the other files from being formatted.
@@ -31,8 +31,8 @@ pub fn run(args: &cli::Fmt) -> Result<Exit, Failure> {
 fn one(path: &Path, only_check: bool) -> Result<bool, Failure> {
     let from_stdin = path == Path::new("-");
     let source = if from_stdin { stdin()? } else { Source::read(path, &path.to_string_lossy())? };
-    let text = format(&source).map_err(|mistakes| {
-        let shown: Vec<String> = mistakes.iter().map(|mistake| mistake.render(&source)).collect();
+    let text = format(&source).map_err(|diagnostics| {
+        let shown: Vec<String> = diagnostics.iter().map(|diagnostic| diagnostic.render(&source)).collect();
         Failure(format!("{} cannot be formatted\n\n{}", source.name, shown.join("\n\n")))
     })?;
     if from_stdin && !only_check {
@@ -45,7 +45,7 @@ fn one(path: &Path, only_check: bool) -> Result<bool, Failure> {
         // A link stays a link, and the file keeps who may do what with it.
         let path = std::fs::canonicalize(path)?;
         let permissions = std::fs::metadata(&path)?.permissions();
-        Unfinished::open(&path)?.finish(&text)?;
+        OutputFile::open(&path)?.finish(&text)?;
         std::fs::set_permissions(&path, permissions)?;
     }
     Ok(changed)

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::chart::terminal::Canvas;
 use crate::program::output;
-use crate::program::output::file::{Unfinished, create_directory};
+use crate::program::output::file::{OutputFile, create_directory};
 use crate::program::{Exit, Failure, cli};
 use crate::report::{Report, Schema, Table};
 
@@ -107,8 +107,9 @@ pub fn run(args: &cli::Import) -> Result<Exit, Failure> {
     for path in &args.files {
         let name = path.to_string_lossy();
         let source = Source::read(path, &name)?;
-        let imported = import(&source).map_err(|mistakes| {
-            let shown: Vec<String> = mistakes.iter().map(|mistake| mistake.render(&source)).collect();
+        let imported = import(&source).map_err(|diagnostics| {
+            let shown: Vec<String> =
+                diagnostics.iter().map(|diagnostic| diagnostic.render(&source)).collect();
             Failure(format!("{name} cannot be imported\n\n{}", shown.join("\n\n")))
         })?;
         files.push(file(&name, imported));
@@ -144,7 +145,7 @@ fn write(directory: &Path, files: &mut [File]) -> Result<(), Failure> {
     }
     for file in files {
         let path = target(file);
-        Unfinished::open(&path)?.finish(&file.contract)?;
+        OutputFile::open(&path)?.finish(&file.contract)?;
         file.written = Some(path.display().to_string());
     }
     Ok(())

@@ -53,12 +53,12 @@ struct ListedModel {
 
 /// Lists the models whose name or family contains the text.
 pub fn run(args: &cli::Models) -> Result<Exit, Failure> {
-    let wanted = args.filter.as_deref().map(normal).unwrap_or_default();
+    let filter = args.filter.as_deref().map(normal).unwrap_or_default();
     let mut found: Vec<&Known> = KNOWN
         .iter()
-        .filter(|model| model.name.contains(&wanted) || model.model_type.name().contains(&wanted))
+        .filter(|model| model.name.contains(&filter) || model.model_type.name().contains(&filter))
         .collect();
-    if let Some(model) = by_name(&wanted) {
+    if let Some(model) = by_name(&filter) {
         found = vec![model];
     }
     if found.is_empty() {

@@ -14,7 +14,7 @@ const STANDARD_OUTPUT: [&str; 2] = ["-", "/dev/stdout"];
 const MAX_LINKS: usize = 40;
 
 /// An output that is not yet written. A new file gets its name when it is complete, and is removed if it never is.
-pub struct Unfinished {
+pub struct OutputFile {
     path: PathBuf,
     target: Target,
 }
@@ -31,11 +31,11 @@ enum Target {
     StandardOutput,
 }
 
-impl Unfinished {
+impl OutputFile {
     /// Checks that the file can be written.
-    pub fn open(path: &Path) -> Result<Unfinished, Failure> {
+    pub fn open(path: &Path) -> Result<OutputFile, Failure> {
         let target = open(path).map_err(|error| cannot_write(path, &error))?;
-        Ok(Unfinished { path: path.to_owned(), target })
+        Ok(OutputFile { path: path.to_owned(), target })
     }
 
     /// Returns `true` for standard output, which then contains nothing else.
@@ -114,7 +114,7 @@ fn follow_links(path: &Path) -> io::Result<PathBuf> {
     Err(io::Error::new(io::ErrorKind::InvalidInput, "cycle of symbolic links"))
 }
 
-impl Drop for Unfinished {
+impl Drop for OutputFile {
     fn drop(&mut self) {
         if let Target::File { temporary, .. } = &self.target {
             // Fails after a rename, when there is nothing to remove.

@@ -11,7 +11,7 @@ use crate::chart::html::{self, Page};
 use crate::chart::terminal::{Canvas, draw};
 use crate::chart::{Chart, svg};
 use crate::program::Failure;
-use crate::program::output::file::Unfinished;
+use crate::program::output::file::OutputFile;
 use crate::program::output::terminal;
 use crate::program::output::{self, Format};
 use crate::report::Report;
@@ -35,8 +35,8 @@ pub struct Wanted {
 
 /// Outputs of the chart of a command.
 pub struct Pictures {
-    svg: Option<Unfinished>,
-    html: Option<Unfinished>,
+    svg: Option<OutputFile>,
+    html: Option<OutputFile>,
     /// `true` if a chart is written to standard output, instead of the result.
     alone: bool,
     /// `true` if the terminal shows the chart.
@@ -54,7 +54,7 @@ pub fn page(report: &impl Report) -> Page {
 impl Pictures {
     /// Opens the output files.
     pub fn open(args: &Wanted) -> Result<Pictures, Failure> {
-        let open = |path: &Option<PathBuf>| path.as_deref().map(Unfinished::open).transpose();
+        let open = |path: &Option<PathBuf>| path.as_deref().map(OutputFile::open).transpose();
         let canvas = terminal::canvas(args.ascii);
         if let (Some(svg), Some(html)) = (&args.svg, &args.html)
             && svg == html
@@ -63,7 +63,7 @@ impl Pictures {
             return Err(Failure(format!("--svg {name} and --html {name}: expected different files")));
         }
         let (svg, html) = (open(&args.svg)?, open(&args.html)?);
-        let to_stdout = |file: &Option<Unfinished>| file.as_ref().is_some_and(Unfinished::is_standard_output);
+        let to_stdout = |file: &Option<OutputFile>| file.as_ref().is_some_and(OutputFile::is_standard_output);
         Ok(Pictures { alone: to_stdout(&svg) || to_stdout(&html), svg, html, chart: args.chart, canvas })
     }
 

@@ -51,25 +51,25 @@ pub struct Progress(ProgressBar);
 impl Progress {
     /// Creates a progress line for work of unknown duration.
     pub fn new() -> Progress {
-        Progress::shown(None, |state| format!("{} s", state.elapsed().as_secs()))
+        Progress::start(None, |state| format!("{} s", state.elapsed().as_secs()))
     }
 
     /// Creates a progress line for work with an estimated duration.
     pub fn lasting(duration: Duration) -> Progress {
-        Progress::shown(None, move |state| {
+        Progress::start(None, move |state| {
             extent(state.elapsed().as_secs_f64() / duration.as_secs_f64(), state.elapsed())
         })
     }
 
     /// Creates a progress line for a number of steps; each calls [`Progress::step`].
     pub fn counting(steps: usize) -> Progress {
-        Progress::shown(Some(steps as u64), |state| {
+        Progress::start(Some(steps as u64), |state| {
             let done = state.pos().saturating_sub(1) as f64 / state.len().unwrap_or(1).max(1) as f64;
             format!("{} of {}  {}", state.pos(), state.len().unwrap_or(0), extent(done, state.elapsed()))
         })
     }
 
-    fn shown(
+    fn start(
         steps: Option<u64>,
         extent: impl Fn(&ProgressState) -> String + Clone + Send + Sync + 'static,
     ) -> Progress {

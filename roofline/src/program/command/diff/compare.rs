@@ -195,7 +195,7 @@ impl<'a, T> Matched<'a, T> {
 
     /// Returns the changes of pairs. `compared` gets the index of the pair in [`Matched::pairs`]. A rename requires the step
     /// `rename`.
-    fn kept(
+    fn changes(
         &self,
         section: &'static str,
         name: impl Fn(&T) -> String,
@@ -305,7 +305,7 @@ fn metadata(old: &Contract, new: &Contract) -> Vec<Change> {
         no_signature,
     );
     let version = |contract: &Arc<Contract>| contract.metadata.version.to_string();
-    let dependencies = found.kept(
+    let dependencies = found.changes(
         "dependency",
         |contract| contract.metadata.id.clone(),
         Step::Major,
@@ -349,7 +349,7 @@ fn quantities(found: &Matched<'_, Quantity>) -> Vec<Change> {
         gather.text("doc", &old.doc, &new.doc, Step::Patch);
         gather
     };
-    let mut changes = found.kept("quantity", |quantity| quantity.name.clone(), Step::Major, compared);
+    let mut changes = found.changes("quantity", |quantity| quantity.name.clone(), Step::Major, compared);
     changes.extend(found.added.iter().map(|new| {
         let (step, note) = match new.default {
             Some(_) => (Step::Minor, ""),
@@ -484,7 +484,7 @@ fn equations<'a>(
         gather.text("doc", &old.doc, &new.doc, Step::Patch);
         gather
     };
-    let mut changes = found.kept("equation", |equation| equation.name.clone(), Step::Major, compared);
+    let mut changes = found.changes("equation", |equation| equation.name.clone(), Step::Major, compared);
     let summary = |equation: &Equation| format!("{} [{}]", formula(equation), equation.unit_text);
     changes.extend(found.rest("equation", |equation| equation.name.clone(), "formula", summary));
     (changes, differs)
@@ -542,7 +542,8 @@ fn classifiers(
         gather.text("doc", &old.doc, &new.doc, Step::Patch);
         gather
     };
-    let mut changes = found.kept("classifier", |classifier| classifier.name.clone(), Step::Major, compared);
+    let mut changes =
+        found.changes("classifier", |classifier| classifier.name.clone(), Step::Major, compared);
     changes.extend(found.rest("classifier", |classifier| classifier.name.clone(), "conditions", text));
     changes
 }
@@ -554,7 +555,7 @@ fn tables(old: &Contract, new: &Contract) -> Vec<Change> {
     }
     let found = matched(own(old), own(new), |table| &table.name, no_signature);
     let name = |table: &Table| table.name.clone();
-    let mut changes = found.kept("profile", name, Step::Major, |_, old, new| {
+    let mut changes = found.changes("profile", name, Step::Major, |_, old, new| {
         let mut gather = Details::default();
         gather.text("doc", &old.doc, &new.doc, Step::Patch);
         gather
@@ -579,7 +580,7 @@ fn fields(old: &Table, new: &Table) -> Vec<Change> {
     };
     let found = matched(old.fields.iter(), new.fields.iter(), |field| &field.name, no_signature);
     let named = |field: &Field| format!("{}.{}", new.name, field.name);
-    let mut changes = found.kept("field", named, Step::Major, |_, old, new| {
+    let mut changes = found.changes("field", named, Step::Major, |_, old, new| {
         let mut gather = Details::default();
         let (before, after) = (text(old), text(new));
         let same_type = old.optional == new.optional
@@ -633,7 +634,7 @@ fn entries(old: &Table, new: &Table) -> Vec<Change> {
         gather.text("doc", &old.doc, &new.doc, Step::Patch);
         gather
     };
-    let mut changes = found.kept("entry", named, Step::Major, compared);
+    let mut changes = found.changes("entry", named, Step::Major, compared);
     let source = |entry: &Entry| format!("{}, as of {}", entry.source, entry.as_of);
     changes.extend(found.rest("entry", named, "source", source));
     changes
@@ -664,7 +665,7 @@ fn recommendations(old: &Contract, new: &Contract, space: &Space<'_>) -> Vec<Cha
         gather
     };
     let name = |advice: &Recommendation| advice.name.clone();
-    let mut changes = found.kept("recommendation", name, Step::Major, compared);
+    let mut changes = found.changes("recommendation", name, Step::Major, compared);
     changes.extend(found.rest("recommendation", name, "text", |advice| advice.text.clone()));
     changes
 }
@@ -719,7 +720,7 @@ fn obligations(old: Proven<'_>, new: Proven<'_>, space: &Space<'_>) -> Vec<Chang
         gather.text("if_fails", &before.if_fails, &after.if_fails, Step::Patch);
         gather
     };
-    let mut changes = found.kept("obligation", |obligation| obligation.id.clone(), Step::Minor, compared);
+    let mut changes = found.changes("obligation", |obligation| obligation.id.clone(), Step::Minor, compared);
     changes.extend(found.added.iter().map(|after| {
         let detail = Detail::new("formal", "", after.formula.to_string(), Step::Minor);
         change("obligation", &after.id, "added", detail.note(verdict(&new, after).word()))

@@ -6,14 +6,14 @@ mod page;
 
 use roofline_contracts::certify;
 
-use crate::program::output::file::Unfinished;
+use crate::program::output::file::OutputFile;
 use crate::program::{Exit, Failure, cli, contract, output};
 
 pub use markdown::plain;
 
 /// Writes the documentation to standard output or to a file.
 pub fn run(args: &cli::Doc) -> Result<Exit, Failure> {
-    let file = args.output.as_deref().map(Unfinished::open).transpose()?;
+    let file = args.output.as_deref().map(OutputFile::open).transpose()?;
     let (contract, _) = contract::checked(&args.contract)?;
     let (certificate, proofs) = certify::certified(&contract);
     let blocks = page::page(&contract, &certificate, &proofs);

@@ -188,7 +188,7 @@ fn profile(table: &Table, blocks: &mut Vec<Block>) {
     });
     blocks.push(Block::Grid(vec!["field", "unit", "allowed", "", "description"], fields.collect()));
     let entry = |entry: &roofline_contracts::contract::Entry| {
-        let given = table.fields.iter().zip(&entry.values).filter_map(|(field, value)| {
+        let values = table.fields.iter().zip(&entry.values).filter_map(|(field, value)| {
             let value = match (value, &field.kind) {
                 (Value::Absent, _) => return None,
                 (Value::Text(text), _) => text.clone(),
@@ -199,9 +199,9 @@ fn profile(table: &Table, blocks: &mut Vec<Block>) {
             };
             Some(format!("{} {value}", field.name))
         });
-        let given: Vec<String> = given.collect();
+        let values: Vec<String> = values.collect();
         let source = format!("{}, as of {}", entry.source, entry.as_of);
-        vec![code(&entry.name), text(given.join("; ")), text(source), text(&entry.doc)]
+        vec![code(&entry.name), text(values.join("; ")), text(source), text(&entry.doc)]
     };
     let rows = table.entries.iter().map(entry);
     blocks.push(Block::Grid(vec!["entry", "figures", "source", "description"], rows.collect()));

@@ -262,8 +262,8 @@ fn dtype(name: &str) -> Result<Dtype, Failure> {
     Dtype::from_name(name).ok_or_else(|| {
         let types = Dtype::all().map(|dtype| dtype.to_string().to_lowercase());
         let known: Vec<String> = types.chain(Mix::names().map(str::to_owned)).collect();
-        let wanted = name.to_lowercase();
-        let near = suggest::closest(&wanted, known.iter().map(String::as_str));
+        let lower = name.to_lowercase();
+        let near = suggest::closest(&lower, known.iter().map(String::as_str));
         let near = near.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
         Failure(format!("--quant {name}: unknown format; {near}expected one of {}", known.join(", ")))
     })

@@ -9,7 +9,7 @@ use roofline_contracts::contract::Contract;
 use roofline_contracts::prove::Proof;
 
 use crate::program::Failure;
-use crate::program::output::file::{Unfinished, create_directory};
+use crate::program::output::file::{OutputFile, create_directory};
 use roofline_machine::document;
 
 /// The certificate of a contract with the verdict of the checker.
@@ -90,14 +90,14 @@ impl Certified {
     pub fn write(&self, contract: &Contract, directory: &Path) -> Result<(), Failure> {
         let text = serde_json::to_string(&self.certificate)
             .map_err(|error| Failure(format!("cannot write the certificate: {error}")))?;
-        Unfinished::open(&directory.join(file_name(&contract.metadata.id)))?.finish(&(text + "\n"))
+        OutputFile::open(&directory.join(file_name(&contract.metadata.id)))?.finish(&(text + "\n"))
     }
 
     /// Writes the theorems next to the rules and returns the verdict of Coq, if it is installed.
     pub fn theorems(&self, contract: &Contract, coq: &Coq<'_>) -> Result<Option<bool>, Failure> {
         let file = format!("{}.v", contract.metadata.id.replace('-', "_"));
         let text = coq::theorems(contract, &self.certificate);
-        Unfinished::open(&coq.directory.join(&file))?.finish(&text)?;
+        OutputFile::open(&coq.directory.join(&file))?.finish(&text)?;
         Ok(if coq.runs { coqc(coq.directory, &file) } else { None })
     }
 }
@@ -113,7 +113,7 @@ impl<'a> Coq<'a> {
     pub fn new(directory: &'a Path) -> Result<Coq<'a>, Failure> {
         create_directory(directory)?;
         let rules = directory.join("Rules.v");
-        Unfinished::open(&rules)?.finish(RULES)?;
+        OutputFile::open(&rules)?.finish(RULES)?;
         let accepted = coqc(directory, "Rules.v");
         if accepted == Some(false) {
             let message = "coqc rejects the rules; install Flocq 4 (Debian package libcoq-flocq)";

@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-use crate::program::output::file::Unfinished;
+use crate::program::output::file::OutputFile;
 use crate::program::{About, Failure};
 use roofline_machine::document;
 
@@ -92,7 +92,7 @@ impl Ledger {
             text += if index == 0 { "\n" } else { ",\n" };
             text += &serde_json::to_string(entry)?;
         }
-        Unfinished::open(path)?.finish(&(text + "\n]\n}\n"))
+        OutputFile::open(path)?.finish(&(text + "\n]\n}\n"))
     }
 
     /// Replaces the entry of the same obligation and layer, unless the verdict is unchanged.

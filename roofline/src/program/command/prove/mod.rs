@@ -23,7 +23,7 @@ use crate::program::command::prove::kani_result::{Harness, KaniRun};
 use crate::program::command::prove::ledger::{Ledger, Lookup, Recorded};
 use crate::program::command::prove::solver::{Answer, Solver};
 use crate::program::output;
-use crate::program::output::file::{Unfinished, create_directory};
+use crate::program::output::file::{OutputFile, create_directory};
 use crate::program::output::terminal::Progress;
 use crate::program::{Exit, Failure, cli, contract};
 use crate::report::{Report, Schema, Table};
@@ -412,7 +412,7 @@ impl Session<'_> {
             values.extend(later.map(|value| Input::new(&format!("{text}, then"), value)));
         }
         Inputs {
-            inputs: found.inputs.iter().map(|given| Input::new(&given.name, given.value)).collect(),
+            inputs: found.inputs.iter().map(|input| Input::new(&input.name, input.value)).collect(),
             then,
             values,
             test: found.test(self.contract, obligation),
@@ -430,7 +430,7 @@ impl Session<'_> {
         for script in scripts {
             let form = if script.weaker { "lemmas" } else { "exact" };
             let file = directory.join(format!("{}.{}.{form}.smt2", self.contract.metadata.id, obligation.id));
-            Unfinished::open(&file)?.finish(&script.text)?;
+            OutputFile::open(&file)?.finish(&script.text)?;
             if let Some(solver) = self.solver
                 && answer != Some(Answer::Agrees)
             {
