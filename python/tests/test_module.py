@@ -83,7 +83,7 @@ def test_a_requirement_that_does_not_hold_is_no_exception():
 
 def test_bad_input_is_an_exception_with_the_text_of_the_program():
     for use, message in [
-        (lambda: roofline.predict("no-such-model"), "no-such-model: no such model"),
+        (lambda: roofline.predict("no-such-model"), "no-such-model: unknown model"),
         (lambda: roofline.predict("llama-3.1-8b", colour=1), "--colour"),
         (lambda: roofline.profile("nowhere.gguf"), "nowhere.gguf"),
         (lambda: roofline.contract("nowhere.yaml"), "nowhere.yaml"),
@@ -242,7 +242,7 @@ def test_quantities_of_pint_are_converted():
 
 def test_the_program_is_the_same_program():
     run = subprocess.run([sys.executable, "-m", "roofline", "predict", "no-such-model"], capture_output=True, text=True)
-    assert (run.returncode, "no such model" in run.stderr) == (2, True)
+    assert (run.returncode, "unknown model" in run.stderr) == (2, True)
 
 
 def test_ctrl_c_ends_a_measurement():
