@@ -53,6 +53,6 @@ pub fn checked(name: &str) -> Result<(Contract, Option<PathBuf>), Failure> {
 /// Returns the contract, or an error with all diagnostics.
 pub fn valid(name: &str, compiled: Compiled) -> Result<Contract, Failure> {
     let errors: Vec<String> = compiled.rendered(Severity::Error).collect();
-    let invalid = || Failure(format!("{name} is not a valid contract\n\n{}", errors.join("\n\n")));
+    let invalid = || Failure(format!("{name}: invalid contract\n\n{}", errors.join("\n\n")));
     compiled.contract.ok_or_else(invalid)
 }

@@ -33,7 +33,7 @@ fn one(path: &Path, only_check: bool) -> Result<bool, Failure> {
     let source = if from_stdin { stdin()? } else { Source::read(path, &path.to_string_lossy())? };
     let text = format(&source).map_err(|diagnostics| {
         let shown: Vec<String> = diagnostics.iter().map(|diagnostic| diagnostic.render(&source)).collect();
-        Failure(format!("{} cannot be formatted\n\n{}", source.name, shown.join("\n\n")))
+        Failure(format!("{}: cannot format\n\n{}", source.name, shown.join("\n\n")))
     })?;
     if from_stdin && !only_check {
         output::write(text.as_bytes())?;
@@ -42,7 +42,7 @@ fn one(path: &Path, only_check: bool) -> Result<bool, Failure> {
     // A byte order mark is part of the file, but not of its text: the bytes decide.
     let changed = Source::from_bytes(&source.name, text.clone().into_bytes())?.sha256 != source.sha256;
     if changed && !only_check {
-        // A link stays a link, and the file keeps who may do what with it.
+        // Keeps symbolic links and permissions.
         let path = std::fs::canonicalize(path)?;
         let permissions = std::fs::metadata(&path)?.permissions();
         OutputFile::open(&path)?.finish(&text)?;

@@ -110,7 +110,7 @@ pub fn run(args: &cli::Import) -> Result<Exit, Failure> {
         let imported = import(&source).map_err(|diagnostics| {
             let shown: Vec<String> =
                 diagnostics.iter().map(|diagnostic| diagnostic.render(&source)).collect();
-            Failure(format!("{name} cannot be imported\n\n{}", shown.join("\n\n")))
+            Failure(format!("{name}: cannot import\n\n{}", shown.join("\n\n")))
         })?;
         files.push(file(&name, imported));
     }

@@ -81,7 +81,7 @@ fn open(path: &Path) -> io::Result<Target> {
         return OpenOptions::new().write(true).open(path).map(Target::Stream);
     }
     if existing.is_some() {
-        // Replacing needs no permission of the file itself; require it all the same.
+        // Renaming over the file would bypass its write permission.
         OpenOptions::new().write(true).open(path)?;
     }
     let path = follow_links(path)?;

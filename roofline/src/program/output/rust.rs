@@ -20,7 +20,7 @@ fn formatted(text: &str) -> Option<String> {
     let mut rustfmt = Command::new("rustfmt");
     rustfmt.args(["--edition", "2024"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = rustfmt.spawn().ok()?;
-    // It reads everything before it writes anything.
+    // rustfmt reads all input before it writes output, so the pipes cannot block each other.
     child.stdin.take()?.write_all(text.as_bytes()).ok()?;
     let output = child.wait_with_output().ok().filter(|output| output.status.success())?;
     String::from_utf8(output.stdout).ok()

@@ -84,7 +84,7 @@ const ALL: &[Document] = &[
 struct Schemas {
     /// Schema of this document.
     schema: report::Schema<Self>,
-    /// Schemas, sorted by name.
+    /// Schemas of all documents.
     schemas: Vec<ListedSchema>,
 }
 
