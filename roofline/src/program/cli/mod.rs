@@ -46,7 +46,7 @@ pub struct First {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Predict speed, memory and energy of a model, on this machine or other devices
-    Predict(Predict),
+    Predict(Box<Predict>),
     /// Profile the operations of a model file, predicted or measured
     Profile(Profile),
     /// Find devices that fit a model and are fast enough
