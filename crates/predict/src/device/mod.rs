@@ -20,7 +20,7 @@ mod name;
 use std::fmt;
 use std::path::Path;
 
-use crate::predict::{NoPeak, Precision, Target};
+use crate::predict::{MissingPeak, Precision, Target};
 use roofline_formulas::hardware::devices::{self, Device};
 use roofline_machine::Machine;
 use roofline_machine::document;
@@ -171,11 +171,11 @@ impl Chosen {
     }
 
     /// As a prediction sees it. This machine has no peak before it is measured.
-    pub fn target(&self, precision: Option<Precision>) -> Result<Target, NoPeak> {
+    pub fn target(&self, precision: Option<Precision>) -> Result<Target, MissingPeak> {
         match self {
             Chosen::This => {
                 let precision = precision.unwrap_or(Precision::Fp32);
-                Err(NoPeak { device: "this", precision, has: Vec::new() })
+                Err(MissingPeak { device: "this", precision, has: Vec::new() })
             }
             Chosen::Saved { name, machine } => {
                 Ok(Target { name: name.clone(), ..Target::measured(machine, precision)? })

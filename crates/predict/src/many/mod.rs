@@ -5,15 +5,15 @@
 //! A ceiling takes messages to be hidden behind reading and arithmetic, an estimate takes them to follow. Queues,
 //! schedulers and the tails of latency are in neither.
 
-mod draft;
 mod layout;
 mod offload;
-mod reach;
+mod performance;
 mod report;
 mod serve;
 mod set;
+mod speculative;
 #[cfg(test)]
-mod vectors;
+mod tests;
 
 use std::fmt;
 
@@ -23,13 +23,13 @@ use roofline_formulas::{
     collective, cost, offload as offloading, parallel, serving, speculation, transformer,
 };
 
-pub use draft::{Draft, Drafting};
 pub use layout::{Fixed, Layout};
 pub use offload::{Held, Offload, Offloaded, offload};
-pub use reach::{Phase, Reached, StageShare, reach};
+pub use performance::{Phase, Reached, StageShare, reach};
 pub use report::{Plan, Row, Way};
 pub use serve::{Served, Users, serve};
 pub use set::{Group, MOST_DEVICES, Set};
+pub use speculative::{Draft, Drafting};
 
 /// What a model is asked to do, and the sizes that messages and stages have.
 #[derive(Clone, Debug)]

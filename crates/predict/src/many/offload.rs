@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::reach::{Amounts, amounts};
+use super::performance::{Amounts, amounts};
 use super::{Layout, ManyError, Phase, Reached, Work};
 use crate::predict::Target;
 use roofline_formulas::offload as offloading;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::reach::reach;
+use super::performance::reach;
 use super::{Draft, Drafting, Layout, ManyError, Reached, Set, Work};
 use crate::predict::predict;
 use roofline_formulas::serving;

@@ -4,7 +4,7 @@
 
 use std::str::FromStr;
 
-use super::flow::{self, Flow, Kernels};
+use super::cnn::{self, Flow, Kernels};
 use super::{Costs, Entry, OutOfDomain, Phase, describe, evaluate, kept, kind, roofs, stored};
 use crate::predict::{Numbers, Target, stored_bits};
 use roofline_formulas::operation::Inputs;
@@ -113,7 +113,7 @@ pub fn profile(
     // for theirs. What waits for an input is tried again behind the others.
     let in_order = |a: &Entry, b: &Entry| a.dtype != b.dtype || a.name <= b.name;
     if open.windows(2).all(|pair| in_order(&entries[pair[0]], &entries[pair[1]])) {
-        open.sort_by_cached_key(|place| flow::natural(&entries[*place].name));
+        open.sort_by_cached_key(|place| cnn::natural(&entries[*place].name));
     }
     let mut flow = Flow::new(network);
     loop {

@@ -4,24 +4,24 @@
 //! what was measured and the advice come from `layer-roofline-v1`. What is no transformer is a [`stack`] of layers.
 
 mod attention;
+mod cnn;
 mod convolution;
-mod flow;
 pub mod graph;
 pub mod llama_bench;
 pub mod measure;
-mod result;
+mod report;
 pub mod stack;
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::result::{Device, ModelFile, Profile, Task};
+pub use self::report::{Device, ModelFile, Profile, Task};
 
 use crate::predict::rate::{UNLIMITED, numbers_of};
 use crate::predict::{
-    Numbers, Precision, Rate, Stored, Target, Unsupported, brought, dense, makes_no_tokens, mean_rate,
-    stored_bits, summed,
+    Numbers, Precision, Rate, Stored, Target, Unsupported, dense, makes_no_tokens, mean_rate,
+    operation_totals, stored_bits, sum_operations,
 };
 use roofline_formulas::layer_roofline::{self, Recommendation};
 use roofline_formulas::operation::{self, Inputs, Outputs};
@@ -387,7 +387,7 @@ pub fn inputs(model: &Model, change: Option<Dtype>) -> Result<(transformer::Inpu
         let undefined = |reason| Unsupported(format!("{} is undefined: {reason}", operation.role.name()));
         Ok((operation, shape.map_err(undefined)?, kind(model, operation, change, Numbers::Half)))
     });
-    summed(parts, brought)
+    sum_operations(parts, operation_totals)
 }
 
 /// The kind of numbers that an operation multiplies: that of its largest tensor, or of the cache, or of a state.
