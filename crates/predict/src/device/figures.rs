@@ -1,10 +1,10 @@
-//! A device by its figures alone: `bandwidth=256GB/s,compute=59TFLOP/s,memory=128GB,int8=118e3`.
+//! Inline devices: `bandwidth=256GB/s,compute=59TFLOP/s,memory=128GB,int8=118e3`.
 
 use super::DeviceError;
 use roofline_formulas::hardware::devices::{Architecture, Device, Kind, Market, Vendor};
 use roofline_render::written::in_unit;
 
-/// What may be given, its unit, and its place in a device.
+/// Key, unit and field of an attribute.
 type Figure = (&'static str, &'static str, fn(&mut Device) -> &mut Option<f64>);
 
 const FIGURES: [Figure; 17] = [
@@ -27,7 +27,7 @@ const FIGURES: [Figure; 17] = [
     ("cores", "core", |device| &mut device.cores),
 ];
 
-/// A device of which nothing is known.
+/// Device without any known attribute.
 pub(super) const BLANK: Device = Device {
     name: "given",
     doc: "",
@@ -62,18 +62,19 @@ pub(super) const BLANK: Device = Device {
     boost_clock: None,
     fp32_per_cycle: None,
     derived: None,
-    source: "given by hand",
+    source: "command line",
     as_of: "today",
 };
 
-/// Reads figures. `compute` is what models run in: the 16-bit peak unless a precision says otherwise.
+/// Parses an inline device. `compute` is the 16-bit peak unless a precision is given.
 pub fn parse(text: &str) -> Result<&'static Device, DeviceError> {
     let wrong = |why: String| DeviceError(format!("{text}: {why}"));
     let mut device = Device { doc: text.to_owned().leak(), ..BLANK };
     let mut bandwidth = None;
     for part in text.split(',') {
-        let (key, value) =
-            part.split_once('=').ok_or_else(|| wrong(format!("`{part}` is not written NAME=FIGURE")))?;
+        let (key, value) = part
+            .split_once('=')
+            .ok_or_else(|| wrong(format!("invalid attribute `{part}`; expected NAME=FIGURE")))?;
         let (key, value) = (key.trim().to_ascii_lowercase(), value.trim());
         if key == "name" && !value.is_empty() {
             device.name = value.to_owned().leak();
@@ -88,7 +89,7 @@ pub fn parse(text: &str) -> Result<&'static Device, DeviceError> {
                 .ok_or_else(|| {
                     let known: Vec<&str> = FIGURES.iter().map(|(name, ..)| *name).collect();
                     wrong(format!(
-                        "`{key}` is no figure of a device; there are bandwidth, {}, and name",
+                        "unknown device attribute `{key}`; expected one of bandwidth, {}, name",
                         known.join(", ")
                     ))
                 })?,
@@ -96,30 +97,31 @@ pub fn parse(text: &str) -> Result<&'static Device, DeviceError> {
         let figure = in_unit(value, place.0).map_err(|why| wrong(format!("{key}: {why}")))?;
         let least = if key == "overhead" { 0.0 } else { f64::MIN_POSITIVE };
         if figure < least {
-            return Err(wrong(format!("{key} is {figure}, and must be above zero")));
+            return Err(wrong(format!("invalid {key} {figure}; expected a positive number")));
         }
         if place.1.replace(figure).is_some() {
-            return Err(wrong(format!("`{key}` is given twice")));
+            return Err(wrong(format!("duplicate attribute `{key}`")));
         }
     }
     device.bandwidth =
-        bandwidth.ok_or_else(|| wrong("the bandwidth is missing: write bandwidth=256GB/s".into()))?;
+        bandwidth.ok_or_else(|| wrong("missing bandwidth; expected for example bandwidth=256GB/s".into()))?;
     let general = device.fp16.or(device.bf16).or(device.fp32);
     match (device.compute, general) {
         (Some(compute), None) => device.fp16 = Some(compute),
         (Some(compute), Some(general)) if compute != general => {
-            return Err(wrong(format!("compute is {compute}, but the 16-bit or FP32 peak is {general}")));
+            return Err(wrong(format!(
+                "compute is {compute}, but the 16-bit or FP32 peak is {general}; pass only one"
+            )));
         }
         (compute, _) => device.compute = compute.or(general),
     }
-    // Lives as long as those of the registry do, so that there is one type for all; a program is given a handful.
+    // Static like the registry's devices, so that all share one type. Commands parse only a few.
     Ok(Box::leak(Box::new(device)))
 }
 
-/// Reads a number of a device.
 type Read = fn(&Device) -> Option<f64>;
 
-/// Every number of the registry: its name, its unit, and where it is in a device.
+/// Numeric attributes of the registry: name, unit and accessor.
 const NUMBERS: [(&str, &str, Read); 24] = [
     ("launch_year", "1", |device| device.launch_year),
     ("launch_price_usd", "1", |device| device.launch_price_usd),
@@ -147,17 +149,17 @@ const NUMBERS: [(&str, &str, Read); 24] = [
     ("fp32_per_cycle", "flop/cycle/core", |device| device.fp32_per_cycle),
 ];
 
-/// The numbers of the registry, each with its unit.
+/// Returns the name and unit of each numeric attribute.
 pub fn numbers() -> impl Iterator<Item = (&'static str, &'static str)> {
     NUMBERS.iter().map(|(name, unit, _)| (*name, *unit))
 }
 
-/// Every number that is known of a device, under the name and in the unit of the registry.
+/// Returns the known numeric attributes of a device, in the registry's units.
 pub fn of(device: &Device) -> impl Iterator<Item = (&'static str, f64)> {
     NUMBERS.iter().filter_map(|(name, _, of)| Some((*name, of(device)?)))
 }
 
-/// Every text that is known of a device, under the name of the registry.
+/// Returns the known text attributes of a device.
 pub fn texts_of(device: &Device) -> impl Iterator<Item = (&'static str, &'static str)> {
     let texts = [
         ("name", Some(device.name)),
@@ -174,7 +176,7 @@ pub fn texts_of(device: &Device) -> impl Iterator<Item = (&'static str, &'static
     texts.into_iter().filter_map(|(name, text)| Some((name, text?)))
 }
 
-/// The texts of the registry.
+/// Names of the text attributes.
 pub const TEXTS: [&str; 10] = [
     "name",
     "vendor",
@@ -193,7 +195,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figures_are_read_with_and_without_units() {
+    fn attributes_may_have_units() {
         let device = parse("bandwidth=256GB/s,compute=59 TFLOPS,memory=128GB,int8=118e3,tdp=120W").unwrap();
         assert_eq!((device.bandwidth, device.compute, device.fp16), (256.0, Some(59_000.0), Some(59_000.0)));
         assert_eq!((device.capacity, device.int8, device.tdp), (Some(128.0), Some(118_000.0), Some(120.0)));
@@ -202,15 +204,15 @@ mod tests {
     }
 
     #[test]
-    fn wrong_figures_say_what_is_wrong() {
+    fn invalid_attributes_are_rejected() {
         for (text, expected) in [
-            ("bandwidth=0", "must be above zero"),
-            ("bandwidth=-5", "must be above zero"),
+            ("bandwidth=0", "expected a positive number"),
+            ("bandwidth=-5", "expected a positive number"),
             ("bandwidth=nan", "is not a number"),
-            ("bandwidth=5,bandwidth=6", "`bandwidth` is given twice"),
-            ("bandwidth=5,memory=6,capacity=6", "`capacity` is given twice"),
+            ("bandwidth=5,bandwidth=6", "duplicate attribute `bandwidth`"),
+            ("bandwidth=5,memory=6,capacity=6", "duplicate attribute `capacity`"),
             ("bandwidth=5 W", "is in W, not in GB/s"),
-            ("bandwidth=5,fast", "is not written NAME=FIGURE"),
+            ("bandwidth=5,fast", "expected NAME=FIGURE"),
             ("bandwidth=5,compute=9,fp16=8", "compute is 9, but"),
         ] {
             let DeviceError(message) = parse(text).unwrap_err();

@@ -1,4 +1,4 @@
-//! A file of devices in the contract language: a table that extends the registry's, so that every entry meets its rules.
+//! Device files: contract tables that extend the registry's `devices` table and are checked by its rules.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -13,21 +13,21 @@ use super::figures::BLANK;
 use roofline_formulas::hardware::devices::Device;
 use roofline_machine::document;
 
-/// The user's own file of devices; none where the platform does not say where such files are.
+/// Returns the path of the user's device file; `None` if the platform has no configuration directory.
 pub fn configuration() -> Option<PathBuf> {
     let base =
         document::user_directory("APPDATA", "Library/Application Support", "XDG_CONFIG_HOME", ".config");
     base.map(|base| base.join("devices.yaml"))
 }
 
-/// The devices of a file.
+/// Reads the devices of a file.
 pub fn read(path: &Path) -> Result<Vec<&'static Device>, DeviceError> {
     let shown = path.to_string_lossy();
     let source = Source::read(path, &shown).map_err(|error| DeviceError(error.to_string()))?;
     let compiled = check_in(source, path.parent());
-    let mistakes: Vec<String> = compiled.rendered(Severity::Error).collect();
-    let Some(contract) = compiled.contract.filter(|_| mistakes.is_empty()) else {
-        return Err(DeviceError(mistakes.join("\n")));
+    let errors: Vec<String> = compiled.rendered(Severity::Error).collect();
+    let Some(contract) = compiled.contract.filter(|_| errors.is_empty()) else {
+        return Err(DeviceError(errors.join("\n")));
     };
     let own = contract.profiles.iter().filter(|table| table.origin.is_none());
     let devices: Vec<&'static Device> = own
@@ -36,20 +36,19 @@ pub fn read(path: &Path) -> Result<Vec<&'static Device>, DeviceError> {
         .collect();
     if devices.is_empty() {
         let message = format!(
-            "{shown}: no table here extends `devices`; write `depends_on: [hardware-v1 ^2.0]` under `metadata`, and \
-             `extends: devices` in a table of `profiles`"
+            "{shown}: no table extends `devices`; add `depends_on: [hardware-v1 ^2.0]` under `metadata` and `extends: devices` to a \
+                         table of `profiles`"
         );
         return Err(DeviceError(message));
     }
     Ok(devices)
 }
 
-/// Whether it has the fields of the registry.
 fn is_devices(table: &Table) -> bool {
     table.rules.iter().any(|rule| rule.id == "compute-is-16-bit")
 }
 
-/// The entry as a device of the registry; it lives as long as they do.
+/// Converts a table entry to a device with static lifetime, like those of the registry.
 pub fn device(table: &Table, entry: &Entry) -> &'static Device {
     let value = |name: &str| {
         let index = table.fields.iter().position(|field| field.name == name)?;
@@ -66,15 +65,15 @@ pub fn device(table: &Table, entry: &Entry) -> &'static Device {
     fn word<T: FromStr>(text: Option<&str>) -> Option<T> {
         text.and_then(|text| text.parse().ok())
     }
-    let kept = |text: &str| -> &'static str { text.to_owned().leak() };
+    let leak = |text: &str| -> &'static str { text.to_owned().leak() };
     let device = Device {
-        name: kept(&entry.name),
-        doc: kept(&entry.doc),
+        name: leak(&entry.name),
+        doc: leak(&entry.doc),
         vendor: word(text("vendor")).unwrap_or(BLANK.vendor),
         kind: word(text("kind")).unwrap_or(BLANK.kind),
         market: word(text("market")).unwrap_or(BLANK.market),
         architecture: word(text("architecture")).unwrap_or(BLANK.architecture),
-        aliases: text("aliases").map(kept),
+        aliases: text("aliases").map(leak),
         launch_year: number("launch_year"),
         launch_price_usd: number("launch_price_usd"),
         fp32: number("fp32"),
@@ -100,9 +99,9 @@ pub fn device(table: &Table, entry: &Entry) -> &'static Device {
         base_clock: number("base_clock"),
         boost_clock: number("boost_clock"),
         fp32_per_cycle: number("fp32_per_cycle"),
-        derived: text("derived").map(kept),
-        source: kept(&entry.source),
-        as_of: kept(&entry.as_of),
+        derived: text("derived").map(leak),
+        source: leak(&entry.source),
+        as_of: leak(&entry.as_of),
     };
     Box::leak(Box::new(device))
 }
@@ -116,7 +115,7 @@ mod tests {
     use roofline_formulas::hardware::devices::ALL;
 
     #[test]
-    fn the_registry_read_as_a_file_is_the_registry() {
+    fn the_registry_is_a_valid_device_file() {
         let source = library::built_in("hardware-v1").unwrap();
         let contract = check_in(source, None).contract.unwrap();
         let table = &contract.profiles[0];
@@ -128,7 +127,7 @@ mod tests {
             FieldKind::Text { .. } => None,
         });
         assert_eq!(units.collect::<Vec<_>>(), numbers().collect::<Vec<_>>());
-        // Every number of the table is among the figures that conditions may name.
+        // Conditions can use every number of the table.
         for (entry, known) in table.entries.iter().zip(ALL) {
             let numbers = table.fields.iter().zip(&entry.values).filter_map(|(field, value)| match value {
                 Value::Number(number) => Some((field.name.as_str(), *number)),
