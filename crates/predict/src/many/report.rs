@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Draft, Held, Layout, Offloaded, Reached, Served, Set, StageShare};
+use super::{Draft, Layout, OffloadPerformance, Placement, Reached, Served, Set, StageShare};
 use crate::metric::{self, Metric};
 use crate::predict::{Subject, Workload, parameters};
 use roofline_render::chart::terminal::Canvas;
@@ -54,7 +54,7 @@ pub struct Row {
     pub layout: Layout,
     /// Layers on the device if the rest is offloaded to the host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub held: Option<Held>,
+    pub held: Option<Placement>,
     /// Share of the layers on each stage; empty for equal stages.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shares: Vec<StageShare>,
@@ -204,7 +204,7 @@ impl Row {
     }
 
     /// Returns the row of a device that offloads layers to its host.
-    pub fn offloaded(set: &Set, host: &str, offloaded: &Offloaded) -> Row {
+    pub fn offloaded(set: &Set, host: &str, offloaded: &OffloadPerformance) -> Row {
         let mut row = Row::new(set, &offloaded.reached, None);
         row.devices = format!("{} with {host}", row.devices);
         row.held = Some(offloaded.held);

@@ -1,81 +1,82 @@
-//! A small model that writes ahead for a large one.
+//! Speculative decoding with a draft model.
 
 use serde::{Deserialize, Serialize};
 
-use super::{Fixed, Layout, ManyError, Reached, Set, Work, reach};
+use super::{Fixed, Layout, ParallelError, Reached, Set, Work, reach};
 use roofline_formulas::speculation;
 use roofline_formulas::transformer::Inputs;
 
-/// A draft model, and how it is used.
+/// Draft model and its use.
 #[derive(Clone, Debug)]
 pub struct Drafting {
-    /// The small model with the work of the large one.
+    /// Draft model with the workload of the target model.
     pub small: Work,
-    /// Chance that a drafted token is accepted.
+    /// Probability that a draft token is accepted.
     pub accept: f64,
-    /// Tokens drafted for each pass.
+    /// Draft tokens per pass.
     pub drafts: f64,
 }
 
-/// What a draft model brings.
+/// Effect of speculative decoding.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Draft {
-    /// Estimate, the tokens that a pass makes on average.
+    /// Ideal mean number of tokens per pass.
     pub tokens_per_pass: f64,
-    /// Time of one drafted token in passes of the large model.
+    /// Time of one draft token, in passes of the target model.
     pub draft_cost: f64,
-    /// Time of checking a draft in passes over one token.
+    /// Time of verifying a draft, in passes over one token.
     pub check_cost: f64,
-    /// Estimate, how many times as fast it is as without.
+    /// Ideal speedup over decoding without drafts.
     pub speed_up: f64,
-    /// Speed-up that nothing exceeds at these costs, all drafted tokens accepted.
+    /// Upper bound of the speedup, with all draft tokens accepted.
     pub most_speed_up: f64,
-    /// Acceptance at which the draft neither gains nor loses; null where no acceptance is enough.
+    /// Acceptance rate at which the speedup is 1; null if no rate suffices.
     pub break_even: Option<f64>,
-    /// Memory that the draft model takes on the fullest device, in GB.
+    /// Memory of the draft model on the fullest device, in GB.
     pub device_gb: f64,
 }
 
-/// The highest chance that the contract takes.
-const SURE: f64 = 0.999_999;
+/// Largest acceptance rate in the contract's domain.
+const MAX_ACCEPTANCE: f64 = 0.999_999;
 
 impl Drafting {
-    /// The same for another step of the large model: as many sequences, as long.
-    pub fn beside(&self, work: &Work) -> Drafting {
+    /// Returns the draft model with the batch size and lengths of `work`.
+    pub fn for_step(&self, work: &Work) -> Drafting {
         let Inputs { batch, context, prompt, .. } = work.inputs;
         let inputs = Inputs { batch, context, prompt, ..self.small.inputs };
         Drafting { small: Work { inputs, ..self.small.clone() }, ..self.clone() }
     }
 
-    /// What the draft brings to this step, which takes the devices so long without one.
-    pub fn reach(&self, work: &Work, set: &Set, one: &Reached) -> Result<Draft, ManyError> {
+    /// Evaluates speculative decoding for a step whose performance without drafts is `plain`.
+    pub fn reach(&self, work: &Work, set: &Set, plain: &Reached) -> Result<Draft, ParallelError> {
         let Drafting { small, accept, drafts } = self;
         let pass = Inputs { tokens_per_pass: drafts + 1.0, ..work.inputs };
-        let check = reach(&Work { inputs: pass, ..work.clone() }, set, one.layout)?;
-        // The small model is dealt out as suits it best.
+        let check = reach(&Work { inputs: pass, ..work.clone() }, set, plain.layout)?;
+        // The draft model uses its own fastest layout.
         let mut draft: Option<Reached> = None;
-        for layout in Layout::all(set, small, Fixed::default()).map_err(ManyError)? {
+        for layout in Layout::all(set, small, Fixed::default()).map_err(ParallelError)? {
             let found = reach(small, set, layout)?;
             if draft.as_ref().is_none_or(|known| found.step_time < known.step_time) {
                 draft = Some(found);
             }
         }
-        let draft = draft.ok_or_else(|| ManyError("there is no layout for the draft model".into()))?;
+        let draft =
+            draft.ok_or_else(|| ParallelError("the draft model has no layout on these devices".into()))?;
         let of = |acceptance: f64, draft: f64, check: f64, one: f64| {
             let inputs = speculation::Inputs {
                 draft_cost: draft / one,
                 check_cost: (check / one).max(1.0),
-                ..speculation::Inputs::new(acceptance.min(SURE), *drafts)
+                ..speculation::Inputs::new(acceptance.min(MAX_ACCEPTANCE), *drafts)
             };
             inputs.evaluate()
         };
-        let likely = |acceptance: f64| of(acceptance, draft.step_time, check.step_time, one.step_time);
+        let likely = |acceptance: f64| of(acceptance, draft.step_time, check.step_time, plain.step_time);
         let found = likely(*accept)?;
-        let least = of(*accept, draft.step_least_time, check.step_least_time, one.step_least_time)?;
-        // The speed-up grows with the acceptance: halve the interval in which it passes 1.
-        let (mut low, mut high) = (0.0, SURE);
+        let least = of(*accept, draft.step_least_time, check.step_least_time, plain.step_least_time)?;
+        // The speedup grows with the acceptance rate, so bisect for 1.
+        let (mut low, mut high) = (0.0, MAX_ACCEPTANCE);
         let reachable = likely(high)?.speed_up >= 1.0;
         for _ in 0..50 {
             let middle = (low + high) / 2.0;
@@ -83,10 +84,10 @@ impl Drafting {
         }
         Ok(Draft {
             tokens_per_pass: found.tokens_per_pass,
-            draft_cost: draft.step_time / one.step_time,
-            check_cost: check.step_time / one.step_time,
+            draft_cost: draft.step_time / plain.step_time,
+            check_cost: check.step_time / plain.step_time,
             speed_up: found.speed_up,
-            // Whoever has a draft model may leave it out.
+            // Drafting is optional, so the ceiling never drops.
             most_speed_up: least.most_speed_up.max(1.0),
             break_even: reachable.then_some(high),
             device_gb: draft.device_gb,
