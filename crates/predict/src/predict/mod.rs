@@ -368,7 +368,10 @@ pub(crate) fn sum_operations<'a>(
                 ));
             }
             Work::Undefined { ref reason } => {
-                return Err(Unsupported(format!("{} is undefined: {reason}", operation.role.name())));
+                return Err(Unsupported(format!(
+                    "the cost of {} is unknown: {reason}",
+                    operation.role.name()
+                )));
             }
             // A vision or audio encoder does not run for text tokens.
             _ if matches!(operation.runs, Runs::Input { .. }) => {
