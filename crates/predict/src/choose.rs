@@ -377,7 +377,7 @@ impl Candidate {
         let Prediction { outputs, token_energy, .. } = prediction;
         let price = device.and_then(|device| device.launch_price_usd);
         // Placeholders replace unknown figures; results that depend on them are dropped.
-        let asked = choice::Inputs {
+        let inputs = choice::Inputs {
             wanted_speed: at_least,
             ..choice::Inputs::new(
                 price.unwrap_or(1.0),
@@ -386,7 +386,7 @@ impl Candidate {
                 target.capacity.unwrap_or(0.0),
             )
         };
-        let found = asked.evaluate()?;
+        let found = inputs.evaluate()?;
         let verdict = match (target.capacity, found.choice) {
             (Some(_), choice::Choice::TooSmall) => Verdict::TooSmall,
             _ if found.missing_speed > 0.0 => Verdict::TooSlow,

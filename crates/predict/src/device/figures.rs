@@ -68,13 +68,13 @@ pub(super) const BLANK: Device = Device {
 
 /// Parses an inline device. `compute` is the 16-bit peak unless a precision is given.
 pub fn parse(text: &str) -> Result<&'static Device, DeviceError> {
-    let wrong = |why: String| DeviceError(format!("{text}: {why}"));
+    let error = |why: String| DeviceError(format!("{text}: {why}"));
     let mut device = Device { doc: text.to_owned().leak(), ..BLANK };
     let mut bandwidth = None;
     for part in text.split(',') {
         let (key, value) = part
             .split_once('=')
-            .ok_or_else(|| wrong(format!("invalid attribute `{part}`; expected NAME=FIGURE")))?;
+            .ok_or_else(|| error(format!("invalid attribute `{part}`; expected NAME=FIGURE")))?;
         let (key, value) = (key.trim().to_ascii_lowercase(), value.trim());
         if key == "name" && !value.is_empty() {
             device.name = value.to_owned().leak();
@@ -88,28 +88,28 @@ pub fn parse(text: &str) -> Result<&'static Device, DeviceError> {
                 .map(|(_, unit, place)| (*unit, place(&mut device)))
                 .ok_or_else(|| {
                     let known: Vec<&str> = FIGURES.iter().map(|(name, ..)| *name).collect();
-                    wrong(format!(
+                    error(format!(
                         "unknown device attribute `{key}`; expected one of bandwidth, {}, name",
                         known.join(", ")
                     ))
                 })?,
         };
-        let figure = in_unit(value, place.0).map_err(|why| wrong(format!("{key}: {why}")))?;
-        let least = if key == "overhead" { 0.0 } else { f64::MIN_POSITIVE };
-        if figure < least {
-            return Err(wrong(format!("invalid {key} {figure}; expected a positive number")));
+        let figure = in_unit(value, place.0).map_err(|why| error(format!("{key}: {why}")))?;
+        let min = if key == "overhead" { 0.0 } else { f64::MIN_POSITIVE };
+        if figure < min {
+            return Err(error(format!("invalid {key} {figure}; expected a positive number")));
         }
         if place.1.replace(figure).is_some() {
-            return Err(wrong(format!("duplicate attribute `{key}`")));
+            return Err(error(format!("duplicate attribute `{key}`")));
         }
     }
     device.bandwidth =
-        bandwidth.ok_or_else(|| wrong("missing bandwidth; expected for example bandwidth=256GB/s".into()))?;
+        bandwidth.ok_or_else(|| error("missing bandwidth; expected for example bandwidth=256GB/s".into()))?;
     let general = device.fp16.or(device.bf16).or(device.fp32);
     match (device.compute, general) {
         (Some(compute), None) => device.fp16 = Some(compute),
         (Some(compute), Some(general)) if compute != general => {
-            return Err(wrong(format!(
+            return Err(error(format!(
                 "compute is {compute}, but the 16-bit or FP32 peak is {general}; pass only one"
             )));
         }

@@ -150,12 +150,12 @@ pub fn split(text: &str) -> Vec<String> {
 }
 
 fn saved(path: &Path) -> Result<Chosen, DeviceError> {
-    let wrong = |reason: String| DeviceError(format!("{}: {reason}", path.display()));
-    let (schema, text) = document::read_result(path).map_err(wrong)?;
+    let error = |reason: String| DeviceError(format!("{}: {reason}", path.display()));
+    let (schema, text) = document::read_result(path).map_err(error)?;
     if schema != Machine::SCHEMA {
-        return Err(wrong(document::refuse(&schema, &[Machine::SCHEMA], "a device")));
+        return Err(error(document::refuse(&schema, &[Machine::SCHEMA], "a device")));
     }
-    let machine = Box::new(Machine::from_json(&text).and_then(Machine::whole).map_err(wrong)?);
+    let machine = Box::new(Machine::from_json(&text).and_then(Machine::whole).map_err(error)?);
     let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
     Ok(Chosen::Saved { name, machine })
 }

@@ -140,10 +140,10 @@ fn evaluate_placement(
         Ok((amounts(work.inputs, work, device, phase)?, amounts(work.inputs, work, host, phase)?))
     };
     let (decode, decode_host) = of(Phase::Decode)?;
-    let [least, likely] = &decode;
-    let all = least.stored.0 + least.stored.1 + likely.cache;
+    let [least, ideal] = &decode;
+    let all = least.stored.0 + least.stored.1 + ideal.cache;
     let (kept, parts) =
-        if experts_only { (least.stored.0 + likely.cache, least.stored.1) } else { (0.0, all) };
+        if experts_only { (least.stored.0 + ideal.cache, least.stored.1) } else { (0.0, all) };
     let evaluate = |amounts: &Amounts, host: &Amounts, share: f64| -> Result<_, ParallelError> {
         let Sides { device, host: left } = sides(amounts, share, experts_only);
         let inputs = offloading::Inputs {
@@ -169,7 +169,7 @@ fn evaluate_placement(
     let layers = layers.unwrap_or(fitting);
     let share = layers / work.layers;
     let decode_least = evaluate(least, &decode_host[0], share)?;
-    let decode_likely = evaluate(likely, &decode_host[1], share)?;
+    let decode_likely = evaluate(ideal, &decode_host[1], share)?;
     let (prompt, prompt_host) = of(Phase::Prefill)?;
     let prompt_least = evaluate(&prompt[0], &prompt_host[0], share)?;
     let prompt_likely = evaluate(&prompt[1], &prompt_host[1], share)?;

@@ -107,7 +107,7 @@ pub(super) fn amounts(
     phase: Phase,
 ) -> Result<[Amounts; 2], ParallelError> {
     let prediction = predict(inputs, &work.stored, target)?;
-    let (least, likely) = (prediction.outputs, prediction.estimate);
+    let (least, ideal) = (prediction.outputs, prediction.estimate);
     let without = Inputs { expert_params: 0.0, ..prediction.inputs }.evaluate()?;
     let stored_experts = least.weight_bytes - without.weight_bytes;
     let stored = (without.weight_bytes, stored_experts);
@@ -129,7 +129,7 @@ pub(super) fn amounts(
             bandwidth: target.bandwidth,
             compute: rate(time[0]),
         };
-        let estimate = Amounts {
+        let ideal = Amounts {
             dense: without.pass_weight_bytes.max(1.0),
             expert,
             cache: cache[1],
@@ -137,7 +137,7 @@ pub(super) fn amounts(
             compute: rate(time[1]) * compute_efficiency,
             ..ceiling
         };
-        [ceiling, estimate]
+        [ceiling, ideal]
     };
     Ok(match phase {
         Phase::Decode => {
@@ -145,7 +145,7 @@ pub(super) fn amounts(
             of(
                 least.step_tokens,
                 [least.decode_flops, without.decode_flops],
-                [least.decode_compute_time, likely.decode_compute_time],
+                [least.decode_compute_time, ideal.decode_compute_time],
                 [cache, cache + least.activation_bytes],
                 stored_experts * least.decode_uniform_share,
             )
@@ -155,7 +155,7 @@ pub(super) fn amounts(
             of(
                 least.prompt_tokens,
                 [least.prefill_flops, without.prefill_flops],
-                [least.prefill_compute_time, likely.prefill_compute_time],
+                [least.prefill_compute_time, ideal.prefill_compute_time],
                 [cache, cache + least.prefill_activation_bytes],
                 stored_experts * least.prefill_most_share,
             )
@@ -231,7 +231,7 @@ fn messages(
 /// Evaluates one stage for the ceiling and for the ideal.
 fn stage(
     work: &Work,
-    [least, likely]: &[Amounts; 2],
+    [least, ideal]: &[Amounts; 2],
     stage: Stage<'_>,
     layout: Layout,
     parts: f64,
@@ -270,7 +270,7 @@ fn stage(
         };
         Ok::<_, ParallelError>(inputs.evaluate()?)
     };
-    Ok([of(least, true)?, of(likely, false)?])
+    Ok([of(least, true)?, of(ideal, false)?])
 }
 
 /// Assigns layers to the fastest stages first, as far as they fit.
@@ -294,7 +294,7 @@ fn fill_fastest_first(speeds: &[f64], room: &[f64]) -> Vec<f64> {
 /// Times and memory of one phase.
 struct PhaseTimes {
     least: f64,
-    likely: f64,
+    ideal: f64,
     tokens: f64,
     device_gb: f64,
     spare_gb: Option<f64>,
@@ -371,8 +371,8 @@ impl<'a> PhaseRun<'a> {
                 ..first
             },
             Amounts {
-                bandwidth: least(|[_, estimate]| estimate.bandwidth),
-                compute: least(|[_, estimate]| estimate.compute),
+                bandwidth: least(|[_, ideal]| ideal.bandwidth),
+                compute: least(|[_, ideal]| ideal.compute),
                 ..second
             },
         ];
@@ -389,8 +389,8 @@ impl<'a> PhaseRun<'a> {
 
     /// Activation bytes on each device of a stage.
     fn activations(&self, group: usize, outputs: &parallel::Outputs) -> f64 {
-        let [least, likely] = &self.amounts[group];
-        (likely.cache - least.cache) / self.layout.pipeline as f64 / outputs.stage_devices
+        let [least, ideal] = &self.amounts[group];
+        (ideal.cache - least.cache) / self.layout.pipeline as f64 / outputs.stage_devices
     }
 
     /// Returns the memory used on a device of a stage and the memory left, in GB.
@@ -406,13 +406,13 @@ impl<'a> PhaseRun<'a> {
     fn timed(
         &self,
         least: f64,
-        (likely, message_share): (f64, f64),
+        (ideal, message_share): (f64, f64),
         memory: (f64, Option<f64>),
     ) -> PhaseTimes {
         let tokens = self.amounts.first().map_or(1.0, |[least, _]| least.tokens);
         PhaseTimes {
             least,
-            likely,
+            ideal,
             tokens,
             device_gb: memory.0,
             spare_gb: memory.1,
@@ -431,19 +431,19 @@ impl<'a> PhaseRun<'a> {
     /// Evaluates stages with equal shares.
     fn equal_stages(&self) -> Result<PhaseTimes, ParallelError> {
         let [least, _] = self.even_stage(self.in_flight)?;
-        let mut likely = (f64::INFINITY, 0.0);
+        let mut ideal = (f64::INFINITY, 0.0);
         for parts in &self.cuts {
             let [_, outputs] = self.even_stage(*parts)?;
             let time = match self.phase {
                 Phase::Decode => outputs.step_time,
                 Phase::Prefill => outputs.flushed_time,
             };
-            if time < likely.0 {
-                likely = (time, outputs.message_time / outputs.stage_time);
+            if time < ideal.0 {
+                ideal = (time, outputs.message_time / outputs.stage_time);
             }
         }
         let memory = self.fullest((0..self.set.groups.len()).map(|group| (group, &least)));
-        Ok(self.timed(least.step_least_time, likely, memory))
+        Ok(self.timed(least.step_least_time, ideal, memory))
     }
 
     /// Returns the stages of different devices as group and tensor parallelism.
@@ -488,25 +488,25 @@ impl<'a> PhaseRun<'a> {
             None if fitting => vec![&filled, &evenly],
             None => vec![&filled],
         };
-        let mut likely = (f64::INFINITY, 0.0);
+        let mut ideal = (f64::INFINITY, 0.0);
         let mut best = ways[0];
         for shares in ways {
             for parts in &self.cuts {
                 let found = times(shares, *parts)?;
-                let (through, slowest) = sum(&found, |[_, likely]| likely.stage_time);
+                let (through, slowest) = sum(&found, |[_, ideal]| ideal.stage_time);
                 let time = match self.phase {
                     Phase::Decode => through.max(parts * slowest),
                     Phase::Prefill => through + (parts - 1.0) * slowest,
                 };
-                if time < likely.0 {
-                    let (message_time, _) = sum(&found, |[_, likely]| likely.message_time);
-                    (likely, best) = ((time, message_time / through), shares);
+                if time < ideal.0 {
+                    let (message_time, _) = sum(&found, |[_, ideal]| ideal.message_time);
+                    (ideal, best) = ((time, message_time / through), shares);
                 }
             }
         }
         let held = times(best, self.in_flight)?;
         let memory = self.fullest(chain.iter().zip(&held).map(|((group, _), [least, _])| (*group, least)));
-        let timed = self.timed(least, likely, memory);
+        let timed = self.timed(least, ideal, memory);
         Ok(PhaseTimes { shares: best.to_vec(), ..timed })
     }
 }
@@ -536,13 +536,13 @@ pub fn reach(work: &Work, set: &Set, layout: Layout) -> Result<Reached, Parallel
         device_gb: decode.device_gb,
         spare_gb: decode.spare_gb,
         step_least_time: decode.least,
-        step_time: decode.likely,
+        step_time: decode.ideal,
         decode_ceiling: copies * decode.tokens / decode.least,
-        decode_estimate: copies * decode.tokens / decode.likely,
+        decode_estimate: copies * decode.tokens / decode.ideal,
         prompt_least_time: prompt.least,
-        prompt_time: prompt.likely,
+        prompt_time: prompt.ideal,
         prefill_ceiling: copies * prompt.tokens / prompt.least,
-        prefill_estimate: copies * prompt.tokens / prompt.likely,
+        prefill_estimate: copies * prompt.tokens / prompt.ideal,
         message_share: decode.message_share,
         shares: shares.collect(),
     })

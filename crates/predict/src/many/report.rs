@@ -317,7 +317,11 @@ impl Plan {
             table.without_empty("short_of");
             // The ideal follows its ceiling, so the heading need not repeat the phase.
             for heading in &mut table.headings {
-                let short = if heading.ends_with("_estimate") { "ideal" } else { heading.as_str() };
+                let short = if heading.ends_with("_estimate") || heading.ends_with("_ideal") {
+                    "ideal"
+                } else {
+                    heading.as_str()
+                };
                 *heading = short.replace('_', " ");
             }
             out += &format!("\n{}", table.fitted(canvas, &[]));
@@ -476,9 +480,9 @@ impl Plan {
         headings.extend(if served {
             [
                 "output_ceiling",
-                "output_estimate",
+                "output_ideal",
                 "tpot_ms_lower_bound",
-                "tpot_ms_estimate",
+                "tpot_ms_ideal",
                 "ttft_ms",
                 "requests_per_s",
                 "max_users",

@@ -126,19 +126,19 @@ pub fn serve(
         .evaluate()
     };
     let least = of(prompt_least_time, reached.step_least_time, None)?;
-    let likely = of(prompt_time, reached.step_time, None)?;
-    let balanced = likely.first_token_time / likely.request_time;
+    let ideal = of(prompt_time, reached.step_time, None)?;
+    let balanced = ideal.first_token_time / ideal.request_time;
     let apart = of(prompt_time, reached.step_time, Some(balanced))?;
     let served = Served {
         users: users.users,
         output_ceiling: copies * least.output_ceiling,
-        output_rate: copies * likely.output_rate,
-        request_rate: copies * likely.request_rate,
+        output_rate: copies * ideal.output_rate,
+        request_rate: copies * ideal.request_rate,
         apart_request_rate: copies * apart.apart_request_rate,
         token_least_time: reached.step_least_time,
-        token_time: likely.token_time,
+        token_time: ideal.token_time,
         first_token_least_time: least.first_token_time,
-        time_to_first_token: likely.first_token_time,
+        time_to_first_token: ideal.first_token_time,
         largest_batch: memory.map(|_| copies * least.largest_batch),
     };
     Ok((reached, served, draft))

@@ -72,15 +72,15 @@ impl Drafting {
             };
             inputs.evaluate()
         };
-        let likely = |acceptance: f64| of(acceptance, draft.step_time, check.step_time, plain.step_time);
-        let found = likely(*accept)?;
+        let ideal = |acceptance: f64| of(acceptance, draft.step_time, check.step_time, plain.step_time);
+        let found = ideal(*accept)?;
         let least = of(*accept, draft.step_least_time, check.step_least_time, plain.step_least_time)?;
         // The speedup grows with the acceptance rate, so bisect for 1.
         let (mut low, mut high) = (0.0, MAX_ACCEPTANCE);
-        let reachable = likely(high)?.speed_up >= 1.0;
+        let reachable = ideal(high)?.speed_up >= 1.0;
         for _ in 0..50 {
             let middle = (low + high) / 2.0;
-            if likely(middle)?.speed_up >= 1.0 { high = middle } else { low = middle }
+            if ideal(middle)?.speed_up >= 1.0 { high = middle } else { low = middle }
         }
         Ok(Draft {
             tokens_per_pass: found.tokens_per_pass,

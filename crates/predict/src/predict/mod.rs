@@ -201,9 +201,9 @@ impl Target {
     }
 
     /// Returns the rate used by ideal figures, which accept a lower bound of the peak.
-    pub(crate) fn estimated_rate(&self, kind: Numbers) -> Rate {
+    pub(crate) fn ideal_rate(&self, kind: Numbers) -> Rate {
         let asked = self.asked.map(|(precision, peak)| Rate { precision, gflop_s: Some(peak) });
-        asked.unwrap_or_else(|| self.units.estimated_rate(kind))
+        asked.unwrap_or_else(|| self.units.ideal_rate(kind))
     }
 }
 
@@ -523,7 +523,7 @@ pub fn predict(inputs: Inputs, stored: &Stored, target: &Target) -> Result<Predi
     };
     let inputs = with(&|kind| target.rate(kind));
     let outputs = inputs.evaluate()?;
-    let estimate_inputs = with(&|kind| target.estimated_rate(kind));
+    let estimate_inputs = with(&|kind| target.ideal_rate(kind));
     let estimate = estimate_inputs.evaluate()?;
     let most = stored.most();
     let mut rates: Vec<(Numbers, Rate)> =

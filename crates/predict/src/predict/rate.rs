@@ -165,7 +165,7 @@ impl Units {
     }
 
     /// Returns the rate for ideal figures, which accept lower bounds of a peak.
-    pub fn estimated_rate(&self, kind: Numbers) -> Rate {
+    pub fn ideal_rate(&self, kind: Numbers) -> Rate {
         self.fastest(kind, true)
     }
 
@@ -299,7 +299,7 @@ mod tests {
         let target = Target::measured(&machine, None).unwrap();
         for &kind in Numbers::ALL {
             assert_eq!(target.rate(kind).gflop_s, None, "{kind:?}");
-            assert!(target.estimated_rate(kind).gflop_s.is_some(), "{kind:?}");
+            assert!(target.ideal_rate(kind).gflop_s.is_some(), "{kind:?}");
         }
         // Missing FP16 kernels do not affect the integer roof.
         machine.beyond = vec![Beyond::Fp16];

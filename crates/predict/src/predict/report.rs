@@ -443,8 +443,8 @@ impl Predicted {
             "prefill_ceiling",
             "prefill_bound",
             "prefill_estimate",
-            "ttft_estimate_s",
-            "j_per_token_estimate",
+            "ttft_ideal_s",
+            "j_per_token_ideal",
         ]);
         let expected = self.predictions.iter().any(|entry| entry.expected().is_some());
         if expected {
@@ -553,8 +553,8 @@ impl Predicted {
                 "prefill_ceiling" => "prefill ceiling",
                 "prefill_bound" => "bound",
                 "prefill_estimate" => "ideal",
-                "ttft_estimate_s" => "TTFT s, ideal",
-                "j_per_token_estimate" => "J/tok, ideal",
+                "ttft_ideal_s" => "TTFT s, ideal",
+                "j_per_token_ideal" => "J/tok, ideal",
                 _ => continue,
             };
             *heading = short.to_owned();

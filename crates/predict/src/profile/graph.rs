@@ -16,7 +16,7 @@ pub fn profile(model: &Model, inferred: &Inferred, target: &Target) -> Result<Co
         let mut entry = describe(model, step);
         let costs = step.task.clone().and_then(|task| {
             let kind = step.dtype.map_or(Numbers::Single, numbers_of);
-            entry.multiplied(target, kind);
+            entry.set_rates(target, kind);
             let alone = Inputs { compute: target.rate(kind).compute(), resident: 0.0, ..common };
             let shape = shape(&task, alone)?;
             Ok((shape, entry.cost_of(&shape)?))
@@ -64,7 +64,7 @@ fn describe(model: &Model, step: &Step) -> Entry {
         // Nodes of a graph are not in the model's operation list.
         operation: usize::MAX,
         shape: None,
-        estimated_compute: 1.0,
+        ideal_compute: 1.0,
         bandwidth: 1.0,
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{OutOfDomain, Phase, Workload, passed, profile};
+use super::{OutOfDomain, Phase, Workload, pass_inputs, profile};
 use crate::predict::Target;
 use roofline_formulas::layer_roofline;
 use roofline_models::Model;
@@ -158,7 +158,7 @@ fn compare_test(
         compared.ceiling_tokens_per_s = Some(total.ceiling_per_s);
         compared.share = Some(test.avg_ts / total.ceiling_per_s);
         // Achieved rates do not depend on the compute peak.
-        let pass = passed(total.flops, total.bytes, target.bandwidth, 1.0);
+        let pass = pass_inputs(total.flops, total.bytes, target.bandwidth, 1.0);
         let achieved = layer_roofline::Inputs { time, ..pass }.evaluate()?;
         compared.gb_s = Some(achieved.achieved_bandwidth);
         compared.gflop_s = Some(achieved.achieved_compute);

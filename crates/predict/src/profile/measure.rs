@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::attention::Attention;
 use super::convolution::Convolution;
-use super::{Entry, OutOfDomain, Phase, Total, Workload, evaluate, passed};
+use super::{Entry, OutOfDomain, Phase, Total, Workload, evaluate, pass_inputs};
 use crate::predict::stored_bits;
 use roofline_formulas::layer_roofline;
 use roofline_formulas::operation::{Inputs, Outputs};
@@ -120,7 +120,7 @@ pub struct Passes {
 
 impl Passes {
     /// Summarizes the times of each pass and its reference, in s, and the energy of all passes.
-    fn of(rounds: &[(f64, f64)], joules: Option<f64>) -> Option<Passes> {
+    fn from_rounds(rounds: &[(f64, f64)], joules: Option<f64>) -> Option<Passes> {
         let mut times: Vec<f64> = rounds.iter().map(|round| round.0).collect();
         times.sort_by(f64::total_cmp);
         let (best_s, median_s) = (*times.first()?, *times.get(times.len() / 2)?);
@@ -205,14 +205,14 @@ struct Reference {
 impl Reference {
     fn new(machine: &Machine) -> Reference {
         /// Minimum and maximum size, in bytes, and the size of one part.
-        const BYTES: (usize, usize) = (16 << 20, 1 << 30);
-        const PART: usize = 64 << 20;
+        const SIZE_LIMITS: (usize, usize) = (16 << 20, 1 << 30);
+        const PART_BYTES: usize = 64 << 20;
         let largest = machine.caches.iter().map(|cache| cache.bytes).max().unwrap_or(0);
         let setting = machine.all.read.setting;
-        let bytes = (2 * largest).clamp(BYTES.0, BYTES.1);
+        let bytes = (2 * largest).clamp(SIZE_LIMITS.0, SIZE_LIMITS.1);
         Reference {
             memory: vec![1.0; bytes / size_of::<f32>()],
-            part: bytes.min(PART) / size_of::<f32>(),
+            part: bytes.min(PART_BYTES) / size_of::<f32>(),
             next: 0,
             streams: Streams { count: setting.streams, prefetch: setting.prefetch },
         }
@@ -342,8 +342,8 @@ pub fn measure(
         }
         meter.stop();
         if pass > 0 {
-            let whole = jobs.iter().filter_map(|job| job.times.last()).sum();
-            rounds.push((whole, references.iter().sum::<f64>() / references.len() as f64));
+            let pass_time = jobs.iter().filter_map(|job| job.times.last()).sum();
+            rounds.push((pass_time, references.iter().sum::<f64>() / references.len() as f64));
         }
     }
     for job in &mut jobs {
@@ -352,7 +352,7 @@ pub fn measure(
             entry.measured = measured;
         }
     }
-    Ok(Passes::of(&rounds, meter.joules()))
+    Ok(Passes::from_rounds(&rounds, meter.joules()))
 }
 
 impl Entry {
@@ -459,10 +459,10 @@ impl<'a> Job<'a> {
         let inputs = layer_roofline::Inputs {
             // The contract requires a positive time, even with a coarse clock.
             time: median.max(1e-9),
-            ..passed(flops, self.bytes, roofs.read_gb_s.value, compute)
+            ..pass_inputs(flops, self.bytes, roofs.read_gb_s.value, compute)
         };
         let outputs = inputs.evaluate().map_err(OutOfDomain::from)?;
-        let most = self.steps.iter().map(|step| step.columns).max().unwrap_or(1);
+        let max_columns = self.steps.iter().map(|step| step.columns).max().unwrap_or(1);
         Ok(Some(Measured {
             median_s: *median,
             best_s: *best,
@@ -477,7 +477,7 @@ impl<'a> Job<'a> {
             least_s: outputs.least_time,
             residual_s: median - outputs.least_time,
             copied: self.steps.iter().any(|step| step.copied),
-            columns: self.routing.as_ref().map_or(most, |routing| routing.tokens),
+            columns: self.routing.as_ref().map_or(max_columns, |routing| routing.tokens),
         }))
     }
 }
@@ -585,9 +585,9 @@ impl Copies {
                 continue;
             }
             if self.bytes.saturating_add(bytes.len()) > MAX_COPIED_BYTES {
-                let most = MAX_COPIED_BYTES >> 20;
+                let max_mib = MAX_COPIED_BYTES >> 20;
                 return Err(format!(
-                    "misaligned in the file (multiple of {alignment} required), and at most {most} MiB are copied"
+                    "misaligned in the file (multiple of {alignment} required), and at most {max_mib} MiB are copied"
                 ));
             }
             self.bytes += bytes.len();
@@ -657,8 +657,8 @@ impl Copies {
                 continue;
             };
             // Biases of experts form a matrix of another size.
-            let of_one = |elements: u64| tensor.elements().is_multiple_of(elements.max(1));
-            if weights.is_some_and(|elements| !of_one(elements)) {
+            let matches_expert = |elements: u64| tensor.elements().is_multiple_of(elements.max(1));
+            if weights.is_some_and(|elements| !matches_expert(elements)) {
                 continue;
             }
             let (bytes, copied) = self.data(model, *index, tensor).ok_or_else(|| missing(tensor))?;

@@ -128,7 +128,7 @@ pub struct Entry {
     pub shape: Option<Inputs>,
     /// Rate for ideal figures, in GFLOP/s.
     #[serde(skip)]
-    estimated_compute: f64,
+    ideal_compute: f64,
     /// Bandwidth, in GB/s.
     #[serde(skip)]
     bandwidth: f64,
@@ -326,7 +326,7 @@ pub fn profile(
     let overhead = target.overhead.unwrap_or(0.0);
     let common = Inputs { batch, cache_size, ..roofs(target) };
     // Check the workload against transformer-v1 first, so that errors use its names.
-    let asked = transformer::Inputs {
+    let checked = transformer::Inputs {
         batch,
         context,
         prompt,
@@ -335,7 +335,7 @@ pub fn profile(
         overhead,
         ..dense(1.0)
     };
-    asked.evaluate().map_err(|error| OutOfDomain(error.to_string()))?;
+    checked.evaluate().map_err(|error| OutOfDomain(error.to_string()))?;
     let tied = has_tied_head(model);
     let mut entries = Vec::new();
     for (index, operation) in model.architecture.operations.iter().enumerate() {
@@ -344,9 +344,9 @@ pub fn profile(
         }
         let mut entry = describe(model, operation, index, change);
         let kind = kind(model, operation, change, cache);
-        entry.multiplied(target, kind);
+        entry.set_rates(target, kind);
         let costs = shape(model, operation, tied, change).and_then(|shape| {
-            let shape = entry.on_its_machine(Inputs { batch, cache_size, ..shape });
+            let shape = entry.at_device_rates(Inputs { batch, cache_size, ..shape });
             let cost = |phase| entry.cost_of(&in_phase(shape, phase, operation.role, (context, prompt)));
             Ok((shape, cost(Phase::Decode)?, cost(Phase::Prefill)?))
         });
@@ -371,7 +371,7 @@ pub fn profile(
     }
     let mut total = |phase, tokens: f64| total(&mut entries, phase, common, overhead, batch * tokens);
     let (decode, prefill) = (total(Phase::Decode, 1.0)?, total(Phase::Prefill, prompt)?);
-    Ok(Costs { entries, decode, prefill, pass: None, kept: kept(model, change), common })
+    Ok(Costs { entries, decode, prefill, pass: None, kept: unconverted(model, change), common })
 }
 
 /// Returns the inputs of `transformer-v1` for a model file, summed over its tensors as in [`profile`], and its element types.
@@ -414,7 +414,7 @@ fn changed(tensor: &Tensor, change: Option<Dtype>) -> Dtype {
 }
 
 /// Number of matrices that keep their type.
-fn kept(model: &Model, change: Option<Dtype>) -> usize {
+fn unconverted(model: &Model, change: Option<Dtype>) -> usize {
     change.map_or(0, |change| {
         model
             .tensors
@@ -461,7 +461,7 @@ fn describe(model: &Model, operation: &Operation, index: usize, change: Option<D
         not_measured: None,
         operation: index,
         shape: None,
-        estimated_compute: 1.0,
+        ideal_compute: 1.0,
         bandwidth: 1.0,
     }
 }
@@ -532,7 +532,7 @@ fn roofs(target: &Target) -> Inputs {
 
 /// Applies a phase to an operation. Operations with their own token count or context keep them.
 fn in_phase(shape: Inputs, phase: Phase, role: Role, (context, prompt): (f64, f64)) -> Inputs {
-    let own = |shape: f64, asked: f64| if shape > 1.0 { shape } else { asked };
+    let own = |shape: f64, given: f64| if shape > 1.0 { shape } else { given };
     // Cross-attention of a decoder attends to the encoded prompt.
     let seen = if role == Role::CrossAttention { prompt } else { context };
     match phase {
@@ -545,27 +545,27 @@ fn in_phase(shape: Inputs, phase: Phase, role: Role, (context, prompt): (f64, f6
 
 impl Entry {
     /// Sets the rates for an element type.
-    fn multiplied(&mut self, target: &Target, kind: Numbers) {
+    fn set_rates(&mut self, target: &Target, kind: Numbers) {
         let Rate { precision, gflop_s } = target.rate(kind);
         (self.precision, self.compute_gflop_s) = (Some(precision), gflop_s);
-        self.estimated_compute = target.estimated_rate(kind).compute();
+        self.ideal_compute = target.ideal_rate(kind).compute();
         self.bandwidth = target.bandwidth;
     }
 
-    fn on_its_machine(&self, shape: Inputs) -> Inputs {
+    fn at_device_rates(&self, shape: Inputs) -> Inputs {
         let compute = self.compute_gflop_s.unwrap_or(UNLIMITED);
         Inputs { bandwidth: self.bandwidth, compute, ..shape }
     }
 
     fn cost_of(&self, inputs: &Inputs) -> Result<Cost, String> {
         let ceiling = evaluate(inputs)?;
-        let estimate = evaluate(&Inputs { compute: self.estimated_compute, ..*inputs })?;
-        Ok(Cost::of(&ceiling, estimate.estimated_time))
+        let estimate = evaluate(&Inputs { compute: self.ideal_compute, ..*inputs })?;
+        Ok(Cost::from_outputs(&ceiling, estimate.estimated_time))
     }
 }
 
 impl Cost {
-    fn of(outputs: &Outputs, estimate_s: f64) -> Cost {
+    fn from_outputs(outputs: &Outputs, estimate_s: f64) -> Cost {
         Cost {
             flops: outputs.flops,
             weight_bytes: outputs.weight_bytes,
@@ -603,7 +603,7 @@ impl Cost {
 }
 
 /// Inputs of `layer-roofline-v1` for given totals.
-pub(crate) fn passed(flops: f64, bytes: f64, bandwidth: f64, compute: f64) -> layer_roofline::Inputs {
+pub(crate) fn pass_inputs(flops: f64, bytes: f64, bandwidth: f64, compute: f64) -> layer_roofline::Inputs {
     let none = layer_roofline::Inputs::new(1.0, 1.0);
     layer_roofline::Inputs { other_flops: flops, other_bytes: bytes, bandwidth, compute, ..none }
 }
@@ -631,11 +631,11 @@ fn total(
         results,
         resident: common.resident,
         extra_bytes: (estimate_bytes - bytes).max(0.0),
-        ..passed(flops, bytes, common.bandwidth, compute)
+        ..pass_inputs(flops, bytes, common.bandwidth, compute)
     };
-    let whole = pass.evaluate()?;
-    let estimated_s = costs().map(|(entry, cost)| cost.flops / 1e9 / entry.estimated_compute).sum::<f64>();
-    let compute = mean_rate(flops / 1e9, estimated_s, common.compute);
+    let total_outputs = pass.evaluate()?;
+    let ideal_compute_s = costs().map(|(entry, cost)| cost.flops / 1e9 / entry.ideal_compute).sum::<f64>();
+    let compute = mean_rate(flops / 1e9, ideal_compute_s, common.compute);
     let estimate = layer_roofline::Inputs { compute, ..pass }.evaluate()?;
     let total = Total {
         flops,
@@ -643,20 +643,20 @@ fn total(
         activation_bytes: sum(|cost| cost.activation_bytes),
         cache_bytes: sum(|cost| cost.cache_bytes),
         bytes,
-        intensity: whole.arithmetic_intensity,
-        least_s: whole.least_time,
-        ceiling_per_s: whole.pass_ceiling,
-        bound: whole.pass_bound.into(),
+        intensity: total_outputs.arithmetic_intensity,
+        least_s: total_outputs.least_time,
+        ceiling_per_s: total_outputs.pass_ceiling,
+        bound: total_outputs.pass_bound.into(),
         estimate_bytes,
         estimate_s: estimate.pass_time,
         estimate_per_s: estimate.pass_estimate,
         in_sequence_s,
     };
-    share_out(entries, phase, common.bandwidth, in_sequence_s)?;
+    set_shares(entries, phase, common.bandwidth, in_sequence_s)?;
     Ok(Some(total))
 }
 
-fn share_out(
+fn set_shares(
     entries: &mut [Entry],
     phase: Phase,
     bandwidth: f64,
@@ -735,7 +735,7 @@ impl Costs {
             row.undefined += usize::from(entry.undefined.is_some());
             row.at_most += usize::from(entry.at_most.is_some());
             row.cost = match (row.cost, entry.cost(phase)) {
-                (Some(sum), Some(more)) => Some(together(&sum, more, target)?),
+                (Some(sum), Some(more)) => Some(sum_costs(&sum, more, target)?),
                 (sum, more) => sum.or(more.copied()),
             };
         }
@@ -753,7 +753,7 @@ impl Costs {
                 Some(shape) if entry.parameters > 0.0 => shape.bits_per_weight,
                 _ => cached,
             };
-            let cost = passed(cost.flops, cost.bytes, target.bandwidth, cost.compute());
+            let cost = pass_inputs(cost.flops, cost.bytes, target.bandwidth, cost.compute());
             let inputs = layer_roofline::Inputs { bits_per_weight, ..cost };
             let outputs = inputs.evaluate()?;
             for advice in layer_roofline::recommendations(&inputs, &outputs).into_iter().flatten() {
@@ -781,12 +781,12 @@ impl Costs {
             }
         });
         // Skip advice for operations that take hardly any time.
-        Ok(advice.filter(|advice| advice.share >= WORTH_IT).collect())
+        Ok(advice.filter(|advice| advice.share >= MIN_ADVICE_SHARE).collect())
     }
 }
 
 /// Minimum share of the time for advice.
-const WORTH_IT: f64 = 0.01;
+const MIN_ADVICE_SHARE: f64 = 0.01;
 
 /// Formats layers as ranges, followed by the names of operations outside the layers.
 fn layers(entries: &[&Entry]) -> String {
@@ -807,7 +807,7 @@ fn layers(entries: &[&Entry]) -> String {
 }
 
 /// Sums two costs that are incurred one after the other.
-fn together(a: &Cost, b: &Cost, target: &Target) -> Result<Cost, OutOfDomain> {
+fn sum_costs(a: &Cost, b: &Cost, target: &Target) -> Result<Cost, OutOfDomain> {
     let compute_s = a.compute_s + b.compute_s;
     let compute = mean_rate((a.flops + b.flops) / 1e9, compute_s, 1.0);
     let whole = Inputs {
@@ -825,6 +825,6 @@ fn together(a: &Cost, b: &Cost, target: &Target) -> Result<Cost, OutOfDomain> {
         least_s: a.least_s + b.least_s,
         estimate_bytes: a.estimate_bytes + b.estimate_bytes,
         share: a.share + b.share,
-        ..Cost::of(&whole.evaluate()?, a.estimate_s + b.estimate_s)
+        ..Cost::from_outputs(&whole.evaluate()?, a.estimate_s + b.estimate_s)
     })
 }

@@ -413,7 +413,7 @@ impl Profile {
                 })
             });
             let measured = self.whole.as_ref().filter(|whole| whole.phase == phase);
-            let asked = Bar {
+            let ceiling = Bar {
                 name: phase.to_string(),
                 value: total.ceiling_per_s,
                 band: self.expected.as_ref().and_then(|expected| expected.band(decode)),
@@ -432,7 +432,7 @@ impl Profile {
                 title: format!("{}: tokens per second", file_name(&self.model.file)),
                 subtitle: format!("{phase} ceiling at batch size {}, {work}", task.batch),
                 unit: "token/s".into(),
-                bars: std::iter::once(asked).chain(tests).collect(),
+                bars: std::iter::once(ceiling).chain(tests).collect(),
                 ..Bars::default()
             })
         };
@@ -597,7 +597,7 @@ impl Profile {
             "flop_per_byte",
             "bound",
             "least_us",
-            "estimate_us",
+            "ideal_us",
             "share",
         ];
         let row = |row: &&Row| {
@@ -652,8 +652,8 @@ impl Profile {
             [(Phase::Decode, &self.decode), (Phase::Prefill, &self.prefill), (Phase::Pass, &self.pass)];
         let rows = phases.iter().filter_map(|(phase, total)| Some(row((*phase, total.as_ref()?))));
         let unit = if self.phase == Phase::Pass { "samples_per_s" } else { "tokens_per_s" };
-        let (ceiling, estimate) = (format!("ceiling_{unit}"), format!("estimate_{unit}"));
-        let headings = ["phase", &ceiling, "bound", &estimate, "least_s", "gflop", "gb", "flop_per_byte"];
+        let (ceiling, ideal) = (format!("ceiling_{unit}"), format!("ideal_{unit}"));
+        let headings = ["phase", &ceiling, "bound", &ideal, "least_s", "gflop", "gb", "flop_per_byte"];
         Table::new(if sure { "Ceilings and ideal speeds" } else { "Bounds" }, &headings, rows)
     }
 
@@ -852,7 +852,7 @@ impl Report for Profile {
         };
         let decode = |of: fn(&Total) -> f64| self.decode.as_ref().map(of);
         let prefill = |of: fn(&Total) -> f64| self.prefill.as_ref().map(of);
-        let whole = [
+        let totals = [
             ceiling("decode_ceiling", "decode, ceiling", "token/s", decode(|total| total.ceiling_per_s)),
             ceiling("prefill_ceiling", "prefill, ceiling", "token/s", prefill(|total| total.ceiling_per_s)),
             ceiling("pass_ceiling", "pass, ceiling", "1/s", self.pass.map(|pass| pass.ceiling_per_s)),
@@ -897,7 +897,7 @@ impl Report for Profile {
                 Figure::new("pass_time", "all measured operations", SECONDS, Better::Lower, passes.median_s);
             Figure { beside: passes.beside, ..time.between(passes.best_s, passes.median_s) }
         });
-        whole
+        totals
             .into_iter()
             .flatten()
             .chain(expected)
@@ -976,7 +976,7 @@ impl Report for Profile {
         parts.extend([totals, holds, self.expectation_lines()].into_iter().filter(|part| !part.is_empty()));
         parts.push(
             self.table(&shown)
-                .fitted(canvas, &["operations", "activations_mb", "cache_mb", "estimate_us", "mflop"]),
+                .fitted(canvas, &["operations", "activations_mb", "cache_mb", "ideal_us", "mflop"]),
         );
         if shown.len() < self.rows.len() {
             let all = self.rows.len();
@@ -984,9 +984,9 @@ impl Report for Profile {
         }
         if let Some(mut table) = self.measured_table() {
             table.rows.truncate(self.top.unwrap_or(DEFAULT_ROWS));
-            let least =
+            let hidden_first =
                 ["first_from", "first_us", "tensor", "runs", "range_us", "residual_us", "type", "gflop_s"];
-            parts.extend([table.fitted(canvas, &least), self.measured_sentence()]);
+            parts.extend([table.fitted(canvas, &hidden_first), self.measured_sentence()]);
         }
         parts.extend(self.end_to_end_sentence().map(|line| format!("{line}\n")));
         parts.extend(

@@ -6,7 +6,7 @@
 use std::str::FromStr;
 
 use super::cnn::{self, Kernels, Shapes};
-use super::{Costs, Entry, OutOfDomain, Phase, describe, evaluate, kept, kind, roofs, stored};
+use super::{Costs, Entry, OutOfDomain, Phase, describe, evaluate, kind, roofs, stored, unconverted};
 use crate::predict::{Numbers, Target, stored_bits};
 use roofline_formulas::operation::Inputs;
 use roofline_models::{Basis, Dtype, Kind, Model, Operation, Role, Runs, Work};
@@ -101,7 +101,7 @@ pub fn profile(
             continue;
         }
         let mut entry = describe(model, operation, index, change);
-        entry.multiplied(target, kind(model, operation, change, Numbers::Half));
+        entry.set_rates(target, kind(model, operation, change, Numbers::Half));
         if let Runs::Input { .. } = operation.runs {
             entry.set_cost(operation, batch, image_operation(model, operation, change));
         } else {
@@ -149,14 +149,14 @@ pub fn profile(
     }
     let overhead = target.overhead.unwrap_or(0.0);
     let pass = super::total(&mut entries, Phase::Pass, common, overhead, batch)?;
-    Ok(Costs { entries, decode: None, prefill: None, pass, kept: kept(model, change), common })
+    Ok(Costs { entries, decode: None, prefill: None, pass, kept: unconverted(model, change), common })
 }
 
 impl Entry {
     /// Sets the cost of an operation for a batch, or the reason why it is unknown.
     fn set_cost(&mut self, operation: &Operation, batch: f64, shape: Result<Inputs, String>) {
         let shape =
-            shape.map(|shape| self.on_its_machine(Inputs { batch, activation_size: ACTIVATION, ..shape }));
+            shape.map(|shape| self.at_device_rates(Inputs { batch, activation_size: ACTIVATION, ..shape }));
         match shape.and_then(|shape| Ok((shape, self.cost_of(&shape)?))) {
             Err(reason) => self.undefined = Some(reason),
             Ok((shape, cost)) => {
