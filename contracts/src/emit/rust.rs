@@ -1021,19 +1021,12 @@ fn table(contract: &Contract, table: &Table, units: &Units) -> TokenStream {
     let (module, kind) = (ident(&table.name), ident(&camel(&singular(&table.name))));
     let names: Vec<Ident> = table.fields.iter().map(|field| ident(&field.name)).collect();
     let fields = table.fields.iter().zip(&names).map(|(field, name)| {
-        let (doc, plain) = match &field.kind {
-            FieldKind::Number { unit, unit_text, domain } => {
-                (format!("In `{unit_text}`, `{domain}`."), units.kind(*unit))
-            }
-            FieldKind::Text { one_of } if one_of.is_empty() => (String::new(), quote!(&'static str)),
-            FieldKind::Text { one_of } => {
-                let kind = ident(&camel(&field.name));
-                // A field that sets an enumeration has its type.
-                let above = field.quantity.map(|_| quote!(super::));
-                (format!("One of `{}`.", one_of.join("`, `")), quote!(#above #kind))
-            }
+        let doc = match &field.kind {
+            FieldKind::Number { unit_text, domain, .. } => format!("In `{unit_text}`, `{domain}`."),
+            FieldKind::Text { one_of } if one_of.is_empty() => String::new(),
+            FieldKind::Text { one_of } => format!("One of `{}`.", one_of.join("`, `")),
         };
-        let doc = docs(&[prose(&field.doc), doc]);
+        let (doc, plain) = (docs(&[prose(&field.doc), doc]), field_type(field, units));
         let kind = if field.optional { quote!(::core::option::Option<#plain>) } else { plain };
         quote!(#doc pub #name: #kind,)
     });
@@ -1075,6 +1068,7 @@ fn table(contract: &Contract, table: &Table, units: &Units) -> TokenStream {
             pub const #constant: #kind = #kind { name: #text, doc: #about, #(#values,)* source: #source, as_of: #as_of };
         }
     });
+    let access = table_access(table, &kind, units);
     let doc = docs(&[prose(&table.doc), format!("From `{}`, `profiles.{}`.", file(contract), table.name)]);
     quote! {
         #doc
@@ -1094,6 +1088,7 @@ fn table(contract: &Contract, table: &Table, units: &Units) -> TokenStream {
                 pub as_of: &'static str,
             }
             #(#words)*
+            #access
             #(#entries)*
             /// All entries, in the order of the contract.
             pub const ALL: &[#kind] = &[#(#constants),*];
@@ -1115,6 +1110,123 @@ fn table(contract: &Contract, table: &Table, units: &Units) -> TokenStream {
                     i += 1;
                 }
                 ::core::option::Option::None
+            }
+        }
+    }
+}
+
+/// Returns the Rust type of a field's value.
+fn field_type(field: &Field, units: &Units) -> TokenStream {
+    match &field.kind {
+        FieldKind::Number { unit, .. } => units.kind(*unit),
+        FieldKind::Text { one_of } if one_of.is_empty() => quote!(&'static str),
+        FieldKind::Text { .. } => {
+            let kind = ident(&camel(&field.name));
+            // A field that sets an enumeration has its type.
+            let above = field.quantity.map(|_| quote!(super::));
+            quote!(#above #kind)
+        }
+    }
+}
+
+/// Emits the lists of fields, the constructor of an entry with unknown optional values, and access to values by name.
+fn table_access(table: &Table, kind: &Ident, units: &Units) -> TokenStream {
+    let (mut numbers, mut texts) = (Vec::new(), Vec::new());
+    let (mut read, mut write, mut read_text, mut write_text) =
+        (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let (mut parameters, mut values) = (Vec::new(), Vec::new());
+    for field in &table.fields {
+        let (text, name, plain) = (&field.name, ident(&field.name), field_type(field, units));
+        let value = if field.optional { quote!(value) } else { quote!(self.#name) };
+        let optional = |value: TokenStream| match field.optional {
+            true => quote!(self.#name.map(|value| #value)),
+            false => quote!(::core::option::Option::Some(#value)),
+        };
+        match &field.kind {
+            FieldKind::Number { unit, unit_text, .. } => {
+                numbers.push(quote!((#text, #unit_text)));
+                let number = optional(units.bare(value));
+                let wrapped = units.wrap(*unit, quote!(number));
+                let wrapped =
+                    if field.optional { quote!(::core::option::Option::Some(#wrapped)) } else { wrapped };
+                read.push(quote!(#text => #number,));
+                write.push(quote!(#text => self.#name = #wrapped,));
+            }
+            FieldKind::Text { one_of } => {
+                texts.push(text);
+                let value = if one_of.is_empty() { value } else { quote!(#value.name()) };
+                let value = optional(value);
+                read_text.push(quote!(#text => #value,));
+                let (open, close) = if one_of.is_empty() {
+                    (quote!(), quote!(text))
+                } else {
+                    let known =
+                        quote!(let ::core::result::Result::Ok(known) = text.parse() else { return false };);
+                    (known, quote!(known))
+                };
+                let close = if field.optional { quote!(::core::option::Option::Some(#close)) } else { close };
+                write_text.push(quote!(#text => { #open self.#name = #close; }));
+            }
+        }
+        if field.optional {
+            values.push(quote!(#name: ::core::option::Option::None));
+        } else {
+            parameters.push(quote!(#name: #plain));
+            values.push(quote!(#name));
+        }
+    }
+    let writer = (!numbers.is_empty()).then(|| {
+        quote! {
+            /// Sets the number of this name, in the unit of the contract; returns whether there is one. The domain is not checked.
+            pub fn set_number(&mut self, name: &str, number: f64) -> bool {
+                match name {
+                    #(#write)*
+                    _ => return false,
+                }
+                true
+            }
+        }
+    });
+    quote! {
+        impl #kind {
+            /// Names and units of the numbers, in the order of the contract.
+            pub const NUMBERS: &'static [(&'static str, &'static str)] = &[#(#numbers),*];
+            /// Names of the texts.
+            pub const TEXTS: &'static [&'static str] = &["name", #(#texts,)* "source", "as_of"];
+            /// Returns an entry without documentation, source and optional values.
+            #[allow(clippy::too_many_arguments, reason = "the number of fields follows from the contract")]
+            pub const fn new(name: &'static str, #(#parameters),*) -> Self {
+                #kind { name, doc: "", #(#values,)* source: "", as_of: "" }
+            }
+            /// Returns the number of this name, in the unit of the contract.
+            pub fn number(&self, name: &str) -> ::core::option::Option<f64> {
+                match name {
+                    #(#read)*
+                    _ => ::core::option::Option::None,
+                }
+            }
+            #writer
+            /// Returns the text of this name; enumerations have the spelling of the contract.
+            pub fn text(&self, name: &str) -> ::core::option::Option<&'static str> {
+                match name {
+                    "name" => ::core::option::Option::Some(self.name),
+                    #(#read_text)*
+                    "source" => ::core::option::Option::Some(self.source),
+                    "as_of" => ::core::option::Option::Some(self.as_of),
+                    _ => ::core::option::Option::None,
+                }
+            }
+            /// Sets the text of this name; returns false if there is none, or if an enumeration does not have the value.
+            pub fn set_text(&mut self, name: &str, text: &'static str) -> bool {
+                match name {
+                    "name" => self.name = text,
+                    "doc" => self.doc = text,
+                    #(#write_text)*
+                    "source" => self.source = text,
+                    "as_of" => self.as_of = text,
+                    _ => return false,
+                }
+                true
             }
         }
     }

@@ -8,15 +8,15 @@ use crate::contracts::transformer::Inputs;
 use crate::many::{Fixed, Layout, Plan, Row, Set, Users, Way, Work};
 use crate::predict::{Workload, predict};
 use crate::program::request::axis;
-use crate::program::{Failure, cli, what_if};
+use crate::program::{Failure, what_if};
 use roofline_render::text::file_name;
 
 /// More users than these need more than one server.
 const MOST_USERS: f64 = 65_536.0;
 
 /// The numbers of users that a curve has: those of a sweep, or all powers of two; and the one that was asked for.
-pub fn numbers(args: &cli::Predict, asked: f64) -> Result<Vec<f64>, Failure> {
-    let mut numbers = match args.sweep.as_slice() {
+pub fn numbers(sweep: &[String], asked: f64) -> Result<Vec<f64>, Failure> {
+    let mut numbers = match sweep {
         [] => std::iter::successors(Some(1.0), |users| Some(users * 2.0))
             .take_while(|users| *users <= MOST_USERS)
             .collect(),

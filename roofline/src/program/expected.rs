@@ -1,74 +1,65 @@
-//! `--engine` and `--calibrated`: the speed to expect beside what can be reached, and what is said of it.
+//! Expected speeds of predictions, with `--engine` and `--calibrated`, and the notes about them.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use clap::Args;
-
 use crate::contracts::hardware::devices::Device;
 use crate::peaks;
 use crate::predict::{Expectation, ExpectedSpeed, Prediction, Target};
+use crate::program::cli::Expecting;
 use crate::program::{About, Failure, output};
 use crate::record::{Calibration, Engine, EngineChoice, Setting, Silence, expect_of};
 use crate::report::{Saved, Table};
 use roofline_machine::document;
 
-/// What speeds are expected of.
-#[derive(Debug, Default, Args)]
-pub struct Expecting {
-    /// The engine that speeds are expected of, such as llama.cpp-cuda or vllm; `help` lists those of the record. If not given, what
-    /// most such devices were measured with.
-    #[arg(long, value_name = "ENGINE")]
-    pub engine: Option<String>,
-    /// Expect what `roofline calibrate` found for the device, in place of the record; =FILE takes its constants from there.
-    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
-    pub calibrated: Option<Option<PathBuf>>,
-}
-
-/// What speeds are expected of, once it is read.
+/// Resolved options for expected speeds.
 #[derive(Debug, Default)]
 pub struct Expecter {
     engine: EngineChoice,
-    /// The engine as it was named.
+    /// Engine as given on the command line.
     named: Option<String>,
     calibrated: Option<Calibrated>,
 }
 
-/// Where constants come from.
+/// Source of a calibration.
 #[derive(Debug)]
 enum Calibrated {
     /// One file for all devices.
     File(Box<Calibration>),
-    /// Those that are kept, by the device.
-    Kept,
+    /// The saved calibration of each device.
+    Saved,
 }
 
-/// The start of the names of the files that constants are kept in.
-const KEPT: &str = "calibration-";
+/// Prefix of the names of saved calibrations.
+const FILE_PREFIX: &str = "calibration-";
 
-/// Where the constants of a device and an engine are kept; none where the platform does not say.
-pub fn kept(device: &str, engine: &str) -> Option<PathBuf> {
-    Some(peaks::directory()?.join(format!("{KEPT}{}-{}.json", plain(device), plain(engine))))
+/// Returns the path of the saved calibration of a device and an engine, or `None` if the platform has no cache directory.
+pub fn saved_path(device: &str, engine: &str) -> Option<PathBuf> {
+    Some(peaks::directory()?.join(format!(
+        "{FILE_PREFIX}{}-{}.json",
+        file_name_part(device),
+        file_name_part(engine)
+    )))
 }
 
-fn plain(name: &str) -> String {
+fn file_name_part(name: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '.' { c.to_ascii_lowercase() } else { '-' };
     name.chars().map(plain).collect()
 }
 
-/// The constants in a file.
+/// Reads a calibration.
 fn read(path: &Path) -> Result<Calibration, Failure> {
     let wrong = |why: String| Failure(format!("{}: {why}", path.display()));
     let text = document::read(path).map_err(|error| wrong(error.to_string()))?;
-    Calibration::from_json(&text).map_err(|why| wrong(format!("no result of `roofline calibrate`: {why}")))
+    Calibration::from_json(&text).map_err(|why| wrong(format!("not a result of `roofline calibrate`: {why}")))
 }
 
-/// The constants that are kept for a device, with an engine of this name where one was named.
+/// Finds the saved calibration of a device, of the given engine if any.
 fn find(device: &str, engine: Option<&str>) -> Result<Calibration, Failure> {
     let none = || {
         Failure(format!(
-            "--calibrated: nothing is kept for {device}; run `roofline calibrate` with results of it"
+            "--calibrated: no saved calibration of {device}; create one with `roofline calibrate`"
         ))
     };
     let directory = peaks::directory().ok_or_else(none)?;
@@ -76,7 +67,7 @@ fn find(device: &str, engine: Option<&str>) -> Result<Calibration, Failure> {
     for entry in fs::read_dir(&directory).map_err(|_| none())? {
         let path = entry.about(directory.display())?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        if name.starts_with(KEPT) && name.ends_with(".json") {
+        if name.starts_with(FILE_PREFIX) && name.ends_with(".json") {
             let one = read(&path)?;
             let wanted = engine.is_none_or(|engine| one.engine.starts_with(engine));
             found.extend((one.device == device && wanted).then_some(one));
@@ -88,17 +79,19 @@ fn find(device: &str, engine: Option<&str>) -> Result<Calibration, Failure> {
         _ => {
             let engines: Vec<&str> = found.iter().map(|one| one.engine.as_str()).collect();
             let engines = engines.join(", ");
-            Err(Failure(format!("--calibrated: {device} is calibrated for {engines}; --engine says which")))
+            Err(Failure(format!(
+                "--calibrated: {device} has calibrations for {engines}; select one with --engine"
+            )))
         }
     }
 }
 
-/// What is missing of one part only starts with its name.
+/// Prefixes of the reasons that concern one phase.
 const DECODE: &str = "decode";
 const PREFILL: &str = "prefill";
 
 impl Expecting {
-    /// Prints the engines of the record, if that is what is asked for in place of one.
+    /// Prints the engines with published measurements if `--engine help` was given.
     pub fn help(&self) -> Result<bool, Failure> {
         let asked = self.engine.as_deref().is_some_and(|engine| engine.trim() == "help");
         if asked {
@@ -111,7 +104,7 @@ impl Expecting {
         Ok(asked)
     }
 
-    /// What the arguments mean.
+    /// Resolves the arguments.
     pub fn read(&self) -> Result<Expecter, Failure> {
         let parsed = self
             .engine
@@ -119,62 +112,61 @@ impl Expecting {
             .map(|text| EngineChoice::parse(text).about(format_args!("--engine {text}")));
         let calibrated = match &self.calibrated {
             None => None,
-            Some(None) => Some(Calibrated::Kept),
+            Some(None) => Some(Calibrated::Saved),
             Some(Some(path)) => Some(Calibrated::File(Box::new(read(path)?))),
         };
-        // Constants may be those of an engine that the record has no rows of.
+        // A calibration can be of an engine without published measurements.
         let engine = if calibrated.is_some() { None } else { parsed.transpose()? };
         Ok(Expecter { engine: engine.unwrap_or_default(), named: self.engine.clone(), calibrated })
     }
 }
 
-/// A model, as far as a speed depends on it beside the prediction.
+/// Properties of a model that expected speeds depend on in addition to the prediction.
 #[derive(Clone, Copy, Debug)]
 pub struct ModelTraits<'a> {
-    /// Its name.
     pub name: &'a str,
-    /// The format of its weights.
+    /// Quantization format of the weights.
     pub format: &'a str,
-    /// Its layers, where they are known.
+    /// Number of layers, if known.
     pub layers: Option<f64>,
 }
 
-/// What constants make of a prediction on the device that they are of.
-fn of_constants(constants: &Calibration, setting: &Setting<'_>) -> Result<Expectation, Failure> {
+/// Applies a calibration to a prediction on the device that it was made on.
+fn from_calibration(constants: &Calibration, setting: &Setting<'_>) -> Result<Expectation, Failure> {
     let Target { name, bandwidth, .. } = setting.target;
     if constants.device != *name {
         let other = &constants.device;
-        return Err(Failure(format!("--calibrated: the constants are those of {other}, not of {name}")));
+        return Err(Failure(format!("--calibrated: the calibration is of {other}, not of {name}")));
     }
     let (now, then) = (*bandwidth, constants.bandwidth_gb_s);
-    if (now / then - 1.0).abs() > SAME {
+    if (now / then - 1.0).abs() > BANDWIDTH_TOLERANCE {
         return Err(Failure(format!(
-            "--calibrated: {name} had {then} GB/s when it was calibrated, and has {now} now; calibrate again"
+            "--calibrated: {name} was calibrated with {then} GB/s but has {now} GB/s now; run `roofline calibrate` again"
         )));
     }
     Ok(constants.expect(setting))
 }
 
-/// Nothing, for this reason.
+/// Returns the absence of expected speeds for this reason.
 pub fn missing(why: Failure) -> Expectation {
     Expectation { missing: vec![why.0], ..Expectation::default() }
 }
 
-/// A bandwidth that was measured again may differ this much.
-const SAME: f64 = 0.1;
+/// Relative difference between two measurements of the same bandwidth.
+const BANDWIDTH_TOLERANCE: f64 = 0.1;
 
-/// Where the constants of a file come from.
-fn told(constants: &Calibration) -> String {
+/// Describes the source of a calibration.
+fn describe(constants: &Calibration) -> String {
     let Calibration { engine, date, runs, builds, .. } = constants;
     let builds = if builds.is_empty() { String::new() } else { format!(", build {}", builds.join(", ")) };
     let runs = runs.len();
     format!(
-        "Expected: calibrated {date} with {runs} runs of {engine}{builds}; the band is as wide as runs were off that were left out."
+        "Expected: calibrated on {date} with {runs} runs of {engine}{builds}; the range is the error on held-out runs."
     )
 }
 
 impl Expecter {
-    /// What is expected of a prediction on a device, which may be one of the registry.
+    /// Returns the expected speeds of a prediction; `device` is the entry of the registry, if any.
     pub fn expect(
         &self,
         model: &ModelTraits<'_>,
@@ -192,12 +184,12 @@ impl Expecter {
         if let Some(calibrated) = &self.calibrated {
             let constants = match calibrated {
                 Calibrated::File(constants) => *constants.clone(),
-                Calibrated::Kept => find(&target.name, self.named.as_deref())?,
+                Calibrated::Saved => find(&target.name, self.named.as_deref())?,
             };
-            return of_constants(&constants, setting);
+            return from_calibration(&constants, setting);
         }
         if prediction.inputs.tokens_per_pass > 1.0 {
-            return nothing("the record has no drafted tokens that rows alike could be told by");
+            return nothing("no published results with speculative decoding");
         }
         let Some(engine) = self.engine.on(device) else {
             return nothing(&Silence::Device.to_string());
@@ -218,7 +210,7 @@ impl Expecter {
         Ok(Expectation { decode: decode.ok(), prefill: prefill.ok(), missing })
     }
 
-    /// What one should know of these: where they come from, and why some are missing.
+    /// Returns at most two notes: the source of the expected speeds, and the reasons for missing ones.
     pub fn sentences<'a>(
         &self,
         expected: impl Iterator<Item = (&'a str, &'a Expectation)> + Clone,
@@ -229,43 +221,57 @@ impl Expecter {
         let mut out = Vec::new();
         if !engines.is_empty() {
             let default = if self.engine.is_default() {
-                ", which most such devices were measured with (--engine names another)"
+                ", the most common for this kind of device; change it with --engine"
             } else {
                 ""
             };
             let engines = engines.join(" or ");
             out.push(match &self.calibrated {
-                Some(Calibrated::File(constants)) => told(constants),
-                Some(Calibrated::Kept) => {
-                    format!("Expected: calibrated for {engines}; the band is as wide as runs were off that were left out.")
+                Some(Calibrated::File(constants)) => describe(constants),
+                Some(Calibrated::Saved) => {
+                    format!("Expected: calibrated for {engines}; the range is the error on held-out runs.")
                 }
                 None => format!(
-                    "Expected: eight of ten rows alike of the record lie in the band, with {engines}{default}."
+                    "Expected: 80 % of comparable published results are in this range (engine: {engines}{default})."
                 ),
             });
         }
-        let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-        for (device, one) in expected {
-            for why in &one.missing {
-                let devices = reasons.entry(why).or_default();
-                if devices.last() != Some(&device) {
-                    devices.push(device);
-                }
-            }
-        }
-        for (why, devices) in reasons {
-            let of = match devices.as_slice() {
-                [] => String::new(),
-                [one] => one.to_string(),
-                [_, _] | [_, _, _] => devices.join(", "),
-                _ => format!("{} devices", devices.len()),
-            };
-            let part = [DECODE, PREFILL].into_iter().find_map(|phase| {
-                Some((format!(" of {phase}"), why.strip_prefix(phase)?.strip_prefix(": ")?))
-            });
-            let (phase, why) = part.unwrap_or_else(|| (String::new(), why));
-            out.push(format!("Nothing is expected{phase} on {of}: {why}."));
-        }
+        out.extend(missing_note(expected));
         out
     }
+}
+
+/// Maximum number of devices and of reasons in a note.
+const MAX_NAMED: usize = 3;
+
+/// Returns one note about the devices without expected speeds.
+fn missing_note<'a>(expected: impl Iterator<Item = (&'a str, &'a Expectation)>) -> Option<String> {
+    let mut devices: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    let mut affected: Vec<&str> = Vec::new();
+    for (device, one) in expected.filter(|(_, one)| !one.missing.is_empty()) {
+        if !affected.contains(&device) {
+            affected.push(device);
+        }
+        for reason in &one.missing {
+            let of = devices.entry(reason).or_default();
+            if of.last() != Some(&device) {
+                of.push(device);
+            }
+        }
+    }
+    let mut reasons: Vec<(&str, usize)> = devices.iter().map(|(reason, of)| (*reason, of.len())).collect();
+    reasons.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let several = affected.len() > 1 && reasons.len() > 1;
+    let listed: Vec<String> = reasons
+        .iter()
+        .take(MAX_NAMED)
+        .map(|(reason, count)| if several { format!("{reason} ({count})") } else { (*reason).to_owned() })
+        .collect();
+    let on = match affected.as_slice() {
+        [] => return None,
+        names if names.len() <= MAX_NAMED => names.join(", "),
+        names => format!("{} devices", names.len()),
+    };
+    let more = if reasons.len() > MAX_NAMED { "; …" } else { "" };
+    Some(format!("No expected speed on {on}: {}{more}.", listed.join("; ")))
 }

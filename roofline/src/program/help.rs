@@ -13,13 +13,51 @@ use crate::program::cli::Cli;
 use crate::record::Engine;
 use crate::word::Precision;
 
-/// Commands grouped by task; each command is in one group.
+/// Commands grouped by task. The list of the program shows them; those that are not in it are for scripts.
 pub const TASKS: [(&str, &[&str]); 5] = [
-    ("Predict and buy", &["predict", "choose", "plan", "devices", "models", "evidence", "calibrate"]),
-    ("Measure", &["machine", "bench", "profile"]),
-    ("Plot and compare", &["plot", "gate"]),
-    ("Contracts", &["check", "fmt", "prove", "eval", "expand", "diff", "doc", "import", "contracts"]),
-    ("Shell integration", &["schema", "completions", "man", "help"]),
+    ("Predict", &["predict", "profile", "models", "devices"]),
+    ("Buy", &["choose", "plan"]),
+    ("Measure", &["machine", "bench", "calibrate"]),
+    ("Compare", &["plot", "gate", "evidence"]),
+    ("Contracts", &["contract", "help"]),
+];
+
+/// Options that `-h` shows; `--help` shows all. Commands that are not listed show all options in both.
+const SHORT: [(&str, &[&str]); 8] = [
+    (
+        "predict",
+        &["on", "quant", "context", "prompt", "batch", "conditions", "require", "sweep", "explain", "format"],
+    ),
+    (
+        "profile",
+        &["on", "quant", "by", "phase", "top", "context", "measure", "llama_bench", "require", "format"],
+    ),
+    (
+        "choose",
+        &["on", "quant", "context", "batch", "min_speed", "conditions", "sort", "columns", "format", "html"],
+    ),
+    (
+        "plan",
+        &[
+            "on",
+            "quant",
+            "users",
+            "input",
+            "output",
+            "min_speed",
+            "max_devices",
+            "conditions",
+            "require",
+            "format",
+        ],
+    ),
+    (
+        "machine",
+        &["quick", "refresh", "no_cache", "threads", "require", "format", "chart", "svg", "html", "isa"],
+    ),
+    ("bench", &["kernel", "shape", "only", "require", "quick", "threads", "format", "chart", "svg", "html"]),
+    ("calibrate", &["model", "on", "output", "format"]),
+    ("plot", &["on", "set", "point", "points", "title", "format", "svg", "html", "ascii"]),
 ];
 
 /// Examples for the program and for each command: a command line, followed by its purpose.
@@ -88,8 +126,21 @@ pub fn program() -> Command {
         "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{lists}Options:\n{{options}}{{after-help}}"
     );
     program.help_template(template).after_help(shown("roofline")).mut_subcommands(|command| {
-        let examples = shown(command.get_name());
-        command.after_help(examples)
+        let name = command.get_name().to_owned();
+        let command = match SHORT.iter().find(|(listed, _)| *listed == name) {
+            Some((_, short)) => command.mut_args(|arg| {
+                let hidden = !arg.is_positional() && !short.contains(&arg.get_id().as_str());
+                arg.hide_short_help(hidden)
+            }),
+            None => command,
+        };
+        if name == "contract" {
+            return command.mut_subcommands(|command| {
+                let examples = shown(&format!("contract {}", command.get_name()));
+                command.after_help(examples)
+            });
+        }
+        command.after_help(shown(&name))
     })
 }
 
@@ -103,11 +154,10 @@ pub fn completed() -> Command {
         library::BUILT_IN.iter().filter_map(|(file, _)| file.strip_suffix(".yaml")).collect();
     // Leaked once, shortly before the program exits.
     let engines = Engine::all().into_keys().map(|engine| &*engine.to_string().leak()).collect();
-    let known: [(&str, Vec<&'static str>); 11] = [
+    let known: [(&str, Vec<&'static str>); 10] = [
         ("on", devices.clone()),
         ("host", devices),
-        ("quant", stored.clone()),
-        ("change", stored),
+        ("quant", stored),
         ("cache", formats),
         ("precision", Precision::ALL.iter().map(|precision| precision.name()).collect()),
         ("isa", isa::NAMES.to_vec()),
@@ -116,21 +166,13 @@ pub fn completed() -> Command {
         ("contract", contracts.clone()),
         ("contracts", contracts),
     ];
-    let mut program = program();
-    let commands: Vec<String> =
-        program.get_subcommands().map(|command| command.get_name().to_owned()).collect();
-    for command in commands {
-        program = program.mut_subcommand(&command, |mut command| {
-            for (id, values) in &known {
-                if command.get_arguments().any(|arg| arg.get_id() == id) {
-                    let parser = PossibleValuesParser::new(values.clone());
-                    command = command.mut_arg(id, |arg| arg.value_parser(parser));
-                }
-            }
-            command
-        });
-    }
-    program
+    let suggest = |command: Command| {
+        command.mut_args(|arg| match known.iter().find(|(id, _)| arg.get_id() == id) {
+            Some((_, values)) => arg.value_parser(PossibleValuesParser::new(values.clone())),
+            None => arg,
+        })
+    };
+    program().mut_subcommands(|command| suggest(command).mut_subcommands(suggest))
 }
 
 #[cfg(test)]
@@ -153,15 +195,30 @@ mod tests {
     }
 
     #[test]
-    fn every_command_is_in_one_group_and_has_examples() {
-        let names: Vec<String> =
-            program().get_subcommands().map(|command| command.get_name().to_owned()).collect();
-        for name in &names {
-            let lists = TASKS.iter().filter(|(_, names)| names.contains(&name.as_str())).count();
-            assert_eq!(lists, 1, "{name}");
+    fn every_command_has_examples_and_a_group_unless_it_is_hidden() {
+        for command in program().get_subcommands().filter(|command| command.get_name() != "contract") {
+            let name = command.get_name();
+            let lists = TASKS.iter().filter(|(_, names)| names.contains(&name)).count();
+            assert_eq!(lists, usize::from(!command.is_hide_set()), "{name}");
             assert!(!examples(name).is_empty(), "{name} has no examples");
         }
-        assert_eq!(TASKS.iter().map(|(_, names)| names.len()).sum::<usize>(), names.len() + 1, "and help");
+        let program = program();
+        let contract = program.find_subcommand("contract").unwrap();
+        for command in contract.get_subcommands() {
+            let name = format!("contract {}", command.get_name());
+            assert!(!examples(&name).is_empty(), "{name} has no examples");
+        }
+    }
+
+    #[test]
+    fn short_help_shows_at_most_ten_options_that_exist() {
+        let program = program();
+        for (name, short) in SHORT {
+            let command = program.find_subcommand(name).unwrap();
+            let ids: Vec<&str> = command.get_arguments().map(|arg| arg.get_id().as_str()).collect();
+            assert!(short.len() <= 10, "{name}");
+            assert!(short.iter().all(|id| ids.contains(id)), "{name}: {short:?} of {ids:?}");
+        }
     }
 
     #[test]

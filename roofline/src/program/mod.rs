@@ -7,7 +7,6 @@ mod curve;
 mod device;
 mod expected;
 mod help;
-mod many;
 mod name;
 mod output;
 mod request;
@@ -137,27 +136,29 @@ pub fn contract_of(text: &str) -> Result<Contract, Failure> {
 fn dispatch(cli: cli::Cli) -> Result<Exit, Failure> {
     let Some(command) = cli.command else { return command::first::run(&cli.first) };
     match command {
-        cli::Command::Check(args) => command::check::run(&args),
-        cli::Command::Prove(args) => command::prove::run(&args),
-        cli::Command::Expand(args) => command::expand::run(&args),
-        cli::Command::Fmt(args) => command::fmt::run(&args),
-        cli::Command::Import(args) => command::import::run(&args),
-        cli::Command::Eval(args) => command::eval::run(&args),
-        cli::Command::Diff(args) => command::diff::run(&args),
-        cli::Command::Doc(args) => command::doc::run(&args),
-        cli::Command::Contracts(args) => command::contracts::run(&args),
-        cli::Command::Bench(args) => command::bench::run(&args),
-        cli::Command::Machine(args) => command::machine::run(&args),
         cli::Command::Predict(args) => command::predict::run(&args),
+        cli::Command::Profile(args) => command::profile::run(&args),
         cli::Command::Choose(args) => command::choose::run(&args),
         cli::Command::Plan(args) => command::plan::run(&args),
-        cli::Command::Devices(args) => command::devices::run(&args),
-        cli::Command::Models(args) => command::models::run(&args),
-        cli::Command::Evidence(args) => command::evidence::run(&args),
-        cli::Command::Calibrate(args) => command::calibrate::run(&args),
-        cli::Command::Profile(args) => command::profile::run(&args),
+        cli::Command::Machine(args) => command::machine::run(&args),
+        cli::Command::Bench(args) => command::bench::run(&args),
         cli::Command::Plot(args) => command::plot::run(&args),
         cli::Command::Gate(args) => command::gate::run(&args),
+        cli::Command::Calibrate(args) => command::calibrate::run(&args),
+        cli::Command::Evidence(args) => command::evidence::run(&args),
+        cli::Command::Devices(args) => command::devices::run(&args),
+        cli::Command::Models(args) => command::models::run(&args),
+        cli::Command::Contract(args) => match args.command {
+            cli::ContractCommand::Check(args) => command::check::run(&args),
+            cli::ContractCommand::Fmt(args) => command::fmt::run(&args),
+            cli::ContractCommand::Prove(args) => command::prove::run(&args),
+            cli::ContractCommand::Eval(args) => command::eval::run(&args),
+            cli::ContractCommand::Expand(args) => command::expand::run(&args),
+            cli::ContractCommand::Diff(args) => command::diff::run(&args),
+            cli::ContractCommand::Doc(args) => command::doc::run(&args),
+            cli::ContractCommand::Import(args) => command::import::run(&args),
+            cli::ContractCommand::List(args) => command::contracts::run(&args),
+        },
         cli::Command::Schema(args) => command::schema::run(&args),
         cli::Command::Completions(args) => command::completions::run(&args),
         cli::Command::Man(args) => command::man::run(&args),

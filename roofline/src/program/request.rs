@@ -1,4 +1,4 @@
-//! The model, the workload and the devices that `predict`, `choose` and `plan` are asked about.
+//! Resolves the model, the workload and the devices of `predict`, `choose` and `plan`.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -16,33 +16,36 @@ use crate::program::name::{normal, unknown_name};
 use crate::program::{Failure, cli, device};
 use roofline_render::written::tokens;
 
-/// Tokens in the cache and in the prompt when nobody says how many.
-const CONTEXT: f64 = 4096.0;
-const PROMPT: f64 = 512.0;
+/// Default context length in tokens.
+const DEFAULT_CONTEXT: f64 = 4096.0;
+/// Default prompt length in tokens.
+const DEFAULT_PROMPT: f64 = 512.0;
 
-/// What is asked: a model and the work.
-pub struct Asked {
-    /// The model.
+/// A model and its workload.
+pub struct Request {
     pub subject: Subject,
-    /// Its dimensions and the work, as the contract takes them.
+    /// Dimensions and workload, as inputs of the contract.
     pub inputs: Inputs,
-    /// How its numbers are stored.
+    /// Element kinds of weights and cache.
     pub stored: Stored,
-    /// Its layers; none where only the number of parameters is known.
+    /// Number of layers, unless only the number of parameters is known.
     pub layers: Option<f64>,
 }
 
-/// What the arguments ask.
-pub fn asked(args: &cli::Predict, warnings: &mut Vec<String>) -> Result<Asked, Failure> {
+/// Resolves the model and the workload.
+pub fn resolve(
+    args: &cli::Work,
+    tokens_per_pass: f64,
+    warnings: &mut Vec<String>,
+) -> Result<Request, Failure> {
     let (subject, inputs, mut stored, layers) = subject(args, args.model.as_deref(), args.params, warnings)?;
-    let inputs = workload(args, inputs, &mut stored, &subject, warnings)?;
-    Ok(Asked { subject, inputs, stored, layers })
+    let inputs = Inputs { tokens_per_pass, ..workload(args, inputs, &mut stored, &subject, warnings)? };
+    Ok(Request { subject, inputs, stored, layers })
 }
 
-/// A model by its name or its number of parameters: its dimensions as the contract takes them, how its numbers are stored, and
-/// its layers.
+/// Resolves a model by name, file or number of parameters to its dimensions, its element kinds and its number of layers.
 pub fn subject(
-    args: &cli::Predict,
+    args: &cli::Work,
     model: Option<&str>,
     params: Option<f64>,
     warnings: &mut Vec<String>,
@@ -56,20 +59,20 @@ pub fn subject(
         bits_per_weight: 0.0,
         context_length,
     };
-    let quant = args.quant.as_deref().map(|quant| written(quant, "--quant")).transpose()?;
-    // What is known by its dimensions alone has all its weights in one format, or each kind of matrix in its own.
+    let quant = args.quant.as_deref().map(|quant| quantization(quant, "--quant")).transpose()?;
+    // Without a file, all weights have one format, or each kind of matrix has the format of the mix.
     let in_format = |subject: Subject, inputs: Inputs, operations: Option<&[Operation]>| {
         let layers = operations.map(layers);
         match (&quant, operations) {
-            (Some(Written::Mix(mix)), Some(operations)) => {
+            (Some(Quantization::Mix(mix)), Some(operations)) => {
                 let (inputs, stored) = predict::inputs_in(mix, operations)?;
                 Ok((subject, inputs, stored, layers))
             }
-            (Some(written), _) => {
-                let format = written.format().ok_or_else(|| {
+            (Some(quantization), _) => {
+                let format = quantization.format().ok_or_else(|| {
                     Failure(format!(
-                        "--quant {}: a mix gives each kind of matrix its own type, and of the model only the number of \
-                         parameters is known; name one format, such as q4_k",
+                        "--quant {}: a mix needs the matrices of a model, and only the number of parameters is known; expected a \
+                         format such as q4_k",
                         subject.quant
                     ))
                 })?;
@@ -80,13 +83,14 @@ pub fn subject(
         }
     };
     match (model, params) {
-        (Some(_), Some(_)) => Err(Failure("give a model or --params, not both".into())),
-        (None, None) => {
-            Err(Failure("name a model, or give --params; `roofline models` lists the known ones".into()))
-        }
+        (Some(_), Some(_)) => Err(Failure("both MODEL and --params are given; expected one of them".into())),
+        (None, None) => Err(Failure(
+            "missing MODEL; expected a model file, a name of `roofline models`, or --params".into(),
+        )),
         (None, Some(params)) => {
             warnings.push(
-                "only the number of parameters is known: no KV cache, no attention, no activations".into(),
+                "only the number of parameters is known: KV cache, attention and activations are not counted"
+                    .into(),
             );
             let subject = named(format!("{params} parameters"), "--params".into(), None);
             in_format(subject, predict::dense(params), None)
@@ -106,13 +110,13 @@ pub fn subject(
             let model = if args.headers_only { Model::open_headers(path) } else { Model::open(path) }?;
             warnings.extend(model.warnings.iter().cloned());
             let mut subject = named(name.to_owned(), name.to_owned(), model.architecture.context_length);
-            // The tensors of a file are what `profile` sees of it; a format takes the place of all of them.
+            // --quant replaces the formats of the tensors in the file.
             let model = match &quant {
-                Some(Written::Mix(mix)) => model.mixed(mix),
+                Some(Quantization::Mix(mix)) => model.mixed(mix),
                 _ => model,
             };
             let (inputs, stored) = profile::inputs(&model, None)?;
-            let mixed = matches!(quant, Some(Written::Mix(_))) && !model.tensors.is_empty();
+            let mixed = matches!(quant, Some(Quantization::Mix(_))) && !model.tensors.is_empty();
             if !mixed && (quant.is_some() || model.bytes().is_none_or(|bytes| bytes == 0)) {
                 return in_format(subject, inputs, Some(&model.architecture.operations));
             }
@@ -124,35 +128,35 @@ pub fn subject(
     }
 }
 
-/// The error for a name that is neither a known model nor a file.
+/// Returns the error for a name that is neither a known model nor a file.
 pub fn unknown_model(name: &str) -> Failure {
     unknown_name(name, "model, nor file", "roofline models", KNOWN.iter().map(|model| model.name))
 }
 
-/// How many layers the operations of a token belong to.
+/// Counts the layers of the operations.
 pub fn layers(operations: &[Operation]) -> f64 {
     let layers: BTreeSet<u64> = operations.iter().filter_map(|operation| operation.layer).collect();
     layers.len() as f64
 }
 
-/// What numbers are stored in: one format for all, or a mix of llama.cpp.
-enum Written {
+/// A quantization format, or a quantization mix of llama.cpp.
+enum Quantization {
     Format(&'static formats::Format),
     Mix(&'static Mix),
 }
 
-impl Written {
-    /// The one format that it names: a mix may have the name of its most frequent one.
+impl Quantization {
+    /// Returns the format of this name; a mix can have the name of a format.
     fn format(&self) -> Option<&'static formats::Format> {
         match self {
-            Written::Format(format) => Some(format),
-            Written::Mix(mix) => formats::by_name(mix.name),
+            Quantization::Format(format) => Some(format),
+            Quantization::Mix(mix) => formats::by_name(mix.name),
         }
     }
 }
 
-/// What is called so, in any spelling; `fp16` and `half` are `f16`, `fp8` is `f8_e4m3`, `int8` is `i8`.
-fn written(name: &str, flag: &str) -> Result<Written, Failure> {
+/// Parses the name of a format or mix in any spelling; `fp16` and `half` are `f16`, `fp8` is `f8_e4m3`, `int8` is `i8`.
+fn quantization(name: &str, flag: &str) -> Result<Quantization, Failure> {
     let wanted = normal(name);
     let meant = match wanted.as_str() {
         "half" | "fp16" | "float16" => "f16",
@@ -163,25 +167,29 @@ fn written(name: &str, flag: &str) -> Result<Written, Failure> {
         other => other,
     };
     if let Some(mix) = Mix::by_name(meant) {
-        return Ok(Written::Mix(mix));
+        return Ok(Quantization::Mix(mix));
     }
-    formats::by_name(meant).map(Written::Format).ok_or_else(|| {
+    formats::by_name(meant).map(Quantization::Format).ok_or_else(|| {
         let known: Vec<&str> = formats::ALL.iter().map(|format| format.name).chain(Mix::names()).collect();
         let near = suggest::closest(&wanted, known.iter().copied());
         let near = near.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
-        Failure(format!("{flag} {name}: no such format; {near}there are {}", known.join(", ")))
+        Failure(format!("{flag} {name}: unknown format; {near}expected one of {}", known.join(", ")))
     })
 }
 
-/// The one format of this name.
+/// Parses the name of a format; mixes are invalid.
 pub fn format(name: &str, flag: &str) -> Result<&'static formats::Format, Failure> {
-    let format = written(name, flag)?.format();
-    format.ok_or_else(|| Failure(format!("{flag} {name}: a cache has one format, and no mix")))
+    let format = quantization(name, flag)?.format();
+    format.ok_or_else(|| {
+        Failure(format!(
+            "{flag} {name}: invalid cache type; expected a single format such as q8_0, not a mix"
+        ))
+    })
 }
 
-/// The inputs with everything that the arguments say about the work.
+/// Sets the workload in the inputs.
 fn workload(
-    args: &cli::Predict,
+    args: &cli::Work,
     mut inputs: Inputs,
     stored: &mut Stored,
     subject: &Subject,
@@ -189,74 +197,75 @@ fn workload(
 ) -> Result<Inputs, Failure> {
     let cache = format(&args.cache, "--cache")?;
     (inputs.cache_size, stored.cache) = (predict::bytes_per_number(cache)?, cache.numbers);
-    inputs.tokens_per_pass = args.draft.as_ref().map_or(1.0, cli::Draft::tokens_per_pass);
     inputs.batch = args.batch;
     let longest = subject.context_length.map(|tokens| tokens as f64);
     (inputs.context, inputs.prompt) = lengths(args.context, args.prompt, longest, warnings);
-    inputs.compute_efficiency = args.efficiency;
-    inputs.bandwidth_efficiency = args.bandwidth_efficiency;
-    inputs.overhead = args.overhead.unwrap_or(0.0);
+    inputs.compute_efficiency = args.ideal.efficiency;
+    inputs.bandwidth_efficiency = args.ideal.bandwidth_efficiency;
+    inputs.overhead = args.ideal.overhead.unwrap_or(0.0);
     Ok(inputs)
 }
 
-/// Tokens in the cache and in the prompt, for a model that was made for this many.
+/// Returns context and prompt length in tokens, for a model with a maximum context length.
 pub fn lengths(
     context: Option<f64>,
     prompt: Option<f64>,
     longest: Option<f64>,
     warnings: &mut Vec<String>,
 ) -> (f64, f64) {
-    let context = context.unwrap_or_else(|| longest.map_or(CONTEXT, |longest| longest.min(CONTEXT)));
+    let context =
+        context.unwrap_or_else(|| longest.map_or(DEFAULT_CONTEXT, |longest| longest.min(DEFAULT_CONTEXT)));
     if let Some(longest) = longest.filter(|longest| context > *longest) {
-        warnings.push(format!(
-            "a context of {context} is longer than the {longest} tokens that the model was made for"
-        ));
+        warnings.push(format!("the context of {context} tokens exceeds the maximum of the model, {longest}"));
     }
-    (context, prompt.unwrap_or_else(|| context.min(PROMPT)))
+    (context, prompt.unwrap_or_else(|| context.min(DEFAULT_PROMPT)))
 }
 
-/// The precision of this name.
+/// Parses the name of a precision.
 pub fn precision(name: &str) -> Result<Precision, Failure> {
     Precision::by_name(&normal(name)).ok_or_else(|| {
         let known = Precision::ALL.map(Precision::name).join(", ");
-        Failure(format!("--precision {name}: no such precision; there are {known}"))
+        Failure(format!("--precision {name}: unknown precision; expected one of {known}"))
     })
 }
 
-/// The devices, each with its entry in the registry where it has one.
+/// Resolves the devices, each with its entry in the registry, if any; `default` names them if --on is missing.
 pub fn targets(
-    args: &cli::Predict,
-    all: bool,
+    args: &cli::Work,
+    default: &str,
     warnings: &mut Vec<String>,
 ) -> Result<Vec<(Target, Option<&'static Device>)>, Failure> {
-    let precision = args.precision.as_deref().map(precision).transpose()?;
+    let precision = args.ideal.precision.as_deref().map(precision).transpose()?;
     let catalog = args.devices.files.catalog()?;
-    let chosen: Vec<Chosen> = if all {
-        catalog.devices().iter().map(|device| Chosen::Device(device)).collect()
-    } else {
-        args.devices.chosen(&catalog, &["this"])?
-    };
-    let mut found = Vec::new();
+    let all = args.devices.is_all() || args.devices.on.is_empty() && default == "all";
+    let chosen = args.devices.chosen(&catalog, &[default])?;
+    let (mut found, mut without_peak) = (Vec::new(), 0);
     for device in chosen {
         let device = device.measured(|| device::this(&args.measuring))?;
         let entry = if let Chosen::Device(device) = &device { Some(*device) } else { None };
         match device.target(precision) {
             Ok(target) => found.push((target, entry)),
-            Err(lacks) if args.allow_fallback => {
+            Err(lacks) if args.ideal.allow_fallback => {
                 let target = device.target(None)?;
-                warnings.push(format!("{lacks}; its estimate takes the units of the ceiling"));
+                warnings.push(format!("{lacks}; its ideal uses the units of the ceiling"));
                 found.push((target, entry));
             }
-            // Among all devices those that lack the precision are simply not candidates.
-            Err(lacks) if all => warnings.push(format!("left out: {lacks}")),
+            // Among all devices, those without a peak are not candidates.
+            Err(_) if all => without_peak += 1,
             Err(lacks) => {
-                let hint = "--allow-fallback takes the units of the ceiling";
+                let hint = "pass --allow-fallback to use the units of the ceiling";
                 return Err(Failure(format!("{lacks}; {hint}")));
             }
         }
     }
     if found.is_empty() {
-        return Err(Failure("no device has a peak for this precision".into()));
+        return Err(Failure(
+            "--precision: no device has a published peak; choose another, or pass --allow-fallback".into(),
+        ));
+    }
+    if without_peak > 0 {
+        warnings
+            .push(format!("{without_peak} devices have no published peak for --precision and are not shown"));
     }
     Ok(found)
 }
@@ -265,17 +274,18 @@ pub fn targets(
 pub fn sweep(text: &str) -> Result<(Swept, Vec<f64>), Failure> {
     let (name, values) = axis(text)?;
     let swept = Swept::ALL.into_iter().find(|swept| swept.name() == name).ok_or_else(|| {
-        let more = if name == "users" { "; users need --users beside" } else { "" };
+        let more = if name == "users" { "; sweeping users requires --users" } else { "" };
         let can = Swept::ALL.map(Swept::name).join(", ");
-        Failure(format!("--sweep {text}: `{name}` can't be swept; {can} can{more}"))
+        Failure(format!("--sweep {text}: unknown input `{name}`; expected one of {can}{more}"))
     })?;
     Ok((swept, values))
 }
 
-/// A name and its values: single ones, and ranges that double from one end to the other. The values ascend.
+/// Parses a name and its values, in ascending order; `a..b` doubles from `a` up to `b`.
 pub fn axis(text: &str) -> Result<(&str, Vec<f64>), Failure> {
     let wrong = |why: String| Failure(format!("--sweep {text}: {why}"));
-    let (name, list) = text.split_once('=').ok_or_else(|| wrong("write NAME=1,2,4..64".into()))?;
+    let (name, list) =
+        text.split_once('=').ok_or_else(|| wrong("expected NAME=VALUES, such as batch=1,2,4..64".into()))?;
     let number = |text: &str| match text.trim().parse::<f64>().ok().or_else(|| tokens(text.trim()).ok()) {
         Some(value) if value.is_finite() && value > 0.0 => Ok(value),
         _ => Err(wrong(format!("`{}` is not a number above zero", text.trim()))),
@@ -294,7 +304,7 @@ pub fn axis(text: &str) -> Result<(&str, Vec<f64>), Failure> {
         }
     }
     if values.is_empty() || values.len() > MOST_POINTS {
-        return Err(wrong(format!("a sweep has 1 to {MOST_POINTS} values")));
+        return Err(wrong(format!("expected 1 to {MOST_POINTS} values")));
     }
     values.sort_by(f64::total_cmp);
     values.dedup();
@@ -312,13 +322,13 @@ mod tests {
         assert_eq!(values("context=8,1,8"), Ok(vec![1.0, 8.0]));
         assert_eq!(values("context=1k..4k"), Ok(vec![1024.0, 2048.0, 4096.0]));
         for (text, expected) in [
-            ("batch", "write NAME=1,2,4..64"),
-            ("speed=1", "`speed` can't be swept"),
-            ("users=1", "users need --users beside"),
+            ("batch", "expected NAME=VALUES"),
+            ("speed=1", "unknown input `speed`"),
+            ("users=1", "sweeping users requires --users"),
             ("batch=1,x", "`x` is not a number above zero"),
             ("batch=0", "`0` is not a number above zero"),
             ("batch=nan", "`nan` is not a number above zero"),
-            ("batch=8..4", "a sweep has 1 to"),
+            ("batch=8..4", "expected 1 to"),
         ] {
             let error = values(text).unwrap_err();
             assert!(error.contains(expected), "{text}: {error}");

@@ -6,7 +6,7 @@ use clap::Args;
 use roofline_contracts::condition::Value;
 
 use crate::contracts::hardware::devices::Device;
-use crate::device::{TEXTS, figures_of, numbers, texts_of};
+use crate::device::{numbers_of, texts_of};
 use crate::program::Failure;
 use crate::program::name::near;
 use crate::program::require::Names;
@@ -45,17 +45,17 @@ const LEAST: [&str; 8] = [
 
 /// The names of the registry.
 pub fn device_names(names: &mut Names) {
-    for (name, unit) in numbers() {
+    for (name, unit) in Device::NUMBERS {
         names.number(name, unit);
     }
-    for name in TEXTS {
+    for name in Device::TEXTS {
         names.text(name, &[]);
     }
 }
 
 /// What the registry knows of a device.
 pub fn device_row(device: &Device) -> Row {
-    let figures = figures_of(device).map(|(name, value)| (name, Value::Number(value)));
+    let figures = numbers_of(device).map(|(name, value)| (name, Value::Number(value)));
     let texts = texts_of(device).map(|(name, text)| (name, Value::Text(text.into())));
     figures.chain(texts).collect()
 }

@@ -1,5 +1,4 @@
-//! What is asked of several devices, a host beside a device, a draft model and many users, and the plan that answers it; for
-//! `predict` and `plan`.
+//! Predictions for sets of devices, offload to a host, draft models and concurrent users; for `predict` and `plan`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,84 +16,108 @@ use crate::model::{Hyper, Model, by_name};
 use crate::predict::{MEMORY_ALONE, Stored, Workload};
 use crate::program::curve;
 use crate::program::device::this;
-use crate::program::many::Many;
 use crate::program::name::normal;
 use crate::program::output::picture::Pictures;
-use crate::program::request::{self, Asked};
+use crate::program::request::{self, Request};
 use crate::program::require::{self, Gate, Names};
 use crate::program::{Exit, Failure, cli};
 use crate::report::Report;
 use roofline_render::number::figure;
 
-/// Sets that a sentence names.
-const NAMED: usize = 8;
-/// Some of a prompt is always new.
-const MOST_REUSE: f64 = 0.999;
+/// Maximum number of sets that a note names.
+const MAX_NAMED: usize = 8;
+/// Maximum share of a prompt in the prefix cache; at least one token is new.
+const MAX_REUSE: f64 = 0.999;
 
-/// Whether a prediction is one for more than a device and its batch.
-pub fn is_asked(args: &cli::Predict) -> bool {
-    let Many { tensor, pipeline, experts, offload, users, objective, .. } = &args.many;
-    let counted = |text: &String| device::split(text).iter().any(|part| device::several(part).is_some());
-    [tensor, pipeline, experts, users].iter().any(|ways| ways.is_some())
-        || offload.is_some()
-        || args.many.accept.is_some()
-        || !objective.is_empty()
-        || matches!(args.draft, Some(cli::Draft::Model(_)))
-        || args.devices.on.iter().any(counted)
+/// The arguments of `predict` and `plan` about sets of devices.
+pub struct SetRequest<'a> {
+    pub work: &'a cli::Work,
+    pub parallel: &'a cli::Parallel,
+    pub offloading: Option<&'a cli::Offloading>,
+    /// Conditions that a layout must meet.
+    pub require: &'a [String],
+    pub sweep: &'a [String],
+    /// Minimum ideal speed in tokens/s.
+    pub min_speed: f64,
 }
 
-/// What the arguments ask of devices.
+/// Returns whether a prediction needs a layout: several devices, a host, users or a draft model.
+pub fn is_asked(args: &cli::Predict) -> bool {
+    let cli::Parallel { sharding, serving, speculation } = &args.parallel;
+    [sharding.tensor, sharding.pipeline, sharding.experts, serving.users].iter().any(Option::is_some)
+        || args.offloading.offload.is_some()
+        || speculation.accept.is_some()
+        || matches!(speculation.draft, Some(cli::Draft::Model(_)))
+        || args.work.devices.names_a_set()
+}
+
+impl cli::On {
+    /// Returns whether a part of `--on` states a number of devices, such as `2x rtx-4090`.
+    pub fn names_a_set(&self) -> bool {
+        let counted = |text: &String| device::split(text).iter().any(|part| device::several(part).is_some());
+        self.on.iter().any(counted)
+    }
+}
+
+/// A model, its workload and the conditions for layouts.
 pub struct Question {
     work: Work,
-    asked: Asked,
+    request: Request,
     users: Option<Users>,
     fixed: Fixed,
     gates: Vec<Gate>,
-    /// The format of the cache.
+    /// KV cache type.
     cache: String,
     draft: Option<Drafting>,
-    /// Numbers of users that a curve has.
+    /// Numbers of users on the throughput-latency curve.
     numbers: Vec<f64>,
-    /// Tokens per second that a set must reach.
-    at_least: f64,
-    /// What one should know.
+    /// Minimum speed in tokens/s.
+    min_speed: f64,
     pub warnings: Vec<String>,
 }
 
-/// Predicts for sets of devices, and exits with 1 when none does what is wanted.
+/// Predicts for sets of devices, and exits with 1 if a requirement does not hold.
 pub fn run(args: &cli::Predict) -> Result<Exit, Failure> {
     let refused = [
         (args.explain, "--explain"),
         (args.select.is_asked(), "--where, --sort and --columns"),
-        (args.all_devices, "--all-devices"),
+        (args.work.devices.is_all(), "--on all"),
     ];
     if let Some((_, flag)) = refused.iter().find(|(given, _)| *given) {
         return Err(Failure(format!(
-            "{flag} is for single devices; `roofline plan` tries sets of all of them"
+            "{flag}: cannot be combined with sets of devices; expected single devices, or use `roofline plan`"
         )));
     }
-    if !args.sweep.is_empty() && args.many.users.is_none() {
+    if !args.sweep.is_empty() && args.parallel.serving.users.is_none() {
         return Err(Failure(
-            "--sweep is for single devices; of several, --users 64 --sweep users=1..512 tries numbers of users".into(),
+            "--sweep: sets of devices can only sweep users; pass --users, such as --users 64 --sweep users=1..512".into(),
         ));
     }
     let drawn = args.pictures.svg.is_some() || args.pictures.html.is_some() || args.pictures.chart;
-    if drawn && (args.many.users.is_none() || args.many.offload.is_some()) {
+    if drawn && (args.parallel.serving.users.is_none() || args.offloading.offload.is_some()) {
         return Err(Failure(
-            "the picture of several devices is what users get against how long they wait: say how many with --users".into(),
+            "--chart, --svg, --html: sets of devices have a chart of throughput against latency only, which requires --users".into(),
         ));
     }
     let names = Names::of::<Plan>();
-    if names.help(&args.many.objective)? || names.help(&args.require)? {
+    if names.help(&args.require)? {
         return Ok(Exit::Fine);
     }
     let gates = names.parse("--require", &args.require)?;
-    let mut question = Question::new(args, 0.0)?;
-    let sets = sets(args, &mut question.warnings)?;
+    let request = SetRequest {
+        work: &args.work,
+        parallel: &args.parallel,
+        offloading: Some(&args.offloading),
+        require: &args.require,
+        sweep: &args.sweep,
+        min_speed: 0.0,
+    };
+    let mut question = Question::new(&request)?;
+    let sets = sets(&request, &mut question.warnings)?;
     let mut rows = Vec::new();
     for set in &sets {
-        rows.push(match args.many.offload {
-            Some(what) => question.offloaded(args, set, what)?,
+        rows.push(match args.offloading.offload {
+            Some(what) => question.offloaded(&request, &args.offloading, set, what)?,
             None => question.detailed(set)?,
         });
     }
@@ -106,15 +129,11 @@ pub fn run(args: &cli::Predict) -> Result<Exit, Failure> {
         eprintln!("warning: {warning}");
     }
     pictures.show_curves(&plan, &curve::drawn(&plan), moving.as_ref(), args.format)?;
-    let wanted = args.many.objective.is_empty() || plan.any_enough();
-    if !wanted {
-        eprintln!("no layout meets --objective");
-    }
-    Ok(require::exit(&plan.requirements).max(if wanted { Exit::Fine } else { Exit::Failed }))
+    Ok(require::exit(&plan.requirements))
 }
 
-/// Numbers that a layer hands on, and heads; what is not known takes no time and limits nothing.
-fn dimensions(args: &cli::Predict, name: Option<&str>) -> Result<(f64, u64), Failure> {
+/// Returns the hidden size and the number of heads; zero if unknown, which costs no time and limits no layout.
+fn dimensions(args: &cli::Work, name: Option<&str>) -> Result<(f64, u64), Failure> {
     let of = |hyper: &Hyper| {
         let heads = hyper.layers.iter().filter_map(|layer| Some(layer.attention?.heads)).max();
         (hyper.hidden as f64, heads.unwrap_or(0))
@@ -129,101 +148,114 @@ fn dimensions(args: &cli::Predict, name: Option<&str>) -> Result<(f64, u64), Fai
 }
 
 impl Question {
-    /// What the arguments ask.
-    pub fn new(args: &cli::Predict, at_least: f64) -> Result<Question, Failure> {
-        let many = &args.many;
-        let gates = Names::of::<Plan>().parse("--objective", &many.objective)?;
-        if !(0.0..=1e6).contains(&many.message_cost) {
+    /// Resolves the arguments.
+    pub fn new(request: &SetRequest<'_>) -> Result<Question, Failure> {
+        let args = request.work;
+        let cli::Parallel { sharding, serving, speculation } = request.parallel;
+        let gates = Names::of::<Plan>().parse("--require", request.require)?;
+        if !(0.0..=1e6).contains(&sharding.message_cost) {
             return Err(Failure(format!(
-                "--message-cost {}: it is 0 to 1e6 microseconds",
-                many.message_cost
+                "--message-cost {}: expected 0 to 1e6 microseconds",
+                sharding.message_cost
             )));
         }
         let mut warnings = Vec::new();
-        let asked = request::asked(args, &mut warnings)?;
-        let work_of = |asked: &Asked, name: Option<&str>| -> Result<Work, Failure> {
+        let resolved = request::resolve(args, speculation.tokens_per_pass(), &mut warnings)?;
+        let work_of = |request: &Request, name: Option<&str>| -> Result<Work, Failure> {
             let (hidden, heads) = dimensions(args, name)?;
-            let layers = asked.layers.unwrap_or(0.0).max(1.0);
-            let (inputs, stored) = (asked.inputs, asked.stored.clone());
-            Ok(Work { inputs, stored, hidden, layers, heads, start: many.message_cost })
+            let layers = request.layers.unwrap_or(0.0).max(1.0);
+            let (inputs, stored) = (request.inputs, request.stored.clone());
+            Ok(Work { inputs, stored, hidden, layers, heads, start: sharding.message_cost })
         };
-        let mut work = work_of(&asked, args.model.as_deref())?;
+        let mut work = work_of(&resolved, args.model.as_deref())?;
         if work.hidden == 0.0 {
             warnings
-                .push("the width of the model is not known: messages between devices take no time".into());
+                .push("the hidden size of the model is unknown; communication is assumed to be free".into());
         }
         let share = |flag: &str, share: Option<f64>, most: f64| match share {
             Some(share) if !(0.0..=most).contains(&share) => {
-                Err(Failure(format!("{flag} {share}: a share is 0 to {most}")))
+                Err(Failure(format!("{flag} {share}: expected a share from 0 to {most}")))
             }
             share => Ok(share),
         };
-        let accept = share("--accept", many.accept, 1.0)?;
-        let reuse = share("--reuse", many.reuse, MOST_REUSE)?;
-        for (flag, tokens) in [("--input", many.input), ("--output", many.output)] {
+        let accept = share("--accept", speculation.accept, 1.0)?;
+        let reuse = share("--reuse", serving.reuse, MAX_REUSE)?;
+        for (flag, tokens) in [("--input", serving.input), ("--output", serving.output)] {
             if let Some(tokens) = tokens.filter(|tokens| *tokens < 1.0) {
-                return Err(Failure(format!("{flag} {tokens}: at least one token")));
+                return Err(Failure(format!("{flag} {tokens}: expected at least one token")));
             }
         }
-        if let Some(gate) = gates.iter().find(|gate| many.users.is_none() && gate.names_any(&Served::FIGURES))
+        if let Some(gate) =
+            gates.iter().find(|gate| serving.users.is_none() && gate.names_any(&Served::FIGURES))
         {
-            let message = "that is of a server; say how many users it has with --users";
-            return Err(Failure(format!("--objective '{}': {message}", gate.text())));
+            let message = "this figure requires --users";
+            return Err(Failure(format!("--require '{}': {message}", gate.text())));
         }
-        let users = many.users.map(|users| Users {
+        let users = serving.users.map(|users| Users {
             users: users as f64,
-            input: many.input.unwrap_or(1024.0),
-            output: many.output.unwrap_or(256.0),
+            input: serving.input.unwrap_or(1024.0),
+            output: serving.output.unwrap_or(256.0),
             reuse: reuse.unwrap_or(0.0),
         });
         if let Some(users) = &users {
             if args.batch != 1.0 || args.context.is_some() || args.prompt.is_some() {
-                let message =
-                    "--users, --input and --output take the place of --batch, --context and --prompt";
+                let message = "--users: cannot be combined with --batch, --context or --prompt; use --input and --output";
                 return Err(Failure(message.into()));
             }
             work = users.step(&work);
         }
-        let draft = match &args.draft {
+        let draft = match &speculation.draft {
             Some(cli::Draft::Model(name)) => {
                 let Some(accept) = accept else {
                     return Err(Failure(
-                        "say how often a drafted token is accepted with --accept, such as 0.75".into(),
+                        "--draft: missing acceptance rate of the draft model; pass --accept, such as 0.75"
+                            .into(),
                     ));
                 };
-                if many.offload.is_some() {
-                    return Err(Failure("a draft model does not go with --offload yet".into()));
+                if request.offloading.is_some_and(|args| args.offload.is_some()) {
+                    return Err(Failure("--draft: a draft model cannot be combined with --offload".into()));
                 }
                 let (subject, inputs, stored, layers) =
                     request::subject(args, Some(name), None, &mut warnings)?;
                 let inputs = Inputs { cache_size: work.inputs.cache_size, ..inputs };
                 let stored = Stored { cache: work.stored.cache, ..stored };
-                let small = work_of(&Asked { subject, inputs, stored, layers }, Some(name))?;
-                let drafting = Drafting { small, accept, drafts: many.drafts as f64 };
+                let small = work_of(&Request { subject, inputs, stored, layers }, Some(name))?;
+                let drafting = Drafting { small, accept, drafts: speculation.drafts as f64 };
                 Some(drafting.beside(&work))
             }
             _ if accept.is_some() => {
-                return Err(Failure("--accept is for a draft model, which --draft names".into()));
+                return Err(Failure("--accept: missing draft model; pass --draft MODEL".into()));
             }
             _ => None,
         };
-        let fixed = Fixed { tensor: many.tensor, pipeline: many.pipeline, experts: many.experts };
-        let numbers = users.map_or(Ok(Vec::new()), |users| curve::numbers(args, users.users))?;
+        let fixed = Fixed { tensor: sharding.tensor, pipeline: sharding.pipeline, experts: sharding.experts };
+        let numbers = users.map_or(Ok(Vec::new()), |users| curve::numbers(request.sweep, users.users))?;
         let cache = normal(&args.cache);
-        Ok(Question { work, asked, users, fixed, gates, cache, draft, numbers, at_least, warnings })
+        Ok(Question {
+            work,
+            request: resolved,
+            users,
+            fixed,
+            gates,
+            cache,
+            draft,
+            numbers,
+            min_speed: request.min_speed,
+            warnings,
+        })
     }
 
-    /// Bytes of the weights alone, which no set can do without.
+    /// Returns the bytes of the weights.
     pub fn weight_bytes(&self) -> Result<f64, Failure> {
         Ok(self.work.inputs.evaluate()?.weight_bytes)
     }
 
-    /// A set in its best layout: one that fits and meets all, and of these the one with the highest estimate.
+    /// Returns the best layout of a set: one that fits and meets all conditions, with the highest ideal speed.
     pub fn best(&self, set: &Set) -> Result<Row, Failure> {
         Ok(self.ranked(set, self.users)?.remove(0))
     }
 
-    /// The same with its other layouts, and with what it gives to fewer and to more users.
+    /// Like [`Question::best`], with the other layouts and the curve over numbers of users.
     fn detailed(&self, set: &Set) -> Result<Row, Failure> {
         let mut ranked = self.ranked(set, self.users)?;
         let mut row = ranked.remove(0);
@@ -234,15 +266,15 @@ impl Question {
         Ok(row)
     }
 
-    /// What a set gives to different numbers of users, as far as their caches fit.
-    fn curve(&self, set: &Set, asked: Users) -> Result<Vec<Way>, Failure> {
+    /// Returns the best layout for each number of users whose cache fits.
+    fn curve(&self, set: &Set, workload: Users) -> Result<Vec<Way>, Failure> {
         let mut curve = Vec::new();
         for &users in &self.numbers {
-            // A layout that was asked for may have more copies than there are users.
-            let Ok(ranked) = self.ranked(set, Some(Users { users, ..asked })) else { continue };
+            // A requested layout may have more copies than users.
+            let Ok(ranked) = self.ranked(set, Some(Users { users, ..workload })) else { continue };
             let fitting: Vec<&Row> = ranked.iter().filter(|row| row.fits != Some(false)).collect();
             let Some(best) = fitting.first() else { break };
-            // Nothing exceeds the highest ceiling of all layouts.
+            // The ceiling of the set is the highest of all layouts.
             let mut way = best.way();
             for other in fitting.iter().filter_map(|row| row.served.as_ref()) {
                 if let Some(served) = &mut way.served {
@@ -257,17 +289,17 @@ impl Question {
         Ok(curve)
     }
 
-    /// A set in all its layouts, the best first; there is one.
+    /// Returns all layouts of a set, the best first; there is at least one.
     fn ranked(&self, set: &Set, users: Option<Users>) -> Result<Vec<Row>, Failure> {
         let work = users.map_or_else(|| self.work.clone(), |users| users.step(&self.work));
         let layouts = Layout::all(set, &work, self.fixed).map_err(Failure)?;
         let row = |layout: &Layout| self.row(set, *layout, &work, users.as_ref());
         let mut rows = layouts.iter().map(row).collect::<Result<Vec<Row>, Failure>>()?;
         let key = |row: &Row| (row.fits != Some(false), row.enough == Some(true));
-        // Of those that do not fit, the one that is short of least, to the GB, says what the set lacks.
-        let short = |row: &Row| row.spare_gb.map_or(0.0, |spare| spare.min(0.0).floor());
+        // Of the layouts that do not fit, the one that lacks the least memory (in whole GB) comes first.
+        let lack = |row: &Row| row.spare_gb.map_or(0.0, |spare| spare.min(0.0).floor());
         rows.sort_by(|a, b| {
-            let order = key(b).cmp(&key(a)).then(short(b).total_cmp(&short(a)));
+            let order = key(b).cmp(&key(a)).then(lack(b).total_cmp(&lack(a)));
             order.then(b.speed().total_cmp(&a.speed()))
         });
         Ok(rows)
@@ -291,13 +323,13 @@ impl Question {
         };
         let mut row = Row::new(set, &reached, served);
         row.draft = draft;
-        row.not_known = self.not_known(set)?;
+        row.not_known = self.unknown_peaks(set)?;
         self.judge(&mut row)?;
         Ok(row)
     }
 
-    /// Kinds of numbers that the devices multiply at a rate that nobody publishes.
-    fn not_known(&self, set: &Set) -> Result<Vec<String>, Failure> {
+    /// Returns the units of the devices without a published peak.
+    fn unknown_peaks(&self, set: &Set) -> Result<Vec<String>, Failure> {
         let mut found = Vec::new();
         for group in &set.groups {
             let prediction = crate::predict::predict(self.work.inputs, &self.work.stored, &group.target)?;
@@ -308,40 +340,47 @@ impl Question {
         Ok(found)
     }
 
-    /// What a page needs to compute the curves of equal devices itself; none where a draft model writes ahead.
+    /// Returns the sliders of the page with curves; `None` with a draft model.
     fn moving(&self, sets: &[Set]) -> Result<Option<crate::chart::curve::Moving>, Failure> {
         let Some(users) = self.users.filter(|_| self.draft.is_none()) else { return Ok(None) };
         curve::moving(&self.work, &users, sets, self.fixed).map(Some)
     }
 
-    /// One device and its host.
-    fn offloaded(&self, args: &cli::Predict, set: &Set, what: Offload) -> Result<Row, Failure> {
-        let many = &args.many;
+    /// Predicts one device with its host.
+    fn offloaded(
+        &self,
+        request: &SetRequest<'_>,
+        offloading: &cli::Offloading,
+        set: &Set,
+        what: Offload,
+    ) -> Result<Row, Failure> {
         let [group] = set.groups.as_slice() else {
-            return Err(Failure("--offload is for one device beside its host".into()));
+            return Err(Failure("--offload: expected a single device and its host".into()));
         };
         if set.devices() != 1 || self.users.is_some() || self.fixed != Fixed::default() {
             return Err(Failure(
-                "--offload is for one device beside its host, one batch and no layout".into(),
+                "--offload: expected a single device and its host, without --users and without a layout"
+                    .into(),
             ));
         }
-        let Some(host) = &many.host else {
+        let Some(host) = &offloading.host else {
             return Err(Failure(
-                "say what the host is with --host, such as bandwidth=83GB/s,memory=192GB".into(),
+                "--offload: missing host; pass --host, such as bandwidth=83GB/s,memory=192GB".into(),
             ));
         };
-        let catalog = args.devices.files.catalog()?;
-        let host = member(args, &catalog, host)?;
-        let bus =
-            many.bus.or(group.link.filter(|_| many.link.is_none() && pcie(&catalog, &group.target.name)));
+        let catalog = request.work.devices.files.catalog()?;
+        let host = member(request, &catalog, host)?;
+        let bus = offloading.bus.or(group
+            .link
+            .filter(|_| request.parallel.sharding.link.is_none() && pcie(&catalog, &group.target.name)));
         let found = offloaded(&self.work, &group.target, &host.target, bus, what)?;
         let mut row = Row::offloaded(set, &host.target.name, &found);
-        row.not_known = self.not_known(&Set { groups: vec![group.clone(), host] })?;
+        row.not_known = self.unknown_peaks(&Set { groups: vec![group.clone(), host] })?;
         self.judge(&mut row)?;
         Ok(row)
     }
 
-    /// What a row costs, and whether it does what is wanted.
+    /// Sets the cost of a row and whether it meets the conditions.
     fn judge(&self, row: &mut Row) -> Result<(), Failure> {
         let priced = cost::Inputs {
             purchase: row.price_usd.unwrap_or(0.0),
@@ -371,16 +410,16 @@ impl Question {
                 [] => gate.text().to_owned(),
                 has => format!("{} ({})", gate.text(), has.join(", ")),
             };
-        } else if row.speed() < self.at_least {
+        } else if row.speed() < self.min_speed {
             row.enough = Some(false);
-            let even = if row.ceiling() < self.at_least { "even at its ceiling" } else { "by the estimate" };
-            let speed = if row.ceiling() < self.at_least { row.ceiling() } else { row.speed() };
-            row.short_of = format!("{} token/s {even}", figure(self.at_least - speed));
+            let figure_name = if row.ceiling() < self.min_speed { "at the ceiling" } else { "at the ideal" };
+            let speed = if row.ceiling() < self.min_speed { row.ceiling() } else { row.speed() };
+            row.short_of = format!("{} tok/s {figure_name}", figure(self.min_speed - speed));
         }
         Ok(())
     }
 
-    /// The rows as a result.
+    /// Assembles the result.
     pub fn plan(mut self, rows: Vec<Row>) -> Plan {
         let heads = self.work.heads;
         let uneven =
@@ -391,10 +430,10 @@ impl Question {
             .map(|row| format!("tensor {} on {}", row.layout.tensor, row.devices))
             .collect();
         if !uneven.is_empty() {
-            let more = if uneven.len() > NAMED { ", …" } else { "" };
+            let more = if uneven.len() > MAX_NAMED { ", …" } else { "" };
             self.warnings.push(format!(
-                "{}{more}: {heads} heads are not dealt out evenly, which many servers refuse; --tensor takes another",
-                uneven[..uneven.len().min(NAMED)].join(", ")
+                "{}{more}: {heads} heads cannot be split evenly, which many servers reject; choose another layout with --tensor",
+                uneven[..uneven.len().min(MAX_NAMED)].join(", ")
             ));
         }
         let of = |id: &str, version: &str| format!("{id} {version}");
@@ -415,53 +454,49 @@ impl Question {
         }
         let pass = match &self.draft {
             Some(Drafting { drafts, .. }) => {
-                format!("{} tokens of each sequence, all accepted", drafts + 1.0)
+                format!("{} tokens (all accepted)", drafts + 1.0)
             }
-            None => "each token of a sequence".to_owned(),
+            None => "token".to_owned(),
         };
         let mut ceilings = format!(
-            "Ceilings: no program that deals the model out so, in these formats, with one pass over the weights for {pass}, is \
-             faster; messages in numbers of 8 bits hide behind reading and arithmetic"
+            "Ceiling: upper bound for this partitioning, these formats and one pass over the weights per {pass}; 8-bit communication \
+             is assumed fully overlapped"
         );
         if rows.iter().any(|row| row.held.is_some()) {
-            ceilings += "; the device and its host work one after the other, as the layers follow";
+            ceilings += "; device and host work in turns";
         }
-        ceilings += if self.users.is_some() {
-            ". Queues, schedulers and tails of latency are not in them."
-        } else {
-            "."
-        };
+        ceilings += if self.users.is_some() { ". Queueing and scheduling are not modelled." } else { "." };
         let unknown: Vec<&str> =
             rows.iter().filter(|row| !row.not_known.is_empty()).map(|row| row.devices.as_str()).collect();
         if !unknown.is_empty() {
-            let more = if unknown.len() > NAMED { ", …" } else { "" };
-            let named = unknown[..unknown.len().min(NAMED)].join(", ");
-            ceilings += &format!(" {MEMORY_ALONE} So it is on {named}{more}.");
+            let more = if unknown.len() > MAX_NAMED { ", …" } else { "" };
+            let named = unknown[..unknown.len().min(MAX_NAMED)].join(", ");
+            ceilings += &format!(" {MEMORY_ALONE} This applies to {named}{more}.");
         }
-        let mut assumed = vec!["attention follows the matrices".to_owned()];
+        let mut assumed = vec!["attention runs after the matrix products".to_owned()];
         if rows.iter().any(|row| row.count > 1) {
             let start = self.work.start;
-            assumed.push(format!("a message takes {start} us to start and follows both"));
+            assumed.push(format!("a message takes {start} µs to start and is not overlapped"));
         }
         if self.work.inputs.expert_params > 0.0 {
-            assumed.push("experts are chosen with the same chance".into());
+            assumed.push("experts are routed uniformly at random".into());
         }
         if self.users.is_some() {
-            assumed.push("prompts are read between the steps, and nobody waits in a queue".into());
+            assumed.push("prefill is interleaved with decode without queueing".into());
         }
         if rows.iter().any(|row| row.held.is_some()) {
-            assumed.push("nothing is sent over the bus while something is computed".into());
+            assumed.push("transfers over the bus are not overlapped with arithmetic".into());
         }
         if rows.iter().any(|row| row.usd_per_million_tokens.is_some()) {
-            assumed.push("prices are those of the launch over three years, without energy".into());
+            assumed.push("launch prices over three years, without energy".into());
         }
         let mut objectives: Vec<String> = self.gates.iter().map(|gate| gate.text().to_owned()).collect();
-        if self.at_least > 0.0 {
-            let of = if self.users.is_some() { " of all users together" } else { "" };
-            objectives.push(format!("{} token/s{of}", self.at_least));
+        if self.min_speed > 0.0 {
+            let of = if self.users.is_some() { " in total" } else { "" };
+            objectives.push(format!("{} token/s{of}", self.min_speed));
         }
         let totals = self.work.inputs.evaluate().ok();
-        let mut model = self.asked.subject;
+        let mut model = self.request.subject;
         if let Some(totals) = totals {
             model.parameters = totals.total_params;
             model.active_parameters = totals.active_params;
@@ -473,7 +508,7 @@ impl Question {
             contracts,
             model,
             workload,
-            (ceilings, format!("Estimates: {}.", assumed.join("; "))),
+            (ceilings, format!("Ideal: {}.", assumed.join("; "))),
             objectives,
             rows,
             self.warnings,
@@ -481,45 +516,45 @@ impl Question {
     }
 }
 
-/// Whether the registry says that the device's links are those of its bus.
+/// Returns whether the interconnect of a registry device is PCIe.
 fn pcie(catalog: &Catalog, name: &str) -> bool {
     let device = catalog.find(name).ok();
     device.and_then(|device| device.interconnect).is_some_and(|link| link.name().starts_with("pcie"))
 }
 
-/// The devices of one text, as a prediction sees them.
-fn member(args: &cli::Predict, catalog: &Catalog, text: &str) -> Result<Group, Failure> {
-    let precision = args.precision.as_deref().map(request::precision).transpose()?;
+/// Resolves one part of `--on`, such as `2x rtx-4090`.
+fn member(request: &SetRequest<'_>, catalog: &Catalog, text: &str) -> Result<Group, Failure> {
+    let precision = request.work.ideal.precision.as_deref().map(request::precision).transpose()?;
     let (count, name) = device::several(text).unwrap_or((1, text));
     if !(1..=MOST_DEVICES).contains(&count) {
-        return Err(Failure(format!("{text}: a set has 1 to {MOST_DEVICES} devices")));
+        return Err(Failure(format!("{text}: expected a set of 1 to {MOST_DEVICES} devices")));
     }
-    let chosen = catalog.choose(name)?.measured(|| this(&args.measuring))?;
+    let chosen = catalog.choose(name)?.measured(|| this(&request.work.measuring))?;
     let entry = if let Chosen::Device(device) = &chosen { Some(*device) } else { None };
     Ok(Group {
         count,
         target: chosen.target(precision)?,
-        link: args.many.link.or(entry.and_then(|device| device.interconnect_bandwidth)),
+        link: request.parallel.sharding.link.or(entry.and_then(|device| device.interconnect_bandwidth)),
         price: entry.and_then(|device| device.launch_price_usd),
     })
 }
 
-/// The sets that were named. A text with a number of devices in it is one set; any other is a list of single devices.
-pub fn sets(args: &cli::Predict, warnings: &mut Vec<String>) -> Result<Vec<Set>, Failure> {
-    let catalog = args.devices.files.catalog()?;
+/// Resolves `--on` to sets. A text that states a number of devices is one set; any other is a list of single devices.
+pub fn sets(request: &SetRequest<'_>, warnings: &mut Vec<String>) -> Result<Vec<Set>, Failure> {
+    let catalog = request.work.devices.files.catalog()?;
     let mut sets: Vec<Set> = Vec::new();
-    for text in &args.devices.on {
+    for text in &request.work.devices.on {
         let parts = if Path::new(text).is_file() { vec![text.clone()] } else { device::split(text) };
         if parts.iter().any(|part| part.trim().is_empty()) {
-            return Err(Failure(format!("--on '{text}': a comma without a device")));
+            return Err(Failure(format!("--on '{text}': missing device between commas")));
         }
         let together = parts.iter().any(|part| device::several(part).is_some());
         let groups: Vec<Group> =
-            parts.iter().map(|part| member(args, &catalog, part)).collect::<Result<_, _>>()?;
+            parts.iter().map(|part| member(request, &catalog, part)).collect::<Result<_, _>>()?;
         if together {
             let set = Set { groups };
             if set.devices() > MOST_DEVICES {
-                return Err(Failure(format!("{text}: a set has 1 to {MOST_DEVICES} devices")));
+                return Err(Failure(format!("{text}: expected a set of 1 to {MOST_DEVICES} devices")));
             }
             sets.push(set);
         } else {
@@ -528,13 +563,13 @@ pub fn sets(args: &cli::Predict, warnings: &mut Vec<String>) -> Result<Vec<Set>,
     }
     if sets.is_empty() {
         return Err(Failure(
-            "say which devices with --on, such as '8x h100-sxm'; `roofline devices` lists them".into(),
+            "missing devices; pass --on, such as --on '8x h100-sxm' (see `roofline devices`)".into(),
         ));
     }
     for set in &sets {
         if set.devices() > 1 && set.link().is_none() {
             warnings.push(format!(
-                "nobody publishes what the links of {} carry: messages between them take no time; --link says it",
+                "no published interconnect bandwidth for {}; communication is assumed to be free; set it with --link",
                 set.name()
             ));
         }

@@ -1,7 +1,6 @@
 //! Device files: contract tables that extend the registry's `devices` table and are checked by its rules.
 
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 
 use roofline_contracts::check_in;
 use roofline_contracts::contract::{Entry, Table, Value};
@@ -50,66 +49,28 @@ fn is_devices(table: &Table) -> bool {
 
 /// Converts a table entry to a device with static lifetime, like those of the registry.
 pub fn device(table: &Table, entry: &Entry) -> &'static Device {
-    let value = |name: &str| {
-        let index = table.fields.iter().position(|field| field.name == name)?;
-        entry.values.get(index)
-    };
-    let number = |name: &str| match value(name) {
-        Some(Value::Number(number)) => Some(*number),
-        _ => None,
-    };
-    let text = |name: &str| match value(name) {
-        Some(Value::Text(text)) => Some(text.as_str()),
-        _ => None,
-    };
-    fn word<T: FromStr>(text: Option<&str>) -> Option<T> {
-        text.and_then(|text| text.parse().ok())
-    }
     let leak = |text: &str| -> &'static str { text.to_owned().leak() };
-    let device = Device {
+    let mut device = Device {
         name: leak(&entry.name),
         doc: leak(&entry.doc),
-        vendor: word(text("vendor")).unwrap_or(BLANK.vendor),
-        kind: word(text("kind")).unwrap_or(BLANK.kind),
-        market: word(text("market")).unwrap_or(BLANK.market),
-        architecture: word(text("architecture")).unwrap_or(BLANK.architecture),
-        aliases: text("aliases").map(leak),
-        launch_year: number("launch_year"),
-        launch_price_usd: number("launch_price_usd"),
-        fp32: number("fp32"),
-        tf32: number("tf32"),
-        fp16: number("fp16"),
-        fp16_fast: number("fp16_fast"),
-        fp16_sparse: number("fp16_sparse"),
-        bf16: number("bf16"),
-        fp8: number("fp8"),
-        fp4: number("fp4"),
-        int8: number("int8"),
-        int4: number("int4"),
-        compute: number("compute"),
-        bandwidth: number("bandwidth").unwrap_or_default(),
-        bus_width: number("bus_width"),
-        data_rate: number("data_rate"),
-        capacity: number("capacity"),
-        interconnect: word(text("interconnect")),
-        interconnect_bandwidth: number("interconnect_bandwidth"),
-        tdp: number("tdp"),
-        overhead: number("overhead"),
-        cores: number("cores"),
-        base_clock: number("base_clock"),
-        boost_clock: number("boost_clock"),
-        fp32_per_cycle: number("fp32_per_cycle"),
-        derived: text("derived").map(leak),
         source: leak(&entry.source),
         as_of: leak(&entry.as_of),
+        ..BLANK
     };
+    for (field, value) in table.fields.iter().zip(&entry.values) {
+        match value {
+            Value::Number(number) => _ = device.set_number(&field.name, *number),
+            Value::Text(text) => _ = device.set_text(&field.name, leak(text)),
+            Value::Absent => {}
+        }
+    }
     Box::leak(Box::new(device))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device::{figures_of, numbers};
+    use crate::device::numbers_of;
     use roofline_contracts::contract::FieldKind;
     use roofline_contracts::library;
     use roofline_formulas::hardware::devices::ALL;
@@ -126,14 +87,14 @@ mod tests {
             FieldKind::Number { unit_text, .. } => Some((field.name.as_str(), unit_text.as_str())),
             FieldKind::Text { .. } => None,
         });
-        assert_eq!(units.collect::<Vec<_>>(), numbers().collect::<Vec<_>>());
+        assert_eq!(units.collect::<Vec<_>>(), Device::NUMBERS.to_vec());
         // Conditions can use every number of the table.
         for (entry, known) in table.entries.iter().zip(ALL) {
             let numbers = table.fields.iter().zip(&entry.values).filter_map(|(field, value)| match value {
                 Value::Number(number) => Some((field.name.as_str(), *number)),
                 _ => None,
             });
-            assert_eq!(numbers.collect::<Vec<_>>(), figures_of(known).collect::<Vec<_>>(), "{}", entry.name);
+            assert_eq!(numbers.collect::<Vec<_>>(), numbers_of(known).collect::<Vec<_>>(), "{}", entry.name);
         }
     }
 }

@@ -25,7 +25,7 @@ use roofline_machine::Machine;
 use roofline_machine::document;
 use roofline_render::report::{Report, Saved};
 
-pub use figures::{TEXTS, numbers, of as figures_of, texts_of};
+pub use figures::{numbers_of, texts_of};
 pub use file::configuration;
 pub use file::device as of_entry;
 pub use name::several;
@@ -113,7 +113,7 @@ impl Catalog {
         }
         if extension == "yaml" || extension == "yml" {
             let message = format!(
-                "{text}: device files cannot be passed to --on; pass --devices {text} and select a device by name"
+                "{text}: device files cannot be passed to --on; pass --device-file {text} and select a device by name"
             );
             return Err(DeviceError(message));
         }
@@ -211,10 +211,10 @@ mod tests {
                 "several devices are only supported by `predict` and `plan`; for a single device use `rtx-3090`",
             ),
             ("8 x H100", "use `H100`"),
-            ("my.yaml", "pass --devices my.yaml"),
+            ("my.yaml", "pass --device-file my.yaml"),
             ("nowhere.json", "nowhere.json: "),
             ("compute=5", "bandwidth"),
-            ("speed=5", "unknown device attribute `speed`; expected one of bandwidth"),
+            ("speed=5", "unknown device attribute `speed`; expected one of name"),
         ] {
             let DeviceError(message) = catalog.choose(text).unwrap_err();
             assert!(message.contains(expected), "{text}: {message}");

@@ -6,7 +6,8 @@
 use std::fmt;
 
 use super::Precision;
-use roofline_formulas::hardware::devices::{Architecture, Device, Kind, Market, Vendor};
+use roofline_formulas::hardware::architectures::{self, Architecture};
+use roofline_formulas::hardware::devices::{self, Device, Kind, Market};
 pub use roofline_formulas::quantization::formats::Numbers;
 use roofline_formulas::quantization::{formats, numbers};
 use roofline_machine::{Beyond, Machine, Reached};
@@ -108,13 +109,12 @@ impl Units {
             match (fastest, factor) {
                 (Some(peak), Some(factor)) => Peak::Known(precision, peak * factor),
                 (Some(_), None) => Peak::Unpublished,
-                (None, _) if lacks(device.architecture, precision) => Peak::Absent,
+                (None, _) if lacks(device, precision) => Peak::Absent,
                 (None, _) => Peak::Unpublished,
             }
         };
         // A GeForce is twice as fast with FP16 accumulation as with FP32; the figure for FP32 alone is not a ceiling.
-        let slow_only =
-            device.fp16.is_some() && device.fp16_fast.is_none() && has_fast_fp16_accumulation(device);
+        let slow_only = device.fp16.is_some() && device.fp16_fast.is_none() && has_fast_half(device);
         let fp16_is_fastest = device.fp16 >= device.bf16 || device.fp16_fast >= device.bf16;
         let half = match (slow_only, fp16_is_fastest) {
             (true, _) => Peak::Unpublished,
@@ -198,11 +198,13 @@ impl Units {
     }
 }
 
+fn architecture(device: &Device) -> &'static Architecture {
+    architectures::by_name(device.architecture.name()).unwrap_or(&architectures::OTHER)
+}
+
 /// Returns true if FP16 accumulation is twice as fast as FP32 accumulation.
-fn has_fast_fp16_accumulation(device: &Device) -> bool {
-    use Architecture::{Ada, Ampere, Blackwell, Turing};
-    (device.vendor, device.market) == (Vendor::Nvidia, Market::Consumer)
-        && matches!(device.architecture, Turing | Ampere | Ada | Blackwell)
+fn has_fast_half(device: &Device) -> bool {
+    device.market == Market::Consumer && architecture(device).fast_half == 1.0
 }
 
 /// Returns the factor from the registry's peaks to the highest clock; `None` if that clock is unknown.
@@ -216,60 +218,20 @@ fn boost_factor(device: &Device) -> Option<f64> {
     }
 }
 
-/// Returns true if an architecture is known to lack units for a precision that are faster than those for wider types.
-///
-/// Unknown combinations return false, so that no slower peak is mistaken for a ceiling.
-fn lacks(architecture: Architecture, precision: Precision) -> bool {
-    use Architecture::{
-        Ada, AlderLake, Ampere, Apple, ArrowLake, Cdna1, Cdna2, Cdna3, CortexA76, CortexX4, EmeraldRapids,
-        Gcn5, GraniteRapids, Hopper, Maxwell, NeoverseN1, NeoverseV1, NeoverseV2, Oryon, Pascal, RaptorLake,
-        Rdna2, Rdna3, Rdna35, SapphireRapids, Turing, Volta, Xe2Hpg, XeHpc, XeHpg, Zen3, Zen4, Zen5,
+/// Returns true if the architecture has no units for a precision that are faster than those for wider types.
+fn lacks(device: &Device, precision: Precision) -> bool {
+    let architecture = architecture(device);
+    let faster = match precision {
+        Precision::Fp4 => architecture.fp4,
+        Precision::Fp8 => architecture.fp8,
+        Precision::Int8 => architecture.int8,
+        Precision::Fp16 | Precision::Bf16 => architecture.half,
+        // User-defined devices have exactly the units they list.
+        Precision::Fp32 | Precision::Tf32 | Precision::Int4 => {
+            return device.architecture == devices::Architecture::Other;
+        }
     };
-    let before_fp8 = matches!(
-        architecture,
-        Maxwell
-            | Pascal
-            | Volta
-            | Turing
-            | Ampere
-            | Gcn5
-            | Rdna2
-            | Rdna3
-            | Rdna35
-            | Cdna1
-            | Cdna2
-            | XeHpg
-            | Xe2Hpg
-            | XeHpc
-            | Apple
-            | Zen3
-            | Zen4
-            | Zen5
-            | AlderLake
-            | RaptorLake
-            | ArrowLake
-            | SapphireRapids
-            | EmeraldRapids
-            | GraniteRapids
-            | NeoverseN1
-            | NeoverseV1
-            | NeoverseV2
-            | CortexA76
-            | CortexX4
-            | Oryon
-    );
-    // User-defined devices have exactly the units they list.
-    if architecture == Architecture::Other {
-        return true;
-    }
-    match precision {
-        Precision::Fp4 => before_fp8 || matches!(architecture, Ada | Hopper | Cdna3 | Architecture::Rdna4),
-        Precision::Fp8 => before_fp8,
-        // int8 on Volta and RDNA 3 is not faster than their 16-bit matrix units.
-        Precision::Int8 => matches!(architecture, Maxwell | Volta | Rdna3 | Rdna35 | Apple),
-        Precision::Fp16 | Precision::Bf16 => matches!(architecture, Maxwell | Pascal | Apple | Zen3),
-        Precision::Fp32 | Precision::Tf32 | Precision::Int4 => false,
-    }
+    faster == 0.0
 }
 
 #[cfg(test)]

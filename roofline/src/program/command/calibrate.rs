@@ -49,7 +49,7 @@ pub fn run(args: &cli::Calibrate) -> Result<Exit, Failure> {
         }
         return Ok(Exit::Fine);
     }
-    let path = expected::kept(&calibration.device, &calibration.engine).ok_or_else(|| {
+    let path = expected::saved_path(&calibration.device, &calibration.engine).ok_or_else(|| {
         Failure("where the platform keeps caches is not known; --output FILE keeps it there".into())
     })?;
     document::save(&path, &text).about(path.display())?;
@@ -119,7 +119,7 @@ fn of_products(args: &cli::Calibrate, path: &Path, text: &str) -> Result<(Origin
     if memory.iter().any(|row| row.kernel != first.kernel) {
         let kernel = first.kernel.name();
         return Err(wrong(format!(
-            "several formats; measure one, such as `roofline bench --kernel {}`",
+            "several formats; measure one, such as `roofline bench --quant {}`",
             kernel.to_lowercase()
         )));
     }

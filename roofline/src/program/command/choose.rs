@@ -1,4 +1,4 @@
-//! `roofline choose`: the devices that hold a model and are fast enough, and what the others are short of.
+//! `roofline choose`: the devices that fit a model and are fast enough, and what the others lack.
 
 use crate::chart::html::Page;
 use crate::choose::{By, Choice};
@@ -6,23 +6,19 @@ use crate::predict::{Prediction, Target, predict as reached};
 use crate::program::expected::{ModelTraits, missing};
 use crate::program::output::picture::{self, Pictures};
 use crate::program::require::Names;
-use crate::program::{Exit, Failure, cli, request, select, sets};
+use crate::program::{Exit, Failure, cli, request, select};
 
-/// Chooses, and exits with 1 when no device does.
+/// Compares the devices, and exits with 1 if none meets the target.
 pub fn run(args: &cli::Choose) -> Result<Exit, Failure> {
-    let (at_least, args) = (args.at_least, &args.predict);
-    let refused = [
-        (!args.sweep.is_empty(), "--sweep"),
-        (args.explain, "--explain"),
-        (!args.require.is_empty(), "--require"),
-    ];
-    if let Some((_, flag)) = refused.iter().find(|(given, _)| *given) {
-        return Err(Failure(format!(
-            "{flag} belongs to `predict`; `choose` has --at-least, --where, --sort and --columns"
-        )));
+    if matches!(args.speculation.draft, Some(cli::Draft::Model(_))) || args.speculation.accept.is_some() {
+        return Err(Failure(
+            "--draft: a draft model is supported by `predict` and `plan`; expected a number of tokens".into(),
+        ));
     }
-    if sets::is_asked(args) {
-        return Err(Failure("several devices, hosts and users belong to `predict` and `plan`".into()));
+    if args.work.devices.names_a_set() {
+        return Err(Failure(
+            "--on: `choose` compares single devices; use `predict` or `plan` for sets of devices".into(),
+        ));
     }
     let by = args.select.sort.as_deref().map_or(Ok(By::Price), by)?;
     let columns = args.select.columns.iter().map(|name| column(name)).collect::<Result<_, _>>()?;
@@ -34,8 +30,8 @@ pub fn run(args: &cli::Choose) -> Result<Exit, Failure> {
     let gates = names.parse("--where", &args.select.conditions)?;
     let pictures = Pictures::open(&args.pictures)?;
     let mut warnings = Vec::new();
-    let asked = request::asked(args, &mut warnings)?;
-    let mut targets = request::targets(args, args.all_devices || args.devices.on.is_empty(), &mut warnings)?;
+    let request = request::resolve(&args.work, args.speculation.tokens_per_pass(), &mut warnings)?;
+    let mut targets = request::targets(&args.work, "all", &mut warnings)?;
     targets.retain(|(_, device)| {
         let row = device.map(select::device_row).unwrap_or_default();
         gates.iter().all(|gate| gate.holds(&row) == Some(true))
@@ -45,14 +41,14 @@ pub fn run(args: &cli::Choose) -> Result<Exit, Failure> {
         return Ok(Exit::Failed);
     }
     let expecter = args.expecting.read()?;
-    let request::Asked { subject, inputs, stored, layers } = asked;
+    let request::Request { subject, inputs, stored, layers } = request;
     let (model, format) = (subject.name.clone(), subject.quant.clone());
     let expect = |target: &Target, device, prediction: &Prediction| {
         let work = ModelTraits { name: &model, format: &format, layers };
         Some(expecter.expect(&work, target, device, prediction).unwrap_or_else(missing))
     };
     let predict = |inputs, target: &Target| reached(inputs, &stored, target);
-    let mut choice = Choice::new(subject, inputs, &targets, at_least, by, predict, expect)?;
+    let mut choice = Choice::new(subject, inputs, &targets, args.min_speed, by, predict, expect)?;
     let expected =
         choice.devices.iter().filter_map(|one| Some((one.device.as_str(), one.expected.as_ref()?)));
     choice.expectations = expecter.sentences(expected);
@@ -66,18 +62,18 @@ pub fn run(args: &cli::Choose) -> Result<Exit, Failure> {
     Ok(if choice.enough().next().is_some() { Exit::Fine } else { Exit::Failed })
 }
 
-/// A column by its heading, as the table or the other formats have it.
+/// Returns a column by its heading in the table or in other formats.
 fn column(name: &str) -> Result<&'static str, Failure> {
     let wanted = name.trim().replace(' ', "_");
     let known = |column: &&&str| **column == wanted;
     Choice::COLUMNS.iter().find(known).copied().ok_or_else(|| {
-        Failure(format!("--columns {name}: no such column; there are {}", Choice::COLUMNS.join(", ")))
+        Failure(format!("--columns {name}: unknown column; expected one of {}", Choice::COLUMNS.join(", ")))
     })
 }
 
 fn by(name: &str) -> Result<By, Failure> {
     By::ALL.iter().copied().find(|by| by.name() == name).ok_or_else(|| {
         let known: Vec<&str> = By::ALL.iter().map(|by| by.name()).collect();
-        Failure(format!("--sort {name}: no such order; there are {}", known.join(", ")))
+        Failure(format!("--sort {name}: unknown order; expected one of {}", known.join(", ")))
     })
 }

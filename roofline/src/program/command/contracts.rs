@@ -1,4 +1,4 @@
-//! `roofline contracts`: the built-in contracts.
+//! `roofline contract list`: the built-in contracts.
 
 use roofline_contracts::{compile, library};
 use schemars::JsonSchema;
@@ -42,7 +42,7 @@ struct Shipped {
 }
 
 /// Lists the contracts, or shows the file of one.
-pub fn run(args: &cli::Contracts) -> Result<Exit, Failure> {
+pub fn run(args: &cli::List) -> Result<Exit, Failure> {
     let mut contracts = Vec::new();
     for (file, _) in library::BUILT_IN {
         if args

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::chart::terminal::Canvas;
 use crate::contracts::hardware::devices::Device;
-use crate::device::{figures_of, numbers};
+use crate::device::numbers_of;
 use crate::predict::Precision;
 use crate::program::output;
 use crate::program::require::Names;
@@ -107,9 +107,9 @@ pub fn run(args: &cli::Devices) -> Result<Exit, Failure> {
 
 /// Every figure of a device with where it comes from: printed by the source, or derived by a ratio.
 fn origins(device: &Device) -> Table {
-    let units: BTreeMap<&str, &str> = numbers().collect();
+    let units: BTreeMap<&str, &str> = Device::NUMBERS.iter().copied().collect();
     let clauses = || device.derived.into_iter().flat_map(|text| text.split([';', ',']));
-    let rows = figures_of(device).map(|(name, value)| {
+    let rows = numbers_of(device).map(|(name, value)| {
         let derived =
             clauses().find(|clause| clause.split('=').next().is_some_and(|field| field.trim() == name));
         let from =

@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::{Map, Value as Json};
 
 use crate::chart::terminal::Canvas;
-use crate::device::{Chosen, figures_of};
+use crate::device::{Chosen, numbers_of};
 use crate::predict::Numbers;
 use crate::program::name::near;
 use crate::program::output;
@@ -389,7 +389,7 @@ fn apply_device(
     let general = general.into_iter().filter_map(|(name, value)| Some((name, value?)));
     // What the registry says of a device goes before what follows from it.
     let own: Vec<(&str, f64)> = match device {
-        Chosen::Device(device) => figures_of(device).collect(),
+        Chosen::Device(device) => numbers_of(device).collect(),
         _ => Vec::new(),
     };
     let figures = general.chain(own);

@@ -293,7 +293,7 @@ impl Run {
             }
             Run::Bench(bench) => {
                 let kernels: Vec<&str> = bench.kernels().into_iter().map(Kernel::name).collect();
-                ["bench".to_owned(), format!("--kernel={}", kernels.join(","))]
+                ["bench".to_owned(), format!("--quant={}", kernels.join(","))]
                     .into_iter()
                     .chain(bench.only.iter().map(|only| format!("--only={only}")))
                     .chain(quick(bench.quick))
@@ -383,7 +383,7 @@ fn profile_arguments(profile: &Profile) -> Vec<String> {
     arguments.extend(workload.input.iter().map(|input| format!("--input={input}")));
     // A stack of layers has one phase.
     arguments.extend(profile.pass.is_none().then(|| format!("--phase={}", profile.phase)));
-    arguments.extend(model.change.iter().map(|change| format!("--as={change}")));
+    arguments.extend(model.change.iter().map(|change| format!("--quant={change}")));
     if profile.measured().next().is_some() {
         arguments.push("--measure".to_owned());
     }

@@ -12,19 +12,15 @@ pub fn run(args: &cli::Man) -> Result<Exit, Failure> {
     let mut program = help::program();
     // Gives each command its full name and the options that all share.
     program.build();
-    let (page, examples) = match &args.command {
-        None => (Man::new(without_examples(program)), help::examples("roofline")),
-        Some(name) => match program.find_subcommand(name) {
-            Some(command) => (Man::new(without_examples(command.clone())), help::examples(name)),
-            None => {
-                let names: Vec<&str> = program.get_subcommands().map(|command| command.get_name()).collect();
-                return Err(Failure(format!(
-                    "unknown command {name:?}; expected one of {}",
-                    names.join(", ")
-                )));
-            }
-        },
-    };
+    let mut command = &program;
+    for name in &args.command {
+        command = command.find_subcommand(name).ok_or_else(|| {
+            let names: Vec<&str> = command.get_subcommands().map(Command::get_name).collect();
+            Failure(format!("unknown command {name:?}; expected one of {}", names.join(", ")))
+        })?;
+    }
+    let name = if args.command.is_empty() { "roofline".to_owned() } else { args.command.join(" ") };
+    let (page, examples) = (Man::new(without_examples(command.clone())), help::examples(&name));
     let mut out = Vec::new();
     page.render(&mut out)?;
     let examples: Vec<_> = examples.iter().map(|(line, what)| (line.as_str(), what.as_str())).collect();

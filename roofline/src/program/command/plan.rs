@@ -1,43 +1,38 @@
-//! `roofline plan`: the cheapest sets of devices that do what is wanted, and what the others are short of.
+//! `roofline plan`: the cheapest sets of devices that meet a target, and what the others lack.
 
 use crate::many::{Group, Plan, Row, Set};
 use crate::predict::Target;
-use crate::program::output::picture::Pictures;
+use crate::program::output;
 use crate::program::require::Names;
-use crate::program::sets::{Question, sets};
+use crate::program::sets::{Question, SetRequest, sets};
 use crate::program::{Exit, Failure, cli, select};
 
-/// Devices of a machine: one with more is several.
+/// Maximum number of devices per machine.
 const MACHINE: u64 = 8;
 
-/// Plans, and exits with 1 when no set does.
+/// Plans, and exits with 1 if no set meets the target.
 pub fn run(args: &cli::Plan) -> Result<Exit, Failure> {
-    let (at_least, most, args) = (args.at_least, args.most_devices, &args.predict);
-    let refused = [
-        (!args.sweep.is_empty(), "--sweep"),
-        (args.explain, "--explain"),
-        (args.many.offload.is_some(), "--offload"),
-        (!args.require.is_empty(), "--require"),
-        (args.select.sort.is_some() || !args.select.columns.is_empty(), "--sort or --columns"),
-        (args.pictures.svg.is_some() || args.pictures.html.is_some() || args.pictures.chart, "a picture"),
-    ];
-    if let Some((_, flag)) = refused.iter().find(|(given, _)| *given) {
-        return Err(Failure(format!(
-            "{flag} belongs to `predict`; `plan` has --at-least, --objective and --where"
-        )));
-    }
-    if Names::of::<Plan>().help(&args.many.objective)? {
+    if Names::of::<Plan>().help(&args.require)? {
         return Ok(Exit::Fine);
     }
     let mut names = Names::default();
     select::device_names(&mut names);
-    if names.help(&args.select.conditions)? {
+    if names.help(&args.conditions)? {
         return Ok(Exit::Fine);
     }
-    let gates = names.parse("--where", &args.select.conditions)?;
-    let mut question = Question::new(args, at_least)?;
-    let candidates: Vec<Set> = if args.devices.on.is_empty() {
-        let catalog = args.devices.files.catalog()?;
+    let gates = names.parse("--where", &args.conditions)?;
+    let request = SetRequest {
+        work: &args.work,
+        parallel: &args.parallel,
+        offloading: None,
+        require: &args.require,
+        sweep: &[],
+        min_speed: args.min_speed,
+    };
+    let mut question = Question::new(&request)?;
+    let devices = &args.work.devices;
+    let candidates: Vec<Set> = if devices.on.is_empty() || devices.is_all() {
+        let catalog = devices.files.catalog()?;
         let kept = catalog.devices().iter().filter(|device| {
             let row = select::device_row(device);
             gates.iter().all(|gate| gate.holds(&row) == Some(true))
@@ -49,7 +44,7 @@ pub fn run(args: &cli::Plan) -> Result<Exit, Failure> {
         });
         known.collect()
     } else {
-        sets(args, &mut question.warnings)?
+        sets(&request, &mut question.warnings)?
     };
     if candidates.is_empty() {
         eprintln!("no device meets --where");
@@ -58,7 +53,7 @@ pub fn run(args: &cli::Plan) -> Result<Exit, Failure> {
     let weights = question.weight_bytes()?;
     let mut rows = Vec::new();
     for set in candidates {
-        rows.extend(smallest(&question, set, most, weights)?);
+        rows.extend(smallest(&question, set, args.max_devices, weights)?);
     }
     rows.sort_by(|a, b| {
         let price = |row: &Row| row.price_usd.unwrap_or(f64::INFINITY);
@@ -69,34 +64,34 @@ pub fn run(args: &cli::Plan) -> Result<Exit, Failure> {
     for warning in &plan.warnings {
         eprintln!("warning: {warning}");
     }
-    Pictures::open(&args.pictures)?.show(&plan, args.format, true)?;
+    output::print(&plan, args.format)?;
     Ok(if plan.any_enough() { Exit::Fine } else { Exit::Failed })
 }
 
-/// How many of a device are tried: any number that one machine holds, then machines in powers of two.
+/// Returns the numbers of devices to try: up to one machine, then powers of two.
 fn counts() -> impl Iterator<Item = u64> {
     (1..MACHINE).chain(std::iter::successors(Some(MACHINE), |count| Some(count * 2)))
 }
 
-/// The smallest number of a device that does it, or the largest that was tried. A set that was named with its number stays as it
-/// is.
+/// Returns the smallest set that meets the target, or the largest that was tried. A set with a given number of devices is not
+/// changed.
 fn smallest(question: &Question, set: Set, most: u64, weights: f64) -> Result<Option<Row>, Failure> {
     let alone = set.devices() == 1;
     let Some(group) = set.groups.first().filter(|_| alone) else { return question.best(&set).map(Some) };
-    // Devices whose links nobody publishes are tried alone: how they would work together is not known.
+    // Without a published interconnect bandwidth, sets of several devices cannot be predicted.
     let most = if group.link.is_some() { most } else { 1 };
     let counts: Vec<u64> = counts().take_while(|count| *count <= most).collect();
     let mut last = None;
     for (at, &count) in counts.iter().enumerate() {
         let set = Set { groups: vec![Group { count, ..group.clone() }] };
-        // What does not hold the weights is tried only when there is no larger set.
+        // Sets too small for the weights are tried only if there is no larger one.
         let holds = set.capacity().is_none_or(|gb| gb * 1e9 >= weights);
         let largest = at + 1 == counts.len();
         if holds || largest {
             match question.best(&set) {
                 Ok(row) if row.enough == Some(true) => return Ok(Some(row)),
                 Ok(row) => last = Some(row),
-                // Layouts that were asked for may need more devices than these.
+                // The requested layout may need more devices.
                 Err(failure) if largest && last.is_none() => return Err(failure),
                 Err(_) => {}
             }

@@ -1,4 +1,4 @@
-//! `roofline predict`: what a model can reach on devices, with the formulas on demand.
+//! `roofline predict`: ceiling, ideal and expected speed of a model on devices.
 
 use std::collections::BTreeMap;
 
@@ -17,17 +17,17 @@ use crate::predict::{Entry, Line, MOST_POINTS, Predicted, Prediction, Subject, S
 use crate::program::expected::{Expecter, ModelTraits, missing};
 use crate::program::name::normal;
 use crate::program::output::picture::{self, Pictures};
-use crate::program::request::{Asked, asked, sweep, targets};
+use crate::program::request::{Request, resolve, sweep, targets};
 use crate::program::select::Row;
 use crate::program::{Exit, Failure, cli, output, require, select, sets, what_if};
 use crate::report::Report;
 use roofline_render::number::short;
 use roofline_render::text::file_name;
 
-/// Dollars for each token per second, which the contract `choice-v1` computes.
+/// Price per decode speed, computed by the contract `choice-v1`.
 const PRICE_PER_SPEED: &str = "usd_per_token_per_s";
 
-/// Predicts, and exits with 1 when a requirement does not hold.
+/// Predicts, and exits with 1 if a requirement does not hold.
 pub fn run(args: &cli::Predict) -> Result<Exit, Failure> {
     if sets::is_asked(args) {
         return sets::run(args);
@@ -72,8 +72,8 @@ pub fn run(args: &cli::Predict) -> Result<Exit, Failure> {
         let what_if = what_if(&predicted)?;
         Ok(Page { what_if, bars: bars.to_vec(), ..picture::page(&predicted) })
     };
-    // More roofs than these are a tangle in one picture, and tokens per second by device say more.
-    if bars[0].bars.len() > ROOFS && predicted.swept.is_none() {
+    // A roofline chart of many devices is unreadable; bars of tokens per second are not.
+    if bars[0].bars.len() > MAX_ROOFS && predicted.swept.is_none() {
         pictures.show_bars(&predicted, &bars[0], args.format, page)?;
     } else {
         let chart = predicted.chart().unwrap_or_default();
@@ -82,7 +82,7 @@ pub fn run(args: &cli::Predict) -> Result<Exit, Failure> {
     Ok(require::exit(&predicted.requirements))
 }
 
-/// What a condition or a column may say of a prediction: what the contract computes, and what the registry knows.
+/// Returns the names that conditions and columns can use: the figures of a prediction and the attributes of its device.
 fn row(entry: &Entry, devices: &[&'static Device]) -> Result<Row, Failure> {
     let device = devices.iter().find(|device| device.name == entry.device);
     let mut row = device.map(|device| select::device_row(device)).unwrap_or_default();
@@ -103,10 +103,10 @@ fn row(entry: &Entry, devices: &[&'static Device]) -> Result<Row, Failure> {
     Ok(row)
 }
 
-/// The most roofs in one picture.
-const ROOFS: usize = 8;
+/// Maximum number of roofs in a chart.
+const MAX_ROOFS: usize = 8;
 
-/// Tokens per second by device, and by the points of a sweep: of decoding, and of the prompt.
+/// Returns decode and prefill speeds in tokens/s by device or by the points of a sweep.
 fn bars(predicted: &Predicted) -> [Bars; 2] {
     let Workload { batch, context, prompt, .. } = predicted.workload;
     let of = |decode: bool| {
@@ -125,16 +125,16 @@ fn bars(predicted: &Predicted) -> [Bars; 2] {
             bars.sort_by(|a, b| b.value.total_cmp(&a.value));
         }
         let (part, work) = match decode {
-            true => ("decoding", format!("{context} tokens in the cache")),
-            false => ("the prompt", format!("{prompt} tokens")),
+            true => ("decode", format!("context {context}")),
+            false => ("prefill", format!("prompt {prompt}")),
         };
         let model = file_name(&predicted.model.name);
         Bars {
             title: format!("{model}, {}: tokens per second by device", predicted.model.quant),
             subtitle: match predicted.swept {
-                None => format!("ceilings of {part}, and what to expect as lines: batch {batch}, {work}"),
+                None => format!("{part} ceilings (bars) and expected ranges (lines): batch {batch}, {work}"),
                 Some(swept) => {
-                    format!("ceilings of {part}, and what to expect as lines, by {}", swept.name())
+                    format!("{part} ceilings (bars) and expected ranges (lines) by {}", swept.name())
                 }
             },
             unit: "token/s".into(),
@@ -147,47 +147,48 @@ fn bars(predicted: &Predicted) -> [Bars; 2] {
     [of(true), of(false)]
 }
 
-/// The predictions that the arguments ask for, and the devices of the registry among those they are for.
+/// Returns the predictions, and those of their devices that are in the registry.
 fn predicted(args: &cli::Predict, expecter: &Expecter) -> Result<(Predicted, Vec<&'static Device>), Failure> {
     let mut warnings = Vec::new();
-    let Asked { subject, inputs, stored, layers } = asked(args, &mut warnings)?;
-    let found = targets(args, args.all_devices, &mut warnings)?;
+    let Request { subject, inputs, stored, layers } =
+        resolve(&args.work, args.parallel.speculation.tokens_per_pass(), &mut warnings)?;
+    let found = targets(&args.work, "this", &mut warnings)?;
     let entries: Vec<Option<&'static Device>> = found.iter().map(|(_, device)| *device).collect();
     let targets: Vec<Target> = found.into_iter().map(|(target, _)| target).collect();
     let sweeps = args.sweep.iter().map(|text| sweep(text)).collect::<Result<Vec<_>, _>>()?;
     let points: usize = sweeps.iter().map(|(_, values)| values.len()).product();
     if targets.len() * points > MOST_POINTS {
         let points = targets.len() * points;
-        return Err(Failure(format!("{points} predictions; at most {MOST_POINTS} are made at once")));
+        return Err(Failure(format!("{points} predictions requested; expected at most {MOST_POINTS}")));
     }
     let sweep_of = |index: usize| sweeps.get(index).map(|(swept, values)| (*swept, values.as_slice()));
     let axes = match sweeps.as_slice() {
         [] | [_] => [sweep_of(0), None],
         [one, other] if one.0 != other.0 => [sweep_of(0), sweep_of(1)],
-        [one, _] => return Err(Failure(format!("--sweep: {} is swept twice", one.0.name()))),
-        _ => return Err(Failure("--sweep: two inputs can be swept at once, and no more".into())),
+        [one, _] => return Err(Failure(format!("--sweep: {} is given twice", one.0.name()))),
+        _ => return Err(Failure("--sweep: expected at most two inputs".into())),
     };
     let subject = match axes.into_iter().flatten().find(|(swept, _)| *swept == Swept::Bits) {
         Some((_, [bits])) => Subject { quant: format!("{bits} bits"), bits_per_weight: *bits, ..subject },
-        Some(_) => Subject { quant: "bits as swept".into(), ..subject },
+        Some(_) => Subject { quant: "swept bits".into(), ..subject },
         None => subject,
     };
     let (model, format) = (subject.name.clone(), subject.quant.clone());
     let work = ModelTraits { name: &model, format: &format, layers };
     let expect = |index: usize, prediction: &Prediction| {
         let expected = expecter.expect(&work, &targets[index], entries[index], prediction);
-        // Of several devices some may not be calibrated.
+        // Some of several devices may have no calibration.
         if targets.len() > 1 { Ok(expected.unwrap_or_else(missing)) } else { expected }
     };
-    let cache = normal(&args.cache);
+    let cache = normal(&args.work.cache);
     let mut predicted = Predicted::new(subject, (inputs, &stored), &cache, &targets, axes, expect)?;
     if let Some(first) = predicted.predictions.first().filter(|_| args.explain) {
         let contract = library::built_in(CONTRACT.id).and_then(|source| check_in(source, None).contract);
-        let contract =
-            contract.ok_or_else(|| Failure(format!("{}: the built-in contract is damaged", CONTRACT.id)))?;
+        let contract = contract
+            .ok_or_else(|| Failure(format!("{}: the built-in contract does not compile", CONTRACT.id)))?;
         predicted.explanation = explain(&contract, first);
         if predicted.predictions.len() > 1 {
-            warnings.push("the explanation is that of the first prediction".into());
+            warnings.push("--explain shows the first prediction only".into());
         }
     }
     for target in &targets {
@@ -197,14 +198,14 @@ fn predicted(args: &cli::Predict, expecter: &Expecter) -> Result<(Predicted, Vec
     Ok((predicted, entries.into_iter().flatten().collect()))
 }
 
-/// Every equation in the order in which it is computed, with the numbers put in.
+/// Returns every equation in the order of evaluation, with its numbers.
 fn explain(contract: &Contract, entry: &Entry) -> Vec<Line> {
     let results = entry.results.iter().filter_map(|(name, value)| Some((name.as_str(), (*value)?)));
     let inputs = entry.inputs.iter().map(|(name, value)| (name.as_str(), *value));
     let numbers: BTreeMap<&str, f64> = inputs.chain(results).collect();
     let line = |&index: &usize| {
         let equation = &contract.equations[index];
-        // What a device does not publish has no number, nor has what follows from it.
+        // Equations that depend on an unpublished figure have no value.
         let value = numbers.get(equation.name.as_str()).copied()?;
         let home = contract.home(equation.origin.as_deref());
         let parsed = &equation.expression.formula;
@@ -237,7 +238,7 @@ fn explain(contract: &Contract, entry: &Entry) -> Vec<Line> {
     contract.order.iter().filter_map(line).collect()
 }
 
-/// Sliders for every quantity; none where a sweep has moved one already.
+/// Returns sliders for every quantity, except for sweeps.
 fn what_if(predicted: &Predicted) -> Result<Option<WhatIf>, Failure> {
     if predicted.swept.is_some() {
         return Ok(None);

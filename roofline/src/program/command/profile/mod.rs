@@ -77,8 +77,8 @@ pub fn profiled(args: &cli::Profile, chosen: &Chosen) -> Result<Profile, Failure
     let precision = args.precision.as_deref().map(request::precision).transpose()?;
     let ops = args.ops.as_deref().map(|text| pattern::parse("--ops", text)).transpose()?;
     // A mix may have the name of a type.
-    let mix = args.change.as_deref().and_then(Mix::by_name);
-    let change = match args.change.as_deref() {
+    let mix = args.quant.as_deref().and_then(Mix::by_name);
+    let change = match args.quant.as_deref() {
         Some(name) if mix.is_some() => Dtype::from_name(name),
         name => name.map(dtype).transpose()?,
     };
@@ -104,7 +104,7 @@ pub fn profiled(args: &cli::Profile, chosen: &Chosen) -> Result<Profile, Failure
     }
     let is_stack = stack::is_stack(&model) || model.graph.is_some();
     refuse(args, is_stack)?;
-    if model.graph.is_some() && (args.measure || args.change.is_some()) {
+    if model.graph.is_some() && (args.measure || args.quant.is_some()) {
         let flag = if args.measure { "--measure" } else { "--as" };
         return Err(Failure(format!("{flag}: the weights of an ONNX file are not read")));
     }
@@ -440,7 +440,7 @@ fn warn(found: &Costs, model: &Model, change: Option<Dtype>, warnings: &mut Vec<
     }
     if model.tensors.is_empty() && change.is_none() {
         let assumed = WITHOUT_TENSORS;
-        warnings.push(format!("no weights in the file: {assumed} is assumed; --as says otherwise"));
+        warnings.push(format!("no weights in the file: {assumed} is assumed; set another with --quant"));
     }
     if found.kept > 0 {
         let kept = found.kept;
@@ -474,7 +474,7 @@ fn subject(args: &cli::Profile, model: &Model, is_stack: bool) -> ModelFile {
         parameters: model.parameters(),
         bytes: model.bytes().filter(|_| !model.tensors.is_empty()),
         types: types.into_iter().map(|(dtype, _)| dtype.to_string()).collect(),
-        change: args.change.as_ref().map(|name| name.to_uppercase()),
+        change: args.quant.as_ref().map(|name| name.to_uppercase()),
         context_length: model.architecture.context_length,
         facts: model.summary.clone(),
     }
