@@ -442,10 +442,10 @@ impl Plan {
                     "\nCannot decide if the objective is met: a required figure is unknown.\n".into()
                 }
                 (_, Some(most)) => format!(
-                    "\nFalls short of the objective, missing {}; met for up to {most} users.\n",
+                    "\nFalls short of the objective: {}. Meets it for up to {most} users.\n",
                     row.short_of
                 ),
-                (_, None) => format!("\nFalls short of the objective, missing {}.\n", row.short_of),
+                (_, None) => format!("\nFalls short of the objective: {}.\n", row.short_of),
             };
         }
         if !row.others.is_empty() {

@@ -77,7 +77,7 @@ pub fn serve(
     let copies = layout.copies as f64;
     let step = users.step(work);
     let mut reached = reach(&step, set, layout)?;
-    let draft = drafting.map(|drafting| drafting.for_step(&step).reach(&step, set, &reached)).transpose()?;
+    let draft = drafting.map(|drafting| drafting.beside(&step).reach(&step, set, &reached)).transpose()?;
     let mut draft_gb = 0.0;
     if let Some(draft) = &draft {
         reached.speed_up(draft);

@@ -43,7 +43,7 @@ const MAX_ACCEPTANCE: f64 = 0.999_999;
 
 impl Drafting {
     /// Returns the draft model with the batch size and lengths of `work`.
-    pub fn for_step(&self, work: &Work) -> Drafting {
+    pub fn beside(&self, work: &Work) -> Drafting {
         let Inputs { batch, context, prompt, .. } = work.inputs;
         let inputs = Inputs { batch, context, prompt, ..self.small.inputs };
         Drafting { small: Work { inputs, ..self.small.clone() }, ..self.clone() }
