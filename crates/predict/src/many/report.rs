@@ -317,11 +317,7 @@ impl Plan {
             table.without_empty("short_of");
             // The ideal follows its ceiling, so the heading need not repeat the phase.
             for heading in &mut table.headings {
-                let short = if heading.ends_with("_estimate") || heading.ends_with("_ideal") {
-                    "ideal"
-                } else {
-                    heading.as_str()
-                };
+                let short = if heading.ends_with("_ideal") { "ideal" } else { heading.as_str() };
                 *heading = short.replace('_', " ");
             }
             out += &format!("\n{}", table.fitted(canvas, &[]));
@@ -489,7 +485,7 @@ impl Plan {
             ]
             .as_slice()
         } else {
-            ["decode_ceiling", "decode_estimate", "prefill_ceiling", "prefill_estimate", "ttft_ms"].as_slice()
+            ["decode_ceiling", "decode_ideal", "prefill_ceiling", "prefill_ideal", "ttft_ms"].as_slice()
         });
         if drafted {
             headings.extend(["tokens_per_pass", "speedup", "max_speedup", "break_even"]);
