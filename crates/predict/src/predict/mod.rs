@@ -486,8 +486,8 @@ pub struct Prediction {
     pub estimate_inputs: Inputs,
     /// Outputs with the ideal figures, in the requested precision.
     ///
-    /// Use [`token_energy`](Self::token_energy) and [`fits`](Self::fits) instead of the fields of the same names, which are
-    /// meaningless if the device's power or memory is unknown.
+    /// If the device's power or memory is unknown, `token_energy` and `feasibility` are meaningless here; use
+    /// [`token_energy`](Self::token_energy) and [`fits`](Self::fits).
     pub estimate: Outputs,
     /// Compute rate per element type, the type of most weights first.
     pub rates: Vec<(Numbers, Rate)>,
