@@ -107,7 +107,7 @@ pub(super) fn amounts(
     phase: Phase,
 ) -> Result<[Amounts; 2], ParallelError> {
     let prediction = predict(inputs, &work.stored, target)?;
-    let (least, ideal) = (prediction.outputs, prediction.estimate);
+    let (least, ideal) = (prediction.outputs, prediction.ideal);
     let without = Inputs { expert_params: 0.0, ..prediction.inputs }.evaluate()?;
     let stored_experts = least.weight_bytes - without.weight_bytes;
     let stored = (without.weight_bytes, stored_experts);

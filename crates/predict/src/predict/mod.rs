@@ -488,7 +488,7 @@ pub struct Prediction {
     ///
     /// If the device's power or memory is unknown, `token_energy` and `feasibility` are meaningless here; use
     /// [`token_energy`](Self::token_energy) and [`fits`](Self::fits).
-    pub estimate: Outputs,
+    pub ideal: Outputs,
     /// Compute rate per element type, the type of most weights first.
     pub rates: Vec<(Numbers, Rate)>,
     /// Ideal energy per token, in J; `None` if the device's power is unknown.
@@ -524,14 +524,14 @@ pub fn predict(inputs: Inputs, stored: &Stored, target: &Target) -> Result<Predi
     let inputs = with(&|kind| target.rate(kind));
     let outputs = inputs.evaluate()?;
     let estimate_inputs = with(&|kind| target.ideal_rate(kind));
-    let estimate = estimate_inputs.evaluate()?;
+    let ideal = estimate_inputs.evaluate()?;
     let most = stored.most();
     let mut rates: Vec<(Numbers, Rate)> =
         stored.kinds().into_iter().map(|kind| (kind, target.rate(kind))).collect();
     rates.sort_by_key(|(kind, _)| *kind != most);
     let fits = target.capacity.map(|_| outputs.feasibility == Feasibility::Fits);
-    let token_energy = target.tdp.map(|_| estimate.token_energy);
-    Ok(Prediction { inputs, outputs, estimate_inputs, estimate, rates, token_energy, fits })
+    let token_energy = target.tdp.map(|_| ideal.token_energy);
+    Ok(Prediction { inputs, outputs, estimate_inputs, ideal, rates, token_energy, fits })
 }
 
 /// Finds the smallest integer above `low` at which decode has the bound it has at `high`, by bisection; `None` if the
@@ -750,7 +750,7 @@ mod tests {
         let on = |precision| predict(inputs, &Stored::of(&formats::Q8_0), &target(precision)).unwrap();
         let (plain, slow) = (on(None), on(Some(Precision::Fp32)));
         assert_eq!(plain.outputs, slow.outputs);
-        assert!(slow.estimate.prefill_estimate < plain.estimate.prefill_estimate / 10.0);
+        assert!(slow.ideal.prefill_estimate < plain.ideal.prefill_estimate / 10.0);
     }
 
     /// Published speeds that refuted earlier versions of the ceilings.

@@ -169,7 +169,7 @@ impl Units {
         self.fastest(kind, true)
     }
 
-    fn fastest(&self, kind: Numbers, estimated: bool) -> Rate {
+    fn fastest(&self, kind: Numbers, accept_lower_bounds: bool) -> Rate {
         let may = units_for(kind);
         let narrow = matches!(kind, Numbers::Narrow | Numbers::Fp4);
         let units = [
@@ -183,7 +183,7 @@ impl Units {
         let mut fastest: Option<Rate> = None;
         for (_, peak, precision) in units.into_iter().filter(|(may, ..)| *may) {
             match peak {
-                Peak::AtLeast(precision, _) if !estimated && fastest.is_none() => {
+                Peak::AtLeast(precision, _) if !accept_lower_bounds && fastest.is_none() => {
                     return Rate { precision, gflop_s: None };
                 }
                 Peak::Known(precision, peak) | Peak::AtLeast(precision, peak) => {

@@ -619,15 +619,12 @@ impl Predicted {
 
 impl Entry {
     fn new(target: &Target, SweepPoint { at, across }: SweepPoint, prediction: &Prediction) -> Entry {
-        let Prediction { inputs, outputs, estimate, rates, token_energy, fits, .. } = prediction;
+        let Prediction { inputs, outputs, ideal, rates, token_energy, fits, .. } = prediction;
         let array = |outputs: &Outputs| Outputs::NAMES.into_iter().zip(outputs.to_array());
         let mut results: BTreeMap<String, Option<f64>> = array(outputs)
-            .zip(array(estimate))
-            .map(|((name, ceiling), (_, estimate))| {
-                (
-                    name.to_owned(),
-                    Some(if IN_REQUESTED_PRECISION.contains(&name) { estimate } else { ceiling }),
-                )
+            .zip(array(ideal))
+            .map(|((name, ceiling), (_, ideal))| {
+                (name.to_owned(), Some(if IN_REQUESTED_PRECISION.contains(&name) { ideal } else { ceiling }))
             })
             .collect();
         results.insert(ENERGY.to_owned(), *token_energy);

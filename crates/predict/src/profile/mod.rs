@@ -559,8 +559,8 @@ impl Entry {
 
     fn cost_of(&self, inputs: &Inputs) -> Result<Cost, String> {
         let ceiling = evaluate(inputs)?;
-        let estimate = evaluate(&Inputs { compute: self.ideal_compute, ..*inputs })?;
-        Ok(Cost::from_outputs(&ceiling, estimate.estimated_time))
+        let ideal = evaluate(&Inputs { compute: self.ideal_compute, ..*inputs })?;
+        Ok(Cost::from_outputs(&ceiling, ideal.estimated_time))
     }
 }
 
@@ -636,7 +636,7 @@ fn total(
     let total_outputs = pass.evaluate()?;
     let ideal_compute_s = costs().map(|(entry, cost)| cost.flops / 1e9 / entry.ideal_compute).sum::<f64>();
     let compute = mean_rate(flops / 1e9, ideal_compute_s, common.compute);
-    let estimate = layer_roofline::Inputs { compute, ..pass }.evaluate()?;
+    let ideal = layer_roofline::Inputs { compute, ..pass }.evaluate()?;
     let total = Total {
         flops,
         weight_bytes: sum(|cost| cost.weight_bytes),
@@ -648,8 +648,8 @@ fn total(
         ceiling_per_s: total_outputs.pass_ceiling,
         bound: total_outputs.pass_bound.into(),
         estimate_bytes,
-        estimate_s: estimate.pass_time,
-        estimate_per_s: estimate.pass_estimate,
+        estimate_s: ideal.pass_time,
+        estimate_per_s: ideal.pass_estimate,
         in_sequence_s,
     };
     set_shares(entries, phase, common.bandwidth, in_sequence_s)?;
