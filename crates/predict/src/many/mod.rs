@@ -41,7 +41,7 @@ pub struct Work {
     pub stored: Stored,
     /// Hidden size; 0 if unknown, in which case messages take no time.
     pub hidden: f64,
-    /// Number of layers; 1 if unknown, in which case there is no pipeline parallelism.
+    /// Number of layers; 1 if unknown, which excludes pipeline parallelism.
     pub layers: f64,
     /// Attention heads, an upper bound for tensor parallelism; 0 if unknown.
     pub heads: u64,

@@ -35,7 +35,7 @@ pub struct Compared {
     pub tokens_per_s: f64,
     /// Sample standard deviation, in token/s.
     pub deviation: f64,
-    /// Ceiling for the same work, in token/s; null if there is no model of it.
+    /// Ceiling for the same work, in token/s; null if the work cannot be modelled.
     pub ceiling_tokens_per_s: Option<f64>,
     /// Share of the ceiling reached, 0 to 1.
     pub share: Option<f64>,

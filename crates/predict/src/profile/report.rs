@@ -845,9 +845,9 @@ impl Report for Profile {
                 (None, None) => (Cow::Borrowed(name), label.to_owned()),
             };
             // Roofs measured together with a run are its references, not its figures.
-            let beside =
+            let measured_together =
                 self.device.source.is_measured() && (self.passes.is_some() || !self.llama_bench.is_empty());
-            let better = if beside { Better::Neither } else { Better::Higher };
+            let better = if measured_together { Better::Neither } else { Better::Higher };
             Some(Figure::new(name, label, unit, better, value?))
         };
         let decode = |of: fn(&Total) -> f64| self.decode.as_ref().map(of);
@@ -965,7 +965,7 @@ impl Report for Profile {
             shown.sort_by(|a, b| b.least_s().total_cmp(&a.least_s()));
             shown.truncate(DEFAULT_ROWS);
         }
-        // Without any known cost, there are no totals.
+        // Totals are empty if all costs are unknown.
         let totals = self.totals();
         let totals = match totals.rows.is_empty() {
             true => String::new(),
