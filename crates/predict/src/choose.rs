@@ -1,9 +1,10 @@
-//! Which device for a model: those that hold it and are fast enough, what the others are short of, and how far each would
-//! carry. Speeds are ceilings: a device that is left out can't do it, one that is listed may.
+//! Results of `choose`: devices that can run a model at a given speed, and the shortfall of the others.
+//!
+//! Speeds are ceilings, so an excluded device cannot reach the target, and a listed one may.
 
 use serde::{Deserialize, Serialize};
 
-use crate::predict::{Expectation, Prediction, Subject, Target};
+use crate::predict::{Expectation, Prediction, Subject, Target, parameters};
 use roofline_formulas::choice;
 use roofline_formulas::hardware::devices::Device;
 use roofline_formulas::spelled;
@@ -15,139 +16,139 @@ use roofline_render::report::{Better, Figure, Report, Saved, Schema, Table};
 use roofline_render::text::file_name;
 use roofline_render::word::Bound;
 
-/// Rows of a table on a terminal; the other formats have all.
-const SHOWN: usize = 25;
-/// The longest context and the largest batch that are tried.
-const LONGEST: f64 = 16_777_216.0;
-const LARGEST: f64 = 65_536.0;
+/// Maximum number of rows on a terminal.
+const MAX_ROWS: usize = 25;
+/// Search limits for the largest context length and batch size.
+const MAX_CONTEXT: f64 = 16_777_216.0;
+const MAX_BATCH: f64 = 65_536.0;
 
-/// Devices for a model at a speed.
+/// Devices for a model at a minimum decode speed.
 #[derive(Clone, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Choice {
-    /// Which schema this document follows.
+    /// Schema of this document.
     pub schema: Schema<Self>,
-    /// The contracts that the figures come from, and their versions.
+    /// Contracts of the figures, with their versions.
     pub contracts: Vec<String>,
-    /// The model.
+    /// Model.
     pub model: Subject,
-    /// Sequences that are computed together.
+    /// Batch size.
     pub batch: f64,
-    /// Tokens of each sequence in the cache.
+    /// Context length, in tokens.
     pub context: f64,
-    /// Tokens of the prompt.
+    /// Prompt length, in tokens.
     pub prompt: f64,
-    /// Tokens per second that are wanted while decoding.
+    /// Minimum decode speed, in token/s.
     pub min_decode: f64,
-    /// Those that do first, in the order asked for; then those that are too slow and those that are too small.
+    /// Suitable devices in the requested order, followed by devices that are too slow and devices that are too small.
     pub devices: Vec<Candidate>,
-    /// The cheapest, the one with the least memory and the one with the least energy a token, of those that do.
-    pub best: Best,
-    /// Where the expected speeds come from, and why some are missing; empty where none was asked for.
+    /// Best suitable devices by price, memory and energy.
+    pub best: BestDevices,
+    /// Origin of the expected speeds, and reasons for missing ones; empty if none were requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub expectations: Vec<String>,
-    /// What one should know about these figures.
+    /// Caveats about these figures.
     pub warnings: Vec<String>,
-    /// The columns of its table that are shown; all there are, or there is room for, if empty.
+    /// Columns to show; empty for all that fit.
     #[serde(skip)]
     pub columns: Vec<&'static str>,
 }
 
-/// The first of those that do, by what a buyer may care for; null where no figure decides.
+/// Best suitable device by each criterion; null if the figure is unknown for all of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Best {
-    /// With the lowest price.
+pub struct BestDevices {
+    /// Lowest launch price.
     pub cheapest: Option<String>,
-    /// With the least memory that is enough.
+    /// Least memory.
     pub smallest: Option<String>,
-    /// With the least energy for a token.
+    /// Least energy per token.
     pub most_frugal: Option<String>,
 }
 
-/// A device that may be chosen.
+/// Device with its verdict for the model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Candidate {
-    /// Its name.
+    /// Name of the device.
     pub device: String,
-    /// What kind it is, such as gpu; null for one that is not of the registry.
+    /// Kind, such as gpu; null if the device is not in the registry.
     pub kind: Option<String>,
-    /// Whether it does what is wanted, and what it lacks first if not.
+    /// Verdict; if several shortfalls apply, the first.
     pub verdict: Verdict,
-    /// The ceiling of decoding, in tokens per second.
+    /// Ceiling of decode, in token/s.
     pub decode_ceiling: f64,
-    /// The ceiling of reading a prompt, in tokens per second.
+    /// Ceiling of prefill, in token/s.
     pub prefill_ceiling: f64,
-    /// What holds decoding back.
+    /// Limiting resource of the decode ceiling.
     pub decode_bound: Bound,
-    /// Tokens per second that it is short of.
+    /// Decode speed missing to the minimum, in token/s; 0 if it is reached.
     pub missing_decode: f64,
-    /// What the model takes, in GB.
+    /// Memory footprint of the model, in GB.
     pub footprint_gb: f64,
-    /// Its memory in GB; null if not known.
+    /// Memory capacity, in GB; null if unknown.
     pub capacity_gb: Option<f64>,
-    /// Memory that it is short of, in GB; null if its memory is not known.
+    /// Missing memory, in GB; null if the capacity is unknown.
     pub missing_gb: Option<f64>,
-    /// The most tokens of context that fit beside the weights; null if its memory is not known.
+    /// Largest context length that fits, in tokens; null if the capacity is unknown.
     pub largest_context: Option<f64>,
-    /// The most sequences of the context asked for that fit; null if its memory is not known.
+    /// Largest batch size that fits at the requested context length; null if the capacity is unknown.
     pub largest_batch: Option<f64>,
-    /// What the vendor asked for at the launch, in US dollars; null if not known.
+    /// Launch price, in USD; null if unknown.
     pub launch_price_usd: Option<f64>,
-    /// US dollars for each token per second; null if the price is not known.
+    /// Launch price per token/s of the decode ceiling, in USD; null if the price is unknown.
     pub usd_per_token_per_s: Option<f64>,
-    /// Power in W; null if not known.
+    /// Power, in W; null if unknown.
     pub tdp_w: Option<f64>,
-    /// Energy of a token at the ceiling, in J; null if the power is not known.
+    /// Energy per token at the ceiling, in J; null if the power is unknown.
     pub token_energy_j: Option<f64>,
-    /// The speed to expect, with an engine; absent where nobody asked.
+    /// Expected speed; absent if not requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected: Option<Expectation>,
-    /// Where its figures come from.
+    /// Origin of the device's figures.
     pub source: String,
 }
 
-/// Whether a device does what is wanted.
+/// Suitability of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
-    /// It does.
+    /// The model fits, and the minimum speed is below the ceiling.
     Enough,
-    /// It is fast enough, but its memory is not known.
+    /// Fast enough, but the memory capacity is unknown.
     Unknown,
-    /// It holds the model and is too slow.
+    /// The model fits, but the minimum speed exceeds the ceiling.
     TooSlow,
-    /// It does not hold the model.
+    /// The model does not fit.
     TooSmall,
 }
 
 spelled! {
     Verdict {
         Enough = "enough",
-        Unknown = "memory not known",
+        Unknown = "memory unknown",
         TooSlow = "too slow",
         TooSmall = "too small",
     }
 }
 
-/// What the devices that do are ordered by.
+/// Sort key of the suitable devices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
-    /// The lowest price first.
+    /// Lowest launch price first.
     Price,
-    /// The least memory first.
+    /// Least memory first.
     Memory,
-    /// The least energy for a token first.
+    /// Least energy per token first.
     Energy,
-    /// The lowest power first.
+    /// Lowest power first.
     Power,
-    /// The fastest first.
+    /// Highest decode ceiling first.
     Speed,
-    /// The fewest dollars for each token per second first.
+    /// Lowest price per token/s first.
     PricePerSpeed,
-    /// The fastest to expect first.
+    /// Highest expected decode speed first.
     Expected,
 }
 
@@ -164,7 +165,7 @@ spelled! {
 }
 
 impl By {
-    /// What is compared; the smaller comes first, and what is not known last.
+    /// Returns the value to sort by, ascending; infinity if it is unknown.
     fn key(self, candidate: &Candidate) -> f64 {
         let key = match self {
             By::Price => candidate.launch_price_usd,
@@ -179,12 +180,12 @@ impl By {
     }
 }
 
-/// Why a choice can't be made: an input lies outside the domain of a contract.
+/// An input is outside a contract's domain.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ChoiceError {
-    /// Of `transformer-v1`.
+    /// Input of `transformer-v1`.
     Prediction(transformer::OutOfDomain),
-    /// Of `choice-v1`.
+    /// Input of `choice-v1`.
     Choice(choice::OutOfDomain),
 }
 
@@ -212,7 +213,9 @@ impl From<choice::OutOfDomain> for ChoiceError {
 }
 
 impl Choice {
-    /// Tries every device, each with its entry in the registry where it has one. `predict` says what the model reaches.
+    /// Evaluates every device, given with its registry entry if it has one.
+    ///
+    /// `predict` returns the prediction for a device, `expect` the expected speed.
     pub fn new(
         model: Subject,
         inputs: Inputs,
@@ -231,9 +234,9 @@ impl Choice {
             bits_per_weight = 8.0 * prediction.outputs.weight_bytes / prediction.outputs.total_params;
             let fits =
                 |inputs: Inputs| predict(inputs, target).ok().and_then(|found| found.fits) == Some(true);
-            let longest = model.context_length.map_or(LONGEST, |tokens| tokens as f64);
+            let longest = model.context_length.map_or(MAX_CONTEXT, |tokens| tokens as f64);
             let context = largest(longest, |context| fits(Inputs { context, ..inputs }));
-            let batch = largest(LARGEST, |batch| fits(Inputs { batch, ..inputs }));
+            let batch = largest(MAX_BATCH, |batch| fits(Inputs { batch, ..inputs }));
             let expected = expect(target, *device, &prediction);
             let candidate = Candidate::new(target, *device, &prediction, (context, batch), at_least)?;
             devices.push(Candidate { expected, ..candidate });
@@ -252,8 +255,11 @@ impl Choice {
                 devices.iter().filter(|one| one.verdict == Verdict::Enough && by.key(one).is_finite());
             enough.min_by(|a, b| by.key(a).total_cmp(&by.key(b))).map(|one| one.device.clone())
         };
-        let best =
-            Best { cheapest: first(By::Price), smallest: first(By::Memory), most_frugal: first(By::Energy) };
+        let best = BestDevices {
+            cheapest: first(By::Price),
+            smallest: first(By::Memory),
+            most_frugal: first(By::Energy),
+        };
         let of = |id: &str, version: &str| format!("{id} {version}");
         Ok(Choice {
             schema: Schema::new(),
@@ -279,12 +285,12 @@ impl Choice {
         })
     }
 
-    /// Those that do what is wanted.
+    /// Returns the suitable devices.
     pub fn enough(&self) -> impl Iterator<Item = &Candidate> {
         self.devices.iter().filter(|one| one.verdict == Verdict::Enough)
     }
 
-    /// The columns of its table.
+    /// Columns of the table.
     pub const COLUMNS: [&'static str; 14] = [
         "device",
         "kind",
@@ -328,7 +334,7 @@ impl Choice {
         table.only(|at, heading| at == 0 || self.columns.contains(&heading))
     }
 
-    /// The bars of those that hold the model, and how fast it was to be.
+    /// Returns bars of the decode ceilings of devices that fit the model, with the minimum speed as a line.
     pub fn bars(&self) -> Bars {
         let holds = self.devices.iter().filter(|one| one.verdict != Verdict::TooSmall);
         let mut bars: Vec<Bar> = holds
@@ -337,7 +343,7 @@ impl Choice {
                 value: one.decode_ceiling,
                 stressed: one.verdict == Verdict::Enough,
                 band: one.expected.as_ref().and_then(|expected| expected.band(true)),
-                note: one.launch_price_usd.map(|price| format!("USD {price} at launch")).unwrap_or_default(),
+                note: one.launch_price_usd.map(|price| format!("{price} USD at launch")).unwrap_or_default(),
                 ..Bar::default()
             })
             .collect();
@@ -350,7 +356,7 @@ impl Choice {
                 self.model.quant
             ),
             subtitle: format!(
-                "ceilings of decoding, and what to expect as lines: batch {batch}, {context} tokens in the cache"
+                "decode ceilings (bars) and expected ranges (lines): batch size {batch}, context {context} tokens"
             ),
             unit: "token/s".into(),
             line: Some(self.min_decode).filter(|wanted| *wanted > 0.0),
@@ -370,8 +376,8 @@ impl Candidate {
     ) -> Result<Candidate, ChoiceError> {
         let Prediction { outputs, token_energy, .. } = prediction;
         let price = device.and_then(|device| device.launch_price_usd);
-        // What is not known is filled in with something, and what follows from it is left out.
-        let asked = choice::Inputs {
+        // Placeholders replace unknown figures; results that depend on them are dropped.
+        let inputs = choice::Inputs {
             wanted_speed: at_least,
             ..choice::Inputs::new(
                 price.unwrap_or(1.0),
@@ -380,7 +386,7 @@ impl Candidate {
                 target.capacity.unwrap_or(0.0),
             )
         };
-        let found = asked.evaluate()?;
+        let found = inputs.evaluate()?;
         let verdict = match (target.capacity, found.choice) {
             (Some(_), choice::Choice::TooSmall) => Verdict::TooSmall,
             _ if found.missing_speed > 0.0 => Verdict::TooSlow,
@@ -409,28 +415,27 @@ impl Candidate {
         })
     }
 
-    /// The middle of the speed to expect while decoding.
     fn expected_decode(&self) -> Option<f64> {
         Some(self.expected.as_ref()?.decode.as_ref()?.middle_tokens_per_s)
     }
 
-    /// What it lacks, in words.
+    /// Returns the missing speed or memory.
     fn short_of(&self) -> String {
         match self.verdict {
             Verdict::Enough => String::new(),
-            Verdict::Unknown => "its memory is not known".into(),
-            Verdict::TooSlow => format!("{} token/s", figure(self.missing_decode)),
+            Verdict::Unknown => "memory capacity unknown".into(),
+            Verdict::TooSlow => format!("{} tok/s", figure(self.missing_decode)),
             Verdict::TooSmall => format!("{} GB", maybe(self.missing_gb)),
         }
     }
 }
 
-/// The largest whole number up to `most` that fits, 0 if not even 1 does: what fits with more fits with less.
-fn largest(most: f64, fits: impl Fn(f64) -> bool) -> f64 {
-    if fits(most) {
-        return most;
+/// Returns the largest integer up to `max` that fits, or 0. `fits` must be monotonic.
+fn largest(max: f64, fits: impl Fn(f64) -> bool) -> f64 {
+    if fits(max) {
+        return max;
     }
-    let (mut low, mut high) = (0.0, most);
+    let (mut low, mut high) = (0.0, max);
     while high - low > 1.0 {
         let middle = ((low + high) / 2.0_f64).floor();
         if fits(middle) { low = middle } else { high = middle }
@@ -454,16 +459,16 @@ impl Report for Choice {
         let model = &self.model;
         let footprint = self.devices.first().map_or(0.0, |one| one.footprint_gb);
         let mut out = format!(
-            "{}: {} parameters, {}; batch {batch}, {context} tokens in the cache: {} GB\n",
+            "{}: {} parameters, {}; batch size {batch}, context {context} tokens: {} GB\n",
             model.name,
-            figure(model.parameters),
+            parameters(model.parameters),
             model.quant,
             figure(footprint)
         );
         let enough: Vec<&Candidate> = self.enough().collect();
         let wanted = self.min_decode;
         out += &format!(
-            "{} of {} devices hold it and may reach {wanted} token/s; speeds are ceilings\n",
+            "{} of {} devices fit the model and have a decode ceiling of at least {wanted} tok/s\n",
             enough.len(),
             self.devices.len()
         );
@@ -474,43 +479,43 @@ impl Report for Choice {
         type Reason = fn(&Candidate) -> String;
         let best: [(&str, Option<&Candidate>, Reason); 3] = [
             ("cheapest", find(&self.best.cheapest), |one: &Candidate| {
-                one.launch_price_usd.map_or(String::new(), |price| format!("USD {price} at launch"))
+                one.launch_price_usd.map_or(String::new(), |price| format!("{price} USD at launch"))
             }),
             ("smallest", find(&self.best.smallest), |one: &Candidate| {
                 format!("{} GB", maybe(one.capacity_gb))
             }),
-            ("most frugal", find(&self.best.most_frugal), |one: &Candidate| {
+            ("most efficient", find(&self.best.most_frugal), |one: &Candidate| {
                 format!("{} J/token", maybe(one.token_energy_j))
             }),
         ];
         for (what, one, why) in best {
             if let Some(one) = one {
                 let speed = figure(one.decode_ceiling);
-                out += &format!("{what:<12} {}, {}, {speed} token/s\n", one.device, why(one));
+                out += &format!("{what:<14} {}, {}, {speed} tok/s\n", one.device, why(one));
             }
         }
         out.extend(self.expectations.iter().map(|line| format!("{line}\n")));
         let others: Vec<&Candidate> =
             self.devices.iter().filter(|one| one.verdict != Verdict::Enough).collect();
-        for (title, rows) in [("These do", enough), ("These do not", others)] {
+        for (title, rows) in [("Meet the target", enough), ("Fall short", others)] {
             if rows.is_empty() {
                 continue;
             }
-            let table = self.table(title, &rows[..rows.len().min(SHOWN)]);
-            // The heading above the table says it already.
-            let told = |heading: &str| match title {
-                "These do" => ["verdict", "short_of"].contains(&heading),
+            let table = self.table(title, &rows[..rows.len().min(MAX_ROWS)]);
+            // The title already states the verdict.
+            let redundant = |heading: &str| match title {
+                "Meet the target" => ["verdict", "short_of"].contains(&heading),
                 _ => false,
             };
-            let mut table = table.only(|_, heading| self.columns.contains(&heading) || !told(heading));
+            let mut table = table.only(|_, heading| self.columns.contains(&heading) || !redundant(heading));
             for heading in &mut table.headings {
                 *heading = heading.replace('_', " ");
             }
-            const LEAST: [&str; 6] =
+            const HIDDEN_FIRST: [&str; 6] =
                 ["largest batch", "largest context", "kind", "usd per token s", "j per token", "prefill"];
-            out += &format!("\n{}", table.fitted(canvas, &LEAST));
-            if rows.len() > SHOWN {
-                out += &format!(" and {} more, which the other formats list\n", rows.len() - SHOWN);
+            out += &format!("\n{}", table.fitted(canvas, &HIDDEN_FIRST));
+            if rows.len() > MAX_ROWS {
+                out += &format!(" and {} more (every row is in the JSON output)\n", rows.len() - MAX_ROWS);
             }
         }
         out
@@ -555,7 +560,7 @@ mod tests {
     }
 
     #[test]
-    fn those_that_do_come_first_and_the_others_say_what_they_lack() {
+    fn suitable_devices_come_first_and_the_others_state_their_shortfall() {
         let choice = choice(50.0, By::Speed);
         let order: Vec<(&str, Verdict)> =
             choice.devices.iter().map(|one| (one.device.as_str(), one.verdict)).collect();
@@ -572,12 +577,12 @@ mod tests {
         assert!((t4.missing_decode - (50.0 - t4.decode_ceiling)).abs() < 1e-9);
         assert!((pi.missing_gb.unwrap() - (pi.footprint_gb - pi.capacity_gb.unwrap())).abs() < 1e-9);
         assert_eq!((pi.largest_context, pi.largest_batch), (Some(0.0), Some(0.0)));
-        assert_eq!(choice.best.cheapest.as_deref(), Some("rtx_4090"), "nobody prints the price of the other");
+        assert_eq!(choice.best.cheapest.as_deref(), Some("rtx_4090"), "the other price is unknown");
         assert_eq!(choice.best.smallest.as_deref(), Some("rtx_4090"));
     }
 
     #[test]
-    fn the_largest_context_and_batch_fit_and_one_more_does_not() {
+    fn the_largest_context_and_batch_are_tight() {
         let hyper = Hyper::of_known(by_name("llama_3_1_8b").unwrap()).unwrap();
         let inputs = Inputs { context: 8192.0, ..with_bits(inputs(&hyper).unwrap(), 8.5) };
         let target = Target::of(&T4, None).unwrap();

@@ -1,26 +1,26 @@
-//! Tables of comma-separated values (RFC 4180), with the line of each row for messages.
+//! Comma-separated tables (RFC 4180) with line numbers for diagnostics.
 
-/// An error in a file of rows.
+/// An error in an input table or list of tests.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{line}: {what}")]
 pub struct Mistake {
-    /// The line, from 1; of a list of tests the test.
+    /// Line number, or the index of a test in a list; both count from 1.
     pub line: usize,
-    /// The problem, and the accepted values.
+    /// Problem, and the accepted values.
     pub what: String,
 }
 
-/// A table under a line of headings.
+/// A table with one line of headings.
 pub struct Csv {
     pub headings: Row,
-    /// The rows that are not empty, each as long as the headings.
+    /// Nonempty rows, each as long as the headings.
     pub rows: Vec<Row>,
 }
 
-/// A row, with its fields trimmed.
+/// A row of trimmed fields.
 #[derive(Default)]
 pub struct Row {
-    /// The line it starts on, from 1.
+    /// First line of the row, counted from 1.
     pub line: usize,
     pub fields: Vec<String>,
 }
@@ -33,7 +33,7 @@ impl Csv {
         let expected = headings.fields.len();
         if let Some(Row { line, fields }) = rows.iter().find(|row| row.fields.len() != expected) {
             let what =
-                format!("{} fields, where line {} names {expected} columns", fields.len(), headings.line);
+                format!("found {} fields; expected {expected} as on line {}", fields.len(), headings.line);
             return Err(Mistake { line: *line, what });
         }
         Ok(Csv { headings, rows })
@@ -43,7 +43,7 @@ impl Csv {
         self.headings.fields.iter().any(|known| known == heading)
     }
 
-    /// The field under a heading; none if it is empty or there is no such column.
+    /// Returns the field of a column; `None` if it is empty or the column is missing.
     pub fn field<'r>(&self, row: &'r Row, heading: &str) -> Option<&'r str> {
         let place = self.headings.fields.iter().position(|known| known == heading)?;
         row.fields.get(place).map(String::as_str).filter(|field| !field.is_empty())
@@ -64,7 +64,7 @@ fn rows(text: &str) -> Result<Vec<Row>, Mistake> {
             '"' if quoted => quoted = false,
             _ if quoted => field.push(character),
             '"' if field.is_empty() => quoted = true,
-            '"' => return Err(Mistake { line, what: "a quote in the middle of a field".into() }),
+            '"' => return Err(Mistake { line, what: "unexpected quote inside a field".into() }),
             ',' => row.fields.push(end(&mut field)),
             '\n' => {
                 row.fields.push(end(&mut field));
@@ -74,7 +74,7 @@ fn rows(text: &str) -> Result<Vec<Row>, Mistake> {
         }
     }
     if quoted {
-        return Err(Mistake { line: row.line, what: "a quoted field has no end".into() });
+        return Err(Mistake { line: row.line, what: "missing closing quote".into() });
     }
     row.fields.push(end(&mut field));
     out.push(row);
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_are_found_with_their_lines() {
+    fn rows_keep_their_line_numbers() {
         let csv = Csv::read("\u{feff}\n a ,b\r\n\"x, \"\"y\"\"\nz\",2\n\n,\nlast,").unwrap();
         let found = csv.rows.iter().map(|row| (row.line, csv.field(row, "a"), csv.field(row, "b")));
         let expected = [(3, Some("x, \"y\"\nz"), Some("2")), (7, Some("last"), None)];
@@ -96,11 +96,11 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_found_where_they_start() {
+    fn errors_state_the_line_they_start_on() {
         for (text, mistake) in [
-            ("a\n\"b\nc", "2: a quoted field has no end"),
-            ("a\nb\"c", "2: a quote in the middle of a field"),
-            ("a,b\n\n1\n", "3: 1 fields, where line 1 names 2 columns"),
+            ("a\n\"b\nc", "2: missing closing quote"),
+            ("a\nb\"c", "2: unexpected quote inside a field"),
+            ("a,b\n\n1\n", "3: found 1 fields; expected 2 as on line 1"),
         ] {
             assert_eq!(Csv::read(text).err().unwrap().to_string(), mistake);
         }

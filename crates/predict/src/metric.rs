@@ -1,9 +1,9 @@
-//! The registry of figures: each has one name, unit, direction, label and kind in every result, condition, table and chart.
+//! Registry of figures: name, unit, direction, label and kind of each figure in results, conditions, tables and charts.
 
 use roofline_formulas::transformer_unit;
 use roofline_render::report::Better;
 
-/// The kinds of figures, which are never mixed.
+/// Kind of a figure. Kinds are never mixed in one column or chart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Upper bound of a speed, or lower bound of a time, for every exact implementation.
@@ -21,9 +21,9 @@ pub enum Kind {
 pub struct Metric {
     /// Name in JSON, conditions and columns.
     pub name: &'static str,
-    /// Unit in the language of contracts; `1` for a pure number.
+    /// Unit in contract notation; `1` for dimensionless figures.
     pub unit: &'static str,
-    /// Direction in which it improves, as far as `gate` compares it.
+    /// Direction of improvement; `Neither` if `gate` ignores the figure.
     pub better: Better,
     /// Label for people.
     pub label: &'static str,
@@ -44,7 +44,7 @@ const fn metric(
 use Better::{Higher, Lower, Neither};
 use Kind::{Ceiling, Expected, Fact, Ideal};
 
-/// The figures with a label or a direction; the others are quantities and equations of `transformer-v1`.
+/// Figures with a label or a direction; all others are quantities and equations of `transformer-v1`.
 pub const METRICS: &[Metric] = &[
     metric("decode_ceiling", "token/s", Higher, "decode, ceiling", Ceiling),
     metric("decode_estimate", "token/s", Neither, "decode, ideal", Ideal),
@@ -73,7 +73,7 @@ pub const METRICS: &[Metric] = &[
     metric("usd_per_million_tokens", "1/Mtoken", Neither, "USD per million tokens, ideal", Ideal),
 ];
 
-/// Returns the figure of this name; a quantity or equation of `transformer-v1` has its unit there.
+/// Returns the figure of this name, or an unlabeled fact if it is not registered.
 pub fn by_name(name: &'static str) -> Metric {
     let known = METRICS.iter().find(|metric| metric.name == name);
     known.copied().unwrap_or_else(|| {
@@ -81,7 +81,7 @@ pub fn by_name(name: &'static str) -> Metric {
     })
 }
 
-/// Returns the unit of a figure.
+/// Returns the unit of a figure, from the registry or from `transformer-v1`; `1` if neither knows the name.
 pub fn unit(name: &str) -> &'static str {
     let known = METRICS.iter().find(|metric| metric.name == name).map(|metric| metric.unit);
     known.or_else(|| transformer_unit(name)).unwrap_or("1")
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_registry_agrees_with_the_contract() {
+    fn registered_units_agree_with_the_contract() {
         for metric in METRICS {
             if let Some(unit) = transformer_unit(metric.name) {
                 assert_eq!(metric.unit, unit, "{}", metric.name);

@@ -235,7 +235,7 @@ fn matrix_products_are_measured_and_others_have_a_reason() {
         for operation in result["operations"].as_array().unwrap() {
             let (name, measured) = (&operation["name"], &operation["measured"]);
             if ["embedding", "0.norm", "norm"].contains(&name.as_str().unwrap()) {
-                assert_eq!(operation["not_measured"], "no matrix product", "{name}");
+                assert_eq!(operation["not_measured"], "not a matrix product", "{name}");
                 continue;
             }
             let figure = |name: &str| measured[name].as_f64().unwrap();

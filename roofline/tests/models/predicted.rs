@@ -14,10 +14,10 @@ pub fn assert_is_profiled(model: &Model, target: &Target, workload: &Workload) {
         Err(refused) => {
             let refused = refused.to_string();
             let known = [
-                "`roofline profile` has their ceiling",
-                "`roofline profile` has its bounds",
-                "makes no tokens",
-                "is undefined",
+                "`roofline profile` reports the ceiling",
+                "`roofline profile` reports bounds",
+                "does not generate tokens",
+                "is unknown",
             ];
             assert!(known.iter().any(|known| refused.contains(known)), "{refused}");
             return;

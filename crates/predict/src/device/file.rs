@@ -1,4 +1,4 @@
-//! A file of devices in the contract language: a table that extends the registry's, so that every entry meets its rules.
+//! Device files: contract tables that extend the registry's `devices` table and are checked by its rules.
 
 use std::path::{Path, PathBuf};
 
@@ -12,21 +12,21 @@ use super::figures::BLANK;
 use roofline_formulas::hardware::devices::Device;
 use roofline_machine::document;
 
-/// The user's own file of devices; none where the platform does not say where such files are.
+/// Returns the path of the user's device file; `None` if the platform has no configuration directory.
 pub fn configuration() -> Option<PathBuf> {
     let base =
         document::user_directory("APPDATA", "Library/Application Support", "XDG_CONFIG_HOME", ".config");
     base.map(|base| base.join("devices.yaml"))
 }
 
-/// The devices of a file.
+/// Reads the devices of a file.
 pub fn read(path: &Path) -> Result<Vec<&'static Device>, DeviceError> {
     let shown = path.to_string_lossy();
     let source = Source::read(path, &shown).map_err(|error| DeviceError(error.to_string()))?;
     let compiled = check_in(source, path.parent());
-    let mistakes: Vec<String> = compiled.rendered(Severity::Error).collect();
-    let Some(contract) = compiled.contract.filter(|_| mistakes.is_empty()) else {
-        return Err(DeviceError(mistakes.join("\n")));
+    let errors: Vec<String> = compiled.rendered(Severity::Error).collect();
+    let Some(contract) = compiled.contract.filter(|_| errors.is_empty()) else {
+        return Err(DeviceError(errors.join("\n")));
     };
     let own = contract.profiles.iter().filter(|table| table.origin.is_none());
     let devices: Vec<&'static Device> = own
@@ -35,33 +35,32 @@ pub fn read(path: &Path) -> Result<Vec<&'static Device>, DeviceError> {
         .collect();
     if devices.is_empty() {
         let message = format!(
-            "{shown}: no table here extends `devices`; write `depends_on: [hardware-v1 ^2.0]` under `metadata`, and \
-             `extends: devices` in a table of `profiles`"
+            "{shown}: no table extends `devices`; add `depends_on: [hardware-v1 ^2.0]` under `metadata` and `extends: devices` to a \
+                         table of `profiles`"
         );
         return Err(DeviceError(message));
     }
     Ok(devices)
 }
 
-/// Whether it has the fields of the registry.
 fn is_devices(table: &Table) -> bool {
     table.rules.iter().any(|rule| rule.id == "compute-is-16-bit")
 }
 
-/// The entry as a device of the registry; it lives as long as they do.
+/// Converts a table entry to a device with static lifetime, like those of the registry.
 pub fn device(table: &Table, entry: &Entry) -> &'static Device {
-    let leaked = |text: &str| -> &'static str { text.to_owned().leak() };
+    let leak = |text: &str| -> &'static str { text.to_owned().leak() };
     let mut device = Device {
-        name: leaked(&entry.name),
-        doc: leaked(&entry.doc),
-        source: leaked(&entry.source),
-        as_of: leaked(&entry.as_of),
+        name: leak(&entry.name),
+        doc: leak(&entry.doc),
+        source: leak(&entry.source),
+        as_of: leak(&entry.as_of),
         ..BLANK
     };
     for (field, value) in table.fields.iter().zip(&entry.values) {
         match value {
             Value::Number(number) => _ = device.set_number(&field.name, *number),
-            Value::Text(text) => _ = device.set_text(&field.name, leaked(text)),
+            Value::Text(text) => _ = device.set_text(&field.name, leak(text)),
             Value::Absent => {}
         }
     }
@@ -77,7 +76,7 @@ mod tests {
     use roofline_formulas::hardware::devices::ALL;
 
     #[test]
-    fn the_registry_read_as_a_file_is_the_registry() {
+    fn the_registry_is_a_valid_device_file() {
         let source = library::built_in("hardware-v1").unwrap();
         let contract = check_in(source, None).contract.unwrap();
         let table = &contract.profiles[0];
@@ -89,7 +88,7 @@ mod tests {
             FieldKind::Text { .. } => None,
         });
         assert_eq!(units.collect::<Vec<_>>(), Device::NUMBERS.to_vec());
-        // Every number of the table is among the figures that conditions may name.
+        // Conditions can use every number of the table.
         for (entry, known) in table.entries.iter().zip(ALL) {
             let numbers = table.fields.iter().zip(&entry.values).filter_map(|(field, value)| match value {
                 Value::Number(number) => Some((field.name.as_str(), *number)),

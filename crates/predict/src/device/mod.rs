@@ -1,5 +1,4 @@
-//! The device that somebody means: one of the registry by any of its names, figures typed by hand, an entry of a file of
-//! their own, or a machine as it was measured.
+//! Resolves `--on` specs: registry names and aliases, inline figures, device files, saved machines.
 //!
 //! ```
 //! use roofline_predict::device::{Catalog, Chosen};
@@ -20,7 +19,7 @@ mod name;
 use std::fmt;
 use std::path::Path;
 
-use crate::predict::{NoPeak, Precision, Target};
+use crate::predict::{MissingPeak, Precision, Target};
 use roofline_formulas::hardware::devices::{self, Device};
 use roofline_machine::Machine;
 use roofline_machine::document;
@@ -31,30 +30,30 @@ pub use file::configuration;
 pub use file::device as of_entry;
 pub use name::several;
 
-/// Devices that are known by name: those of the registry, and those of files.
+/// Devices known by name: those of the registry and of device files.
 #[derive(Clone, Debug)]
 pub struct Catalog {
-    /// Those of files come first, so that they win over a name of the registry.
+    /// Devices of files come first, so that they shadow the registry.
     devices: Vec<&'static Device>,
 }
 
-/// What was chosen.
+/// Device of an `--on` spec.
 #[derive(Clone, Debug)]
 pub enum Chosen {
-    /// This machine, which is to be measured.
+    /// This machine, not measured yet.
     This,
-    /// A machine that was measured and saved.
+    /// Measured machine.
     Saved {
-        /// The name of its file.
+        /// Name of the file, without its extension.
         name: String,
-        /// The machine.
+        /// Measurement.
         machine: Box<Machine>,
     },
-    /// A device with its figures.
+    /// Device of the registry, of a device file or inline.
     Device(&'static Device),
 }
 
-/// Why no device could be chosen.
+/// Message about an `--on` spec or device file that cannot be resolved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeviceError(pub String);
 
@@ -73,13 +72,12 @@ impl Default for Catalog {
 }
 
 impl Catalog {
-    /// The registry.
+    /// Returns the registry.
     pub fn built_in() -> Catalog {
         Catalog { devices: devices::ALL.iter().collect() }
     }
 
-    /// Adds the devices of a file in the contract language, which must meet every rule of the registry. The error has every
-    /// mistake with its place.
+    /// Adds the devices of a file, which must satisfy the registry's rules. The error lists every diagnostic with its place.
     pub fn add_file(&mut self, path: &Path) -> Result<(), DeviceError> {
         let mut devices = file::read(path)?;
         devices.append(&mut self.devices);
@@ -87,22 +85,22 @@ impl Catalog {
         Ok(())
     }
 
-    /// All of them.
+    /// Returns all devices, those of files first.
     pub fn devices(&self) -> &[&'static Device] {
         &self.devices
     }
 
-    /// The device of this name, in any spelling; its model number alone is enough where only one has it.
+    /// Finds a device by name in any spelling. The model number alone suffices if it is unambiguous.
     pub fn find(&self, name: &str) -> Result<&'static Device, DeviceError> {
         name::find(&self.devices, name)
     }
 
-    /// The devices whose name, alias, vendor, kind, market or architecture has this in it.
+    /// Returns the devices whose name, alias, vendor, kind, market or architecture contains `text`.
     pub fn matching(&self, text: &str) -> Vec<&'static Device> {
         name::matching(&self.devices, text)
     }
 
-    /// What a text means: a name, figures such as `bandwidth=256,compute=59000`, the file of a saved machine, or `this`.
+    /// Resolves a spec: a name, figures such as `bandwidth=256,compute=59000`, the file of a saved machine, or `this`.
     pub fn choose(&self, text: &str) -> Result<Chosen, DeviceError> {
         let text = text.trim();
         if text.eq_ignore_ascii_case("this") {
@@ -114,8 +112,9 @@ impl Catalog {
             return saved(path);
         }
         if extension == "yaml" || extension == "yml" {
-            let message =
-                format!("{text}: a file of devices is given with --device-file, and then each by its name");
+            let message = format!(
+                "{text}: device files cannot be passed to --on; pass --device-file {text} and select a device by name"
+            );
             return Err(DeviceError(message));
         }
         if text.contains('=') {
@@ -123,14 +122,14 @@ impl Catalog {
         }
         if let Some((_, one)) = name::several(text) {
             return Err(DeviceError(format!(
-                "{text}: several devices work on one model in `predict` and `plan`; for one of them write `{one}`"
+                "{text}: several devices are only supported by `predict` and `plan`; for a single device use `{one}`"
             )));
         }
         Ok(Chosen::Device(self.find(text)?))
     }
 }
 
-/// Takes `a,b,c` apart. Figures that follow each other are of one device, until one comes again.
+/// Splits `a,b,c`. Consecutive figures belong to one device until a key repeats.
 pub fn split(text: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let mut keys: Vec<String> = Vec::new();
@@ -151,18 +150,18 @@ pub fn split(text: &str) -> Vec<String> {
 }
 
 fn saved(path: &Path) -> Result<Chosen, DeviceError> {
-    let wrong = |reason: String| DeviceError(format!("{}: {reason}", path.display()));
-    let (schema, text) = document::read_result(path).map_err(wrong)?;
+    let error = |reason: String| DeviceError(format!("{}: {reason}", path.display()));
+    let (schema, text) = document::read_result(path).map_err(error)?;
     if schema != Machine::SCHEMA {
-        return Err(wrong(document::refuse(&schema, &[Machine::SCHEMA], "a device")));
+        return Err(error(document::refuse(&schema, &[Machine::SCHEMA], "a device")));
     }
-    let machine = Box::new(Machine::from_json(&text).and_then(Machine::whole).map_err(wrong)?);
+    let machine = Box::new(Machine::from_json(&text).and_then(Machine::whole).map_err(error)?);
     let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
     Ok(Chosen::Saved { name, machine })
 }
 
 impl Chosen {
-    /// The same with this machine measured, if it is the one.
+    /// Replaces `this` by its measurement.
     pub fn measured<E>(self, measure: impl FnOnce() -> Result<Machine, E>) -> Result<Chosen, E> {
         match self {
             Chosen::This => Ok(Chosen::Saved { name: "this".into(), machine: Box::new(measure()?) }),
@@ -170,12 +169,12 @@ impl Chosen {
         }
     }
 
-    /// As a prediction sees it. This machine has no peak before it is measured.
-    pub fn target(&self, precision: Option<Precision>) -> Result<Target, NoPeak> {
+    /// Returns the figures for a prediction. `this` has no peaks before it is measured.
+    pub fn target(&self, precision: Option<Precision>) -> Result<Target, MissingPeak> {
         match self {
             Chosen::This => {
                 let precision = precision.unwrap_or(Precision::Fp32);
-                Err(NoPeak { device: "this", precision, has: Vec::new() })
+                Err(MissingPeak { device: "this", precision, has: Vec::new() })
             }
             Chosen::Saved { name, machine } => {
                 Ok(Target { name: name.clone(), ..Target::measured(machine, precision)? })
@@ -202,20 +201,20 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_device_says_why() {
+    fn unresolvable_specs_are_explained() {
         let catalog = Catalog::built_in();
         for (text, expected) in [
-            ("h1000", "no such device"),
-            ("", "no such device"),
+            ("h1000", "unknown device"),
+            ("", "unknown device"),
             (
                 "2x rtx-3090",
-                "several devices work on one model in `predict` and `plan`; for one of them write `rtx-3090`",
+                "several devices are only supported by `predict` and `plan`; for a single device use `rtx-3090`",
             ),
-            ("8 x H100", "write `H100`"),
-            ("my.yaml", "is given with --device-file"),
+            ("8 x H100", "use `H100`"),
+            ("my.yaml", "pass --device-file my.yaml"),
             ("nowhere.json", "nowhere.json: "),
             ("compute=5", "bandwidth"),
-            ("speed=5", "unknown device attribute `speed`"),
+            ("speed=5", "unknown device attribute `speed`; expected one of name"),
         ] {
             let DeviceError(message) = catalog.choose(text).unwrap_err();
             assert!(message.contains(expected), "{text}: {message}");

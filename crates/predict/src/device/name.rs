@@ -1,17 +1,22 @@
-//! Names of devices as people write them: `rtx-4090`, `rtx4090`, `RTX 4090`, `GeForce RTX 4090` and `4090` are one.
+//! Device names in their usual spellings: `rtx-4090`, `rtx4090`, `RTX 4090`, `GeForce RTX 4090` and `4090`.
 
 use roofline_contracts::suggest;
 
 use super::DeviceError;
 use roofline_formulas::hardware::devices::Device;
 
-/// More than anyone reads.
-const LISTED: usize = 12;
+/// Maximum number of candidates in a message.
+const MAX_CANDIDATES: usize = 12;
 
-/// Words that a name has in advertising, and not in the registry.
+/// Brand names that the registry omits.
 const BRANDS: [&str; 8] = ["nvidia", "geforce", "amd", "radeon", "intel", "apple", "google", "qualcomm"];
 
-/// The runs of letters and of digits: `rtx_4090ti` is `rtx`, `4090`, `ti`.
+/// Returns a name as it is shown to people.
+fn shown(name: &str) -> String {
+    name.replace('_', "-")
+}
+
+/// Splits a name into runs of letters and digits: `rtx_4090ti` is `rtx`, `4090`, `ti`.
 fn words(name: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let mut before = None;
@@ -29,53 +34,53 @@ fn words(name: &str) -> Vec<String> {
     found
 }
 
-/// Every name of a device.
+/// Returns the name and aliases of a device.
 fn names(device: &Device) -> impl Iterator<Item = &'static str> {
     let aliases = device.aliases.into_iter().flat_map(|names| names.split(',').map(str::trim));
     std::iter::once(device.name).chain(aliases)
 }
 
-/// How well a name answers to what was asked for; lower is better.
-fn answer(name: &[String], wanted: &[String]) -> Option<usize> {
+/// Returns the rank of a match, 0 for an exact one; `None` if the name does not match.
+fn rank(name: &[String], wanted: &[String]) -> Option<usize> {
     let mut rest = name.iter();
-    let ways = [
+    let ranks = [
         name == wanted,
         name.ends_with(wanted),
         name.windows(wanted.len()).any(|part| part == wanted),
         wanted.iter().all(|word| rest.any(|other| other == word)),
     ];
-    ways.iter().position(|way| *way)
+    ranks.iter().position(|matches| *matches)
 }
 
-/// The devices that answer best, and how well.
+/// Returns the best rank and the devices that have it.
 fn best(devices: &[&'static Device], wanted: &[String]) -> (usize, Vec<&'static Device>) {
     let mut found: (usize, Vec<&'static Device>) = (usize::MAX, Vec::new());
     if wanted.is_empty() {
         return found;
     }
     for device in devices {
-        let Some(way) = names(device).filter_map(|name| answer(&words(name), wanted)).min() else { continue };
-        if way < found.0 {
-            found = (way, Vec::new());
+        let Some(rank) = names(device).filter_map(|name| rank(&words(name), wanted)).min() else { continue };
+        if rank < found.0 {
+            found = (rank, Vec::new());
         }
-        if way == found.0 {
+        if rank == found.0 {
             found.1.push(device);
         }
     }
     found
 }
 
-/// The device of this name.
+/// Finds a device by name; see [`Catalog::find`](super::Catalog::find).
 pub fn find(devices: &[&'static Device], name: &str) -> Result<&'static Device, DeviceError> {
     let wanted = words(name);
-    let (mut way, mut found) = best(devices, &wanted);
+    let (mut rank, mut found) = best(devices, &wanted);
     if found.is_empty() {
         let plain: Vec<String> =
             wanted.iter().filter(|word| !BRANDS.contains(&word.as_str())).cloned().collect();
-        (way, found) = best(devices, &plain);
+        (rank, found) = best(devices, &plain);
     }
-    // One that is called exactly so by its own name wins over one that has it as an alias.
-    if way == 0
+    // An exact name takes precedence over an exact alias.
+    if rank == 0
         && let Some(own) = found.iter().find(|device| words(device.name) == wanted)
     {
         return Ok(own);
@@ -83,26 +88,28 @@ pub fn find(devices: &[&'static Device], name: &str) -> Result<&'static Device, 
     match found.as_slice() {
         [] => {
             let known = devices.iter().map(|device| device.name);
-            let near = suggest::closest(&wanted.join("_"), known);
+            let near = suggest::closest(&wanted.join("_"), known).map(shown);
             let near = near.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
-            Err(DeviceError(format!("{name}: no such device; {near}`roofline devices` lists them")))
+            Err(DeviceError(format!("{name}: unknown device; {near}see `roofline devices`")))
         }
         [one] => Ok(one),
         several => {
-            let mut listed: Vec<&str> = several.iter().take(LISTED).map(|device| device.name).collect();
-            if several.len() > LISTED {
-                listed.push("…");
+            let mut listed: Vec<String> =
+                several.iter().take(MAX_CANDIDATES).map(|device| shown(device.name)).collect();
+            if several.len() > MAX_CANDIDATES {
+                listed.push("…".into());
             }
             let count = several.len();
             Err(DeviceError(format!(
-                "{name}: {count} devices are called so; name one of {}",
+                "`{name}` is ambiguous; it matches {count} devices: {}",
                 listed.join(", ")
             )))
         }
     }
 }
 
-/// Those with the text somewhere; the one that is called exactly so, alone.
+/// Returns the devices that contain `text` in a name, vendor, kind, market or architecture; only exact matches if there
+/// are any.
 pub fn matching(devices: &[&'static Device], text: &str) -> Vec<&'static Device> {
     let wanted = words(text);
     if let (0, found) = best(devices, &wanted) {
@@ -117,13 +124,13 @@ pub fn matching(devices: &[&'static Device], text: &str) -> Vec<&'static Device>
     devices.iter().filter(has).copied().collect()
 }
 
-/// The 2 and the `rtx-3090` of `2x rtx-3090`, which may be written without the space; what may be a file needs it.
+/// Splits `2x rtx-3090` into 2 and `rtx-3090`. The space is optional unless the name looks like a file.
 pub fn several(text: &str) -> Option<(u64, &str)> {
     let text = text.trim();
     let rest = text.trim_start_matches(|c: char| c.is_ascii_digit());
     let name = rest.trim_start().strip_prefix(['x', 'X', '×', '*'])?;
     let apart = name.starts_with(char::is_whitespace) || rest.starts_with(char::is_whitespace);
-    // A number with too many digits is one of too many devices.
+    // A number that overflows exceeds the maximum number of devices anyway.
     let count = || text[..text.len() - rest.len()].parse().unwrap_or(u64::MAX);
     let device = !name.trim().is_empty() && (apart || !name.contains(['.', '/']));
     (rest.len() < text.len() && device).then(|| (count(), name.trim()))
@@ -143,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn one_device_has_many_spellings() {
+    fn a_device_has_many_spellings() {
         for name in
             ["rtx_4090", "rtx-4090", "rtx4090", "RTX 4090", "4090", "GeForce RTX 4090", "NVIDIA RTX4090"]
         {
@@ -165,21 +172,21 @@ mod tests {
     }
 
     #[test]
-    fn every_device_is_found_by_its_name_and_by_each_alias() {
+    fn devices_are_found_by_name_and_alias() {
         for device in ALL {
             assert_eq!(found(device.name), device.name);
             for alias in names(device) {
-                // Two sizes of memory may share one.
+                // Variants with different memory sizes may share an alias.
                 match find(&all(), alias) {
                     Ok(one) => assert_eq!(one.name, device.name, "{alias}"),
-                    Err(DeviceError(several)) => assert!(several.contains(device.name), "{several}"),
+                    Err(DeviceError(several)) => assert!(several.contains(&shown(device.name)), "{several}"),
                 }
             }
         }
     }
 
     #[test]
-    fn a_number_before_a_device_is_one_of_several() {
+    fn a_number_before_a_device_is_a_count() {
         for text in ["2x rtx-3090", "2xrtx-3090", "2 x rtx-3090", " 2*rtx-3090 ", "2× rtx-3090"] {
             assert_eq!(several(text), Some((2, "rtx-3090")), "{text}");
         }
@@ -194,9 +201,9 @@ mod tests {
         let DeviceError(message) = find(&all(), "Tesla V100 PCIe").unwrap_err();
         assert_eq!(
             message,
-            "Tesla V100 PCIe: 2 devices are called so; name one of v100_pcie_16gb, v100_pcie_32gb"
+            "`Tesla V100 PCIe` is ambiguous; it matches 2 devices: v100-pcie-16gb, v100-pcie-32gb"
         );
         let DeviceError(message) = find(&all(), "rtx-5099").unwrap_err();
-        assert!(message.contains("did you mean `rtx_509"), "{message}");
+        assert!(message.contains("did you mean `rtx-509"), "{message}");
     }
 }

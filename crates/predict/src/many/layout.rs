@@ -1,42 +1,42 @@
-//! How a model is dealt out over devices.
+//! Layouts: tensor, pipeline, expert and data parallelism.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Set, Work};
 
-/// How a model is dealt out over devices.
+/// Sharding of a model over devices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Layout {
-    /// Devices that share each matrix.
+    /// Tensor parallelism: devices that share each matrix.
     pub tensor: u64,
-    /// Stages that the layers are dealt over.
+    /// Pipeline parallelism: number of stages.
     pub pipeline: u64,
-    /// Devices that the routed experts of a stage are dealt over.
+    /// Expert parallelism: devices that share the routed experts of a stage.
     pub experts: u64,
-    /// Copies of the whole model, each with sequences of its own.
+    /// Data parallelism: copies of the model, each with its own sequences.
     pub copies: u64,
 }
 
-/// What somebody says about the layout; the rest is found.
+/// Degrees of parallelism that are given; `None` leaves a degree open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fixed {
-    /// Devices that share each matrix.
+    /// Tensor parallelism.
     pub tensor: Option<u64>,
-    /// Stages.
+    /// Pipeline stages.
     pub pipeline: Option<u64>,
-    /// Devices that experts are dealt over.
+    /// Expert parallelism.
     pub experts: Option<u64>,
 }
 
 impl Layout {
-    /// Devices of one stage.
+    /// Returns the number of devices per stage.
     pub fn stage(&self) -> u64 {
         self.tensor.max(self.experts)
     }
 
-    /// In words: `tensor 4, pipeline 2`.
+    /// Returns a short name, such as `tensor 4, pipeline 2`.
     pub fn name(&self) -> String {
         let parts = [
             ("tensor", self.tensor),
@@ -49,21 +49,23 @@ impl Layout {
         if parts.is_empty() { "one device".into() } else { parts.join(", ") }
     }
 
-    /// The name, and what it means.
+    /// Returns the name with an explanation in parentheses.
     pub fn explained(&self) -> String {
         let parts = [
             (self.tensor, "devices share each matrix"),
-            (self.experts, "devices of a stage share the experts"),
-            (self.pipeline, "stages of layers follow each other"),
-            (self.copies, "copies answer different sequences"),
+            (self.experts, "devices share the experts of a stage"),
+            (self.pipeline, "pipeline stages"),
+            (self.copies, "copies of the model"),
         ];
         let parts: Vec<String> =
             parts.iter().filter(|(ways, _)| *ways > 1).map(|(ways, what)| format!("{ways} {what}")).collect();
         if parts.is_empty() { self.name() } else { format!("{} ({})", self.name(), parts.join(", ")) }
     }
 
-    /// Every layout of this work over these devices that leaves none idle. Devices of different kinds all share each matrix, or
-    /// are stages of one copy. An error says what does not go together.
+    /// Returns every layout that uses all devices.
+    ///
+    /// Devices of different kinds share each matrix, or form the pipeline stages of a single copy. The error lists the violated
+    /// constraints.
     pub fn all(set: &Set, work: &Work, fixed: Fixed) -> Result<Vec<Layout>, String> {
         let devices = set.devices();
         let layers = work.layers.max(1.0) as u64;
@@ -103,19 +105,19 @@ impl Layout {
                 && (work.heads == 0 || layout.tensor <= work.heads)
         });
         if found.is_empty() {
-            let said =
+            let given =
                 [("--tensor", fixed.tensor), ("--pipeline", fixed.pipeline), ("--experts", fixed.experts)];
-            let said: Vec<String> =
-                said.iter().filter_map(|(flag, ways)| Some(format!("{flag} {}", (*ways)?))).collect();
+            let given: Vec<String> =
+                given.iter().filter_map(|(flag, ways)| Some(format!("{flag} {}", (*ways)?))).collect();
             let experts = match routed {
-                1 => "there are no experts to deal out".to_owned(),
-                experts => format!("no more devices than its {experts} experts share those"),
+                1 => "the model has no experts to share".to_owned(),
+                experts => format!("expert parallelism is at most {experts}"),
             };
             return Err(format!(
-                "{}: no layout of {devices} devices, {layers} layers and a batch of {batch} has {}; the ways must divide the \
-                 devices, the copies that are left the batch, no more devices than heads share a matrix, and {experts}",
+                "{}: no layout of {devices} devices, {layers} layers and batch size {batch} uses {}; the degrees must divide the \
+                 number of devices, the copies must divide the batch size, tensor parallelism is at most the number of heads, and {experts}",
                 set.name(),
-                if said.is_empty() { "all of them at work".to_owned() } else { said.join(" ") }
+                if given.is_empty() { "all devices".to_owned() } else { given.join(" ") }
             ));
         }
         Ok(found)
@@ -126,7 +128,6 @@ fn divisors(number: u64) -> impl Iterator<Item = u64> {
     (1..=number).filter(move |ways| number.is_multiple_of(*ways))
 }
 
-/// The greatest common divisor.
 pub(super) fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }

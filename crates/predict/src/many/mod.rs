@@ -1,19 +1,20 @@
-//! A model on several devices, beside a host's memory, or for many users. The formulas are those of the contracts
-//! `parallel-v1`, `collective-v1`, `offload-v1`, `serving-v1`, `speculation-v1` and `cost-v1`; the amounts that they share out
-//! are those of `transformer-v1`. This module puts devices and layouts into their inputs.
+//! Models on several devices, with host offload, and for many users.
 //!
-//! A ceiling takes messages to be hidden behind reading and arithmetic, an estimate takes them to follow. Queues,
-//! schedulers and the tails of latency are in neither.
+//! The formulas are those of the contracts `parallel-v1`, `collective-v1`, `offload-v1`, `serving-v1`, `speculation-v1` and
+//! `cost-v1`, with the totals of `transformer-v1`.
+//!
+//! Ceilings assume that communication overlaps with memory traffic and arithmetic, ideal figures that it does not. Neither
+//! models queueing, scheduling or tail latency.
 
-mod draft;
 mod layout;
 mod offload;
-mod reach;
+mod performance;
 mod report;
 mod serve;
 mod set;
+mod speculative;
 #[cfg(test)]
-mod vectors;
+mod tests;
 
 use std::fmt;
 
@@ -23,49 +24,49 @@ use roofline_formulas::{
     collective, cost, offload as offloading, parallel, serving, speculation, transformer,
 };
 
-pub use draft::{Draft, Drafting};
 pub use layout::{Fixed, Layout};
-pub use offload::{Held, Offload, Offloaded, offload};
-pub use reach::{Phase, Reached, StageShare, reach};
+pub use offload::{Offload, OffloadPerformance, Placement, offload};
+pub use performance::{Phase, Reached, StageShare, reach};
 pub use report::{Plan, Row, Way};
 pub use serve::{Served, Users, serve};
 pub use set::{Group, MOST_DEVICES, Set};
+pub use speculative::{Draft, Drafting};
 
-/// What a model is asked to do, and the sizes that messages and stages have.
+/// Model and workload, with the sizes that determine messages and stages.
 #[derive(Clone, Debug)]
 pub struct Work {
-    /// Its dimensions and the work, as `transformer-v1` takes them.
+    /// Dimensions and workload, as inputs of `transformer-v1`.
     pub inputs: Inputs,
-    /// How its numbers are stored.
+    /// Element types of the weights and the cache.
     pub stored: Stored,
-    /// Numbers that a layer hands on for a token; 0 where it is not known, and messages take no time.
+    /// Hidden size; 0 if unknown, in which case messages take no time.
     pub hidden: f64,
-    /// Layers; 1 where it is not known, and nothing is dealt out by them.
+    /// Number of layers; 1 if unknown, which excludes pipeline parallelism.
     pub layers: f64,
-    /// Attention heads, which no more devices than these can share; 0 where it is not known.
+    /// Attention heads, an upper bound for tensor parallelism; 0 if unknown.
     pub heads: u64,
-    /// Fixed cost of a message in an estimate, in µs.
+    /// Latency of a message in ideal figures, in µs.
     pub start: f64,
 }
 
-/// A figure outside of what a contract takes.
+/// An input is outside a contract's domain, or no layout exists.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ManyError(pub String);
+pub struct ParallelError(pub String);
 
-impl fmt::Display for ManyError {
+impl fmt::Display for ParallelError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl std::error::Error for ManyError {}
+impl std::error::Error for ParallelError {}
 
 macro_rules! from_contracts {
     ($($contract:ident),*) => {
         $(
-            impl From<$contract::OutOfDomain> for ManyError {
+            impl From<$contract::OutOfDomain> for ParallelError {
                 fn from(error: $contract::OutOfDomain) -> Self {
-                    ManyError(error.to_string())
+                    ParallelError(error.to_string())
                 }
             }
         )*

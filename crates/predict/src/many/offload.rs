@@ -1,71 +1,71 @@
-//! A model partly in the memory of the host.
+//! Offload of layers or experts to host memory.
 
 use serde::{Deserialize, Serialize};
 
-use super::reach::{Amounts, amounts};
-use super::{Layout, ManyError, Phase, Reached, Work};
+use super::performance::{Amounts, amounts};
+use super::{Layout, ParallelError, Phase, Reached, Work};
 use crate::predict::Target;
 use roofline_formulas::offload as offloading;
 
-/// What is left to the host.
+/// Part of the model that is offloaded to the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Offload {
-    /// As little as fits, whichever way is faster.
+    /// The faster of layers and experts, offloading as little as possible.
     Auto,
-    /// All layers but so many.
+    /// All but this number of layers.
     Layers(u64),
-    /// The routed experts of the layers that do not fit; all else stays on the device.
+    /// Routed experts of the layers that do not fit.
     Experts,
 }
 
-/// What the device holds.
+/// Split of a model between device and host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
-pub struct Held {
-    /// Layers that the device holds, or layers whose experts it holds.
+pub struct Placement {
+    /// Layers, or layers whose experts, reside on the device.
     pub layers: u64,
     /// Layers of the model.
     pub of: u64,
-    /// Whether only experts are left to the host.
+    /// True if only experts are offloaded.
     pub experts_only: bool,
-    /// Whether the host multiplies its part itself when tokens are made; otherwise it is sent over the bus.
+    /// True if the host computes its part during decode; otherwise its weights are transferred over the bus.
     pub computed: bool,
-    /// The same when a prompt is read.
+    /// Like `computed`, for prefill.
     pub prompt_computed: bool,
 }
 
-impl Held {
-    /// In words.
+impl Placement {
+    /// Describes the split, such as `20 of 32 layers on the device, the rest computed by the host`.
     pub fn name(&self) -> String {
-        let Held { layers, of, .. } = self;
+        let Placement { layers, of, .. } = self;
         if layers == of {
-            return format!("all {of} layers on it, nothing on the host");
+            return format!("all {of} layers on the device");
         }
         let what = if self.experts_only { "experts of " } else { "" };
-        let way = |computed: bool| if computed { "multiplied by the host" } else { "sent over the bus" };
+        let way = |computed: bool| if computed { "computed by the host" } else { "transferred over the bus" };
         let ways = match (self.computed, self.prompt_computed) {
             (decode, prompt) if decode == prompt => way(decode).to_owned(),
-            (decode, prompt) => format!("{}, for prompts {}", way(decode), way(prompt)),
+            (decode, prompt) => format!("{} ({} during prefill)", way(decode), way(prompt)),
         };
-        format!("{what}{layers} of {of} layers on it, the rest {ways}")
+        format!("{what}{layers} of {of} layers on the device, the rest {ways}")
     }
 }
 
-/// What a device reaches with the help of its host.
+/// Performance of a device with offload to its host.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Offloaded {
-    /// What it reaches, and what the device takes.
+pub struct OffloadPerformance {
+    /// Speeds, and the memory of the device.
     pub reached: Reached,
-    /// What it holds.
-    pub held: Held,
-    /// Memory of the host that is taken, in GB.
+    /// Split between device and host.
+    pub held: Placement,
+    /// Host memory used, in GB.
     pub host_gb: f64,
-    /// Memory that the host is short of, in GB; none where it is not known.
+    /// Missing host memory, in GB; `None` if the capacity is unknown.
     pub host_missing_gb: Option<f64>,
 }
 
-/// Bytes and operations of both sides.
+/// Bytes and FLOPs on both sides.
 struct Sides {
     device: (f64, f64),
     host: (f64, f64),
@@ -82,42 +82,46 @@ fn sides(amounts: &Amounts, share: f64, experts_only: bool) -> Sides {
     Sides { device: (bytes - host.0, amounts.flops - host.1), host }
 }
 
-/// What a device reaches with some of the model on its host. The bus is in GB/s; nothing is sent where it is not known.
+/// Returns the performance of a device with part of the model on its host.
+///
+/// `bus` is the bandwidth between them, in GB/s; if it is `None`, no weights are transferred.
 pub fn offload(
     work: &Work,
     device: &Target,
     host: &Target,
     bus: Option<f64>,
     what: Offload,
-) -> Result<Offloaded, ManyError> {
+) -> Result<OffloadPerformance, ParallelError> {
     if host.bandwidth > device.bandwidth {
-        return Err(ManyError(format!(
-            "the memory of {} is faster than that of {}: nothing is gained by leaving it to the host",
+        return Err(ParallelError(format!(
+            "--offload: the memory of {} is faster than that of {}, so offloading gains nothing",
             host.name, device.name
         )));
     }
     let Some(capacity) = device.capacity else {
-        return Err(ManyError(format!(
-            "the memory of {} is not known, so nobody knows what fits",
+        return Err(ParallelError(format!(
+            "{}: memory capacity unknown; pass memory=… to check the fit",
             device.name
         )));
     };
     let has_experts = work.inputs.expert_params > 0.0;
     match what {
         Offload::Experts if !has_experts => {
-            Err(ManyError("the model has no experts to leave to the host".into()))
+            Err(ParallelError("--offload experts: the model has no experts".into()))
         }
         Offload::Layers(layers) if layers as f64 > work.layers => {
-            Err(ManyError(format!("--offload {layers}: the model has {} layers", work.layers)))
+            Err(ParallelError(format!("--offload {layers}: the model has only {} layers", work.layers)))
         }
-        Offload::Layers(layers) => held(work, (device, capacity), host, bus, (false, Some(layers as f64))),
-        Offload::Experts => held(work, (device, capacity), host, bus, (true, None)),
+        Offload::Layers(layers) => {
+            evaluate_placement(work, (device, capacity), host, bus, (false, Some(layers as f64)))
+        }
+        Offload::Experts => evaluate_placement(work, (device, capacity), host, bus, (true, None)),
         Offload::Auto => {
-            let layers = held(work, (device, capacity), host, bus, (false, None))?;
+            let layers = evaluate_placement(work, (device, capacity), host, bus, (false, None))?;
             if !has_experts {
                 return Ok(layers);
             }
-            let experts = held(work, (device, capacity), host, bus, (true, None))?;
+            let experts = evaluate_placement(work, (device, capacity), host, bus, (true, None))?;
             let better = (experts.reached.fits() == Some(true)) >= (layers.reached.fits() == Some(true))
                 && experts.reached.decode_estimate >= layers.reached.decode_estimate;
             Ok(if better { experts } else { layers })
@@ -125,22 +129,22 @@ pub fn offload(
     }
 }
 
-fn held(
+fn evaluate_placement(
     work: &Work,
     (device, capacity): (&Target, f64),
     host: &Target,
     bus: Option<f64>,
     (experts_only, layers): (bool, Option<f64>),
-) -> Result<Offloaded, ManyError> {
-    let of = |phase| -> Result<_, ManyError> {
+) -> Result<OffloadPerformance, ParallelError> {
+    let of = |phase| -> Result<_, ParallelError> {
         Ok((amounts(work.inputs, work, device, phase)?, amounts(work.inputs, work, host, phase)?))
     };
     let (decode, decode_host) = of(Phase::Decode)?;
-    let [least, likely] = &decode;
-    let all = least.stored.0 + least.stored.1 + likely.cache;
+    let [least, ideal] = &decode;
+    let all = least.stored.0 + least.stored.1 + ideal.cache;
     let (kept, parts) =
-        if experts_only { (least.stored.0 + likely.cache, least.stored.1) } else { (0.0, all) };
-    let evaluate = |amounts: &Amounts, host: &Amounts, share: f64| -> Result<_, ManyError> {
+        if experts_only { (least.stored.0 + ideal.cache, least.stored.1) } else { (0.0, all) };
+    let evaluate = |amounts: &Amounts, host: &Amounts, share: f64| -> Result<_, ParallelError> {
         let Sides { device, host: left } = sides(amounts, share, experts_only);
         let inputs = offloading::Inputs {
             device_flops: device.1.max(0.0),
@@ -165,7 +169,7 @@ fn held(
     let layers = layers.unwrap_or(fitting);
     let share = layers / work.layers;
     let decode_least = evaluate(least, &decode_host[0], share)?;
-    let decode_likely = evaluate(likely, &decode_host[1], share)?;
+    let decode_likely = evaluate(ideal, &decode_host[1], share)?;
     let (prompt, prompt_host) = of(Phase::Prefill)?;
     let prompt_least = evaluate(&prompt[0], &prompt_host[0], share)?;
     let prompt_likely = evaluate(&prompt[1], &prompt_host[1], share)?;
@@ -173,7 +177,7 @@ fn held(
     let host_gb = (1.0 - share) * parts / 1e9;
     let (tokens, prompt_tokens) = (least.tokens, prompt[0].tokens);
     let computed = |outputs: &offloading::Outputs| outputs.computed_time <= outputs.unhidden_time;
-    Ok(Offloaded {
+    Ok(OffloadPerformance {
         reached: Reached {
             layout: Layout { tensor: 1, pipeline: 1, experts: 1, copies: 1 },
             device_gb,
@@ -189,7 +193,7 @@ fn held(
             message_share: 0.0,
             shares: Vec::new(),
         },
-        held: Held {
+        held: Placement {
             layers: layers as u64,
             of: work.layers as u64,
             experts_only,

@@ -1,148 +1,149 @@
-//! A plan as a result: sets of devices, the layout of a model over each, and what it reaches.
+//! Results of `plan` and of `predict` with several devices: layouts over device sets and their speeds.
 
 use serde::{Deserialize, Serialize};
 
-use super::{Draft, Held, Layout, Offloaded, Reached, Served, Set, StageShare};
+use super::{Draft, Layout, OffloadPerformance, Placement, Reached, Served, Set, StageShare};
 use crate::metric::{self, Metric};
-use crate::predict::{Subject, Workload};
+use crate::predict::{Subject, Workload, parameters};
 use roofline_render::chart::terminal::Canvas;
 use roofline_render::number::{figure, maybe, percent};
 use roofline_render::report::{Checked, Figure, Report, Saved, Schema, Table, Text, facts};
 
-/// Rows of a table on a terminal; the other formats have all.
-const SHOWN: usize = 12;
-/// Other layouts than the best on a terminal.
-const OTHERS: usize = 5;
+/// Maximum number of rows on a terminal.
+const MAX_ROWS: usize = 12;
+/// Maximum number of alternative layouts on a terminal.
+const MAX_ALTERNATIVES: usize = 5;
 
-/// What a model reaches on sets of devices.
+/// Predictions for a model on sets of devices.
 #[derive(Clone, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Plan {
-    /// Which schema this document follows.
+    /// Schema of this document.
     pub schema: Schema<Self>,
-    /// The contracts that the figures come from, and their versions.
+    /// Contracts of the figures, with their versions.
     pub contracts: Vec<String>,
-    /// The model.
+    /// Model.
     pub model: Subject,
-    /// What it is asked to do.
+    /// Workload.
     pub workload: Workload,
-    /// What the ceilings hold for, and what they leave out.
+    /// Statement of the ceilings' validity.
     pub ceilings: String,
-    /// What the estimates assume.
+    /// Assumptions of the ideal figures.
     pub estimates: String,
-    /// What must hold of a set and its layout.
+    /// Objectives that a set must meet.
     pub objectives: Vec<String>,
-    /// The sets, each in its best layout; those that do what is wanted first.
+    /// Device sets in their best layouts; those that meet the objectives come first.
     pub rows: Vec<Row>,
-    /// What --require asked for.
+    /// Results of the conditions given with --require.
     pub requirements: Vec<Checked>,
-    /// What one should know about these figures.
+    /// Caveats about these figures.
     pub warnings: Vec<String>,
 }
 
-/// A set of devices in a layout.
+/// Device set in one layout.
 #[derive(Clone, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Row {
-    /// The devices.
+    /// Names and counts of the devices.
     pub devices: String,
-    /// How many they are.
+    /// Number of devices.
     pub count: u64,
-    /// How the model is dealt out over them.
+    /// Sharding of the model.
     pub layout: Layout,
-    /// What the device holds, where the rest is left to the host.
+    /// Layers on the device if the rest is offloaded to the host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub held: Option<Held>,
-    /// Share of the layers that each stage has, where devices differ.
+    pub held: Option<Placement>,
+    /// Share of the layers on each stage; empty for equal stages.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shares: Vec<StageShare>,
-    /// Whether it fits; null where the memory of a device is not known.
+    /// True if the model fits; null if a memory capacity is unknown.
     pub fits: Option<bool>,
-    /// Whether all that is wanted holds; null where what decides it is not known.
+    /// True if all objectives are met; null if a figure they depend on is unknown.
     pub enough: Option<bool>,
-    /// What it is short of; empty where that is nothing.
+    /// Missing memory or speed; empty if nothing is missing.
     pub short_of: String,
-    /// Kinds of numbers that are multiplied and whose rate nobody publishes: they take no time, and the figures are those of the
-    /// memory.
+    /// Peaks that are unknown; the figures assume that these operations take no time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_known: Vec<String>,
-    /// Memory that the fullest device takes, in GB.
+    /// Memory used on the fullest device, in GB.
     pub device_gb: f64,
-    /// Memory that the fullest device has left, in GB, below zero where it is short of some; null where it is not known.
+    /// Memory left on the fullest device, in GB; negative if the model does not fit, null if the capacity is unknown.
     pub spare_gb: Option<f64>,
-    /// What the links of a device to the others carry in one direction, in GB/s; absent where there is one device, or where it
-    /// is not known.
+    /// Link bandwidth of a device in one direction, in GB/s; absent for a single device and if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link_gb_s: Option<f64>,
-    /// Memory of the host that is taken, in GB.
+    /// Host memory used by offloaded layers, in GB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_gb: Option<f64>,
-    /// Tokens per second that nothing exceeds.
+    /// Host memory that is missing, in GB; `None` if nothing is offloaded or the capacity is unknown.
+    #[serde(skip)]
+    pub host_missing_gb: Option<f64>,
+    /// Ceiling of decode, in token/s.
     pub decode_ceiling: f64,
-    /// Estimate, the tokens per second.
+    /// Ideal decode speed, in token/s.
     pub decode_estimate: f64,
-    /// Tokens of prompts per second that nothing exceeds.
+    /// Ceiling of prefill, in token/s.
     pub prefill_ceiling: f64,
-    /// Estimate, the tokens of prompts per second.
+    /// Ideal prefill speed, in token/s.
     pub prefill_estimate: f64,
     /// Ideal time to first token, in s.
     pub time_to_first_token: f64,
-    /// Estimate, the share of a step that messages take.
+    /// Share of communication in an ideal step.
     pub message_share: f64,
-    /// What users get.
+    /// Figures of a server; absent without users.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub served: Option<Served>,
-    /// What a draft model brings.
+    /// Effect of speculative decoding.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub draft: Option<Draft>,
-    /// Prices at the launch together, in US dollars; null if one is not known.
+    /// Sum of the launch prices, in USD; null if any is unknown.
     pub price_usd: Option<f64>,
-    /// Power together, in W; null if one is not known.
+    /// Sum of the powers, in W; null if any is unknown.
     pub power_w: Option<f64>,
-    /// Estimate, US dollars for a million tokens over three years of use without energy; null if a price is not known.
+    /// Ideal hardware cost per million tokens over three years, in USD, without energy; null if a price is unknown.
     pub usd_per_million_tokens: Option<f64>,
-    /// Estimate, the energy of one token in J; null if a power is not known.
+    /// Ideal energy per token, in J; null if a power is unknown.
     pub token_energy: Option<f64>,
-    /// The other layouts, the better first.
+    /// Other layouts, best first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub others: Vec<Way>,
-    /// The best layout for fewer and for more users, as far as their caches fit; the ceilings are those of any layout.
+    /// Best layout for each number of users that fits; ceilings apply to any layout.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub curve: Vec<Way>,
 }
 
-/// A set of devices in another layout than the best, or for another number of users.
+/// Alternative layout, or another number of users.
 #[derive(Clone, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Way {
-    /// How the model is dealt out over them.
+    /// Sharding of the model.
     pub layout: Layout,
-    /// Whether it fits; null where the memory of a device is not known.
+    /// True if the model fits; null if a memory capacity is unknown.
     pub fits: Option<bool>,
-    /// Whether all that is wanted holds; null where what decides it is not known.
+    /// True if all objectives are met; null if a figure they depend on is unknown.
     pub enough: Option<bool>,
-    /// Tokens per second that nothing exceeds.
+    /// Ceiling of decode, in token/s.
     pub decode_ceiling: f64,
-    /// Estimate, the tokens per second.
+    /// Ideal decode speed, in token/s.
     pub decode_estimate: f64,
-    /// Tokens of prompts per second that nothing exceeds.
+    /// Ceiling of prefill, in token/s.
     pub prefill_ceiling: f64,
-    /// Estimate, the tokens of prompts per second.
+    /// Ideal prefill speed, in token/s.
     pub prefill_estimate: f64,
-    /// What users get.
+    /// Figures of a server; absent without users.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub served: Option<Served>,
 }
 
 impl Row {
-    /// A set in a layout.
+    /// Returns the row of a device set in one layout.
     pub fn new(set: &Set, reached: &Reached, served: Option<Served>) -> Row {
         let mut fits = reached.fits();
         let mut short_of = match reached.spare_gb {
-            Some(spare) if spare < 0.0 => format!("{} GB on a device", figure(-spare)),
+            Some(spare) if spare < 0.0 => format!("{} GB per device", figure(-spare)),
             _ => String::new(),
         };
         let users = served.as_ref().and_then(|served| served.largest_batch);
@@ -151,7 +152,7 @@ impl Row {
             && most < served.users
         {
             fits = Some(false);
-            short_of = format!("room for {} users", served.users - most);
+            short_of = format!("memory for {} users", served.users - most);
         }
         Row {
             devices: set.name(),
@@ -167,6 +168,7 @@ impl Row {
             spare_gb: reached.spare_gb,
             link_gb_s: set.link().filter(|_| set.devices() > 1),
             host_gb: None,
+            host_missing_gb: None,
             decode_ceiling: reached.decode_ceiling,
             decode_estimate: reached.decode_estimate,
             prefill_ceiling: reached.prefill_ceiling,
@@ -184,7 +186,7 @@ impl Row {
         }
     }
 
-    /// The row as one way among others.
+    /// Returns the row as an alternative to another one.
     pub fn way(&self) -> Way {
         let Row { layout, fits, enough, decode_ceiling, decode_estimate, .. } = *self;
         let Row { prefill_ceiling, prefill_estimate, .. } = *self;
@@ -201,51 +203,50 @@ impl Row {
         }
     }
 
-    /// A device with some of the model on its host.
-    pub fn offloaded(set: &Set, host: &str, offloaded: &Offloaded) -> Row {
+    /// Returns the row of a device that offloads layers to its host.
+    pub fn offloaded(set: &Set, host: &str, offloaded: &OffloadPerformance) -> Row {
         let mut row = Row::new(set, &offloaded.reached, None);
         row.devices = format!("{} with {host}", row.devices);
         row.held = Some(offloaded.held);
         row.host_gb = Some(offloaded.host_gb);
+        row.host_missing_gb = offloaded.host_missing_gb;
         match offloaded.host_missing_gb {
             Some(missing) if missing > 0.0 => {
-                let host = format!("{} GB on the host", figure(missing));
+                let host = format!("{} GB of host memory", figure(missing));
                 row.short_of =
                     if row.short_of.is_empty() { host } else { format!("{}, {host}", row.short_of) };
                 (row.fits, row.enough) = (Some(false), Some(false));
             }
-            // Whether the host has the room is not known, unless the device has not.
+            // Without the host's capacity, the fit is unknown.
             None if row.fits == Some(true) && offloaded.host_gb > 0.0 => {
                 (row.fits, row.enough) = (None, None);
             }
             _ => {}
         }
-        // The host has its price and its power too, and nobody says them.
+        // Price and power of the host are unknown.
         (row.price_usd, row.power_w) = (None, None);
         row
     }
 
-    /// The speed that a layout is chosen by: an estimate, of answers where there are users.
+    /// Returns the ideal speed that layouts are ranked by, in token/s: output of all users, or decode without users.
     pub fn speed(&self) -> f64 {
         self.served.as_ref().map_or(self.decode_estimate, |served| served.output_rate)
     }
 
-    /// The ceiling of that speed.
+    /// Returns the ceiling of [`speed`](Self::speed), in token/s.
     pub fn ceiling(&self) -> f64 {
         self.served.as_ref().map_or(self.decode_ceiling, |served| served.output_ceiling)
     }
 
-    /// How the model is dealt out, as a sentence.
-    fn explained(&self) -> String {
+    fn placement_description(&self) -> String {
         self.held.map_or_else(|| self.layout.explained(), |held| held.name())
     }
 
-    /// How the model is dealt out, in a few words.
-    fn dealt(&self) -> String {
+    fn placement_name(&self) -> String {
         self.held.map_or_else(|| self.layout.name(), |held| held.name())
     }
 
-    /// A figure that conditions may name.
+    /// Returns a figure by its name in conditions; `None` if it is unknown.
     pub fn value(&self, name: &str) -> Option<f64> {
         let served = self.served.as_ref();
         match name {
@@ -273,7 +274,7 @@ impl Row {
 }
 
 impl Plan {
-    /// Rows with what is true of all of them: what ceilings hold for, and what estimates assume.
+    /// Creates a plan from its rows, with the sentences on ceilings and ideal figures.
     pub fn new(
         contracts: Vec<String>,
         model: Subject,
@@ -298,59 +299,57 @@ impl Plan {
         }
     }
 
-    /// Whether a set does what is wanted.
+    /// Returns true if any device set meets the objectives.
     pub fn any_enough(&self) -> bool {
         self.rows.iter().any(|row| row.enough == Some(true))
     }
 
-    /// The rows for people: those that do what is wanted, and those that do not.
-    fn several(&self, canvas: &Canvas) -> String {
+    fn comparison(&self, canvas: &Canvas) -> String {
         let mut out = String::new();
         let (enough, others): (Vec<&Row>, Vec<&Row>) =
             self.rows.iter().partition(|row| row.enough != Some(false));
-        let titles = if others.is_empty() { ["", ""] } else { ["These do", "These do not"] };
+        let titles = if others.is_empty() { ["", ""] } else { ["Meet the target", "Fall short"] };
         for (title, rows) in titles.into_iter().zip([enough, others]) {
             if rows.is_empty() {
                 continue;
             }
-            let mut table = self.table(title, &rows[..rows.len().min(SHOWN)]);
+            let mut table = self.table(title, &rows[..rows.len().min(MAX_ROWS)]);
             table.without_empty("short_of");
-            // An estimate stands beside what it is one of.
+            // The ideal follows its ceiling, so the heading need not repeat the phase.
             for heading in &mut table.headings {
-                let short = if heading.ends_with("_estimate") { "estimate" } else { heading.as_str() };
+                let short = if heading.ends_with("_ideal") { "ideal" } else { heading.as_str() };
                 *heading = short.replace('_', " ");
             }
             out += &format!("\n{}", table.fitted(canvas, &[]));
-            if rows.len() > SHOWN {
-                out += &format!(" and {} more, which the other formats list\n", rows.len() - SHOWN);
+            if rows.len() > MAX_ROWS {
+                out += &format!(" and {} more (every row is in the JSON output)\n", rows.len() - MAX_ROWS);
             }
         }
         out
     }
 
-    /// One set for people: what it reaches, and what that means.
-    fn single(&self, row: &Row, canvas: &Canvas) -> String {
+    fn details(&self, row: &Row, canvas: &Canvas) -> String {
         let tokens = |rate: f64| format!("{} tok/s", figure(rate));
         let ms = |time: f64| format!("{} ms", figure(1e3 * time));
         let memory = match row.spare_gb {
             Some(spare) if spare >= 0.0 => format!("fits in {} GB", figure(row.device_gb + spare)),
             Some(spare) => format!("does not fit in {} GB", figure(row.device_gb + spare)),
-            None => "the memory of a device is not known".into(),
+            None => "memory capacity unknown".into(),
         };
-        let each = if row.count > 1 { "memory of a device" } else { "memory" };
+        let each = if row.count > 1 { "memory per device" } else { "memory" };
         let mut rows = vec![(each, format!("{} GB", figure(row.device_gb)), memory)];
         if let Some(host) = row.host_gb {
-            let short = row.short_of.split(", ").find(|part| part.ends_with("on the host"));
+            let short = row.host_missing_gb.filter(|missing| *missing > 0.0);
             let fits = match (short, row.fits) {
-                (Some(short), _) => format!("short of {short}"),
-                (None, None) => "the memory of the host is not known".into(),
+                (Some(short), _) => format!("{} GB missing", figure(short)),
+                (None, None) => "host memory capacity unknown".into(),
                 (None, Some(_)) => "fits".into(),
             };
-            rows.push(("memory of the host", format!("{} GB", figure(host)), fits));
+            rows.push(("host memory", format!("{} GB", figure(host)), fits));
         }
         if !row.shares.is_empty() {
             let share = |one: &StageShare| match one.layers {
-                // The least that the contract takes for a stage.
+                // The contract requires a positive share.
                 ..1e-5 => format!("{} none", one.devices),
                 layers => format!("{} {}", one.devices, percent(Some(layers))),
             };
@@ -358,115 +357,113 @@ impl Plan {
             rows.push(("layers", format!("{} stages", shares.len()), shares.join(", ")));
         }
         if let Some(link) = row.link_gb_s {
-            let between = "of a device to the others, in one direction; --link takes another";
-            rows.push(("links", format!("{} GB/s", figure(link)), between.into()));
+            let between = "per device, in one direction; override with --link";
+            rows.push(("interconnect", format!("{} GB/s", figure(link)), between.into()));
         }
         match &row.served {
             Some(served) => {
-                let each = format!("estimate: {} tok/s for each user", figure(1.0 / served.token_time));
+                let each = format!("{} tok/s per user", figure(1.0 / served.token_time));
                 let room = match served.largest_batch {
                     Some(_) => {
-                        format!("whole sequences fit beside the weights, {} are asked for", served.users)
+                        format!("complete sequences next to the weights; {} requested", served.users)
                     }
-                    None => "the memory of a device is not known".into(),
+                    None => "memory capacity unknown".into(),
                 };
-                let after = format!("after a prompt of {} tokens", self.workload.prompt);
+                let after = format!("prompt of {} tokens", self.workload.prompt);
                 rows.extend([
-                    ("room for", served.largest_batch.map_or("-".into(), |most| most.to_string()), room),
-                    ("answers, ceiling", tokens(served.output_ceiling), "of all users together".into()),
-                    ("answers", tokens(served.output_rate), "estimate".into()),
-                    ("requests", format!("{} /s", figure(served.request_rate)), "estimate".into()),
-                    ("token, at least", ms(served.token_least_time), "between two tokens of a user".into()),
-                    ("token", ms(served.token_time), each),
-                    ("first token, at least", ms(served.first_token_least_time), after),
                     (
-                        "first token",
-                        ms(served.time_to_first_token),
-                        "estimate, for a user who waits for nobody".into(),
+                        "capacity",
+                        served.largest_batch.map_or("-".into(), |most| format!("{most} users")),
+                        room,
                     ),
+                    ("output, ceiling", tokens(served.output_ceiling), "all users".into()),
+                    ("output, ideal", tokens(served.output_rate), "all users".into()),
+                    ("requests, ideal", format!("{} /s", figure(served.request_rate)), String::new()),
+                    ("TPOT, lower bound", ms(served.token_least_time), String::new()),
+                    ("TPOT, ideal", ms(served.token_time), each),
+                    ("TTFT, lower bound", ms(served.first_token_least_time), after),
+                    ("TTFT, ideal", ms(served.time_to_first_token), "excluding queueing".into()),
                 ]);
             }
             None => rows.extend([
                 ("decode, ceiling", tokens(row.decode_ceiling), String::new()),
-                ("decode", tokens(row.decode_estimate), "estimate".into()),
+                ("decode, ideal", tokens(row.decode_estimate), String::new()),
                 ("prefill, ceiling", tokens(row.prefill_ceiling), String::new()),
-                ("prefill", tokens(row.prefill_estimate), "estimate".into()),
+                ("prefill, ideal", tokens(row.prefill_estimate), String::new()),
                 (
-                    "first token",
+                    "TTFT, ideal",
                     ms(row.time_to_first_token),
-                    format!("estimate, after a prompt of {} tokens", self.workload.prompt),
+                    format!("prompt of {} tokens", self.workload.prompt),
                 ),
             ]),
         }
         if let Some(draft) = &row.draft {
             let gains = match draft.break_even {
                 Some(even) => format!(
-                    "estimate, at most {}; gains from an acceptance of {} on",
+                    "at most {}; faster from an acceptance rate of {}",
                     figure(draft.most_speed_up),
                     figure(even)
                 ),
-                None => format!(
-                    "estimate, at most {}; no acceptance is enough to gain",
-                    figure(draft.most_speed_up)
-                ),
+                None => format!("at most {}; slower at any acceptance rate", figure(draft.most_speed_up)),
             };
             rows.extend([
-                ("tokens of a pass", figure(draft.tokens_per_pass), "estimate, with the draft model".into()),
-                ("  speed-up", figure(draft.speed_up), gains),
+                ("tokens per pass, ideal", figure(draft.tokens_per_pass), "with the draft model".into()),
+                ("  speedup, ideal", figure(draft.speed_up), gains),
             ]);
         }
         if row.message_share > 0.0 {
-            rows.push(("messages", percent(Some(row.message_share)), "of a step, estimate".into()));
+            rows.push(("communication", percent(Some(row.message_share)), "of an ideal step".into()));
         }
         if let (Some(energy), Some(power)) = (row.token_energy, row.power_w) {
-            let at = format!("estimate at {} W", figure(power));
-            rows.push(("energy", format!("{} J/token", figure(energy)), at));
+            let at = format!("at {} W", figure(power));
+            rows.push(("energy, ideal", format!("{} J/token", figure(energy)), at));
         }
         if let (Some(price), Some(tokens)) = (row.price_usd, row.usd_per_million_tokens) {
-            let each = format!("at the launch; estimate: {} USD for a million tokens", figure(tokens));
+            let each = format!("at launch; ideally {} USD per million tokens", figure(tokens));
             rows.push(("price", format!("{price} USD"), each));
         }
-        let mut out = format!("on {}: {}\n\n{}", row.devices, row.explained(), facts(&rows, canvas));
+        let placement = row.placement_description();
+        let mut out = format!("on {}: {placement}\n\n{}", row.devices, facts(&rows, canvas));
         if !self.objectives.is_empty() {
-            // Where it does for other numbers of users, the largest of them says how far this goes.
+            // The largest number of users for which the objectives are met.
             let met = row.curve.iter().filter(|way| way.enough == Some(true));
             let most = met.filter_map(|way| Some(way.served.as_ref()?.users)).reduce(f64::max);
             let most = most.filter(|most| *most != self.workload.batch);
             out += &match (row.enough, most) {
                 (Some(true), Some(most)) => {
-                    format!("\nThis does what is wanted, and so it does for {most} users.\n")
+                    format!("\nMeets the objective for up to {most} users.\n")
                 }
-                (Some(true), None) => "\nThis does what is wanted.\n".to_owned(),
-                _ if row.short_of.is_empty() => "\nWhether this does what is wanted is not known.\n".into(),
-                (_, most) => {
-                    let most = most.map(|most| format!("; for {most} users it does")).unwrap_or_default();
-                    format!("\nThis does not do what is wanted: it is short of {}{most}.\n", row.short_of)
+                (Some(true), None) => "\nMeets the objective.\n".to_owned(),
+                _ if row.short_of.is_empty() => {
+                    "\nCannot decide if the objective is met: a required figure is unknown.\n".into()
                 }
+                (_, Some(most)) => format!(
+                    "\nFalls short of the objective: {}. Meets it for up to {most} users.\n",
+                    row.short_of
+                ),
+                (_, None) => format!("\nFalls short of the objective: {}.\n", row.short_of),
             };
         }
         if !row.others.is_empty() {
-            let shown = &row.others[..row.others.len().min(OTHERS)];
+            let shown = &row.others[..row.others.len().min(MAX_ALTERNATIVES)];
             let left = row.others.len() - shown.len();
             let title = match left {
                 0 => "Other layouts".to_owned(),
                 left => format!("Other layouts, the best {} of {}", shown.len(), shown.len() + left),
             };
-            out += &format!("\n{}", ways(&title, shown).fitted(canvas, &[]));
+            out += &format!("\n{}", alternatives(&title, shown).fitted(canvas, &[]));
         }
         if row.curve.len() > 1 {
             out += &format!(
                 "\n{}",
-                ways(
-                    "Fewer and more users: estimates in the best layout for each, ceilings of any",
-                    &row.curve
-                )
-                .fitted(canvas, &[])
+                alternatives("By number of users: best layout for each; ceilings for any layout", &row.curve)
+                    .fitted(canvas, &[])
             );
         }
         out
     }
 
-    /// What a reader decides by stands first, since a narrow terminal leaves out columns from the right.
+    /// Decisive columns come first because narrow terminals hide columns from the right.
     fn table(&self, title: &str, rows: &[&Row]) -> Table {
         let served = rows.iter().any(|row| row.served.is_some());
         let drafted = rows.iter().any(|row| row.draft.is_some());
@@ -479,31 +476,31 @@ impl Plan {
         headings.extend(if served {
             [
                 "output_ceiling",
-                "output_estimate",
-                "ms_per_token_least",
-                "ms_per_token_estimate",
-                "first_ms",
+                "output_ideal",
+                "tpot_ms_lower_bound",
+                "tpot_ms_ideal",
+                "ttft_ms",
                 "requests_per_s",
-                "room_for",
+                "max_users",
             ]
             .as_slice()
         } else {
-            ["decode_ceiling", "decode_estimate", "prefill_ceiling", "prefill_estimate", "first_ms"]
-                .as_slice()
+            ["decode_ceiling", "decode_ideal", "prefill_ceiling", "prefill_ideal", "ttft_ms"].as_slice()
         });
         if drafted {
-            headings.extend(["tokens_per_pass", "speed_up", "most", "break_even"]);
+            headings.extend(["tokens_per_pass", "speedup", "max_speedup", "break_even"]);
         }
         if priced {
             headings.push("usd_per_mtoken");
         }
-        headings.extend(["j_per_token", "gb_each"]);
+        headings.extend(["j_per_token", "gb_per_device"]);
         if hosted {
             headings.push("host_gb");
         }
         let of = |row: &&Row| {
-            let fits = row.fits.map_or("not known", |fits| if fits { "yes" } else { "no" });
-            let mut cells = vec![row.devices.clone(), row.dealt(), fits.to_owned(), row.short_of.clone()];
+            let fits = row.fits.map_or("unknown", |fits| if fits { "yes" } else { "no" });
+            let mut cells =
+                vec![row.devices.clone(), row.placement_name(), fits.to_owned(), row.short_of.clone()];
             if priced {
                 cells.push(row.price_usd.map_or("-".into(), |price| price.to_string()));
             }
@@ -555,17 +552,16 @@ impl Plan {
     }
 }
 
-/// Layouts for people.
-fn ways(title: &str, ways: &[Way]) -> Table {
+fn alternatives(title: &str, ways: &[Way]) -> Table {
     let served = ways.iter().any(|way| way.served.is_some());
     let headings = if served {
-        ["users", "layout", "fits", "tok/s, ceiling", "estimate", "ms a token, least", "estimate", "first ms"]
+        ["users", "layout", "fits", "tok/s, ceiling", "ideal", "TPOT ms, at least", "ideal", "TTFT ms"]
             .as_slice()
     } else {
-        ["layout", "fits", "decode ceiling", "estimate", "prefill ceiling", "estimate"].as_slice()
+        ["layout", "fits", "decode ceiling", "ideal", "prefill ceiling", "ideal"].as_slice()
     };
     let of = |way: &Way| {
-        let fits = way.fits.map_or("not known", |fits| if fits { "yes" } else { "no" });
+        let fits = way.fits.map_or("unknown", |fits| if fits { "yes" } else { "no" });
         let mut cells: Vec<String> = way.served.iter().map(|served| served.users.to_string()).collect();
         cells.extend([way.layout.name(), fits.to_owned()]);
         cells.extend(match &way.served {
@@ -618,19 +614,23 @@ impl Report for Plan {
     fn text(&self, canvas: &Canvas) -> String {
         let model = &self.model;
         let Workload { batch, context, prompt, output, .. } = &self.workload;
-        let asked = match output {
-            Some(output) => format!("{batch} users, prompts of {prompt} and answers of {output} tokens"),
-            None => format!("batch {batch}, {context} tokens in the cache, a prompt of {prompt}"),
+        let workload = match output {
+            Some(output) => format!("{batch} users, prompts of {prompt} tokens, outputs of {output} tokens"),
+            None => format!("batch size {batch}, context {context} tokens, prompt {prompt} tokens"),
         };
-        let mut out =
-            format!("{}: {} parameters, {}; {asked}\n", model.name, figure(model.parameters), model.quant);
+        let mut out = format!(
+            "{}: {} parameters, {}; {workload}\n",
+            model.name,
+            parameters(model.parameters),
+            model.quant
+        );
         for objective in &self.objectives {
-            out += &format!("wanted: {objective}\n");
+            out += &format!("objective: {objective}\n");
         }
         if let [row] = self.rows.as_slice() {
-            out += &self.single(row, canvas);
+            out += &self.details(row, canvas);
         } else {
-            out += &self.several(canvas);
+            out += &self.comparison(canvas);
         }
         out += &format!("\n{}\n{}\n", self.ceilings, self.estimates);
         out

@@ -1,64 +1,64 @@
-//! Many users of one model.
+//! Serving many users.
 
 use serde::{Deserialize, Serialize};
 
-use super::reach::reach;
-use super::{Draft, Drafting, Layout, ManyError, Reached, Set, Work};
+use super::performance::reach;
+use super::{Draft, Drafting, Layout, ParallelError, Reached, Set, Work};
 use crate::predict::predict;
 use roofline_formulas::serving;
 use roofline_formulas::transformer::Inputs;
 
-/// The least memory that the contract takes, in GB: none that a model fits in.
-const LEAST_GB: f64 = 1e-3;
+/// Smallest memory in the contract's domain, in GB; no model fits.
+const MIN_GB: f64 = 1e-3;
 
-/// What users ask for.
+/// Load of a server.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Users {
-    /// How many are answered at once.
+    /// Number of concurrent users.
     pub users: f64,
-    /// Tokens of each prompt.
+    /// Prompt length, in tokens.
     pub input: f64,
-    /// Tokens of each answer.
+    /// Output length, in tokens.
     pub output: f64,
-    /// Share of each prompt whose cache is still there.
+    /// Share of each prompt that is found in the KV cache, 0 to 1.
     pub reuse: f64,
 }
 
-/// What a server reaches.
+/// Performance of a server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Served {
-    /// Users that are answered at once.
+    /// Number of concurrent users.
     pub users: f64,
-    /// Tokens of answers per second, of all users, that nothing exceeds.
+    /// Ceiling of the output of all users, in token/s.
     pub output_ceiling: f64,
-    /// Estimate, the tokens of answers per second, prompts read between the steps.
+    /// Ideal output of all users with prefill interleaved, in token/s.
     pub output_rate: f64,
-    /// Estimate, the requests per second.
+    /// Ideal request rate, in 1/s.
     pub request_rate: f64,
-    /// Estimate, the same with some devices for prompts and the others for answers, as many as balance both.
+    /// Ideal request rate with separate devices for prefill and decode in the best ratio, in 1/s.
     pub apart_request_rate: f64,
-    /// Seconds between two tokens of a user that nothing beats.
+    /// Lower bound of the time per output token, in s.
     pub token_least_time: f64,
-    /// Estimate, the seconds between two tokens of a user.
+    /// Ideal time per output token, in s.
     pub token_time: f64,
-    /// Seconds to the first token that nothing beats.
+    /// Lower bound of the time to first token, in s.
     pub first_token_least_time: f64,
-    /// Estimate, the seconds to the first token of a user who waits for nobody.
+    /// Ideal time to first token without queueing, in s.
     pub time_to_first_token: f64,
-    /// Whole sequences that fit beside the weights; null where the memory of a device is not known.
+    /// Complete sequences that fit next to the weights; null if a memory capacity is unknown.
     pub largest_batch: Option<f64>,
 }
 
 impl Served {
-    /// The figures that only a server has, as conditions name them.
+    /// Figures of servers, by their names in conditions.
     pub const FIGURES: [&'static str; 5] =
         ["output_ceiling", "output_rate", "request_rate", "token_least_time", "token_time"];
 }
 
 impl Users {
-    /// The work of one step: all users, half of their answers written.
+    /// Returns the workload of one step: all users, each with half of the output generated.
     pub fn step(&self, work: &Work) -> Work {
         let context = (self.input + self.output / 2.0).floor();
         let inputs = Inputs { batch: self.users, context, prompt: self.input, ..work.inputs };
@@ -66,29 +66,29 @@ impl Users {
     }
 }
 
-/// What the users get from these devices in this layout, the step behind it, and what a draft model brings to that.
+/// Returns the performance of one step, of the server, and the effect of speculative decoding.
 pub fn serve(
     work: &Work,
     set: &Set,
     layout: Layout,
     users: &Users,
     drafting: Option<&Drafting>,
-) -> Result<(Reached, Served, Option<Draft>), ManyError> {
+) -> Result<(Reached, Served, Option<Draft>), ParallelError> {
     let copies = layout.copies as f64;
     let step = users.step(work);
     let mut reached = reach(&step, set, layout)?;
     let draft = drafting.map(|drafting| drafting.beside(&step).reach(&step, set, &reached)).transpose()?;
-    let mut beside = 0.0;
+    let mut draft_gb = 0.0;
     if let Some(draft) = &draft {
         reached.speed_up(draft);
-        beside = draft.device_gb * set.devices() as f64;
+        draft_gb = draft.device_gb * set.devices() as f64;
     }
-    // Each copy reads one prompt at a time.
+    // Each copy processes one prompt at a time.
     let one = |prompt: f64| {
         reach(&Work { inputs: Inputs { batch: copies, prompt, ..step.inputs }, ..step.clone() }, set, layout)
     };
     let prompt = one(users.input)?;
-    // What must be read of a prompt takes a pass over the weights, however little it is.
+    // The uncached rest of a prompt takes at least one pass over the weights.
     let fresh = 1.0 - users.reuse;
     let rest = if fresh < 1.0 { one((users.input * fresh).ceil())? } else { prompt.clone() };
     let prompt_least_time = prompt.prompt_least_time.max(rest.prompt_least_time / fresh);
@@ -105,7 +105,7 @@ pub fn serve(
         token_bytes = (outputs.decode_bytes - outputs.pass_weight_bytes) / whole.context;
         token_flops = outputs.token_flops;
     }
-    let memory = set.capacity().map(|gb| ((gb - beside) / copies).max(LEAST_GB));
+    let memory = set.capacity().map(|gb| ((gb - draft_gb) / copies).max(MIN_GB));
     let of = |prompt_time: f64, step_time: f64, prompt_share: Option<f64>| {
         serving::Inputs {
             users: users.users / copies,
@@ -126,19 +126,19 @@ pub fn serve(
         .evaluate()
     };
     let least = of(prompt_least_time, reached.step_least_time, None)?;
-    let likely = of(prompt_time, reached.step_time, None)?;
-    let balanced = likely.first_token_time / likely.request_time;
+    let ideal = of(prompt_time, reached.step_time, None)?;
+    let balanced = ideal.first_token_time / ideal.request_time;
     let apart = of(prompt_time, reached.step_time, Some(balanced))?;
     let served = Served {
         users: users.users,
         output_ceiling: copies * least.output_ceiling,
-        output_rate: copies * likely.output_rate,
-        request_rate: copies * likely.request_rate,
+        output_rate: copies * ideal.output_rate,
+        request_rate: copies * ideal.request_rate,
         apart_request_rate: copies * apart.apart_request_rate,
         token_least_time: reached.step_least_time,
-        token_time: likely.token_time,
+        token_time: ideal.token_time,
         first_token_least_time: least.first_token_time,
-        time_to_first_token: likely.first_token_time,
+        time_to_first_token: ideal.first_token_time,
         largest_batch: memory.map(|_| copies * least.largest_batch),
     };
     Ok((reached, served, draft))

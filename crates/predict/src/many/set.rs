@@ -1,63 +1,63 @@
-//! Devices that work on one model together.
+//! Sets of devices that run one model together.
 
 use crate::predict::Target;
 
-/// Equal devices.
+/// Identical devices.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Group {
-    /// How many.
+    /// Number of devices.
     pub count: u64,
-    /// Each of them.
+    /// Figures of one device.
     pub target: Target,
-    /// What its links to the others carry in one direction, in GB/s; none where nobody says.
+    /// Link bandwidth of one device in one direction, in GB/s; `None` if unknown.
     pub link: Option<f64>,
-    /// What its vendor asked for one at the launch, in US dollars.
+    /// Launch price of one device, in USD.
     pub price: Option<f64>,
 }
 
-/// Devices that work together, in groups of equal ones.
+/// Devices that run one model together, in groups of identical ones.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Set {
-    /// The groups, none of them empty.
+    /// Nonempty groups.
     pub groups: Vec<Group>,
 }
 
-/// More devices than these in one set are a mistake, and layouts would be without number.
+/// Maximum number of devices in a set, which bounds the number of layouts.
 pub const MOST_DEVICES: u64 = 4096;
 
 impl Set {
-    /// So many equal devices.
+    /// Creates a set of `count` identical devices.
     pub fn of(count: u64, target: Target, link: Option<f64>) -> Set {
         Set { groups: vec![Group { count, target, link, price: None }] }
     }
 
-    /// All devices.
+    /// Returns the number of devices.
     pub fn devices(&self) -> u64 {
         self.groups.iter().map(|group| group.count).sum()
     }
 
-    /// As people write it: `2x rtx_3090, 1x rtx_4090`.
+    /// Returns the usual notation, such as `2x rtx_3090, 1x rtx_4090`.
     pub fn name(&self) -> String {
         let names = self.groups.iter().map(|group| format!("{}x {}", group.count, group.target.name));
         names.collect::<Vec<_>>().join(", ")
     }
 
-    /// The link of the slowest; none where one is not known.
+    /// Returns the bandwidth of the slowest link, in GB/s; `None` if any is unknown.
     pub fn link(&self) -> Option<f64> {
         self.groups.iter().map(|group| group.link).reduce(|a, b| Some(a?.min(b?))).flatten()
     }
 
-    /// Memory of all, in GB; none where that of one is not known.
+    /// Returns the total memory, in GB; `None` if any is unknown.
     pub fn capacity(&self) -> Option<f64> {
         self.groups.iter().map(|group| Some(group.target.capacity? * group.count as f64)).sum()
     }
 
-    /// Power of all, in W; none where that of one is not known.
+    /// Returns the total power, in W; `None` if any is unknown.
     pub fn power(&self) -> Option<f64> {
         self.groups.iter().map(|group| Some(group.target.tdp? * group.count as f64)).sum()
     }
 
-    /// Price of all, in US dollars; none where that of one is not known.
+    /// Returns the total price, in USD; `None` if any is unknown.
     pub fn price(&self) -> Option<f64> {
         self.groups.iter().map(|group| Some(group.price? * group.count as f64)).sum()
     }

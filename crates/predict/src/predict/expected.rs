@@ -1,54 +1,53 @@
-//! The speed to expect beside a ceiling and an estimate, as a part of results. What it is comes from elsewhere: the record of
-//! published speeds, or a calibration.
+//! Expected speeds within results, derived from published results or a calibration.
 
 use serde::{Deserialize, Serialize};
 
 use roofline_formulas::spelled;
 use roofline_render::number::{figure, percent};
 
-/// What is expected of a prediction.
+/// Expected speeds of a prediction.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Expectation {
-    /// Decoding; absent where nothing is expected.
+    /// Decode; absent if no expectation is possible.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decode: Option<ExpectedSpeed>,
-    /// Reading the prompt; absent where nothing is expected.
+    /// Prefill; absent if no expectation is possible.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prefill: Option<ExpectedSpeed>,
-    /// Why a speed is absent.
+    /// Reasons for absent speeds.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<String>,
 }
 
-/// The speed to expect of a step: what rows alike of the record reached, or what a calibration says.
+/// Expected range of a speed, with its origin.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ExpectedSpeed {
-    /// The engine that it is expected of, and what it runs on.
+    /// Inference engine with its backend, such as `llama.cpp-cuda`.
     pub engine: String,
-    /// What it comes from.
+    /// Origin of the range.
     #[serde(default)]
     pub from: ExpectedFrom,
-    /// Nine of ten rows alike are faster, in tokens per second.
+    /// Lower end, in token/s: 90 % of comparable results are faster.
     pub low_tokens_per_s: f64,
-    /// As many are faster as slower.
+    /// Median, in token/s.
     pub middle_tokens_per_s: f64,
-    /// One of ten is faster.
+    /// Upper end, in token/s: 10 % of comparable results are faster.
     pub high_tokens_per_s: f64,
-    /// How many rows count, as if all counted the same.
+    /// Effective number of comparable results or calibration runs.
     pub rows: f64,
-    /// How near the nearest of them is: 1 for the same setting, a half where one trait differs, 0 for nothing alike.
+    /// Similarity of the closest result: 1 for an identical setting, 0.5 if one trait differs, 0 if nothing matches.
     pub nearness: f64,
 }
 
-/// What an expectation comes from.
+/// Origin of an expected speed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ExpectedFrom {
-    /// Published speeds.
+    /// Published results.
     #[default]
     Record,
-    /// Runs of the user.
+    /// The user's own runs.
     Calibration,
 }
 
@@ -60,28 +59,28 @@ spelled! {
 }
 
 impl ExpectedSpeed {
-    /// The ends of the band.
+    /// Returns the range as `low..high`, in token/s.
     pub fn band(&self) -> String {
         format!("{}..{}", figure(self.low_tokens_per_s), figure(self.high_tokens_per_s))
     }
 
-    /// The band, and what it comes from.
+    /// Describes the range and its origin.
     pub(crate) fn origin(&self) -> String {
         let (low, high) = (figure(self.low_tokens_per_s), figure(self.high_tokens_per_s));
         match self.from {
             ExpectedFrom::Record => {
-                let (rows, near) = (figure(self.rows), percent(Some(self.nearness)));
-                format!("{low} to {high}: {}, from {rows} rows, the nearest at {near}", self.engine)
+                let (rows, near) = (self.rows.round(), percent(Some(self.nearness)));
+                format!("{low}–{high} with {} ({rows} comparable results, closest match {near})", self.engine)
             }
             ExpectedFrom::Calibration => {
-                format!("{low} to {high}: {}, calibrated with {} runs", self.engine, self.rows)
+                format!("{low}–{high} with {} (calibrated with {} runs)", self.engine, self.rows)
             }
         }
     }
 }
 
 impl Expectation {
-    /// The names of its figures.
+    /// Names of the figures.
     pub(crate) const NAMES: [&'static str; 6] = [
         "expected_decode",
         "expected_decode_low",
@@ -91,7 +90,7 @@ impl Expectation {
         "expected_prefill_high",
     ];
 
-    /// The figure of this name, in token/s.
+    /// Returns a figure by name, in token/s.
     pub(crate) fn figure(&self, name: &str) -> Option<f64> {
         let decode = |of: fn(&ExpectedSpeed) -> f64| self.decode.as_ref().map(of);
         let prefill = |of: fn(&ExpectedSpeed) -> f64| self.prefill.as_ref().map(of);
@@ -106,18 +105,18 @@ impl Expectation {
         }
     }
 
-    /// The ends of the band of decoding, or of the prompt.
+    /// Returns the ends of the range for decode or prefill, in token/s.
     pub fn band(&self, decode: bool) -> Option<(f64, f64)> {
         let speed = if decode { &self.decode } else { &self.prefill };
         speed.as_ref().map(|speed| (speed.low_tokens_per_s, speed.high_tokens_per_s))
     }
 
-    /// Whether anything is expected.
+    /// Returns true if any speed is expected.
     pub fn is_known(&self) -> bool {
         self.decode.is_some() || self.prefill.is_some()
     }
 
-    /// The engine that something is expected of.
+    /// Returns the engine of the expected speeds.
     pub fn engine(&self) -> Option<&str> {
         self.decode.as_ref().or(self.prefill.as_ref()).map(|speed| speed.engine.as_str())
     }

@@ -1,5 +1,7 @@
-//! How fast a device multiplies numbers of a kind: the contract `quantization-v1` says which units may, and the fastest
-//! of those that the device has makes the ceiling.
+//! Compute rates per element type.
+//!
+//! The contract `quantization-v1` defines the units that can multiply an element type exactly; the fastest of them that the
+//! device has determines the ceiling.
 
 use std::fmt;
 
@@ -11,50 +13,50 @@ use roofline_formulas::quantization::{formats, numbers};
 use roofline_machine::{Beyond, Machine, Reached};
 use roofline_models::Dtype;
 
-/// What the contracts take for units without a limit that anybody knows: more than there can be, in GFLOP/s.
+/// Rate that stands for an unknown peak, so that it limits nothing, in GFLOP/s.
 pub(crate) const UNLIMITED: f64 = 1e12;
 
-/// The peak of some units.
+/// Peak of one kind of units.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Peak {
-    /// In GFLOP/s, and the precision that it was published for.
+    /// Published or measured peak, in GFLOP/s, with its precision.
     Known(Precision, f64),
-    /// In GFLOP/s: measured, but not with all instructions that the device has.
+    /// Measured lower bound, in GFLOP/s: the device has faster instructions than the kernels use.
     AtLeast(Precision, f64),
-    /// The device has such units, or may have them, and nobody publishes how fast they are.
+    /// The device has or may have such units, but no peak is published.
     Unpublished,
-    /// The device has none, or none that are faster than those for wider numbers.
+    /// The device has no such units, or none faster than those for wider types.
     Absent,
 }
 
-/// The peaks of a device's units.
+/// Peaks of a device per precision.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Units {
-    /// Integers of fewer than 8 bits that add up in 16, where that is faster.
+    /// Integers below 8 bits with faster 16-bit accumulation.
     pub narrow: Peak,
-    /// Floats of 4 bits.
+    /// 4-bit floating point.
     pub fp4: Peak,
-    /// Floats of 8 bits.
+    /// 8-bit floating point.
     pub fp8: Peak,
-    /// Integers of 8 bits.
+    /// 8-bit integers.
     pub int8: Peak,
-    /// FP16 and BF16, with either accumulate.
+    /// FP16 and BF16, with any accumulator.
     pub half: Peak,
     /// FP32 and TF32.
     pub single: Peak,
 }
 
-/// How fast numbers of a kind are multiplied.
+/// Compute rate for an element type.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rate {
-    /// The units that do it, or those whose peak is missing.
+    /// Precision of the units, or of the units whose peak is unknown.
     pub precision: Precision,
-    /// Operations per second in GFLOP/s; none where nobody publishes it.
+    /// Peak in GFLOP/s; `None` if unknown.
     pub gflop_s: Option<f64>,
 }
 
 impl Rate {
-    /// For the contracts: what nobody publishes limits nothing.
+    /// Returns the rate for contracts, which is unlimited if the peak is unknown.
     pub fn compute(self) -> f64 {
         self.gflop_s.unwrap_or(UNLIMITED)
     }
@@ -64,12 +66,12 @@ impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.gflop_s {
             Some(_) => write!(f, "{}", self.precision),
-            None => write!(f, "not known: no published or measured {} peak", self.precision),
+            None => write!(f, "unknown (no published or measured {} peak)", self.precision),
         }
     }
 }
 
-/// The kind of a type's numbers. Types that are no block formats of the contract go by their size.
+/// Returns the element type of a tensor type. Types without a block format in the contract are classified by size.
 pub fn numbers_of(dtype: Dtype) -> Numbers {
     let format =
         dtype.ggml().and_then(|id| formats::ALL.iter().find(|format| format.ggml == Some(f64::from(id))));
@@ -87,8 +89,7 @@ pub fn numbers_of(dtype: Dtype) -> Numbers {
     }
 }
 
-/// The contract's words about a kind.
-fn row(kind: Numbers) -> &'static numbers::Number {
+fn units_for(kind: Numbers) -> &'static numbers::Number {
     match kind {
         Numbers::Narrow => &numbers::NARROW,
         Numbers::Bytes => &numbers::BYTES,
@@ -100,38 +101,38 @@ fn row(kind: Numbers) -> &'static numbers::Number {
 }
 
 impl Units {
-    /// The published peaks of a device.
+    /// Returns the published peaks of a device.
     pub fn of(device: &Device) -> Units {
-        let clock = clock(device);
-        let one = |precision: Precision, figures: &[Option<f64>]| {
+        let factor = boost_factor(device);
+        let peak = |precision: Precision, figures: &[Option<f64>]| {
             let fastest = figures.iter().copied().flatten().reduce(f64::max);
-            match (fastest, clock) {
-                (Some(peak), Some(clock)) => Peak::Known(precision, peak * clock),
+            match (fastest, factor) {
+                (Some(peak), Some(factor)) => Peak::Known(precision, peak * factor),
                 (Some(_), None) => Peak::Unpublished,
                 (None, _) if lacks(device, precision) => Peak::Absent,
                 (None, _) => Peak::Unpublished,
             }
         };
-        // A GeForce adds up in FP16 twice as fast as in FP32; its figure for FP32 alone is no ceiling.
+        // A GeForce is twice as fast with FP16 accumulation as with FP32; the figure for FP32 alone is not a ceiling.
         let slow_only = device.fp16.is_some() && device.fp16_fast.is_none() && has_fast_half(device);
         let fp16_is_fastest = device.fp16 >= device.bf16 || device.fp16_fast >= device.bf16;
         let half = match (slow_only, fp16_is_fastest) {
             (true, _) => Peak::Unpublished,
-            (false, true) => one(Precision::Fp16, &[device.fp16, device.fp16_fast]),
-            (false, false) => one(Precision::Bf16, &[device.bf16]),
+            (false, true) => peak(Precision::Fp16, &[device.fp16, device.fp16_fast]),
+            (false, false) => peak(Precision::Bf16, &[device.bf16]),
         };
         let single = if device.tf32 > device.fp32 { Precision::Tf32 } else { Precision::Fp32 };
         Units {
             narrow: Peak::Absent,
-            fp4: one(Precision::Fp4, &[device.fp4]),
-            fp8: one(Precision::Fp8, &[device.fp8]),
-            int8: one(Precision::Int8, &[device.int8]),
+            fp4: peak(Precision::Fp4, &[device.fp4]),
+            fp8: peak(Precision::Fp8, &[device.fp8]),
+            int8: peak(Precision::Int8, &[device.int8]),
             half,
-            single: one(single, &[device.fp32, device.tf32]),
+            single: peak(single, &[device.fp32, device.tf32]),
         }
     }
 
-    /// What was measured of a machine.
+    /// Returns the measured peaks of a machine.
     pub fn measured(machine: &Machine) -> Units {
         let roofs = machine.best();
         let beyond = |multiplies: fn(Beyond) -> bool| machine.beyond.iter().any(|beyond| multiplies(*beyond));
@@ -146,7 +147,7 @@ impl Units {
         let native = fp16.into_iter().chain(bf16).max_by(|(_, a), (_, b)| a.value.total_cmp(&b.value));
         let half = native.or_else(|| halves.then_some((Precision::Fp32, roofs.f32_gflops)));
         Units {
-            // Numbers of fewer bits can add up in 16, faster than bytes do: the roof of bytes is no ceiling for them.
+            // Narrow types can accumulate in 16 bits, faster than int8, so the int8 roof is not a ceiling for them.
             narrow: roofs.int4_gops.map_or(Peak::Unpublished, |roof| peak(integers, Precision::Int4, roof)),
             fp4: Peak::Absent,
             fp8: Peak::Absent,
@@ -156,19 +157,20 @@ impl Units {
         }
     }
 
-    /// How fast numbers of a kind are multiplied: by the fastest units that may. Where the first of them that the device
-    /// has, from the narrowest on, has no peak that is surely one, nobody knows.
+    /// Returns the rate of the fastest units that support an element type.
+    ///
+    /// The rate is unknown if the narrowest supporting units of the device have no reliable peak.
     pub fn rate(&self, kind: Numbers) -> Rate {
         self.fastest(kind, false)
     }
 
-    /// The same for an estimate, for which the least that is known will do.
-    pub fn estimated_rate(&self, kind: Numbers) -> Rate {
+    /// Returns the rate for ideal figures, which accept lower bounds of a peak.
+    pub fn ideal_rate(&self, kind: Numbers) -> Rate {
         self.fastest(kind, true)
     }
 
-    fn fastest(&self, kind: Numbers, estimated: bool) -> Rate {
-        let may = row(kind);
+    fn fastest(&self, kind: Numbers, accept_lower_bounds: bool) -> Rate {
+        let may = units_for(kind);
         let narrow = matches!(kind, Numbers::Narrow | Numbers::Fp4);
         let units = [
             (narrow, self.narrow, Precision::Int4),
@@ -181,7 +183,7 @@ impl Units {
         let mut fastest: Option<Rate> = None;
         for (_, peak, precision) in units.into_iter().filter(|(may, ..)| *may) {
             match peak {
-                Peak::AtLeast(precision, _) if !estimated && fastest.is_none() => {
+                Peak::AtLeast(precision, _) if !accept_lower_bounds && fastest.is_none() => {
                     return Rate { precision, gflop_s: None };
                 }
                 Peak::Known(precision, peak) | Peak::AtLeast(precision, peak) => {
@@ -196,19 +198,19 @@ impl Units {
     }
 }
 
-/// Returns the entry of a device's architecture.
 fn architecture(device: &Device) -> &'static Architecture {
     architectures::by_name(device.architecture.name()).unwrap_or(&architectures::OTHER)
 }
 
-/// Returns whether a device runs FP16 with FP16 accumulate at twice the rate of FP16 with FP32 accumulate.
+/// Returns true if FP16 accumulation is twice as fast as FP32 accumulation.
 fn has_fast_half(device: &Device) -> bool {
     device.market == Market::Consumer && architecture(device).fast_half == 1.0
 }
 
-/// The table has the peaks of a CPU at its base clock, which it exceeds: what its highest clock makes of them, or none
-/// where that is not in the table. Boards run at one clock.
-fn clock(device: &Device) -> Option<f64> {
+/// Returns the factor from the registry's peaks to the highest clock; `None` if that clock is unknown.
+///
+/// The registry lists CPU peaks at the base clock, and those of boards at the boost clock.
+fn boost_factor(device: &Device) -> Option<f64> {
     match (device.kind, device.base_clock, device.boost_clock) {
         (Kind::Cpu, Some(base), Some(boost)) => Some(boost / base),
         (Kind::Cpu, ..) => None,
@@ -216,7 +218,7 @@ fn clock(device: &Device) -> Option<f64> {
     }
 }
 
-/// Returns whether a device has no units for a precision that are faster than those for wider types.
+/// Returns true if the architecture has no units for a precision that are faster than those for wider types.
 fn lacks(device: &Device, precision: Precision) -> bool {
     let architecture = architecture(device);
     let faster = match precision {
@@ -224,7 +226,7 @@ fn lacks(device: &Device, precision: Precision) -> bool {
         Precision::Fp8 => architecture.fp8,
         Precision::Int8 => architecture.int8,
         Precision::Fp16 | Precision::Bf16 => architecture.half,
-        // A device described by its figures has the units that are given.
+        // User-defined devices have exactly the units they list.
         Precision::Fp32 | Precision::Tf32 | Precision::Int4 => {
             return device.architecture == devices::Architecture::Other;
         }
@@ -243,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_measured_device_takes_each_roof_from_the_faster_number_of_threads() {
+    fn measured_roofs_use_the_best_number_of_threads() {
         let mut machine = machine();
         (machine.all.read_gb_s, machine.all.int8_gops, machine.all.int4_gops) = (7.96, 20.0, Some(30.0));
         let target = Target::measured(&machine, None).unwrap();
@@ -259,9 +261,9 @@ mod tests {
         let target = Target::measured(&machine, None).unwrap();
         for &kind in Numbers::ALL {
             assert_eq!(target.rate(kind).gflop_s, None, "{kind:?}");
-            assert!(target.estimated_rate(kind).gflop_s.is_some(), "{kind:?}");
+            assert!(target.ideal_rate(kind).gflop_s.is_some(), "{kind:?}");
         }
-        // Half-precision arithmetic says nothing about whole numbers.
+        // Missing FP16 kernels do not affect the integer roof.
         machine.beyond = vec![Beyond::Fp16];
         let target = Target::measured(&machine, None).unwrap();
         assert_eq!(target.rate(Numbers::Bytes).gflop_s, Some(machine.all.int8_gops));

@@ -1,4 +1,4 @@
-//! Predictions as a result: what a model can reach on devices, and at the points of a sweep.
+//! Results of `predict`: a model on devices, optionally at the points of one or two sweeps.
 
 use std::collections::BTreeMap;
 
@@ -9,172 +9,180 @@ use crate::metric::{self, Metric};
 use roofline_formulas::transformer::{CONTRACT, Inputs, OutOfDomain, Outputs};
 use roofline_render::chart::terminal::Canvas;
 use roofline_render::chart::{Chart, Point, Roof};
-use roofline_render::number::{GB_PER_S, GFLOP_PER_S, figure, maybe, short};
+use roofline_render::number::{GB_PER_S, GFLOP_PER_S, figure, maybe, percent, short};
 use roofline_render::report::{Better, Checked, Figure, Report, Saved, Schema, Table, Text, facts};
 use roofline_render::text::file_name;
 use roofline_render::word::{Bound, Feasibility, Precision};
 
-/// A longer sweep belongs to a program that uses the library.
+/// Maximum number of predictions in one result.
 pub const MOST_POINTS: usize = 10_000;
 
-/// What the details of a point are called: its ceiling,
+/// Detail of a chart point: the ceiling.
 pub const CEILING: &str = "ceiling, token/s";
-/// its estimate,
-pub const ESTIMATE: &str = "estimate, token/s";
-/// and the speed to expect, which holds only as it was asked.
+/// Detail of a chart point: the ideal.
+pub const ESTIMATE: &str = "ideal, token/s";
+/// Detail of a chart point: the expected range, valid for the unmodified workload only.
 pub const EXPECTED: &str = "expected, token/s";
 
-/// The results that a device may have no figure for.
+/// Results that are null if the device lacks the figure they depend on.
 const ENERGY: &str = "token_energy";
-const ARITHMETIC: &str = "compute_ceiling";
+const COMPUTE_CEILING: &str = "compute_ceiling";
 
-/// The results that depend on the precision that was asked for.
-const ESTIMATES: [&str; 5] =
+/// Results that depend on the requested precision.
+const IN_REQUESTED_PRECISION: [&str; 5] =
     ["decode_estimated_time", "decode_estimate", ENERGY, "time_to_first_token", "prefill_estimate"];
 
-/// What ceilings hold for, as a sentence: numbers in these formats, so many tokens of a pass over the weights, and so many bytes
-/// that may stay in caches. Without a cache, samples go through a stack of layers.
-pub fn ceilings_hold_for(weights: &str, cache: Option<&str>, tokens_per_pass: f64, kept: f64) -> String {
-    let (numbers, moved) = match cache {
-        Some(cache) => (format!("weights in {weights} and a cache in {cache}"), "weights and cache"),
-        None => (format!("weights in {weights}"), "weights"),
+/// Returns the sentence that states what the ceilings are bounds for.
+///
+/// `cache` is the KV cache type; `None` for models without tokens. `cached_bytes` is the size of caches that can hold weights
+/// between passes.
+pub fn ceilings_hold_for(
+    weights: &str,
+    cache: Option<&str>,
+    tokens_per_pass: f64,
+    cached_bytes: f64,
+) -> String {
+    let weights = match weights {
+        "as stored" => "the weights as stored".to_owned(),
+        format => format!("weights in {format}"),
+    };
+    let read = match cache {
+        Some(cache) => format!("{weights} and a KV cache in {cache}"),
+        None => weights,
     };
     let pass = match cache {
-        None => "each batch".to_owned(),
-        Some(_) if tokens_per_pass > 1.0 => {
-            format!("{tokens_per_pass} tokens of each sequence, all accepted")
-        }
-        Some(_) => "each token of a sequence".to_owned(),
+        None => "batch".to_owned(),
+        Some(_) if tokens_per_pass > 1.0 => format!("{tokens_per_pass} tokens (all drafts accepted)"),
+        Some(_) => "token".to_owned(),
     };
-    let kept = if kept > 0.0 {
-        format!(" but for the {} MB that caches hold", figure(kept / 1e6))
-    } else {
-        String::new()
+    let cached = match cached_bytes {
+        bytes if bytes > 0.0 => format!(" Up to {} MB of weights stay in CPU caches.", figure(bytes / 1e6)),
+        _ => String::new(),
     };
     format!(
-        "Ceilings: no program that multiplies {numbers} exactly, product by product with activations of 8 bits or more, is faster \
-         with one pass over the weights for {pass}; {moved} come from memory{kept}."
+        "Ceiling: upper bound for any implementation that reads {read} from memory once per {pass} and multiplies them \
+         exactly with activations of at least 8 bits.{cached}"
     )
 }
 
-/// What is said where nobody knows how fast some numbers are multiplied.
+/// Note for ceilings without a known compute peak.
 pub const MEMORY_ALONE: &str =
-    "Where the peak of the units is not known, ceilings and estimates are those of the memory alone.";
+    "Without a known compute peak, ceilings and ideal figures only use the memory bandwidth.";
 
-/// The same for predictions.
 fn ceilings(quant: &str, cache: &str, inputs: &Inputs, targets: &[Target], known: bool) -> String {
-    let kept = targets.iter().map(|target| target.caches).fold(0.0, f64::max);
-    let hold = ceilings_hold_for(quant, Some(cache), inputs.tokens_per_pass, kept);
+    let cached = targets.iter().map(|target| target.caches).fold(0.0, f64::max);
+    let hold = ceilings_hold_for(quant, Some(cache), inputs.tokens_per_pass, cached);
     if known { hold } else { format!("{hold} {MEMORY_ALONE}") }
 }
 
-/// What the estimates assume, as a sentence.
-fn estimates(inputs: &Inputs, targets: &[Target]) -> String {
-    let mut assumed = vec!["inputs and outputs move through memory too".to_owned()];
+/// Returns the assumptions of the ideal figures.
+fn ideal_assumptions(inputs: &Inputs, targets: &[Target]) -> String {
+    let mut out = "Ideal: roofline time in which memory traffic includes activations.".to_owned();
     if inputs.expert_params > 0.0 {
-        assumed.push("experts are chosen with the same chance, and a prompt reads as many as it can".into());
+        out += " Experts are routed uniformly at random, and a prompt activates every expert it can.";
     }
     if inputs.compute_efficiency < 1.0 || inputs.bandwidth_efficiency < 1.0 {
         let (compute, bandwidth) = (inputs.compute_efficiency, inputs.bandwidth_efficiency);
-        assumed.push(format!("{compute} of the arithmetic and {bandwidth} of the bandwidth are reached"));
+        let [compute, bandwidth] = [compute, bandwidth].map(|share| percent(Some(share)));
+        out += &format!(" Code reaches {compute} of peak compute and {bandwidth} of the bandwidth.");
     }
     if inputs.overhead > 0.0 || targets.iter().any(|target| target.overhead.is_some()) {
-        assumed.push("each step is dispatched".into());
+        out += " Each step includes the dispatch overhead.";
     }
-    format!("Estimates: {}.", assumed.join("; "))
+    out
 }
 
-/// What a model can reach on devices.
+/// Predictions for a model on devices.
 #[derive(Clone, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Predicted {
-    /// Which schema this document follows.
+    /// Schema of this document.
     pub schema: Schema<Self>,
-    /// The contract that the figures come from, and its version.
+    /// Contract of the figures, with its version.
     pub contract: String,
-    /// The model.
+    /// Model.
     pub model: Subject,
-    /// What it is asked to do.
+    /// Workload.
     pub workload: Workload,
-    /// What the ceilings hold for.
+    /// Statement of the ceilings' validity.
     pub ceilings: String,
-    /// What the estimates assume.
+    /// Assumptions of the ideal figures.
     pub estimates: String,
-    /// Where the expected speeds come from, and why some are missing; empty where none was asked for.
+    /// Origin of the expected speeds, and reasons for missing ones; empty if none were requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub expectations: Vec<String>,
-    /// The input that a sweep varies.
+    /// Input varied by the sweep.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub swept: Option<Swept>,
-    /// The input that a second sweep varies across the first.
+    /// Input varied by the second sweep.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub across: Option<Swept>,
-    /// A prediction for each device, and for each point of a sweep.
+    /// One prediction per device and sweep point.
     pub predictions: Vec<Entry>,
-    /// Where decoding changes its bound in a sweep.
+    /// Points of a sweep at which decode changes its bound.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<Change>,
-    /// Every equation with the numbers of the first prediction.
+    /// Equations with the values of the first prediction.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub explanation: Vec<Line>,
-    /// What --require asked for.
+    /// Results of the conditions given with --require.
     pub requirements: Vec<Checked>,
-    /// The unit of each input and result, as the contract says it.
+    /// Unit of each input and result, in contract notation.
     pub units: BTreeMap<String, String>,
-    /// What one should know about these figures.
+    /// Caveats about these figures.
     pub warnings: Vec<String>,
-    /// The columns that were asked for, in place of the usual ones.
+    /// Table with the selected columns; `None` for the default columns.
     #[serde(skip)]
     pub shown: Option<Table>,
 }
 
-/// The model.
+/// Model of a result.
 #[derive(Clone, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Subject {
-    /// Its name, or its file.
+    /// Name or file.
     pub name: String,
-    /// Where its dimensions come from.
+    /// Origin of the dimensions.
     pub source: String,
-    /// All parameters.
+    /// Number of parameters.
     pub parameters: f64,
     /// Parameters that one token uses.
     pub active_parameters: f64,
-    /// The format of its weights.
+    /// Quantization format or mix of the weights.
     pub quant: String,
-    /// Bits that one parameter takes on average.
+    /// Mean bits per weight, scales included.
     pub bits_per_weight: f64,
-    /// The longest context, in tokens; null if not known.
+    /// Maximum context length, in tokens; null if unknown.
     pub context_length: Option<u64>,
 }
 
-/// What the model is asked to do.
+/// Workload of a prediction.
 #[derive(Clone, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Workload {
-    /// Sequences that are computed together.
+    /// Batch size.
     pub batch: f64,
-    /// Tokens of each sequence in the cache.
+    /// Context length: cached tokens of each sequence.
     pub context: f64,
-    /// Tokens of the prompt.
+    /// Prompt length, in tokens.
     pub prompt: f64,
-    /// Tokens of each sequence that one pass over the weights makes: 1, or one more than a draft that is accepted.
+    /// Tokens per sequence and pass over the weights: 1, or 1 plus the accepted draft tokens.
     pub tokens_per_pass: f64,
-    /// Share of the arithmetic peak that an estimate takes to be reached, 0 to 1.
+    /// Share of the compute peak assumed by the ideal figures, 0 to 1.
     pub compute_efficiency: f64,
-    /// Share of the bandwidth that an estimate takes to be reached, 0 to 1.
+    /// Share of the bandwidth assumed by the ideal figures, 0 to 1.
     pub bandwidth_efficiency: f64,
-    /// The format of the cache.
+    /// KV cache type.
     pub cache: String,
-    /// Bytes of one cached number.
+    /// Bytes per element of the KV cache.
     pub cache_bytes_per_element: f64,
-    /// Tokens of each answer, where users ask: the batch is their number then, and the prompt is theirs.
+    /// Output tokens of each request; absent without --users. If present, `batch` is the number of users.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<f64>,
 }
 
 impl Workload {
-    /// What these inputs ask, with a cache in this format.
+    /// Returns the workload of these inputs with a KV cache of this type.
     pub fn new(inputs: &Inputs, cache: &str) -> Workload {
         Workload {
             batch: inputs.batch,
@@ -190,7 +198,7 @@ impl Workload {
     }
 }
 
-/// An input that a sweep can vary.
+/// Input that a sweep can vary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[expect(missing_docs, reason = "the names are the inputs'")]
@@ -202,93 +210,92 @@ pub enum Swept {
     Bits,
 }
 
-/// One model on one device, at one point of a sweep.
+/// Prediction for one model on one device, at one point of a sweep.
 #[derive(Clone, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Entry {
-    /// The device.
+    /// Name of the device.
     pub device: String,
-    /// The fastest of its units that multiply the weights exactly.
+    /// Precision of the fastest units that multiply the weights exactly.
     pub precision: Precision,
-    /// The precision that the estimates were asked for in; absent where they have the same units as the ceilings.
+    /// Precision of the ideal figures; absent if it is that of the ceilings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimate_precision: Option<Precision>,
-    /// The value of what a sweep varies.
+    /// Value of the swept input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<f64>,
-    /// The value of what a second sweep varies.
+    /// Value of the second swept input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub across: Option<f64>,
-    /// The rate of the units for the weights in GFLOP/s; null where nobody publishes it, and the ceilings are those of the
-    /// memory alone.
+    /// Peak for the weights' element type, in GFLOP/s; null if not published, in which case ceilings only use the bandwidth.
     pub compute_gflop_s: Option<f64>,
-    /// Kinds of numbers that are multiplied and whose rate nobody publishes: they take no time in the ceilings.
+    /// Peaks that are unknown; ceilings assume that these operations take no time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_known: Vec<String>,
-    /// Its memory bandwidth in GB/s.
+    /// Memory bandwidth, in GB/s.
     pub bandwidth_gb_s: f64,
-    /// Its memory in GB; null if not known.
+    /// Memory capacity, in GB; null if unknown.
     pub capacity_gb: Option<f64>,
-    /// Its power in W; null if not known.
+    /// Power, in W; null if unknown.
     pub tdp_w: Option<f64>,
-    /// Whether the model fits in its memory; null if that is not known.
+    /// True if the model fits into memory; null if the capacity is unknown.
     pub fits: Option<bool>,
-    /// What the ceiling of decoding comes from: memory or compute.
+    /// Limiting resource of the decode ceiling: memory or compute.
     pub decode_bound: Bound,
-    /// What the ceiling of the prompt comes from: memory or compute.
+    /// Limiting resource of the prefill ceiling: memory or compute.
     pub prefill_bound: Bound,
-    /// Every input of the contract that is known, under its name there.
+    /// Known inputs of the contract, by name.
     #[serde(default)]
     pub inputs: BTreeMap<String, f64>,
-    /// Every result of the contract under its name there; null where the device has no figure for it.
+    /// Results of the contract, by name; null if the device lacks the figure.
     pub results: BTreeMap<String, Option<f64>>,
-    /// The speed to expect, with an engine; absent where nobody asked.
+    /// Expected speed; absent if not requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected: Option<Expectation>,
-    /// Where the device's figures come from.
+    /// Origin of the device's figures.
     pub source: String,
 }
 
-/// Where decoding changes its bound in a sweep.
+/// Point of a sweep at which decode changes its bound.
 #[derive(Clone, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Change {
-    /// The device.
+    /// Name of the device.
     pub device: String,
-    /// The value of what a second sweep varies.
+    /// Value of the second swept input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub across: Option<f64>,
-    /// The first value with the new bound.
+    /// First value with the new bound.
     pub from: f64,
-    /// The bound before.
+    /// Bound below `from`.
     pub before: Bound,
-    /// The bound from there on.
+    /// Bound at `from` and above.
     pub after: Bound,
 }
 
-/// An equation with the numbers put in.
+/// Equation with values substituted.
 #[derive(Clone, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Line {
-    /// The equation.
+    /// Name of the equation.
     pub name: String,
-    /// Its formula.
+    /// Formula.
     pub formula: String,
-    /// The formula with the numbers put in.
+    /// Formula with the values substituted.
     pub numbers: String,
-    /// Its value.
+    /// Result.
     pub value: f64,
-    /// Its unit.
+    /// Unit of the result.
     pub unit: String,
-    /// File and line of the contract.
+    /// File and line in the contract.
     pub place: String,
 }
 
 impl Swept {
-    /// All of them.
+    /// Every input that a sweep can vary.
     pub const ALL: [Swept; 5] = [Swept::Batch, Swept::Context, Swept::Prompt, Swept::Efficiency, Swept::Bits];
 
-    /// The word.
+    /// Returns the name as spelled on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Swept::Batch => "batch",
@@ -299,7 +306,7 @@ impl Swept {
         }
     }
 
-    /// The inputs with this value.
+    /// Returns the inputs with this input set to `value`.
     pub fn set(self, inputs: Inputs, value: f64) -> Inputs {
         match self {
             Swept::Batch => Inputs { batch: value, ..inputs },
@@ -311,18 +318,18 @@ impl Swept {
     }
 }
 
-/// An input, and the values it takes.
+/// Swept input with its ascending values.
 pub type Sweep<'a> = (Swept, &'a [f64]);
 
-/// A point of sweeps.
 #[derive(Clone, Copy)]
-struct Place {
+struct SweepPoint {
     at: Option<f64>,
     across: Option<f64>,
 }
 
 impl Predicted {
-    /// Predicts the model on each device: at each of the ascending values of a sweep, and that at each of those of a second one.
+    /// Predicts the model on each device, at each point of up to two sweeps.
+    ///
     /// `expect` returns the expected speed for a prediction on the device at an index.
     pub fn new<E: From<OutOfDomain>>(
         model: Subject,
@@ -344,7 +351,8 @@ impl Predicted {
             let mut predicted = |at, across, inputs: Inputs| {
                 let prediction = predict(inputs, stored, target)?;
                 let expected = Some(expect(index, &prediction)?);
-                predictions.push(Entry { expected, ..Entry::new(target, Place { at, across }, &prediction) });
+                predictions
+                    .push(Entry { expected, ..Entry::new(target, SweepPoint { at, across }, &prediction) });
                 Ok::<Bound, E>(prediction.outputs.decode_bound.into())
             };
             for &(across, inputs) in &lines {
@@ -387,7 +395,7 @@ impl Predicted {
                 let known = predictions.iter().all(|entry| entry.not_known.is_empty());
                 ceilings(&quant, cache, &inputs, targets, known)
             },
-            estimates: estimates(&inputs, targets),
+            estimates: ideal_assumptions(&inputs, targets),
             expectations: Vec::new(),
             swept: sweep.map(|(swept, _)| swept),
             across: second.map(|(swept, _)| swept),
@@ -401,13 +409,12 @@ impl Predicted {
         })
     }
 
-    /// Whether there are several devices.
     fn several(&self) -> bool {
         self.predictions.iter().any(|entry| entry.device != self.predictions[0].device)
     }
 
-    /// A figure of the work, or the first and the last value where a sweep varies it.
-    fn ends(&self, of: Swept, value: f64) -> String {
+    /// Formats a workload value, or its range in a sweep.
+    fn range(&self, of: Swept, value: f64) -> String {
         let at = |entry: &Entry| match of {
             of if self.swept == Some(of) => entry.at,
             of if self.across == Some(of) => entry.across,
@@ -423,7 +430,7 @@ impl Predicted {
     }
 
     fn main(&self) -> Table {
-        let mut headings = vec!["device", "units"];
+        let mut headings = vec!["device", "precision"];
         headings.extend([self.across, self.swept].into_iter().flatten().map(Swept::name));
         headings.extend([
             "fits",
@@ -431,13 +438,13 @@ impl Predicted {
             "cache_gb",
             "total_gb",
             "decode_ceiling",
-            "decode_ceiling_from",
-            "decode_estimate",
+            "decode_bound",
+            "decode_ideal",
             "prefill_ceiling",
-            "prefill_ceiling_from",
-            "prefill_estimate",
-            "first_token_estimate_s",
-            "j_per_token_estimate",
+            "prefill_bound",
+            "prefill_ideal",
+            "ttft_ideal_s",
+            "j_per_token_ideal",
         ]);
         let expected = self.predictions.iter().any(|entry| entry.expected().is_some());
         if expected {
@@ -445,8 +452,9 @@ impl Predicted {
             headings.push("engine");
         }
         let rows = self.predictions.iter().map(|entry| {
-            let units = entry.compute_gflop_s.map_or("not known".to_owned(), |_| entry.precision.to_string());
-            let mut row = vec![entry.device.clone(), units];
+            let precision =
+                entry.compute_gflop_s.map_or("unknown".to_owned(), |_| entry.precision.to_string());
+            let mut row = vec![entry.device.clone(), precision];
             row.extend([entry.across, entry.at].into_iter().flatten().map(|at| at.to_string()));
             row.extend([
                 entry.fits.map_or("-", |fits| if fits { "yes" } else { "no" }).to_owned(),
@@ -472,19 +480,18 @@ impl Predicted {
         Table::new("", &headings, rows)
     }
 
-    /// What is swept.
     fn axes(&self) -> impl Iterator<Item = Swept> {
         [self.swept, self.across].into_iter().flatten()
     }
 
-    /// The device, and the point of the sweeps.
+    /// Returns the device name, followed by the values of swept inputs.
     pub fn place(&self, entry: &Entry) -> String {
         let values = [entry.at, entry.across].into_iter().flatten();
         let at = self.axes().zip(values).map(|(swept, value)| format!(" {}={value}", swept.name()));
         entry.device.clone() + &at.collect::<String>()
     }
 
-    /// Two sweeps for people: a table of ceilings for each device, one sweep down and the other across.
+    /// Renders two sweeps as one table of ceilings per device and phase.
     fn grids(&self, canvas: &Canvas) -> String {
         let [down, across] = [self.swept, self.across].map(|swept| swept.map_or("", Swept::name));
         let mut out = String::new();
@@ -504,7 +511,7 @@ impl Predicted {
                     Some(if entry.fits == Some(false) { format!("({speed})") } else { speed })
                 };
                 let speeds = || entries.iter().map(|entry| entry.result(name));
-                // What neither sweep changes needs no table.
+                // Decode sweeps do not change prefill, so its table would be constant.
                 if phase == "prefill" && speeds().all(|speed| Some(speed) == speeds().next()) {
                     continue;
                 }
@@ -518,13 +525,13 @@ impl Predicted {
             }
         }
         if self.predictions.iter().any(|entry| entry.fits == Some(false)) {
-            out += "What is in parentheses does not fit.\n";
+            out += "Values in parentheses exceed device memory.\n";
         }
         out
     }
 
-    /// The main table with headings that fit on a terminal, and each band in one column.
-    fn narrow(&self) -> Table {
+    /// Returns the main table with short headings and one column per expected range.
+    fn terminal_table(&self) -> Table {
         let mut table = self.main();
         if let Some(first) = table.headings.iter().position(|heading| *heading == Expectation::NAMES[0]) {
             table.headings.splice(first.., ["expected decode", "expected prefill"].map(str::to_owned));
@@ -541,13 +548,13 @@ impl Predicted {
                 "cache_gb" => "KV",
                 "total_gb" => "GB",
                 "decode_ceiling" => "decode ceiling",
-                "decode_ceiling_from" => "from",
-                "decode_estimate" => "estimate",
+                "decode_bound" => "bound",
+                "decode_ideal" => "ideal",
                 "prefill_ceiling" => "prefill ceiling",
-                "prefill_ceiling_from" => "from",
-                "prefill_estimate" => "estimate",
-                "first_token_estimate_s" => "first s, estimate",
-                "j_per_token_estimate" => "J/tok, estimate",
+                "prefill_bound" => "bound",
+                "prefill_ideal" => "ideal",
+                "ttft_ideal_s" => "TTFT s, ideal",
+                "j_per_token_ideal" => "J/tok, ideal",
                 _ => continue,
             };
             *heading = short.to_owned();
@@ -555,48 +562,42 @@ impl Predicted {
         table
     }
 
-    /// One prediction for people: what it is, then what it means.
     fn single(&self, entry: &Entry, canvas: &Canvas) -> String {
         let gb = |name: &str| format!("{} GB", entry.gigabytes(name));
         let rate = |name: &str| format!("{} tok/s", maybe(entry.result(name)));
         let fits = match (entry.fits, entry.capacity_gb) {
             (Some(true), Some(capacity)) => format!("fits in {} GB", figure(capacity)),
             (Some(false), Some(capacity)) => format!("does not fit in {} GB", figure(capacity)),
-            _ => "the device's memory is not known".to_owned(),
+            _ => "memory capacity unknown".to_owned(),
         };
         let Workload { batch, context, prompt, .. } = self.workload;
-        let bits = format!("{} bits per parameter", figure(self.model.bits_per_weight));
+        let bits = format!("{} bits per weight", figure(self.model.bits_per_weight));
         let bandwidth = format!("{} {GB_PER_S}", figure(entry.bandwidth_gb_s));
         let compute = match entry.compute_gflop_s {
             Some(compute) => format!("{} {GFLOP_PER_S} in {}", figure(compute), entry.precision),
             None => entry.not_known.join(", "),
         };
-        let estimate =
-            entry.estimate_precision.map_or("estimate".to_owned(), |asked| format!("estimate in {asked}"));
+        let ideal = entry.estimate_precision.map_or(String::new(), |precision| format!("in {precision}"));
         let first = |name: &str| format!("{} s", maybe(entry.result(name)));
         let energy = entry.result(ENERGY).map_or("-".into(), |joule| format!("{} J/token", figure(joule)));
-        let power = entry.tdp_w.map(|watt| format!("estimate at {} W", figure(watt)));
+        let power = entry.tdp_w.map(|watt| format!("at {} W", figure(watt)));
         let mut rows = vec![
             ("weights", gb("weight_bytes"), bits),
-            ("KV cache", gb("cache_bytes"), format!("{batch} x {context} tokens in {}", self.workload.cache)),
+            ("KV cache", gb("cache_bytes"), format!("{batch} × {context} tokens in {}", self.workload.cache)),
             ("footprint", gb("footprint"), fits),
             ("decode, ceiling", rate("decode_ceiling"), entry.decode_bound.held_back().to_owned()),
-            ("  of the memory", rate("bandwidth_ceiling"), bandwidth),
-            ("  of the arithmetic", rate("compute_ceiling"), compute),
-            ("decode", rate("decode_estimate"), estimate.clone()),
+            ("  memory roof", rate("bandwidth_ceiling"), bandwidth),
+            ("  compute roof", rate("compute_ceiling"), compute),
+            ("decode, ideal", rate("decode_estimate"), ideal.clone()),
             ("prefill, ceiling", rate("prefill_ceiling"), entry.prefill_bound.held_back().to_owned()),
-            ("prefill", rate("prefill_estimate"), estimate.clone()),
-            (
-                "first token, at least",
-                first("prefill_least_time"),
-                format!("after a prompt of {prompt} tokens"),
-            ),
-            ("first token", first("time_to_first_token"), estimate),
-            ("energy", energy, power.unwrap_or_else(|| "the device's power is not published".into())),
+            ("prefill, ideal", rate("prefill_estimate"), ideal.clone()),
+            ("TTFT, lower bound", first("prefill_least_time"), format!("prompt of {prompt} tokens")),
+            ("TTFT, ideal", first("time_to_first_token"), ideal),
+            ("energy, ideal", energy, power.unwrap_or_else(|| "device power not published".into())),
         ];
         let expected = entry.expected();
         for (before, name, speed) in [
-            ("first token, at least", "prefill, expected", expected.and_then(|one| one.prefill.as_ref())),
+            ("TTFT, lower bound", "prefill, expected", expected.and_then(|one| one.prefill.as_ref())),
             ("prefill, ceiling", "decode, expected", expected.and_then(|one| one.decode.as_ref())),
         ] {
             let place = rows.iter().position(|(row, ..)| *row == before).unwrap_or(rows.len());
@@ -617,19 +618,19 @@ impl Predicted {
 }
 
 impl Entry {
-    fn new(target: &Target, Place { at, across }: Place, prediction: &Prediction) -> Entry {
-        let Prediction { inputs, outputs, estimate, rates, token_energy, fits, .. } = prediction;
+    fn new(target: &Target, SweepPoint { at, across }: SweepPoint, prediction: &Prediction) -> Entry {
+        let Prediction { inputs, outputs, ideal, rates, token_energy, fits, .. } = prediction;
         let array = |outputs: &Outputs| Outputs::NAMES.into_iter().zip(outputs.to_array());
         let mut results: BTreeMap<String, Option<f64>> = array(outputs)
-            .zip(array(estimate))
-            .map(|((name, ceiling), (_, estimate))| {
-                (name.to_owned(), Some(if ESTIMATES.contains(&name) { estimate } else { ceiling }))
+            .zip(array(ideal))
+            .map(|((name, ceiling), (_, ideal))| {
+                (name.to_owned(), Some(if IN_REQUESTED_PRECISION.contains(&name) { ideal } else { ceiling }))
             })
             .collect();
         results.insert(ENERGY.to_owned(), *token_energy);
         let known = prediction.knows_arithmetic();
         if !known {
-            results.insert(ARITHMETIC.to_owned(), None);
+            results.insert(COMPUTE_CEILING.to_owned(), None);
         }
         let published = |name: &str| match name {
             "capacity" => target.capacity.is_some(),
@@ -668,17 +669,17 @@ impl Entry {
         }
     }
 
-    /// The result of this name, where the device has what it takes.
+    /// Returns a result by name; `None` if the device lacks the figure it depends on.
     pub fn result(&self, name: &str) -> Option<f64> {
         self.results.get(name).copied().flatten()
     }
 
-    /// What is expected, where anything is.
+    /// Returns the expected speeds, if any are known.
     pub fn expected(&self) -> Option<&Expectation> {
         self.expected.as_ref().filter(|expected| expected.is_known())
     }
 
-    /// The input, result or expected speed of this name, where there is one.
+    /// Returns an input, result or expected speed by name.
     pub fn figure(&self, name: &str) -> Option<f64> {
         let input = || self.inputs.get(name).copied();
         let expected = || self.expected.as_ref()?.figure(name);
@@ -721,21 +722,31 @@ impl Entry {
     }
 }
 
-/// Columns of a narrow table that the others can do without, the least important first.
-const LEAST: [&str; 10] = [
+/// Formats a number of parameters, such as `8.03 B`.
+pub(crate) fn parameters(count: f64) -> String {
+    match count {
+        999.5e9.. => format!("{} T", figure(count / 1e12)),
+        999.5e6.. => format!("{} B", figure(count / 1e9)),
+        999_500.0.. => format!("{} M", figure(count / 1e6)),
+        _ => figure(count),
+    }
+}
+
+/// Columns of the narrow table that may be hidden, least important first.
+const HIDDEN_FIRST: [&str; 10] = [
     "weights",
     "KV",
-    "units",
-    "J/tok, estimate",
-    "estimate",
-    "estimate",
-    "from",
-    "first s, estimate",
+    "precision",
+    "J/tok, ideal",
+    "ideal",
+    "ideal",
+    "bound",
+    "TTFT s, ideal",
     "expected prefill",
     "prefill ceiling",
 ];
 
-/// The names of all inputs, then those of all results.
+/// Names of all inputs and results of the contract.
 const NAMES: [&str; Inputs::NAMES.len() + Outputs::NAMES.len()] = {
     let mut names = [""; Inputs::NAMES.len() + Outputs::NAMES.len()];
     let mut at = 0;
@@ -749,7 +760,7 @@ const NAMES: [&str; Inputs::NAMES.len() + Outputs::NAMES.len()] = {
     names
 };
 
-/// The names of all figures: inputs, results, and speeds to expect.
+/// Names of all figures: inputs, results and expected speeds.
 const FIGURES: [&str; NAMES.len() + Expectation::NAMES.len()] = {
     let mut names = [""; NAMES.len() + Expectation::NAMES.len()];
     let mut at = 0;
@@ -777,18 +788,21 @@ impl Report for Predicted {
     fn text(&self, canvas: &Canvas) -> String {
         let model = &self.model;
         let active = if model.active_parameters < 0.9 * model.parameters {
-            format!(", {} for each token", figure(model.active_parameters))
+            format!(" ({} active)", parameters(model.active_parameters))
         } else {
             String::new()
         };
         let mut out =
-            format!("{}: {} parameters{active}, {}\n", model.name, figure(model.parameters), model.quant);
+            format!("{}: {} parameters{active}, {}\n", model.name, parameters(model.parameters), model.quant);
         out += &match self.predictions.as_slice() {
             [entry] if self.shown.is_none() => {
                 format!("on {} ({})\n\n{}", entry.device, entry.source, self.single(entry, canvas))
             }
             _ if self.shown.is_none() && self.across.is_some() => self.grids(canvas),
-            _ => format!("\n{}", self.shown.clone().unwrap_or_else(|| self.narrow()).fitted(canvas, &LEAST)),
+            _ => format!(
+                "\n{}",
+                self.shown.clone().unwrap_or_else(|| self.terminal_table()).fitted(canvas, &HIDDEN_FIRST)
+            ),
         };
         for Change { device, across, from, before, after } in &self.changes {
             let name = self.swept.map(Swept::name).unwrap_or_default();
@@ -796,7 +810,7 @@ impl Report for Predicted {
             let second = second.map(|(swept, value)| format!(" at {} {value}", swept.name()));
             let second = second.unwrap_or_default();
             out += &format!(
-                "{device}{second}: decoding is {before}-bound below {name} {from} and {after}-bound from there\n"
+                "{device}{second}: decode is {before}-bound below {name} {from} and {after}-bound from {from} up\n"
             );
         }
         for Line { name, formula, numbers, value, unit, place } in &self.explanation {
@@ -871,18 +885,18 @@ impl Report for Predicted {
         let Workload { batch, context, prompt, .. } = self.workload;
         vec![
             ("the model", self.model.name.clone()),
-            ("the format of the weights", self.model.quant.clone()),
-            ("the batch", batch.to_string()),
-            ("the context", context.to_string()),
-            ("the prompt", prompt.to_string()),
-            ("the format of the cache", self.workload.cache.clone()),
-            ("the tokens of a pass", self.workload.tokens_per_pass.to_string()),
+            ("the weight format", self.model.quant.clone()),
+            ("the batch size", batch.to_string()),
+            ("the context length", context.to_string()),
+            ("the prompt length", prompt.to_string()),
+            ("the KV cache type", self.workload.cache.clone()),
+            ("the tokens per pass", self.workload.tokens_per_pass.to_string()),
             ("the sweep", self.axes().map(Swept::name).collect::<Vec<_>>().join(", ")),
             ("the devices", devices.join(", ")),
         ]
     }
 
-    /// All predictions under the roofs of their devices: for each a point for decoding and one for the prompt.
+    /// All predictions under the roofs of their devices, with one point for decode and one for prefill.
     fn chart(&self) -> Option<Chart> {
         let mut roofs: Vec<Roof> = Vec::new();
         for entry in &self.predictions {
@@ -902,7 +916,7 @@ impl Report for Predicted {
         });
         let points = points.collect();
         let Workload { batch, context, prompt, .. } = self.workload;
-        // Of several devices the table says more.
+        // The table shows the ranges of several devices.
         let expected = match self.predictions.as_slice() {
             [only] => only.expected(),
             _ => None,
@@ -910,17 +924,15 @@ impl Report for Predicted {
         let phases =
             expected.into_iter().flat_map(|one| [("decode", &one.decode), ("prefill", &one.prefill)]);
         let expected: String = phases
-            .filter_map(|(phase, speed)| {
-                Some(format!("; {phase} expected {} token/s", speed.as_ref()?.band()))
-            })
+            .filter_map(|(phase, speed)| Some(format!("; {phase} expected {} tok/s", speed.as_ref()?.band())))
             .collect();
         Some(Chart {
             title: format!("{}, {}", file_name(&self.model.name), self.model.quant),
             subtitle: format!(
-                "ceilings: batch {}, {} tokens in the cache, a prompt of {} tokens{expected}",
-                self.ends(Swept::Batch, batch),
-                self.ends(Swept::Context, context),
-                self.ends(Swept::Prompt, prompt),
+                "ceilings at batch size {}, context {} tokens, prompt {} tokens{expected}",
+                self.range(Swept::Batch, batch),
+                self.range(Swept::Context, context),
+                self.range(Swept::Prompt, prompt),
             ),
             roofs,
             points,
@@ -937,13 +949,14 @@ impl Saved for Predicted {
     fn validate(&self) -> Result<(), String> {
         if self.predictions.is_empty() || self.predictions.len() > MOST_POINTS {
             let found = self.predictions.len();
-            return Err(format!("`predictions` has {found} entries; there must be 1 to {MOST_POINTS}"));
+            return Err(format!("predictions: found {found} entries; expected 1 to {MOST_POINTS}"));
         }
         for (index, entry) in self.predictions.iter().enumerate() {
-            let known = |name: &&str| [ENERGY, ARITHMETIC].contains(name) || entry.result(name).is_some();
+            let known =
+                |name: &&str| [ENERGY, COMPUTE_CEILING].contains(name) || entry.result(name).is_some();
             if let Some(name) = Outputs::NAMES.iter().find(|name| !known(name)) {
                 return Err(format!(
-                    "`predictions[{index}].results` has no `{name}`: it was made with {}, and this program reads those of {} {}",
+                    "predictions[{index}].results: missing `{name}`; the result was made with {}, expected {} {}",
                     self.contract, CONTRACT.id, CONTRACT.version
                 ));
             }

@@ -1,5 +1,4 @@
-//! Attention as a model asks for it, over a cache that is made for it: the tokens that go through the model are stored, and look
-//! back at what they see.
+//! Attention over a KV cache, as measured by `profile`: new tokens are stored, and their queries attend to the cache.
 
 use half::f16;
 
@@ -9,35 +8,35 @@ use roofline_kernels::{
 };
 use roofline_render::number::figure;
 
-/// Tokens that are stored at once while a cache is filled.
-const AT_ONCE: usize = 256;
+/// Tokens stored at once while filling a cache.
+const TOKENS_PER_STORE: usize = 256;
 
-/// Keys and values of all sequences, and how tokens look back at them.
+/// KV caches of all sequences, with the geometry of the attention.
 pub struct Attention {
     caches: Box<dyn Caches>,
-    looks: Looks,
+    geometry: Geometry,
 }
 
-/// How tokens look back.
+/// Geometry of the attention.
 #[derive(Clone, Copy)]
-struct Looks {
-    kept: CacheFormat,
+struct Geometry {
+    format: CacheFormat,
     heads: usize,
-    /// Tokens of each sequence that go through the model at once.
+    /// New tokens per sequence and run.
     tokens: usize,
     sequences: usize,
-    sees: Mask,
-    /// Whether the keys and values are those of another layer, which has stored them.
-    borrows: bool,
+    mask: Mask,
+    /// True if the cache belongs to an earlier layer, which has stored the tokens.
+    shares_cache: bool,
 }
 
-impl Looks {
-    /// With the shape that the contract was asked about. A layer without keys and values of its own looks at so many heads of another.
-    fn new(shape: &Inputs, lent: Option<f64>) -> Result<Looks, String> {
+impl Geometry {
+    /// Converts the shape of `operation-v1`. A layer without its own KV heads uses `shared_kv_heads` of an earlier layer.
+    fn new(shape: &Inputs, shared_kv_heads: Option<f64>) -> Result<Geometry, String> {
         let whole = |value: f64| value as usize;
-        // A prompt expands latent vectors to keys and values of every head.
+        // Prefill expands latent vectors to keys and values of every head.
         let latent = shape.latent_rank > 0.0;
-        let kept = match latent && shape.prefill == 0.0 {
+        let format = match latent && shape.prefill == 0.0 {
             true => CacheFormat {
                 heads: 1,
                 key_length: whole(shape.latent_rank + shape.rope_length),
@@ -48,7 +47,9 @@ impl Looks {
                 heads: whole(match (latent, shape.kv_heads > 0.0) {
                     (true, _) => shape.heads,
                     (false, true) => shape.kv_heads,
-                    (false, false) => lent.ok_or("whose keys and values it looks at is not known")?,
+                    (false, false) => {
+                        shared_kv_heads.ok_or("the layer whose KV cache it shares is unknown")?
+                    }
                 }),
                 key_length: whole(shape.key_length),
                 value_length: whole(shape.value_length),
@@ -56,88 +57,97 @@ impl Looks {
             },
         };
         let heads = whole(shape.heads);
-        if kept.heads == 0 || !heads.is_multiple_of(kept.heads) {
-            return Err(format!("its {heads} heads do not share {} heads of the cache evenly", kept.heads));
+        if format.heads == 0 || !heads.is_multiple_of(format.heads) {
+            return Err(format!("{heads} heads are not a multiple of {} KV heads", format.heads));
         }
-        Ok(Looks {
-            kept,
+        Ok(Geometry {
+            format,
             heads,
             tokens: whole(shape.tokens),
             sequences: whole(shape.batch),
-            sees: Mask { window: whole(shape.window), causal: shape.causal == 1.0 },
-            borrows: !latent && shape.kv_heads == 0.0,
+            mask: Mask { window: whole(shape.window), causal: shape.causal == 1.0 },
+            shares_cache: !latent && shape.kv_heads == 0.0,
         })
     }
 }
 
 impl Attention {
-    /// Attention with the shape that the contract was asked about, over caches in this format of no more than so many bytes.
-    pub fn new(shape: &Inputs, format: &str, lent: Option<f64>, most: usize) -> Result<Attention, String> {
-        let looks = Looks::new(shape, lent)?;
-        // What a window leaves behind need not be kept while one token after the other is made.
-        let length = (shape.context as usize).max(looks.tokens);
-        let length = if looks.tokens == 1 { length.min(looks.sees.window) } else { length };
+    /// Creates caches of at max_bytes `max_bytes` in this format for the shape of `operation-v1`.
+    pub fn new(
+        shape: &Inputs,
+        format: &str,
+        shared_kv_heads: Option<f64>,
+        max_bytes: usize,
+    ) -> Result<Attention, String> {
+        let geometry = Geometry::new(shape, shared_kv_heads)?;
+        // During decode, tokens outside the window are never read.
+        let length = (shape.context as usize).max(geometry.tokens);
+        let length = if geometry.tokens == 1 { length.min(geometry.mask.window) } else { length };
         let caches: Box<dyn Caches> = match format {
-            "f16" => Box::new(caches::<f16>(&looks, length, most)?),
-            "q8_0" => Box::new(caches::<BlockQ8_0>(&looks, length, most)?),
-            other => return Err(format!("no kernel for a cache in {other}; f16 and q8_0 have one")),
+            "f16" => Box::new(caches::<f16>(&geometry, length, max_bytes)?),
+            "q8_0" => Box::new(caches::<BlockQ8_0>(&geometry, length, max_bytes)?),
+            other => return Err(format!("no kernel for KV cache type {other}; supported are f16 and q8_0")),
         };
-        Ok(Attention { caches, looks })
+        Ok(Attention { caches, geometry })
     }
 
-    /// Bytes of the cache.
+    /// Returns the size of the caches, in bytes.
     pub fn bytes(&self) -> usize {
         self.caches.bytes()
     }
 
-    /// Tokens that go through the model at once.
+    /// Returns the number of new tokens of all sequences.
     pub fn columns(&self) -> usize {
-        self.looks.sequences * self.looks.tokens
+        self.geometry.sequences * self.geometry.tokens
     }
 
-    /// Numbers that go in: queries, of which the first ones stand for keys and values too.
+    /// Returns the length of the input. Its first elements serve as queries, keys and values.
     pub fn numbers_in(&self) -> usize {
-        let CacheFormat { heads, key_length, value_length, .. } = self.looks.kept;
-        self.columns().saturating_mul((self.looks.heads * key_length).max(heads * value_length))
+        let CacheFormat { heads, key_length, value_length, .. } = self.geometry.format;
+        self.columns().saturating_mul((self.geometry.heads * key_length).max(heads * value_length))
     }
 
-    /// Numbers that come out.
+    /// Returns the length of the output.
     pub fn numbers_out(&self) -> usize {
-        self.columns().saturating_mul(self.looks.heads * self.looks.kept.value_length)
+        self.columns().saturating_mul(self.geometry.heads * self.geometry.format.value_length)
     }
 
-    /// Fills the cache with these numbers, again and again, so that all of it lies in memory and nothing in it is special.
+    /// Fills the caches by repeating `x`, so that all pages are resident.
     pub fn fill(&mut self, team: &ThreadPool, x: &[f32]) -> Result<(), KernelError> {
-        self.caches.fill(team, &self.looks, x)
+        self.caches.fill(team, &self.geometry, x)
     }
 
-    /// Stores what the tokens bring, and looks back.
+    /// Stores the new tokens and attends to the cache.
     pub fn run(&mut self, team: &ThreadPool, x: &[f32], out: &mut [f32]) -> Result<(), KernelError> {
-        self.caches.run(team, &self.looks, x, out)
+        self.caches.run(team, &self.geometry, x, out)
     }
 }
 
-/// One cache for each sequence, of which no more than so many bytes are made.
-fn caches<T: CacheElement>(looks: &Looks, length: usize, most: usize) -> Result<Vec<KvCache<T>>, String> {
-    let CacheFormat { heads, key_length, value_length, latent } = looks.kept;
+/// Creates one cache per sequence, at max_bytes `max_bytes` in total.
+fn caches<T: CacheElement>(
+    geometry: &Geometry,
+    length: usize,
+    max_bytes: usize,
+) -> Result<Vec<KvCache<T>>, String> {
+    let CacheFormat { heads, key_length, value_length, latent } = geometry.format;
     let width = heads * (key_length + if latent { 0 } else { value_length }) / T::WEIGHTS * size_of::<T>();
-    let bytes = width as f64 * length as f64 * looks.sequences as f64;
-    if bytes > most as f64 {
-        let [bytes, most] = [bytes, most as f64].map(|bytes| figure(bytes / 1e9));
-        return Err(format!("its cache takes {bytes} GB, and no more than {most} GB are left for caches"));
+    let bytes = width as f64 * length as f64 * geometry.sequences as f64;
+    if bytes > max_bytes as f64 {
+        let [bytes, max_gb] = [bytes, max_bytes as f64].map(|bytes| figure(bytes / 1e9));
+        return Err(format!("its KV cache takes {bytes} GB, but only {max_gb} GB are available"));
     }
-    let one = |_| KvCache::new(looks.kept, length).map_err(|error| error.to_string());
-    (0..looks.sequences).map(one).collect()
+    let one = |_| KvCache::new(geometry.format, length).map_err(|error| error.to_string());
+    (0..geometry.sequences).map(one).collect()
 }
 
-/// Caches in any format.
+/// Caches of any element type.
 trait Caches {
     fn bytes(&self) -> usize;
-    fn fill(&mut self, team: &ThreadPool, looks: &Looks, x: &[f32]) -> Result<(), KernelError>;
+    fn fill(&mut self, team: &ThreadPool, geometry: &Geometry, x: &[f32]) -> Result<(), KernelError>;
     fn run(
         &mut self,
         team: &ThreadPool,
-        looks: &Looks,
+        geometry: &Geometry,
         x: &[f32],
         out: &mut [f32],
     ) -> Result<(), KernelError>;
@@ -148,15 +158,15 @@ impl<T: CacheElement> Caches for Vec<KvCache<T>> {
         self.iter().map(KvCache::bytes).sum()
     }
 
-    fn fill(&mut self, team: &ThreadPool, looks: &Looks, x: &[f32]) -> Result<(), KernelError> {
-        let CacheFormat { heads, key_length, value_length, latent } = looks.kept;
+    fn fill(&mut self, team: &ThreadPool, geometry: &Geometry, x: &[f32]) -> Result<(), KernelError> {
+        let CacheFormat { heads, key_length, value_length, latent } = geometry.format;
         let numbers = |tokens: usize, length: usize| -> Vec<f32> {
             x.iter().copied().cycle().take(tokens * heads * length).collect()
         };
-        let (keys, values) = (numbers(AT_ONCE, key_length), numbers(AT_ONCE, value_length));
+        let (keys, values) = (numbers(TOKENS_PER_STORE, key_length), numbers(TOKENS_PER_STORE, value_length));
         for cache in self {
-            for first in (0..cache.tokens()).step_by(AT_ONCE) {
-                let tokens = AT_ONCE.min(cache.tokens() - first);
+            for first in (0..cache.tokens()).step_by(TOKENS_PER_STORE) {
+                let tokens = TOKENS_PER_STORE.min(cache.tokens() - first);
                 let values = if latent { &[][..] } else { &values[..tokens * heads * value_length] };
                 cache.store(team, first, &keys[..tokens * heads * key_length], values)?;
             }
@@ -167,18 +177,18 @@ impl<T: CacheElement> Caches for Vec<KvCache<T>> {
     fn run(
         &mut self,
         team: &ThreadPool,
-        looks: &Looks,
+        geometry: &Geometry,
         x: &[f32],
         out: &mut [f32],
     ) -> Result<(), KernelError> {
-        let Looks { kept, heads, tokens, sees, .. } = *looks;
-        let length = |of: usize| tokens * kept.heads * of;
-        for cache in self.iter_mut().filter(|_| !looks.borrows) {
-            let values = if kept.latent { 0 } else { length(kept.value_length) };
+        let Geometry { format, heads, tokens, mask, .. } = *geometry;
+        let length = |of: usize| tokens * format.heads * of;
+        for cache in self.iter_mut().filter(|_| !geometry.shares_cache) {
+            let values = if format.latent { 0 } else { length(format.value_length) };
             let first = cache.tokens() - tokens;
-            cache.store(team, first, &x[..length(kept.key_length)], &x[..values])?;
+            cache.store(team, first, &x[..length(format.key_length)], &x[..values])?;
         }
-        let queries = &x[..self.len() * tokens * heads * kept.key_length];
-        attend(team, self, heads, tokens, sees, queries, out)
+        let queries = &x[..self.len() * tokens * heads * format.key_length];
+        attend(team, self, heads, tokens, mask, queries, out)
     }
 }

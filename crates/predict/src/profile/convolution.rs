@@ -1,5 +1,4 @@
-//! A convolution through the f32 matrix kernel: the numbers under the kernel are gathered for each output position, and multiplied
-//! with all weights. Positions are shared out to the threads. No implementation to be proud of, but one that can be measured.
+//! Convolution as im2col per output position and a matrix-vector product, with positions split over threads.
 
 use std::sync::Mutex;
 
@@ -18,24 +17,24 @@ pub struct Convolution<'a> {
     padding: [usize; 3],
 }
 
-/// Bytes of inputs and outputs that are worth a measurement.
-const LARGEST: usize = 1 << 30;
+/// Maximum bytes of inputs and outputs.
+const MAX_BYTES: usize = 1 << 30;
 
 impl<'a> Convolution<'a> {
-    /// The convolution of these weights, with the geometry that the contract was asked about.
+    /// Creates a convolution with the geometry of `operation-v1`.
     pub fn new(weights: Matrix<'a, f32>, shape: &Inputs) -> Result<Convolution<'a>, String> {
         let outputs = shape.evaluate().map_err(|error| error.to_string())?;
         if shape.transposed == 1.0
             || [shape.dilation_depth, shape.dilation_height, shape.dilation_width] != [1.0; 3]
         {
-            return Err("no kernel for a convolution that is transposed or has gaps between its taps".into());
+            return Err("no kernel for transposed or dilated convolutions".into());
         }
         let whole = |value: f64| value as usize;
         let kernel = [shape.kernel_depth, shape.kernel_height, shape.kernel_width].map(whole);
         let (channels, groups) = (whole(shape.in_channels), whole(shape.groups).max(1));
         let taps = size(&kernel).saturating_mul(channels / groups);
         if (weights.rows(), weights.columns()) != (whole(shape.out_channels), taps) {
-            return Err("its weights do not have the shape it was given".into());
+            return Err("its weights do not match its shape".into());
         }
         let convolution = Convolution {
             weights,
@@ -49,23 +48,23 @@ impl<'a> Convolution<'a> {
         };
         let numbers =
             size(&convolution.input).saturating_mul(channels).saturating_add(convolution.numbers_out());
-        if numbers.saturating_mul(4) > LARGEST {
-            return Err(format!("its inputs and outputs take more than {} MiB", LARGEST >> 20));
+        if numbers.saturating_mul(4) > MAX_BYTES {
+            return Err(format!("its inputs and outputs exceed {} MiB", MAX_BYTES >> 20));
         }
         Ok(convolution)
     }
 
-    /// Numbers that go in.
+    /// Returns the length of the input.
     pub fn numbers_in(&self) -> usize {
         size(&self.input).saturating_mul(self.channels)
     }
 
-    /// Numbers that come out.
+    /// Returns the length of the output.
     pub fn numbers_out(&self) -> usize {
         size(&self.output).saturating_mul(self.weights.rows())
     }
 
-    /// Computes all outputs of one sample, the channels of a position together.
+    /// Computes one sample. Outputs are ordered by position, then by channel.
     pub fn run(&self, team: &ThreadPool, input: &[f32], out: &mut [f32]) -> Result<(), KernelError> {
         let channels = self.weights.rows();
         let positions = size(&self.output);
@@ -103,7 +102,7 @@ impl<'a> Convolution<'a> {
         Ok(())
     }
 
-    /// The numbers under the kernel at an output position, zeros where it reaches beyond the input.
+    /// Gathers the input under the kernel at an output position, with zero padding.
     fn gather(&self, position: usize, group: usize, input: &[f32], patch: &mut [f32]) {
         let [_, height, width] = self.output;
         let place = [position / (height * width), position / width % height, position % width];
@@ -147,8 +146,8 @@ mod tests {
     use roofline_kernels::isa::Isa;
 
     #[test]
-    fn a_convolution_worked_out_by_hand() {
-        // One 3 x 3 kernel of ones over a 3 x 3 picture of ones: how many numbers lie under it at each position.
+    fn padding_counts_as_zeros() {
+        // A 3x3 kernel of ones over a 3x3 input of ones counts the inputs under the kernel.
         let weights = [1.0f32; 9];
         let shape = Inputs {
             in_channels: 1.0,
@@ -171,8 +170,8 @@ mod tests {
     }
 
     #[test]
-    fn groups_see_their_own_channels_and_strides_skip_positions() {
-        // Two channels apart from each other, two taps, every second position: sums of neighbours, and their doubles.
+    fn groups_use_their_own_channels_and_strides_skip_positions() {
+        // Two groups, two taps and stride 2: sums of neighbors, and twice the sums.
         let weights = [1.0f32, 1.0, 2.0, 2.0];
         let shape = Inputs {
             in_channels: 2.0,
@@ -191,10 +190,10 @@ mod tests {
     }
 
     #[test]
-    fn more_numbers_than_memory_are_refused() {
+    fn convolutions_beyond_the_memory_limit_are_rejected() {
         let size = Inputs { input_height: 1e6, input_width: 1e6, ..Inputs::new(1.0, 1.0) };
         let shape = Inputs { in_channels: 1.0, out_channels: 1.0, ..size };
         let error = Convolution::new(Matrix::new(&[1.0], 1, 1).unwrap(), &shape).err().unwrap();
-        assert!(error.contains("more than 1024 MiB"), "{error}");
+        assert!(error.contains("exceed 1024 MiB"), "{error}");
     }
 }

@@ -1,5 +1,5 @@
-//! What each node of an ONNX graph costs for one pass, by `operation-v1`: convolutions, products and attention by their shapes,
-//! everything else by the numbers it reads and writes.
+//! Costs of the nodes of an ONNX graph for one pass, by `operation-v1`: convolutions, products and attention by their shapes, all
+//! other nodes by the elements they read and write.
 
 use super::{Costs, Entry, OutOfDomain, Phase, evaluate, roofs};
 use crate::predict::rate::numbers_of;
@@ -8,7 +8,7 @@ use roofline_formulas::operation::Inputs;
 use roofline_models::onnx::{Geometry, Heads, Inferred, Product, Step, Task};
 use roofline_models::{Dtype, Model, Role};
 
-/// What each node of a graph costs on a device.
+/// Returns the costs of each node of a graph on a device.
 pub fn profile(model: &Model, inferred: &Inferred, target: &Target) -> Result<Costs, OutOfDomain> {
     let common = roofs(target);
     let mut entries = Vec::new();
@@ -16,7 +16,7 @@ pub fn profile(model: &Model, inferred: &Inferred, target: &Target) -> Result<Co
         let mut entry = describe(model, step);
         let costs = step.task.clone().and_then(|task| {
             let kind = step.dtype.map_or(Numbers::Single, numbers_of);
-            entry.multiplied(target, kind);
+            entry.set_rates(target, kind);
             let alone = Inputs { compute: target.rate(kind).compute(), resident: 0.0, ..common };
             let shape = shape(&task, alone)?;
             Ok((shape, entry.cost_of(&shape)?))
@@ -61,29 +61,29 @@ fn describe(model: &Model, step: &Step) -> Entry {
         at_most: None,
         measured: None,
         not_measured: None,
-        // It is no operation of the model's list.
+        // Nodes of a graph are not in the model's operation list.
         operation: usize::MAX,
         shape: None,
-        estimated_compute: 1.0,
+        ideal_compute: 1.0,
         bandwidth: 1.0,
     }
 }
 
-/// Bytes of a number of this type.
+/// Bytes per element.
 fn size(dtype: Dtype) -> Result<f64, String> {
-    let (block, bytes) = dtype.block().ok_or("a type of unknown size")?;
+    let (block, bytes) = dtype.block().ok_or("its type has an unknown size")?;
     Ok(bytes as f64 / block as f64)
 }
 
 fn bits(stored: u64, weights: f64) -> Result<f64, String> {
-    stored_bits(stored as f64, weights).map_err(|_| "its weights take no bytes".to_owned())
+    stored_bits(stored as f64, weights).map_err(|_| "its weights are empty".to_owned())
 }
 
-/// A task as the contract's inputs.
+/// Inputs of `operation-v1` for a task.
 fn shape(task: &Task, common: Inputs) -> Result<Inputs, String> {
     Ok(match task {
         Task::Free => common,
-        // What one node makes and another takes may stay in caches.
+        // Intermediate results may stay in caches.
         Task::Moves { flops, bytes, .. } => {
             Inputs { other_flops: *flops as f64, extra_bytes: *bytes as f64, ..common }
         }
@@ -149,13 +149,13 @@ fn shape(task: &Task, common: Inputs) -> Result<Inputs, String> {
             Inputs {
                 batch: batch as f64,
                 heads: heads as f64,
-                // Keys and values of a pass are no cache.
+                // Keys and values of a pass do not count as cache.
                 extra_bytes: (batch * context * kv_heads * (key_length + value_length)) as f64 * size(dtype)?,
                 key_length: key_length as f64,
                 value_length: value_length as f64,
                 tokens: tokens as f64,
                 context: context as f64,
-                // Fewer keys than queries are all that there are.
+                // Without a causal mask, queries attend to the whole context.
                 window: if causal { common.window } else { context as f64 },
                 causal: if causal { 1.0 } else { 0.0 },
                 prefill: 1.0,

@@ -1,13 +1,13 @@
-//! What `llama-bench -o json` measured, beside the ceiling for the same work.
+//! Results of `llama-bench -o json`, compared with their ceilings.
 
 use serde::{Deserialize, Serialize};
 
-use super::{OutOfDomain, Phase, Workload, passed, profile};
+use super::{OutOfDomain, Phase, Workload, pass_inputs, profile};
 use crate::predict::Target;
 use roofline_formulas::layer_roofline;
 use roofline_models::Model;
 
-/// One test of `llama-bench`, as far as it matters here.
+/// Fields of a `llama-bench` test that are used here.
 #[derive(Clone, Debug, Deserialize)]
 struct Test {
     model_n_params: u64,
@@ -23,72 +23,72 @@ struct Test {
     n_threads: Option<u64>,
 }
 
-/// A measured point beside its ceiling.
+/// Measurement with its ceiling.
 #[derive(Clone, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Compared {
-    /// The test as `llama-bench` calls it: `pp512`, `tg128`.
+    /// Name in the notation of `llama-bench`: `pp512`, `tg128`.
     pub test: String,
-    /// Threads that it ran with.
+    /// Number of threads.
     pub threads: Option<u64>,
-    /// Tokens per second: the mean of its repetitions.
+    /// Mean speed of the repetitions, in token/s.
     pub tokens_per_s: f64,
-    /// Their sample deviation.
+    /// Sample standard deviation, in token/s.
     pub deviation: f64,
-    /// The ceiling for the same work; none where this program has no model of it.
+    /// Ceiling for the same work, in token/s; null if the work cannot be modelled.
     pub ceiling_tokens_per_s: Option<f64>,
-    /// Share of the ceiling that was reached.
+    /// Share of the ceiling reached, 0 to 1.
     pub share: Option<f64>,
-    /// Bytes that the work moves over the measured time, in GB/s.
+    /// Achieved bandwidth, in GB/s.
     pub gb_s: Option<f64>,
-    /// Operations of the work over the measured time, in GFLOP/s.
+    /// Achieved compute rate, in GFLOP/s.
     pub gflop_s: Option<f64>,
 }
 
 impl Compared {
-    /// Whether it made tokens, and read no prompt.
+    /// Returns true for decode (tg) tests.
     pub fn decodes(&self) -> bool {
         self.test.starts_with("tg")
     }
 }
 
-/// Why the results can't be taken.
+/// Results of `llama-bench` that cannot be compared.
 #[derive(Debug, thiserror::Error)]
 pub enum LlamaBenchError {
-    /// Not what `llama-bench -o json` writes.
-    #[error("not the output of `llama-bench -o json`: {0}")]
+    /// Not the output of `llama-bench -o json`.
+    #[error("invalid llama-bench results: {0}; expected the output of `llama-bench -o json`")]
     Json(#[from] serde_json::Error),
-    /// A figure that no measurement gives.
-    #[error("test {test}: avg_ts = {value} is not a speed")]
+    /// Invalid speed.
+    #[error("test {test}: invalid avg_ts {value}; expected a positive speed")]
     Speed {
-        /// Which test, from 1.
+        /// Index of the test, from 1.
         test: usize,
-        /// The figure.
+        /// Value found.
         value: f64,
     },
-    /// Measured with another model.
+    /// The test used another model.
     #[error(
-        "test {test} is of another model: {found} parameters in {found_bytes} bytes, where the file has {expected} in \
-         {expected_bytes}; --any-model takes it anyway"
+        "test {test}: expected a model of {expected} parameters in {expected_bytes} bytes, found {found} in {found_bytes}; pass --any-model \
+         to compare anyway"
     )]
     OtherModel {
-        /// Which test, from 1.
+        /// Index of the test, from 1.
         test: usize,
-        /// Its parameters.
+        /// Parameters of the tested model.
         found: u64,
-        /// Its bytes.
+        /// Size of the tested model, in bytes.
         found_bytes: u64,
-        /// Those of the file.
+        /// Parameters of the file.
         expected: u64,
-        /// The file's bytes.
+        /// Size of the file's weights, in bytes.
         expected_bytes: u64,
     },
-    /// A figure outside the contract.
+    /// An input is outside a contract's domain.
     #[error(transparent)]
     OutOfDomain(#[from] OutOfDomain),
 }
 
-/// Puts the tests beside their ceilings on this device. Tests of another model are refused unless `any_model`.
+/// Compares tests with their ceilings on this device. Tests of another model are an error unless `any_model` is set.
 pub fn compare(
     text: &str,
     model: &Model,
@@ -114,30 +114,35 @@ pub fn compare(
                 expected_bytes,
             });
         }
-        out.push(beside(&test, model, target, workload)?);
+        out.push(compare_test(&test, model, target, workload)?);
     }
     Ok(out)
 }
 
-fn beside(test: &Test, model: &Model, target: &Target, workload: &Workload) -> Result<Compared, OutOfDomain> {
-    let deep = if test.n_depth > 0 { format!("@d{}", test.n_depth) } else { String::new() };
-    let (name, asked) = match (test.n_prompt, test.n_gen, test.n_depth) {
-        (0, 0, _) => ("nothing".to_owned(), None),
+fn compare_test(
+    test: &Test,
+    model: &Model,
+    target: &Target,
+    workload: &Workload,
+) -> Result<Compared, OutOfDomain> {
+    let depth = if test.n_depth > 0 { format!("@d{}", test.n_depth) } else { String::new() };
+    let (name, work) = match (test.n_prompt, test.n_gen, test.n_depth) {
+        (0, 0, _) => ("empty".to_owned(), None),
         (prompt, 0, depth) => {
-            // Reading a prompt behind another one is not part of the contract.
-            let asked = Workload { batch: 1.0, context: prompt as f64, prompt: prompt as f64, ..*workload };
-            (format!("pp{prompt}"), (depth == 0).then_some((Phase::Prefill, asked, prompt as f64)))
+            // The contract has no model of prefill after cached tokens.
+            let work = Workload { batch: 1.0, context: prompt as f64, prompt: prompt as f64, ..*workload };
+            (format!("pp{prompt}"), (depth == 0).then_some((Phase::Prefill, work, prompt as f64)))
         }
         (0, tokens, depth) => {
-            // The cache grows while it runs: its middle stands for all of it.
+            // The cache grows during the run; use its mean length.
             let context = (depth as f64 + tokens as f64 / 2.0).ceil();
-            let asked = Workload { batch: 1.0, context, prompt: 1.0, ..*workload };
-            (format!("tg{tokens}"), Some((Phase::Decode, asked, 1.0)))
+            let work = Workload { batch: 1.0, context, prompt: 1.0, ..*workload };
+            (format!("tg{tokens}"), Some((Phase::Decode, work, 1.0)))
         }
         (prompt, tokens, _) => (format!("pp{prompt}+tg{tokens}"), None),
     };
     let mut compared = Compared {
-        test: name + &deep,
+        test: name + &depth,
         threads: test.n_threads,
         tokens_per_s: test.avg_ts,
         deviation: test.stddev_ts,
@@ -146,17 +151,17 @@ fn beside(test: &Test, model: &Model, target: &Target, workload: &Workload) -> R
         gb_s: None,
         gflop_s: None,
     };
-    if let Some((phase, asked, tokens)) = asked
-        && let Some(total) = profile(model, target, &asked, None)?.total(phase)
+    if let Some((phase, work, tokens)) = work
+        && let Some(total) = profile(model, target, &work, None)?.total(phase)
     {
         let time = tokens / test.avg_ts;
         compared.ceiling_tokens_per_s = Some(total.ceiling_per_s);
         compared.share = Some(test.avg_ts / total.ceiling_per_s);
-        // What was reached does not depend on the arithmetic peak.
-        let pass = passed(total.flops, total.bytes, target.bandwidth, 1.0);
-        let reached = layer_roofline::Inputs { time, ..pass }.evaluate()?;
-        compared.gb_s = Some(reached.achieved_bandwidth);
-        compared.gflop_s = Some(reached.achieved_compute);
+        // Achieved rates do not depend on the compute peak.
+        let pass = pass_inputs(total.flops, total.bytes, target.bandwidth, 1.0);
+        let achieved = layer_roofline::Inputs { time, ..pass }.evaluate()?;
+        compared.gb_s = Some(achieved.achieved_bandwidth);
+        compared.gflop_s = Some(achieved.achieved_compute);
     }
     Ok(compared)
 }

@@ -1,6 +1,6 @@
-//! Runs the stored weights through the kernels: matrix times vector or, for prompts and batches, times many, and attention over a
-//! cache, one operation after the other as the model does, pass by pass, so that a model larger than the caches comes from memory
-//! every time.
+//! Measures the operations of a model file: matrix products and attention on the stored weights.
+//!
+//! All operations run in execution order, pass by pass, so that a model larger than the caches is read from memory each time.
 
 use std::collections::HashMap;
 use std::hint::black_box;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::attention::Attention;
 use super::convolution::Convolution;
-use super::{Entry, OutOfDomain, Phase, Total, Workload, evaluate, passed};
+use super::{Entry, OutOfDomain, Phase, Total, Workload, evaluate, pass_inputs};
 use crate::predict::stored_bits;
 use roofline_formulas::layer_roofline;
 use roofline_formulas::operation::{Inputs, Outputs};
@@ -23,50 +23,50 @@ use roofline_models::{self as model, Dtype, Format, Model, Tensor};
 use roofline_render::paired::Paired;
 use roofline_render::word::Band;
 
-/// Bytes of one activation of the kernels.
+/// Bytes per activation.
 const ACTIVATION: f64 = 4.0;
-/// Why an operation without weights of its own, or with a vector of them, is not measured.
-pub const NO_PRODUCT: &str = "no matrix product";
-/// Why an operation that runs while a prompt is read, or only then not, is not measured.
+/// Reason for operations without a weight matrix.
+pub const NO_PRODUCT: &str = "not a matrix product";
+/// Reason for operations that do not run in the measured phase.
 pub const NOT_NOW: &str = "not part of the measured phase";
-/// Bytes of weights that are copied at most, because they do not lie in the file as the kernels need them.
-const MOST_COPIED: usize = 1 << 30;
-/// Passes after the first, as far as the time allows: at least, and at most.
-const PASSES: (usize, usize) = (3, 40);
-/// How often the reference runs between operations.
+/// Maximum bytes of weights copied because of their alignment in the file.
+const MAX_COPIED_BYTES: usize = 1 << 30;
+/// Minimum and maximum number of passes after the first.
+const PASS_LIMITS: (usize, usize) = (3, 40);
+/// Interval between runs of the reference load.
 const REFERENCE_EVERY: Duration = Duration::from_millis(20);
 
-/// What was measured of an operation on one token, or on several at once, and what follows from it.
+/// Measurement of an operation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Measured {
-    /// Seconds: the median and the best of all passes but the first.
+    /// Median time of all passes but the first, in s.
     pub median_s: f64,
-    /// The best of them.
+    /// Minimum time, in s.
     pub best_s: f64,
-    /// The worst of them.
+    /// Maximum time, in s.
     pub worst_s: f64,
-    /// How many they are.
+    /// Number of passes, without the first.
     pub runs: usize,
-    /// Seconds of the first pass, which may find the weights on disk.
+    /// Time of the first pass, in s; it may read the weights from disk.
     pub first_s: f64,
-    /// Whether the first pass waited for the disk; none where the system does not tell.
+    /// True if the first pass waited for the disk; null if the system does not report it.
     pub first_from_disk: Option<bool>,
-    /// Bytes per second of the median, in GB/s.
+    /// Achieved bandwidth at the median, in GB/s.
     pub gb_s: f64,
-    /// Operations per second of the median, in GFLOP/s.
+    /// Achieved compute rate at the median, in GFLOP/s.
     pub gflop_s: f64,
-    /// Share of the nearer roof of the machine.
+    /// Utilization of the binding roof, 0 to 1.
     pub utilization: f64,
-    /// How good that is.
+    /// Rating of the utilization.
     pub band: Band,
-    /// The time that no implementation beats, for the same bytes and operations.
+    /// Minimum time for the same bytes and FLOPs, in s.
     pub least_s: f64,
-    /// The median without that time.
+    /// Median minus minimum time, in s.
     pub residual_s: f64,
-    /// Whether the weights ran from a copy, because of where they lie in the file. The copy is made before and not timed.
+    /// True if the weights were copied beforehand because of their alignment in the file.
     pub copied: bool,
-    /// How many tokens were multiplied at once.
+    /// Number of tokens multiplied at once.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub columns: usize,
 }
@@ -79,48 +79,48 @@ fn is_one(columns: &usize) -> bool {
     *columns == 1
 }
 
-/// What goes through a model of tokens.
+/// Work to be measured of a model with tokens.
 #[derive(Clone, Copy, Debug)]
 pub struct Through<'a> {
-    /// One token of each sequence, or all of their prompts.
+    /// Decode or prefill.
     pub phase: Phase,
-    /// How many, and how far they look back.
+    /// Batch size and lengths.
     pub workload: &'a Workload,
-    /// The format of the cache.
+    /// KV cache type.
     pub cache: &'a str,
 }
 
 impl Through<'_> {
-    /// More tokens at once would need more memory for activations than for weights.
+    /// Maximum number of tokens at once, which bounds the memory of activations.
     pub const MOST: usize = 4096;
 
-    /// How many tokens they are.
+    /// Returns the number of tokens in a pass.
     pub fn tokens(&self) -> f64 {
         let each = if self.phase == Phase::Prefill { self.workload.prompt } else { 1.0 };
         each * self.workload.batch
     }
 }
 
-/// All measured operations one after the other, pass by pass.
+/// Passes over all measured operations.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Passes {
-    /// Seconds of a pass: the median of all but the first.
+    /// Median time of a pass without the first, in s.
     pub median_s: f64,
-    /// The best of them.
+    /// Minimum time, in s.
     pub best_s: f64,
-    /// How many they are.
+    /// Number of passes, without the first.
     pub runs: usize,
-    /// Reading memory, in turn with the operations.
+    /// Comparison with a reference load, interleaved with the operations.
     pub beside: Option<Paired>,
-    /// Joules of a pass, as the processor counts them; absent where the counters can't be read.
+    /// Energy of a pass, in J; absent if the energy counters cannot be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub joules: Option<f64>,
 }
 
 impl Passes {
-    /// Of the seconds of each pass and of its reference, and the joules of all.
-    fn of(rounds: &[(f64, f64)], joules: Option<f64>) -> Option<Passes> {
+    /// Summarizes the times of each pass and its reference, in s, and the energy of all passes.
+    fn from_rounds(rounds: &[(f64, f64)], joules: Option<f64>) -> Option<Passes> {
         let mut times: Vec<f64> = rounds.iter().map(|round| round.0).collect();
         times.sort_by(f64::total_cmp);
         let (best_s, median_s) = (*times.first()?, *times.get(times.len() / 2)?);
@@ -129,38 +129,39 @@ impl Passes {
     }
 }
 
-/// All that a token, or a prompt, meets: every product and all attention, one after the other. Not run are rows of the embedding,
-/// norms, rotary positions, activation functions, sums and sampling.
+/// End-to-end measurement of a token or prompt: every product and all attention.
+///
+/// Embedding lookups, norms, rotary embeddings, activation functions, residual sums and sampling are not included.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Whole {
-    /// One token for each sequence, or their prompts.
+    /// Decode or prefill.
     pub phase: Phase,
-    /// How many tokens they are.
+    /// Number of tokens in a pass.
     pub tokens: f64,
-    /// Seconds: the median of the passes.
+    /// Median time of a pass, in s.
     pub median_s: f64,
-    /// The best of them.
+    /// Minimum time, in s.
     pub best_s: f64,
-    /// Tokens per second of the median: what llama.cpp calls tg, or pp, but for what is not run.
+    /// Speed at the median, in token/s; comparable to tg or pp of llama-bench.
     pub tokens_per_s: f64,
-    /// Tokens per second of the best pass.
+    /// Speed of the fastest pass, in token/s.
     pub best_tokens_per_s: f64,
-    /// The part of the time that attention takes.
+    /// Share of attention in the time, 0 to 1.
     pub attention: f64,
-    /// Joules of a token, as the processor counts them; absent where the counters can't be read.
+    /// Energy per token, in J; absent if the energy counters cannot be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub joules_per_token: Option<f64>,
-    /// The ceiling in tokens per second; absent where there are only bounds.
+    /// Ceiling, in token/s; absent if only bounds are known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ceiling_tokens_per_s: Option<f64>,
-    /// The share of the ceiling that the median reaches.
+    /// Share of the ceiling reached at the median, 0 to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<f64>,
 }
 
 impl Whole {
-    /// Of operations that were all measured, in these passes; none where one of them was not. The ceiling is a total that is no bound.
+    /// Combines the operations of all passes; `None` if any was not measured. Pass a `ceiling` only if it is not just a bound.
     pub fn of(
         entries: &[Entry],
         passes: &Passes,
@@ -193,7 +194,7 @@ impl Whole {
     }
 }
 
-/// A load beside the operations: it reads memory that no cache holds, one part after the other.
+/// Reference load that reads uncached memory, one part at a time.
 struct Reference {
     memory: Vec<f32>,
     part: usize,
@@ -203,21 +204,21 @@ struct Reference {
 
 impl Reference {
     fn new(machine: &Machine) -> Reference {
-        /// Bytes, between these, that no cache holds; and as many as are read at once.
-        const BYTES: (usize, usize) = (16 << 20, 1 << 30);
-        const PART: usize = 64 << 20;
+        /// Minimum and maximum size, in bytes, and the size of one part.
+        const SIZE_LIMITS: (usize, usize) = (16 << 20, 1 << 30);
+        const PART_BYTES: usize = 64 << 20;
         let largest = machine.caches.iter().map(|cache| cache.bytes).max().unwrap_or(0);
         let setting = machine.all.read.setting;
-        let bytes = (2 * largest).clamp(BYTES.0, BYTES.1);
+        let bytes = (2 * largest).clamp(SIZE_LIMITS.0, SIZE_LIMITS.1);
         Reference {
             memory: vec![1.0; bytes / size_of::<f32>()],
-            part: bytes.min(PART) / size_of::<f32>(),
+            part: bytes.min(PART_BYTES) / size_of::<f32>(),
             next: 0,
             streams: Streams { count: setting.streams, prefetch: setting.prefetch },
         }
     }
 
-    /// Seconds to read the next part.
+    /// Reads the next part and returns the time, in s.
     fn run(&mut self, team: &ThreadPool) -> f64 {
         if self.next + self.part > self.memory.len() {
             self.next = 0;
@@ -235,25 +236,27 @@ impl Reference {
     }
 }
 
-/// Why nothing could be measured at all.
+/// Nothing could be measured.
 #[derive(Debug, thiserror::Error)]
 pub enum MeasureError {
-    /// No threads.
-    #[error("threads can't be started: {0}")]
+    /// Starting threads failed.
+    #[error("cannot start threads: {0}")]
     Threads(#[from] std::io::Error),
-    /// The instruction set that the machine was measured with is not there.
+    /// The machine was measured with an instruction set that is not available.
     #[error(transparent)]
     Isa(#[from] IsaError),
-    /// A kernel refused its input.
+    /// A kernel rejected its input.
     #[error(transparent)]
     Kernel(#[from] KernelError),
-    /// A figure outside the contract.
+    /// An input is outside a contract's domain.
     #[error(transparent)]
     OutOfDomain(#[from] OutOfDomain),
 }
 
-/// Measures those of the entries that `wanted` names, for about this long, and notes the results in them. A stack of layers takes
-/// one sample, and nothing is said of what goes through. `progress` is told the pass and how many there will be at most.
+/// Measures the entries selected by `wanted` for about `budget` and stores the results in them.
+///
+/// Models without tokens pass `None` for `through` and run one sample. `progress` receives the pass and the maximum number of
+/// passes.
 pub fn measure(
     model: &Model,
     entries: &mut [Entry],
@@ -266,21 +269,22 @@ pub fn measure(
     let mut copies = Copies::default();
     for entry in entries.iter_mut().filter(|entry| wanted(entry)) {
         let now = through.is_none_or(|through| entry.cost(through.phase).is_some());
-        let reason = if now { copies.add(model, entry.operation).err() } else { Some(entry.not_now()) };
+        let reason =
+            if now { copies.add(model, entry.operation).err() } else { Some(entry.not_measured_reason()) };
         entry.not_measured = reason;
     }
     let mut jobs = Vec::new();
-    // Caches take memory that the weights, which lie in files, leave.
-    let mut left = free_memory().map_or(usize::MAX, |free| free / 2);
+    // Weights are memory-mapped, so caches may use free memory.
+    let mut free_bytes = free_memory().map_or(usize::MAX, |free| free / 2);
     for place in 0..entries.len() {
-        let lent = through.and_then(|through| lent(entries, place, &through));
+        let shared_kv_heads = through.and_then(|through| shared_kv_heads(entries, place, &through));
         let Some(entry) = entries.get_mut(place).filter(|one| wanted(one) && one.not_measured.is_none())
         else {
             continue;
         };
-        match copies.job(model, entry, through.as_ref(), lent, left) {
+        match copies.job(model, entry, through.as_ref(), shared_kv_heads, free_bytes) {
             Ok(job) => {
-                left = left.saturating_sub(job.cache_bytes());
+                free_bytes = free_bytes.saturating_sub(job.cache_bytes());
                 jobs.push(Job { place, ..job });
             }
             Err(reason) => entry.not_measured = Some(reason),
@@ -289,7 +293,7 @@ pub fn measure(
     let team = ThreadPool::new(Isa::from_name(&machine.isa)?, machine.threads)?;
     let widest =
         |side: fn(&Step) -> usize| jobs.iter().flat_map(|job| &job.steps).map(side).max().unwrap_or(0);
-    let mut field = Field {
+    let mut runner = Runner {
         team,
         x: (0..widest(|step| step.numbers_in())).map(|at| (at % 17) as f32 / 16.0 - 0.5).collect(),
         out: vec![0.0; widest(|step| step.numbers_out())],
@@ -299,24 +303,24 @@ pub fn measure(
     }
     for step in jobs.iter_mut().flat_map(|job| &mut job.steps) {
         if let Work::Attention(attention) = &mut step.work {
-            attention.fill(&field.team, &field.x)?;
+            attention.fill(&runner.team, &runner.x)?;
         }
     }
     let mut reference = Reference::new(machine);
     let mut rounds = Vec::new();
     let mut meter = Meter::new(Counters::here().ok());
     let start = Instant::now();
-    for pass in 0..=PASSES.1 {
-        if pass > PASSES.0 && start.elapsed() > budget {
+    for pass in 0..=PASS_LIMITS.1 {
+        if pass > PASS_LIMITS.0 && start.elapsed() > budget {
             break;
         }
-        progress(pass, PASSES.1);
+        progress(pass, PASS_LIMITS.1);
         let mut references: Vec<f64> = Vec::new();
         let mut last = None;
         for job in &mut jobs {
             if last.is_none_or(|last: Instant| last.elapsed() > REFERENCE_EVERY) {
                 meter.stop();
-                references.push(reference.run(&field.team));
+                references.push(reference.run(&runner.team));
                 last = Some(Instant::now());
                 if pass > 0 {
                     meter.start();
@@ -326,7 +330,7 @@ pub fn measure(
             let faults = if pass == 0 { major_faults() } else { None };
             let start = Instant::now();
             for step in &mut job.steps {
-                field.run(step)?;
+                runner.run(step)?;
             }
             let seconds = start.elapsed().as_secs_f64();
             if pass > 0 {
@@ -338,8 +342,8 @@ pub fn measure(
         }
         meter.stop();
         if pass > 0 {
-            let whole = jobs.iter().filter_map(|job| job.times.last()).sum();
-            rounds.push((whole, references.iter().sum::<f64>() / references.len() as f64));
+            let pass_time = jobs.iter().filter_map(|job| job.times.last()).sum();
+            rounds.push((pass_time, references.iter().sum::<f64>() / references.len() as f64));
         }
     }
     for job in &mut jobs {
@@ -348,18 +352,18 @@ pub fn measure(
             entry.measured = measured;
         }
     }
-    Ok(Passes::of(&rounds, meter.joules()))
+    Ok(Passes::from_rounds(&rounds, meter.joules()))
 }
 
 impl Entry {
-    /// Why it is not measured in a phase in which it costs nothing.
-    fn not_now(&self) -> String {
+    /// Returns why an operation without cost in the phase is not measured.
+    fn not_measured_reason(&self) -> String {
         self.undefined.clone().unwrap_or_else(|| NOT_NOW.to_owned())
     }
 }
 
-/// Heads of keys and values of the layer before that one without any of its own looks at: the last one alike.
-fn lent(entries: &[Entry], place: usize, through: &Through) -> Option<f64> {
+/// KV heads of the earlier layer whose cache this layer reuses (cross-layer KV sharing).
+fn shared_kv_heads(entries: &[Entry], place: usize, through: &Through) -> Option<f64> {
     let shape =
         |entry: &Entry| entry.in_phase(through.phase, through.workload.context, through.workload.prompt);
     let own = shape(entries.get(place)?)?;
@@ -368,33 +372,33 @@ fn lent(entries: &[Entry], place: usize, through: &Through) -> Option<f64> {
     before.into_iter().find(alike).map(|shape| shape.kv_heads)
 }
 
-/// The steps of one operation.
+/// Operation with its steps and times.
 struct Job<'a> {
     place: usize,
     steps: Vec<Step<'a>>,
-    /// Where tokens choose some of the steps.
-    routes: Option<Routes>,
-    /// Bytes that are moved, the least of all passes.
+    /// Expert routing, if steps are experts.
+    routing: Option<Routing>,
+    /// Minimum bytes moved in any pass.
     bytes: f64,
     times: Vec<f64>,
     first: Option<(f64, Option<bool>)>,
 }
 
-/// How tokens choose experts: by chance, each as likely as another, other ones in each pass, and the same in all operations of a layer.
-struct Routes {
+/// Random expert routing: uniform, different in each pass, and equal for all operations of a layer.
+struct Routing {
     layer: u64,
     used: usize,
     tokens: usize,
 }
 
-impl Routes {
-    /// How many tokens choose each of so many experts.
-    fn chosen(&self, experts: usize, pass: usize) -> Vec<usize> {
-        let mut chance = Chance((pass as u64) << 32 | self.layer);
+impl Routing {
+    /// Returns the number of tokens routed to each expert.
+    fn loads(&self, experts: usize, pass: usize) -> Vec<usize> {
+        let mut random = SplitMix64((pass as u64) << 32 | self.layer);
         let (mut order, mut loads): (Vec<usize>, _) = ((0..experts).collect(), vec![0; experts]);
         for _ in 0..self.tokens {
             for at in 0..self.used.min(experts) {
-                order.swap(at, at + chance.below(experts - at));
+                order.swap(at, at + random.below(experts - at));
                 if let Some(load) = order.get(at).and_then(|expert| loads.get_mut(*expert)) {
                     *load += 1;
                 }
@@ -404,27 +408,27 @@ impl Routes {
     }
 }
 
-/// Numbers without a pattern, the same in every run (SplitMix64).
-struct Chance(u64);
+/// Deterministic random numbers (SplitMix64).
+struct SplitMix64(u64);
 
-impl Chance {
-    fn below(&mut self, most: usize) -> usize {
+impl SplitMix64 {
+    fn below(&mut self, max: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((u128::from(mixed ^ mixed >> 31) * most as u128) >> 64) as usize
+        ((u128::from(mixed ^ mixed >> 31) * max as u128) >> 64) as usize
     }
 }
 
 impl<'a> Job<'a> {
-    fn new(steps: Vec<Step<'a>>, routes: Option<Routes>) -> Job<'a> {
-        Job { place: 0, steps, routes, bytes: f64::INFINITY, times: Vec::new(), first: None }
+    fn new(steps: Vec<Step<'a>>, routing: Option<Routing>) -> Job<'a> {
+        Job { place: 0, steps, routing, bytes: f64::INFINITY, times: Vec::new(), first: None }
     }
 
-    /// Chooses what runs in a pass.
+    /// Routing the tokens of a pass.
     fn route(&mut self, pass: usize) {
-        if let Some(routes) = &self.routes {
-            let loads = routes.chosen(self.steps.len(), pass);
+        if let Some(routing) = &self.routing {
+            let loads = routing.loads(self.steps.len(), pass);
             for (step, load) in self.steps.iter_mut().zip(loads) {
                 step.columns = load;
             }
@@ -433,7 +437,6 @@ impl<'a> Job<'a> {
         self.bytes = self.bytes.min(run.map(|step| step.bytes).sum());
     }
 
-    /// Bytes of its cache.
     fn cache_bytes(&self) -> usize {
         let bytes = |step: &Step| if let Work::Attention(one) = &step.work { one.bytes() } else { 0 };
         self.steps.iter().map(bytes).sum()
@@ -454,12 +457,12 @@ impl<'a> Job<'a> {
         });
         let compute = compute.fold(f64::MIN_POSITIVE, f64::max);
         let inputs = layer_roofline::Inputs {
-            // A clock that stands still is no time at all; the contract wants some.
+            // The contract requires a positive time, even with a coarse clock.
             time: median.max(1e-9),
-            ..passed(flops, self.bytes, roofs.read_gb_s.value, compute)
+            ..pass_inputs(flops, self.bytes, roofs.read_gb_s.value, compute)
         };
         let outputs = inputs.evaluate().map_err(OutOfDomain::from)?;
-        let most = self.steps.iter().map(|step| step.columns).max().unwrap_or(1);
+        let max_columns = self.steps.iter().map(|step| step.columns).max().unwrap_or(1);
         Ok(Some(Measured {
             median_s: *median,
             best_s: *best,
@@ -474,19 +477,19 @@ impl<'a> Job<'a> {
             least_s: outputs.least_time,
             residual_s: median - outputs.least_time,
             copied: self.steps.iter().any(|step| step.copied),
-            columns: self.routes.as_ref().map_or(most, |routes| routes.tokens),
+            columns: self.routing.as_ref().map_or(max_columns, |routing| routing.tokens),
         }))
     }
 }
 
-/// Threads, and the vectors that go in and come out.
-struct Field {
+/// Thread pool with input and output buffers.
+struct Runner {
     team: ThreadPool,
     x: Vec<f32>,
     out: Vec<f32>,
 }
 
-impl Field {
+impl Runner {
     fn run(&mut self, step: &mut Step) -> Result<(), KernelError> {
         let x = self.x.get(..step.numbers_in()).unwrap_or_default();
         let out = self.out.get_mut(..step.numbers_out()).unwrap_or_default();
@@ -502,15 +505,15 @@ impl Field {
     }
 }
 
-/// What is run at once, and what it amounts to.
+/// One kernel call with its cost.
 struct Step<'a> {
     work: Work<'a>,
-    /// Tokens or samples at once; none where no token chooses it.
+    /// Tokens or samples at once; 0 for experts without tokens.
     columns: usize,
     arithmetic: Arithmetic,
-    /// Operations for each of them.
+    /// FLOPs per token or sample.
     flops: f64,
-    /// Bytes that are moved at least, for all of them.
+    /// Minimum bytes moved for all tokens.
     bytes: f64,
     copied: bool,
 }
@@ -539,12 +542,11 @@ impl Step<'_> {
     }
 }
 
-/// The format that kernels know a type by.
 fn kind(dtype: Dtype) -> Option<WeightFormat> {
     WeightFormat::from_name(&dtype.to_string())
 }
 
-/// What a product costs for a token.
+/// Returns the cost of a product for one token.
 fn cost(matrix: &dyn DynMatrix) -> Result<Outputs, String> {
     let (rows, columns) = (matrix.rows() as f64, matrix.columns() as f64);
     let bits_per_weight =
@@ -559,7 +561,7 @@ fn cost(matrix: &dyn DynMatrix) -> Result<Outputs, String> {
     })
 }
 
-/// Weights of tensors that do not lie in the file as the kernels need them: each with where it begins, by the tensor's index.
+/// Aligned copies of weights with their start offsets, by tensor index.
 #[derive(Default)]
 struct Copies {
     copies: HashMap<usize, (Vec<u8>, usize)>,
@@ -567,7 +569,7 @@ struct Copies {
 }
 
 impl Copies {
-    /// Copies those matrices of an operation that lie where their kernel can't take them, unless they are too many.
+    /// Copies the misaligned matrices of an operation, up to a total size.
     fn add(&mut self, model: &Model, operation: usize) -> Result<(), String> {
         let Some(operation) = model.architecture.operations.get(operation) else { return Ok(()) };
         for index in &operation.tensors {
@@ -582,10 +584,10 @@ impl Copies {
             if bytes.as_ptr().addr().is_multiple_of(alignment) || self.copies.contains_key(index) {
                 continue;
             }
-            if self.bytes.saturating_add(bytes.len()) > MOST_COPIED {
-                let most = MOST_COPIED >> 20;
+            if self.bytes.saturating_add(bytes.len()) > MAX_COPIED_BYTES {
+                let max_mib = MAX_COPIED_BYTES >> 20;
                 return Err(format!(
-                    "lies at no multiple of {alignment} in the file, and no more than {most} MiB are copied"
+                    "misaligned in the file (multiple of {alignment} required), and at most {max_mib} MiB are copied"
                 ));
             }
             self.bytes += bytes.len();
@@ -599,7 +601,7 @@ impl Copies {
         Ok(())
     }
 
-    /// The bytes of a tensor, and whether they are a copy.
+    /// Returns the bytes of a tensor, and true if they are a copy.
     fn data<'a>(&'a self, model: &'a Model, index: usize, tensor: &Tensor) -> Option<(&'a [u8], bool)> {
         match self.copies.get(&index) {
             Some((copy, start)) => {
@@ -610,14 +612,14 @@ impl Copies {
         }
     }
 
-    /// What tokens or a sample meet in an operation, or why no kernel takes it.
+    /// Prepares the measurement of an operation, or returns why no kernel supports it.
     fn job<'a>(
         &'a self,
         model: &'a Model,
         entry: &Entry,
         through: Option<&Through>,
-        lent: Option<f64>,
-        left: usize,
+        shared_kv_heads: Option<f64>,
+        free_bytes: usize,
     ) -> Result<Job<'a>, String> {
         let Some(operation) = model.architecture.operations.get(entry.operation) else {
             return Err("not part of the model".into());
@@ -627,38 +629,36 @@ impl Copies {
         });
         let tokens = shape.map_or(1.0, |shape| shape.tokens * shape.batch);
         if tokens > Through::MOST as f64 {
-            return Err(format!(
-                "it meets {tokens} tokens at once, and no more than {} are measured",
-                Through::MOST
-            ));
+            return Err(format!("{tokens} tokens at once exceed the maximum of {}", Through::MOST));
         }
         let tokens = tokens as usize;
-        let (routes, weights) = match operation.work {
+        let (routing, weights) = match operation.work {
             model::Work::Attention(_) => {
                 let (shape, through) = shape.zip(through).ok_or(NO_PRODUCT)?;
-                return attention(entry, &shape, through, lent, left).map(|step| Job::new(vec![step], None));
+                return attention(entry, &shape, through, shared_kv_heads, free_bytes)
+                    .map(|step| Job::new(vec![step], None));
             }
-            model::Work::State(_) => return Err("no kernel for a recurrent state".into()),
+            model::Work::State(_) => return Err("no kernel for recurrent states".into()),
             model::Work::Product { .. } | model::Work::Convolution { .. } => (None, None),
             model::Work::Experts { rows, cols, used, .. } => {
                 let (layer, used) =
                     (operation.layer.unwrap_or(0), usize::try_from(used).unwrap_or(usize::MAX));
-                (Some(Routes { layer, used, tokens }), Some(rows.saturating_mul(cols)))
+                (Some(Routing { layer, used, tokens }), Some(rows.saturating_mul(cols)))
             }
             _ => return Err(NO_PRODUCT.into()),
         };
         if matches!(model.format, Format::Gguf { big_endian: true, .. }) == cfg!(target_endian = "little") {
-            return Err("its numbers are stored in the other byte order".into());
+            return Err("stored in the other byte order".into());
         }
         let mut out = Vec::new();
         for index in &operation.tensors {
-            // Biases are too small to tell.
+            // Biases are negligible.
             let Some(tensor) = model.tensors.get(*index).filter(|tensor| tensor.dims.len() > 1) else {
                 continue;
             };
-            // Biases of experts are a matrix, but not of this size.
-            let of_one = |elements: u64| tensor.elements().is_multiple_of(elements.max(1));
-            if weights.is_some_and(|elements| !of_one(elements)) {
+            // Biases of experts form a matrix of another size.
+            let matches_expert = |elements: u64| tensor.elements().is_multiple_of(elements.max(1));
+            if weights.is_some_and(|elements| !matches_expert(elements)) {
                 continue;
             }
             let (bytes, copied) = self.data(model, *index, tensor).ok_or_else(|| missing(tensor))?;
@@ -688,22 +688,22 @@ impl Copies {
                 });
             }
         }
-        if out.is_empty() { Err("no weights in the file".into()) } else { Ok(Job::new(out, routes)) }
+        if out.is_empty() { Err("the file has no weights for it".into()) } else { Ok(Job::new(out, routing)) }
     }
 }
 
-/// Attention over a cache of its own.
+/// Prepares attention over its own cache.
 fn attention<'a>(
     entry: &Entry,
     shape: &Inputs,
     through: &Through,
-    lent: Option<f64>,
-    left: usize,
+    shared_kv_heads: Option<f64>,
+    free_bytes: usize,
 ) -> Result<Step<'a>, String> {
     if let Some(reason) = &entry.at_most {
         return Err(reason.clone());
     }
-    let attention = Attention::new(shape, through.cache, lent, left)?;
+    let attention = Attention::new(shape, through.cache, shared_kv_heads, free_bytes)?;
     let columns = attention.columns();
     let Outputs { flops, bytes, .. } = evaluate(shape)?;
     Ok(Step {
@@ -716,7 +716,7 @@ fn attention<'a>(
     })
 }
 
-/// A convolution of one sample.
+/// Prepares a convolution of one sample.
 fn convolution<'a>(
     entry: &Entry,
     dtype: Dtype,
@@ -726,7 +726,7 @@ fn convolution<'a>(
     copied: bool,
 ) -> Result<Step<'a>, String> {
     if dtype != Dtype::F32 {
-        return Err(format!("no kernel for a convolution in {dtype}"));
+        return Err(format!("no kernel for convolutions in {dtype}"));
     }
     let shape = entry.shape.ok_or_else(|| entry.undefined.clone().unwrap_or_default())?;
     let shape = Inputs { batch: 1.0, ..shape };
@@ -744,15 +744,15 @@ fn convolution<'a>(
 
 fn missing(tensor: &Tensor) -> String {
     match tensor.bytes {
-        Some(_) => "the file ends before its weights".into(),
-        None => format!("the size of {} is not known", tensor.dtype),
+        Some(_) => "the file ends before the weights".into(),
+        None => format!("type {} of unknown size", tensor.dtype),
     }
 }
 
-/// How often this process has waited for the disk to fill a page; Linux only.
+/// Returns the number of major page faults of this process, on Linux.
 fn major_faults() -> Option<u64> {
     let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
-    // The name in parentheses may hold spaces; the tenth field after it is the number.
+    // The process name in parentheses may contain spaces; the count is the tenth runner after it.
     stat.rsplit_once(')')?.1.split_whitespace().nth(9)?.parse().ok()
 }
 
@@ -761,16 +761,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_token_chooses_as_many_experts_as_it_uses_and_others_in_another_pass() {
-        let one = Routes { layer: 3, used: 4, tokens: 1 };
-        let chosen = one.chosen(64, 1);
-        assert_eq!((chosen.iter().sum::<usize>(), chosen.iter().max()), (4, Some(&1)));
-        assert_eq!(chosen, one.chosen(64, 1), "all operations of a layer choose the same");
-        assert_ne!(chosen, one.chosen(64, 2));
-        assert_ne!(chosen, Routes { layer: 4, ..one }.chosen(64, 1));
-        let many = Routes { layer: 0, used: 2, tokens: 1000 }.chosen(8, 1);
+    fn routing_is_uniform_and_changes_with_each_pass() {
+        let one = Routing { layer: 3, used: 4, tokens: 1 };
+        let loads = one.loads(64, 1);
+        assert_eq!((loads.iter().sum::<usize>(), loads.iter().max()), (4, Some(&1)));
+        assert_eq!(loads, one.loads(64, 1), "all operations of a layer share the routing");
+        assert_ne!(loads, one.loads(64, 2));
+        assert_ne!(loads, Routing { layer: 4, ..one }.loads(64, 1));
+        let many = Routing { layer: 0, used: 2, tokens: 1000 }.loads(8, 1);
         assert_eq!(many.iter().sum::<usize>(), 2000);
-        assert!(many.iter().all(|load| (180..320).contains(load)), "about as many each: {many:?}");
-        assert_eq!(Routes { layer: 0, used: 9, tokens: 2 }.chosen(3, 0), [2, 2, 2]);
+        assert!(many.iter().all(|load| (180..320).contains(load)), "uniform load: {many:?}");
+        assert_eq!(Routing { layer: 0, used: 9, tokens: 2 }.loads(3, 0), [2, 2, 2]);
     }
 }

@@ -1,33 +1,36 @@
-//! Stacks of dense and convolution layers, as networks for images and small classifiers are: what each layer costs for a batch of
-//! samples, by `operation-v1`. A file of weights says neither how large the input of a convolution is nor how it steps: the
-//! caller does, and what nobody says is undefined.
+//! Feed-forward models of dense and convolution layers: the cost of each layer for a batch of samples, by `operation-v1`.
+//!
+//! Weight files contain neither input sizes nor strides of convolutions, so the caller provides them; layers without them have
+//! an unknown cost.
 
 use std::str::FromStr;
 
-use super::flow::{self, Flow, Kernels};
-use super::{Costs, Entry, OutOfDomain, Phase, describe, evaluate, kept, kind, roofs, stored};
+use super::cnn::{self, Kernels, Shapes};
+use super::{Costs, Entry, OutOfDomain, Phase, describe, evaluate, kind, roofs, stored, unconverted};
 use crate::predict::{Numbers, Target, stored_bits};
 use roofline_formulas::operation::Inputs;
 use roofline_models::{Basis, Dtype, Kind, Model, Operation, Role, Runs, Work};
 
-/// Bytes of one input or output number.
+/// Bytes per activation.
 pub const ACTIVATION: f64 = 4.0;
 
-/// What a file does not say about a convolution: `64x56x56/2/1` is 64 channels of 56 x 56 numbers, a stride of 2, a padding of 1;
-/// `/t2/1` is a transposed one, whose input is what the layers before it make.
+/// Input of a convolution that weight files do not contain.
+///
+/// `64x56x56/2/1` is 64 channels of 56x56, stride 2, padding 1. `/t2/1` is a transposed convolution whose input comes from
+/// preceding layers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Input {
-    /// The size in each dimension, the channels before it or not; empty for what the layers before it make.
+    /// Size per dimension, optionally preceded by the channels; empty to use the output of preceding layers.
     pub size: Vec<u64>,
-    /// Whether it is transposed; told from its name and its channels where it is not said.
+    /// True for a transposed convolution; by default inferred from its name and channels.
     pub transposed: Option<bool>,
-    /// The step; 1 where it is not said.
+    /// Stride; 1 by default.
     pub stride: Option<u64>,
-    /// Zeros at both ends; so many that a stride of 1 keeps the size, where it is not said.
+    /// Padding at both ends; by default the size is kept at stride 1.
     pub padding: Option<u64>,
-    /// The distance between taps; 1 where it is not said.
+    /// Dilation; 1 by default.
     pub dilation: Option<u64>,
-    /// Zeros at one end of the output of a transposed one.
+    /// Output padding of a transposed convolution, at one end.
     pub extra: Option<u64>,
 }
 
@@ -37,11 +40,11 @@ impl FromStr for Input {
     fn from_str(text: &str) -> Result<Input, String> {
         let number = |text: &str| match text.parse::<u64>() {
             Ok(number) if number <= 1_000_000 => Ok(number),
-            _ => Err(format!("`{text}` is not a whole number up to 1000000")),
+            _ => Err(format!("invalid number `{text}`; expected an integer up to 1000000")),
         };
         let mut parts = text.split('/');
         let size = match parts.next().unwrap_or_default() {
-            "" if text.is_empty() => return Err("`` is not a whole number up to 1000000".into()),
+            "" if text.is_empty() => return Err("missing size; expected CHANNELSxHEIGHTxWIDTH".into()),
             "" => Vec::new(),
             size => size.split('x').map(number).collect::<Result<Vec<_>, _>>()?,
         };
@@ -52,19 +55,20 @@ impl FromStr for Input {
         let (padding, dilation, extra) = (next()?, next()?, next()?);
         let zero = [stride, dilation].contains(&Some(0)) || size.contains(&0);
         if size.len() > 4 || zero || parts.next().is_some() {
-            return Err("a size is CHANNELSxHEIGHTxWIDTH, all above zero, then /STRIDE (/tSTRIDE of a transposed one), \
-                        /PADDING, /DILATION and /EXTRA"
-                .into());
+            return Err(format!(
+                "invalid size `{text}`; expected CHANNELSxHEIGHTxWIDTH[/STRIDE[/PADDING[/DILATION[/EXTRA]]]] with positive sizes, \
+                 and /tSTRIDE for a transposed convolution"
+            ));
         }
         Ok(Input { size, transposed, stride, padding, dilation, extra })
     }
 }
 
-/// Whether a model is nothing but dense layers, convolutions and what stands between them, or works on images alone.
+/// Returns true if a model consists of dense layers, convolutions and norms, or only processes images.
 pub fn is_stack(model: &Model) -> bool {
     let operations = &model.architecture.operations;
-    let for_an_input = |operation: &Operation| matches!(operation.runs, Runs::Input { .. });
-    if !operations.is_empty() && operations.iter().all(for_an_input) {
+    let runs_per_image = |operation: &Operation| matches!(operation.runs, Runs::Input { .. });
+    if !operations.is_empty() && operations.iter().all(runs_per_image) {
         return true;
     }
     model.architecture.basis == Basis::Tensors
@@ -76,8 +80,10 @@ pub fn is_stack(model: &Model) -> bool {
             .any(|operation| matches!(operation.work, Work::Product { .. } | Work::Convolution { .. }))
 }
 
-/// What each layer of a stack costs on a device. `network` is what goes into the first convolution, and from there the sizes are
-/// carried from layer to layer; `input` is asked for what is different about a convolution, by name.
+/// Returns the costs of each layer on a device.
+///
+/// `network` is the input of the first convolution, whose size is propagated through the layers. `input` returns overrides for
+/// a convolution by name.
 pub fn profile(
     model: &Model,
     target: &Target,
@@ -95,9 +101,9 @@ pub fn profile(
             continue;
         }
         let mut entry = describe(model, operation, index, change);
-        entry.multiplied(target, kind(model, operation, change, Numbers::Half));
+        entry.set_rates(target, kind(model, operation, change, Numbers::Half));
         if let Runs::Input { .. } = operation.runs {
-            entry.settle(operation, batch, for_an_input(model, operation, change));
+            entry.set_cost(operation, batch, image_operation(model, operation, change));
         } else {
             entry.role = match operation.work {
                 Work::Product { .. } => Role::Dense,
@@ -109,13 +115,13 @@ pub fn profile(
         }
         entries.push(entry);
     }
-    // Tools that save tensors by name leave only the numbers in names to tell the order of the layers; any other order is taken
-    // for theirs. What waits for an input is tried again behind the others.
+    // Files sorted by name have lost the execution order, so order the layers by the numbers in their names. Files in any other
+    // order are assumed to be in execution order. Layers that wait for an input are retried after the others.
     let in_order = |a: &Entry, b: &Entry| a.dtype != b.dtype || a.name <= b.name;
     if open.windows(2).all(|pair| in_order(&entries[pair[0]], &entries[pair[1]])) {
-        open.sort_by_cached_key(|place| flow::natural(&entries[*place].name));
+        open.sort_by_cached_key(|place| cnn::natural_key(&entries[*place].name));
     }
-    let mut flow = Flow::new(network);
+    let mut shapes = Shapes::new(network);
     loop {
         let before = open.len();
         open.retain(|place| {
@@ -123,10 +129,10 @@ pub fn profile(
             let Some(operation) = model.architecture.operations.get(entry.operation) else { return false };
             let own = input(&entry.name);
             let blank = Inputs { batch, ..Inputs::new(1.0, 1.0) };
-            let Some(shape) = layer(model, operation, &entry.name, blank, change, own, &mut flow) else {
+            let Some(shape) = layer(model, operation, &entry.name, blank, change, own, &mut shapes) else {
                 return true;
             };
-            entry.settle(operation, batch, shape);
+            entry.set_cost(operation, batch, shape);
             false
         });
         if open.len() == before {
@@ -134,23 +140,23 @@ pub fn profile(
         }
     }
     for place in open {
-        let reason = match (flow.is_empty(), &entries[place].role) {
-            (false, Role::Convolution) => "no layer before it makes as many channels as it takes",
-            (true, Role::Convolution) => "the size of its input is not in the file",
-            _ => "works on as many numbers as the layers around it, which the file does not say",
+        let reason = match (shapes.is_empty(), &entries[place].role) {
+            (false, Role::Convolution) => "no preceding layer has matching channels",
+            (true, Role::Convolution) => "the input size is not in the file",
+            _ => "its size depends on neighboring layers and is not in the file",
         };
         entries[place].undefined = Some(reason.to_owned());
     }
     let overhead = target.overhead.unwrap_or(0.0);
     let pass = super::total(&mut entries, Phase::Pass, common, overhead, batch)?;
-    Ok(Costs { entries, decode: None, prefill: None, pass, kept: kept(model, change), common })
+    Ok(Costs { entries, decode: None, prefill: None, pass, kept: unconverted(model, change), common })
 }
 
 impl Entry {
-    /// Takes down what an operation costs for a batch, or why nobody can say.
-    fn settle(&mut self, operation: &Operation, batch: f64, shape: Result<Inputs, String>) {
+    /// Sets the cost of an operation for a batch, or the reason why it is unknown.
+    fn set_cost(&mut self, operation: &Operation, batch: f64, shape: Result<Inputs, String>) {
         let shape =
-            shape.map(|shape| self.on_its_machine(Inputs { batch, activation_size: ACTIVATION, ..shape }));
+            shape.map(|shape| self.at_device_rates(Inputs { batch, activation_size: ACTIVATION, ..shape }));
         match shape.and_then(|shape| Ok((shape, self.cost_of(&shape)?))) {
             Err(reason) => self.undefined = Some(reason),
             Ok((shape, cost)) => {
@@ -162,12 +168,12 @@ impl Entry {
     }
 }
 
-/// What runs so often for each image, as the contract's inputs, or why nobody can say.
-fn for_an_input(model: &Model, operation: &Operation, change: Option<Dtype>) -> Result<Inputs, String> {
+/// Inputs of `operation-v1` for an operation that runs per image, or the reason why they are unknown.
+fn image_operation(model: &Model, operation: &Operation, change: Option<Dtype>) -> Result<Inputs, String> {
     Ok(Inputs { prefill: 1.0, ..super::shape(model, operation, false, change)? })
 }
 
-/// A layer as the contract's inputs, or why nobody can say. None while what it works on is not known yet.
+/// Inputs of `operation-v1` for a layer, or the reason why they are unknown; `None` if the layer still waits for its input.
 fn layer(
     model: &Model,
     operation: &Operation,
@@ -175,14 +181,14 @@ fn layer(
     common: Inputs,
     change: Option<Dtype>,
     own: Option<Input>,
-    flow: &mut Flow,
+    shapes: &mut Shapes,
 ) -> Option<Result<Inputs, String>> {
     let Some(bits_per_weight) = weights(model, operation, change) else {
-        return Some(Err("its weights are missing or of a type of unknown size".into()));
+        return Some(Err("a weight tensor is missing or has a type of unknown size".into()));
     };
     let blank = Inputs { bits_per_weight, ..common };
     let shape = match &operation.work {
-        // The bias is left out, as it is of a convolution.
+        // Biases are not counted, here and for convolutions.
         Work::Product { rows, cols } => Ok(Inputs {
             dense_params: *rows as f64 * *cols as f64,
             in_features: *cols as f64,
@@ -196,11 +202,11 @@ fn layer(
                 _ => None,
             });
             let kernels = Kernels { name, first: *outputs, second: *inputs, kernel, bias };
-            flow.meet(&kernels, own)?.and_then(|met| met.shape(blank, &kernels))
+            shapes.place(&kernels, own)?.and_then(|placed| placed.shape(blank, &kernels))
         }
-        // One number for each channel: the scale of a normalization meets them all, what goes with it is part of it.
+        // Vectors with one element per channel: the scale of a norm is multiplied at every position; the rest belongs to it.
         Work::Vector { elements } => {
-            let positions = flow.positions(*elements)?;
+            let positions = shapes.positions(*elements)?;
             let meets = name.ends_with(".weight");
             Ok(Inputs {
                 dense_params: *elements as f64,
@@ -210,21 +216,21 @@ fn layer(
             })
         }
         Work::Undefined { reason } => Err(reason.clone()),
-        _ => Err("works on as many numbers as the layers around it, which the file does not say".into()),
+        _ => Err("its size depends on neighboring layers and is not in the file".into()),
     };
     Some(shape.and_then(|shape| {
         let outputs = evaluate(&shape)?;
         if shape.in_channels > 0.0 {
             if outputs.output_size == 0.0 {
-                return Err("its kernel is larger than its input".into());
+                return Err("the kernel is larger than the input".into());
             }
-            flow.made(&shape, &outputs);
+            shapes.record(&shape, &outputs);
         }
         Ok(shape)
     }))
 }
 
-/// Bits of one weight of the layer's matrix or kernels, as stored or in another type.
+/// Bits per weight of the largest tensor, as stored or converted.
 fn weights(model: &Model, operation: &Operation, change: Option<Dtype>) -> Option<f64> {
     let tensors = operation.tensors.iter().filter_map(|index| model.tensors.get(*index));
     let tensor = tensors.max_by_key(|tensor| tensor.elements())?;
@@ -236,7 +242,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_input_has_a_size_and_perhaps_a_stride_and_more() {
+    fn inputs_have_a_size_and_optional_parameters() {
         let read = |text: &str| text.parse::<Input>();
         let input = |size: &[u64]| Input { size: size.to_vec(), ..Input::default() };
         assert_eq!(read("3x224x224"), Ok(input(&[3, 224, 224])));

@@ -321,7 +321,7 @@ mod tests {
             (&format!("{head}x,y,Q4_0,tg,NaN,1\n"), 2, "must be a number above 0"),
             (&format!("{head}x,y,Q4_0,fast,1,1\n"), 2, "`phase` is \"fast\", but must be one of tg, pp"),
             (&format!("{head}x,y,Q4_0,tg,1,many\n"), 2, "`batch` is \"many\", but must be a whole number"),
-            (&format!("{head}\nx,y,Q4_0,tg,1\n"), 3, "5 fields, where line 1 names 6 columns"),
+            (&format!("{head}\nx,y,Q4_0,tg,1\n"), 3, "found 5 fields; expected 6 as on line 1"),
         ] {
             let mistake = read(text).unwrap_err();
             assert_eq!(mistake.line, line, "{text:?}");

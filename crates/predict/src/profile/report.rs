@@ -1,4 +1,4 @@
-//! A profile as a result: what every output, `--require`, `gate` and `plot` read, and a saved file holds.
+//! Results of `profile`: cost, ceilings, measurements and advice for each operation of a model.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use super::llama_bench::Compared;
 use super::measure::{Measured, Passes, Whole};
 use super::stack;
 use super::{Advice, Cost, Entry, Row, Total, Workload};
-use crate::predict::{CEILING, Expectation, ExpectedSpeed, FigureSource};
+use crate::predict::{CEILING, Expectation, ExpectedSpeed, FigureSource, parameters as format_parameters};
 use roofline_formulas::transformer_unit;
 use roofline_render::chart::bars::{Bar, Bars};
 use roofline_render::chart::terminal::{Canvas, draw};
@@ -20,152 +20,152 @@ use roofline_render::report::{Better, Checked, Figure, Report, Saved, Schema, Ta
 use roofline_render::text::file_name;
 use roofline_render::word::{Bound, By, Phase, Precision, WHY_NOT_ALL};
 
-/// What a whole token or prompt is measured without.
-const WITHOUT: &str =
-    "rows of the embedding, norms, rotary positions, activation functions, sums and sampling";
+/// Operations that are not part of a measured token or prompt.
+const NOT_MEASURED: &str =
+    "embedding lookups, norms, rotary embeddings, activation functions, residual sums and sampling";
 
-/// Rows that a terminal shows when nobody says how many.
-const ROWS: usize = 24;
+/// Default number of rows on a terminal.
+const DEFAULT_ROWS: usize = 24;
 
-/// What each operation of a model file costs on a device.
+/// Cost of each operation of a model file on a device.
 #[derive(Clone, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
-    /// Which schema this document follows.
+    /// Schema of this document.
     pub schema: Schema<Self>,
-    /// The model file.
+    /// Model file.
     pub model: ModelFile,
-    /// The device.
+    /// Device.
     pub device: Device,
-    /// What the model is asked to do.
+    /// Workload.
     pub workload: Task,
-    /// The part of the work that `rows` shows.
+    /// Phase shown in `rows`.
     pub phase: Phase,
-    /// One token for each sequence; null where the model makes none.
+    /// Total of one decode step; null for encoders.
     pub decode: Option<Total>,
-    /// The whole prompt; null where there is none.
+    /// Total of the whole prompt; null if there is none.
     pub prefill: Option<Total>,
-    /// All samples through all layers, for a stack of layers.
+    /// Total of one pass of the batch, for models without tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pass: Option<Total>,
-    /// The speed to expect, with an engine; absent for a stack of layers.
+    /// Expected speed; absent for models without tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected: Option<Expectation>,
-    /// Where the expected speeds come from, and why some are missing.
+    /// Origin of the expected speeds, and reasons for missing ones.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub expectations: Vec<String>,
-    /// Every operation.
+    /// All operations.
     pub operations: Vec<Entry>,
-    /// How `rows` puts them together.
+    /// Grouping of `rows`.
     #[serde(default)]
     pub by: By,
-    /// Operations put together.
+    /// Groups of operations.
     pub rows: Vec<Row>,
-    /// How many rows were asked for, those that take the most time; all where it is absent.
+    /// Number of rows requested with --top, slowest first; absent for all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub top: Option<usize>,
-    /// All measured operations one after the other, in passes; absent where nothing was measured.
+    /// Passes over all measured operations; absent without measurements.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub passes: Option<Passes>,
-    /// All that a token or a prompt meets, where all of it was measured.
+    /// End-to-end measurement of a token or prompt; absent unless every operation of it was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub whole: Option<Whole>,
-    /// What llama-bench measured, beside the ceilings.
+    /// Results of llama-bench, with their ceilings.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub llama_bench: Vec<Compared>,
-    /// What to do about it; absent with --no-advice.
+    /// Advice; absent with --no-advice.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub advice: Option<Vec<Advice>>,
-    /// What the ceilings hold for; absent where something is undefined or may cost less, and totals are bounds.
+    /// Statement of the ceilings' validity; absent if some costs are unknown or upper bounds, so that totals are only bounds.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub ceilings: String,
-    /// What --require asked for.
+    /// Results of the conditions given with --require.
     #[serde(default)]
     pub requirements: Vec<Checked>,
-    /// What one should know about these figures.
+    /// Caveats about these figures.
     #[serde(default)]
     pub warnings: Vec<String>,
-    /// The contract and the equation behind each figure.
+    /// Contract and equation of each figure.
     #[serde(default)]
     pub sources: BTreeMap<String, String>,
 }
 
-/// What the model is asked to do: tokens, or samples through a stack of layers.
+/// Workload of a profile: tokens, or samples of a model without tokens.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Task {
-    /// Sequences or samples that are computed together.
+    /// Batch size.
     pub batch: f64,
-    /// Tokens of each sequence in the cache; absent for a stack of layers, as the next two.
+    /// Context length, in tokens; absent for models without tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context: Option<f64>,
-    /// Tokens of each prompt.
+    /// Prompt length, in tokens; absent for models without tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prompt: Option<f64>,
-    /// Bytes of one cached number.
+    /// Bytes per element of the KV cache; absent for models without tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_size: Option<f64>,
-    /// The format of the cache.
+    /// KV cache type.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache: Option<String>,
-    /// The sizes that convolutions were given, as they were written.
+    /// Input sizes of convolutions, as given with --input.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub input: Vec<String>,
 }
 
-/// A model file.
+/// Model file of a profile.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ModelFile {
-    /// Its path.
+    /// Path.
     pub file: String,
-    /// Its format.
+    /// File format.
     pub format: String,
-    /// Its architecture.
+    /// Architecture.
     pub architecture: String,
-    /// All parameters.
+    /// Number of parameters.
     pub parameters: u64,
-    /// Bytes of all weights; null if not known.
+    /// Size of all weights, in bytes; null if unknown.
     pub bytes: Option<u64>,
-    /// The types of the weights, the one with the most bytes first.
+    /// Types of the weights, ordered by size, largest first.
     pub types: Vec<String>,
-    /// The type that takes their place.
+    /// Type that replaces the stored types.
     #[serde(rename = "as", skip_serializing_if = "Option::is_none")]
     pub change: Option<String>,
-    /// Tokens that it was made for.
+    /// Context length of the training, in tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context_length: Option<u64>,
-    /// Names and values that the file says of itself.
+    /// Metadata of the file, as names and values.
     pub facts: Vec<(String, String)>,
 }
 
-/// A device.
+/// Device of a profile.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Device {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// The units that multiply most of the numbers.
+    /// Precision of the units that perform most operations.
     pub precision: Precision,
-    /// Their peak in GFLOP/s; null where nobody publishes it, and ceilings are those of the memory alone.
+    /// Peak of these units, in GFLOP/s; null if not published, in which case ceilings only use the bandwidth.
     pub compute_gflop_s: Option<f64>,
-    /// The precision that the estimates were asked for in; absent where they have the same units as the ceilings.
+    /// Precision of the ideal figures; absent if it is that of the ceilings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimate_precision: Option<Precision>,
-    /// Its memory bandwidth in GB/s.
+    /// Memory bandwidth, in GB/s.
     pub bandwidth_gb_s: f64,
-    /// Bytes of its caches, which the ceilings take to hold weights from one pass to the next; 0 where nobody says.
+    /// Bytes of the caches, which ceilings assume to hold weights between passes; 0 if unknown.
     #[serde(default)]
     pub cache_bytes: f64,
-    /// The time to dispatch a step, in µs; absent where it is not known.
+    /// Dispatch overhead per step, in µs; absent if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub overhead_us: Option<f64>,
-    /// Where its figures come from.
+    /// Origin of the figures.
     pub source: FigureSource,
 }
 
 impl Device {
-    /// What makes it another device: of a measured one its processor, whatever its file is called, on whichever day.
+    /// Returns the identity for `gate`: the CPU of a measured device, or the name and source of a published one.
     fn identity(&self) -> String {
         match &self.source {
             FigureSource::Measured { cpu, .. } => cpu.clone(),
@@ -175,7 +175,7 @@ impl Device {
 }
 
 impl Task {
-    /// The same for a model that makes tokens, with the format of its cache.
+    /// Returns the workload of a model that generates tokens.
     pub fn tokens(workload: &Workload, cache: &str) -> Task {
         let Workload { batch, context, prompt, cache_size, .. } = *workload;
         Task {
@@ -188,14 +188,14 @@ impl Task {
         }
     }
 
-    /// So many samples through a stack of layers.
+    /// Returns the workload of a model without tokens.
     pub fn samples(batch: f64, input: Vec<String>) -> Task {
         Task { batch, context: None, prompt: None, cache_size: None, cache: None, input }
     }
 }
 
 impl Profile {
-    /// The figures that every operation has a part in, with the contract's words.
+    /// Figures that are totals over all operations, as named by the contracts.
     pub const TOTALS: &'static [&'static str] = &[
         "decode_flops",
         "decode_weight_bytes",
@@ -214,7 +214,7 @@ impl Profile {
         "pass_ceiling",
         "pass_estimate",
     ];
-    /// The figures of what was measured: of each operation, then of all that a token or a prompt meets.
+    /// Figures of measurements: of each operation, then of a token or prompt.
     pub const MEASURED: &'static [&'static str] = &[
         "time",
         "least_time",
@@ -226,68 +226,71 @@ impl Profile {
         "prefill_measured",
         "prefill_share",
     ];
-    /// The texts of the whole.
-    const WHOLE_TEXTS: &'static [&'static str] = &["device", "precision", "decode_bound", "prefill_bound"];
-    /// The texts of each measured operation.
+    /// Texts of the whole model.
+    const MODEL_TEXTS: &'static [&'static str] = &["device", "precision", "decode_bound", "prefill_bound"];
+    /// Texts of each measured operation.
     pub const MEASURED_TEXTS: &'static [&'static str] = &["operation", "utilization_band"];
 
-    /// The first operation of which nothing is known, and why: without it the totals are bounds, and decide nothing.
+    /// Returns the first operation of unknown cost, with the reason. Totals without it are only bounds.
     pub fn undefined(&self) -> Option<(String, String)> {
         let one = |entry: &Entry| Some((entry.name.clone(), entry.undefined.clone()?));
         self.operations.iter().find_map(one)
     }
 
-    /// The first operation that may cost less than is counted, and why: with it the totals are bounds, and decide nothing.
+    /// Returns the first operation whose cost is only an upper bound, with the reason.
     fn at_most(&self) -> Option<(String, String)> {
         let one = |entry: &Entry| Some((entry.name.clone(), entry.at_most.clone()?));
         self.operations.iter().find_map(one)
     }
 
-    /// Why a figure decides nothing, where it is a total and no more than a bound. An estimate says what it assumes.
+    /// Returns why a condition on this figure is undecided: it is a total, and only a bound.
     pub fn undecided(&self, name: &str) -> Option<String> {
         if !Self::TOTALS.contains(&name) {
             return None;
         }
-        let undefined = self.undefined().map(|(name, reason)| format!("{name} is undefined, {reason}"));
+        let undefined =
+            self.undefined().map(|(name, reason)| format!("the cost of {name} is unknown: {reason}"));
         let most = self.at_most().filter(|_| !name.ends_with("_estimate"));
-        undefined.or_else(|| most.map(|(name, reason)| format!("{name} may cost less, {reason}")))
+        undefined.or_else(|| {
+            most.map(|(name, reason)| format!("the cost of {name} is only an upper bound: {reason}"))
+        })
     }
 
-    /// The operations that were measured.
+    /// Returns the measured operations.
     pub fn measured(&self) -> impl Iterator<Item = (&Entry, &Measured)> {
         self.operations.iter().filter_map(|entry| Some((entry, entry.measured.as_ref()?)))
     }
 
-    /// What was measured above its ceiling, with the likely cause and what to run.
+    /// Returns a message for each measurement above its ceiling, with the likely cause and the remedy.
     pub fn impossible(&self) -> Vec<String> {
         let mut found = Vec::new();
         let weights = |entry: &Entry| entry.step().map_or(0.0, |cost| cost.weight_bytes);
         let all: f64 = self.measured().map(|(entry, _)| weights(entry)).sum();
         let above: Vec<(&Entry, &Measured)> =
             self.measured().filter(|(_, measured)| measured.best_s < measured.least_s).collect();
-        // Weights that all fit in the caches need no memory.
+        // Weights that fit into the caches are not read from memory.
         if let Some((first, measured)) = above.first().filter(|_| all > self.device.cache_bytes) {
             let (best, least) = (figure(measured.best_s * 1e6), figure(measured.least_s * 1e6));
             found.push(format!(
-                "impossible: {} operation(s) took less than their least time, the first {}, {best} us where {least} us are the \
-                 least: the roofs were measured on a busy machine, or the weights stayed in caches; measure again with --refresh",
+                "impossible: {} operations took less than their least time (first: {}, {best} µs, at least {least} µs): the machine was \
+                 busy while the roofs were measured, or weights stayed in caches; measure again with --refresh",
                 above.len(),
                 first.name
             ));
         }
         let cause = if self.device.source.is_measured() {
-            "the roofs were measured on a busy machine, or it ran with other weights, another cache or a draft; measure again with \
-             --refresh, and say what ran with --as and --cache"
+            "the machine was busy while the roofs were measured, or weights, cache type or draft model differ; re-measure with \
+             --refresh, or set --as and --cache"
         } else {
-            "it ran on another device, with other weights, another cache or a draft; say what ran with --on, --as and --cache"
+            "device, weights, cache type or draft model differ; set --on, --as and --cache"
         };
-        // Where operations are, what they make up needs no sentence of its own.
+        // Operations above their ceilings already explain the whole.
         let above = self.whole.as_ref().filter(|_| found.is_empty()).and_then(|whole| {
             let ceiling = whole.ceiling_tokens_per_s.filter(|ceiling| whole.best_tokens_per_s > *ceiling)?;
             let (phase, [speed, ceiling]) = (whole.phase, [whole.best_tokens_per_s, ceiling].map(figure));
             Some(format!(
-                "impossible: {phase} ran at {speed} token/s where the ceiling is {ceiling}: the roofs were measured on a busy machine; \
-                 measure again with --refresh"
+                "impossible: {phase} reached {speed} tok/s, above the ceiling of {ceiling}: the machine was busy while the roofs were \
+                 measured; measure again with --refresh"
             ))
         });
         found.extend(above);
@@ -296,7 +299,7 @@ impl Profile {
             found.extend(above.map(|ceiling| {
                 let (speed, ceiling) = (figure(test.tokens_per_s), figure(ceiling));
                 format!(
-                    "impossible: llama-bench {}: {speed} token/s where the ceiling is {ceiling}: {cause}",
+                    "impossible: llama-bench {} reached {speed} tok/s, above the ceiling of {ceiling}: {cause}",
                     test.test
                 )
             }));
@@ -304,26 +307,26 @@ impl Profile {
         found
     }
 
-    /// The chart with every operation, for a page that can search and filter; the measured ones alone, where there are some.
+    /// Returns the interactive chart of all operations, or of the measured ones if there are any.
     pub fn page(&self) -> Chart {
         let roofs = self.roofs();
         let operation = |entry: &Entry| {
             let mut point = point(&entry.name, entry.kind.name(), entry.cost(self.phase));
-            // Under the roof of the units that multiply its numbers.
+            // Each point belongs to the roof of its units.
             let own =
                 |roof: &Roof| entry.precision.is_some() && roof.compute_gflop_s == entry.compute_gflop_s;
             point.roof = Some(roofs.iter().position(own).unwrap_or(0));
             point.details.extend(entry.dtype.iter().map(|dtype| ("type".to_owned(), dtype.clone())));
-            // A name that says no more than the operation's needs no room.
+            // Omit a tensor name that equals the operation's.
             let tensor = entry.tensors.first().filter(|tensor| **tensor != entry.name);
             point.details.extend(tensor.map(|tensor| ("tensor".to_owned(), tensor.clone())));
             point
         };
-        self.drawn(|| self.operations.iter().map(operation).collect())
+        self.chart_of(|| self.operations.iter().map(operation).collect())
     }
 
-    /// The measured operations under the device's roof; these ceilings, where nothing was measured.
-    fn drawn(&self, ceilings: impl FnOnce() -> Vec<Point>) -> Chart {
+    /// Draws the measured operations, or `ceilings` if nothing was measured.
+    fn chart_of(&self, ceilings: impl FnOnce() -> Vec<Point>) -> Chart {
         let measured: Vec<Point> = self
             .measured()
             .map(|(entry, measured)| Point {
@@ -343,17 +346,21 @@ impl Profile {
                 (true, Phase::Pass) => format!("ceilings of a pass, {source}"),
                 (true, phase) => {
                     let expected = self.speeds().find(|(of, _)| *of == phase);
-                    let expected = expected.map(|(_, speed)| format!("; expected {} token/s", speed.band()));
+                    let expected = expected.map(|(_, speed)| format!("; expected {} tok/s", speed.band()));
                     format!("ceilings of {phase}, {source}{}", expected.unwrap_or_default())
                 }
             },
             roofs: self.roofs(),
-            points: points.into_iter().chain(self.ran()).chain(self.tested()).collect(),
+            points: points
+                .into_iter()
+                .chain(self.end_to_end_point())
+                .chain(self.llama_bench_points())
+                .collect(),
         }
     }
 
-    /// What was measured of a whole token or prompt.
-    fn ran(&self) -> Option<Point> {
+    /// Point of the measured token or prompt.
+    fn end_to_end_point(&self) -> Option<Point> {
         let whole = self.whole.as_ref()?;
         let total = if whole.phase == Phase::Prefill { self.prefill } else { self.decode }?;
         Some(Point {
@@ -369,8 +376,8 @@ impl Profile {
         })
     }
 
-    /// What llama-bench measured of the whole model, for the tests that there is a ceiling for.
-    fn tested(&self) -> impl Iterator<Item = Point> {
+    /// Points of the llama-bench tests that have a ceiling.
+    fn llama_bench_points(&self) -> impl Iterator<Item = Point> {
         self.llama_bench.iter().filter_map(|test| {
             let (gb_s, gflop_s) = (test.gb_s?, test.gflop_s?);
             let total = if test.decodes() { &self.decode } else { &self.prefill };
@@ -388,7 +395,7 @@ impl Profile {
         })
     }
 
-    /// Tokens per second beside what is expected and what llama-bench measured: of decoding, and of the prompt.
+    /// Returns bars of decode and prefill ceilings with expected ranges and llama-bench results.
     pub fn bars(&self) -> Vec<Bars> {
         let of = |phase: Phase, total: Option<&Total>| {
             let total = total?;
@@ -406,7 +413,7 @@ impl Profile {
                 })
             });
             let measured = self.whole.as_ref().filter(|whole| whole.phase == phase);
-            let asked = Bar {
+            let ceiling = Bar {
                 name: phase.to_string(),
                 value: total.ceiling_per_s,
                 band: self.expected.as_ref().and_then(|expected| expected.band(decode)),
@@ -418,14 +425,14 @@ impl Profile {
                 ..Bar::default()
             };
             let work = match decode {
-                true => format!("{} tokens in the cache", maybe(task.context)),
-                false => format!("a prompt of {} tokens", maybe(task.prompt)),
+                true => format!("context {} tokens", maybe(task.context)),
+                false => format!("prompt {} tokens", maybe(task.prompt)),
             };
             Some(Bars {
                 title: format!("{}: tokens per second", file_name(&self.model.file)),
-                subtitle: format!("ceiling of {phase}, with batch {} and {work}", task.batch),
+                subtitle: format!("{phase} ceiling at batch size {}, {work}", task.batch),
                 unit: "token/s".into(),
-                bars: std::iter::once(asked).chain(tests).collect(),
+                bars: std::iter::once(ceiling).chain(tests).collect(),
                 ..Bars::default()
             })
         };
@@ -438,7 +445,7 @@ impl Profile {
             .collect()
     }
 
-    /// A roof for each kind of units that multiply something, those of most numbers first.
+    /// Returns one roof per distinct peak, the units of most operations first.
     fn roofs(&self) -> Vec<Roof> {
         let roof = |precision: Precision, compute_gflop_s| Roof {
             name: format!("memory, {precision}"),
@@ -461,26 +468,24 @@ impl Profile {
         roofs
     }
 
-    /// How many tokens were measured at once.
-    fn columns(&self) -> usize {
+    /// Returns the number of tokens or samples measured at once.
+    fn tokens_at_once(&self) -> usize {
         self.measured().map(|(_, measured)| measured.columns).max().unwrap_or(1)
     }
 
-    /// What went through the model at once while it was measured.
     fn at_once(&self) -> String {
-        match self.columns() {
+        match self.tokens_at_once() {
             1 => format!("one {}", self.unit()),
             columns => format!("{columns} {}s at once", self.unit()),
         }
     }
 
-    /// What goes through the model.
     fn unit(&self) -> &'static str {
         if self.phase == Phase::Pass { "sample" } else { "token" }
     }
 
-    /// What was measured of each operation. Those that share a name are told apart, so that each is asked for what is required.
-    fn of_operations(&self) -> (Vec<Figure>, Vec<Text>) {
+    /// Figures and texts of each measured operation. Duplicate names get a number, so that conditions apply to each.
+    fn operation_figures(&self) -> (Vec<Figure>, Vec<Text>) {
         let (mut figures, mut texts) = (Vec::new(), Vec::new());
         let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
         for (entry, measured) in self.measured() {
@@ -488,7 +493,7 @@ impl Profile {
             *count += 1;
             let of = if *count > 1 { format!("{} #{count}", entry.name) } else { entry.name.clone() };
             let one = |name, unit, better, value| Figure::new(name, &of, unit, better, value).of(&of);
-            // The time is what is compared; the rest follows from it and from the roofs.
+            // Only the time is compared; everything else follows from it and the roofs.
             figures.extend([
                 one("time", SECONDS, Better::Lower, measured.median_s)
                     .between(measured.best_s, measured.median_s),
@@ -505,8 +510,8 @@ impl Profile {
         (figures, texts)
     }
 
-    /// What was measured of a whole token or prompt.
-    fn of_whole(&self) -> Vec<Figure> {
+    /// Figures of the measured token or prompt.
+    fn end_to_end_figures(&self) -> Vec<Figure> {
         let Some(whole) = &self.whole else { return Vec::new() };
         let (speed, share) = match whole.phase {
             Phase::Prefill => ("prefill_measured", "prefill_share"),
@@ -514,7 +519,7 @@ impl Profile {
         };
         let label = format!("{}, measured", whole.phase);
         let measured = Figure::new(speed, label, "token/s", Better::Higher, whole.tokens_per_s);
-        // The reference of a time is that of a speed, the other way round.
+        // The reference is a time; convert it to a speed.
         let beside = self.passes.and_then(|passes| passes.beside).map(|time| Paired {
             reference: whole.tokens / time.reference,
             ratio: 1.0 / time.ratio,
@@ -526,25 +531,25 @@ impl Profile {
         std::iter::once(measured).chain(share).collect()
     }
 
-    /// A whole token or prompt, in a sentence.
-    fn whole(&self) -> Option<String> {
+    /// Describes the measured token or prompt.
+    fn end_to_end_sentence(&self) -> Option<String> {
         let whole = self.whole.as_ref()?;
         let (what, name) = match whole.phase {
-            Phase::Prefill => ("The whole prompt", "pp"),
-            Phase::Decode | Phase::Pass => ("A whole token", "tg"),
+            Phase::Prefill => ("The whole prompt was measured", "pp"),
+            Phase::Decode | Phase::Pass => ("A whole token was measured", "tg"),
         };
         let ceiling = whole.ceiling_tokens_per_s.zip(whole.share).map(|(ceiling, share)| {
-            format!(", {} of the ceiling of {}", percent(Some(share)), figure(ceiling))
+            format!(", {} of the ceiling of {} tok/s", percent(Some(share)), figure(ceiling))
         });
-        let energy = whole.joules_per_token.map(|joules| format!(", {} J a token", figure(joules)));
+        let energy = whole.joules_per_token.map(|joules| format!(", {} J/token", figure(joules)));
         let experts = if self.operations.iter().any(|entry| entry.role.is_routed()) {
-            "; experts are chosen by chance, others in every pass"
+            " Experts are routed at random, differently in each pass."
         } else {
             ""
         };
         Some(format!(
-            "{what}, every product and attention, measured: {} token/s, what llama.cpp calls {name}{}{}; attention takes {} of the \
-             time{experts}. Not run are only {WITHOUT}.",
+            "{what}, with every product and attention: {} tok/s (comparable to {name} of llama-bench){}{}. Attention takes {} of the \
+             time.{experts} Not included: {NOT_MEASURED}.",
             figure(whole.tokens_per_s),
             ceiling.unwrap_or_default(),
             energy.unwrap_or_default(),
@@ -552,8 +557,7 @@ impl Profile {
         ))
     }
 
-    /// The same as a table.
-    fn whole_table(&self) -> Option<Table> {
+    fn end_to_end_table(&self) -> Option<Table> {
         let whole = self.whole.as_ref()?;
         let headings = [
             "phase",
@@ -562,7 +566,7 @@ impl Profile {
             "ceiling",
             "share",
             "time_ms",
-            "joules_a_token",
+            "j_per_token",
             "attention",
             "cache",
             "context",
@@ -579,7 +583,7 @@ impl Profile {
             self.workload.cache.clone().unwrap_or_default(),
             maybe(if whole.phase == Phase::Prefill { self.workload.prompt } else { self.workload.context }),
         ];
-        Some(Table::new("Measured, every product and attention", &headings, [row]))
+        Some(Table::new("Measured end to end", &headings, [row]))
     }
 
     fn table(&self, rows: &[&Row]) -> Table {
@@ -591,9 +595,9 @@ impl Profile {
             "activations_mb",
             "cache_mb",
             "flop_per_byte",
-            "ceiling_from",
+            "bound",
             "least_us",
-            "estimate_us",
+            "ideal_us",
             "share",
         ];
         let row = |row: &&Row| {
@@ -618,16 +622,16 @@ impl Profile {
             ]
         };
         let title = match self.phase {
-            Phase::Decode => "One step of decode",
-            Phase::Prefill => "The prompt",
+            Phase::Decode => "One decode step",
+            Phase::Prefill => "Prefill of the prompt",
             Phase::Pass => "One pass of the batch",
         };
         Table::new(title, &headings, rows.iter().map(row))
     }
 
     fn totals(&self) -> Table {
-        // What is undefined can only add to the work: then nothing here is an estimate, and ceilings hold as bounds. What may
-        // cost less can only take from it.
+        // Operations of unknown cost can only add work, and upper bounds can only exceed it, so the totals are one-sided bounds
+        // and ideal figures are hidden.
         let (gap, over) = (self.undefined().is_some(), self.at_most().is_some());
         let cost = |value: f64| bounded(value, gap, over);
         let rate = |value: f64| bounded(value, over, gap);
@@ -648,17 +652,16 @@ impl Profile {
             [(Phase::Decode, &self.decode), (Phase::Prefill, &self.prefill), (Phase::Pass, &self.pass)];
         let rows = phases.iter().filter_map(|(phase, total)| Some(row((*phase, total.as_ref()?))));
         let unit = if self.phase == Phase::Pass { "samples_per_s" } else { "tokens_per_s" };
-        let (ceiling, estimate) = (format!("ceiling_{unit}"), format!("estimate_{unit}"));
-        let headings =
-            ["phase", &ceiling, "ceiling_from", &estimate, "least_s", "gflop", "gb", "flop_per_byte"];
-        Table::new(if sure { "Ceilings and estimates" } else { "Bounds" }, &headings, rows)
+        let (ceiling, ideal) = (format!("ceiling_{unit}"), format!("ideal_{unit}"));
+        let headings = ["phase", &ceiling, "bound", &ideal, "least_s", "gflop", "gb", "flop_per_byte"];
+        Table::new(if sure { "Ceilings and ideal speeds" } else { "Bounds" }, &headings, rows)
     }
 
-    /// What is expected, where it comes from, and why some is missing.
-    fn told(&self) -> String {
+    /// Lines with the expected speeds, their origin, and reasons for missing ones.
+    fn expectation_lines(&self) -> String {
         let speeds = self.speeds().map(|(phase, speed)| {
             let middle = figure(speed.middle_tokens_per_s);
-            format!("{phase}, expected: {middle} token/s, {}\n", speed.origin())
+            format!("{phase}, expected: {middle} tok/s, {}\n", speed.origin())
         });
         speeds.chain(self.expectations.iter().map(|line| format!("{line}\n"))).collect()
     }
@@ -670,8 +673,8 @@ impl Profile {
             .filter_map(|(phase, speed)| Some((phase, speed?)))
     }
 
-    /// What was measured, the longest first.
-    fn times(&self) -> Option<Table> {
+    /// Table of the measured operations, slowest first.
+    fn measured_table(&self) -> Option<Table> {
         let mut found: Vec<(&Entry, &Measured)> = self.measured().collect();
         if found.is_empty() {
             return None;
@@ -719,17 +722,17 @@ impl Profile {
         Some(Table::new(format!("Measured on {}", self.at_once()), &headings, found.iter().map(row)))
     }
 
-    /// All measured operations, one after the other.
-    fn chain(&self) -> String {
+    /// Sentence on the sum of all measured operations.
+    fn measured_sentence(&self) -> String {
         let (time, ideal) =
             self.measured().fold((0.0, 0.0), |sum, (_, each)| (sum.0 + each.median_s, sum.1 + each.least_s));
-        let tokens = self.columns();
+        let tokens = self.tokens_at_once();
         let (unit, speed) = match tokens {
-            1 => (format!("a {}", self.unit()), String::new()),
-            _ => (format!("for {}", self.at_once()), format!(", {} token/s", figure(tokens as f64 / time))),
+            1 => (format!("per {}", self.unit()), String::new()),
+            _ => (format!("for {}", self.at_once()), format!(", {} tok/s", figure(tokens as f64 / time))),
         };
         format!(
-            "{} measured operations: {} ms {unit}{speed}, at least {} ms; {} of the ceiling, of which 100 % is out of reach: {WHY_NOT_ALL}\n",
+            "{} measured operations: {} ms {unit}{speed}, at least {} ms ({} of the ceiling; 100 % is out of reach: {WHY_NOT_ALL})\n",
             self.measured().count(),
             figure(time * 1e3),
             figure(ideal * 1e3),
@@ -737,7 +740,7 @@ impl Profile {
         )
     }
 
-    fn compared(&self) -> Option<Table> {
+    fn llama_bench_table(&self) -> Option<Table> {
         let row = |point: &Compared| {
             vec![
                 point.test.clone(),
@@ -754,10 +757,10 @@ impl Profile {
             ["test", "threads", "tokens_per_s", "deviation", "ceiling", "share", "gb_s", "gflop_s"];
         let rows = || self.llama_bench.iter().map(row);
         (!self.llama_bench.is_empty())
-            .then(|| Table::new("llama-bench beside the ceilings", &headings, rows()))
+            .then(|| Table::new("llama-bench compared with the ceilings", &headings, rows()))
     }
 
-    fn advised(&self) -> Option<Table> {
+    fn advice_table(&self) -> Option<Table> {
         let advice = self.advice.as_ref().filter(|advice| !advice.is_empty())?;
         let row = |advice: &Advice| {
             vec![
@@ -773,7 +776,7 @@ impl Profile {
         Some(Table::new("Advice", &headings, advice.iter().map(row)))
     }
 
-    /// The file, the device and the work.
+    /// Heading lines: file, device and workload.
     fn head(&self) -> String {
         let ModelFile { file, format, architecture, parameters, bytes, types, change, .. } = &self.model;
         let size = bytes.map(|bytes| format!(", {} GB", figure(bytes as f64 / 1e9))).unwrap_or_default();
@@ -782,27 +785,27 @@ impl Profile {
             (None, []) => String::new(),
             (None, types) => format!(", {}", types.join(" ")),
         };
-        let parameters = figure(*parameters as f64);
+        let parameters = format_parameters(*parameters as f64);
         let Device { name, source, precision, bandwidth_gb_s, compute_gflop_s, estimate_precision, .. } =
             &self.device;
         let bandwidth = figure(*bandwidth_gb_s);
         let compute = match compute_gflop_s {
             Some(compute) => format!("{} {GFLOP_PER_S} in {precision}", figure(*compute)),
-            None => format!("arithmetic not known: no published {precision} peak"),
+            None => format!("compute peak unknown (no published {precision} peak)"),
         };
-        let estimate = estimate_precision.map(|asked| format!("; estimates in {asked}")).unwrap_or_default();
+        let ideal = estimate_precision.map(|precision| format!("; ideal in {precision}")).unwrap_or_default();
         let Task { batch, context, prompt, cache, .. } = &self.workload;
         let work = match context.zip(*prompt) {
             Some((context, prompt)) => {
                 let cache = cache.as_deref().unwrap_or("f16");
-                format!("{context} tokens in a cache of {cache}, a prompt of {prompt}")
+                format!("context {context} tokens in a {cache} KV cache, prompt {prompt} tokens")
             }
-            None => format!("inputs and outputs of {} bytes a number", stack::ACTIVATION),
+            None => format!("{}-byte activations", stack::ACTIVATION),
         };
         format!(
             "{file}: {format} {architecture}, {parameters} parameters{size}{types}\n\
-             on {name} ({source}): {bandwidth} {GB_PER_S}, {compute}{estimate}\n\
-             batch {batch}, {work}\n"
+             on {name} ({source}): {bandwidth} {GB_PER_S}, {compute}{ideal}\n\
+             batch size {batch}, {work}\n"
         )
     }
 }
@@ -811,7 +814,7 @@ impl Report for Profile {
     const SCHEMA: &'static str = "roofline.profile/3";
     const FIGURES: &'static [&'static str] =
         &joined::<34>(&[&["batch", "context", "prompt"], &Expectation::NAMES, Self::TOTALS, Self::MEASURED]);
-    const TEXTS: &'static [&'static str] = &joined::<6>(&[Self::WHOLE_TEXTS, Self::MEASURED_TEXTS]);
+    const TEXTS: &'static [&'static str] = &joined::<6>(&[Self::MODEL_TEXTS, Self::MEASURED_TEXTS]);
 
     fn unit(name: &str) -> &'static str {
         match name {
@@ -828,77 +831,79 @@ impl Report for Profile {
 
     fn figures(&self) -> Vec<Figure> {
         let Task { batch, context, prompt, .. } = self.workload;
-        let told = |name, label: &str, unit, value: Option<f64>| {
-            let known = value.filter(|_| self.undecided(name).is_none())?;
-            Some(Figure::new(name, label, unit, Better::Neither, known))
+        let known = |name, label: &str, unit, value: Option<f64>| {
+            let value = value.filter(|_| self.undecided(name).is_none())?;
+            Some(Figure::new(name, label, unit, Better::Neither, value))
         };
-        // A bound can still be compared with its like, under a name that no condition has.
+        // Bounds keep a separate name, so that `gate` compares them and conditions do not accept them.
         let ceiling = |name: &'static str, label: &str, unit, value: Option<f64>| {
             let (name, label) = match (self.undefined(), self.at_most()) {
-                (Some(_), _) => (format!("{name}_of_defined").into(), format!("{label} of what is defined")),
-                (None, Some(_)) => (format!("{name}_as_counted").into(), format!("{label} as counted")),
+                (Some(_), _) => {
+                    (format!("{name}_of_defined").into(), format!("{label}, known operations only"))
+                }
+                (None, Some(_)) => (format!("{name}_as_counted").into(), format!("{label}, lower bound")),
                 (None, None) => (Cow::Borrowed(name), label.to_owned()),
             };
-            // Roofs that were measured beside what ran are its references, and no figures of it.
-            let beside =
+            // Roofs measured together with a run are its references, not its figures.
+            let measured_together =
                 self.device.source.is_measured() && (self.passes.is_some() || !self.llama_bench.is_empty());
-            let better = if beside { Better::Neither } else { Better::Higher };
+            let better = if measured_together { Better::Neither } else { Better::Higher };
             Some(Figure::new(name, label, unit, better, value?))
         };
         let decode = |of: fn(&Total) -> f64| self.decode.as_ref().map(of);
         let prefill = |of: fn(&Total) -> f64| self.prefill.as_ref().map(of);
-        let whole = [
+        let totals = [
             ceiling("decode_ceiling", "decode, ceiling", "token/s", decode(|total| total.ceiling_per_s)),
             ceiling("prefill_ceiling", "prefill, ceiling", "token/s", prefill(|total| total.ceiling_per_s)),
             ceiling("pass_ceiling", "pass, ceiling", "1/s", self.pass.map(|pass| pass.ceiling_per_s)),
-            told("decode_estimate", "decode, estimate", "token/s", decode(|total| total.estimate_per_s)),
-            told("prefill_estimate", "prefill, estimate", "token/s", prefill(|total| total.estimate_per_s)),
-            told("pass_estimate", "pass, estimate", "1/s", self.pass.map(|pass| pass.estimate_per_s)),
-            told("batch", "batch", "1", Some(batch)),
-            told("context", "context", "token", context),
-            told("prompt", "prompt", "token", prompt),
-            told("decode_flops", "decode, operations", "FLOP", decode(|total| total.flops)),
-            told("decode_weight_bytes", "decode, weights", "B", decode(|total| total.weight_bytes)),
-            told("activation_bytes", "decode, activations", "B", decode(|total| total.activation_bytes)),
-            told("cache_bytes", "decode, cache", "B", decode(|total| total.cache_bytes)),
-            told("decode_bytes", "decode, bytes", "B", decode(|total| total.bytes)),
-            told("decode_least_time", "decode, least time", SECONDS, decode(|total| total.least_s)),
-            told("prefill_flops", "prefill, operations", "FLOP", prefill(|total| total.flops)),
-            told("prefill_weight_bytes", "prefill, weights", "B", prefill(|total| total.weight_bytes)),
-            told("prefill_bytes", "prefill, bytes", "B", prefill(|total| total.bytes)),
-            told("prefill_least_time", "prefill, least time", SECONDS, prefill(|total| total.least_s)),
+            known("decode_estimate", "decode, ideal", "token/s", decode(|total| total.estimate_per_s)),
+            known("prefill_estimate", "prefill, ideal", "token/s", prefill(|total| total.estimate_per_s)),
+            known("pass_estimate", "pass, ideal", "1/s", self.pass.map(|pass| pass.estimate_per_s)),
+            known("batch", "batch", "1", Some(batch)),
+            known("context", "context", "token", context),
+            known("prompt", "prompt", "token", prompt),
+            known("decode_flops", "decode, operations", "FLOP", decode(|total| total.flops)),
+            known("decode_weight_bytes", "decode, weights", "B", decode(|total| total.weight_bytes)),
+            known("activation_bytes", "decode, activations", "B", decode(|total| total.activation_bytes)),
+            known("cache_bytes", "decode, cache", "B", decode(|total| total.cache_bytes)),
+            known("decode_bytes", "decode, bytes", "B", decode(|total| total.bytes)),
+            known("decode_least_time", "decode, least time", SECONDS, decode(|total| total.least_s)),
+            known("prefill_flops", "prefill, operations", "FLOP", prefill(|total| total.flops)),
+            known("prefill_weight_bytes", "prefill, weights", "B", prefill(|total| total.weight_bytes)),
+            known("prefill_bytes", "prefill, bytes", "B", prefill(|total| total.bytes)),
+            known("prefill_least_time", "prefill, least time", SECONDS, prefill(|total| total.least_s)),
         ];
         let expected = Expectation::NAMES.iter().filter_map(|name| {
             let value = self.expected.as_ref()?.figure(name)?;
             Some(Figure::new(*name, *name, "token/s", Better::Neither, value))
         });
-        // What another program measured is compared, and not a name for conditions.
+        // Results of other programs can be compared by `gate`, but not used in conditions.
         let tests = self.llama_bench.iter().map(|test| {
             let threads = test.threads.map(|threads| format!(", threads: {threads}")).unwrap_or_default();
             let label = format!("llama-bench {}{threads}", test.test);
             let speed = test.tokens_per_s;
             let figure = Figure::new("tokens_per_s", &label, "token/s", Better::Higher, speed).of(&label);
             let noise = Some(test.deviation / speed).filter(|noise| noise.is_finite());
-            // A ceiling of roofs that were measured beside the run is its reference.
+            // If the roofs were measured with the run, the ceiling is its reference.
             let reference =
                 test.ceiling_tokens_per_s.zip(test.share).filter(|_| self.device.source.is_measured());
             let beside =
                 reference.zip(noise).map(|((reference, ratio), noise)| Paired { reference, ratio, noise });
             Figure { noise, beside, ..figure }
         });
-        // A whole token has a speed; of some operations the time is what is compared.
+        // Without an end-to-end speed, the time of the measured operations is compared.
         let passes = self.passes.filter(|_| self.whole.is_none()).map(|passes| {
             let time =
                 Figure::new("pass_time", "all measured operations", SECONDS, Better::Lower, passes.median_s);
             Figure { beside: passes.beside, ..time.between(passes.best_s, passes.median_s) }
         });
-        whole
+        totals
             .into_iter()
             .flatten()
             .chain(expected)
-            .chain(self.of_operations().0)
+            .chain(self.operation_figures().0)
             .chain(passes)
-            .chain(self.of_whole())
+            .chain(self.end_to_end_figures())
             .chain(tests)
             .collect()
     }
@@ -915,7 +920,7 @@ impl Report for Profile {
         ]
         .into_iter()
         .flatten()
-        .chain(self.of_operations().1)
+        .chain(self.operation_figures().1)
         .collect()
     }
 
@@ -927,35 +932,40 @@ impl Report for Profile {
             ("the number of parameters", model.parameters.to_string()),
             ("the device", device.identity()),
             ("the precision", device.precision.to_string()),
-            ("the type of the weights", model.change.clone().unwrap_or_default()),
-            ("the batch", workload.batch.to_string()),
-            ("the context", maybe(workload.context)),
-            ("the prompt", maybe(workload.prompt)),
-            ("the format of the cache", workload.cache.clone().unwrap_or_default()),
-            ("the input", workload.input.join(" ")),
+            ("the weight type", model.change.clone().unwrap_or_default()),
+            ("the batch size", workload.batch.to_string()),
+            ("the context length", maybe(workload.context)),
+            ("the prompt length", maybe(workload.prompt)),
+            ("the KV cache type", workload.cache.clone().unwrap_or_default()),
+            ("the input size", workload.input.join(" ")),
         ]
     }
 
     fn notes(&self) -> Vec<String> {
-        let told = self.told().lines().map(str::to_owned).collect::<Vec<_>>();
+        let expected = self.expectation_lines().lines().map(str::to_owned).collect::<Vec<_>>();
         let ceilings = (!self.ceilings.is_empty()).then(|| self.ceilings.clone());
-        ceilings.into_iter().chain(self.whole()).chain(told).chain(self.warnings.iter().cloned()).collect()
+        ceilings
+            .into_iter()
+            .chain(self.end_to_end_sentence())
+            .chain(expected)
+            .chain(self.warnings.iter().cloned())
+            .collect()
     }
 
     fn chart(&self) -> Option<Chart> {
-        // Operations that compute nothing have no place.
+        // Operations without FLOPs cannot be placed in the chart.
         let rows = || self.rows.iter().filter(|row| row.cost.is_none_or(|cost| cost.flops > 0.0));
         let ceiling = |row: &Row| point(&row.name, self.phase.name(), row.cost.as_ref());
-        Some(self.drawn(|| rows().map(ceiling).collect()))
+        Some(self.chart_of(|| rows().map(ceiling).collect()))
     }
 
     fn text(&self, canvas: &Canvas) -> String {
         let mut shown: Vec<&Row> = self.rows.iter().collect();
-        if self.top.is_none() && shown.len() > ROWS {
+        if self.top.is_none() && shown.len() > DEFAULT_ROWS {
             shown.sort_by(|a, b| b.least_s().total_cmp(&a.least_s()));
-            shown.truncate(ROWS);
+            shown.truncate(DEFAULT_ROWS);
         }
-        // Where nothing is known of any operation, there is nothing to add up.
+        // Totals are empty if all costs are unknown.
         let totals = self.totals();
         let totals = match totals.rows.is_empty() {
             true => String::new(),
@@ -963,25 +973,27 @@ impl Report for Profile {
         };
         let holds = if self.ceilings.is_empty() { String::new() } else { format!("{}\n", self.ceilings) };
         let mut parts = vec![self.head()];
-        parts.extend([totals, holds, self.told()].into_iter().filter(|part| !part.is_empty()));
+        parts.extend([totals, holds, self.expectation_lines()].into_iter().filter(|part| !part.is_empty()));
         parts.push(
             self.table(&shown)
-                .fitted(canvas, &["operations", "activations_mb", "cache_mb", "estimate_us", "mflop"]),
+                .fitted(canvas, &["operations", "activations_mb", "cache_mb", "ideal_us", "mflop"]),
         );
         if shown.len() < self.rows.len() {
             let all = self.rows.len();
-            parts.push(format!("the {} largest of {all}; --top shows more\n", shown.len()));
+            parts.push(format!("{} slowest of {all} rows shown; pass --top N for more\n", shown.len()));
         }
-        if let Some(mut table) = self.times() {
-            table.rows.truncate(self.top.unwrap_or(ROWS));
-            let least =
+        if let Some(mut table) = self.measured_table() {
+            table.rows.truncate(self.top.unwrap_or(DEFAULT_ROWS));
+            let hidden_first =
                 ["first_from", "first_us", "tensor", "runs", "range_us", "residual_us", "type", "gflop_s"];
-            parts.extend([table.fitted(canvas, &least), self.chain()]);
+            parts.extend([table.fitted(canvas, &hidden_first), self.measured_sentence()]);
         }
-        parts.extend(self.whole().map(|told| format!("{told}\n")));
-        parts.extend(self.compared().map(|table| table.fitted(canvas, &["gflop_s", "gb_s", "threads"])));
+        parts.extend(self.end_to_end_sentence().map(|line| format!("{line}\n")));
+        parts.extend(
+            self.llama_bench_table().map(|table| table.fitted(canvas, &["gflop_s", "gb_s", "threads"])),
+        );
         parts.extend(self.chart().map(|chart| draw(&chart, canvas)));
-        parts.extend(self.advised().map(|table| table.fitted(canvas, &["operations"])));
+        parts.extend(self.advice_table().map(|table| table.fitted(canvas, &["operations"])));
         parts.join("\n")
     }
 
@@ -997,16 +1009,17 @@ impl Report for Profile {
             });
             Table::new("Expected", &headings, rows)
         });
-        // What was measured is what was asked for, and comes first.
-        let measured = [self.times(), self.whole_table(), self.compared()].into_iter().flatten();
-        let more = [expected, self.advised()].into_iter().flatten();
+        // Measurements come first.
+        let measured =
+            [self.measured_table(), self.end_to_end_table(), self.llama_bench_table()].into_iter().flatten();
+        let more = [expected, self.advice_table()].into_iter().flatten();
         measured.chain([self.table(&rows), self.totals()]).chain(more).collect()
     }
 }
 
 impl Saved for Profile {}
 
-/// A figure that may be larger or smaller than this, or both, and then nobody can say.
+/// Formats a figure that may be exceeded or undercut; `-` if both.
 fn bounded(value: f64, larger: bool, smaller: bool) -> String {
     match (larger, smaller) {
         (false, false) => figure(value),

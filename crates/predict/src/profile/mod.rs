@@ -1,27 +1,27 @@
-//! What each operation of a model file costs on a device: operations, bytes, what holds it back, the time that nothing beats,
-//! and an estimate.
-//! What one operation costs is the contract `operation-v1`, whose sums are the totals of `transformer-v1`; the rate of all of them,
-//! what was measured and the advice come from `layer-roofline-v1`. What is no transformer is a [`stack`] of layers.
+//! Costs, ceilings and ideal times of each operation of a model file on a device.
+//!
+//! `operation-v1` defines the cost of one operation, and its sums are the totals of `transformer-v1`. `layer-roofline-v1` defines
+//! rates of totals, utilization and advice. Models without tokens are in [`stack`] and [`graph`].
 
 mod attention;
+mod cnn;
 mod convolution;
-mod flow;
 pub mod graph;
 pub mod llama_bench;
 pub mod measure;
-mod result;
+mod report;
 pub mod stack;
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-pub use self::result::{Device, ModelFile, Profile, Task};
+pub use self::report::{Device, ModelFile, Profile, Task};
 
 use crate::predict::rate::{UNLIMITED, numbers_of};
 use crate::predict::{
-    Numbers, Precision, Rate, Stored, Target, Unsupported, brought, dense, makes_no_tokens, mean_rate,
-    stored_bits, summed,
+    Numbers, Precision, Rate, Stored, Target, Unsupported, dense, makes_no_tokens, mean_rate,
+    operation_totals, stored_bits, sum_operations,
 };
 use roofline_formulas::layer_roofline::{self, Recommendation};
 use roofline_formulas::operation::{self, Inputs, Outputs};
@@ -30,117 +30,117 @@ use roofline_models::{Dtype, Kind, Model, Operation, Role, Runs, Tensor, Work};
 use roofline_render::word::{Bound, Priority};
 pub use roofline_render::word::{By, Phase};
 
-/// What the model is asked to do.
+/// Workload of a model that generates tokens.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Workload {
-    /// Sequences that are computed together.
+    /// Batch size.
     pub batch: f64,
-    /// Tokens of each sequence in the cache while one more is made.
+    /// Context length: cached tokens of each sequence during decode.
     pub context: f64,
-    /// Tokens of each sequence that are read before the first one is made.
+    /// Prompt length, in tokens.
     pub prompt: f64,
-    /// Bytes of one cached number.
+    /// Bytes per element of the KV cache.
     pub cache_size: f64,
-    /// The kind of the cached numbers.
+    /// Element type of the KV cache.
     pub cache: Numbers,
 }
 
-/// What one or more operations cost.
+/// Cost of one or more operations.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Cost {
-    /// Operations; a multiply-add counts as two.
+    /// FLOPs; a multiply-add counts as two.
     pub flops: f64,
-    /// Bytes of weights that are read at least.
+    /// Minimum weight bytes read.
     pub weight_bytes: f64,
-    /// Bytes of inputs and outputs, which only an estimate counts.
+    /// Bytes of inputs and outputs, which only ideal figures include.
     pub activation_bytes: f64,
-    /// Bytes of keys and values, and of the state.
+    /// Bytes of KV cache and recurrent state.
     pub cache_bytes: f64,
-    /// Bytes that are moved at least.
+    /// Minimum memory traffic, in bytes.
     pub bytes: f64,
-    /// Operations for each of these bytes.
+    /// Arithmetic intensity, in FLOP/byte.
     pub intensity: f64,
-    /// What the ceiling comes from.
+    /// Limiting resource of the ceiling.
     pub bound: Bound,
-    /// The ceiling of operations per second, in GFLOP/s.
+    /// Ceiling, in GFLOP/s.
     pub ceiling_gflop_s: f64,
-    /// The least time of the arithmetic, in s.
+    /// Minimum compute time, in s.
     pub compute_s: f64,
-    /// The time that no implementation beats with weights from memory, in s; of several operations one after the other.
+    /// Minimum time with weights from memory, in s; the sum for several operations.
     pub least_s: f64,
-    /// Estimate: bytes that are moved with inputs, outputs and experts chosen by chance.
+    /// Ideal memory traffic, in bytes, with activations and experts routed uniformly at random.
     pub estimate_bytes: f64,
-    /// Estimate: seconds with these bytes, and in the precision that was asked for.
+    /// Ideal time, in s, with the ideal traffic and in the requested precision.
     pub estimate_s: f64,
-    /// Its part of the least time of all operations.
+    /// Share of the summed minimum times of all operations, 0 to 1.
     pub share: f64,
 }
 
-/// One operation and what it costs.
+/// Operation with its costs.
 #[derive(Clone, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Entry {
-    /// What it is called: the layer and the role.
+    /// Layer and role, or the name of the tensor.
     pub name: String,
-    /// The layer; none outside the layers.
+    /// Layer; null outside the layers.
     pub layer: Option<u64>,
-    /// What it does.
+    /// Role in the model.
     pub role: Role,
-    /// The part of the model it belongs to.
+    /// Kind of the role.
     pub kind: Kind,
-    /// The type of its weights.
+    /// Type of the weights.
     pub dtype: Option<String>,
-    /// The units that multiply its numbers fastest.
+    /// Precision of the fastest units for its element type.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub precision: Option<Precision>,
-    /// Their peak in GFLOP/s; absent where nobody publishes it, and the ceiling is that of the memory alone.
+    /// Peak of these units, in GFLOP/s; absent if not published, in which case the ceiling only uses the bandwidth.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compute_gflop_s: Option<f64>,
-    /// The names of its tensors.
+    /// Names of the tensors.
     pub tensors: Vec<String>,
-    /// Parameters that it reads; those of a tied head are the embedding's too.
+    /// Parameters read, including those shared with the embedding by a tied head.
     pub parameters: f64,
-    /// The cost of one step.
+    /// Cost of one decode step.
     pub decode: Option<Cost>,
-    /// The cost of the prompt.
+    /// Cost of the prompt.
     pub prefill: Option<Cost>,
-    /// The cost of a batch of samples, in a stack of layers.
+    /// Cost of one pass of the batch, for models without tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pass: Option<Cost>,
-    /// Why nothing is known of its cost.
+    /// Reason if the cost is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub undefined: Option<String>,
-    /// Why its cost is the most that it can be, and less may do.
+    /// Reason if the cost is only an upper bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_most: Option<String>,
-    /// What was measured of it.
+    /// Measurement.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub measured: Option<measure::Measured>,
-    /// Why nothing was measured, though it was asked for.
+    /// Reason if a requested measurement is missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_measured: Option<String>,
-    /// The operation, as an index into the model's list.
+    /// Index into the model's operations.
     #[serde(skip)]
     pub operation: usize,
-    /// What the contract was asked about it, but for the phase.
+    /// Inputs of `operation-v1`, without those of the phase.
     #[serde(skip)]
     pub shape: Option<Inputs>,
-    /// The rate of an estimate in GFLOP/s.
+    /// Rate for ideal figures, in GFLOP/s.
     #[serde(skip)]
-    estimated_compute: f64,
-    /// The bandwidth in GB/s.
+    ideal_compute: f64,
+    /// Bandwidth, in GB/s.
     #[serde(skip)]
     bandwidth: f64,
 }
 
 impl Entry {
-    /// What the file calls its weights; its own name where it has none, or several.
+    /// Returns the tensor name, or the entry's own name if it has no or several tensors.
     pub fn in_file(&self) -> &str {
         if let [tensor] = self.tensors.as_slice() { tensor } else { &self.name }
     }
 
-    /// Its cost in this phase.
+    /// Returns the cost in a phase.
     pub fn cost(&self, phase: Phase) -> Option<&Cost> {
         match phase {
             Phase::Decode => self.decode.as_ref(),
@@ -149,110 +149,110 @@ impl Entry {
         }
     }
 
-    /// The inputs of the contract for it in a phase, with so many tokens in the cache and in the prompt.
+    /// Returns the inputs of `operation-v1` in a phase at this context and prompt length.
     pub fn in_phase(&self, phase: Phase, context: f64, prompt: f64) -> Option<Inputs> {
         Some(in_phase(self.shape?, phase, self.role, (context, prompt)))
     }
 
-    /// Operations in this phase and the rate of its numbers in GFLOP/s; none where it multiplies nothing.
+    /// Returns FLOPs and compute rate (GFLOP/s) in a phase; `None` without FLOPs.
     pub fn rate(&self, phase: Phase) -> Option<(f64, f64)> {
         let flops = self.cost(phase)?.flops;
         (flops > 0.0).then(|| (flops, self.compute_gflop_s.unwrap_or(UNLIMITED)))
     }
 
-    /// The cost of one step, or of a pass where there are no steps.
+    /// Returns the cost of one decode step, or of a pass for models without tokens.
     pub fn step(&self) -> Option<&Cost> {
         self.decode.as_ref().or(self.pass.as_ref())
     }
 }
 
-/// What all operations together cost.
+/// Total cost of all operations.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Total {
-    /// Operations.
+    /// FLOPs.
     pub flops: f64,
-    /// Bytes of weights that are read at least.
+    /// Minimum weight bytes read.
     pub weight_bytes: f64,
-    /// Bytes of inputs and outputs, which only an estimate counts.
+    /// Bytes of inputs and outputs, which only ideal figures include.
     pub activation_bytes: f64,
-    /// Bytes of keys and values, and of the state.
+    /// Bytes of KV cache and recurrent state.
     pub cache_bytes: f64,
-    /// Bytes that are moved at least.
+    /// Minimum memory traffic, in bytes.
     pub bytes: f64,
-    /// Operations for each of these bytes.
+    /// Arithmetic intensity, in FLOP/byte.
     pub intensity: f64,
-    /// The least time, in s: moving bytes and arithmetic overlap over the whole model.
+    /// Minimum time, in s; traffic and arithmetic of the whole model overlap.
     pub least_s: f64,
-    /// The ceiling in tokens or samples per second, of the whole batch.
+    /// Ceiling of the whole batch, in tokens or samples per second.
     pub ceiling_per_s: f64,
-    /// What the ceiling comes from.
+    /// Limiting resource of the ceiling.
     pub bound: Bound,
-    /// Estimate: bytes that are moved with inputs, outputs and experts chosen by chance.
+    /// Ideal memory traffic, in bytes, with activations and experts routed uniformly at random.
     pub estimate_bytes: f64,
-    /// Estimate: seconds with these bytes, the dispatch, and in the precision that was asked for.
+    /// Ideal time, in s, with the ideal traffic, dispatch overhead, and in the requested precision.
     pub estimate_s: f64,
-    /// Estimate: tokens or samples per second at that time.
+    /// Ideal speed, in tokens or samples per second.
     pub estimate_per_s: f64,
-    /// Estimate: the sum of the operations' least times, in s, which overlap within each operation only.
+    /// Sum of the operations' minimum times, in s; traffic and arithmetic overlap only within each operation.
     pub in_sequence_s: f64,
 }
 
-/// Advice of the contract and what it applies to.
+/// Advice of the contract, with the operations it applies to.
 #[derive(Clone, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Advice {
-    /// Its name in the contract.
+    /// Name in the contract.
     pub name: String,
-    /// How urgent it is.
+    /// Urgency.
     pub priority: Priority,
-    /// What to do.
+    /// Recommended action.
     pub text: String,
-    /// The operations that it applies to.
+    /// Number of operations.
     pub operations: usize,
-    /// The one that takes the longest, as the file calls its weights.
+    /// Name of the slowest operation, as in the model file.
     pub first: String,
-    /// All of them as the file calls their weights, the longest first.
+    /// Names of all operations as in the model file, slowest first.
     #[serde(default)]
     pub names: Vec<String>,
-    /// Their layers, as ranges, then those outside the layers.
+    /// Layers as ranges, followed by operations outside the layers.
     #[serde(default)]
     pub layers: String,
-    /// Their part of the least time.
+    /// Share of the minimum time of all operations, 0 to 1.
     pub share: f64,
 }
 
-/// What the operations of a model cost on a device, one by one and together.
+/// Costs of a model's operations on a device.
 #[derive(Clone, Debug)]
 pub struct Costs {
-    /// All operations, in the order a token meets them.
+    /// Operations in execution order.
     pub entries: Vec<Entry>,
-    /// One step; none for an encoder, which makes no tokens.
+    /// Total of one decode step; `None` for encoders.
     pub decode: Option<Total>,
-    /// The prompt.
+    /// Total of the prompt.
     pub prefill: Option<Total>,
-    /// A batch of samples through a stack of layers; none for what reads and makes tokens.
+    /// Total of a pass of the batch; `None` for models with tokens.
     pub pass: Option<Total>,
-    /// Tensors that a change of type left as they are, because their rows do not fill its blocks.
+    /// Tensors that keep their type because their rows do not divide into the new format's blocks.
     pub kept: usize,
-    /// What the contract was asked about all operations alike.
+    /// Inputs of `operation-v1` that all operations share.
     pub common: Inputs,
 }
 
-/// Operations put together.
+/// Group of operations.
 #[derive(Clone, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Row {
-    /// What they have in common.
+    /// Common layer, kind or name.
     pub name: String,
-    /// How many they are.
+    /// Number of operations.
     pub operations: usize,
-    /// How many of them nothing is known of.
+    /// Number of operations of unknown cost.
     pub undefined: usize,
-    /// How many of them may cost less.
+    /// Number of operations whose cost is only an upper bound.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub at_most: usize,
-    /// What the others cost together; none when there are no others.
+    /// Total of the known costs; null if there are none.
     pub cost: Option<Cost>,
 }
 
@@ -261,13 +261,13 @@ fn is_zero(number: &usize) -> bool {
 }
 
 impl Row {
-    /// The time that no implementation beats, in s; 0 where nothing is known.
+    /// Returns the minimum time, in s; 0 if unknown.
     pub fn least_s(&self) -> f64 {
         self.cost.map_or(0.0, |cost| cost.least_s)
     }
 }
 
-/// A figure that no contract allows.
+/// An input is outside a contract's domain.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OutOfDomain(String);
 
@@ -291,7 +291,7 @@ impl From<layer_roofline::OutOfDomain> for OutOfDomain {
     }
 }
 
-/// Where the figures come from: contract and equation.
+/// Contract and equation of each figure.
 pub const SOURCES: &[(&str, &str)] = &[
     ("flops", "operation-v1 flops"),
     ("weight_bytes", "operation-v1 weight_bytes"),
@@ -315,7 +315,7 @@ pub const SOURCES: &[(&str, &str)] = &[
     ("measured.band", "layer-roofline-v1 utilization_band"),
 ];
 
-/// What each operation of a model costs on a device, all weights in another type where one is given.
+/// Returns the costs of a model's operations on a device, with all weights converted to `change` if it is given.
 pub fn profile(
     model: &Model,
     target: &Target,
@@ -325,8 +325,8 @@ pub fn profile(
     let Workload { batch, context, prompt, cache_size, cache } = *workload;
     let overhead = target.overhead.unwrap_or(0.0);
     let common = Inputs { batch, cache_size, ..roofs(target) };
-    // What is asked of the whole model is named as its contract names it.
-    let asked = transformer::Inputs {
+    // Check the workload against transformer-v1 first, so that errors use its names.
+    let checked = transformer::Inputs {
         batch,
         context,
         prompt,
@@ -335,7 +335,7 @@ pub fn profile(
         overhead,
         ..dense(1.0)
     };
-    asked.evaluate().map_err(|error| OutOfDomain(error.to_string()))?;
+    checked.evaluate().map_err(|error| OutOfDomain(error.to_string()))?;
     let tied = has_tied_head(model);
     let mut entries = Vec::new();
     for (index, operation) in model.architecture.operations.iter().enumerate() {
@@ -344,16 +344,16 @@ pub fn profile(
         }
         let mut entry = describe(model, operation, index, change);
         let kind = kind(model, operation, change, cache);
-        entry.multiplied(target, kind);
+        entry.set_rates(target, kind);
         let costs = shape(model, operation, tied, change).and_then(|shape| {
-            let shape = entry.on_its_machine(Inputs { batch, cache_size, ..shape });
+            let shape = entry.at_device_rates(Inputs { batch, cache_size, ..shape });
             let cost = |phase| entry.cost_of(&in_phase(shape, phase, operation.role, (context, prompt)));
             Ok((shape, cost(Phase::Decode)?, cost(Phase::Prefill)?))
         });
-        entry.at_most =
-            operation.chosen.filter(|chosen| (*chosen as f64) < context.max(prompt)).map(|chosen| {
-                format!("only the {chosen} tokens that its indexer chooses need be read, and all are counted")
-            });
+        entry.at_most = operation
+            .chosen
+            .filter(|chosen| (*chosen as f64) < context.max(prompt))
+            .map(|chosen| format!("the indexer selects {chosen} tokens, but all are counted"));
         match costs {
             Err(reason) => entry.undefined = Some(reason),
             Ok((shape, decode, prefill)) => {
@@ -371,11 +371,12 @@ pub fn profile(
     }
     let mut total = |phase, tokens: f64| total(&mut entries, phase, common, overhead, batch * tokens);
     let (decode, prefill) = (total(Phase::Decode, 1.0)?, total(Phase::Prefill, prompt)?);
-    Ok(Costs { entries, decode, prefill, pass: None, kept: kept(model, change), common })
+    Ok(Costs { entries, decode, prefill, pass: None, kept: unconverted(model, change), common })
 }
 
-/// What `transformer-v1` is asked about a model that was read from a file, tensor by tensor as [`profile`] sees it, and how its
-/// numbers are stored; the work is left to the caller.
+/// Returns the inputs of `transformer-v1` for a model file, summed over its tensors as in [`profile`], and its element types.
+///
+/// Workload and device are left at their defaults.
 pub fn inputs(model: &Model, change: Option<Dtype>) -> Result<(transformer::Inputs, Stored), Unsupported> {
     if !model.architecture.makes_tokens {
         return Err(makes_no_tokens(&model.architecture.name));
@@ -384,13 +385,14 @@ pub fn inputs(model: &Model, change: Option<Dtype>) -> Result<(transformer::Inpu
     let parts = model.architecture.operations.iter().map(|operation| {
         let unused = operation.work == Work::Unused;
         let shape = if unused { Ok(operation.inputs(tied)) } else { shape(model, operation, tied, change) };
-        let undefined = |reason| Unsupported(format!("{} is undefined: {reason}", operation.role.name()));
+        let undefined =
+            |reason| Unsupported(format!("the cost of {} is unknown: {reason}", operation.role.name()));
         Ok((operation, shape.map_err(undefined)?, kind(model, operation, change, Numbers::Half)))
     });
-    summed(parts, brought)
+    sum_operations(parts, operation_totals)
 }
 
-/// The kind of numbers that an operation multiplies: that of its largest tensor, or of the cache, or of a state.
+/// Element type of the largest tensor, the cache or the state.
 fn kind(model: &Model, operation: &Operation, change: Option<Dtype>, cache: Numbers) -> Numbers {
     match operation.work {
         Work::Attention(_) => cache,
@@ -407,13 +409,12 @@ fn largest<'a>(model: &'a Model, operation: &Operation) -> Option<&'a Tensor> {
     tensors.max_by_key(|tensor| tensor.bytes)
 }
 
-/// The type of a tensor, or the one that it would have.
 fn changed(tensor: &Tensor, change: Option<Dtype>) -> Dtype {
     change.filter(|change| fits(tensor, *change)).unwrap_or(tensor.dtype)
 }
 
-/// Matrices that a change of type leaves as they are.
-fn kept(model: &Model, change: Option<Dtype>) -> usize {
+/// Number of matrices that keep their type.
+fn unconverted(model: &Model, change: Option<Dtype>) -> usize {
     change.map_or(0, |change| {
         model
             .tensors
@@ -423,7 +424,6 @@ fn kept(model: &Model, change: Option<Dtype>) -> usize {
     })
 }
 
-/// Whether a model uses its embedding as the head.
 fn has_tied_head(model: &Model) -> bool {
     model
         .architecture
@@ -439,7 +439,7 @@ fn describe(model: &Model, operation: &Operation, index: usize, change: Option<D
     let dtype = largest.map(|tensor| changed(tensor, change));
     Entry {
         name: match (operation.layer, largest) {
-            // What has no role of its own is known by its tensor.
+            // Operations without a known role are named after their tensor.
             (_, Some(tensor)) if operation.role == Role::Other => tensor.name.clone(),
             (Some(layer), _) => format!("{layer}.{role}"),
             (None, _) => role.to_string(),
@@ -461,16 +461,16 @@ fn describe(model: &Model, operation: &Operation, index: usize, change: Option<D
         not_measured: None,
         operation: index,
         shape: None,
-        estimated_compute: 1.0,
+        ideal_compute: 1.0,
         bandwidth: 1.0,
     }
 }
 
-/// One operation as the contract's inputs, or why it can't be.
+/// Returns the inputs of `operation-v1`, or the reason why the cost is unknown.
 fn shape(model: &Model, operation: &Operation, tied: bool, change: Option<Dtype>) -> Result<Inputs, String> {
     match &operation.work {
         Work::Undefined { reason } => return Err(reason.clone()),
-        Work::Convolution { .. } => return Err("the size of its input is not in the file".into()),
+        Work::Convolution { .. } => return Err("the input size is not in the file".into()),
         _ => {}
     }
     let mut shape = operation.inputs(tied);
@@ -480,7 +480,7 @@ fn shape(model: &Model, operation: &Operation, tied: bool, change: Option<Dtype>
     let parameters = evaluate(&shape)?.stored_params;
     if parameters > 0.0 {
         shape.bits_per_weight = bits(model, operation, parameters, change)
-            .ok_or("its tensors are missing or of a type of unknown size")?;
+            .ok_or("a tensor is missing or has a type of unknown size")?;
     }
     Ok(shape)
 }
@@ -489,7 +489,7 @@ fn evaluate(inputs: &Inputs) -> Result<Outputs, String> {
     inputs.evaluate().map_err(|error| error.to_string())
 }
 
-/// Bits of one parameter of an operation, as it is stored or as it would be in another type.
+/// Bits per weight of an operation, as stored or converted.
 fn bits(model: &Model, operation: &Operation, parameters: f64, change: Option<Dtype>) -> Option<f64> {
     if model.tensors.is_empty() {
         let (weights, bytes) = change.unwrap_or(WITHOUT_TENSORS).block()?;
@@ -503,20 +503,20 @@ fn bits(model: &Model, operation: &Operation, parameters: f64, change: Option<Dt
     stored_bits(bytes as f64, parameters).ok()
 }
 
-/// Bytes of a tensor as it is stored, or as it would be in another type.
+/// Size of a tensor in bytes, as stored or converted.
 fn stored(tensor: &Tensor, change: Option<Dtype>) -> Option<u64> {
     match change {
-        // Weights in another type leave their scales behind.
+        // Separately stored scales are dropped by a conversion.
         Some(_) if tensor.beside.is_some() => Some(0),
         Some(change) if fits(tensor, change) => change.bytes(tensor.elements()),
         _ => tensor.bytes,
     }
 }
 
-/// The type of weights where only dimensions are known.
+/// Weight type of models given by their dimensions only.
 pub const WITHOUT_TENSORS: Dtype = Dtype::Bf16;
 
-/// Whether a tensor can be stored in another type: vectors stay as they are.
+/// Returns true if a tensor can be converted to a type. Vectors keep their type.
 fn fits(tensor: &Tensor, change: Dtype) -> bool {
     match (tensor.dims.as_slice(), change.block()) {
         ([_, .., row], Some((block, _))) => row.is_multiple_of(block) && tensor.bytes.is_some(),
@@ -524,16 +524,16 @@ fn fits(tensor: &Tensor, change: Dtype) -> bool {
     }
 }
 
-/// The machine alone: an operation that does nothing on it, in numbers of 16 bits.
+/// Inputs of an empty operation on the device, in 16 bits.
 fn roofs(target: &Target) -> Inputs {
     let compute = target.rate(Numbers::Half).compute();
     Inputs { bandwidth: target.bandwidth, compute, resident: target.caches, ..Inputs::new(1.0, 1.0) }
 }
 
-/// The operation as it is in a phase with these tokens in the cache and in the prompt. What has a number of tokens or a context of its own keeps it.
+/// Applies a phase to an operation. Operations with their own token count or context keep them.
 fn in_phase(shape: Inputs, phase: Phase, role: Role, (context, prompt): (f64, f64)) -> Inputs {
-    let own = |shape: f64, asked: f64| if shape > 1.0 { shape } else { asked };
-    // What an encoder made of the prompt is what a decoder beside it looks at.
+    let own = |shape: f64, given: f64| if shape > 1.0 { shape } else { given };
+    // Cross-attention of a decoder attends to the encoded prompt.
     let seen = if role == Role::CrossAttention { prompt } else { context };
     match phase {
         Phase::Decode => Inputs { context: own(shape.context, seen), ..shape },
@@ -544,30 +544,28 @@ fn in_phase(shape: Inputs, phase: Phase, role: Role, (context, prompt): (f64, f6
 }
 
 impl Entry {
-    /// Notes the units that multiply its numbers fastest.
-    fn multiplied(&mut self, target: &Target, kind: Numbers) {
+    /// Sets the rates for an element type.
+    fn set_rates(&mut self, target: &Target, kind: Numbers) {
         let Rate { precision, gflop_s } = target.rate(kind);
         (self.precision, self.compute_gflop_s) = (Some(precision), gflop_s);
-        self.estimated_compute = target.estimated_rate(kind).compute();
+        self.ideal_compute = target.ideal_rate(kind).compute();
         self.bandwidth = target.bandwidth;
     }
 
-    /// The inputs at the bandwidth and at the rate of its numbers.
-    fn on_its_machine(&self, shape: Inputs) -> Inputs {
+    fn at_device_rates(&self, shape: Inputs) -> Inputs {
         let compute = self.compute_gflop_s.unwrap_or(UNLIMITED);
         Inputs { bandwidth: self.bandwidth, compute, ..shape }
     }
 
-    /// What it costs with these inputs.
     fn cost_of(&self, inputs: &Inputs) -> Result<Cost, String> {
         let ceiling = evaluate(inputs)?;
-        let estimate = evaluate(&Inputs { compute: self.estimated_compute, ..*inputs })?;
-        Ok(Cost::of(&ceiling, estimate.estimated_time))
+        let ideal = evaluate(&Inputs { compute: self.ideal_compute, ..*inputs })?;
+        Ok(Cost::from_outputs(&ceiling, ideal.estimated_time))
     }
 }
 
 impl Cost {
-    fn of(outputs: &Outputs, estimate_s: f64) -> Cost {
+    fn from_outputs(outputs: &Outputs, estimate_s: f64) -> Cost {
         Cost {
             flops: outputs.flops,
             weight_bytes: outputs.weight_bytes,
@@ -585,7 +583,7 @@ impl Cost {
         }
     }
 
-    /// Its part of a longer time, by the contract.
+    /// Returns the share of `whole_time`, by the contract.
     fn share_of(&self, whole_time: f64, bandwidth: f64) -> Result<f64, OutOfDomain> {
         let alone = Inputs {
             other_flops: self.flops,
@@ -598,19 +596,19 @@ impl Cost {
         Ok(alone.evaluate()?.share)
     }
 
-    /// The rate of its arithmetic in GFLOP/s.
+    /// Returns the compute rate, in GFLOP/s.
     fn compute(&self) -> f64 {
         mean_rate(self.flops / 1e9, self.compute_s, 1.0)
     }
 }
 
-/// Operations and bytes as a pass of all operations, or as one that was measured.
-pub(crate) fn passed(flops: f64, bytes: f64, bandwidth: f64, compute: f64) -> layer_roofline::Inputs {
+/// Inputs of `layer-roofline-v1` for given totals.
+pub(crate) fn pass_inputs(flops: f64, bytes: f64, bandwidth: f64, compute: f64) -> layer_roofline::Inputs {
     let none = layer_roofline::Inputs::new(1.0, 1.0);
     layer_roofline::Inputs { other_flops: flops, other_bytes: bytes, bandwidth, compute, ..none }
 }
 
-/// Adds up a phase and tells every operation its share. `results` come out of it, tokens or samples.
+/// Sums a phase and sets the share of each operation. `results` is the number of tokens or samples produced.
 fn total(
     entries: &mut [Entry],
     phase: Phase,
@@ -626,40 +624,39 @@ fn total(
     let (flops, bytes) = (sum(|cost| cost.flops), sum(|cost| cost.bytes));
     let in_sequence_s = sum(|cost| cost.least_s);
     let estimate_bytes = sum(|cost| cost.estimate_bytes);
-    // Operations in different numbers run at the rates of different units, one after the other.
+    // Operations with different element types run on different units, one after the other.
     let compute = mean_rate(flops / 1e9, sum(|cost| cost.compute_s), common.compute);
     let pass = layer_roofline::Inputs {
         overhead,
         results,
         resident: common.resident,
         extra_bytes: (estimate_bytes - bytes).max(0.0),
-        ..passed(flops, bytes, common.bandwidth, compute)
+        ..pass_inputs(flops, bytes, common.bandwidth, compute)
     };
-    let whole = pass.evaluate()?;
-    let estimated_s = costs().map(|(entry, cost)| cost.flops / 1e9 / entry.estimated_compute).sum::<f64>();
-    let compute = mean_rate(flops / 1e9, estimated_s, common.compute);
-    let estimate = layer_roofline::Inputs { compute, ..pass }.evaluate()?;
+    let total_outputs = pass.evaluate()?;
+    let ideal_compute_s = costs().map(|(entry, cost)| cost.flops / 1e9 / entry.ideal_compute).sum::<f64>();
+    let compute = mean_rate(flops / 1e9, ideal_compute_s, common.compute);
+    let ideal = layer_roofline::Inputs { compute, ..pass }.evaluate()?;
     let total = Total {
         flops,
         weight_bytes: sum(|cost| cost.weight_bytes),
         activation_bytes: sum(|cost| cost.activation_bytes),
         cache_bytes: sum(|cost| cost.cache_bytes),
         bytes,
-        intensity: whole.arithmetic_intensity,
-        least_s: whole.least_time,
-        ceiling_per_s: whole.pass_ceiling,
-        bound: whole.pass_bound.into(),
+        intensity: total_outputs.arithmetic_intensity,
+        least_s: total_outputs.least_time,
+        ceiling_per_s: total_outputs.pass_ceiling,
+        bound: total_outputs.pass_bound.into(),
         estimate_bytes,
-        estimate_s: estimate.pass_time,
-        estimate_per_s: estimate.pass_estimate,
+        estimate_s: ideal.pass_time,
+        estimate_per_s: ideal.pass_estimate,
         in_sequence_s,
     };
-    share_out(entries, phase, common.bandwidth, in_sequence_s)?;
+    set_shares(entries, phase, common.bandwidth, in_sequence_s)?;
     Ok(Some(total))
 }
 
-/// Tells every operation its share of the least time of all.
-fn share_out(
+fn set_shares(
     entries: &mut [Entry],
     phase: Phase,
     bandwidth: f64,
@@ -679,7 +676,7 @@ fn share_out(
 }
 
 impl Costs {
-    /// What all operations cost in this phase.
+    /// Returns the total of a phase.
     pub fn total(&self, phase: Phase) -> Option<&Total> {
         match phase {
             Phase::Decode => self.decode.as_ref(),
@@ -688,7 +685,7 @@ impl Costs {
         }
     }
 
-    /// The units that multiply most of the numbers of a phase.
+    /// Returns the rate of the units that perform most FLOPs of a phase.
     pub fn most(&self, phase: Phase) -> Option<Rate> {
         let mut rates: Vec<(Rate, f64)> = Vec::new();
         for entry in &self.entries {
@@ -702,24 +699,23 @@ impl Costs {
         rates.into_iter().max_by(|a, b| a.1.total_cmp(&b.1)).map(|(rate, _)| rate)
     }
 
-    /// Operations of which nothing is known: with one of them the totals are bounds, flops and bytes from below and rates
-    /// from above.
+    /// Returns the operations of unknown cost. With any, totals are bounds: FLOPs and bytes from below, speeds from above.
     pub fn undefined(&self) -> impl Iterator<Item = &Entry> {
         self.entries.iter().filter(|entry| entry.undefined.is_some())
     }
 
-    /// Operations that may cost less: with one of them the totals are bounds too, flops and bytes from above and rates from
-    /// below.
+    /// Returns the operations whose cost is only an upper bound. With any, totals are bounds: FLOPs and bytes from above, speeds
+    /// from below.
     pub fn at_most(&self) -> impl Iterator<Item = &Entry> {
         self.entries.iter().filter(|entry| entry.at_most.is_some())
     }
 
-    /// The operations put together, in the order a token meets them.
+    /// Groups the operations, in execution order.
     pub fn rows(&self, by: By, phase: Phase, target: &Target) -> Result<Vec<Row>, OutOfDomain> {
         let name = |entry: &Entry| match (by, entry.layer) {
             (By::Operation, _) => entry.name.clone(),
             (By::Layer, Some(layer)) => format!("layer {layer}"),
-            // What has no role of its own stands for itself.
+            // Operations without a known role form their own group.
             (By::Layer, None) if self.pass.is_some() || entry.role == Role::Other => entry.name.clone(),
             (By::Layer, None) => entry.role.to_string(),
             (By::Kind, _) => entry.kind.to_string(),
@@ -728,7 +724,7 @@ impl Costs {
         let mut places = std::collections::HashMap::new();
         for (index, entry) in self.entries.iter().enumerate() {
             let name = name(entry);
-            // Operations stay apart even where they share a name.
+            // Operations with equal names are not merged.
             let apart = (by == By::Operation).then_some(index);
             let place = *places.entry((name.clone(), apart)).or_insert(rows.len());
             if place == rows.len() {
@@ -739,25 +735,25 @@ impl Costs {
             row.undefined += usize::from(entry.undefined.is_some());
             row.at_most += usize::from(entry.at_most.is_some());
             row.cost = match (row.cost, entry.cost(phase)) {
-                (Some(sum), Some(more)) => Some(together(&sum, more, target)?),
+                (Some(sum), Some(more)) => Some(sum_costs(&sum, more, target)?),
                 (sum, more) => sum.or(more.copied()),
             };
         }
         Ok(rows)
     }
 
-    /// The contract's advice for a phase, the most urgent first.
+    /// Returns the contract's advice for a phase, most urgent first.
     pub fn advice(&self, phase: Phase, target: &Target) -> Result<Vec<Advice>, OutOfDomain> {
         let mut found: Vec<(Recommendation, Vec<&Entry>)> = Vec::new();
         for entry in &self.entries {
             let Some(cost) = entry.cost(phase) else { continue };
-            // What has no weights moves a cache.
+            // Operations without weights move the cache.
             let cached = 8.0 * self.common.cache_size;
             let bits_per_weight = match &entry.shape {
                 Some(shape) if entry.parameters > 0.0 => shape.bits_per_weight,
                 _ => cached,
             };
-            let cost = passed(cost.flops, cost.bytes, target.bandwidth, cost.compute());
+            let cost = pass_inputs(cost.flops, cost.bytes, target.bandwidth, cost.compute());
             let inputs = layer_roofline::Inputs { bits_per_weight, ..cost };
             let outputs = inputs.evaluate()?;
             for advice in layer_roofline::recommendations(&inputs, &outputs).into_iter().flatten() {
@@ -784,15 +780,15 @@ impl Costs {
                 share: entries.iter().map(|entry| share(entry)).sum(),
             }
         });
-        // Nobody gains from what takes no time.
-        Ok(advice.filter(|advice| advice.share >= WORTH_IT).collect())
+        // Skip advice for operations that take hardly any time.
+        Ok(advice.filter(|advice| advice.share >= MIN_ADVICE_SHARE).collect())
     }
 }
 
-/// The share of the least time below which no advice is given.
-const WORTH_IT: f64 = 0.01;
+/// Minimum share of the time for advice.
+const MIN_ADVICE_SHARE: f64 = 0.01;
 
-/// The layers of some operations as ranges, in order, then what is outside the layers by name.
+/// Formats layers as ranges, followed by the names of operations outside the layers.
 fn layers(entries: &[&Entry]) -> String {
     let numbers: std::collections::BTreeSet<u64> = entries.iter().filter_map(|entry| entry.layer).collect();
     let mut ranges: Vec<(u64, u64)> = Vec::new();
@@ -810,8 +806,8 @@ fn layers(entries: &[&Entry]) -> String {
     ranges.chain(outside).collect::<Vec<_>>().join(", ")
 }
 
-/// Two costs, one after the other.
-fn together(a: &Cost, b: &Cost, target: &Target) -> Result<Cost, OutOfDomain> {
+/// Sums two costs that are incurred one after the other.
+fn sum_costs(a: &Cost, b: &Cost, target: &Target) -> Result<Cost, OutOfDomain> {
     let compute_s = a.compute_s + b.compute_s;
     let compute = mean_rate((a.flops + b.flops) / 1e9, compute_s, 1.0);
     let whole = Inputs {
@@ -829,6 +825,6 @@ fn together(a: &Cost, b: &Cost, target: &Target) -> Result<Cost, OutOfDomain> {
         least_s: a.least_s + b.least_s,
         estimate_bytes: a.estimate_bytes + b.estimate_bytes,
         share: a.share + b.share,
-        ..Cost::of(&whole.evaluate()?, a.estimate_s + b.estimate_s)
+        ..Cost::from_outputs(&whole.evaluate()?, a.estimate_s + b.estimate_s)
     })
 }

@@ -1,5 +1,6 @@
-//! What a model can reach on a device. The formulas are those of the contract `transformer-v1`; this module puts a
-//! model's dimensions, the way its numbers are stored and a device's figures into its inputs.
+//! Predictions for a model on a device, by the formulas of the contract `transformer-v1`.
+//!
+//! This module fills the contract's inputs with model dimensions, quantization formats and device peaks.
 //!
 //! ```
 //! use roofline_formulas::hardware::devices::H100_SXM;
@@ -8,7 +9,7 @@
 //!
 //! let model = Hyper::of_known(by_name("llama_3_1_8b").unwrap()).unwrap();
 //! let target = Target::of(&H100_SXM, None).unwrap();
-//! // One sequence with 8192 tokens in the cache, weights and cache in 16 bits.
+//! // One sequence with 8192 tokens in the KV cache; 16-bit weights and cache.
 //! let inputs = roofline_formulas::transformer::Inputs { context: 8192.0, ..inputs(&model).unwrap() };
 //! let prediction = predict(inputs, &Stored::all(Numbers::Half), &target).unwrap();
 //! assert_eq!(prediction.outputs.cache_bytes, (1u64 << 30) as f64);
@@ -32,64 +33,65 @@ use serde::{Deserialize, Serialize};
 
 pub use expected::{Expectation, ExpectedFrom, ExpectedSpeed};
 pub use rate::{Numbers, Rate, Units};
+pub(crate) use report::parameters;
 pub use report::{
     CEILING, Change, ESTIMATE, EXPECTED, Entry, Line, MEMORY_ALONE, MOST_POINTS, Predicted, Subject, Sweep,
     Swept, Workload, ceilings_hold_for,
 };
 pub use roofline_render::word::Precision;
 
-/// A device as a prediction sees it: from the table, or measured.
+/// Peaks and capacities of a device, published or measured.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Target {
-    /// Its name.
+    /// Name of the registry, such as `rtx_4090`, or `this`.
     pub name: String,
-    /// The peaks of its units.
+    /// Peak rates per precision.
     pub units: Units,
-    /// The precision that an estimate was asked for, and its peak in GFLOP/s.
+    /// Precision requested for the ideal figures, with its peak in GFLOP/s.
     pub asked: Option<(Precision, f64)>,
     /// Memory bandwidth, in GB/s.
     pub bandwidth: f64,
-    /// Memory, in GB.
+    /// Memory capacity, in GB.
     pub capacity: Option<f64>,
-    /// Bytes of the caches, in which weights may stay from one pass to the next; 0 where nobody says.
+    /// Bytes of the caches, which can hold weights between passes; 0 if unknown.
     pub caches: f64,
-    /// Threads that run, where somebody measured with so many.
+    /// Number of threads of the measurement; `None` for published figures.
     pub threads: Option<f64>,
     /// Power, in W.
     pub tdp: Option<f64>,
-    /// Time to dispatch one step, in µs.
+    /// Dispatch overhead per step, in µs.
     pub overhead: Option<f64>,
-    /// Where the figures come from.
+    /// Origin of the figures.
     pub source: FigureSource,
-    /// What one should know about the figures before one builds on them.
+    /// Caveats about the figures, as sentences for warnings.
     pub doubts: Vec<String>,
 }
 
-/// The origin of a device's figures.
+/// Origin of a device's figures.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum FigureSource {
-    /// A data sheet.
+    /// Published by the vendor or another source.
     Published {
-        /// The address or title of the document.
+        /// Address or title of the source.
         by: String,
-        /// The day it was read, as the table writes it.
+        /// Date on which the source was read, as `2026-11-17`.
         as_of: String,
     },
-    /// A measurement of this program.
+    /// Measured by roofline.
     Measured {
-        /// The day in UTC, as `2026-11-17`.
+        /// Date in UTC, as `2026-11-17`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         date: Option<String>,
-        /// The processor as the system names it.
+        /// CPU name reported by the operating system.
         cpu: String,
-        /// The number of threads that reached the bandwidth.
+        /// Number of threads that reached the bandwidth.
         memory_threads: usize,
     },
 }
 
 impl FigureSource {
-    /// Whether the figures are roofs that were measured, and not vendor peaks.
+    /// Returns true for measured roofs, and false for published peaks.
     pub fn is_measured(&self) -> bool {
         matches!(self, FigureSource::Measured { .. })
     }
@@ -110,34 +112,35 @@ impl fmt::Display for FigureSource {
     }
 }
 
-/// A device without a peak for the precision asked for.
+/// The device has no peak for the requested precision.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NoPeak {
-    /// The device.
+pub struct MissingPeak {
+    /// Name of the device.
     pub device: &'static str,
-    /// The precision.
+    /// Requested precision.
     pub precision: Precision,
-    /// What it has instead.
+    /// Precisions with a peak.
     pub has: Vec<Precision>,
 }
 
-impl fmt::Display for NoPeak {
+impl fmt::Display for MissingPeak {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let has: Vec<&str> = self.has.iter().map(|precision| precision.name()).collect();
-        let has = if has.is_empty() { "none that anybody publishes".to_owned() } else { has.join(", ") };
-        write!(f, "{} has no peak for {}; it has {has}", self.device, self.precision)
+        let has = if has.is_empty() { "none".to_owned() } else { has.join(", ") };
+        write!(f, "{} has no peak for {}; known peaks: {has}", self.device, self.precision)
     }
 }
 
-impl std::error::Error for NoPeak {}
+impl std::error::Error for MissingPeak {}
 
 impl Target {
-    /// A device of the table. A precision is that of an estimate: the ceiling takes the fastest units for the numbers.
-    pub fn of(device: &Device, precision: Option<Precision>) -> Result<Target, NoPeak> {
+    /// Returns the published figures of a device. `precision` applies to the ideal figures only; ceilings use the fastest
+    /// units for each element type.
+    pub fn of(device: &Device, precision: Option<Precision>) -> Result<Target, MissingPeak> {
         let asked = match precision {
             Some(precision) => {
                 let lacks =
-                    || NoPeak { device: device.name, precision, has: Precision::of(device).collect() };
+                    || MissingPeak { device: device.name, precision, has: Precision::of(device).collect() };
                 Some((precision, precision.peak(device).ok_or_else(lacks)?))
             }
             None => None,
@@ -157,8 +160,8 @@ impl Target {
         })
     }
 
-    /// A measured machine: the best that any number of its threads reached. Its power is not known.
-    pub fn measured(machine: &Machine, precision: Option<Precision>) -> Result<Target, NoPeak> {
+    /// Returns the measured roofs of a machine, each at its best number of threads. The power is unknown.
+    pub fn measured(machine: &Machine, precision: Option<Precision>) -> Result<Target, MissingPeak> {
         let roofs = machine.best();
         let asked = match precision {
             None => None,
@@ -169,7 +172,7 @@ impl Target {
                 None => {
                     let mut has = vec![Precision::Fp32, Precision::Int8];
                     has.extend(roofs.int4_gops.map(|_| Precision::Int4));
-                    return Err(NoPeak { device: "this", precision, has });
+                    return Err(MissingPeak { device: "this", precision, has });
                 }
             },
         };
@@ -192,41 +195,41 @@ impl Target {
         })
     }
 
-    /// How fast it multiplies numbers of a kind, for a ceiling.
+    /// Returns the peak rate for an element type, as used by ceilings.
     pub fn rate(&self, kind: Numbers) -> Rate {
         self.units.rate(kind)
     }
 
-    /// The same for an estimate.
-    pub(crate) fn estimated_rate(&self, kind: Numbers) -> Rate {
+    /// Returns the rate used by ideal figures, which accept a lower bound of the peak.
+    pub(crate) fn ideal_rate(&self, kind: Numbers) -> Rate {
         let asked = self.asked.map(|(precision, peak)| Rate { precision, gflop_s: Some(peak) });
-        asked.unwrap_or_else(|| self.units.estimated_rate(kind))
+        asked.unwrap_or_else(|| self.units.ideal_rate(kind))
     }
 }
 
-/// How the numbers of a model are stored: for each kind the operations of one token with it.
+/// Element types of a model, weighted by the FLOPs per token computed in each.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stored {
-    /// The products of all operations but the head and those against the cache.
+    /// FLOPs per token of all weights except the output head.
     pub body: Vec<(Numbers, f64)>,
-    /// Those of the head.
+    /// FLOPs per token of the output head.
     pub head: Vec<(Numbers, f64)>,
-    /// The cache.
+    /// Element type of the KV cache.
     pub cache: Numbers,
 }
 
 impl Stored {
-    /// All weights in numbers of one kind, and a cache of 16 bits.
+    /// All weights in one element type, with a 16-bit KV cache.
     pub fn all(kind: Numbers) -> Stored {
         Stored { body: vec![(kind, 1.0)], head: vec![(kind, 1.0)], cache: Numbers::Half }
     }
 
-    /// All weights in a format.
+    /// All weights in one quantization format, with a 16-bit KV cache.
     pub fn of(format: &Format) -> Stored {
         Stored::all(format.numbers)
     }
 
-    /// The kinds of numbers, each once, those of the body first.
+    /// Returns the distinct element types: body first, then head, then cache.
     pub fn kinds(&self) -> Vec<Numbers> {
         let mut kinds: Vec<Numbers> = Vec::new();
         for kind in self.body.iter().chain(&self.head).map(|(kind, _)| *kind).chain([self.cache]) {
@@ -237,7 +240,7 @@ impl Stored {
         kinds
     }
 
-    /// The kind that most operations of the body are in.
+    /// Returns the element type with most of the body's FLOPs.
     pub fn most(&self) -> Numbers {
         let most = self.body.iter().max_by(|a, b| a.1.total_cmp(&b.1));
         most.map_or(Numbers::Half, |(kind, _)| *kind)
@@ -251,14 +254,15 @@ impl Stored {
     }
 }
 
-/// The rate of operations in numbers of several kinds, one after the other, in GFLOP/s.
-fn together(parts: &[(Numbers, f64)], rate: impl Fn(Numbers) -> Rate) -> f64 {
+/// Returns the mean rate of operations in several element types that run one after the other, in GFLOP/s.
+fn mean_element_rate(parts: &[(Numbers, f64)], rate: impl Fn(Numbers) -> Rate) -> f64 {
     let parts: Vec<(f64, f64)> = parts.iter().map(|(kind, flops)| (*flops, rate(*kind).compute())).collect();
     one_after_the_other(&parts).unwrap_or(rate::UNLIMITED)
 }
 
-/// The rate of operations that follow each other, each with its amount and its rate; none of nothing. Where all have the same
-/// rate it is that one, without a rounding.
+/// Returns the FLOP-weighted harmonic mean of rates, given as `(flops, rate)`; `None` if there are none.
+///
+/// Equal rates are returned exactly, without rounding.
 pub fn one_after_the_other(parts: &[(f64, f64)]) -> Option<f64> {
     let (_, first) = *parts.first()?;
     if parts.iter().all(|(_, rate)| *rate == first) {
@@ -268,13 +272,13 @@ pub fn one_after_the_other(parts: &[(f64, f64)]) -> Option<f64> {
     Some(mean_rate(flops, parts.iter().map(|(flops, rate)| flops / rate).sum(), first))
 }
 
-/// So many operations in so much time, as a rate that the contracts take; `otherwise` where there are none.
+/// Returns a rate within the contracts' domain, or `otherwise` if it is zero or undefined.
 pub(crate) fn mean_rate(gflop: f64, seconds: f64, otherwise: f64) -> f64 {
     let rate = gflop / seconds;
     if rate.is_finite() && rate > 0.0 { rate.min(rate::UNLIMITED) } else { otherwise }
 }
 
-/// A model that the contract does not describe.
+/// A model that `transformer-v1` does not describe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unsupported(pub String);
 
@@ -286,34 +290,35 @@ impl fmt::Display for Unsupported {
 
 impl std::error::Error for Unsupported {}
 
-/// What a model takes from one of its operations.
+/// Per-token totals of an operation.
 pub struct Brought {
-    /// Numbers cached for a token.
+    /// Elements added to the KV cache.
     pub cache_width: f64,
-    /// Operations for a token against one that it sees.
+    /// FLOPs for each attended token.
     pub mixing: f64,
-    /// Inputs and outputs for a token.
+    /// Elements of inputs and outputs.
     pub activation_width: f64,
-    /// Parameters that one token is multiplied with.
+    /// Parameters used.
     pub token_params: f64,
 }
 
-pub(crate) fn brought(shape: operation::Inputs) -> Result<Brought, Unsupported> {
+pub(crate) fn operation_totals(shape: operation::Inputs) -> Result<Brought, Unsupported> {
     let operation::Outputs { cache_width, mixing, activation_width, token_params, .. } =
         shape.evaluate().map_err(|error| Unsupported(error.to_string()))?;
     Ok(Brought { cache_width, mixing, activation_width, token_params })
 }
 
-/// The contract's inputs for a model: one sequence of one token, weights in 16 bits, and a machine of 1 GB/s and
-/// 1 Gflop/s, to be replaced by the caller and by [`predict`].
+/// Returns the contract's inputs for a model: one sequence of one token and 16-bit weights.
+///
+/// The device figures are placeholders (1 GB/s and 1 GFLOP/s) that [`predict`] replaces.
 pub fn inputs(hyper: &Hyper) -> Result<Inputs, Unsupported> {
-    inputs_by(hyper, brought)
+    inputs_by(hyper, operation_totals)
 }
 
-/// The same where another version of `operation-v1` says what an operation brings along.
+/// Like [`inputs`], with the operation totals of another version of `operation-v1`.
 pub fn inputs_by(
     hyper: &Hyper,
-    brought: impl Fn(operation::Inputs) -> Result<Brought, Unsupported>,
+    totals: impl Fn(operation::Inputs) -> Result<Brought, Unsupported>,
 ) -> Result<Inputs, Unsupported> {
     if !hyper.makes_tokens() {
         return Err(makes_no_tokens(&hyper.architecture));
@@ -321,10 +326,10 @@ pub fn inputs_by(
     let operations = hyper.operations();
     let tied = hyper.head == Head::Tied;
     let parts = operations.iter().map(|operation| Ok((operation, operation.inputs(tied), Numbers::Half)));
-    Ok(summed(parts, brought)?.0)
+    Ok(sum_operations(parts, totals)?.0)
 }
 
-/// The same for a model whose operations are stored in a mix, each in its own type, and how its numbers are stored.
+/// Returns the inputs and element types of a model stored in a quantization mix.
 pub fn inputs_in(mix: &Mix, operations: &[Operation]) -> Result<(Inputs, Stored), Unsupported> {
     let tied = operations.iter().any(|one| one.role == Role::Head && one.parameters == 0);
     let parts = operations.iter().zip(mix.of_operations(operations)).map(|(operation, written)| {
@@ -335,60 +340,61 @@ pub fn inputs_in(mix: &Mix, operations: &[Operation]) -> Result<(Inputs, Stored)
         }
         Ok((operation, shape, rate::numbers_of(written.dtype)))
     });
-    summed(parts, brought)
+    sum_operations(parts, operation_totals)
 }
 
 pub(crate) fn makes_no_tokens(architecture: &str) -> Unsupported {
-    Unsupported(format!("{architecture} is an encoder and makes no tokens"))
+    Unsupported(format!("{architecture} is an encoder; it does not generate tokens"))
 }
 
-/// What all operations bring along together: each with its shape and the kind of its weights.
-pub(crate) fn summed<'a>(
+/// Sums operations, each given with its shape and the element type of its weights.
+pub(crate) fn sum_operations<'a>(
     operations: impl Iterator<Item = Result<(&'a Operation, operation::Inputs, Numbers), Unsupported>>,
-    brought: impl Fn(operation::Inputs) -> Result<Brought, Unsupported>,
+    totals: impl Fn(operation::Inputs) -> Result<Brought, Unsupported>,
 ) -> Result<(Inputs, Stored), Unsupported> {
     let mut inputs = dense(0.0);
     let mut stored = Stored { body: Vec::new(), head: Vec::new(), cache: Numbers::Half };
     let (mut experts, mut window) = (None, None);
-    // Bits of all parameters of a group.
+    // Total bits per group of parameters.
     let [mut dense_bits, mut head_bits, mut expert_bits, mut lookup_bits] = [0.0; 4];
     for part in operations {
         let (operation, shape, kind) = part?;
-        let unlike = match operation.work {
+        let unsupported = match operation.work {
             Work::Unused => continue,
             _ if operation.chosen.is_some() => {
-                let what = "attention to the tokens that an indexer chooses is";
-                return Err(Unsupported(format!(
-                    "{what} not part of the model; `roofline profile` has its bounds"
-                )));
+                return Err(Unsupported(
+                    "sparse attention with an indexer is not supported; `roofline profile` reports bounds"
+                        .into(),
+                ));
             }
             Work::Undefined { ref reason } => {
-                return Err(Unsupported(format!("{} is undefined: {reason}", operation.role.name())));
+                return Err(Unsupported(format!(
+                    "the cost of {} is unknown: {reason}",
+                    operation.role.name()
+                )));
             }
-            // A tower for images or sound runs for no token of text.
+            // A vision or audio encoder does not run for text tokens.
             _ if matches!(operation.runs, Runs::Input { .. }) => {
                 let params = shape.dense_params + shape.expert_params + shape.lookup_params;
                 inputs.lookup_params += params;
                 lookup_bits += params * shape.bits_per_weight;
                 continue;
             }
-            _ if operation.runs != Runs::Token => Some("an encoder beside the decoder"),
+            _ if operation.runs != Runs::Token => Some("encoder-decoder models are"),
             Work::Experts { count, used, .. } => (*experts.get_or_insert((count, used)) != (count, used))
-                .then_some("different numbers of experts"),
+                .then_some("layers with different numbers of experts are"),
             Work::Attention(Attention { window: Some(tokens), latent, .. }) => {
-                let unlike = *window.get_or_insert(tokens) != tokens;
-                let windowed = latent.map(|_| "a window over a latent cache");
-                unlike.then_some("different windows").or(windowed)
+                let differs = *window.get_or_insert(tokens) != tokens;
+                let windowed = latent.map(|_| "a sliding window over a latent cache is");
+                differs.then_some("layers with different window sizes are").or(windowed)
             }
             _ => None,
         };
-        if let Some(what) = unlike {
-            return Err(Unsupported(format!(
-                "layers with {what} are not part of the model; `roofline profile` has their ceiling"
-            )));
+        if let Some(what) = unsupported {
+            return Err(Unsupported(format!("{what} not supported; `roofline profile` reports the ceiling")));
         }
         let bits = shape.bits_per_weight;
-        let Brought { cache_width, mixing, activation_width, token_params } = brought(shape)?;
+        let Brought { cache_width, mixing, activation_width, token_params } = totals(shape)?;
         inputs.lookup_params += shape.lookup_params;
         lookup_bits += shape.lookup_params * bits;
         let flops = 2.0 * token_params + shape.state_work;
@@ -421,7 +427,7 @@ pub(crate) fn summed<'a>(
             Work::Attention(_) => {
                 inputs.full_width += cache_width;
                 inputs.full_mixing += mixing;
-                inputs.prompt_mixing += brought(operation::Inputs { prefill: 1.0, ..shape })?.mixing;
+                inputs.prompt_mixing += totals(operation::Inputs { prefill: 1.0, ..shape })?.mixing;
             }
             _ => {}
         }
@@ -434,33 +440,32 @@ pub(crate) fn summed<'a>(
     Ok((inputs, stored))
 }
 
-/// The same inputs with all weights in so many bits.
+/// Returns the inputs with all weights at `bits` bits per weight.
 pub fn with_bits(inputs: Inputs, bits: f64) -> Inputs {
     Inputs { dense_bits: bits, head_bits: bits, expert_bits: bits, lookup_bits: bits, ..inputs }
 }
 
-/// The contract's inputs for a model of which only the number of parameters is known: all of them are read and used
-/// for every token, and there is no cache.
+/// Returns the contract's inputs for a dense model of which only the number of parameters is known, without a KV cache.
 pub fn dense(params: f64) -> Inputs {
     Inputs::new(params, 1.0, 1.0)
 }
 
-/// Bits that a block format stores for one weight.
+/// Returns the bits per weight of a block format, scales included.
 pub fn bits_per_weight(format: &Format) -> Result<f64, quantization::OutOfDomain> {
-    Ok(of_format(format)?.bits_per_weight)
+    Ok(evaluate_format(format)?.bits_per_weight)
 }
 
-/// Bytes that a block format takes for one number, scales included.
+/// Returns the bytes per element of a block format, scales included.
 pub fn bytes_per_number(format: &Format) -> Result<f64, quantization::OutOfDomain> {
-    Ok(of_format(format)?.row_bytes)
+    Ok(evaluate_format(format)?.row_bytes)
 }
 
-fn of_format(format: &Format) -> Result<quantization::Outputs, quantization::OutOfDomain> {
+fn evaluate_format(format: &Format) -> Result<quantization::Outputs, quantization::OutOfDomain> {
     let inputs = quantization::Inputs { row_weights: 1.0, ..quantization::Inputs::new(1.0, 1.0) };
     inputs.with_format(format).evaluate()
 }
 
-/// Bits that a stored weight takes on average.
+/// Returns the mean bits per weight of `weights` weights stored in `bytes` bytes.
 pub fn stored_bits(bytes: f64, weights: f64) -> Result<f64, quantization::OutOfDomain> {
     let stored = quantization::Inputs {
         stored_bytes: bytes,
@@ -470,39 +475,40 @@ pub fn stored_bits(bytes: f64, weights: f64) -> Result<f64, quantization::OutOfD
     Ok(stored.evaluate()?.stored_bits)
 }
 
-/// What a model can reach on a device.
+/// Result of a prediction for one model on one device.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prediction {
-    /// Everything that went into the ceilings.
+    /// Inputs of the ceilings.
     pub inputs: Inputs,
-    /// Everything that came out: the ceilings, and the estimates unless a precision was asked for.
+    /// Outputs with the ceilings.
     pub outputs: Outputs,
-    /// Everything that went into the estimates.
+    /// Inputs of the ideal figures.
     pub estimate_inputs: Inputs,
-    /// The same with the precision that was asked for: its estimates are the ones to show. `token_energy` and `feasibility`
-    /// mean nothing where the device has no figure for them; [`token_energy`](Self::token_energy) and [`fits`](Self::fits)
-    /// know.
-    pub estimate: Outputs,
-    /// How fast each kind of numbers is multiplied, the kind of most weights first.
+    /// Outputs with the ideal figures, in the requested precision.
+    ///
+    /// If the device's power or memory is unknown, `token_energy` and `feasibility` are meaningless here; use
+    /// [`token_energy`](Self::token_energy) and [`fits`](Self::fits).
+    pub ideal: Outputs,
+    /// Compute rate per element type, the type of most weights first.
     pub rates: Vec<(Numbers, Rate)>,
-    /// Energy of one token in J, an estimate; none where the device's power is not known.
+    /// Ideal energy per token, in J; `None` if the device's power is unknown.
     pub token_energy: Option<f64>,
-    /// Whether it fits; none where the device's memory is not known.
+    /// True if the model fits into memory; `None` if the capacity is unknown.
     pub fits: Option<bool>,
 }
 
 impl Prediction {
-    /// Whether the ceiling knows how fast the weights are multiplied; it is that of the memory alone where it does not.
+    /// Returns false if the compute peak for the weights is unknown, so that ceilings only use the memory bandwidth.
     pub fn knows_arithmetic(&self) -> bool {
         self.rates.first().is_some_and(|(_, rate)| rate.gflop_s.is_some())
     }
 }
 
-/// Puts a device's figures into the inputs and evaluates the contract. An overhead that the caller has set stays.
+/// Evaluates the contract for a model on a device. A nonzero `overhead` of the inputs takes precedence over the device's.
 pub fn predict(inputs: Inputs, stored: &Stored, target: &Target) -> Result<Prediction, OutOfDomain> {
     let with = |rate: &dyn Fn(Numbers) -> Rate| Inputs {
-        compute: together(&stored.body, rate),
-        head_compute: together(&stored.head, rate),
+        compute: mean_element_rate(&stored.body, rate),
+        head_compute: mean_element_rate(&stored.head, rate),
         attention_compute: rate(stored.cache).compute(),
         bandwidth: target.bandwidth,
         resident: target.caches,
@@ -517,19 +523,19 @@ pub fn predict(inputs: Inputs, stored: &Stored, target: &Target) -> Result<Predi
     };
     let inputs = with(&|kind| target.rate(kind));
     let outputs = inputs.evaluate()?;
-    let estimate_inputs = with(&|kind| target.estimated_rate(kind));
-    let estimate = estimate_inputs.evaluate()?;
+    let estimate_inputs = with(&|kind| target.ideal_rate(kind));
+    let ideal = estimate_inputs.evaluate()?;
     let most = stored.most();
     let mut rates: Vec<(Numbers, Rate)> =
         stored.kinds().into_iter().map(|kind| (kind, target.rate(kind))).collect();
     rates.sort_by_key(|(kind, _)| *kind != most);
     let fits = target.capacity.map(|_| outputs.feasibility == Feasibility::Fits);
-    let token_energy = target.tdp.map(|_| estimate.token_energy);
-    Ok(Prediction { inputs, outputs, estimate_inputs, estimate, rates, token_energy, fits })
+    let token_energy = target.tdp.map(|_| ideal.token_energy);
+    Ok(Prediction { inputs, outputs, estimate_inputs, ideal, rates, token_energy, fits })
 }
 
-/// Where the bound of decoding changes between two values of an input, both whole numbers: the first value that has
-/// the bound of `high`.
+/// Finds the smallest integer above `low` at which decode has the bound it has at `high`, by bisection; `None` if the
+/// bounds are equal.
 pub fn crossing(
     low: f64,
     high: f64,
@@ -566,7 +572,7 @@ mod tests {
     const GIB: f64 = (1u64 << 30) as f64;
 
     #[test]
-    fn the_parameters_add_up_to_those_of_the_model() {
+    fn parameters_of_every_known_model_add_up() {
         for known in roofline_models::KNOWN {
             let hyper = Hyper::of_known(known).unwrap();
             let outputs = on(inputs(&hyper).unwrap(), &devices::H100_SXM);
@@ -588,7 +594,7 @@ mod tests {
 
     #[test]
     fn every_second_layer_of_gemma_2_keeps_no_more_than_its_window() {
-        // 42 layers, 8 heads of 256 numbers for keys and for values, 2 bytes each: 8192 bytes a layer and token.
+        // 42 layers, 8 KV heads of 256 elements for K and V, 2 bytes each: 8192 bytes per layer and token.
         let inputs = Inputs { context: 8192.0, ..model("gemma_2_9b") };
         assert_eq!(on(inputs, &devices::H100_SXM).cache_bytes, 8192.0 * (21.0 * 8192.0 + 21.0 * 4096.0));
         let short = Inputs { context: 1000.0, ..inputs };
@@ -597,7 +603,7 @@ mod tests {
 
     #[test]
     fn deepseek_v3_caches_one_latent_vector_for_all_heads() {
-        // 512 + 64 numbers of 2 bytes in each of 61 layers.
+        // 512 + 64 elements of 2 bytes in each of 61 layers.
         let inputs = Inputs { context: 1000.0, ..model("deepseek_v3") };
         assert_eq!(on(inputs, &devices::H200_SXM).cache_bytes, 61.0 * 576.0 * 2.0 * 1000.0);
     }
@@ -610,20 +616,20 @@ mod tests {
     }
 
     #[test]
-    fn the_active_parameters_are_those_that_models_are_named_after() {
+    fn active_parameters_match_the_names_of_the_models() {
         let active = |name: &str| on(model(name), &devices::H100_SXM).active_params;
         assert_eq!((active("qwen3_30b_a3b") / 1e8).round(), 34.0);
         assert_eq!((active("deepseek_v3") / 1e9).round(), 38.0);
     }
 
     #[test]
-    fn a_ceiling_reads_the_experts_of_one_token_and_an_estimate_those_of_chance() {
+    fn ceilings_read_the_experts_of_one_token_and_ideals_read_the_mean() {
         let inputs = model("mixtral_8x7b");
         let weights =
             |experts: f64| (inputs.dense_params + inputs.head_params + inputs.expert_params * experts) * 2.0;
         let one = on(inputs, &devices::H100_SXM);
         assert_eq!(one.pass_weight_bytes, weights(0.25));
-        // With 2 of 8 experts a token, four tokens leave 0.75^4 of them untouched; they may all choose the same.
+        // With 2 of 8 experts per token, four tokens miss 0.75^4 of them on average; all may choose the same two.
         let four = on(Inputs { batch: 4.0, ..inputs }, &devices::H100_SXM);
         assert_eq!(four.untouched_share, 0.75 * 0.75 * 0.75 * 0.75);
         assert_eq!(four.pass_weight_bytes, weights(0.25));
@@ -636,7 +642,7 @@ mod tests {
         let q8 = bits_per_weight(&formats::Q8_0).unwrap();
         let inputs = Inputs { context: 1024.0, ..with_bits(model("llama_2_7b"), q8) };
         let outputs = on(inputs, &devices::A100_SXM_80GB);
-        // All but the embedding table: 6738415616 - 32000 x 4096 parameters of 8.5 bits.
+        // All weights except the embedding table: 6738415616 - 32000 x 4096 parameters at 8.5 bits.
         let weights = (6_738_415_616.0 - 131_072_000.0) * 8.5 / 8.0;
         assert_eq!(outputs.pass_weight_bytes, weights);
         let cache = 524_288.0 * 1024.0;
@@ -644,7 +650,7 @@ mod tests {
         let seconds = (weights + cache) / 2039e9;
         assert!((outputs.decode_least_time / seconds - 1.0).abs() < 1e-12);
         assert_eq!(outputs.decode_bound, DecodeBound::Memory);
-        // 2 x 32 layers x 32 heads x 256 numbers for each cached token.
+        // 2 x 32 layers x 32 heads x 256 elements for each cached token.
         assert_eq!(outputs.decode_attention_flops, 524_288.0 * 1024.0);
     }
 
@@ -655,16 +661,16 @@ mod tests {
         // 2 x (parameters without embedding and head) x 512, and the head once.
         let matrix = 2.0 * (1_100_048_384.0 - 2.0 * 65_536_000.0) * 512.0 + 2.0 * 65_536_000.0;
         assert_eq!(outputs.prefill_matrix_flops + outputs.prefill_head_flops, matrix);
-        // 22 layers x 2 x 32 heads x 128 numbers for each of 512 x 513 / 2 pairs.
+        // 22 layers x 2 x 32 heads x 128 elements for each of 512 x 513 / 2 pairs.
         assert_eq!(outputs.prefill_attention_flops, 180_224.0 * 131_328.0);
         let seconds = (matrix + 180_224.0 * 131_328.0) / 65e12;
         assert!((outputs.prefill_least_time / seconds - 1.0).abs() < 1e-12);
     }
 
     #[test]
-    fn a_precision_that_the_device_lacks_is_an_error_that_names_what_it_has() {
+    fn a_missing_peak_is_an_error_with_the_known_precisions() {
         let error = Target::of(&devices::A100_SXM_80GB, Some(Precision::Fp8)).unwrap_err();
-        let expected = "a100_sxm_80gb has no peak for fp8; it has fp32, tf32, fp16, bf16, int8, int4";
+        let expected = "a100_sxm_80gb has no peak for fp8; known peaks: fp32, tf32, fp16, bf16, int8, int4";
         assert_eq!(error.to_string(), expected);
     }
 
@@ -674,7 +680,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_multiplied_by_the_fastest_units_that_may() {
+    fn each_element_type_uses_the_fastest_units_that_support_it() {
         let published = |device: &Device, precision: Precision| (precision, precision.peak(device));
         let expected = |device, kind, precision| {
             assert_eq!(rate(device, kind), published(device, precision), "{} {kind:?}", device.name);
@@ -682,7 +688,7 @@ mod tests {
         for kind in [Numbers::Narrow, Numbers::Bytes] {
             expected(&devices::RTX_4090, kind, Precision::Int8);
             expected(&devices::RASPBERRY_PI_5, kind, Precision::Int8);
-            // RDNA 3 multiplies bytes no faster than 16 bits, and a Maxwell has nothing but FP32.
+            // RDNA 3 has no faster int8 than fp16, and Maxwell has only fp32.
             expected(&devices::STRIX_HALO_RYZEN_AI_MAX_395, kind, Precision::Fp16);
             expected(&devices::TESLA_M40_24GB, kind, Precision::Fp32);
             expected(&devices::APPLE_M2_ULTRA, kind, Precision::Fp32);
@@ -693,13 +699,13 @@ mod tests {
         expected(&devices::H200_SXM, Numbers::Fp8, Precision::Fp8);
         expected(&devices::A100_SXM_80GB, Numbers::Fp8, Precision::Fp16);
         expected(&devices::A100_SXM_80GB, Numbers::Half, Precision::Fp16);
-        // A GeForce is fastest where it adds up in FP16.
+        // A GeForce is fastest with FP16 accumulation.
         assert_eq!(rate(&devices::RTX_4090, Numbers::Half), (Precision::Fp16, devices::RTX_4090.fp16_fast));
     }
 
     #[test]
-    fn units_that_nobody_publishes_a_peak_of_make_no_ceiling() {
-        // A DGX Spark has units for 8 and 16 bits: neither its FP32 nor its FP4 must stand in for them.
+    fn units_without_a_published_peak_set_no_ceiling() {
+        // A DGX Spark has 8-bit and 16-bit units without published peaks; neither FP32 nor FP4 may replace them.
         for (kind, precision) in [
             (Numbers::Bytes, Precision::Int8),
             (Numbers::Half, Precision::Fp16),
@@ -708,7 +714,7 @@ mod tests {
             assert_eq!(rate(&devices::DGX_SPARK_GB10, kind), (precision, None));
         }
         assert_eq!(rate(&devices::DGX_SPARK_GB10, Numbers::Fp4).1, devices::DGX_SPARK_GB10.fp4);
-        // The matrix units of an M5, and the clock that a CPU reaches.
+        // The matrix units of an M5 and the boost clocks of these devices are not published.
         assert_eq!(rate(&devices::APPLE_M5_10C, Numbers::Half).1, None);
         assert_eq!(rate(&devices::EPYC_9654, Numbers::Bytes).1, None);
         assert_eq!(rate(&devices::RTX_2060_6GB, Numbers::Half).1, None);
@@ -716,12 +722,12 @@ mod tests {
         let prediction = predict(model("llama_2_7b"), &Stored::of(&formats::Q8_0), &target).unwrap();
         assert!(!prediction.knows_arithmetic());
         let memory = prediction.outputs.bandwidth_ceiling;
-        assert_eq!(prediction.outputs.decode_ceiling, memory, "the memory is left");
-        assert_eq!(prediction.rates[0].1.to_string(), "not known: no published or measured int8 peak");
+        assert_eq!(prediction.outputs.decode_ceiling, memory, "only memory limits decode");
+        assert_eq!(prediction.rates[0].1.to_string(), "unknown (no published or measured int8 peak)");
     }
 
     #[test]
-    fn every_device_multiplies_every_kind_of_numbers_at_a_published_peak_or_none() {
+    fn every_rate_is_a_published_peak_or_unknown() {
         for device in devices::ALL {
             for &kind in Numbers::ALL {
                 let (precision, gflop_s) = rate(device, kind);
@@ -738,16 +744,16 @@ mod tests {
     }
 
     #[test]
-    fn a_precision_is_asked_for_an_estimate_and_leaves_the_ceiling() {
+    fn a_requested_precision_changes_the_ideal_and_not_the_ceiling() {
         let target = |precision| Target::of(&devices::H100_SXM, precision).unwrap();
         let inputs = Inputs { prompt: 4096.0, ..model("llama_3_1_8b") };
         let on = |precision| predict(inputs, &Stored::of(&formats::Q8_0), &target(precision)).unwrap();
         let (plain, slow) = (on(None), on(Some(Precision::Fp32)));
         assert_eq!(plain.outputs, slow.outputs);
-        assert!(slow.estimate.prefill_estimate < plain.estimate.prefill_estimate / 10.0);
+        assert!(slow.ideal.prefill_estimate < plain.ideal.prefill_estimate / 10.0);
     }
 
-    /// Published speeds that older ceilings were refuted by: each is possible now.
+    /// Published speeds that refuted earlier versions of the ceilings.
     #[test]
     fn published_speeds_are_below_their_ceilings() {
         let q4 = |name: &str| with_bits(model(name), bits_per_weight(&formats::Q4_0).unwrap());
@@ -759,7 +765,7 @@ mod tests {
         // Prompts of Llama 2 7B in Q4_0: llama.cpp discussion 15013.
         assert!(on(prompt, Numbers::Narrow, &devices::RTX_4090).prefill_ceiling > 14_770.0);
         assert!(on(prompt, Numbers::Narrow, &devices::RTX_3090).prefill_ceiling > 5560.0);
-        // Sixteen and 32 sequences of Qwen3 30B A3B in Q8_0 may all use the same experts.
+        // All 16 or 32 sequences of Qwen3 30B A3B in Q8_0 may use the same experts.
         let step = |batch| Inputs { batch, context: 528.0, ..q8("qwen3_30b_a3b") };
         for batch in [16.0, 32.0] {
             let outputs = on(step(batch), Numbers::Bytes, &devices::DGX_SPARK_GB10);
@@ -769,11 +775,11 @@ mod tests {
             );
             assert!(outputs.decode_ceiling > 1.2 * outputs.decode_estimate);
         }
-        // A prompt of one token moves what a step without cached tokens does.
+        // A prompt of one token moves the same bytes as a decode step without cached tokens.
         let one = Inputs { context: 1.0, prompt: 1.0, ..q8("qwen3_30b_a3b") };
         let outputs = on(one, Numbers::Bytes, &devices::DGX_SPARK_GB10);
         assert_eq!(outputs.prefill_bytes, outputs.decode_bytes);
-        // A cache of 8 bits is half of one of 16.
+        // An 8-bit cache takes half the memory of a 16-bit cache.
         let cached = |cache_size| Inputs { batch: 256.0, context: 2048.0, cache_size, ..q8("llama_3_1_8b") };
         let [half, whole] =
             [1.0, 2.0].map(|size| on(cached(size), Numbers::Fp8, &devices::H100_SXM).cache_bytes);
@@ -781,7 +787,7 @@ mod tests {
     }
 
     #[test]
-    fn a_draft_that_is_accepted_makes_several_tokens_of_one_pass() {
+    fn accepted_drafts_yield_several_tokens_per_pass() {
         let inputs = model("llama_3_1_8b");
         let one = on(inputs, &devices::H100_SXM);
         let four = on(Inputs { tokens_per_pass: 4.0, ..inputs }, &devices::H100_SXM);
@@ -797,7 +803,7 @@ mod tests {
     }
 
     #[test]
-    fn the_batch_at_which_decoding_becomes_compute_bound_is_found() {
+    fn the_batch_size_at_which_decode_becomes_compute_bound_is_found() {
         let inputs = Inputs { context: 1.0, ..model("llama_2_7b") };
         let bound = |batch: f64| Some(on(Inputs { batch, ..inputs }, &devices::H100_SXM).decode_bound);
         let batch = crossing(1.0, 65536.0, bound).unwrap();
@@ -806,7 +812,7 @@ mod tests {
     }
 
     #[test]
-    fn values_outside_their_domain_are_named() {
+    fn out_of_domain_errors_name_the_quantity() {
         let target = Target::of(&devices::T4, None).unwrap();
         for (inputs, name) in [
             (Inputs { batch: 0.0, ..model("llama_2_7b") }, "batch"),
@@ -822,11 +828,14 @@ mod tests {
     }
 
     #[test]
-    fn an_encoder_makes_no_tokens() {
+    fn an_encoder_is_not_supported() {
         let config =
             br#"{"model_type": "bert", "hidden_size": 768, "num_attention_heads": 12, "vocab_size": 30522,
             "num_hidden_layers": 12, "intermediate_size": 3072, "max_position_embeddings": 512}"#;
         let hyper = roofline_models::readers::config(config).unwrap().unwrap();
-        assert_eq!(inputs(&hyper).unwrap_err().to_string(), "bert is an encoder and makes no tokens");
+        assert_eq!(
+            inputs(&hyper).unwrap_err().to_string(),
+            "bert is an encoder; it does not generate tokens"
+        );
     }
 }

@@ -1,40 +1,40 @@
-//! Sizes that go from layer to layer through a stack of convolutions: a file of weights says how many channels a layer takes and
-//! makes, and the size of the first input says the rest, as far as strides are said.
+//! Shape propagation through convolutional networks, from the input of the first layer with the channels and strides of each
+//! convolution.
 
 use super::stack::Input;
 use roofline_formulas::operation::{Inputs, Outputs};
 
-/// What the layers have made so far.
-pub(super) struct Flow {
-    /// The input of the network, until a convolution takes it.
+/// Shapes produced so far.
+pub(super) struct Shapes {
+    /// Input of the network, until the first convolution takes it.
     network: Option<Input>,
-    /// Channels and size of what was made, the last at the end.
-    made: Vec<(u64, Vec<u64>)>,
+    /// Channels and size of each output, in execution order.
+    outputs: Vec<(u64, Vec<u64>)>,
 }
 
-/// The weights of a convolution: outputs and the inputs of a group, or the other way round where it is transposed.
+/// Kernel shape of a convolution: outputs and inputs per group, in reverse order if transposed.
 pub(super) struct Kernels<'a> {
     pub name: &'a str,
     pub first: u64,
     pub second: u64,
     pub kernel: &'a [u64],
-    /// Numbers of its bias, one for each output.
+    /// Length of the bias, which equals the number of outputs.
     pub bias: Option<u64>,
 }
 
-/// A convolution with its input.
-pub(super) struct Met {
+/// Convolution with its input.
+pub(super) struct PlacedConvolution {
     channels: u64,
     size: Vec<u64>,
     transposed: bool,
     input: Input,
 }
 
-/// Parts of names that transposed convolutions have.
+/// Parts of names that indicate transposed convolutions.
 const TRANSPOSED: &[&str] = &["deconv", "transpose", "convt", "conv_t", "upconv", "up_conv", "ups."];
 
 impl Kernels<'_> {
-    /// Whether an input of so many channels fits, transposed or not.
+    /// Returns true if the kernel accepts this number of channels.
     fn takes(&self, channels: u64, transposed: bool) -> bool {
         if transposed {
             return channels == self.first;
@@ -43,12 +43,12 @@ impl Kernels<'_> {
         groups > 0 && channels.is_multiple_of(self.second.max(1)) && self.first.is_multiple_of(groups)
     }
 
-    /// Whether exactly its channels go in, in one group or in one for each.
+    /// Returns true if the kernel accepts this number of channels as a plain or a depthwise convolution.
     fn takes_exactly(&self, channels: u64) -> bool {
         channels == self.second || (self.second == 1 && channels == self.first)
     }
 
-    /// Whether it is transposed, as far as its bias or its name tells.
+    /// Infers from bias and name if the convolution is transposed; `None` if they are inconclusive.
     fn is_transposed(&self) -> Option<bool> {
         let name = self.name.to_lowercase();
         match self.bias {
@@ -59,24 +59,27 @@ impl Kernels<'_> {
     }
 }
 
-impl Flow {
-    pub fn new(network: Option<&Input>) -> Flow {
-        Flow { network: network.cloned(), made: Vec::new() }
+impl Shapes {
+    pub fn new(network: Option<&Input>) -> Shapes {
+        Shapes { network: network.cloned(), outputs: Vec::new() }
     }
 
-    /// Whether nothing has gone through any layer.
     pub fn is_empty(&self) -> bool {
-        self.made.is_empty()
+        self.outputs.is_empty()
     }
 
-    /// Positions of what was made with so many channels, the last of them.
+    /// Returns the number of positions of the latest output with this number of channels.
     pub fn positions(&self, channels: u64) -> Option<u64> {
-        let (_, size) = self.made.iter().rev().find(|(made, _)| *made == channels)?;
+        let (_, size) = self.outputs.iter().rev().find(|(known, _)| *known == channels)?;
         size.iter().try_fold(1u64, |product, side| product.checked_mul(*side))
     }
 
-    /// A convolution with its input: the one that was given, or the last that was made and fits. None while there is none.
-    pub fn meet(&mut self, kernels: &Kernels, own: Option<Input>) -> Option<Result<Met, String>> {
+    /// Finds the input of a convolution: the given one, or the latest matching output; `None` if there is none yet.
+    pub fn place(
+        &mut self,
+        kernels: &Kernels,
+        own: Option<Input>,
+    ) -> Option<Result<PlacedConvolution, String>> {
         let rank = kernels.kernel.len();
         let mut input = own.unwrap_or_default();
         if input.size.is_empty()
@@ -90,22 +93,22 @@ impl Flow {
             input.dilation = given.dilation.or(input.dilation);
             input.extra = given.extra.or(input.extra);
         }
-        let told = input.transposed.or_else(|| kernels.is_transposed());
-        let transposed = told.unwrap_or(false);
+        let known = input.transposed.or_else(|| kernels.is_transposed());
+        let transposed = known.unwrap_or(false);
         let (channels, size) = match input.size.as_slice() {
             [] => {
                 let same_rank = |(_, size): &&(u64, Vec<u64>)| size.len() == rank;
-                let latest = || self.made.iter().rev().filter(same_rank);
+                let latest = || self.outputs.iter().rev().filter(same_rank);
                 let plain = || latest().find(|(channels, _)| kernels.takes_exactly(*channels));
                 let turned = || latest().find(|(channels, _)| kernels.takes(*channels, true));
                 let grouped = || {
                     latest()
                         .find(|(channels, _)| *channels == kernels.first && kernels.takes(*channels, false))
                 };
-                let (found, transposed) = match (transposed, told) {
+                let (found, transposed) = match (transposed, known) {
                     (true, _) => (turned()?, true),
                     (false, Some(_)) => (plain().or_else(grouped)?, false),
-                    // Groups and a transposed one may have the same shape; windows of even sizes are as a rule transposed.
+                    // Grouped and transposed convolutions may have equal shapes; even kernels are usually transposed.
                     (false, None) => {
                         let even = kernels.kernel.iter().all(|side| side.is_multiple_of(2));
                         let grouped = || grouped().map(|found| (found, false));
@@ -118,7 +121,7 @@ impl Flow {
                     }
                 };
                 let (channels, size) = found.clone();
-                return Some(Ok(Met { channels, size, transposed, input }));
+                return Some(Ok(PlacedConvolution { channels, size, transposed, input }));
             }
             size if size.len() == rank => {
                 let channels = if transposed { kernels.first } else { kernels.second };
@@ -127,20 +130,23 @@ impl Flow {
             [channels, size @ ..] if size.len() == rank => (*channels, size.to_vec()),
             other => {
                 let found = other.len();
-                let what =
-                    format!("its input has {rank} dimension(s) and perhaps channels, not {found} numbers");
+                let what = format!(
+                    "its input has {rank} dimensions and optional channels, but {found} numbers are given"
+                );
                 return Some(Err(what));
             }
         };
         if !kernels.takes(channels, transposed) {
             let takes = if transposed { kernels.first } else { kernels.second };
-            return Some(Err(format!("its weights take {takes} channels or groups of them, not {channels}")));
+            return Some(Err(format!(
+                "its weights take {takes} channels or a multiple, but the input has {channels}"
+            )));
         }
-        Some(Ok(Met { channels, size, transposed, input }))
+        Some(Ok(PlacedConvolution { channels, size, transposed, input }))
     }
 
-    /// Takes down what a convolution makes.
-    pub fn made(&mut self, shape: &Inputs, outputs: &Outputs) {
+    /// Records the output of a convolution.
+    pub fn record(&mut self, shape: &Inputs, outputs: &Outputs) {
         let sides = if shape.transposed == 1.0 {
             [outputs.transposed_depth, outputs.transposed_height, outputs.transposed_width]
         } else {
@@ -148,14 +154,14 @@ impl Flow {
         };
         let kernel = [shape.kernel_depth, shape.kernel_height, shape.kernel_width];
         let input = [shape.input_depth, shape.input_height, shape.input_width];
-        // Missing dimensions in front are 1 and stay so.
+        // Missing leading dimensions have size 1 and stay so.
         let missing = (0..2).take_while(|place| kernel[*place] == 1.0 && input[*place] == 1.0).count();
         let size = sides.iter().skip(missing).map(|side| *side as u64).collect();
-        self.made.push((shape.out_channels as u64, size));
+        self.outputs.push((shape.out_channels as u64, size));
     }
 }
 
-/// Whether the input of a network is that of this convolution: its channels, where they are said, are those it takes.
+/// Returns true if the input of the network fits this convolution.
 fn fits(network: &Input, kernels: &Kernels) -> bool {
     match network.size.as_slice() {
         [] => false,
@@ -164,14 +170,14 @@ fn fits(network: &Input, kernels: &Kernels) -> bool {
     }
 }
 
-impl Met {
-    /// The convolution as the contract's inputs.
+impl PlacedConvolution {
+    /// Converts to the inputs of `operation-v1`.
     pub fn shape(self, blank: Inputs, kernels: &Kernels) -> Result<Inputs, String> {
-        let Met { channels, size, transposed, input } = self;
+        let PlacedConvolution { channels, size, transposed, input } = self;
         let (kernel, rank) = (kernels.kernel, kernels.kernel.len());
         let groups = if transposed { 1 } else { channels / kernels.second.max(1) };
         let outputs = if transposed { kernels.second } else { kernels.first };
-        // Missing dimensions in front are 1.
+        // Missing leading dimensions have size 1.
         let of = |numbers: &[u64], back: usize, missing: u64| {
             let at = numbers.len().checked_sub(back);
             at.and_then(|at| numbers.get(at)).copied().unwrap_or(missing)
@@ -180,7 +186,7 @@ impl Met {
         let step = |back: usize| match input.stride {
             _ if !there(back) => 1,
             Some(stride) => stride,
-            // What is transposed doubles the size, as a rule, or makes it larger by half its kernel.
+            // Transposed convolutions usually double the size, or upsample by half their kernel size.
             None if transposed => (of(kernel, back, 1) / 2).max(2).min(of(kernel, back, 1).max(1)),
             None => 1,
         };
@@ -231,8 +237,8 @@ impl Met {
     }
 }
 
-/// A name cut into text and numbers, so that the tenth layer comes behind the ninth.
-pub(super) fn natural(name: &str) -> Vec<(String, u64)> {
+/// Splits a name into text and numbers for natural sorting, so that layer 10 follows layer 9.
+pub(super) fn natural_key(name: &str) -> Vec<(String, u64)> {
     let mut out = Vec::new();
     let mut rest = name;
     while !rest.is_empty() {
@@ -251,21 +257,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bias_tells_which_side_of_a_kernel_is_the_output() {
-        let told = |name, first, second, bias| {
+    fn the_bias_distinguishes_transposed_convolutions() {
+        let transposed = |name, first, second, bias| {
             Kernels { name, first, second, kernel: &[2, 2], bias }.is_transposed()
         };
-        assert_eq!(told("up.0.weight", 32, 16, Some(16)), Some(true));
-        assert_eq!(told("down.0.weight", 32, 16, Some(32)), Some(false));
-        assert_eq!(told("up.0.weight", 32, 32, Some(32)), None);
-        assert_eq!(told("deconv.weight", 32, 16, None), Some(true));
-        assert_eq!(told("conv.weight", 32, 16, None), None);
+        assert_eq!(transposed("up.0.weight", 32, 16, Some(16)), Some(true));
+        assert_eq!(transposed("down.0.weight", 32, 16, Some(32)), Some(false));
+        assert_eq!(transposed("up.0.weight", 32, 32, Some(32)), None);
+        assert_eq!(transposed("deconv.weight", 32, 16, None), Some(true));
+        assert_eq!(transposed("conv.weight", 32, 16, None), None);
     }
 
     #[test]
-    fn layers_are_in_the_order_of_their_numbers() {
+    fn layers_sort_naturally() {
         let mut names = ["features.10.weight", "features.2.weight", "features.2.bias", "classifier.1.weight"];
-        names.sort_by_key(|name| natural(name));
+        names.sort_by_key(|name| natural_key(name));
         assert_eq!(
             names,
             ["classifier.1.weight", "features.2.bias", "features.2.weight", "features.10.weight"]

@@ -1,71 +1,71 @@
-//! What devices reach together in a layout.
+//! Speeds and memory of a layout.
 
 use serde::{Deserialize, Serialize};
 
 use super::layout::gcd;
-use super::{Draft, Group, Layout, ManyError, Set, Work};
+use super::{Draft, Group, Layout, ParallelError, Set, Work};
 use crate::predict::{Target, mean_rate, predict};
 use roofline_formulas::transformer::Inputs;
 use roofline_formulas::{collective, parallel};
 
-/// What is done.
+/// Phase of inference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// A step makes tokens.
+    /// One token per sequence.
     Decode,
-    /// Prompts are read.
+    /// All prompts.
     Prefill,
 }
 
-/// What devices reach together.
+/// Speeds and memory of a model in one layout.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reached {
-    /// The layout.
+    /// Layout.
     pub layout: Layout,
-    /// Memory that the fullest device takes, in GB.
+    /// Memory used on the fullest device, in GB.
     pub device_gb: f64,
-    /// Memory that the fullest device has left, in GB, less than nothing where it is short of some; none where it is not known.
+    /// Memory left on the fullest device, in GB; negative if the model does not fit, `None` if the capacity is unknown.
     pub spare_gb: Option<f64>,
-    /// Time of one step that nothing beats, in s.
+    /// Lower bound of the step time, in s.
     pub step_least_time: f64,
-    /// Estimate, the time of one step in s.
+    /// Ideal step time, in s.
     pub step_time: f64,
-    /// Tokens per second that nothing exceeds.
+    /// Ceiling of decode, in token/s.
     pub decode_ceiling: f64,
-    /// Estimate, the tokens per second.
+    /// Ideal decode speed, in token/s.
     pub decode_estimate: f64,
-    /// Time to read the prompts that nothing beats, in s.
+    /// Lower bound of the prefill time, in s.
     pub prompt_least_time: f64,
-    /// Estimate, the time to read the prompts in s.
+    /// Ideal prefill time, in s.
     pub prompt_time: f64,
-    /// Tokens of prompts per second that nothing exceeds.
+    /// Ceiling of prefill, in token/s.
     pub prefill_ceiling: f64,
-    /// Estimate, the tokens of prompts per second.
+    /// Ideal prefill speed, in token/s.
     pub prefill_estimate: f64,
-    /// Estimate, the share of a step that messages take.
+    /// Share of communication in an ideal step.
     pub message_share: f64,
-    /// Share of the layers that each stage has, where devices differ; empty where all stages have the same.
+    /// Layers per stage for different devices; empty if all stages are equal.
     pub shares: Vec<StageShare>,
 }
 
-/// What a stage of different devices has.
+/// Share of the layers on one pipeline stage.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct StageShare {
-    /// The devices of the stage.
+    /// Devices of the stage.
     pub devices: String,
-    /// Its share of the layers, 0 to 1.
+    /// Share of the layers, 0 to 1.
     pub layers: f64,
 }
 
 impl Reached {
-    /// Whether it fits; none where the memory of a device is not known.
+    /// Returns true if the model fits; `None` if a memory capacity is unknown.
     pub fn fits(&self) -> Option<bool> {
         self.spare_gb.map(|spare| spare >= 0.0)
     }
 
-    /// The same with a draft model: a token takes its share of a pass.
+    /// Applies the speedup and the memory of speculative decoding.
     pub fn speed_up(&mut self, draft: &Draft) {
         self.step_least_time /= draft.most_speed_up;
         self.decode_ceiling *= draft.most_speed_up;
@@ -76,42 +76,42 @@ impl Reached {
     }
 }
 
-/// Amounts of one copy's step, and the rates of a device.
+/// Bytes and FLOPs of one copy's step, with the rates of a device.
 #[derive(Clone, Copy)]
 pub(super) struct Amounts {
-    /// Tokens that it makes or reads.
+    /// Tokens generated or processed.
     pub tokens: f64,
-    /// Bytes of the weights without routed experts, and of these.
+    /// Stored weight bytes: dense, then routed experts.
     pub stored: (f64, f64),
-    /// Bytes of weights that it reads, without routed experts.
+    /// Weight bytes read, without routed experts.
     pub dense: f64,
-    /// Bytes of routed experts that it reads.
+    /// Bytes of routed experts read.
     pub expert: f64,
-    /// Bytes of cache and state, and in an estimate of activations.
+    /// Bytes of cache and state; ideal amounts include activations.
     pub cache: f64,
-    /// Operations.
+    /// FLOPs, routed experts included.
     pub flops: f64,
-    /// Operations with routed experts.
+    /// FLOPs of routed experts.
     pub expert_flops: f64,
-    /// GB/s.
+    /// Bandwidth, in GB/s.
     pub bandwidth: f64,
-    /// GFLOP/s.
+    /// Compute rate, in GFLOP/s.
     pub compute: f64,
 }
 
-/// The amounts for a ceiling and for an estimate.
+/// Returns the amounts for the ceiling and for the ideal.
 pub(super) fn amounts(
     inputs: Inputs,
     work: &Work,
     target: &Target,
     phase: Phase,
-) -> Result<[Amounts; 2], ManyError> {
+) -> Result<[Amounts; 2], ParallelError> {
     let prediction = predict(inputs, &work.stored, target)?;
-    let (least, likely) = (prediction.outputs, prediction.estimate);
+    let (least, ideal) = (prediction.outputs, prediction.ideal);
     let without = Inputs { expert_params: 0.0, ..prediction.inputs }.evaluate()?;
     let stored_experts = least.weight_bytes - without.weight_bytes;
     let stored = (without.weight_bytes, stored_experts);
-    // What caches hold from one pass to the next is not read again.
+    // Weights held in caches are not read again.
     let dense = (without.pass_weight_bytes - prediction.inputs.resident).max(1.0);
     let Inputs { compute_efficiency, bandwidth_efficiency, .. } = inputs;
     let least_expert = least.pass_weight_bytes - without.pass_weight_bytes;
@@ -129,7 +129,7 @@ pub(super) fn amounts(
             bandwidth: target.bandwidth,
             compute: rate(time[0]),
         };
-        let estimate = Amounts {
+        let ideal = Amounts {
             dense: without.pass_weight_bytes.max(1.0),
             expert,
             cache: cache[1],
@@ -137,7 +137,7 @@ pub(super) fn amounts(
             compute: rate(time[1]) * compute_efficiency,
             ..ceiling
         };
-        [ceiling, estimate]
+        [ceiling, ideal]
     };
     Ok(match phase {
         Phase::Decode => {
@@ -145,7 +145,7 @@ pub(super) fn amounts(
             of(
                 least.step_tokens,
                 [least.decode_flops, without.decode_flops],
-                [least.decode_compute_time, likely.decode_compute_time],
+                [least.decode_compute_time, ideal.decode_compute_time],
                 [cache, cache + least.activation_bytes],
                 stored_experts * least.decode_uniform_share,
             )
@@ -155,7 +155,7 @@ pub(super) fn amounts(
             of(
                 least.prompt_tokens,
                 [least.prefill_flops, without.prefill_flops],
-                [least.prefill_compute_time, likely.prefill_compute_time],
+                [least.prefill_compute_time, ideal.prefill_compute_time],
                 [cache, cache + least.prefill_activation_bytes],
                 stored_experts * least.prefill_most_share,
             )
@@ -163,7 +163,7 @@ pub(super) fn amounts(
     })
 }
 
-/// A stage of a layout: its devices, the share of the layers that they have, and their links.
+/// Pipeline stage: device, tensor parallelism, share of the layers, links.
 #[derive(Clone, Copy)]
 struct Stage<'a> {
     target: &'a Target,
@@ -172,20 +172,20 @@ struct Stage<'a> {
     links: Links,
 }
 
-/// What links carry in one direction, in GB/s; what is sent over one that is not known takes no time.
+/// Link bandwidths in one direction, in GB/s. Messages over unknown links take no time.
 #[derive(Clone, Copy)]
 struct Links {
-    /// Among the devices of a stage.
+    /// Between the devices of a stage.
     within: Option<f64>,
     /// To the next stage.
     onward: Option<f64>,
 }
 
-/// Times of messages between devices.
+/// Message times, in s: all-reduce, all-to-all and send.
 struct Messages {
     reduce: f64,
     exchange: f64,
-    hand: f64,
+    send: f64,
 }
 
 fn messages(
@@ -194,50 +194,50 @@ fn messages(
     (layout, tensor, parts): (Layout, u64, f64),
     links: Links,
     least: bool,
-) -> Result<Messages, ManyError> {
+) -> Result<Messages, ParallelError> {
     let devices = tensor.max(layout.experts) as f64;
-    // A ceiling holds for programs that send numbers of 8 bits, too.
+    // Ceilings also hold for implementations with 8-bit messages.
     let size = work.inputs.activation_size;
     let token = work.hidden * if least { size.min(1.0) } else { size };
-    let told = |link: Option<f64>, ranks: f64, size: f64, time: fn(collective::Outputs) -> f64| {
+    let message_time = |link: Option<f64>, ranks: f64, size: f64, time: fn(collective::Outputs) -> f64| {
         let Some(link) = link.filter(|_| work.hidden > 0.0 && ranks > 1.0) else { return Ok(0.0) };
         let start = if least { 0.0 } else { work.start };
         let inputs = collective::Inputs { start, ..collective::Inputs::new(ranks, size, link) };
-        Ok::<_, ManyError>(time(inputs.evaluate()?))
+        Ok::<_, ParallelError>(time(inputs.evaluate()?))
     };
     let part = amounts.tokens / parts;
     let chosen = work.inputs.experts_used.min(layout.experts as f64);
-    let [reduced, exchanged, handed] =
+    let [reduced, exchanged, sent] =
         [part * tensor as f64 / devices, part / devices * chosen, part / devices]
             .map(|tokens| tokens * token);
     let (tensor, experts) = (tensor as f64, layout.experts as f64);
     let next = if layout.pipeline > 1 { 2.0 } else { 1.0 };
     Ok(if least {
         Messages {
-            reduce: told(links.within, tensor, reduced, |times| times.all_reduce_least_time)?,
-            // The experts that are chosen may be where the tokens are.
+            reduce: message_time(links.within, tensor, reduced, |times| times.all_reduce_least_time)?,
+            // The chosen experts may be local.
             exchange: 0.0,
-            hand: told(links.onward, next, handed, |times| times.wire_time)?,
+            send: message_time(links.onward, next, sent, |times| times.wire_time)?,
         }
     } else {
         Messages {
-            reduce: told(links.within, tensor, reduced, |times| times.all_reduce_time)?,
-            exchange: told(links.within, experts, exchanged, |times| times.all_to_all_time)?,
-            hand: told(links.onward, next, handed, |times| times.send_time)?,
+            reduce: message_time(links.within, tensor, reduced, |times| times.all_reduce_time)?,
+            exchange: message_time(links.within, experts, exchanged, |times| times.all_to_all_time)?,
+            send: message_time(links.onward, next, sent, |times| times.send_time)?,
         }
     })
 }
 
-/// One stage as the contract sees it, for a ceiling and for an estimate.
+/// Evaluates one stage for the ceiling and for the ideal.
 fn stage(
     work: &Work,
-    [least, likely]: &[Amounts; 2],
+    [least, ideal]: &[Amounts; 2],
     stage: Stage<'_>,
     layout: Layout,
     parts: f64,
-) -> Result<[parallel::Outputs; 2], ManyError> {
+) -> Result<[parallel::Outputs; 2], ParallelError> {
     let of = |amounts: &Amounts, ceiling: bool| {
-        let told = messages(work, amounts, (layout, stage.tensor, parts), stage.links, ceiling)?;
+        let times = messages(work, amounts, (layout, stage.tensor, parts), stage.links, ceiling)?;
         let dispatch = if ceiling {
             0.0
         } else if work.inputs.overhead > 0.0 {
@@ -257,9 +257,9 @@ fn stage(
             expert_bytes: amounts.expert,
             cache_bytes: amounts.cache,
             layers: work.layers,
-            reduce_time: told.reduce,
-            exchange_time: told.exchange,
-            hand_time: told.hand + dispatch,
+            reduce_time: times.reduce,
+            exchange_time: times.exchange,
+            hand_time: times.send + dispatch,
             ..parallel::Inputs::new(
                 amounts.tokens,
                 amounts.dense,
@@ -268,13 +268,13 @@ fn stage(
                 amounts.compute,
             )
         };
-        Ok::<_, ManyError>(inputs.evaluate()?)
+        Ok::<_, ParallelError>(inputs.evaluate()?)
     };
-    Ok([of(least, true)?, of(likely, false)?])
+    Ok([of(least, true)?, of(ideal, false)?])
 }
 
-/// Shares of the layers for stages of these speeds: as much as fits on the fastest, then the next.
-fn fill(speeds: &[f64], room: &[f64]) -> Vec<f64> {
+/// Assigns layers to the fastest stages first, as far as they fit.
+fn fill_fastest_first(speeds: &[f64], room: &[f64]) -> Vec<f64> {
     let all: f64 = room.iter().sum();
     if all < 1.0 {
         let even = 1.0 / room.len() as f64;
@@ -291,10 +291,10 @@ fn fill(speeds: &[f64], room: &[f64]) -> Vec<f64> {
     shares
 }
 
-/// The least time and the estimate of one phase, the memory of the fullest device, and the share of messages.
-struct Timed {
+/// Times and memory of one phase.
+struct PhaseTimes {
     least: f64,
-    likely: f64,
+    ideal: f64,
     tokens: f64,
     device_gb: f64,
     spare_gb: Option<f64>,
@@ -302,28 +302,33 @@ struct Timed {
     shares: Vec<f64>,
 }
 
-/// One phase of some work in a layout.
-struct Run<'a> {
+/// One phase of a workload in one layout.
+struct PhaseRun<'a> {
     work: &'a Work,
     set: &'a Set,
     layout: Layout,
     phase: Phase,
-    /// Of each group.
+    /// Amounts per group: ceiling and ideal.
     amounts: Vec<[Amounts; 2]>,
-    /// Parts that are in different stages at the same time in a ceiling.
+    /// Micro-batches in flight at the same time, for ceilings.
     in_flight: f64,
-    /// Parts that an estimate may cut the work into.
+    /// Numbers of micro-batches to try, for ideal figures.
     cuts: Vec<f64>,
 }
 
-impl<'a> Run<'a> {
-    fn new(work: &'a Work, set: &'a Set, layout: Layout, phase: Phase) -> Result<Run<'a>, ManyError> {
+impl<'a> PhaseRun<'a> {
+    fn new(
+        work: &'a Work,
+        set: &'a Set,
+        layout: Layout,
+        phase: Phase,
+    ) -> Result<PhaseRun<'a>, ParallelError> {
         let inputs = Inputs { batch: work.inputs.batch / layout.copies as f64, ..work.inputs };
         let of = |group: &Group| amounts(inputs, work, &group.target, phase);
         let amounts: Vec<[Amounts; 2]> = set.groups.iter().map(of).collect::<Result<_, _>>()?;
         let tokens = amounts.first().map_or(1.0, |[least, _]| least.tokens);
         let stages = layout.pipeline as f64;
-        // A sequence is in one stage at a time; a prompt can be cut into as many parts as it has tokens.
+        // A sequence is in one stage at a time; a prompt can be cut at any token.
         let (in_flight, cuts) = match phase {
             Phase::Decode => (stages.min(inputs.batch), vec![stages.min(inputs.batch)]),
             Phase::Prefill => {
@@ -331,26 +336,26 @@ impl<'a> Run<'a> {
                 (stages.min(tokens), halved.take_while(|cut| *cut <= tokens.min(1024.0)).collect())
             }
         };
-        Ok(Run { work, set, layout, phase, amounts, in_flight, cuts })
+        Ok(PhaseRun { work, set, layout, phase, amounts, in_flight, cuts })
     }
 
-    /// A stage of a group's devices, cut into parts.
+    /// Evaluates a stage on devices of one group, with `parts` micro-batches.
     fn stage(
         &self,
         group: usize,
         tensor: u64,
         share: f64,
         parts: f64,
-    ) -> Result<[parallel::Outputs; 2], ManyError> {
+    ) -> Result<[parallel::Outputs; 2], ParallelError> {
         let Group { target, link, .. } = &self.set.groups[group];
         let links = Links { within: *link, onward: self.set.link() };
         let one = Stage { target, tensor, share, links };
         stage(self.work, &self.amounts[group], one, self.layout, parts)
     }
 
-    /// A stage of equal shares of all devices. A ceiling deals each matrix out as suits them, so that they are as fast as their mean;
-    /// an estimate deals it out evenly, as programs do, and the slowest decides.
-    fn even_stage(&self, parts: f64) -> Result<[parallel::Outputs; 2], ManyError> {
+    /// Evaluates a stage that all devices share. Ceilings split matrices in proportion to speed, so that the mean counts; ideals
+    /// split them evenly, as implementations do, so that the slowest device counts.
+    fn even_stage(&self, parts: f64) -> Result<[parallel::Outputs; 2], ParallelError> {
         let counted = || self.set.groups.iter().zip(&self.amounts);
         let devices = self.set.devices() as f64;
         let mean = |of: fn(&Amounts) -> f64| {
@@ -366,8 +371,8 @@ impl<'a> Run<'a> {
                 ..first
             },
             Amounts {
-                bandwidth: least(|[_, estimate]| estimate.bandwidth),
-                compute: least(|[_, estimate]| estimate.compute),
+                bandwidth: least(|[_, ideal]| ideal.bandwidth),
+                compute: least(|[_, ideal]| ideal.compute),
                 ..second
             },
         ];
@@ -382,27 +387,32 @@ impl<'a> Run<'a> {
         stage(self.work, &amounts, one, self.layout, parts)
     }
 
-    /// Activations, which take memory beside weights and cache, on a device of a stage.
+    /// Activation bytes on each device of a stage.
     fn activations(&self, group: usize, outputs: &parallel::Outputs) -> f64 {
-        let [least, likely] = &self.amounts[group];
-        (likely.cache - least.cache) / self.layout.pipeline as f64 / outputs.stage_devices
+        let [least, ideal] = &self.amounts[group];
+        (ideal.cache - least.cache) / self.layout.pipeline as f64 / outputs.stage_devices
     }
 
-    /// Memory that a device of a stage takes, in GB, and what it has left.
+    /// Returns the memory used on a device of a stage and the memory left, in GB.
     fn memory(&self, group: usize, outputs: &parallel::Outputs) -> (f64, Option<f64>) {
         let gb = (outputs.device_memory + self.activations(group, outputs)) / 1e9;
-        // A device that is filled to the last byte is not short of a rounding.
+        // Tolerate rounding on a device that is filled to the last byte.
         let spare = |capacity: f64| {
             if gb <= capacity * (1.0 + 1e-9) { (capacity - gb).max(0.0) } else { capacity - gb }
         };
         (gb, self.set.groups[group].target.capacity.map(spare))
     }
 
-    fn timed(&self, least: f64, (likely, message_share): (f64, f64), memory: (f64, Option<f64>)) -> Timed {
+    fn timed(
+        &self,
+        least: f64,
+        (ideal, message_share): (f64, f64),
+        memory: (f64, Option<f64>),
+    ) -> PhaseTimes {
         let tokens = self.amounts.first().map_or(1.0, |[least, _]| least.tokens);
-        Timed {
+        PhaseTimes {
             least,
-            likely,
+            ideal,
             tokens,
             device_gb: memory.0,
             spare_gb: memory.1,
@@ -411,33 +421,33 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The fullest of these devices, and the one with the least left.
+    /// Returns the maximum of the memory used and the minimum of the memory left.
     fn fullest<'b>(&self, held: impl Iterator<Item = (usize, &'b parallel::Outputs)>) -> (f64, Option<f64>) {
         let memory = held.map(|(group, outputs)| self.memory(group, outputs));
         let memory = memory.reduce(|a, b| (a.0.max(b.0), a.1.zip(b.1).map(|(a, b)| a.min(b))));
         memory.unwrap_or((0.0, None))
     }
 
-    /// Stages of equal shares, as the contract has them: of equal devices, or one that all of them share.
-    fn of_equal_shares(&self) -> Result<Timed, ManyError> {
+    /// Evaluates stages with equal shares.
+    fn equal_stages(&self) -> Result<PhaseTimes, ParallelError> {
         let [least, _] = self.even_stage(self.in_flight)?;
-        let mut likely = (f64::INFINITY, 0.0);
+        let mut ideal = (f64::INFINITY, 0.0);
         for parts in &self.cuts {
             let [_, outputs] = self.even_stage(*parts)?;
             let time = match self.phase {
                 Phase::Decode => outputs.step_time,
                 Phase::Prefill => outputs.flushed_time,
             };
-            if time < likely.0 {
-                likely = (time, outputs.message_time / outputs.stage_time);
+            if time < ideal.0 {
+                ideal = (time, outputs.message_time / outputs.stage_time);
             }
         }
         let memory = self.fullest((0..self.set.groups.len()).map(|group| (group, &least)));
-        Ok(self.timed(least.step_least_time, likely, memory))
+        Ok(self.timed(least.step_least_time, ideal, memory))
     }
 
-    /// The stages of different devices: the group of each, and how many share its matrices.
-    fn chain(&self) -> Vec<(usize, u64)> {
+    /// Returns the stages of different devices as group and tensor parallelism.
+    fn stages(&self) -> Vec<(usize, u64)> {
         let stages = self.set.groups.iter().enumerate().flat_map(|(index, group)| {
             let tensor = gcd(self.layout.tensor, group.count);
             (0..group.count / tensor).map(move |_| (index, tensor))
@@ -445,10 +455,10 @@ impl<'a> Run<'a> {
         stages.collect()
     }
 
-    /// Different devices: a chain of stages, each with the share of the layers that suits it, or that it was given.
-    fn of_a_chain(&self, given: Option<&[f64]>) -> Result<Timed, ManyError> {
-        let chain = self.chain();
-        let times = |shares: &[f64], parts: f64| -> Result<Vec<[parallel::Outputs; 2]>, ManyError> {
+    /// Evaluates stages with different shares: those given, or the best found.
+    fn unequal_stages(&self, given: Option<&[f64]>) -> Result<PhaseTimes, ParallelError> {
+        let chain = self.stages();
+        let times = |shares: &[f64], parts: f64| -> Result<Vec<[parallel::Outputs; 2]>, ParallelError> {
             let each = chain.iter().zip(shares);
             each.map(|((group, tensor), share)| self.stage(*group, *tensor, *share, parts)).collect()
         };
@@ -466,9 +476,9 @@ impl<'a> Run<'a> {
             left.map_or(1.0, |left| (left / least.device_memory).clamp(0.0, 1.0))
         };
         let room: Vec<f64> = chain.iter().zip(&whole).map(room).collect();
-        let filled = fill(&speeds, &room);
+        let filled = fill_fastest_first(&speeds, &room);
         let filled_times = times(&filled, self.in_flight)?;
-        // Nothing beats the sum with most layers on the fastest, nor the slowest with even times.
+        // Bounds: the sum with most layers on the fastest stages, and the slowest stage at equal times.
         let (through, _) = sum(&filled_times, |[least, _]| least.stage_least_time);
         let (_, slowest) = sum(&times(&evenly, self.in_flight)?, |[least, _]| least.stage_least_time);
         let least = through.max(self.in_flight * slowest);
@@ -478,46 +488,47 @@ impl<'a> Run<'a> {
             None if fitting => vec![&filled, &evenly],
             None => vec![&filled],
         };
-        let mut likely = (f64::INFINITY, 0.0);
+        let mut ideal = (f64::INFINITY, 0.0);
         let mut best = ways[0];
         for shares in ways {
             for parts in &self.cuts {
                 let found = times(shares, *parts)?;
-                let (through, slowest) = sum(&found, |[_, likely]| likely.stage_time);
+                let (through, slowest) = sum(&found, |[_, ideal]| ideal.stage_time);
                 let time = match self.phase {
                     Phase::Decode => through.max(parts * slowest),
                     Phase::Prefill => through + (parts - 1.0) * slowest,
                 };
-                if time < likely.0 {
-                    let (told, _) = sum(&found, |[_, likely]| likely.message_time);
-                    (likely, best) = ((time, told / through), shares);
+                if time < ideal.0 {
+                    let (message_time, _) = sum(&found, |[_, ideal]| ideal.message_time);
+                    (ideal, best) = ((time, message_time / through), shares);
                 }
             }
         }
         let held = times(best, self.in_flight)?;
         let memory = self.fullest(chain.iter().zip(&held).map(|((group, _), [least, _])| (*group, least)));
-        let timed = self.timed(least, likely, memory);
-        Ok(Timed { shares: best.to_vec(), ..timed })
+        let timed = self.timed(least, ideal, memory);
+        Ok(PhaseTimes { shares: best.to_vec(), ..timed })
     }
 }
 
-/// What the work reaches on these devices in this layout. Layers stay where they are for prompts and for answers.
-pub fn reach(work: &Work, set: &Set, layout: Layout) -> Result<Reached, ManyError> {
-    let [decode, prompt] = [Phase::Decode, Phase::Prefill].map(|phase| Run::new(work, set, layout, phase));
+/// Returns speeds and memory of a workload in one layout. Prefill and decode use the same split of layers.
+pub fn reach(work: &Work, set: &Set, layout: Layout) -> Result<Reached, ParallelError> {
+    let [decode, prompt] =
+        [Phase::Decode, Phase::Prefill].map(|phase| PhaseRun::new(work, set, layout, phase));
     let (decode, prompt) = (decode?, prompt?);
-    let chain = decode.chain();
+    let stages = decode.stages();
     let (decode, prompt) = if set.groups.len() == 1 || layout.pipeline == 1 {
-        (decode.of_equal_shares()?, prompt.of_equal_shares()?)
+        (decode.equal_stages()?, prompt.equal_stages()?)
     } else {
-        let decode = decode.of_a_chain(None)?;
-        let prompt = prompt.of_a_chain(Some(&decode.shares))?;
+        let decode = decode.unequal_stages(None)?;
+        let prompt = prompt.unequal_stages(Some(&decode.shares))?;
         (decode, prompt)
     };
     let name = |(group, tensor): (usize, u64)| {
         let name = &set.groups[group].target.name;
         if tensor > 1 { format!("{tensor}x {name}") } else { name.clone() }
     };
-    let shares = chain.into_iter().zip(&decode.shares);
+    let shares = stages.into_iter().zip(&decode.shares);
     let shares = shares.map(|(stage, layers)| StageShare { devices: name(stage), layers: *layers });
     let copies = layout.copies as f64;
     Ok(Reached {
@@ -525,13 +536,13 @@ pub fn reach(work: &Work, set: &Set, layout: Layout) -> Result<Reached, ManyErro
         device_gb: decode.device_gb,
         spare_gb: decode.spare_gb,
         step_least_time: decode.least,
-        step_time: decode.likely,
+        step_time: decode.ideal,
         decode_ceiling: copies * decode.tokens / decode.least,
-        decode_estimate: copies * decode.tokens / decode.likely,
+        decode_estimate: copies * decode.tokens / decode.ideal,
         prompt_least_time: prompt.least,
-        prompt_time: prompt.likely,
+        prompt_time: prompt.ideal,
         prefill_ceiling: copies * prompt.tokens / prompt.least,
-        prefill_estimate: copies * prompt.tokens / prompt.likely,
+        prefill_estimate: copies * prompt.tokens / prompt.ideal,
         message_share: decode.message_share,
         shares: shares.collect(),
     })
