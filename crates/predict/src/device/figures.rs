@@ -209,7 +209,7 @@ mod tests {
             ("bandwidth=nan", "is not a number"),
             ("bandwidth=5,bandwidth=6", "`bandwidth` is given twice"),
             ("bandwidth=5,memory=6,capacity=6", "`capacity` is given twice"),
-            ("bandwidth=5 W", "is in W, not in GB/s"),
+            ("bandwidth=5 W", "invalid unit `W` in `5 W`; expected GB/s"),
             ("bandwidth=5,fast", "is not written NAME=FIGURE"),
             ("bandwidth=5,compute=9,fp16=8", "compute is 9, but"),
         ] {
