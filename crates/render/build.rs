@@ -17,9 +17,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=build.rs");
     let mut arms = quote! {};
     for id in CONTRACTS {
-        let source =
-            library::built_in(id).ok_or_else(|| format!("{id}: unknown built-in contract"))?;
-        let contract = check_in(source, None).contract.ok_or_else(|| format!("{id}: the contract does not compile"))?;
+        let source = library::built_in(id).ok_or_else(|| format!("{id}: unknown built-in contract"))?;
+        let contract =
+            check_in(source, None).contract.ok_or_else(|| format!("{id}: the contract does not compile"))?;
         let equations = equations(&contract);
         arms.extend(quote! { #id => #equations, });
     }

@@ -33,7 +33,7 @@ pub fn escape(text: &str) -> String {
 
 /// Shortens like [`shorten`] and wraps right-to-left text in a directional isolate.
 pub fn cut(name: &str, max_columns: usize, unicode: bool) -> String {
-let text = shorten(name, max_columns, unicode);
+    let text = shorten(name, max_columns, unicode);
     if text.chars().any(right_to_left) { format!("\u{2068}{text}\u{2069}") } else { text }
 }
 
@@ -58,7 +58,7 @@ pub fn shorten(name: &str, max_columns: usize, unicode: bool) -> String {
         .collect();
     let complete = text.chars().count() == name.chars().take(4 * max_columns + 17).count();
     if !complete || text.width() > max_columns {
-    let room = max_columns.saturating_sub(ellipsis.width());
+        let room = max_columns.saturating_sub(ellipsis.width());
         while text.width() > room {
             text.pop();
         }

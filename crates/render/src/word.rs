@@ -141,7 +141,7 @@ spelled!(Priority {
 });
 
 impl Bound {
-/// Returns the word that JSON and tables use.
+    /// Returns the word that JSON and tables use.
     pub fn name(self) -> &'static str {
         match self {
             Bound::Memory => "memory",
@@ -215,7 +215,7 @@ impl Precision {
 }
 
 impl Feasibility {
-/// Returns the word that JSON and tables use.
+    /// Returns the word that JSON and tables use.
     pub fn name(self) -> &'static str {
         match self {
             Feasibility::Fits => "fits",

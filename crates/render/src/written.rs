@@ -26,7 +26,8 @@ pub fn tokens(text: &str) -> Result<f64, &'static str> {
 
 /// Parses a number of parameters, such as `7e9`, `8b`, `350m` or `1.5t`. Factors are decimal.
 pub fn parameters(text: &str) -> Result<f64, &'static str> {
-    decimal(text, &[("k", 3), ("m", 6), ("b", 9), ("t", 12)]).ok_or("expected a number of parameters such as 7e9, 8b or 350m")
+    decimal(text, &[("k", 3), ("m", 6), ("b", 9), ("t", 12)])
+        .ok_or("expected a number of parameters such as 7e9, 8b or 350m")
 }
 
 /// Parses a share, such as `80%` or `0.8`.
@@ -51,7 +52,9 @@ pub fn in_unit(text: &str, target: &str) -> Result<f64, String> {
         end += 1;
     }
     let (number, unit) = text.split_at(end);
-    let value = plain(number).ok_or_else(|| format!("invalid number `{text}`; expected a number with an optional unit in {target}"))?;
+    let value = plain(number).ok_or_else(|| {
+        format!("invalid number `{text}`; expected a number with an optional unit in {target}")
+    })?;
     let unit = unit.trim().trim_start_matches('[').trim_end_matches(']').trim();
     if unit.is_empty() {
         return Ok(value);

@@ -67,7 +67,7 @@ impl Log {
 
     /// Returns the powers of ten on the axis, thinned evenly to at most `max_ticks`.
     pub fn decades(&self, max_ticks: usize) -> Vec<Tick> {
-    let step = self.step(max_ticks);
+        let step = self.step(max_ticks);
         let decades =
             (self.from.ceil() as i32..=self.to.floor() as i32).filter(|decade| decade.rem_euclid(step) == 0);
         self.inside(decades.map(|decade| Tick { value: power_of_ten(decade), decade: Some(decade) }))
@@ -75,7 +75,7 @@ impl Log {
 
     /// Returns the minor ticks: multiples from 2 to 9 of each power of ten, or the powers that [`Log::decades`] omits.
     pub fn minors(&self, max_ticks: usize) -> Vec<Tick> {
-    let step = self.step(max_ticks);
+        let step = self.step(max_ticks);
         let decades = self.from.floor() as i32..=self.to.ceil() as i32;
         let values: Vec<f64> = if step == 1 {
             decades

@@ -41,7 +41,7 @@ impl Table {
     /// Renders the table with aligned columns at its full width.
     pub fn text(&self) -> String {
         self.render(false)
-        }
+    }
 
     /// Renders the table for a terminal. If it is too wide, sentences are wrapped; then columns are dropped, first those in `least` in
     /// that order, then from the right, and listed below the table.
@@ -62,8 +62,8 @@ impl Table {
         }
         let mut out = table.render(canvas.colour);
         if !dropped.is_empty() {
-        let names = format!("columns hidden (terminal too narrow): {}", dropped.join(", "));
-        let lines = broken(&names, limit.saturating_sub(1).max(MIN_SENTENCE_WIDTH)).replace('\n', "\n ");
+            let names = format!("columns hidden (terminal too narrow): {}", dropped.join(", "));
+            let lines = broken(&names, limit.saturating_sub(1).max(MIN_SENTENCE_WIDTH)).replace('\n', "\n ");
             out += &format!(" {lines}\n");
         }
         out
@@ -88,8 +88,9 @@ impl Table {
         let Some(over) = (total.saturating_sub(1)).checked_sub(limit).filter(|over| *over > 0) else {
             return true;
         };
-        let sentences = (0..widths.len())
-            .filter(|&at| self.rows.iter().any(|row| row[at].contains(' ') && columns(&row[at]) > MIN_SENTENCE_WIDTH));
+        let sentences = (0..widths.len()).filter(|&at| {
+            self.rows.iter().any(|row| row[at].contains(' ') && columns(&row[at]) > MIN_SENTENCE_WIDTH)
+        });
         let Some(widest) = sentences.max_by_key(|&at| widths[at]) else { return false };
         let room = widths[widest].saturating_sub(over).max(columns(&self.headings[widest]));
         if room < MIN_SENTENCE_WIDTH {
