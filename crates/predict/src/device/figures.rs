@@ -206,7 +206,7 @@ mod tests {
         for (text, expected) in [
             ("bandwidth=0", "must be above zero"),
             ("bandwidth=-5", "must be above zero"),
-            ("bandwidth=nan", "is not a number"),
+            ("bandwidth=nan", "invalid number `nan`"),
             ("bandwidth=5,bandwidth=6", "`bandwidth` is given twice"),
             ("bandwidth=5,memory=6,capacity=6", "`capacity` is given twice"),
             ("bandwidth=5 W", "invalid unit `W` in `5 W`; expected GB/s"),

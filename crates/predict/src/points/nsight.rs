@@ -61,7 +61,7 @@ pub(super) fn parse(table: &Csv) -> Result<Vec<Own>, Mistake> {
 
 /// Selects among redundant metrics of a file.
 struct MetricSelection {
-    /// Whether the sum of bytes is used instead of the bytes by direction.
+    /// True if the sum of bytes is used instead of the bytes by direction.
     sum: bool,
     /// Prefix of instruction counters: of SM partitions if available, otherwise of the SM.
     unit: &'static str,

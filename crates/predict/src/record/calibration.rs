@@ -43,7 +43,7 @@ pub struct Dimensions {
 pub struct Run {
     /// Model, weight format and test.
     pub name: String,
-    /// Whether the run measures prefill.
+    /// True if the run measures prefill.
     pub prefill: bool,
     /// Amounts, figures of the device, and the measured rate.
     inputs: Inputs,

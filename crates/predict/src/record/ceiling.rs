@@ -23,7 +23,7 @@ pub struct RowWithCeiling {
     pub inputs: expectation::Inputs,
     /// Ceiling and utilization.
     pub outputs: expectation::Outputs,
-    /// Whether the arithmetic peak is published; otherwise the ceiling is the memory roof alone.
+    /// True if the arithmetic peak is published; otherwise the ceiling is the memory roof alone.
     pub arithmetic: bool,
     /// Features for the comparison with other rows.
     pub(super) traits: Traits,

@@ -76,10 +76,10 @@ pub struct Expected {
     pub layer_cost: f64,
 }
 
-/// Reason why there is no expected speed.
+/// Reason for a missing expected speed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Silence {
-    /// There are no results for devices of this kind, and no engine was selected.
+    /// Without a selected engine: devices of this kind have no published results.
     #[error("no published results for devices of this kind")]
     Device,
     /// There are too few results of the engine.
@@ -105,7 +105,7 @@ pub fn expect(row: &Row) -> Option<Expected> {
 /// Returns the expected prefill or decode speed for a prediction.
 ///
 /// # Errors
-/// Returns the reason if there is no expected speed.
+/// Returns the reason for a missing expected speed.
 pub fn expect_of(setting: &Setting<'_>, engine: Engine, prefill: bool) -> Result<Expected, Silence> {
     let features = Features::for_setting(setting, engine, prefill).ok_or(Silence::Arithmetic)?;
     Fit::for_features(&features)?.expect(&features)

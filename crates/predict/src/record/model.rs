@@ -95,7 +95,7 @@ pub(super) fn find(name: &str) -> Option<&'static Shape> {
     SHAPES.iter().find(|shape| shape.name == name)
 }
 
-/// Looks up a model by its exact number of parameters; `None` if there is no match or several different ones.
+/// Looks up a model by its exact number of parameters; `None` without a match or with several different ones.
 pub(super) fn find_by_parameters(parameters: f64) -> Option<&'static Shape> {
     let matches = |shape: &&Shape| {
         shape.inputs.evaluate().is_ok_and(|outputs| outputs.total_params + shape.unused == parameters)

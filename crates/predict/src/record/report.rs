@@ -86,7 +86,7 @@ pub struct EvidenceRow {
     pub share: Option<f64>,
     /// Resource that limits the ceiling.
     pub bound: Bound,
-    /// Whether the arithmetic peak is known; otherwise the ceiling is the memory roof alone.
+    /// True if the arithmetic peak is known; otherwise the ceiling is the memory roof alone.
     pub arithmetic_known: bool,
     /// Verdict on the row.
     pub finding: Finding,
@@ -94,7 +94,7 @@ pub struct EvidenceRow {
     pub reason: Option<String>,
     /// URL of the source; may be empty.
     pub source: String,
-    /// Whether the source is primary, not a transcription.
+    /// True if the source is primary, not a transcription.
     pub primary: bool,
     /// Arithmetic intensity in FLOP/B; null without a ceiling.
     pub intensity_flop_byte: Option<f64>,
@@ -171,7 +171,7 @@ pub struct Evidence {
     pub schema: Schema<Self>,
     /// Filter by device, model or engine, or the file of the rows; empty for all published results.
     pub of: String,
-    /// Whether the rows are from a file of the user instead of the published results.
+    /// True if the rows are from a file of the user instead of the published results.
     pub checked: bool,
     /// Rows, the closest to their ceilings first.
     pub rows: Vec<EvidenceRow>,

@@ -40,7 +40,7 @@ pub(super) struct Features {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Processor {
     pub name: String,
-    /// Whether the CPU runs the step, possibly on a chip that the registry describes by its GPU.
+    /// True if the CPU runs the step, possibly on a chip that the registry describes by its GPU.
     pub on_cpu: bool,
     bandwidth: f64,
     architecture: Option<Architecture>,

@@ -65,7 +65,7 @@ pub struct Row {
     pub phase: Phase,
     /// Test name in the source.
     pub test: String,
-    /// Prompt length in tokens; `None` if it is not stated or there is no prompt.
+    /// Prompt length in tokens; `None` without a prompt or if it is not stated.
     pub prompt: Option<f64>,
     /// Number of tokens in the KV cache before the prompt.
     pub depth: f64,
@@ -81,7 +81,7 @@ pub struct Row {
     pub build: String,
     /// URL of the source.
     pub source: String,
-    /// Whether the source is primary, not a transcription.
+    /// True if the source is primary, not a transcription.
     pub primary: bool,
     /// Further notes.
     pub note: String,

@@ -34,7 +34,7 @@ pub struct Bar {
     pub name: String,
     /// Length of the bar in the unit of the chart.
     pub value: f64,
-    /// Whether the bar has the accent color.
+    /// True if the bar has the accent color.
     pub stressed: bool,
     /// Expected range, drawn as a line in the bar.
     pub band: Option<(f64, f64)>,

@@ -50,9 +50,9 @@ pub struct Spot {
     pub estimate: Pace,
     /// Ideal time to first token, in milliseconds.
     pub first_ms: f64,
-    /// Whether the objectives are met.
+    /// True if the objectives are met.
     pub enough: bool,
-    /// Whether this is the requested number of users.
+    /// True if this is the requested number of users.
     pub asked: bool,
 }
 

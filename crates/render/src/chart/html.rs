@@ -20,7 +20,7 @@ const SCRIPT: &str = include_str!("page.js");
 pub struct Page {
     /// Chart; hidden if it has neither roofs nor points.
     pub chart: Chart,
-    /// What-if sliders.
+    /// Sliders that change inputs.
     pub what_if: Option<WhatIf>,
     /// Bar charts; one is visible at a time.
     pub bars: Vec<Bars>,
@@ -72,7 +72,7 @@ pub struct Slider {
     /// Initial value; absent if each operation has its own value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<f64>,
-    /// Whether the slider is in the collapsed section.
+    /// True if the slider is in the collapsed section.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub folded: bool,
 }

@@ -418,7 +418,7 @@ impl Layout {
         }
     }
 
-    /// Finds the best position for a label near a mark; `None` if there is no room.
+    /// Finds the best position for a label near a mark; `None` without enough room.
     fn next_to(&self, own: usize, text: String) -> Option<Label> {
         let mark = self.marks.get(own)?;
         let size = width(&text, TEXT);

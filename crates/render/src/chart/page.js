@@ -1202,7 +1202,7 @@ window.addEventListener("error", (event) => {
   recompute();
   // Controls are placed next to the pictures; tables below use the full width.
   const pictures = ["stage", "more", "bars"].filter((id) => !$(id).hidden).length;
-  document.querySelector("main").style.setProperty("--beside", Math.max(pictures, 1));
+  document.querySelector("main").style.setProperty("--pictures", Math.max(pictures, 1));
   // Redraw in the next frame, because drawing changes the observed height.
   new ResizeObserver(() => requestAnimationFrame(redraw)).observe($("stage"));
 })();

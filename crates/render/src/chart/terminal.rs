@@ -11,9 +11,9 @@ pub struct Canvas {
     pub columns: usize,
     /// Height of the picture in lines, without the legend.
     pub rows: usize,
-    /// Whether the output may contain non-ASCII characters.
+    /// True if the output may contain non-ASCII characters.
     pub unicode: bool,
-    /// Whether to use ANSI color sequences.
+    /// True if to use ANSI color sequences.
     pub colour: bool,
     /// Maximum width of tables and sentences; `None` for output that is not a terminal, which is not wrapped.
     pub limit: Option<usize>,
@@ -593,7 +593,7 @@ fn list(chart: &Chart, canvas: &Canvas) -> String {
 /// A column of the legend.
 struct Column {
     heading: &'static str,
-    /// Whether the cells are right-aligned.
+    /// True if the cells are right-aligned.
     figures: bool,
     cells: Vec<String>,
 }

@@ -28,7 +28,7 @@ pub trait Report: Serialize {
     const TEXTS: &'static [&'static str] = &[];
     /// Names of boolean values, which are conditions by themselves.
     const TRUTHS: &'static [&'static str] = &[];
-    /// Whether the text contains source code, which is not wrapped.
+    /// True if the text contains source code, which is not wrapped.
     const SOURCE: bool = false;
 
     /// Returns the unit of a figure that conditions may use.
@@ -213,7 +213,7 @@ pub struct Checked {
     pub of: String,
     /// Source text of the condition.
     pub condition: String,
-    /// Whether the condition holds; null if a required value is unknown, which also fails the check.
+    /// True if the condition holds; null if a required value is unknown, which also fails the check.
     pub holds: Option<bool>,
     /// Values of the names in the condition.
     pub values: BTreeMap<String, String>,
