@@ -151,26 +151,26 @@ impl Chart {
             let number = if duplicates == 0 { String::new() } else { format!(" ({})", duplicates + 1) };
             titles.push(format!("{}{number}", chart.title));
         }
-        let mut whole = Chart { title: titles.join(" | "), ..Chart::default() };
-        let mut wholes = 0usize;
+        let mut merged = Chart { title: titles.join(" | "), ..Chart::default() };
+        let mut totals = 0usize;
         for (title, Chart { roofs, points, .. }) in titles.into_iter().zip(charts) {
-            let before = whole.roofs.len();
-            let first = wholes;
+            let before = merged.roofs.len();
+            let first = totals;
             let has_roofs = !roofs.is_empty();
-            whole.roofs.extend(roofs.into_iter().map(|roof| {
+            merged.roofs.extend(roofs.into_iter().map(|roof| {
                 let parts = [title.clone(), roof.group].into_iter().filter(|part| !part.is_empty());
                 Roof { group: parts.collect::<Vec<_>>().join(", "), ..roof }
             }));
-            whole.points.extend(points.into_iter().map(|mut point| {
+            merged.points.extend(points.into_iter().map(|mut point| {
                 let kind = std::mem::replace(&mut point.group, title.clone());
                 point.details.insert(0, ("kind".into(), kind));
                 point.roof = has_roofs.then(|| before + point.roof.unwrap_or(0));
                 point.whole = first.saturating_add(point.whole);
-                wholes = wholes.max(point.whole.saturating_add(1));
+                totals = totals.max(point.whole.saturating_add(1));
                 point
             }));
         }
-        whole
+        merged
     }
 
     /// Sums the shares of some points; `None` if they refer to different totals.
