@@ -1,4 +1,4 @@
-//! Writes the JavaScript of the contracts that pages compute with, the calls it offers and the quantities they take.
+//! Generates the JavaScript of the contracts that HTML pages evaluate, with its calls and quantities.
 
 use std::error::Error;
 use std::path::Path;
@@ -9,7 +9,7 @@ use roofline_contracts::contract::Contract;
 use roofline_contracts::emit::{javascript, rust};
 use roofline_contracts::{check_in, library};
 
-/// The contracts that pages compute with.
+/// Contracts that HTML pages evaluate.
 const CONTRACTS: [&str; 5] =
     ["collective-v1", "layer-roofline-v1", "parallel-v1", "serving-v1", "transformer-v1"];
 
@@ -17,15 +17,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=build.rs");
     let mut arms = quote! {};
     for id in CONTRACTS {
-        let source =
-            library::built_in(id).ok_or_else(|| format!("{id}: not among the built-in contracts"))?;
-        let contract = check_in(source, None).contract.ok_or_else(|| format!("{id}: has errors"))?;
+        let source = library::built_in(id).ok_or_else(|| format!("{id}: unknown built-in contract"))?;
+        let contract =
+            check_in(source, None).contract.ok_or_else(|| format!("{id}: the contract does not compile"))?;
         let equations = equations(&contract);
         arms.extend(quote! { #id => #equations, });
     }
     let code = quote! {
         impl Equations {
-            /// Those of a shipped contract, if pages compute with it.
+            /// Equations of a shipped contract; `None` if pages do not use it.
             pub fn built_in(id: &str) -> Option<Equations> {
                 Some(match id {
                     #arms

@@ -1,9 +1,9 @@
-//! The contracts that ship with roofline, compiled to const Rust: every formula that roofline computes comes from here.
-//! A contract that several others depend on is generated once, and so are the types that all modules share.
+//! The shipped contracts, compiled to const Rust. Every formula that roofline evaluates is generated here. Shared dependencies and
+//! types are generated once.
 
-// Contracts are proven for IEEE-754 double precision; the x87 rounds twice.
+// Contracts are proven for IEEE-754 double precision; the x87 FPU rounds twice.
 #[cfg(all(target_arch = "x86", not(target_feature = "sse2")))]
-compile_error!("f64 is not IEEE-754 double precision on this target: build for one with SSE2");
+compile_error!("f64 is not IEEE-754 double precision on this target; build for a target with SSE2");
 
 mod spelled;
 
@@ -34,7 +34,7 @@ roofline_contract!(
     operation_v1 = self::operation
 );
 
-/// The unit of an input or a result of `transformer-v1`.
+/// Returns the unit of an input or output of `transformer-v1`.
 pub fn transformer_unit(name: &str) -> Option<&'static str> {
     use transformer::{Inputs, Outputs};
     let inputs = Inputs::NAMES.iter().zip(Inputs::UNITS);
@@ -47,14 +47,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_shared_contract_is_one_module() {
+    fn contracts_share_the_module_of_a_dependency() {
         let device: &hardware::devices::Device = &roofline_model::devices::H100_SXM;
         let same: &layer_roofline::devices::Device = device;
         assert_eq!(same.name, "h100_sxm");
     }
 
     #[test]
-    fn seven_billion_parameters_in_four_bits_on_a_slow_machine_are_bandwidth_bound() {
+    fn a_4_bit_7b_model_is_bandwidth_bound_on_a_slow_machine() {
         let outputs = roofline_model::Inputs::new(7e9, 4.0, 200.0, 5000.0).evaluate().unwrap();
         assert_eq!(outputs.model_bytes, 3.5e9);
         assert!((outputs.bw_ceiling - 57.142857).abs() < 1e-6);
@@ -65,13 +65,13 @@ mod tests {
     }
 
     #[test]
-    fn a_profile_sets_bandwidth_and_compute() {
+    fn a_device_sets_bandwidth_and_compute() {
         let inputs = roofline_model::Inputs::new(7e9, 16.0, 1.0, 1.0);
         let inputs = inputs.with_device(&hardware::devices::A100_SXM_80GB);
         assert_eq!((inputs.bandwidth, inputs.compute), (2039.0, 312_000.0));
     }
 
-    /// A dense layer in FP32, as the layer profiler has it.
+    /// A dense layer in FP32.
     fn dense(batch: f64, from: f64, to: f64) -> operation::Inputs {
         operation::Inputs {
             batch,
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn the_dense_layer_and_the_ridge_of_the_layer_profiler() {
+    fn a_dense_layer_is_bounded_by_memory_below_the_ridge_point() {
         use operation::{Bound, Inputs};
         let on = |inputs: Inputs| Inputs { bandwidth: 50.0, compute: 100.0, ..inputs }.evaluate().unwrap();
         let layer = on(dense(8.0, 64.0, 32.0));
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn the_convolution_of_the_measured_profiler() {
+    fn a_convolution_matches_hand_computed_costs() {
         let outputs = operation::Inputs {
             in_channels: 4.0,
             out_channels: 8.0,
@@ -118,10 +118,10 @@ mod tests {
     }
 
     #[test]
-    fn convolutions_in_one_and_three_dimensions_are_worked_out_by_hand() {
+    fn convolutions_in_1d_and_3d_match_hand_computed_costs() {
         use operation::Inputs;
         let none = Inputs { in_channels: 1.0, out_channels: 1.0, ..dense(1.0, 0.0, 0.0) };
-        // 10 numbers, 3 taps at a distance of 2: 10 - 2 x 2 outputs, 4 channels that do not see each other.
+        // Depthwise: 10 elements, 3 taps with dilation 2, thus 10 - 2 x 2 outputs, and 4 groups.
         let dilated = Inputs {
             in_channels: 4.0,
             out_channels: 4.0,
@@ -134,7 +134,7 @@ mod tests {
         let dilated = dilated.evaluate().unwrap();
         assert_eq!((dilated.output_width, dilated.flops), (6.0, 2.0 * 4.0 * 6.0 * 3.0));
         assert_eq!(dilated.estimated_bytes, 4.0 * (4.0 * 3.0 + 4.0 * 10.0 + 4.0 * 6.0));
-        // A cube of 5 under a cube of 3 with steps of 2: 2 x 2 x 2 outputs of 27 taps, for 2 samples.
+        // Input 5 x 5 x 5, kernel 3 x 3 x 3, stride 2: 2 x 2 x 2 outputs of 27 taps, for 2 samples.
         let cube = Inputs {
             batch: 2.0,
             input_depth: 5.0,
@@ -163,20 +163,20 @@ mod tests {
         let transposed = transposed.evaluate().unwrap();
         assert_eq!((transposed.transposed_width, transposed.flops), (10.0, 240.0));
         assert_eq!(transposed.estimated_bytes, 4.0 * (24.0 + 10.0 + 30.0));
-        // A kernel that does not fit has no outputs.
+        // A kernel larger than the input has no outputs.
         let tiny = Inputs { input_width: 2.0, kernel_width: 3.0, ..none };
         assert_eq!(tiny.evaluate().unwrap().flops, 0.0);
     }
 
     #[test]
-    fn an_operation_that_does_nothing_costs_nothing() {
+    fn an_empty_operation_costs_nothing() {
         let outputs = operation::Inputs::new(1.0, 1.0).evaluate().unwrap();
         assert_eq!((outputs.flops, outputs.bytes, outputs.least_time, outputs.share), (0.0, 0.0, 0.0, 0.0));
         assert_eq!(outputs.bound, operation::Bound::Compute);
     }
 
     #[test]
-    fn a_recurrent_state_is_read_and_written_once_whatever_the_length() {
+    fn a_recurrent_state_is_moved_once_for_any_number_of_tokens() {
         let state = |tokens| {
             let inputs =
                 operation::Inputs { tokens, state_width: 100.0, state_work: 400.0, ..dense(2.0, 0.0, 0.0) };
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn advice_comes_in_the_order_of_its_urgency() {
+    fn advice_is_sorted_by_priority() {
         use layer_roofline::Inputs;
         let names = |flops: f64, bytes: f64| -> Vec<&'static str> {
             let inputs = Inputs { other_flops: flops, other_bytes: bytes, ..Inputs::new(1.0, 1.0) };
@@ -199,17 +199,17 @@ mod tests {
         assert_eq!(names(100.0, 100.0), ["quantize_weights"]);
         assert_eq!(names(1e6, 100.0), ["vectorize"]);
         assert_eq!(names(2e9, 100.0), ["vectorize", "distil"]);
-        assert_eq!(names(0.0, 0.0), [""; 0], "nothing is no work to speed up");
+        assert_eq!(names(0.0, 0.0), [""; 0], "an empty operation needs no advice");
         let few =
             Inputs { other_flops: 10.0, other_bytes: 100.0, bits_per_weight: 8.5, ..Inputs::new(1.0, 1.0) };
         let few = Inputs { bandwidth: 1.0, compute: 2.0, ..few };
         let advice = layer_roofline::recommendations(&few, &few.evaluate().unwrap());
         let names: Vec<&str> = advice.into_iter().flatten().map(|advice| advice.name).collect();
-        assert_eq!(names, ["share_bytes", "prune"], "q8_0 is quantized already");
+        assert_eq!(names, ["share_bytes", "prune"], "q8_0 is already quantized");
     }
 
     #[test]
-    fn bytes_of_q8_0_and_its_neighbours() {
+    fn quantization_formats_have_their_bits_per_weight() {
         use quantization::{Inputs, formats};
         let blank = Inputs { row_weights: 4096.0, ..Inputs::new(1.0, 1.0) };
         let of = |format| blank.with_format(format).evaluate().unwrap();
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn bands_of_utilization_as_the_notes_on_q8_0_have_them() {
+    fn utilization_is_rated_in_four_bands() {
         use layer_roofline::{Inputs, UtilizationBand};
         let band = |achieved: f64, peak: f64| {
             let read = Inputs { other_bytes: achieved * 1e9, ..Inputs::new(1.0, 1.0) };
@@ -240,13 +240,13 @@ mod tests {
         bandwidth: f64,
         compute: f64,
     ) -> inference_latency::Inputs {
-        // A power and a memory that are nobody's: what follows from them is not looked at, or a device sets them.
+        // Power and memory are placeholders: a device sets them, or their results are not used.
         let blank = inference_latency::Inputs::new(params, flops, 1.0, 1.0, bandwidth, compute);
         inference_latency::Inputs { param_size: size, ..blank }
     }
 
     #[test]
-    fn latency_is_worked_out_by_hand_on_three_devices() {
+    fn latency_on_three_devices_matches_hand_computed_values() {
         use hardware::devices::{A100_SXM_80GB, H100_SXM, T4};
         use inference_latency::{Bottleneck, Feasibility, Inputs};
         let model = |batch| Inputs { batch, overhead: 15.0, ..latency(7e9, 2.0, 14e9, 1.0, 1.0) };
@@ -258,7 +258,7 @@ mod tests {
         assert!((a100.latency - 6.881_110_8e-3).abs() < 1e-9);
         assert!((a100.energy - 400.0 * a100.latency).abs() < 1e-12);
         assert_eq!((a100.bottleneck, a100.feasibility), (Bottleneck::Memory, Feasibility::Fits));
-        // 14e9 operations and bytes in 6.8811108 ms, of 312e12 and of 2039e9 a second.
+        // 14e9 operations and bytes in 6.8811108 ms; the roofs are 312e12 FLOP/s and 2039e9 B/s.
         assert!((a100.achieved_compute - 2_034.555_22).abs() < 1e-3, "{}", a100.achieved_compute);
         assert!((a100.achieved_bandwidth - 2_034.555_22).abs() < 1e-3, "{}", a100.achieved_bandwidth);
         assert!((a100.compute_utilization - a100.achieved_compute / 312e3).abs() < 1e-15);
@@ -271,7 +271,7 @@ mod tests {
         assert!((h100.throughput - 256.0 / (h100.compute_time + 15e-6)).abs() < 1e-6);
         assert_eq!(h100.bottleneck, Bottleneck::Compute);
 
-        // 28e9 bytes in FP32 do not fit in 16 GB; a model of 1000 parameters is all overhead.
+        // 28e9 bytes in FP32 do not fit in 16 GB; a model with 1000 parameters is overhead-bound.
         let large = Inputs { param_size: 4.0, ..model(1.0) }.with_device(&T4).evaluate().unwrap();
         assert_eq!(large.feasibility, Feasibility::TooLarge);
         let small = latency(1000.0, 4.0, 2000.0, 1.0, 1.0);
@@ -279,11 +279,11 @@ mod tests {
         assert_eq!(small.bottleneck, Bottleneck::Overhead);
     }
 
-    /// Figures of PyPI mlsysim 0.3.0, `Engine.solve` with an efficiency of 0.5, taken with `bench/mlsysim/compare.py`. It
-    /// moves a tenth of the weights for each sample beside the weights, and adds a tax for each layer to the overhead;
-    /// both are inputs here. Its energy scales with the utilization and is not compared.
+    /// Results of `Engine.solve` of mlsysim 0.3.0 from PyPI with an efficiency of 0.5, produced by `bench/mlsysim/compare.py`. mlsysim
+    /// moves another tenth of the weights per sample and adds an overhead per layer; both are inputs here. Its energy scales with the
+    /// utilization and is not compared.
     #[test]
-    fn latency_agrees_with_mlsysim_where_the_model_is_the_same() {
+    fn latency_agrees_with_mlsysim() {
         struct Case {
             weights: f64,
             flops: f64,
@@ -331,7 +331,7 @@ mod tests {
                 (outputs.latency * 1e3, case.latency_ms),
                 (outputs.throughput, case.throughput),
             ] {
-                assert!((ours / theirs - 1.0).abs() < 1e-9, "{ours} and {theirs}");
+                assert!((ours / theirs - 1.0).abs() < 1e-9, "roofline: {ours}, mlsysim: {theirs}");
             }
         }
     }

@@ -1,14 +1,15 @@
-//! Names of enum variants for JSON, schemas and people, stated once.
+//! Declares the words of enum variants for JSON, schemas and text in one place.
 
-/// Gives an enum its words: what `name` and `Display` say, and JSON has. More words for one are those that older files have.
+/// Implements `name`, `Display`, `Serialize`, `Deserialize` and `JsonSchema` for an enum from one word per variant. Words after `|`
+/// are accepted in documents of older versions.
 #[macro_export]
 macro_rules! spelled {
     ($word:ident { $($case:ident = $name:literal $(| $old:literal)*,)* }) => {
         impl $word {
-            /// All of them.
+            /// All variants in declaration order.
             pub const ALL: &'static [$word] = &[$($word::$case),*];
 
-            /// The word.
+            /// Returns the word of the variant.
             pub fn name(self) -> &'static str {
                 match self {
                     $($word::$case => $name,)*

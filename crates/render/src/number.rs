@@ -1,19 +1,19 @@
-//! Figures as people read them: three significant digits, no more zeros than they can count; and how units are spelled.
+//! Formats numbers for people: three significant digits with a unit.
 
-/// Bytes per second.
+/// Unit of bandwidth, in 10⁹ bytes per second.
 pub const GB_PER_S: &str = "GB/s";
-/// Floating-point operations per second.
+/// Unit of floating-point performance, in 10⁹ operations per second.
 pub const GFLOP_PER_S: &str = "GFLOP/s";
-/// A clock.
+/// Unit of clock rates.
 pub const GHZ: &str = "GHz";
-/// Integer operations per second.
+/// Unit of integer performance, in 10⁹ operations per second.
 pub const GOP_PER_S: &str = "Gop/s";
-/// Operations for each byte.
+/// Unit of arithmetic intensity.
 pub const FLOP_PER_BYTE: &str = "FLOP/B";
-/// Seconds.
+/// Unit of time.
 pub const SECONDS: &str = "s";
 
-/// A figure with three significant digits.
+/// Formats a value with three significant digits; `-` if it is not finite.
 pub fn figure(value: f64) -> String {
     if !value.is_finite() {
         return "-".into();
@@ -31,25 +31,25 @@ pub fn figure(value: f64) -> String {
     format!("{value:.decimals$}")
 }
 
-/// A figure that may be missing.
+/// Formats an optional value like [`figure`]; `-` if it is missing.
 pub fn maybe(value: Option<f64>) -> String {
     value.map_or_else(|| "-".into(), figure)
 }
 
-/// A number that is short enough for a formula and still exact enough to follow it: six digits are read, not copied.
+/// Formats a number for a formula: exactly if that takes at most nine characters, otherwise with six digits.
 pub fn short(value: f64) -> String {
-    let written = |value: f64| {
+    let shortest = |value: f64| {
         let (plain, exponent) = (format!("{value}"), format!("{value:e}"));
         if plain.len() <= exponent.len().max(6) { plain } else { exponent }
     };
-    let exact = written(value);
+    let exact = shortest(value);
     if exact.len() <= 9 {
         return exact;
     }
-    format!("{value:.5e}").parse().map_or(exact, written)
+    format!("{value:.5e}").parse().map_or(exact, shortest)
 }
 
-/// A part of a whole, in percent.
+/// Formats a share, such as 0.31, as a percentage; `-` if it is missing.
 pub fn percent(share: Option<f64>) -> String {
     match share.filter(|share| share.is_finite()) {
         None => "-".into(),
@@ -59,7 +59,7 @@ pub fn percent(share: Option<f64>) -> String {
     }
 }
 
-/// A count with its thousands apart.
+/// Formats a count with thousands separators.
 pub fn count(value: usize) -> String {
     let digits = value.to_string();
     let mut out = String::new();
@@ -72,19 +72,19 @@ pub fn count(value: usize) -> String {
     out
 }
 
-/// A number of threads, in words.
+/// Formats a number of threads: `1 thread`, `2 threads`.
 pub fn threads(count: usize) -> String {
     if count == 1 { "1 thread".to_owned() } else { format!("{count} threads") }
 }
 
-/// Bytes of memory.
+/// Formats a number of bytes in KiB or MiB.
 pub fn size(bytes: usize) -> String {
     let (unit, shift) = if bytes >= 1 << 20 { ("MiB", 20) } else { ("KiB", 10) };
     let value = bytes as f64 / f64::from(1u32 << shift);
     if value.fract() == 0.0 { format!("{value:.0} {unit}") } else { format!("{value:.1} {unit}") }
 }
 
-/// A power of ten: plain as long as it is short.
+/// Formats a power of ten: plainly from 10⁻³ to 10⁴, otherwise with an exponent.
 pub fn decade(exponent: i32, unicode: bool) -> String {
     match exponent {
         -3..0 => format!("{:.*}", exponent.unsigned_abs() as usize, 10f64.powi(exponent)),
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figures_have_three_significant_digits() {
+    fn values_are_formatted_with_three_significant_digits() {
         let shown: Vec<String> = [
             0.0, 1.0, 1.2345, 9.999, 12.345, 99.97, 123.456, 99_999.0, 999_999.0, 1.5e9, 0.12345, 0.0999999,
             0.012345, 0.0012345, 0.00012345, -3.25,
@@ -124,14 +124,14 @@ mod tests {
     }
 
     #[test]
-    fn powers_of_ten_are_plain_while_short() {
+    fn short_powers_of_ten_have_no_exponent() {
         let shown: Vec<String> = [-6, -3, -1, 0, 4, 5, 12].into_iter().map(|e| decade(e, true)).collect();
         assert_eq!(shown, ["10⁻⁶", "0.001", "0.1", "1", "10000", "10⁵", "10¹²"]);
         assert_eq!(decade(-300, false), "1e-300");
     }
 
     #[test]
-    fn shares_and_counts_read_well() {
+    fn shares_are_percentages_and_counts_have_separators() {
         let shown: Vec<String> = [Some(0.0), Some(0.0001), Some(0.0312), Some(0.31), Some(1.0), None]
             .into_iter()
             .map(percent)

@@ -1,25 +1,25 @@
-//! A figure beside a reference load that ran in turn with it. On a machine that others use too both slow down together, and
-//! their ratio stays: it is what two runs are compared by.
+//! Figures relative to a reference load that ran in alternation. On a shared machine both slow down together, so their ratio is
+//! stable and is used to compare two runs.
 
 use serde::{Deserialize, Serialize};
 
-/// Standard deviations that the noise of a median covers: a true median lies outside once in a thousand times.
-const SURE: f64 = 3.29;
+/// Standard deviations of a two-sided 99.9 % confidence interval.
+const Z_99_9: f64 = 3.29;
 
-/// What ran beside a figure, and the figure as a share of it.
+/// A reference load and the ratio of a figure to it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Paired {
-    /// The reference, in the figure's unit: the median of its rounds.
+    /// Median of the reference over all rounds, in the figure's unit.
     pub reference: f64,
-    /// The figure over the reference of the same round: the median of all rounds.
+    /// Median over all rounds of the figure divided by the reference of its round.
     pub ratio: f64,
-    /// How far this median may be off, as a share of it.
+    /// Uncertainty of the ratio, as a share of it.
     pub noise: f64,
 }
 
 impl Paired {
-    /// Of rounds, each a figure and its reference, both finite and above zero; none without rounds.
+    /// Computes the ratio from rounds of (figure, reference). Returns `None` without rounds or if a value is not positive and finite.
     pub fn of(rounds: &[(f64, f64)]) -> Option<Paired> {
         let sorted = |of: fn(&(f64, f64)) -> f64| {
             let mut values: Vec<f64> = rounds.iter().map(of).collect();
@@ -30,10 +30,10 @@ impl Paired {
             (sorted(|(figure, reference)| figure / reference), sorted(|round| round.1));
         let middle = rounds.len() / 2;
         let (ratio, reference) = (*ratios.get(middle)?, *references.get(middle)?);
-        // The ranks between which the true median lies follow from the number of rounds alone, however the ratios are spread.
-        let away = (SURE * (rounds.len() as f64).sqrt() / 2.0).ceil() as usize;
-        let low = *ratios.get(middle.saturating_sub(away))?;
-        let high = *ratios.get(middle.saturating_add(away).min(ratios.len() - 1))?;
+        // The confidence interval of a median is a range of ranks that depends only on the number of rounds, not on the distribution.
+        let ranks = (Z_99_9 * (rounds.len() as f64).sqrt() / 2.0).ceil() as usize;
+        let low = *ratios.get(middle.saturating_sub(ranks))?;
+        let high = *ratios.get(middle.saturating_add(ranks).min(ratios.len() - 1))?;
         let noise = (high - ratio).max(ratio - low) / ratio;
         Some(Paired { reference, ratio, noise }).filter(|found| {
             [found.reference, found.ratio, found.noise].iter().all(|value| value.is_finite())
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_slows_both_down_leaves_the_ratio_and_its_noise_alone() {
+    fn a_common_slowdown_does_not_change_the_ratio() {
         let steady: Vec<(f64, f64)> = (0..40).map(|at| (2.0 + f64::from(at % 3) / 100.0, 1.0)).collect();
         let disturbed: Vec<(f64, f64)> = steady
             .iter()
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn the_noise_covers_all_of_few_rounds_and_shrinks_with_more() {
+    fn the_noise_shrinks_with_the_number_of_rounds() {
         let rounds =
             |count: u32| (0..count).map(|at| (1.0 + f64::from(at * 7 % 11) / 100.0, 1.0)).collect::<Vec<_>>();
         let noise = |count| Paired::of(&rounds(count)).unwrap().noise;

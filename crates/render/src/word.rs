@@ -1,4 +1,4 @@
-//! The words of results: one enum for each idea, spelled here and nowhere else.
+//! Vocabulary of results: one enum for each closed set of words.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use roofline_formulas::hardware::devices::Device;
 use roofline_formulas::{layer_roofline, spelled, transformer};
 
-/// What holds an operation or a whole model back.
+/// The resource that limits an operation or a model.
 #[derive(
     Clone,
     Copy,
@@ -24,26 +24,26 @@ use roofline_formulas::{layer_roofline, spelled, transformer};
 )]
 #[serde(rename_all = "lowercase")]
 pub enum Bound {
-    /// The memory.
+    /// Memory bandwidth.
     #[serde(alias = "Memory")]
     Memory,
-    /// The arithmetic.
+    /// Arithmetic rate.
     #[serde(alias = "Compute")]
     Compute,
-    /// Starting the work.
+    /// Dispatch and synchronization.
     #[serde(alias = "Overhead")]
     Overhead,
-    /// Nobody can say.
+    /// Unknown.
     #[default]
     Undefined,
 }
 
-/// A number format that a device may have a peak for.
+/// Element type for which a device may have a peak.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
 )]
 #[serde(rename_all = "lowercase")]
-#[expect(missing_docs, reason = "the names are the formats'")]
+#[expect(missing_docs, reason = "the variants are named after the formats")]
 pub enum Precision {
     Fp32,
     Tf32,
@@ -55,25 +55,25 @@ pub enum Precision {
     Int4,
 }
 
-/// Whether a model fits in a device's memory.
+/// Result of comparing a model's memory with a device's capacity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Feasibility {
-    /// It does.
+    /// The model fits.
     Fits,
-    /// It does not.
+    /// The model exceeds the capacity.
     TooLarge,
 }
 
-/// How much of what is attainable was reached.
+/// Rating of an achieved share of the attainable performance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Band {
-    /// There is little left to gain.
+    /// At least 90 %.
     NearOptimal,
-    /// Most of it.
+    /// At least 70 % and less than 90 %.
     Good,
-    /// There is something to gain.
+    /// At least 50 % and less than 70 %.
     Improvable,
-    /// Less than half.
+    /// Less than 50 %.
     Poor,
 }
 
@@ -84,14 +84,14 @@ spelled!(Band {
     Poor = "inefficient" | "Poor",
 });
 
-/// The part of the work.
+/// Phase of inference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// One token for each sequence.
+    /// Generates one token per sequence.
     Decode,
-    /// The whole prompt of each sequence.
+    /// Processes the whole prompt of each sequence.
     Prefill,
-    /// All layers of a stack, once for each sample.
+    /// Runs all layers of a network once per sample.
     Pass,
 }
 
@@ -101,15 +101,15 @@ spelled!(Phase {
     Pass = "pass",
 });
 
-/// How the rows of a profile are put together.
+/// Grouping of the rows of a profile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum By {
-    /// Each operation of each layer.
+    /// One row per operation of each layer.
     Operation,
-    /// Each layer; what is outside the layers by its role.
+    /// One row per layer; operations outside the layers are grouped by role.
     #[default]
     Layer,
-    /// Each part of the model.
+    /// One row per kind of operation.
     Kind,
 }
 
@@ -119,18 +119,18 @@ spelled!(By {
     Kind = "kind",
 });
 
-/// Why no code reaches the whole of a measured roof.
-pub const WHY_NOT_ALL: &str = "threads start and meet, rows have ends, results are written, and memory is refreshed; 90 % and more \
-                               is near optimal";
+/// Explains why code cannot reach 100 % of a measured roof.
+pub const WHY_NOT_ALL: &str = "thread start-up and barriers, row tails, stores and DRAM refresh cost a few percent; 90 % or more \
+                               is near-optimal";
 
-/// How urgent advice is.
+/// Priority of advice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Priority {
-    /// Do it first.
+    /// Apply first.
     High,
-    /// Do it next.
+    /// Apply next.
     Medium,
-    /// Do it when there is time.
+    /// Apply last.
     Low,
 }
 
@@ -141,7 +141,7 @@ spelled!(Priority {
 });
 
 impl Bound {
-    /// The word.
+    /// Returns the word that JSON and tables use.
     pub fn name(self) -> &'static str {
         match self {
             Bound::Memory => "memory",
@@ -151,19 +151,19 @@ impl Bound {
         }
     }
 
-    /// The same in words.
+    /// Returns the glossary term, such as `memory-bound`.
     pub fn held_back(self) -> &'static str {
         match self {
-            Bound::Memory => "held back by memory",
-            Bound::Compute => "held back by arithmetic",
-            Bound::Overhead => "held back by dispatch",
-            Bound::Undefined => "held back by nothing that is known",
+            Bound::Memory => "memory-bound",
+            Bound::Compute => "compute-bound",
+            Bound::Overhead => "overhead-bound",
+            Bound::Undefined => "bound unknown",
         }
     }
 }
 
 impl Precision {
-    /// All of them.
+    /// All precisions.
     pub const ALL: [Precision; 8] = [
         Precision::Fp32,
         Precision::Tf32,
@@ -175,7 +175,7 @@ impl Precision {
         Precision::Int4,
     ];
 
-    /// The word, as in the device table.
+    /// Returns the name in the device registry.
     pub fn name(self) -> &'static str {
         match self {
             Precision::Fp32 => "fp32",
@@ -189,7 +189,7 @@ impl Precision {
         }
     }
 
-    /// The device's peak, in GFLOP/s.
+    /// Returns the published peak of a device, in GFLOP/s.
     pub fn peak(self, device: &Device) -> Option<f64> {
         match self {
             Precision::Fp32 => device.fp32,
@@ -203,19 +203,19 @@ impl Precision {
         }
     }
 
-    /// The precisions that a device has a peak for.
+    /// Iterates over the precisions with a published peak.
     pub fn of(device: &Device) -> impl Iterator<Item = Precision> {
         Precision::ALL.into_iter().filter(|precision| precision.peak(device).is_some())
     }
 
-    /// The precision of this name.
+    /// Looks up a precision by its name in the device registry.
     pub fn by_name(name: &str) -> Option<Precision> {
         Precision::ALL.into_iter().find(|precision| precision.name() == name)
     }
 }
 
 impl Feasibility {
-    /// The word.
+    /// Returns the word that JSON and tables use.
     pub fn name(self) -> &'static str {
         match self {
             Feasibility::Fits => "fits",
@@ -224,8 +224,8 @@ impl Feasibility {
     }
 }
 
-/// Words are shown as they are spelled.
-macro_rules! shown {
+/// Implements `Display` with `name`.
+macro_rules! display_name {
     ($($word:ty),*) => {$(
         impl fmt::Display for $word {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -235,10 +235,10 @@ macro_rules! shown {
     )*};
 }
 
-shown!(Bound, Precision, Feasibility);
+display_name!(Bound, Precision, Feasibility);
 
-/// Each contract has the cases that its formulas tell apart.
-macro_rules! bounds {
+/// Implements the conversion from the classifier of each contract.
+macro_rules! convert_bounds {
     ($($bound:ty: $($case:ident)*),*) => {$(
         impl From<$bound> for Bound {
             fn from(bound: $bound) -> Self {
@@ -250,7 +250,7 @@ macro_rules! bounds {
     )*};
 }
 
-bounds!(
+convert_bounds!(
     layer_roofline::Bound: Memory Compute,
     layer_roofline::PassBound: Memory Compute,
     transformer::DecodeBound: Memory Compute,
@@ -292,7 +292,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_word_is_spelled_in_json_as_people_read_it() {
+    fn json_and_text_use_the_same_words() {
         for bound in [Bound::Memory, Bound::Compute, Bound::Overhead, Bound::Undefined] {
             assert_eq!(serde_json::to_value(bound).unwrap(), bound.name());
         }
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bound_that_was_saved_with_a_capital_is_read() {
+    fn capitalized_bounds_of_older_documents_are_accepted() {
         for (word, bound) in
             [("Memory", Bound::Memory), ("Compute", Bound::Compute), ("Overhead", Bound::Overhead)]
         {

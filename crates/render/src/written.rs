@@ -1,44 +1,45 @@
-//! Numbers as people write them: `128k` tokens, `8b` parameters, `80%`, `256GB/s`.
+//! Parses numbers with suffixes and units: `128k` tokens, `8b` parameters, `80%`, `256GB/s`.
 
 use roofline_contracts::unit::Unit;
 
-/// A plain number; neither infinite nor NaN.
+/// Parses a finite number; underscores are ignored.
 fn plain(text: &str) -> Option<f64> {
     text.trim().replace('_', "").parse::<f64>().ok().filter(|value| value.is_finite())
 }
 
-/// A number and one of these suffixes, in any case, each with its power of ten.
+/// Parses a number with one of these suffixes, case-insensitively; each suffix has a power of ten.
 fn decimal(text: &str, suffixes: &[(&str, i32)]) -> Option<f64> {
     let text = text.trim().to_ascii_lowercase();
-    // Read as one number, so that 8.03b is the f64 next to 8.03e9 and a whole one.
+    // Parse number and exponent together, so that 8.03b is the integer 8.03e9.
     let with =
         |(suffix, power): &(&str, i32)| plain(&format!("{}e{power}", text.strip_suffix(suffix)?.trim()));
     plain(&text).or_else(|| suffixes.iter().find_map(with))
 }
 
-/// A number of tokens: `4096`, `128k`. Lengths of context are powers of two, so `128k` is 131,072 and `1m` is 1,048,576.
+/// Parses a number of tokens, such as `4096` or `128k`. Factors are binary: `128k` is 131,072 and `1m` is 1,048,576.
 pub fn tokens(text: &str) -> Result<f64, &'static str> {
     let text = text.trim().to_ascii_lowercase();
     let with = |(suffix, factor): (&str, f64)| Some(plain(text.strip_suffix(suffix)?)? * factor);
     let kilo = || [("k", 1024.0), ("m", 1024.0 * 1024.0)].into_iter().find_map(with);
-    plain(&text).or_else(kilo).ok_or("write tokens as 4096 or 128k, where k is 1024")
+    plain(&text).or_else(kilo).ok_or("expected a number of tokens such as 4096 or 128k (k = 1024)")
 }
 
-/// A number of parameters: `7e9`, `8b`, `350m`, `1.5t`, with decimal factors.
+/// Parses a number of parameters, such as `7e9`, `8b`, `350m` or `1.5t`. Factors are decimal.
 pub fn parameters(text: &str) -> Result<f64, &'static str> {
-    decimal(text, &[("k", 3), ("m", 6), ("b", 9), ("t", 12)]).ok_or("write parameters as 7e9, 8b or 350m")
+    decimal(text, &[("k", 3), ("m", 6), ("b", 9), ("t", 12)])
+        .ok_or("expected a number of parameters such as 7e9, 8b or 350m")
 }
 
-/// A share of a whole: `80%` or `0.8`.
+/// Parses a share, such as `80%` or `0.8`.
 pub fn share(text: &str) -> Result<f64, &'static str> {
-    decimal(text, &[("%", -2)]).ok_or("write a share as 80% or 0.8")
+    decimal(text, &[("%", -2)]).ok_or("expected a share such as 80% or 0.8")
 }
 
-/// A number that may carry its unit, `256`, `256GB/s` or `59 TFLOPS`, in the unit that is wanted. What computers do in a
-/// second is counted in operations, whatever their kind.
-pub fn in_unit(text: &str, wanted: &str) -> Result<f64, String> {
+/// Parses a number with an optional unit, such as `256`, `256GB/s` or `59 TFLOPS`, and converts it to `target`. Integer and
+/// floating-point operations are interchangeable.
+pub fn in_unit(text: &str, target: &str) -> Result<f64, String> {
     let text = text.trim();
-    // An exponent belongs to the number: `59e3`, but not the E of `EB`.
+    // The exponent belongs to the number, as in `59e3`, but the E of `EB` does not.
     let bytes = text.as_bytes();
     let mut end = 0;
     while let Some(byte) = bytes.get(end) {
@@ -51,33 +52,35 @@ pub fn in_unit(text: &str, wanted: &str) -> Result<f64, String> {
         end += 1;
     }
     let (number, unit) = text.split_at(end);
-    let value = plain(number).ok_or_else(|| format!("`{text}` is not a number, perhaps with its unit"))?;
+    let value = plain(number).ok_or_else(|| {
+        format!("invalid number `{text}`; expected a number with an optional unit in {target}")
+    })?;
     let unit = unit.trim().trim_start_matches('[').trim_end_matches(']').trim();
     if unit.is_empty() {
         return Ok(value);
     }
-    let spelled = spelled(unit);
-    let found = Unit::parse(&spelled).map_err(|error| format!("`{text}`: {}", error.message))?;
-    let (found, target) = (operations(found), Unit::parse(wanted).map_err(|error| error.message)?);
-    let ratio = found.over(operations(target)).filter(|ratio| ratio.is_dimensionless());
-    let ratio = ratio.ok_or_else(|| format!("`{text}` is in {unit}, not in {wanted}"))?;
+    let contract_unit = contract_spelling(unit);
+    let found = Unit::parse(&contract_unit).map_err(|error| format!("`{text}`: {}", error.message))?;
+    let (found, wanted) = (as_flops(found), Unit::parse(target).map_err(|error| error.message)?);
+    let ratio = found.over(as_flops(wanted)).filter(|ratio| ratio.is_dimensionless());
+    let ratio = ratio.ok_or_else(|| format!("invalid unit `{unit}` in `{text}`; expected {target}"))?;
     Ok(value / ratio.conversion())
 }
 
-/// The unit in the spelling of contracts: `TFLOPS` is `TFLOP/s`, `TOPS` is `Top/s`.
-fn spelled(unit: &str) -> String {
-    let without = |ends: &[&str]| ends.iter().find_map(|end| unit.strip_suffix(end));
-    if let Some(prefix) = without(&["FLOPS", "FLOPs", "flops", "Flops", "FLOP/s", "Flop/s"]) {
+/// Converts a unit to the spelling of contracts: `TFLOPS` to `TFLOP/s`, `TOPS` to `Top/s`.
+fn contract_spelling(unit: &str) -> String {
+    let strip = |ends: &[&str]| ends.iter().find_map(|end| unit.strip_suffix(end));
+    if let Some(prefix) = strip(&["FLOPS", "FLOPs", "flops", "Flops", "FLOP/s", "Flop/s"]) {
         format!("{prefix}flop/s")
-    } else if let Some(prefix) = without(&["OPS", "OPs", "ops", "OP/s"]) {
+    } else if let Some(prefix) = strip(&["OPS", "OPs", "ops", "OP/s"]) {
         format!("{prefix}op/s")
     } else {
         unit.replace("tokens", "token").replace("tok/", "token/")
     }
 }
 
-/// An integer operation counts as one flop.
-fn operations(unit: Unit) -> Unit {
+/// Treats an integer operation as a floating-point operation.
+fn as_flops(unit: Unit) -> Unit {
     let (op, flop) = (Unit::parse("op/s"), Unit::parse("flop/s"));
     match (op, flop) {
         (Ok(op), Ok(flop)) if unit.same_dimension(op) => {
@@ -92,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tokens_parameters_and_shares_are_read_as_people_write_them() {
+    fn tokens_parameters_and_shares_accept_suffixes() {
         assert_eq!(
             ["4096", "32k", "128K", "1m", "1_000"].map(|text| tokens(text).unwrap()),
             [4096.0, 32768.0, 131_072.0, 1_048_576.0, 1000.0]
@@ -108,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_unit_is_converted_and_left_out_it_is_the_one_wanted() {
+    fn units_are_optional_and_converted() {
         for (text, wanted, expected) in [
             ("256", "GB/s", 256.0),
             ("256GB/s", "GB/s", 256.0),
@@ -129,11 +132,11 @@ mod tests {
             assert_eq!(in_unit(text, wanted), Ok(expected), "{text}");
         }
         for (text, wanted, expected) in [
-            ("256 W", "GB/s", "is in W, not in GB/s"),
-            ("fast", "GB/s", "`fast` is not a number"),
+            ("256 W", "GB/s", "invalid unit `W` in `256 W`; expected GB/s"),
+            ("fast", "GB/s", "invalid number `fast`"),
             ("256 GBs", "GB/s", "unknown unit"),
-            ("", "GB/s", "`` is not a number"),
-            ("1e999", "GB/s", "is not a number"),
+            ("", "GB/s", "invalid number ``"),
+            ("1e999", "GB/s", "invalid number"),
         ] {
             let error = in_unit(text, wanted).unwrap_err();
             assert!(error.contains(expected), "{text}: {error}");

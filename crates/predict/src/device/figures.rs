@@ -96,10 +96,10 @@ mod tests {
         for (text, expected) in [
             ("bandwidth=0", "expected a positive number"),
             ("bandwidth=-5", "expected a positive number"),
-            ("bandwidth=nan", "is not a number"),
+            ("bandwidth=nan", "invalid number `nan`"),
             ("bandwidth=5,bandwidth=6", "duplicate attribute `bandwidth`"),
             ("bandwidth=5,memory=6,capacity=6", "duplicate attribute `capacity`"),
-            ("bandwidth=5 W", "is in W, not in GB/s"),
+            ("bandwidth=5 W", "invalid unit `W` in `5 W`; expected GB/s"),
             ("bandwidth=5,fast", "expected NAME=FIGURE"),
             ("bandwidth=5,compute=9,fp16=8", "compute is 9, but"),
         ] {

@@ -1,16 +1,16 @@
-//! What criterion leaves below `target/criterion`: for each benchmark a directory `new` with its estimates and its throughput.
+//! Output of criterion in `target/criterion`: a directory `new` per benchmark with its statistics and throughput.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use super::{Counted, Own};
+use super::{Counters, Own};
 use crate::csv::Mistake;
 use roofline_machine::document;
 
-/// Criterion nests group, function and parameter; nobody nests deeper than this.
-const DEEPEST: usize = 8;
+/// Maximum depth of directories; criterion nests group, function and parameter.
+const MAX_DEPTH: usize = 8;
 
 #[derive(Deserialize)]
 struct Benchmark {
@@ -19,12 +19,12 @@ struct Benchmark {
     throughput: Option<Throughput>,
 }
 
-/// What one iteration works on. Elements are no operations: nobody says how many each takes.
+/// Throughput per iteration. Elements are ignored, because their number of operations is unknown.
 #[derive(Deserialize)]
 enum Throughput {
     Bytes(u64),
     BytesDecimal(u64),
-    Elements(#[expect(dead_code, reason = "named so that it is read")] u64),
+    Elements(#[expect(dead_code, reason = "required for deserialization")] u64),
     ElementsAndBytes { bytes: u64 },
     Bits(u64),
 }
@@ -41,12 +41,14 @@ struct Estimate {
     point_estimate: f64,
 }
 
-/// Every benchmark below a directory, in the order of their names.
+/// Reads all benchmarks below a directory, sorted by name.
 pub(super) fn read(directory: &Path) -> Result<Vec<Own>, Mistake> {
     let mut found = Vec::new();
-    walk(directory, DEEPEST, &mut found)?;
+    walk(directory, MAX_DEPTH, &mut found)?;
     if found.is_empty() {
-        return Err(whole("no benchmark of criterion is in this directory; it is usually target/criterion"));
+        return Err(file_error(
+            "no criterion benchmarks in this directory; expected a directory such as target/criterion",
+        ));
     }
     found.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(found)
@@ -55,12 +57,12 @@ pub(super) fn read(directory: &Path) -> Result<Vec<Own>, Mistake> {
 fn walk(directory: &Path, depth: usize, found: &mut Vec<Own>) -> Result<(), Mistake> {
     let new = directory.join("new");
     if new.join("benchmark.json").is_file() {
-        found.push(one(&new)?);
+        found.push(kernel(&new)?);
     }
-    let below = fs::read_dir(directory).map_err(whole)?;
+    let below = fs::read_dir(directory).map_err(file_error)?;
     for entry in below {
-        let path = entry.map_err(whole)?.path();
-        // A link may lead in a circle.
+        let path = entry.map_err(file_error)?.path();
+        // Symbolic links may form a cycle.
         let nested = path.is_dir() && !path.is_symlink();
         if nested && depth > 0 && !["new", "base", "report", "change"].iter().any(|name| path.ends_with(name))
         {
@@ -70,9 +72,9 @@ fn walk(directory: &Path, depth: usize, found: &mut Vec<Own>) -> Result<(), Mist
     Ok(())
 }
 
-fn one(new: &Path) -> Result<Own, Mistake> {
-    let Benchmark { full_id, throughput } = json(new.join("benchmark.json"))?;
-    let Estimates { median, median_abs_dev } = json(new.join("estimates.json"))?;
+fn kernel(new: &Path) -> Result<Own, Mistake> {
+    let Benchmark { full_id, throughput } = read_json(new.join("benchmark.json"))?;
+    let Estimates { median, median_abs_dev } = read_json(new.join("estimates.json"))?;
     let seconds = Some(median.point_estimate * 1e-9);
     let bytes = match throughput {
         Some(
@@ -83,17 +85,17 @@ fn one(new: &Path) -> Result<Own, Mistake> {
         Some(Throughput::Bits(bits)) => Some(bits as f64 / 8.0),
         Some(Throughput::Elements(_)) | None => None,
     };
-    let own = Own::counted(&full_id, Counted { flops: None, bytes, seconds }).map_err(whole)?;
+    let own = Own::from_counters(&full_id, Counters { flops: None, bytes, seconds }).map_err(file_error)?;
     let noise = median_abs_dev.map(|deviation| deviation.point_estimate / median.point_estimate);
     Ok(Own { noise: noise.filter(|noise| noise.is_finite()), ..own })
 }
 
-fn json<T: for<'de> Deserialize<'de>>(path: PathBuf) -> Result<T, Mistake> {
-    let wrong = |reason: String| whole(format!("{}: {reason}", path.display()));
-    let text = document::read(&path).map_err(|error| wrong(error.to_string()))?;
-    serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))
+fn read_json<T: for<'de> Deserialize<'de>>(path: PathBuf) -> Result<T, Mistake> {
+    let error_in = |reason: String| file_error(format!("{}: {reason}", path.display()));
+    let text = document::read(&path).map_err(|error| error_in(error.to_string()))?;
+    serde_json::from_str(&text).map_err(|error| error_in(error.to_string()))
 }
 
-fn whole(what: impl ToString) -> Mistake {
+fn file_error(what: impl ToString) -> Mistake {
     Mistake { line: 0, what: what.to_string() }
 }

@@ -1,15 +1,15 @@
-//! What a Google benchmark prints with `--benchmark_format=json`. Bytes are what `SetBytesProcessed` set; operations are a counter
-//! named FLOPS, as a rate.
+//! Output of Google Benchmark with `--benchmark_format=json`. Bytes are set by `SetBytesProcessed`; operations are a rate counter
+//! named `FLOPS`.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Counted, Own};
+use super::{Counters, Own};
 use crate::csv::Mistake;
 
-/// Counters that hold operations per second, each with what one of it is.
+/// Names of counters for operations per second, with their factors.
 const FLOPS: [(&str, f64); 8] = [
     ("FLOPS", 1.0),
     ("FLOPs", 1.0),
@@ -23,11 +23,11 @@ const FLOPS: [(&str, f64); 8] = [
 
 #[derive(Deserialize)]
 struct Output {
-    /// Counters of a benchmark's author stand among the fields of each.
+    /// Fields of each benchmark, including user-defined counters.
     benchmarks: Vec<BTreeMap<String, Value>>,
 }
 
-/// One line of the output.
+/// A run in the output.
 struct Run<'a>(&'a BTreeMap<String, Value>);
 
 impl<'a> Run<'a> {
@@ -35,7 +35,7 @@ impl<'a> Run<'a> {
         self.0.get(key)?.as_str()
     }
 
-    /// A figure above zero.
+    /// Returns a positive number.
     fn number(&self, key: &str) -> Option<f64> {
         self.0.get(key)?.as_f64().filter(|value| value.is_finite() && *value > 0.0)
     }
@@ -48,7 +48,7 @@ impl<'a> Run<'a> {
 pub(super) fn parse(text: &str) -> Result<Vec<Own>, Mistake> {
     let Output { benchmarks } = serde_json::from_str(text).map_err(|error| Mistake {
         line: error.line().max(1),
-        what: format!("not the output of a Google benchmark as JSON: {error}"),
+        what: format!("invalid output of Google Benchmark: {error}"),
     })?;
     let all: Vec<Run> = benchmarks.iter().map(Run).filter(|run| !run.failed()).collect();
     let mut order: Vec<&str> = Vec::new();
@@ -57,7 +57,7 @@ pub(super) fn parse(text: &str) -> Result<Vec<Own>, Mistake> {
         let Some(name) = run.text("run_name").or(run.text("name")) else {
             return Err(Mistake {
                 line: 1,
-                what: "not the output of a Google benchmark as JSON: one has no name".into(),
+                what: "invalid output of Google Benchmark: missing `name`".into(),
             });
         };
         if !runs.contains_key(name) {
@@ -65,12 +65,12 @@ pub(super) fn parse(text: &str) -> Result<Vec<Own>, Mistake> {
         }
         runs.entry(name).or_default().push(run);
     }
-    let own = |name: &&str| one(name, runs.get(name).map_or(&[], Vec::as_slice)).transpose();
+    let own = |name: &&str| kernel(name, runs.get(name).map_or(&[], Vec::as_slice)).transpose();
     order.iter().filter_map(own).collect::<Result<_, _>>().map_err(|what| Mistake { line: 0, what })
 }
 
-/// The median of the repetitions, and how far they lie apart; none of what is no run, such as a complexity that was fitted.
-fn one(name: &str, runs: &[&Run]) -> Result<Option<Own>, String> {
+/// Returns the median of the repetitions and their variation; `None` for entries that are not runs, such as a fitted complexity.
+fn kernel(name: &str, runs: &[&Run]) -> Result<Option<Own>, String> {
     let aggregate =
         |wanted: &str| runs.iter().find(|run| run.text("aggregate_name") == Some(wanted)).copied();
     let time = |run: &Run| run.number("real_time");
@@ -85,18 +85,19 @@ fn one(name: &str, runs: &[&Run]) -> Result<Option<Own>, String> {
         Some("ms") => 1e-3,
         Some("us") => 1e-6,
         Some("ns") | None => 1e-9,
-        Some(other) => return Err(format!("{name}: time_unit is {other:?}; it must be ns, us, ms or s")),
+        Some(other) => {
+            return Err(format!("{name}: unknown `time_unit` {other:?}; expected ns, us, ms or s"));
+        }
     };
     let seconds = time(run).map(|time| time * unit);
-    // Rates are per second of the processor, unless the benchmark asked for another clock, which its name then says. What they
-    // count is spread over the time that passed.
+    // Rates refer to CPU time, unless the name of the benchmark selects another clock. Counts are divided by the wall time.
     let by_real_time = name.split('/').any(|part| part == "real_time" || part == "manual_time");
     let clock =
         if by_real_time { seconds } else { run.number("cpu_time").map(|time| time * unit).or(seconds) };
     let count = |rate: Option<f64>| rate.zip(clock).map(|(rate, clock)| rate * clock);
     let flops = FLOPS.iter().find_map(|(key, each)| run.number(key).map(|rate| rate * each));
-    let counted = Counted { flops: count(flops), bytes: count(run.number("bytes_per_second")), seconds };
+    let counters = Counters { flops: count(flops), bytes: count(run.number("bytes_per_second")), seconds };
     let deviation = aggregate("stddev").and_then(time).map(|time| time * unit);
     let noise = deviation.zip(seconds).map(|(deviation, seconds)| deviation / seconds);
-    Ok(Some(Own { noise, ..Own::counted(name, counted)? }))
+    Ok(Some(Own { noise, ..Own::from_counters(name, counters)? }))
 }

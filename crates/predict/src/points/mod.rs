@@ -1,11 +1,11 @@
-//! Kernels of somebody's own: what other tools measured of them, or their author says. One reader for each tool; what its
-//! figures come to is the business of `layer-roofline-v1`.
+//! User-supplied kernel measurements, from profilers, benchmarks or the command line. There is one reader per tool; `layer-roofline-v1`
+//! derives the figures.
 
 mod criterion;
+mod csv;
 mod google;
 mod likwid;
 mod nsight;
-mod own;
 mod rocprof;
 
 use std::collections::BTreeMap;
@@ -20,39 +20,39 @@ use roofline_render::report::{Better, Figure};
 use roofline_render::word::Bound;
 use roofline_render::written;
 
-/// More than anyone could tell apart.
-const MOST: usize = 10_000;
+/// Maximum number of kernels in a file.
+const MAX_KERNELS: usize = 10_000;
 
-/// A kernel, as far as it is known.
+/// Known figures of a kernel.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Own {
-    /// Its name.
+    /// Name of the kernel.
     pub name: String,
-    /// Operations for each byte, in FLOP/byte.
+    /// Arithmetic intensity, in FLOP/byte.
     pub intensity: Option<f64>,
-    /// What it reached, in GFLOP/s.
+    /// Achieved performance, in GFLOP/s.
     pub gflop_s: Option<f64>,
-    /// The bytes it moved a second, in GB/s.
+    /// Achieved bandwidth, in GB/s.
     pub gb_s: Option<f64>,
-    /// Seconds of one run.
+    /// Time of a run, in s.
     pub seconds: Option<f64>,
-    /// How far its runs lie apart, as a share.
+    /// Relative variation between runs.
     pub noise: Option<f64>,
 }
 
-/// What a tool counted of a kernel; what it did not count is absent.
+/// Counters of a tool; `None` if the tool did not count.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Counted {
+struct Counters {
     flops: Option<f64>,
     bytes: Option<f64>,
     seconds: Option<f64>,
 }
 
 impl Own {
-    /// What follows from counts.
-    fn counted(name: &str, counted: Counted) -> Result<Own, String> {
+    /// Derives the figures from counters.
+    fn from_counters(name: &str, counters: Counters) -> Result<Own, String> {
         let known = |value: Option<f64>| value.filter(|value| *value > 0.0);
-        let (flops, bytes, seconds) = (known(counted.flops), known(counted.bytes), known(counted.seconds));
+        let (flops, bytes, seconds) = (known(counters.flops), known(counters.bytes), known(counters.seconds));
         let inputs = layer_roofline::Inputs {
             other_flops: flops.unwrap_or(0.0),
             other_bytes: bytes.unwrap_or(0.0),
@@ -70,44 +70,50 @@ impl Own {
         })
     }
 
-    /// A kernel as it is written by hand: `NAME=0.25 [flop/B],12.3 [Gflop/s]`, with figures in any order, each told by its unit.
+    /// Parses `NAME=0.25 [flop/B],12.3 [Gflop/s]`; units identify the figures, in any order.
+    ///
+    /// # Errors
+    /// Describes the invalid part and the accepted form.
     pub fn written(text: &str) -> Result<Own, String> {
-        const HOW: &str = "write NAME=0.25 [flop/B],12.3 [Gflop/s]";
+        const FORM: &str = "expected NAME=FIGURES such as axpy=0.25 [flop/B],12.3 [Gflop/s]";
         let Some((name, figures)) = text.rsplit_once('=') else {
-            return Err(format!("`{text}` has no `=`; {HOW}"));
+            return Err(format!("missing `=` in `{text}`; {FORM}"));
         };
         if name.trim().is_empty() {
-            return Err(format!("`{text}` names no kernel; {HOW}"));
+            return Err(format!("missing kernel name in `{text}`; {FORM}"));
         }
         let mut own = Own { name: name.trim().to_owned(), ..Own::default() };
         for text in figures.split(',') {
-            // A number alone would be taken for any of them.
+            // A number without a unit would be ambiguous.
             let bare = text.trim().parse::<f64>().is_ok();
             let units = [("flop/B", 0), ("Gflop/s", 1), ("GB/s", 2), ("s", 3)];
             let found = units.iter().find_map(|(unit, at)| Some((written::in_unit(text, unit).ok()?, at)));
             let Some((value, at)) = found.filter(|_| !bare) else {
-                return Err(format!("`{}` is no figure in flop/B, Gflop/s, GB/s or s; {HOW}", text.trim()));
+                return Err(format!(
+                    "invalid figure `{}`; expected a number in flop/B, Gflop/s, GB/s or s",
+                    text.trim()
+                ));
             };
             if !(value.is_finite() && value > 0.0) {
-                return Err(format!("`{}` must be above zero", text.trim()));
+                return Err(format!("invalid figure `{}`; expected a positive number", text.trim()));
             }
-            let place = [&mut own.intensity, &mut own.gflop_s, &mut own.gb_s, &mut own.seconds];
-            if let Some(place) = place.into_iter().nth(*at)
-                && place.replace(value).is_some()
+            let fields = [&mut own.intensity, &mut own.gflop_s, &mut own.gb_s, &mut own.seconds];
+            if let Some(field) = fields.into_iter().nth(*at)
+                && field.replace(value).is_some()
             {
-                return Err(format!("`{text}` is there twice; {HOW}"));
+                return Err(format!("duplicate figure `{}`; expected at most one per unit", text.trim()));
             }
         }
         Ok(own)
     }
 
-    /// Whether nothing but its name is known.
+    /// Returns whether all figures are unknown.
     fn is_empty(&self) -> bool {
         let Own { name: _, intensity, gflop_s, gb_s, seconds, noise: _ } = self;
         [intensity, gflop_s, gb_s, seconds].iter().all(|figure| figure.is_none())
     }
 
-    /// What this one does not say, from another of the same name.
+    /// Fills unknown figures from another measurement of the kernel.
     pub fn fill(&mut self, other: &Own) {
         let Own { intensity, gflop_s, gb_s, seconds, noise, .. } = *other;
         self.intensity = self.intensity.or(intensity);
@@ -117,7 +123,7 @@ impl Own {
         self.noise = self.noise.or(noise);
     }
 
-    /// The figure that two runs are compared by: the time, or else a speed.
+    /// Returns the figure for comparing two runs: the time, or otherwise the performance or the bandwidth.
     pub fn figure(&self) -> Option<Figure> {
         let time = self.seconds.map(|value| ("seconds", SECONDS, Better::Lower, value));
         let speed = |name, unit, value: Option<f64>| value.map(|value| (name, unit, Better::Higher, value));
@@ -129,7 +135,7 @@ impl Own {
         })
     }
 
-    /// Its place on a chart, under the roof at this position, on the side of these roofs' ridge that it is on.
+    /// Converts the kernel to a point under the roof with this index; `levels` determines its bound.
     pub fn point(&self, roof: Option<usize>, levels: Option<&Levels>) -> Point {
         let detail = |name: &str, unit: &str, value: Option<f64>| {
             value.map(|value| (name.to_owned(), format!("{} {unit}", figure(value))))
@@ -137,7 +143,7 @@ impl Own {
         let details = [detail("bandwidth", GB_PER_S, self.gb_s), detail("time", SECONDS, self.seconds)];
         Point {
             name: self.name.clone(),
-            group: "own kernels".to_owned(),
+            group: "user kernels".to_owned(),
             intensity_flop_byte: self.intensity,
             performance_gflop_s: self.gflop_s,
             bound: levels.and_then(|levels| levels.bound(self)).unwrap_or_default(),
@@ -148,24 +154,24 @@ impl Own {
     }
 }
 
-/// Roofs of a device that a kernel may stand under.
+/// Roofs of a device, by memory level.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Levels {
-    /// The device.
+    /// Name of the device.
     pub device: String,
-    /// What data come from and its GB/s, memory first, then the caches, the nearest last.
+    /// Memory levels with their bandwidth in GB/s: memory first, then the caches, L1 last.
     pub bandwidths: Vec<(String, f64)>,
-    /// Copying in memory, read and write both counted, in GB/s, where it was measured: it may exceed reading.
+    /// Copy bandwidth of the memory in GB/s, reads plus writes, if it was measured; may exceed the read bandwidth.
     pub copy_gb_s: Option<f64>,
-    /// The arithmetic peak in GFLOP/s.
+    /// Compute roof in GFLOP/s.
     pub gflop_s: Option<f64>,
 }
 
 impl Levels {
-    /// Where a kernel stands among the roofs, and what that says of its data; none where its place is not known.
+    /// Describes a kernel relative to the roofs; `None` if its performance and bandwidth are unknown.
     pub fn sentence(&self, own: &Own) -> Option<String> {
         let Some((intensity, reached)) = own.intensity.zip(own.gflop_s) else {
-            return self.of_bytes(own);
+            return self.bandwidth_sentence(own);
         };
         let (at, speed) = (figure(intensity), figure(reached));
         let head = format!("{}: {speed} {GFLOP_PER_S} at {at} {FLOP_PER_BYTE} on {}", own.name, self.device);
@@ -178,67 +184,69 @@ impl Levels {
             }
             return Some(match (above, bound) {
                 (Some(above), _) => format!(
-                    "{head}: above the {above} roof, under the {name} roof: its data come from {name}"
+                    "{head}: above the {above} roof and below the {name} roof, so its data come from {name}"
                 ),
                 (None, Bound::Compute) => {
                     let share = percent(self.gflop_s.map(|peak| reached / peak));
-                    format!("{head}: {share} of the arithmetic roof, which is the nearer one")
+                    format!("{head}: {share} of the compute roof (the binding one)")
                 }
                 (None, _) => {
                     let share = percent(Some(reached / attainable));
-                    format!("{head}: {share} of the {name} roof, which is the nearer one")
+                    format!("{head}: {share} of the {name} roof (the binding one)")
                 }
             });
         }
         Some(format!(
-            "{head}: above every roof: its operations, bytes or time are counted otherwise than the roofs, or the roofs are too low"
+            "{head}: above every roof; check the counts of FLOP, bytes and time, or re-measure the roofs"
         ))
     }
 
-    /// The same of a kernel of which only the bytes are known: it has no place on the chart, but a share of each bandwidth.
-    fn of_bytes(&self, own: &Own) -> Option<String> {
+    /// Describes a kernel of which only the bandwidth is known.
+    fn bandwidth_sentence(&self, own: &Own) -> Option<String> {
         let reached = own.gb_s?;
         let head = format!("{}: {} {GB_PER_S} on {}", own.name, figure(reached), self.device);
         let under = self.bandwidths.iter().position(|(_, bandwidth)| reached <= *bandwidth);
         let Some((at, (name, bandwidth))) = under.and_then(|at| Some((at, self.bandwidths.get(at)?))) else {
             return Some(format!(
-                "{head}: above the bandwidth of every level: its bytes or time are counted otherwise, or the roofs are too low"
+                "{head}: above the bandwidth of every level; check the counts of bytes and time, or re-measure the roofs"
             ));
         };
         let above = at.checked_sub(1).and_then(|before| self.bandwidths.get(before));
-        // A kernel that copies may be faster than one that reads, and take nothing from a cache.
+        // A copy kernel may exceed the read bandwidth without using a cache.
         if let (Some(copy), Some((above, _))) = (self.copy_gb_s, above)
             && at == 1
             && reached <= copy
         {
             let share = percent(Some(reached / copy));
             return Some(format!(
-                "{head}: more than {above} gives to a read, {share} of a copy there: it copies, or its data come from {name}"
+                "{head}: above the read bandwidth of {above}, {share} of its copy bandwidth: a copy kernel, or its data come from {name}"
             ));
         }
         Some(match above {
             Some((above, _)) => {
-                format!("{head}: more than {above} gives, less than {name}: its data come from {name}")
+                format!(
+                    "{head}: above the bandwidth of {above} and below that of {name}, so its data come from {name}"
+                )
             }
-            None => format!("{head}: {} of what {name} gives", percent(Some(reached / bandwidth))),
+            None => format!("{head}: {} of the {name} bandwidth", percent(Some(reached / bandwidth))),
         })
     }
 
-    /// What holds a kernel back that takes its data from memory; none where its intensity is not known.
+    /// Returns the bound of a kernel with data from memory; `None` if its intensity is unknown.
     fn bound(&self, own: &Own) -> Option<Bound> {
         let (_, bandwidth) = self.bandwidths.first()?;
         Some(self.attainable(own.intensity?, *bandwidth)?.1)
     }
 
-    /// What can be reached at an intensity, and what holds it back.
+    /// Returns the attainable performance in GFLOP/s at an intensity, and the bound.
     fn attainable(&self, intensity: f64, bandwidth: f64) -> Option<(f64, Bound)> {
-        /// The highest peak that the contract takes.
-        const HIGHEST: f64 = 1e12;
+        /// Upper end of the contract's domain.
+        const MAX_PEAK: f64 = 1e12;
         let inputs = operation::Inputs {
             other_flops: intensity,
             other_bytes: 1.0,
             bandwidth,
-            compute: self.gflop_s.unwrap_or(HIGHEST),
+            compute: self.gflop_s.unwrap_or(MAX_PEAK),
             ..operation::Inputs::new(1.0, 1.0)
         };
         let outputs = inputs.evaluate().ok()?;
@@ -246,39 +254,50 @@ impl Levels {
     }
 }
 
-/// The kernels of a file, or of a directory that criterion left.
+/// Reads the kernels of a file, or of the output directory of criterion.
+///
+/// # Errors
+/// Returns the path and the problem if the file is unreadable, invalid or without figures.
 pub fn read(path: &Path) -> Result<Vec<Own>, String> {
     if path.is_dir() {
-        return named(path, criterion::read(path));
+        return check(path, criterion::read(path));
     }
     let text = document::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
     read_text(path, &text)
 }
 
-/// The kernels of a file that was read already.
+/// Parses the kernels in the text of a file; `path` is for messages only.
+///
+/// # Errors
+/// Returns the path and the problem if the text is invalid or without figures.
 pub fn read_text(path: &Path, text: &str) -> Result<Vec<Own>, String> {
-    named(path, parse(text))
+    check(path, parse(text))
 }
 
-/// The kernels that were found in a file, if there are any that say something. A mistake without a line is one of the whole file.
-fn named(path: &Path, found: Result<Vec<Own>, Mistake>) -> Result<Vec<Own>, String> {
+/// Adds the path to errors and rejects files without figures. Line 0 denotes the whole file.
+fn check(path: &Path, found: Result<Vec<Own>, Mistake>) -> Result<Vec<Own>, String> {
     let found = match found {
         Ok(found) => found,
         Err(Mistake { line: 0, what }) => return Err(format!("{}: {what}", path.display())),
         Err(mistake) => return Err(format!("{}:{mistake}", path.display())),
     };
     match found.len() {
-        0 => Err(format!("{}: no kernels", path.display())),
+        0 => Err(format!("{}: empty; expected at least one kernel", path.display())),
         _ if found.iter().all(Own::is_empty) => Err(format!(
-            "{}: none of its kernels has a time, bytes or operations; `roofline plot --help` says what is read",
+            "{}: missing figures; expected a time, bytes or operations for at least one kernel (see `roofline plot --help`)",
             path.display()
         )),
-        count if count > MOST => Err(format!("{}: {count} kernels; there may be {MOST}", path.display())),
+        count if count > MAX_KERNELS => {
+            Err(format!("{}: too many kernels ({count}); expected at most {MAX_KERNELS}", path.display()))
+        }
         _ => Ok(found),
     }
 }
 
-/// The kernels of a text, in whichever of the formats it is.
+/// Detects the format of a text and parses its kernels.
+///
+/// # Errors
+/// Returns the line and the problem.
 pub fn parse(text: &str) -> Result<Vec<Own>, Mistake> {
     if text.trim_start().starts_with('{') {
         return google::parse(text);
@@ -286,60 +305,63 @@ pub fn parse(text: &str) -> Result<Vec<Own>, Mistake> {
     if text.contains(likwid::TITLE) {
         return likwid::parse(text);
     }
-    // A profiler says what it does before its table starts, and the program that it runs prints among it. Such lines are left
-    // empty, so that the others keep their numbers.
+    // Profilers and the profiled program print other lines before and within the table. These are blanked, so that line numbers stay
+    // valid.
     let quoted = text.lines().any(|line| line.starts_with("\"ID\","));
     let foreign = |line: &str| line.starts_with("==") || (quoted && !line.starts_with('"'));
     let table: Vec<&str> = text.lines().map(|line| if foreign(line) { "" } else { line }).collect();
     let table = Csv::read(&table.join("\n"))?;
     if table.headings.fields.is_empty() {
-        return Err(Mistake { line: 1, what: "nothing in it".into() });
+        return Err(Mistake {
+            line: 1,
+            what: "empty file; expected the output of a profiler or a CSV table".into(),
+        });
     }
     if table.has(nsight::KERNEL) {
         nsight::parse(&table)
     } else if rocprof::KERNEL.iter().any(|name| table.has(name)) {
         rocprof::parse(&table)
     } else {
-        own::parse(&table)
+        csv::parse(&table)
     }
 }
 
-/// A number of a table, perhaps with commas between thousands; none if the column or the field is missing.
+/// Parses a number in a table; `None` if the column or the field is missing.
 fn number_in(table: &Csv, row: &Row, name: &str) -> Result<Option<f64>, Mistake> {
     table.field(row, name).map(|text| number(text, name, row.line)).transpose()
 }
 
-/// A number that is finite and not below zero, with a point before its decimals.
+/// Parses a finite non-negative number with optional thousands separators.
 fn number(text: &str, name: &str, line: usize) -> Result<f64, Mistake> {
     let plain = if text.contains(',') { without_commas(text) } else { Some(text.to_owned()) };
     let value = plain.and_then(|text| text.parse::<f64>().ok());
     value.filter(|value| value.is_finite() && *value >= 0.0).ok_or_else(|| Mistake {
         line,
         what: format!(
-            "{name} is {text:?}; it must be a number, not below zero, with a point before decimals; commas stand between thousands"
+            "invalid `{name}` {text:?}; expected a non-negative number with a decimal point and optional commas between thousands"
         ),
     })
 }
 
-/// A number whose commas stand between thousands; some languages put one before decimals, which would make it a thousand times as much.
+/// Removes thousands separators. Returns `None` if a comma could be a decimal separator, as in some locales.
 fn without_commas(text: &str) -> Option<String> {
-    let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
-    let mut groups = whole.split(',');
+    let (integer, decimals) = text.split_once('.').unwrap_or((text, ""));
+    let mut groups = integer.split(',');
     let digits = |group: &str| group.bytes().all(|byte| byte.is_ascii_digit());
     let first = groups.next().filter(|first| (1..=3).contains(&first.len()) && digits(first));
-    let right = first.is_some() && groups.all(|group| group.len() == 3 && digits(group));
-    (right && !decimals.contains(',')).then(|| text.replace(',', ""))
+    let valid = first.is_some() && groups.all(|group| group.len() == 3 && digits(group));
+    (valid && !decimals.contains(',')).then(|| text.replace(',', ""))
 }
 
-/// Runs of kernels, added up by name in the order they first occur.
+/// Sums of counters by kernel, in order of first occurrence.
 #[derive(Default)]
 struct Sums {
     order: Vec<String>,
-    counts: BTreeMap<String, Counted>,
+    counts: BTreeMap<String, Counters>,
 }
 
 impl Sums {
-    fn add(&mut self, name: &str, more: Counted) {
+    fn add(&mut self, name: &str, more: Counters) {
         if !self.counts.contains_key(name) {
             self.order.push(name.to_owned());
         }
@@ -355,7 +377,8 @@ impl Sums {
     }
 
     fn kernels(&self) -> Result<Vec<Own>, Mistake> {
-        let own = |name: &String| Own::counted(name, self.counts.get(name).copied().unwrap_or_default());
+        let own =
+            |name: &String| Own::from_counters(name, self.counts.get(name).copied().unwrap_or_default());
         self.order.iter().map(own).collect::<Result<_, _>>().map_err(|what| Mistake { line: 0, what })
     }
 }
@@ -375,26 +398,26 @@ mod tests {
     }
 
     #[test]
-    fn a_kernel_is_written_with_its_units_in_any_order() {
+    fn units_identify_the_figures_of_a_kernel() {
         let own = Own::written("my kernel=0.25 [flop/B],12.3 [Gflop/s]").unwrap();
         assert_eq!((own.name.as_str(), own.intensity, own.gflop_s), ("my kernel", Some(0.25), Some(12.3)));
         let own = Own::written("a=b=12300 Mflop/s, 1 GB/s").unwrap();
         assert_eq!((own.name.as_str(), own.gflop_s, own.gb_s), ("a=b", Some(12.3), Some(1.0)));
-        for (text, says) in [
-            ("axpy", "has no `=`"),
-            ("=1 [GB/s]", "names no kernel"),
-            ("a=1", "is no figure in flop/B"),
-            ("a=1 [token/s]", "is no figure in flop/B"),
-            ("a=0 [GB/s]", "above zero"),
-            ("a=1 [GB/s],2 [GB/s]", "twice"),
+        for (text, expected) in [
+            ("axpy", "missing `=`"),
+            ("=1 [GB/s]", "missing kernel name"),
+            ("a=1", "expected a number in flop/B"),
+            ("a=1 [token/s]", "expected a number in flop/B"),
+            ("a=0 [GB/s]", "expected a positive number"),
+            ("a=1 [GB/s],2 [GB/s]", "duplicate figure"),
         ] {
             let error = Own::written(text).unwrap_err();
-            assert!(error.contains(says), "{text}: {error}");
+            assert!(error.contains(expected), "{text}: {error}");
         }
     }
 
     #[test]
-    fn every_tool_is_read() {
+    fn the_output_of_every_tool_is_parsed() {
         let own = fixture("own.csv");
         assert_eq!(
             own.iter().map(|own| own.name.as_str()).collect::<Vec<_>>(),
@@ -416,7 +439,7 @@ mod tests {
             ("load_avx", None, None)
         );
 
-        // Its rates are those of 558 us of the processor, while 910 us passed; a run that failed and a fitted complexity are left out.
+        // Rates refer to 558 µs of CPU time, while the wall time is 910 µs. Failed runs and fitted complexities are skipped.
         let google = fixture("google-benchmark.json");
         assert_eq!(
             google.iter().map(|own| own.name.as_str()).collect::<Vec<_>>(),
@@ -436,7 +459,7 @@ mod tests {
             assert!(near(nsight[0].intensity, 2.0 * 1_048_576.0 / 12.582_912e6), "{name}: {nsight:?}");
         }
 
-        // Bytes by their way, instructions of whole multiprocessors, and a program that prints among it.
+        // Separate bytes for reads and writes, instructions per multiprocessor, and output of the profiled program.
         let text = "hello\n==PROF== Connected\n\"ID\",\"Kernel Name\",\"Metric Name\",\"Metric Unit\",\"Metric Value\"\n\
             \"0\",\"k\",\"dram__bytes_read.sum\",\"Kbyte\",\"2,000.5\"\n\
             \"0\",\"k\",\"dram__bytes_write.sum\",\"byte\",\"500\"\nbye, \"k\"\n\
@@ -463,29 +486,29 @@ mod tests {
     }
 
     #[test]
-    fn what_can_not_be_read_is_told_with_its_line() {
-        for (text, line, says) in [
-            ("", 1, "nothing in it"),
+    fn parse_errors_state_the_line() {
+        for (text, line, expected) in [
+            ("", 1, "empty file"),
             (
                 "name,speed\na,1\n",
                 1,
-                "there is no column \"name\" with flop_per_byte, gflop_s, gb_s, seconds, flops or bytes",
+                "expected the output of a profiler, or columns `name` and at least one of flop_per_byte, gflop_s, gb_s, seconds, flops, bytes",
             ),
-            ("name,gflop_s\na,fast\n", 2, "gflop_s is \"fast\""),
-            ("name,gflop_s\n,1\n", 2, "no name"),
-            ("{\"benchmarks\": 1}", 1, "not the output of a Google benchmark"),
-            ("{}", 1, "not the output of a Google benchmark"),
+            ("name,gflop_s\na,fast\n", 2, "invalid `gflop_s` \"fast\""),
+            ("name,gflop_s\n,1\n", 2, "missing name"),
+            ("{\"benchmarks\": 1}", 1, "invalid output of Google Benchmark"),
+            ("{}", 1, "invalid output of Google Benchmark"),
             ("Kernel Name,Metric Name,Metric Unit,Metric Value\na,dram__bytes.sum,furlong,1\n", 2, "furlong"),
-            ("name,gb_s\na,\"9,00\"\n", 2, "gb_s is \"9,00\""),
-            ("name,gb_s\na,\"1.234,5\"\n", 2, "a point before decimals"),
+            ("name,gb_s\na,\"9,00\"\n", 2, "invalid `gb_s` \"9,00\""),
+            ("name,gb_s\na,\"1.234,5\"\n", 2, "a decimal point"),
         ] {
             let mistake = parse(text).unwrap_err();
-            assert!(mistake.line == line && mistake.what.contains(says), "{text}: {mistake}");
+            assert!(mistake.line == line && mistake.what.contains(expected), "{text}: {mistake}");
         }
     }
 
     #[test]
-    fn a_sentence_says_where_the_data_come_from() {
+    fn sentences_state_the_origin_of_the_data() {
         let bandwidths = [("memory", 40.0), ("L3", 150.0), ("L2", 200.0)];
         let levels = Levels {
             device: "this".into(),
@@ -494,26 +517,29 @@ mod tests {
             gflop_s: Some(200.0),
         };
         let sentence = |text: &str| levels.sentence(&Own::written(text).unwrap());
-        let says = |text: &str, end: &str| {
+        let check = |text: &str, end: &str| {
             let found = sentence(text).unwrap();
             assert!(found.ends_with(end), "{found}");
         };
-        says(
+        check(
             "a=0.25 [flop/B],12.3 [Gflop/s]",
-            "above the memory roof, under the L3 roof: its data come from L3",
+            "above the memory roof and below the L3 roof, so its data come from L3",
         );
-        says("a=0.25 [flop/B],40 [Gflop/s]", "above the L3 roof, under the L2 roof: its data come from L2");
-        says("a=0.25 [flop/B],5 [Gflop/s]", "50 % of the memory roof, which is the nearer one");
-        says("a=100 [flop/B],150 [Gflop/s]", "75 % of the arithmetic roof, which is the nearer one");
-        says("a=100 [flop/B],250 [Gflop/s]", "or the roofs are too low");
-        says("a=12 [GB/s]", "a: 12.0 GB/s on this: 30 % of what memory gives");
-        says(
+        check(
+            "a=0.25 [flop/B],40 [Gflop/s]",
+            "above the L3 roof and below the L2 roof, so its data come from L2",
+        );
+        check("a=0.25 [flop/B],5 [Gflop/s]", "50 % of the memory roof (the binding one)");
+        check("a=100 [flop/B],150 [Gflop/s]", "75 % of the compute roof (the binding one)");
+        check("a=100 [flop/B],250 [Gflop/s]", "or re-measure the roofs");
+        check("a=12 [GB/s]", "a: 12.0 GB/s on this: 30 % of the memory bandwidth");
+        check(
             "a=44 [GB/s]",
-            "more than memory gives to a read, 80 % of a copy there: it copies, or its data come from L3",
+            "above the read bandwidth of memory, 80 % of its copy bandwidth: a copy kernel, or its data come from L3",
         );
-        says("a=56 [GB/s]", "more than memory gives, less than L3: its data come from L3");
-        says("a=160 [GB/s]", "more than L3 gives, less than L2: its data come from L2");
-        says("a=400 [GB/s]", "or the roofs are too low");
+        check("a=56 [GB/s]", "above the bandwidth of memory and below that of L3, so its data come from L3");
+        check("a=160 [GB/s]", "above the bandwidth of L3 and below that of L2, so its data come from L2");
+        check("a=400 [GB/s]", "or re-measure the roofs");
         assert_eq!(sentence("a=12 [s]"), None);
         let point = |text: &str| Own::written(text).unwrap().point(None, Some(&levels)).bound;
         assert_eq!(

@@ -1,17 +1,17 @@
-//! What Nsight Compute prints with `ncu --csv`: a row for each metric of each launch, or with `--page raw` a row for each launch
-//! below one of units. The launches of a kernel are added up.
+//! Output of Nsight Compute with `ncu --csv`: a row per metric and launch, or with `--page raw` a row of units and a row per launch.
+//! Launches of the same kernel are summed.
 
-use super::{Counted, Own, Sums, number};
+use super::{Counters, Own, Sums, number};
 use crate::csv::{Csv, Mistake};
 
-/// The column that tells its tables from others.
+/// Column that identifies tables of Nsight Compute.
 pub(super) const KERNEL: &str = "Kernel Name";
 
 const TIME: &str = "gpu__time_duration.sum";
 const BYTES: &str = "dram__bytes.sum";
-/// The same bytes by their way, where nobody asked for their sum.
-const WAYS: [&str; 2] = ["dram__bytes_read.sum", "dram__bytes_write.sum"];
-/// Instructions of threads and the operations of one: a multiply-add is two.
+/// Bytes by direction, used if the sum was not collected.
+const DIRECTIONS: [&str; 2] = ["dram__bytes_read.sum", "dram__bytes_write.sum"];
+/// Thread instructions and their number of operations; a multiply-add counts as two.
 const OPERATIONS: [(&str, f64); 9] = [
     ("fadd", 1.0),
     ("fmul", 1.0),
@@ -29,19 +29,20 @@ pub(super) fn parse(table: &Csv) -> Result<Vec<Own>, Mistake> {
     if table.has("Metric Name") {
         let metrics: Vec<&str> =
             table.rows.iter().filter_map(|row| table.field(row, "Metric Name")).collect();
-        let taken = Taken::of(&metrics);
+        let selection = MetricSelection::new(&metrics);
         for row in &table.rows {
             let field = |name| table.field(row, name);
             if let (Some(kernel), Some(metric), Some(value)) =
                 (field(KERNEL), field("Metric Name"), field("Metric Value"))
             {
-                sums.add(kernel, taken.counted(metric, field("Metric Unit"), value, row.line)?);
+                sums.add(kernel, selection.counters(metric, field("Metric Unit"), value, row.line)?);
             }
         }
         return sums.kernels();
     }
-    let taken = Taken::of(&table.headings.fields.iter().map(String::as_str).collect::<Vec<_>>());
-    // The first row has units and no kernel.
+    let selection =
+        MetricSelection::new(&table.headings.fields.iter().map(String::as_str).collect::<Vec<_>>());
+    // The first row contains units instead of a kernel.
     let (units, rows) = match table.rows.split_first() {
         Some((first, rest)) if table.field(first, KERNEL).is_none() => (Some(first), rest),
         _ => (None, table.rows.as_slice()),
@@ -51,55 +52,59 @@ pub(super) fn parse(table: &Csv) -> Result<Vec<Own>, Mistake> {
         for metric in table.headings.fields.iter().map(String::as_str) {
             if let Some(value) = table.field(row, metric) {
                 let unit = units.and_then(|units| table.field(units, metric));
-                sums.add(kernel, taken.counted(metric, unit, value, row.line)?);
+                sums.add(kernel, selection.counters(metric, unit, value, row.line)?);
             }
         }
     }
     sums.kernels()
 }
 
-/// Which metrics are taken where a file has several that say the same.
-struct Taken {
-    /// The bytes as one sum, or else by their way.
+/// Selects among redundant metrics of a file.
+struct MetricSelection {
+    /// True if the sum of bytes is used instead of the bytes by direction.
     sum: bool,
-    /// What counts instructions: the quarters of a multiprocessor, or else the whole.
+    /// Prefix of instruction counters: of SM partitions if available, otherwise of the SM.
     unit: &'static str,
 }
 
-impl Taken {
-    /// Of a file with these metrics.
-    fn of(metrics: &[&str]) -> Taken {
-        let quarters = metrics.iter().any(|metric| metric.starts_with("smsp__sass_thread_inst_executed_op_"));
-        Taken { sum: metrics.contains(&BYTES), unit: if quarters { "smsp__" } else { "sm__" } }
+impl MetricSelection {
+    /// Creates the selection for the metrics of a file.
+    fn new(metrics: &[&str]) -> MetricSelection {
+        let partitions =
+            metrics.iter().any(|metric| metric.starts_with("smsp__sass_thread_inst_executed_op_"));
+        MetricSelection { sum: metrics.contains(&BYTES), unit: if partitions { "smsp__" } else { "sm__" } }
     }
 
-    /// The operations of one count of this metric; none if it counts none, or none that are taken.
+    /// Returns the operations per count; `None` for other metrics.
     fn operations(&self, metric: &str) -> Option<f64> {
         let name = metric.strip_prefix(self.unit)?.strip_prefix("sass_thread_inst_executed_op_")?;
         let name = name.strip_suffix("_pred_on.sum")?;
         OPERATIONS.iter().find(|(known, _)| *known == name).map(|(_, operations)| *operations)
     }
 
-    /// What one metric of one launch counts; nothing for a metric that no roofline needs.
-    fn counted(
+    /// Converts a metric of a launch to counters; irrelevant metrics yield none.
+    fn counters(
         &self,
         metric: &str,
         unit: Option<&str>,
         value: &str,
         line: usize,
-    ) -> Result<Counted, Mistake> {
+    ) -> Result<Counters, Mistake> {
         let read = |units: &[(&str, f64)]| {
             let unit = unit.unwrap_or(units[0].0);
             let known = units.iter().find(|(name, _)| name.eq_ignore_ascii_case(unit));
             let factor = known.map(|(_, factor)| *factor).ok_or_else(|| {
                 let names: Vec<&str> = units.iter().map(|(name, _)| *name).collect();
-                Mistake { line, what: format!("{metric} is in {unit:?}; it must be in {}", names.join(", ")) }
+                Mistake {
+                    line,
+                    what: format!("unknown unit {unit:?} of {metric}; expected one of {}", names.join(", ")),
+                }
             })?;
             Ok(Some(number(value, metric, line)? * factor))
         };
-        let mut counted = Counted::default();
+        let mut counters = Counters::default();
         if metric == TIME {
-            counted.seconds = read(&[
+            counters.seconds = read(&[
                 ("ns", 1e-9),
                 ("nsecond", 1e-9),
                 ("us", 1e-6),
@@ -109,12 +114,12 @@ impl Taken {
                 ("s", 1.0),
                 ("second", 1.0),
             ])?;
-        } else if metric == BYTES || (!self.sum && WAYS.contains(&metric)) {
-            counted.bytes =
+        } else if metric == BYTES || (!self.sum && DIRECTIONS.contains(&metric)) {
+            counters.bytes =
                 read(&[("byte", 1.0), ("Kbyte", 1e3), ("Mbyte", 1e6), ("Gbyte", 1e9), ("Tbyte", 1e12)])?;
         } else if let Some(operations) = self.operations(metric) {
-            counted.flops = Some(number(value, metric, line)? * operations);
+            counters.flops = Some(number(value, metric, line)? * operations);
         }
-        Ok(counted)
+        Ok(counters)
     }
 }

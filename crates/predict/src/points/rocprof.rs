@@ -1,18 +1,17 @@
-//! The counters that `rocprof-compute profile` leaves in `pmc_perf.csv`: a row for each dispatch. The dispatches of a kernel are
-//! added up.
+//! Counters in `pmc_perf.csv` of `rocprof-compute profile`: a row per dispatch. Dispatches of the same kernel are summed.
 
-use super::{Counted, Own, Sums, number_in};
+use super::{Counters, Own, Sums, number_in};
 use crate::csv::{Csv, Mistake};
 
-/// The column of the kernel's name, in newer and older versions.
+/// Column with the name of the kernel, in newer and older versions.
 pub(super) const KERNEL: [&str; 2] = ["Kernel_Name", "KernelName"];
 const START: [&str; 2] = ["Start_Timestamp", "BeginNs"];
 const END: [&str; 2] = ["End_Timestamp", "EndNs"];
 
-/// Lanes of a wave, each of which an instruction works on.
+/// Lanes per wavefront.
 const LANES: f64 = 64.0;
-/// Operations that one count of a matrix instruction stands for.
-const MATRIX: f64 = 512.0;
+/// Operations per count of matrix instructions.
+const MATRIX_OPERATIONS: f64 = 512.0;
 
 pub(super) fn parse(table: &Csv) -> Result<Vec<Own>, Mistake> {
     let mut sums = Sums::default();
@@ -23,12 +22,12 @@ pub(super) fn parse(table: &Csv) -> Result<Vec<Own>, Mistake> {
             Ok(number(names[0])?.or(number(names[1])?))
         };
         let seconds = either(START)?.zip(either(END)?).map(|(start, end)| (end - start) * 1e-9);
-        sums.add(kernel, Counted { flops: operations(&number)?, bytes: bytes(&number)?, seconds });
+        sums.add(kernel, Counters { flops: operations(&number)?, bytes: bytes(&number)?, seconds });
     }
     sums.kernels()
 }
 
-/// Operations of all vector and matrix instructions; none without a counter of them.
+/// Sums the operations of vector and matrix instructions; `None` without counters.
 fn operations(number: &dyn Fn(&str) -> Result<Option<f64>, Mistake>) -> Result<Option<f64>, Mistake> {
     let mut all = None;
     let mut add = |count: Option<f64>, each: f64| {
@@ -42,12 +41,12 @@ fn operations(number: &dyn Fn(&str) -> Result<Option<f64>, Mistake>) -> Result<O
         }
     }
     for width in ["F8", "F16", "BF16", "F32", "F64"] {
-        add(number(&format!("SQ_INSTS_VALU_MFMA_MOPS_{width}"))?, MATRIX);
+        add(number(&format!("SQ_INSTS_VALU_MFMA_MOPS_{width}"))?, MATRIX_OPERATIONS);
     }
     Ok(all)
 }
 
-/// Bytes between the last cache and memory: requests of 32, 64 and, where there are bubbles, 128 bytes.
+/// Returns the bytes between L2 cache and memory: requests of 32 and 64 bytes, and of 128 bytes if bubbles are counted.
 fn bytes(number: &dyn Fn(&str) -> Result<Option<f64>, Mistake>) -> Result<Option<f64>, Mistake> {
     let either = |tail: &str| -> Result<Option<f64>, Mistake> {
         Ok(number(&format!("TCC_EA0_{tail}"))?.or(number(&format!("TCC_EA_{tail}"))?))

@@ -1,6 +1,5 @@
-//! The constants of one machine and engine, from runs of the user: shares of bandwidth and arithmetic and fixed costs, as the
-//! contract `expectation-v1` has them, with how well the runs determine them. What they do not determine is refused, with what
-//! to run in addition.
+//! Calibration of a machine and engine from runs of the user: fits the shares of bandwidth and compute and the fixed overheads of
+//! `expectation-v1`. Constants that the runs do not determine are rejected with advice on additional runs.
 
 use roofline_render::chart::terminal::Canvas;
 use serde::{Deserialize, Serialize};
@@ -10,7 +9,7 @@ use super::engine::Engine;
 use super::format;
 use super::least_squares::{Solution, solve};
 use super::model::{self, Shape};
-use super::question::{Question, Setting};
+use super::similarity::{Features, Setting};
 use super::table::{Phase, Row};
 use crate::predict::{Expectation, ExpectedFrom, ExpectedSpeed, Stored, Target, predict};
 use roofline_formulas::expectation::{CONTRACT, Inputs, OutOfDomain};
@@ -19,40 +18,43 @@ use roofline_formulas::transformer;
 use roofline_render::number::{figure, maybe, percent};
 use roofline_render::report::{Report, Saved, Schema, Table};
 
-/// An error of the runs may grow this much in a constant.
-const WORST_CONDITION: f64 = 12.0;
-/// A run may be off this much when the constants come from the others.
-const WORST_ERROR: f64 = 0.3;
-/// No band is narrower, as a part of the speed.
-const NARROWEST: f64 = 0.05;
+/// Maximum condition number, which bounds the amplification of measurement errors.
+const MAX_CONDITION: f64 = 12.0;
+/// Maximum error of a held-out run.
+const MAX_ERROR: f64 = 0.3;
+/// Minimum relative half-width of an expected range.
+const MIN_SPREAD: f64 = 0.05;
 
-/// The dimensions of a model that ran.
+/// Dimensions of a measured model.
 #[derive(Clone, Debug)]
 pub struct Dimensions {
-    /// Its name.
+    /// Name of the model.
     pub name: String,
-    /// The contract's inputs for one sequence of one token.
+    /// Inputs of the contract for one sequence of one token.
     pub inputs: transformer::Inputs,
-    /// Its layers.
+    /// Number of layers.
     pub layers: f64,
-    /// All parameters, by which a run is known to be of it.
+    /// Exact number of parameters, by which runs are matched to the model.
     pub parameters: f64,
 }
 
-/// One run of the user.
+/// A measured run.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// What ran: the model, its format and the test.
+    /// Model, weight format and test.
     pub name: String,
-    /// Whether a prompt was read.
+    /// True if the run measures prefill.
     pub prefill: bool,
-    /// The work, the figures of the device, and the measured rate.
+    /// Amounts, figures of the device, and the measured rate.
     inputs: Inputs,
 }
 
 impl Run {
-    /// A row of `llama-bench` on a device; the dimensions of its model are among those given, or known by its parameters or its
-    /// name. None where a prompt was read behind another one, which is not part of the contract.
+    /// Converts a row of `llama-bench`. The model is looked up in `given`, then by its number of parameters, then by its name. Returns
+    /// `None` for prefill after other tokens, which the contract does not describe.
+    ///
+    /// # Errors
+    /// Returns an error if the model or the format is unknown.
     pub fn of_row(
         row: &Row,
         given: &[Dimensions],
@@ -63,37 +65,38 @@ impl Run {
         if prefill && row.depth > 0.0 {
             return Ok(None);
         }
-        let known = || model::of(&row.model).ok_or_else(|| Uncovered::Model(row.model.clone()));
+        let known = || model::find(&row.model).ok_or_else(|| Uncovered::Model(row.model.clone()));
         let shape = match given.iter().find(|one| Some(one.parameters) == row.parameters) {
             Some(Dimensions { name, inputs, layers, .. }) => {
                 Shape { name: name.clone(), inputs: *inputs, layers: *layers, unused: 0.0 }
             }
-            None => match row.parameters.and_then(model::with_parameters) {
+            None => match row.parameters.and_then(model::find_by_parameters) {
                 Some(shape) => shape.clone(),
                 None => known()?.clone(),
             },
         };
-        let (bits, numbers) = format::of(&row.format).ok_or_else(|| Uncovered::Format(row.format.clone()))?;
+        let (bits, numbers) =
+            format::parse(&row.format).ok_or_else(|| Uncovered::Format(row.format.clone()))?;
         let prediction = predict(row.step(&shape, bits)?, &Stored::all(numbers), target)?;
         let (model, layers, format) = (shape.name.as_str(), shape.layers, row.format.as_str());
         let setting = Setting { target, device, model, layers, format, prediction: &prediction };
-        let question = Question::of_setting(&setting, Engine::of(row, device), prefill);
+        let features = Features::for_setting(&setting, Engine::for_row(row, device), prefill);
         let name = format!("{model} {format} {}", row.test);
-        Ok(question.map(|question| {
-            let inputs = Inputs { measured: row.tokens_per_s, ..question.at_its_peak() };
+        Ok(features.map(|features| {
+            let inputs = Inputs { measured: row.tokens_per_s, ..features.inputs_at_peak() };
             Run { name, prefill, inputs }
         }))
     }
 
-    /// A product that moves and computes so much in so many seconds on a machine with these figures.
+    /// Creates a run from a measured matrix product: amounts in bytes and FLOP, its time, and the roofs of the machine.
     pub fn of_product(name: &str, amounts: (f64, f64), seconds: f64, gb_s: f64, gflop_s: f64) -> Run {
         let inputs = Inputs::new(1.0, amounts.0, amounts.1, gb_s, gflop_s);
         let inputs = Inputs { layers: 1.0, serial: 1.0, measured: 1.0 / seconds, ..inputs };
         Run { name: name.to_owned(), prefill: false, inputs }
     }
 
-    /// The parts of the measured time that each constant is multiplied with: moving, arithmetic, layers, and the step itself.
-    fn row(&self) -> Result<[f64; 4], OutOfDomain> {
+    /// Returns the coefficients of the constants (data movement, compute, layers, step) as shares of the measured time.
+    fn coefficients(&self) -> Result<[f64; 4], OutOfDomain> {
         let outputs = self.inputs.evaluate()?;
         let time = self.inputs.tokens / self.inputs.measured;
         let microseconds = 1e-6 / time;
@@ -102,173 +105,177 @@ impl Run {
     }
 }
 
-/// The constants of a machine and an engine.
+/// Calibration constants of a machine and an engine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Calibration {
-    /// Which schema this document follows.
+    /// Schema of the document.
     pub schema: Schema<Self>,
-    /// The contract that the constants are of, and its version.
+    /// Contract of the constants and its version.
     pub contract: String,
-    /// The device that ran.
+    /// Measured device.
     pub device: String,
-    /// Its bandwidth at the time, in GB/s, which the share is of.
+    /// Bandwidth of the device in GB/s, to which the share refers.
     pub bandwidth_gb_s: f64,
-    /// The engine, and what it runs on.
+    /// Engine with its backend.
     pub engine: String,
-    /// Builds of the engine, as the runs say them.
+    /// Builds of the engine.
     pub builds: Vec<String>,
-    /// The day it was made.
+    /// Date of the calibration.
     pub date: String,
-    /// Share of the bandwidth that is reached.
+    /// Achieved share of the bandwidth.
     pub bandwidth_share: f64,
-    /// Share of the arithmetic peak that is reached; null where no prompt was read.
+    /// Achieved share of the arithmetic peak; null without prefill runs.
     pub compute_share: Option<f64>,
-    /// Fixed cost of a layer, in µs.
+    /// Overhead per layer, in µs.
     pub layer_cost_us: f64,
-    /// Fixed cost of a step, in µs; null where the runs do not tell it from the layers'.
+    /// Overhead per step, in µs; null if the runs do not separate it from the overhead per layer.
     pub step_cost_us: Option<f64>,
-    /// How much an error of the runs may grow in a constant.
+    /// Condition number: the maximum amplification of measurement errors.
     pub condition: f64,
-    /// Half the width of a band, as a part of the speed: how far the runs were off when they were left out, or at least a
-    /// twentieth.
+    /// Relative half-width of the expected range: the largest error on held-out runs, at least 0.05.
     pub spread: f64,
-    /// The runs.
+    /// Calibration runs.
     pub runs: Vec<CalibratedRun>,
-    /// What is not determined, and what to run for it.
+    /// Constants that are not determined, with advice on additional runs.
     pub missing: Vec<String>,
 }
 
-/// A run beside what the constants make of it.
+/// A calibration run with its fitted speed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CalibratedRun {
-    /// What ran.
+    /// Name of the run.
     pub run: String,
-    /// What was measured, in steps or products per second times their tokens.
+    /// Measured speed in tokens per second; for matrix products, products per second.
     pub measured_tokens_per_s: f64,
-    /// What the constants make of it.
+    /// Speed that the constants predict.
     pub fitted_tokens_per_s: f64,
-    /// How far off it is when the constants come from the other runs, as a part of it; null where those determine none.
+    /// Relative error when the constants are fitted to the other runs; null if those do not determine the constants.
     pub left_out_error: Option<f64>,
 }
 
-/// Where and by what the runs were made.
+/// Device and engine of the runs.
 #[derive(Clone, Debug)]
 pub struct Origin {
-    /// The device.
+    /// Name of the device.
     pub device: String,
-    /// Its bandwidth, in GB/s.
+    /// Bandwidth in GB/s.
     pub bandwidth: f64,
-    /// The engine.
+    /// Engine with its backend.
     pub engine: String,
-    /// Its builds.
+    /// Builds of the engine.
     pub builds: Vec<String>,
-    /// The day.
+    /// Date of the calibration.
     pub date: String,
-    /// How many of what a run counts as layers make a layer of a model: 1, or more where runs are single products.
+    /// Number of run layers per model layer: 1, or more if the runs are single matrix products.
     pub parts: f64,
 }
 
-/// Constants: bandwidth, arithmetic, layer, step.
+/// Fitted constants: bandwidth, compute, layer overhead, step overhead.
 const ALL: [bool; 4] = [true; 4];
 const WITHOUT_STEP: [bool; 4] = [true, true, true, false];
 const WITHOUT_PROMPTS: [bool; 4] = [true, false, true, false];
-/// No share is above the whole, and no cost below zero.
-const LEAST: [f64; 4] = [1.0, 1.0, 0.0, 0.0];
+/// Lower bounds: inverse shares are at least 1, overheads at least 0.
+const MIN_VALUES: [f64; 4] = [1.0, 1.0, 0.0, 0.0];
 
-/// The runs as a system of equations.
+/// The runs as a linear system.
 struct System(Vec<[f64; 4]>);
 
 impl System {
     fn new(runs: &[Run]) -> Result<System, String> {
-        let rows: Result<Vec<[f64; 4]>, OutOfDomain> = runs.iter().map(Run::row).collect();
+        let rows: Result<Vec<[f64; 4]>, OutOfDomain> = runs.iter().map(Run::coefficients).collect();
         let rows = rows.map_err(|error| error.to_string())?;
         if let Some((run, _)) = runs.iter().zip(&rows).find(|(_, row)| row[0].max(row[1]) > 1.0) {
-            return Err(format!("{}: faster than the device can be; say which one ran with --on", run.name));
+            return Err(format!(
+                "{}: faster than the ceiling of the device; select the measured device with --on",
+                run.name
+            ));
         }
         match runs.iter().filter(|run| !run.prefill).count() {
-            0 => Err(format!("no run of decoding; {ANOTHER_MODEL}")),
-            1 => Err(format!("one run of decoding; {ANOTHER_MODEL}")),
+            0 => Err(format!("missing decode runs; {MORE_RUNS}")),
+            1 => Err(format!("only one decode run; {MORE_RUNS}")),
             _ => Ok(System(rows)),
         }
     }
 
-    /// The part of a run's measured time that constants make.
-    fn made(&self, values: &[f64; 4], index: usize) -> f64 {
+    /// Returns the fitted time of a run divided by its measured time.
+    fn time_ratio(&self, values: &[f64; 4], index: usize) -> f64 {
         self.0[index].iter().zip(values).map(|(a, b)| a * b).sum()
     }
 
-    /// How far a run is off when the constants come from the others; none if those determine none.
-    fn left_out(&self, used: [bool; 4], index: usize) -> Option<f64> {
+    /// Returns the relative error of a run when the constants are fitted to the others; `None` if those do not determine them.
+    fn held_out_error(&self, used: [bool; 4], index: usize) -> Option<f64> {
         let mut others = self.0.clone();
         others.remove(index);
         let solution =
-            solve(&others, used, LEAST).filter(|solution| solution.condition <= WORST_CONDITION)?;
-        Some((1.0 / self.made(&solution.values, index) - 1.0).abs())
+            solve(&others, used, MIN_VALUES).filter(|solution| solution.condition <= MAX_CONDITION)?;
+        Some((1.0 / self.time_ratio(&solution.values, index) - 1.0).abs())
     }
 
-    fn solved(&self, used: [bool; 4]) -> Option<([bool; 4], Solution<4>)> {
-        let needed = used.iter().filter(|used| **used).count();
-        let solution = solve(&self.0, used, LEAST)?;
-        let determined = self.0.len() > needed && solution.condition <= WORST_CONDITION;
-        // The cost of a step is told from that of layers only where any one run may be left out.
-        let told = || used != ALL || (0..self.0.len()).all(|index| self.left_out(used, index).is_some());
-        (determined && told()).then_some((used, solution))
+    fn solve(&self, used: [bool; 4]) -> Option<([bool; 4], Solution<4>)> {
+        let unknowns = used.iter().filter(|used| **used).count();
+        let solution = solve(&self.0, used, MIN_VALUES)?;
+        let determined = self.0.len() > unknowns && solution.condition <= MAX_CONDITION;
+        // The step overhead is accepted only if the constants stay determined without any single run.
+        let separable =
+            || used != ALL || (0..self.0.len()).all(|index| self.held_out_error(used, index).is_some());
+        (determined && separable()).then_some((used, solution))
     }
 
-    /// The constants that the runs determine, and which of them those are.
+    /// Fits the constants and returns them with the mask of those that the runs determine.
     fn constants(&self, prompts: bool) -> Result<([bool; 4], Solution<4>), String> {
-        let tried = if prompts { [ALL, WITHOUT_STEP] } else { [WITHOUT_PROMPTS; 2] };
-        tried.into_iter().find_map(|used| self.solved(used)).ok_or_else(|| {
-            match solve(&self.0, tried[1], LEAST).map(|solution| solution.condition) {
-                Some(condition) if condition > WORST_CONDITION => format!(
-                    "the runs do not tell bandwidth and the cost of a layer apart (condition {}, at most {WORST_CONDITION}); \
-                     {ANOTHER_MODEL}",
+        let candidates = if prompts { [ALL, WITHOUT_STEP] } else { [WITHOUT_PROMPTS; 2] };
+        candidates.into_iter().find_map(|used| self.solve(used)).ok_or_else(|| {
+            match solve(&self.0, candidates[1], MIN_VALUES).map(|solution| solution.condition) {
+                Some(condition) if condition > MAX_CONDITION => format!(
+                    "cannot separate bandwidth and layer overhead (condition number {}, maximum {MAX_CONDITION}); {MORE_RUNS}",
                     figure(condition)
                 ),
-                _ => format!("{} runs are too few; {ANOTHER_MODEL}", self.0.len()),
+                _ => format!("too few runs ({}); {MORE_RUNS}", self.0.len()),
             }
         })
     }
 }
 
 impl CalibratedRun {
-    /// How far it is off, fitted or left out, as a part of the speed.
-    fn off(&self) -> f64 {
+    /// Returns the larger of the fitted and the held-out error, relative to the speed.
+    fn error(&self) -> f64 {
         let fitted = (self.fitted_tokens_per_s / self.measured_tokens_per_s - 1.0).abs();
         self.left_out_error.unwrap_or(0.0).max(fitted)
     }
 }
 
 impl Calibration {
-    /// The constants that the runs determine; why and what to run in addition where they determine none.
+    /// Fits the constants to the runs.
+    ///
+    /// # Errors
+    /// Explains why the runs do not determine the constants, with advice on additional runs.
     pub fn new(origin: Origin, runs: &[Run]) -> Result<Calibration, String> {
         let system = System::new(runs)?;
         let (used, Solution { values, condition }) = system.constants(runs.iter().any(|run| run.prefill))?;
         let run = |(index, run): (usize, &Run)| CalibratedRun {
             run: run.name.clone(),
             measured_tokens_per_s: run.inputs.measured,
-            fitted_tokens_per_s: run.inputs.measured / system.made(&values, index),
-            left_out_error: system.left_out(used, index),
+            fitted_tokens_per_s: run.inputs.measured / system.time_ratio(&values, index),
+            left_out_error: system.held_out_error(used, index),
         };
         let each: Vec<CalibratedRun> = runs.iter().enumerate().map(run).collect();
-        let worst = each.iter().max_by(|a, b| a.off().total_cmp(&b.off()));
-        if let Some(run) = worst.filter(|run| run.off() > WORST_ERROR) {
+        let worst = each.iter().max_by(|a, b| a.error().total_cmp(&b.error()));
+        if let Some(run) = worst.filter(|run| run.error() > MAX_ERROR) {
             return Err(format!(
-                "{} is off by {} when the constants come from the runs, at most {} is taken; run it again, run models in one \
-                 format only, or {ANOTHER_MODEL}",
+                "{}: the fit deviates by {}, more than {}; repeat the run, use models in a single format, or {MORE_RUNS}",
                 run.run,
-                percent(Some(run.off())),
-                percent(Some(WORST_ERROR))
+                percent(Some(run.error())),
+                percent(Some(MAX_ERROR))
             ));
         }
-        let spread = each.iter().map(CalibratedRun::off).fold(NARROWEST, f64::max);
+        let spread = each.iter().map(CalibratedRun::error).fold(MIN_SPREAD, f64::max);
         let missing = [
-            (used[1], "share of the arithmetic: no prompt was read; run llama-bench with -p 512 too"),
+            (used[1], "compute share: no prefill runs; also run llama-bench with -p 512"),
             (
                 used[3],
-                "cost of a step, which counts as that of layers: run models with other numbers of layers",
+                "step overhead, which is included in the layer overhead: run models with different numbers of layers",
             ),
         ];
         let missing =
@@ -292,24 +299,24 @@ impl Calibration {
         })
     }
 
-    /// What the constants make of a prediction.
+    /// Returns the expected speeds for a prediction.
     pub fn expect(&self, setting: &Setting<'_>) -> Expectation {
-        let Some(engine) = Engine::named(&self.engine) else { return Expectation::default() };
+        let Some(engine) = Engine::parse(&self.engine) else { return Expectation::default() };
         let mut missing = Vec::new();
         let mut speed = |prefill: bool| {
-            let question = Question::of_setting(setting, engine.clone(), prefill)?;
+            let features = Features::for_setting(setting, engine.clone(), prefill)?;
             if prefill && self.compute_share.is_none() {
-                missing.push("prefill: no prompt was read when it was calibrated".to_owned());
+                missing.push("prefill: the calibration has no prefill runs".to_owned());
                 return None;
             }
-            let asked = Inputs {
+            let inputs = Inputs {
                 bandwidth_share: self.bandwidth_share,
                 compute_share: self.compute_share.unwrap_or(1.0),
                 layer_cost: self.layer_cost_us,
                 step_cost: self.step_cost_us.unwrap_or(0.0),
-                ..question.at_its_peak()
+                ..features.inputs_at_peak()
             };
-            match asked.evaluate() {
+            match inputs.evaluate() {
                 Ok(outputs) => Some(ExpectedSpeed {
                     engine: self.engine.clone(),
                     from: ExpectedFrom::Calibration,
@@ -331,14 +338,14 @@ impl Calibration {
 }
 
 impl Row {
-    /// The engine that ran, on a device of the registry or a machine that was measured.
+    /// Returns the engine of the row on a device of the registry, or on a measured machine for `None`.
     pub fn engine_on(&self, device: Option<&Device>) -> Engine {
-        Engine::of(self, device)
+        Engine::for_row(self, device)
     }
 }
 
-/// What tells bandwidth and fixed costs apart.
-const ANOTHER_MODEL: &str =
+/// Advice on runs that separate bandwidth and overheads.
+const MORE_RUNS: &str =
     "run `llama-bench -p 512 -n 128 -o json` on two or three models of very different sizes in one format";
 
 impl Report for Calibration {
@@ -351,13 +358,13 @@ impl Report for Calibration {
         let rows = [
             ("bandwidth share", percent(Some(self.bandwidth_share))),
             (
-                "arithmetic share",
+                "compute share",
                 self.compute_share.map_or("not determined".into(), |share| percent(Some(share))),
             ),
-            ("cost of a layer", unit(Some(self.layer_cost_us), " us")),
-            ("cost of a step", unit(self.step_cost_us, " us")),
-            ("condition", figure(self.condition)),
-            ("band", format!("+- {}", percent(Some(self.spread)))),
+            ("layer overhead", unit(Some(self.layer_cost_us), " us")),
+            ("step overhead", unit(self.step_cost_us, " us")),
+            ("condition number", figure(self.condition)),
+            ("expected range", format!("± {}", percent(Some(self.spread)))),
         ];
         let rows = rows.map(|(name, value)| vec![name.to_owned(), value]);
         let title = format!("{} on {}", self.engine, self.device);
@@ -369,7 +376,7 @@ impl Report for Calibration {
                 percent(run.left_out_error),
             ]
         });
-        let headings = ["run", "measured", "fitted", "off when left out"];
+        let headings = ["run", "measured", "fitted", "held-out error"];
         vec![Table::new(title, &["constant", "value"], rows), Table::new("Runs", &headings, runs)]
     }
 
@@ -382,7 +389,7 @@ impl Report for Calibration {
         } else {
             format!(", build {}", self.builds.join(", "))
         };
-        format!("{tables}\n{missing}made {}{builds}\n", self.date)
+        format!("{tables}\n{missing}calibrated {}{builds}\n", self.date)
     }
 }
 
@@ -390,9 +397,9 @@ impl Saved for Calibration {
     fn validate(&self) -> Result<(), String> {
         let share = |value: f64| value > 0.0 && value <= 1.0;
         let cost = |value: f64| (0.0..=1e6).contains(&value);
-        if Engine::named(&self.engine).is_none() {
+        if Engine::parse(&self.engine).is_none() {
             return Err(format!(
-                "`engine` is {:?}; it is a program and what it runs on, such as llama.cpp-cuda",
+                "invalid `engine` {:?}; expected an engine with its backend, such as llama.cpp-cuda",
                 self.engine
             ));
         }
@@ -403,7 +410,11 @@ impl Saved for Calibration {
             && !self.runs.is_empty()
             && (0.0..=1.0).contains(&self.spread)
             && self.bandwidth_gb_s > 0.0;
-        if fine { Ok(()) } else { Err("a share lies outside of 0 to 1, or a cost below 0".into()) }
+        if fine {
+            Ok(())
+        } else {
+            Err("invalid constants; expected shares from 0 to 1 and overheads of at least 0".into())
+        }
     }
 }
 
@@ -411,8 +422,8 @@ impl Saved for Calibration {
 mod tests {
     use super::*;
 
-    /// Runs of models with so many bytes and layers, on 1000 GB/s and 100 TFLOP/s, with known constants.
-    fn runs(models: &[(f64, f64)], prompts: bool, off: f64) -> Vec<Run> {
+    /// Creates runs of models given by (bytes, layers) on 1000 GB/s and 100 TFLOP/s with known constants.
+    fn runs(models: &[(f64, f64)], prompts: bool, factor: f64) -> Vec<Run> {
         let mut out = Vec::new();
         for (index, (bytes, layers)) in models.iter().enumerate() {
             for prefill in [false, true].into_iter().filter(|prefill| prompts || !prefill) {
@@ -427,7 +438,7 @@ mod tests {
                     ..work
                 };
                 let measured =
-                    known.evaluate().unwrap().expected * if index == 0 && !prefill { off } else { 1.0 };
+                    known.evaluate().unwrap().expected * if index == 0 && !prefill { factor } else { 1.0 };
                 let inputs = Inputs { layers: *layers, serial: 1.0, measured, ..work };
                 out.push(Run { name: format!("{bytes} {prefill}"), prefill, inputs });
             }
@@ -450,32 +461,32 @@ mod tests {
     const SIZES: [(f64, f64); 3] = [(1e9, 16.0), (4.5e9, 32.0), (40e9, 80.0)];
 
     #[test]
-    fn the_constants_that_made_the_runs_are_found() {
+    fn exact_runs_yield_their_constants() {
         let found = Calibration::new(origin(), &runs(&SIZES, true, 1.0)).unwrap();
         assert!((found.bandwidth_share - 0.8).abs() < 1e-6, "{found:?}");
         assert!((found.compute_share.unwrap() - 0.4).abs() < 1e-6, "{found:?}");
         assert!((found.layer_cost_us - 20.0).abs() < 1e-3, "{found:?}");
-        assert!(found.condition <= WORST_CONDITION && found.spread == NARROWEST, "{found:?}");
+        assert!(found.condition <= MAX_CONDITION && found.spread == MIN_SPREAD, "{found:?}");
         let back = Calibration::from_json(&serde_json::to_string(&found).unwrap()).unwrap();
         assert_eq!(back, found);
     }
 
     #[test]
-    fn runs_that_do_not_determine_the_constants_are_refused_with_what_to_run() {
-        for (models, off, says) in [
-            (&SIZES[..1], 1.0, "one run of decoding; run `llama-bench"),
-            (&[(4e9, 32.0), (4.2e9, 32.0)][..], 1.0, "do not tell bandwidth and the cost of a layer apart"),
-            (&SIZES[..], 0.3, "is off by"),
-            (&SIZES[..], 100.0, "faster than the device can be"),
+    fn insufficient_runs_are_rejected_with_advice() {
+        for (models, factor, expected) in [
+            (&SIZES[..1], 1.0, "only one decode run; run `llama-bench"),
+            (&[(4e9, 32.0), (4.2e9, 32.0)][..], 1.0, "cannot separate bandwidth and layer overhead"),
+            (&SIZES[..], 0.3, "the fit deviates by"),
+            (&SIZES[..], 100.0, "faster than the ceiling of the device"),
         ] {
-            let why = Calibration::new(origin(), &runs(models, true, off)).unwrap_err();
-            assert!(why.contains(says), "{why}");
+            let why = Calibration::new(origin(), &runs(models, true, factor)).unwrap_err();
+            assert!(why.contains(expected), "{why}");
         }
-        assert!(Calibration::new(origin(), &[]).unwrap_err().contains("no run of decoding"));
+        assert!(Calibration::new(origin(), &[]).unwrap_err().contains("missing decode runs"));
     }
 
     #[test]
-    fn without_prompts_the_share_of_arithmetic_is_not_determined() {
+    fn decode_runs_do_not_determine_the_compute_share() {
         let found = Calibration::new(origin(), &runs(&SIZES, false, 1.0)).unwrap();
         assert_eq!((found.compute_share, found.step_cost_us), (None, None));
         assert!(found.missing[0].contains("-p 512"), "{:?}", found.missing);

@@ -1,8 +1,7 @@
-//! A row beside the ceiling of its work. The amounts are those of the contract `transformer-v1`, the rates those of
-//! `expectation-v1`; this module says what a row asks of them.
+//! Ceilings of published results: amounts from the contract `transformer-v1`, rates from `expectation-v1`.
 //!
-//! A ceiling takes no more than what must be done: of the experts those of one token, of a server the cache and the
-//! arithmetic of each token it makes, of several devices the sum of their figures, of a draft all tokens accepted.
+//! A ceiling counts only the necessary work: the experts of a single token; for serving, the KV cache and the arithmetic of each
+//! generated token; for several devices, the sum of their peaks; for speculative decoding, all draft tokens accepted.
 
 use super::device;
 use super::format;
@@ -13,62 +12,61 @@ use roofline_formulas::expectation;
 use roofline_formulas::hardware::devices::Device;
 use roofline_formulas::transformer::{Inputs, OutOfDomain, Outputs};
 
-/// A row with what it was measured against.
+/// The ceiling of a row, with the figures it is computed from.
 #[derive(Clone, Debug)]
-pub struct Beside {
-    /// The device whose figures were taken.
+pub struct RowWithCeiling {
+    /// Device of the registry.
     pub device: &'static Device,
-    /// The model whose dimensions were taken.
+    /// Name of the model with the dimensions.
     pub model: &'static str,
-    /// The work: amounts and the device's figures, with the measured rate.
+    /// Amounts, bandwidth and peak of the device, and the measured rate.
     pub inputs: expectation::Inputs,
-    /// What comes of it.
+    /// Ceiling and utilization.
     pub outputs: expectation::Outputs,
-    /// Whether the arithmetic peak is published; without it only memory bounds the row.
+    /// True if the arithmetic peak is published; otherwise the ceiling is the memory roof alone.
     pub arithmetic: bool,
-    /// What rows alike are told by.
+    /// Features for the comparison with other rows.
     pub(super) traits: Traits,
 }
 
-/// What the speed of a row depends on beside its work.
+/// Properties that affect the speed in addition to the amount of work.
 #[derive(Clone, Debug)]
 pub(super) struct Traits {
-    /// Bits of a weight.
+    /// Bits per weight.
     pub bits: f64,
-    /// How the model mixes.
     pub family: model::Family,
-    /// The contract's inputs, for what a step is likely to read.
+    /// Inputs of the contract for a step.
     pub step: Inputs,
 }
 
-impl Beside {
-    /// Share of the ceiling that the row reached.
+impl RowWithCeiling {
+    /// Returns the measured speed divided by the ceiling.
     pub fn share(&self) -> f64 {
         self.outputs.ceiling_share
     }
 
-    /// The ceiling, in tokens per second.
+    /// Returns the ceiling, in tokens per second.
     pub fn ceiling(&self) -> f64 {
         self.outputs.ceiling
     }
 }
 
-/// Why a row has no ceiling.
+/// Reason why a row has no ceiling.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 pub enum Uncovered {
-    /// The registry has no such device.
+    /// The registry does not contain the device.
     #[error("device {0:?} is not in the registry")]
     Device(String),
-    /// The dimensions of the model are not known.
-    #[error("the dimensions of model {0:?} are not known")]
+    /// The dimensions of the model are unknown.
+    #[error("model {0:?} has unknown dimensions")]
     Model(String),
-    /// The name of the format is not known.
-    #[error("format {0:?} is not known")]
+    /// The name of the format is unknown.
+    #[error("unknown weight format {0:?}")]
     Format(String),
-    /// The row does not say how long the prompt was.
-    #[error("the length of the prompt is not given")]
+    /// The row does not state the prompt length.
+    #[error("missing prompt length")]
     Prompt,
-    /// A figure is outside of what the contracts take.
+    /// A value is outside the domain of the contracts.
     #[error("{0}")]
     OutOfDomain(String),
 }
@@ -79,7 +77,7 @@ impl From<OutOfDomain> for Uncovered {
     }
 }
 
-/// What a step of a row must move and compute.
+/// Amounts that a step must move and compute.
 struct Work {
     tokens: f64,
     bytes: f64,
@@ -87,16 +85,19 @@ struct Work {
 }
 
 impl Row {
-    /// The row beside its ceiling.
-    pub fn beside(&self) -> Result<Beside, Uncovered> {
-        let device = device::of(&self.device).ok_or_else(|| Uncovered::Device(self.device.clone()))?;
-        let shape = model::of(&self.model).ok_or_else(|| Uncovered::Model(self.model.clone()))?;
+    /// Computes the ceiling of the row.
+    ///
+    /// # Errors
+    /// Returns the reason if the row has no ceiling.
+    pub fn with_ceiling(&self) -> Result<RowWithCeiling, Uncovered> {
+        let device = device::find(&self.device).ok_or_else(|| Uncovered::Device(self.device.clone()))?;
+        let shape = model::find(&self.model).ok_or_else(|| Uncovered::Model(self.model.clone()))?;
         let label = if self.format.is_empty() { format::split(&self.model).1 } else { &self.format };
-        let (least_bits, numbers) = format::of(label).ok_or_else(|| Uncovered::Format(label.to_owned()))?;
-        let step = self.step(shape, least_bits)?;
+        let (min_bits, numbers) = format::parse(label).ok_or_else(|| Uncovered::Format(label.to_owned()))?;
+        let step = self.step(shape, min_bits)?;
         let work = self.work(&step)?;
         let peak = format::peak(device, numbers);
-        let compute = peak.or_else(|| format::fastest(device)).unwrap_or(HIGHEST / self.devices);
+        let compute = peak.or_else(|| format::fastest(device)).unwrap_or(MAX_COMPUTE / self.devices);
         let mut inputs = expectation::Inputs {
             measured: self.tokens_per_s,
             layers: shape.layers,
@@ -108,31 +109,32 @@ impl Row {
                 compute * self.devices,
             )
         };
-        let mut outputs = evaluated(&inputs)?;
+        let mut outputs = evaluate(&inputs)?;
         if peak.is_none() {
-            // Nothing is known of its arithmetic but that it takes some time.
-            inputs.compute = HIGHEST;
-            outputs = evaluated(&inputs)?;
+            // The peak is unknown, so only the memory roof limits the ceiling.
+            inputs.compute = MAX_COMPUTE;
+            outputs = evaluate(&inputs)?;
             inputs.compute = compute * self.devices;
         }
-        let traits = Traits { bits: step.dense_bits, family: model::Family::of(&shape.inputs), step };
-        Ok(Beside { device, model: &shape.name, inputs, outputs, arithmetic: peak.is_some(), traits })
+        let traits =
+            Traits { bits: step.dense_bits, family: model::Family::from_inputs(&shape.inputs), step };
+        Ok(RowWithCeiling { device, model: &shape.name, inputs, outputs, arithmetic: peak.is_some(), traits })
     }
 
-    /// The contract's inputs for one step of the row.
-    pub(super) fn step(&self, shape: &Shape, least_bits: f64) -> Result<Inputs, Uncovered> {
+    /// Returns the inputs of the contract for one step of the row.
+    pub(super) fn step(&self, shape: &Shape, min_bits: f64) -> Result<Inputs, Uncovered> {
         let total = shape.inputs.evaluate()?.total_params + shape.unused;
         let bits = match self.bytes {
             Some(bytes) => stored_bits(bytes.round(), total)
                 .map_err(|error| Uncovered::OutOfDomain(error.to_string()))?,
-            None => least_bits,
+            None => min_bits,
         };
         Ok(Inputs {
             tokens_per_pass: 1.0 + self.drafts,
             batch: self.batch.unwrap_or(1.0),
             context: self.context.unwrap_or(1.0).max(1.0),
             prompt: self.prompt.unwrap_or(1.0),
-            // A server may keep its cache in 8 bits and does not always say so.
+            // Servers may use an 8-bit KV cache without stating it.
             cache_size: if self.phase == Phase::Serving { 1.0 } else { 2.0 },
             ..with_bits(shape.inputs, bits)
         })
@@ -144,19 +146,19 @@ impl Row {
             Phase::Decode | Phase::Speculative => {
                 Work { tokens: all.step_tokens, bytes: all.decode_bytes, flops: all.decode_flops }
             }
-            // So many sequences that the weights count for nothing.
+            // For a large batch, the traffic of the weights per token is negligible.
             Phase::Serving => Work { tokens: 1.0, bytes: all.cache_bytes.max(1.0), flops: all.decode_flops },
             Phase::Prefill => {
                 let prompt = self.prompt.ok_or(Uncovered::Prompt)?;
                 let mut work =
                     Work { tokens: all.prompt_tokens, bytes: all.prefill_bytes, flops: all.prefill_flops };
                 if self.depth > 0.0 {
-                    // What the prompt sees of the tokens before it: that of both together without that of the first.
+                    // Attention to the preceding tokens: that of the full sequence minus that of the preceding tokens alone.
                     let before = Inputs { prompt: self.depth, ..*step }.evaluate()?;
                     let both = Inputs { prompt: self.depth + prompt, ..*step }.evaluate()?;
-                    let seen = both.prefill_attention_flops - before.prefill_attention_flops;
+                    let attention = both.prefill_attention_flops - before.prefill_attention_flops;
                     work.bytes = both.prefill_bytes;
-                    work.flops = all.prefill_matrix_flops + all.prefill_head_flops + seen;
+                    work.flops = all.prefill_matrix_flops + all.prefill_head_flops + attention;
                 }
                 work
             }
@@ -164,41 +166,41 @@ impl Row {
     }
 }
 
-/// More arithmetic than any device has, in GFLOP/s.
-pub(super) const HIGHEST: f64 = 1e12;
+/// Upper limit of arithmetic peaks, in GFLOP/s.
+pub(super) const MAX_COMPUTE: f64 = 1e12;
 
-pub(super) fn evaluated(inputs: &expectation::Inputs) -> Result<expectation::Outputs, Uncovered> {
+pub(super) fn evaluate(inputs: &expectation::Inputs) -> Result<expectation::Outputs, Uncovered> {
     inputs.evaluate().map_err(|error| Uncovered::OutOfDomain(error.to_string()))
 }
 
-/// What can be said of a row.
+/// Verdict on a row.
 #[derive(Clone, Debug)]
 pub enum Verdict {
-    /// Within its ceiling.
-    Possible(Box<Beside>),
-    /// Above its ceiling.
-    Impossible(Box<Beside>),
-    /// Within its ceiling, but of the same run as a row above its own.
-    Doubtful(Box<Beside>),
-    /// It has no ceiling.
+    /// The speed does not exceed the ceiling.
+    Possible(Box<RowWithCeiling>),
+    /// The speed exceeds the ceiling.
+    Impossible(Box<RowWithCeiling>),
+    /// The speed does not exceed the ceiling, but the row is from the same run as an impossible one.
+    Doubtful(Box<RowWithCeiling>),
+    /// The row has no ceiling.
     Uncovered(Uncovered),
 }
 
 impl Verdict {
-    /// The row beside its ceiling, where it has one.
-    pub fn beside(&self) -> Option<&Beside> {
+    /// Returns the row with its ceiling, if it has one.
+    pub fn compared(&self) -> Option<&RowWithCeiling> {
         match self {
-            Verdict::Possible(beside) | Verdict::Impossible(beside) | Verdict::Doubtful(beside) => {
-                Some(beside)
+            Verdict::Possible(compared) | Verdict::Impossible(compared) | Verdict::Doubtful(compared) => {
+                Some(compared)
             }
             Verdict::Uncovered(_) => None,
         }
     }
 }
 
-/// A verdict on each row. What one run printed stands and falls together.
+/// Judges each row. An impossible row makes the other rows of its run doubtful.
 pub fn judge(rows: &[Row]) -> Vec<Verdict> {
-    let beside: Vec<_> = rows.iter().map(Row::beside).collect();
+    let compared: Vec<_> = rows.iter().map(Row::with_ceiling).collect();
     let run = |row: &Row| {
         let Row { source, device, devices, engine, backend, model, format, batch, .. } = row.clone();
         let prompt = row.prompt.unwrap_or(0.0);
@@ -212,17 +214,19 @@ pub fn judge(rows: &[Row]) -> Vec<Verdict> {
             [devices, batch.unwrap_or(0.0), prompt].map(f64::to_bits),
         )
     };
-    let above = |beside: &Result<Beside, Uncovered>| beside.as_ref().is_ok_and(|beside| beside.share() > 1.0);
-    let doubted: std::collections::BTreeSet<_> =
-        rows.iter().zip(&beside).filter(|(_, beside)| above(beside)).map(|(row, _)| run(row)).collect();
-    let verdicts = rows.iter().zip(beside).map(|(row, beside)| match beside {
+    let above = |compared: &Result<RowWithCeiling, Uncovered>| {
+        compared.as_ref().is_ok_and(|compared| compared.share() > 1.0)
+    };
+    let suspect_runs: std::collections::BTreeSet<_> =
+        rows.iter().zip(&compared).filter(|(_, compared)| above(compared)).map(|(row, _)| run(row)).collect();
+    let verdicts = rows.iter().zip(compared).map(|(row, compared)| match compared {
         Err(reason) => Verdict::Uncovered(reason),
-        Ok(beside) if beside.share() > 1.0 => Verdict::Impossible(Box::new(beside)),
-        // Rows without a source have no run to share.
-        Ok(beside) if !row.source.is_empty() && doubted.contains(&run(row)) => {
-            Verdict::Doubtful(Box::new(beside))
+        Ok(compared) if compared.share() > 1.0 => Verdict::Impossible(Box::new(compared)),
+        // Rows without a source do not share a run.
+        Ok(compared) if !row.source.is_empty() && suspect_runs.contains(&run(row)) => {
+            Verdict::Doubtful(Box::new(compared))
         }
-        Ok(beside) => Verdict::Possible(Box::new(beside)),
+        Ok(compared) => Verdict::Possible(Box::new(compared)),
     });
     verdicts.collect()
 }
@@ -232,16 +236,16 @@ mod tests {
     use super::super::rows;
     use super::*;
 
-    /// The promise of every ceiling: nobody exceeds it. The rows that do are those that their sources got wrong.
+    /// No valid measurement exceeds a ceiling; the sources of the exceptions are wrong.
     #[test]
     fn no_published_speed_is_above_its_ceiling() {
         let mut above = Vec::new();
         for (row, verdict) in rows().iter().zip(judge(rows())) {
-            if let Verdict::Impossible(beside) = verdict
+            if let Verdict::Impossible(compared) = verdict
                 && !row.note.starts_with("SUSPECT")
             {
                 above.push(format!(
-                    "{}: {} {} {} {} {}: {} of at most {:.1}",
+                    "{}: {} {} {} {} {}: {} exceeds {:.1}",
                     row.line,
                     row.device,
                     row.engine,
@@ -249,7 +253,7 @@ mod tests {
                     row.format,
                     row.test,
                     row.tokens_per_s,
-                    beside.ceiling()
+                    compared.ceiling()
                 ));
             }
         }
@@ -257,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rows_that_their_source_got_wrong_are_found() {
+    fn rows_with_wrong_sources_are_detected() {
         let suspect = |row: &&Row| row.note.starts_with("SUSPECT");
         let found: Vec<usize> = rows()
             .iter()
@@ -271,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn nineteen_rows_of_twenty_have_a_ceiling_and_the_rest_has_a_reason() {
+    fn at_least_95_percent_of_the_rows_have_a_ceiling() {
         let mut reasons = std::collections::BTreeMap::new();
         for verdict in judge(rows()) {
             if let Verdict::Uncovered(reason) = verdict {
@@ -284,23 +288,23 @@ mod tests {
     }
 
     #[test]
-    fn a_ceiling_is_worked_out_by_hand() {
+    fn ceilings_match_hand_computed_values() {
         let text = "device,model,quant,phase,test,context,batch,tokens_per_s\n\
             RTX 4090,Llama-2-7B,Q8_0,tg,tg1,1000,2,1\n\
             RTX 4090,Llama-2-7B,Q8_0,pp,pp2 @ d10,,1,1\n";
         let rows = super::super::read(text).unwrap();
-        // 32 layers of 4 x 4096 x 4096 and 3 x 4096 x 11008 weights and two norms, one more norm, the head: in 8.5 bits.
+        // 32 layers with 4 x 4096 x 4096 and 3 x 4096 x 11008 weights and two norms, a final norm and the head, at 8.5 bits per weight.
         let body = 32.0 * (4.0 * 4096.0 * 4096.0 + 3.0 * 4096.0 * 11008.0 + 2.0 * 4096.0) + 4096.0;
         let head = 32000.0 * 4096.0;
         let weights = (body + head) * 8.5 / 8.0;
-        // Keys and values of 4096 numbers in 32 layers, two bytes each.
+        // Keys and values with 4096 elements in 32 layers, two bytes each.
         let cached = 32.0 * 2.0 * 4096.0 * 2.0;
-        let decode = rows[0].beside().unwrap();
+        let decode = rows[0].with_ceiling().unwrap();
         assert_eq!(decode.inputs.bytes, weights + 2.0 * 1000.0 * cached);
         assert_eq!(decode.inputs.flops, 2.0 * (2.0 * (body + head) + 32.0 * 4.0 * 4096.0 * 1000.0));
         assert!((decode.ceiling() - 2.0 / (decode.inputs.bytes / 1008e9)).abs() < 1e-9);
-        // Two tokens behind ten: the first sees 11, the second 12.
-        let prompt = rows[1].beside().unwrap();
+        // Two tokens after ten others: the first attends to 11 tokens, the second to 12.
+        let prompt = rows[1].with_ceiling().unwrap();
         assert_eq!(prompt.inputs.flops, 2.0 * (2.0 * body + head) + 32.0 * 4.0 * 4096.0 * 23.0);
         assert_eq!(prompt.inputs.bytes, weights + 12.0 * cached);
         assert_eq!(prompt.inputs.compute, 660_600.0);

@@ -1,10 +1,10 @@
-//! The device of the registry that a published name means.
+//! Resolves published device names to the registry.
 
 use roofline_formulas::hardware::devices::{ALL, Device, by_name};
 
-/// Names that neither the registry nor its aliases have, and the device whose figures bound them: a part of a chip is
-/// bounded by the whole chip, a smaller processor by the largest of its socket.
-const PUBLISHED: [(&str, &str); 12] = [
+/// Published names that are not in the registry, with the device that bounds them: the full chip for a part of it, the largest
+/// processor for others of its socket.
+const ALIASES: [(&str, &str); 12] = [
     ("a100_80gb_330_w", "a100_sxm_80gb"),
     ("apple_m1_pro_16c", "apple_m1_pro"),
     ("apple_m1_ultra_64c", "apple_m1_ultra"),
@@ -19,38 +19,37 @@ const PUBLISHED: [(&str, &str); 12] = [
     ("xeon_6980p_one_socket", "xeon_6980p_mrdimm_8800"),
 ];
 
-/// Words of a name that tell nothing.
-const EMPTY: [&str; 9] = ["nvidia", "geforce", "amd", "intel", "gpu", "cpu", "igpu", "tm", "graphics"];
+/// Words that do not distinguish devices.
+const IGNORED: [&str; 9] = ["nvidia", "geforce", "amd", "intel", "gpu", "cpu", "igpu", "tm", "graphics"];
 
-/// Makers' words that some sources leave out.
-const LEFT_OUT: [&str; 4] = ["", "radeon_", "tesla_", "apple_"];
+/// Prefixes that some sources omit.
+const VENDOR_PREFIXES: [&str; 4] = ["", "radeon_", "tesla_", "apple_"];
 
-/// A name in lower case, its words joined by `_`.
+/// Normalizes a name to lower-case words joined by `_`.
 pub(super) fn words(name: &str) -> String {
     let words: String =
         name.chars().map(|c| if c.is_alphanumeric() { c.to_ascii_lowercase() } else { ' ' }).collect();
     words.split_whitespace().collect::<Vec<_>>().join("_")
 }
 
-/// The device that a published name means; none where it is not in the registry.
-pub fn of(name: &str) -> Option<&'static Device> {
+/// Looks up a device by its published name; `None` if it is not in the registry.
+pub fn find(name: &str) -> Option<&'static Device> {
     let all = words(name);
-    let told: Vec<&str> = all.split('_').filter(|word| !EMPTY.contains(word)).collect();
-    // A memory size that the registry does not tell apart.
-    let shorter = match told.split_last() {
+    let significant: Vec<&str> = all.split('_').filter(|word| !IGNORED.contains(word)).collect();
+    // Also try without a memory size, which the registry may not distinguish.
+    let shorter = match significant.split_last() {
         Some((last, rest)) if last.strip_suffix("gb").is_some_and(|size| size.parse::<u32>().is_ok()) => rest,
-        _ => &told,
+        _ => &significant,
     };
-    [told.as_slice(), shorter].into_iter().find_map(|words| named(&words.join("_")))
+    [significant.as_slice(), shorter].into_iter().find_map(|words| find_normalized(&words.join("_")))
 }
 
-fn named(name: &str) -> Option<&'static Device> {
+fn find_normalized(name: &str) -> Option<&'static Device> {
     if name.is_empty() {
         return None;
     }
-    let published =
-        PUBLISHED.iter().find(|(known, _)| *known == name).and_then(|(_, device)| by_name(device));
-    let prefixed = || LEFT_OUT.iter().find_map(|before| by_name(&format!("{before}{name}")));
+    let published = ALIASES.iter().find(|(known, _)| *known == name).and_then(|(_, device)| by_name(device));
+    let prefixed = || VENDOR_PREFIXES.iter().find_map(|before| by_name(&format!("{before}{name}")));
     let aliased = || {
         ALL.iter().find(|device| {
             device.aliases.is_some_and(|aliases| aliases.split(',').any(|alias| words(alias) == name))
@@ -64,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn published_names_mean_devices_of_the_registry() {
+    fn published_names_resolve_to_devices() {
         for (name, device) in [
             ("DGX Spark (GB10)", Some("dgx_spark_gb10")),
             ("NVIDIA GeForce RTX 4090", Some("rtx_4090")),
@@ -76,9 +75,9 @@ mod tests {
             ("Tesla K80 (one GPU)", None),
             ("GPU", None),
         ] {
-            assert_eq!(of(name).map(|device| device.name), device, "{name}");
+            assert_eq!(find(name).map(|device| device.name), device, "{name}");
         }
-        for (_, device) in PUBLISHED {
+        for (_, device) in ALIASES {
             assert!(by_name(device).is_some(), "{device}");
         }
     }

@@ -1,4 +1,4 @@
-//! The programs whose speeds the record has, each with what it runs on.
+//! Inference engines of the published results, with their backends.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -7,12 +7,12 @@ use super::expectation::{Sample, samples};
 use super::table::Row;
 use roofline_formulas::hardware::devices::{Device, Kind, Vendor};
 
-/// A program and what it runs on, as far as speeds differ.
+/// An inference engine with its backend.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Engine {
-    /// The program: `llama.cpp`, `vllm`.
+    /// Name of the engine: `llama.cpp`, `vllm`.
     pub name: String,
-    /// What it runs on: `cuda`, `metal`, `rocm`, `vulkan`, `cpu`.
+    /// Backend: `cuda`, `metal`, `rocm`, `vulkan` or `cpu`.
     pub backend: &'static str,
 }
 
@@ -22,7 +22,7 @@ impl fmt::Display for Engine {
     }
 }
 
-/// Words of published backends, and what they run on.
+/// Words in published backends, and the backends they denote.
 const BACKENDS: [(&str, &str); 8] = [
     ("metal", "metal"),
     ("mtl", "metal"),
@@ -31,61 +31,64 @@ const BACKENDS: [(&str, &str); 8] = [
     ("hip", "rocm"),
     ("rocwmma", "rocm"),
     ("cuda", "cuda"),
-    // Last, because a GPU's backend may be listed beside that of the CPU.
+    // Last, because a source may list the CPU in addition to the backend of the GPU.
     ("cpu", "cpu"),
 ];
 
 impl Engine {
-    /// The program that splits layers over devices and reads prompts in parts.
+    /// The engine that uses layer split and processes prompts in batches.
     pub(super) const LLAMA_CPP: &'static str = "llama.cpp";
 
-    /// The engine of a row.
-    pub(super) fn of(row: &Row, device: Option<&Device>) -> Engine {
+    /// Returns the engine of a row; the device determines a missing backend.
+    pub(super) fn for_row(row: &Row, device: Option<&Device>) -> Engine {
         let backend = row.backend.to_lowercase();
         let backend = BACKENDS.iter().find(|(word, _)| backend.contains(word)).map(|(_, backend)| *backend);
-        Engine { name: program(&row.engine), backend: backend.unwrap_or_else(|| usual(device)) }
+        Engine {
+            name: normalize_name(&row.engine),
+            backend: backend.unwrap_or_else(|| default_backend(device)),
+        }
     }
 
-    /// The engine of this name: a program and what it runs on, such as `llama.cpp-cuda`.
-    pub fn named(text: &str) -> Option<Engine> {
+    /// Parses an engine with its backend, such as `llama.cpp-cuda`.
+    pub fn parse(text: &str) -> Option<Engine> {
         let (name, backend) = text.rsplit_once('-')?;
         let (_, backend) = BACKENDS.iter().find(|(_, known)| *known == backend)?;
         (!name.is_empty()).then(|| Engine { name: name.to_owned(), backend })
     }
 
-    /// Every engine of the record, with its rows of decoding and of prompts.
+    /// Returns every engine with its numbers of decode and prefill rows.
     pub fn all() -> BTreeMap<&'static Engine, [usize; 2]> {
         let mut all: BTreeMap<&Engine, [usize; 2]> = BTreeMap::new();
         for sample in samples() {
-            all.entry(&sample.question.engine).or_default()[usize::from(sample.question.prefill)] += 1;
+            all.entry(&sample.features.engine).or_default()[usize::from(sample.features.prefill)] += 1;
         }
         all
     }
 
-    /// What most such devices were measured with: any on their CPU, or else those of the same kind and vendor, or of the same
-    /// kind; of as many, the one with more rows.
+    /// Returns the engine with which most comparable devices were measured: CPUs for `None` or a CPU, otherwise devices of the same kind
+    /// and vendor, or of the same kind. The number of rows breaks ties.
     fn most_used(device: Option<&Device>) -> Option<Engine> {
-        let most = |alike: &dyn Fn(&Sample) -> bool| {
+        let most_devices = |comparable: &dyn Fn(&Sample) -> bool| {
             let mut used: BTreeMap<&Engine, (BTreeSet<&str>, usize)> = BTreeMap::new();
-            for sample in samples().iter().filter(|sample| alike(sample)) {
-                let (devices, rows) = used.entry(&sample.question.engine).or_default();
+            for sample in samples().iter().filter(|sample| comparable(sample)) {
+                let (devices, rows) = used.entry(&sample.features.engine).or_default();
                 devices.insert(sample.device.name);
                 *rows += 1;
             }
             let most = used.into_iter().max_by_key(|(_, (devices, rows))| (devices.len(), *rows));
             most.map(|(engine, _)| engine.clone())
         };
-        match device.filter(|device| usual(Some(device)) != "cpu") {
-            None => most(&|sample| sample.question.engine.backend == "cpu"),
+        match device.filter(|device| default_backend(Some(device)) != "cpu") {
+            None => most_devices(&|sample| sample.features.engine.backend == "cpu"),
             Some(Device { kind, vendor, .. }) => {
-                most(&|sample| (sample.device.kind, sample.device.vendor) == (*kind, *vendor))
-                    .or_else(|| most(&|sample| sample.device.kind == *kind))
+                most_devices(&|sample| (sample.device.kind, sample.device.vendor) == (*kind, *vendor))
+                    .or_else(|| most_devices(&|sample| sample.device.kind == *kind))
             }
         }
     }
 }
 
-/// Which engine a speed is expected of.
+/// Selection of the engine for expected speeds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EngineChoice {
     name: Option<String>,
@@ -93,7 +96,10 @@ pub struct EngineChoice {
 }
 
 impl EngineChoice {
-    /// Reads `llama.cpp-cuda`, or `llama.cpp` for what is usual on the device. The error lists what there is.
+    /// Parses `llama.cpp-cuda`, or `llama.cpp` for the default backend of the device.
+    ///
+    /// # Errors
+    /// Lists the known engines.
     pub fn parse(text: &str) -> Result<EngineChoice, String> {
         let wanted = text.trim().to_lowercase();
         let all = Engine::all();
@@ -104,28 +110,29 @@ impl EngineChoice {
             return Ok(EngineChoice { name: Some(wanted), backend: None });
         }
         let known: Vec<String> = all.keys().map(ToString::to_string).collect();
-        Err(format!("the record has no such engine; there are {}", known.join(", ")))
+        Err(format!("unknown engine; expected one of {}", known.join(", ")))
     }
 
-    /// The engine on a device, a measured machine where there is none; none where the record has no rows of such devices and
-    /// no program was named.
+    /// Returns the engine for a device, or for a measured machine if `device` is `None`. `None` if no engine was selected and there are no
+    /// results for such devices.
     pub fn on(&self, device: Option<&Device>) -> Option<Engine> {
         match &self.name {
-            Some(name) => {
-                Some(Engine { name: name.clone(), backend: self.backend.unwrap_or_else(|| usual(device)) })
-            }
+            Some(name) => Some(Engine {
+                name: name.clone(),
+                backend: self.backend.unwrap_or_else(|| default_backend(device)),
+            }),
             None => Engine::most_used(device),
         }
     }
 
-    /// Whether nobody named one.
+    /// Returns whether no engine was selected.
     pub fn is_default(&self) -> bool {
         self.name.is_none()
     }
 }
 
-/// The program of a published name: what wraps llama.cpp runs llama.cpp, and versions are left out.
-fn program(name: &str) -> String {
+/// Normalizes a published name: wrappers of llama.cpp become llama.cpp, and versions are removed.
+fn normalize_name(name: &str) -> String {
     let name = name.to_lowercase();
     match name.split_whitespace().next() {
         Some("ollama") | None => Engine::LLAMA_CPP.into(),
@@ -133,8 +140,7 @@ fn program(name: &str) -> String {
     }
 }
 
-/// The backend that is usual on a device.
-fn usual(device: Option<&Device>) -> &'static str {
+fn default_backend(device: Option<&Device>) -> &'static str {
     match device.map(|device| (device.kind, device.vendor)) {
         None | Some((Kind::Cpu | Kind::Board | Kind::Phone, _)) => "cpu",
         Some((_, Vendor::Nvidia)) => "cuda",
@@ -152,18 +158,18 @@ mod tests {
     };
 
     #[test]
-    fn engines_are_told_by_program_and_backend() {
+    fn engines_are_normalized_with_their_backend() {
         let head = "device,engine,backend,model,quant,phase,test,context,batch,tokens_per_s\n";
         let engine = |text: &str| {
             let row = super::super::read(&format!("{head}{text}\n")).unwrap().remove(0);
-            Engine::of(&row, Some(row.beside().unwrap().device)).to_string()
+            Engine::for_row(&row, Some(row.with_ceiling().unwrap().device)).to_string()
         };
         assert_eq!(engine("RTX 4090,Ollama,,Llama-2-7B,Q4_0,tg,x,1,1,1"), "llama.cpp-cuda");
         assert_eq!(engine("RX 7900 XTX,MLC LLM,HIP,Llama-2-7B,Q4_0,tg,x,1,1,1"), "mlc-rocm");
     }
 
     #[test]
-    fn without_a_choice_the_engine_is_that_of_most_such_devices() {
+    fn the_default_engine_is_the_most_common_for_comparable_devices() {
         let on = |device| EngineChoice::default().on(device).map(|engine| engine.to_string());
         for (device, engine) in [
             (Some(&H100_SXM), "llama.cpp-cuda"),
@@ -178,10 +184,10 @@ mod tests {
     }
 
     #[test]
-    fn an_engine_is_chosen_whole_or_by_its_program() {
+    fn engines_are_selected_with_or_without_backend() {
         let on = |text: &str| EngineChoice::parse(text).unwrap().on(Some(&H100_SXM)).unwrap().to_string();
         assert_eq!([on("vLLM"), on("llama.cpp-vulkan")], ["vllm-cuda", "llama.cpp-vulkan"]);
         let error = EngineChoice::parse("fastest").unwrap_err();
-        assert!(error.contains("there are exllamav2-cuda, "), "{error}");
+        assert!(error.contains("expected one of exllamav2-cuda, "), "{error}");
     }
 }

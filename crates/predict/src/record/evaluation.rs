@@ -1,175 +1,177 @@
-//! How far the expectation is from rows that it was not shown. What is found from the record, the cost of a layer and the
-//! margins of the bands, is found anew from the rows that remain.
+//! Cross-validation of the expected speeds. The overhead per layer and the margins of the ranges are fitted again without the held-out
+//! rows.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::engine::Engine;
-use super::expectation::{Band, Fit, HIGH, LOW, MARGINS, Sample, quantile, samples};
-use super::question::Place;
+use super::expectation::{ExpectedRange, Fit, HIGH, LOW, MARGINS, Sample, quantile, samples};
+use super::similarity::Processor;
 
-/// What is kept back of the record before a row is asked for.
+/// Rows that are held out when the speed of a row is predicted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LeftOut {
-    /// The model of the row on its device; other models stay, and rows of devices with one model are refused.
+pub enum HeldOut {
+    /// The model on this device; devices with a single model have no expected speed.
     ModelOnDevice,
-    /// The model of the row on every device.
+    /// The model on every device.
     Model,
-    /// The device of the row, with all models.
+    /// All models on this device.
     Device,
 }
 
-impl LeftOut {
-    pub const ALL: [LeftOut; 3] = [LeftOut::ModelOnDevice, LeftOut::Model, LeftOut::Device];
+impl HeldOut {
+    pub const ALL: [HeldOut; 3] = [HeldOut::ModelOnDevice, HeldOut::Model, HeldOut::Device];
 
     pub fn name(self) -> &'static str {
         match self {
-            LeftOut::ModelOnDevice => "the model on this device",
-            LeftOut::Model => "the model everywhere",
-            LeftOut::Device => "the device",
+            HeldOut::ModelOnDevice => "the model on this device",
+            HeldOut::Model => "the model everywhere",
+            HeldOut::Device => "the device",
         }
     }
 
-    /// What the rows that are kept back together have in common.
-    fn kept_back(self, group: Group) -> (Option<(&'static str, bool)>, Option<&'static str>) {
+    /// Returns the key that rows which are held out together share.
+    fn key(self, group: Group) -> (Option<(&'static str, bool)>, Option<&'static str>) {
         match self {
-            LeftOut::ModelOnDevice => (Some(group.device), Some(group.model)),
-            LeftOut::Model => (None, Some(group.model)),
-            LeftOut::Device => (Some(group.device), None),
+            HeldOut::ModelOnDevice => (Some(group.device), Some(group.model)),
+            HeldOut::Model => (None, Some(group.model)),
+            HeldOut::Device => (Some(group.device), None),
         }
     }
 }
 
-/// How expectations stand against rows that were kept back.
+/// Accuracy of the expected speeds for held-out rows.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Evaluated {
-    /// What was kept back.
-    pub left_out: LeftOut,
-    /// Whether prompts were read.
+pub struct Accuracy {
+    pub held_out: HeldOut,
     pub prefill: bool,
-    /// Rows that were asked for.
+    /// Number of held-out rows.
     pub rows: usize,
-    /// Of these, how many were refused.
+    /// Number of rows without an expected speed.
     pub refused: usize,
-    /// Median distance of the middle from the measured speed, as a part of that.
+    /// Median error of the middle of the range, relative to the measured speed.
     pub median_error: f64,
-    /// Share of the answers whose band holds the measured speed.
+    /// Share of the ranges that contain the measured speed.
     pub inside: f64,
-    /// Median of the band's high end over its low end.
+    /// Median ratio of the high end to the low end of the range.
     pub width: f64,
 }
 
-/// Rows are put into so many parts; the margins of each come from the others.
-const PARTS: usize = 5;
+/// Number of folds; the margin for each is fitted to the others.
+const FOLDS: usize = 5;
 
-/// Asks for every row of the record without what is kept back for it.
-pub fn evaluate(left: LeftOut) -> Vec<Evaluated> {
-    [false, true].map(|prefill| asked(left, prefill)).to_vec()
+/// Evaluates decode and prefill.
+pub fn evaluate(held_out: HeldOut) -> Vec<Accuracy> {
+    [false, true].map(|prefill| evaluate_phase(held_out, prefill)).to_vec()
 }
 
-fn asked(left: LeftOut, prefill: bool) -> Evaluated {
+fn evaluate_phase(held_out: HeldOut, prefill: bool) -> Accuracy {
     let all: Vec<&'static Sample> =
-        samples().iter().filter(|sample| sample.question.prefill == prefill).collect();
-    let kept_back = |sample: &'static Sample| left.kept_back(Group::of(sample));
-    let groups: BTreeSet<_> = all.iter().map(|sample| kept_back(sample)).collect();
-    let parts: BTreeMap<_, usize> =
-        groups.into_iter().enumerate().map(|(index, group)| (group, index % PARTS)).collect();
-    let part = |sample: &'static Sample| parts.get(&kept_back(sample)).copied().unwrap_or_default();
-    let margins: Vec<f64> = (0..PARTS)
-        .map(|one| margin(&all.iter().copied().filter(|sample| part(sample) != one).collect::<Vec<_>>()))
+        samples().iter().filter(|sample| sample.features.prefill == prefill).collect();
+    let key = |sample: &'static Sample| held_out.key(Group::for_sample(sample));
+    let groups: BTreeSet<_> = all.iter().map(|sample| key(sample)).collect();
+    let folds: BTreeMap<_, usize> =
+        groups.into_iter().enumerate().map(|(index, group)| (group, index % FOLDS)).collect();
+    let fold = |sample: &'static Sample| folds.get(&key(sample)).copied().unwrap_or_default();
+    let margins: Vec<f64> = (0..FOLDS)
+        .map(|one| margin(&all.iter().copied().filter(|sample| fold(sample) != one).collect::<Vec<_>>()))
         .collect();
-    // Rows that keep the same rows back and ask for the same engine share what is found.
+    // Rows with equal key and engine share a fit.
     let mut fits: BTreeMap<(_, &Engine), Fit> = BTreeMap::new();
-    let mut answers: Vec<(f64, Band)> = Vec::new();
+    let mut predictions: Vec<(f64, ExpectedRange)> = Vec::new();
     for &sample in &all {
-        let engine = &sample.question.engine;
-        let fit = fits.entry((kept_back(sample), engine)).or_insert_with(|| {
-            let apart = |other: &&'static Sample| kept_back(other) != kept_back(sample);
-            let alike = |other: &&'static Sample| other.question.engine == *engine;
-            let pool: Vec<&Sample> = all.iter().copied().filter(alike).filter(apart).collect();
-            Fit::new(&pool, margins[part(sample)])
+        let engine = &sample.features.engine;
+        let fit = fits.entry((key(sample), engine)).or_insert_with(|| {
+            let remaining = |other: &&'static Sample| key(other) != key(sample);
+            let same_engine = |other: &&'static Sample| other.features.engine == *engine;
+            let pool: Vec<&Sample> = all.iter().copied().filter(same_engine).filter(remaining).collect();
+            Fit::new(&pool, margins[fold(sample)])
         });
-        // A row of a device that nobody else ran is no row of a device that was seen.
-        if left == LeftOut::Device || fit.knows(&sample.question.place) {
-            let answer = fit.answer(&sample.question).ok();
-            answers.extend(answer.map(|expected| (sample.row.tokens_per_s, expected.band)));
+        // Except when devices are held out, the device must occur in the remaining rows.
+        if held_out == HeldOut::Device || fit.knows(&sample.features.processor) {
+            let expected = fit.expect(&sample.features).ok();
+            predictions.extend(expected.map(|expected| (sample.row.tokens_per_s, expected.range)));
         }
     }
-    let within = answers.iter().filter(|(speed, band)| (band.low..=band.high).contains(speed)).count();
-    Evaluated {
-        left_out: left,
+    let within = predictions.iter().filter(|(speed, range)| (range.low..=range.high).contains(speed)).count();
+    Accuracy {
+        held_out,
         prefill,
         rows: all.len(),
-        refused: all.len() - answers.len(),
-        median_error: median(answers.iter().map(|(speed, band)| (band.middle / speed - 1.0).abs())),
-        inside: within as f64 / answers.len().max(1) as f64,
-        width: median(answers.iter().map(|(_, band)| band.high / band.low)),
+        refused: all.len() - predictions.len(),
+        median_error: median(predictions.iter().map(|(speed, range)| (range.middle / speed - 1.0).abs())),
+        inside: within as f64 / predictions.len().max(1) as f64,
+        width: median(predictions.iter().map(|(_, range)| range.high / range.low)),
     }
 }
 
-/// The part of rows that lie in their bands when they are kept back: somewhat more than the four fifths between p10 and p90,
-/// so that as many are left of rows that no band was chosen on.
-const INSIDE: f64 = 0.85;
+/// Target share of held-out rows inside their ranges: above 80 %, so that at least 80 % remain for rows that the margins were not
+/// fitted to.
+const TARGET_COVERAGE: f64 = 0.85;
 
 impl Fit {
-    /// Whether a row of this device is among them.
-    fn knows(&self, place: &Place) -> bool {
+    /// Returns whether the fit contains rows of this device.
+    fn knows(&self, processor: &Processor) -> bool {
         let same = |sample: &Sample| {
-            let known = &sample.question.place;
-            known.name == place.name && known.on_cpu == place.on_cpu
+            let known = &sample.features.processor;
+            known.name == processor.name && known.on_cpu == processor.on_cpu
         };
         self.rows.iter().any(|(sample, _)| same(sample))
     }
 
-    /// The margin that each row would have needed, of those that others than its own model on its device answer.
-    fn needed(&self) -> impl Iterator<Item = f64> {
+    /// Returns the margin that each row requires when its model on its device is held out.
+    fn required_margins(&self) -> impl Iterator<Item = f64> {
         self.rows.iter().filter_map(|(sample, share)| {
-            let own = Group::of(sample);
-            let around = self.around(&sample.question, |other| Group::of(other) != own).ok()?;
-            let (low, high) = (quantile(&around.shares, LOW), quantile(&around.shares, HIGH));
-            // No share is above the whole: a row may need more than the ratio of its share to that of the band's end.
-            let speed = |share: f64| sample.question.speed(share, self.layer_cost).unwrap_or(0.0);
-            let holds = |wider: f64| {
-                let within = speed(low * (-wider).exp())..=speed(high * wider.exp());
+            let own = Group::for_sample(sample);
+            let neighborhood =
+                self.neighborhood(&sample.features, |other| Group::for_sample(other) != own).ok()?;
+            let (low, high) = (quantile(&neighborhood.shares, LOW), quantile(&neighborhood.shares, HIGH));
+            // Shares are limited to 1, so a row may require more than the ratio of its share to the end of the range.
+            let speed = |share: f64| sample.features.speed(share, self.layer_cost).unwrap_or(0.0);
+            let covers = |margin: f64| {
+                let within = speed(low * (-margin).exp())..=speed(high * margin.exp());
                 within.contains(&sample.row.tokens_per_s)
             };
-            let least = (low / share).max(share / high).ln().max(0.0);
-            let tried = (0..100).map(|step| least + 0.01 * f64::from(step));
-            let wider = tried.into_iter().find(|wider| holds(wider + 1e-9)).unwrap_or(f64::INFINITY);
-            Some(wider / (1.0 + around.closest))
+            let minimum = (low / share).max(share / high).ln().max(0.0);
+            let candidates = (0..100).map(|step| minimum + 0.01 * f64::from(step));
+            let margin = candidates.into_iter().find(|margin| covers(margin + 1e-9)).unwrap_or(f64::INFINITY);
+            Some(margin / (1.0 + neighborhood.closest))
         })
     }
 }
 
-/// The margin with which as many rows as wanted lie in their bands; rows of one phase, of any engines.
+/// Returns the margin that reaches [`TARGET_COVERAGE`] for rows of one phase.
 fn margin(pool: &[&'static Sample]) -> f64 {
     let mut engines: BTreeMap<&Engine, Vec<&'static Sample>> = BTreeMap::new();
     for sample in pool {
-        engines.entry(&sample.question.engine).or_default().push(sample);
+        engines.entry(&sample.features.engine).or_default().push(sample);
     }
-    let mut needed: Vec<f64> =
-        engines.values().flat_map(|pool| Fit::new(pool, 0.0).needed().collect::<Vec<_>>()).collect();
-    needed.sort_by(f64::total_cmp);
-    let place = (needed.len() as f64 * INSIDE).ceil() as usize;
-    needed.get(place.saturating_sub(1)).copied().unwrap_or_default()
+    let mut margins: Vec<f64> = engines
+        .values()
+        .flat_map(|pool| Fit::new(pool, 0.0).required_margins().collect::<Vec<_>>())
+        .collect();
+    margins.sort_by(f64::total_cmp);
+    let rank = (margins.len() as f64 * TARGET_COVERAGE).ceil() as usize;
+    margins.get(rank.saturating_sub(1)).copied().unwrap_or_default()
 }
 
-/// What rows are kept back by.
+/// Device and model of a row, by which rows are held out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Group {
-    /// The device, and whether its CPU.
+    /// Name of the device, and whether its CPU runs the model.
     device: (&'static str, bool),
-    /// The model.
     model: &'static str,
 }
 
 impl Group {
-    /// The group of a row.
-    fn of(sample: &'static Sample) -> Group {
-        Group { device: (sample.device.name, sample.question.place.on_cpu), model: &sample.question.model }
+    fn for_sample(sample: &'static Sample) -> Group {
+        Group {
+            device: (sample.device.name, sample.features.processor.on_cpu),
+            model: &sample.features.model,
+        }
     }
 }
 
-/// The value in the middle; none of no values.
+/// Returns the median; NaN for no values.
 fn median(values: impl Iterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);
@@ -177,8 +179,8 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
 }
 
 #[test]
-fn on_devices_seen_with_other_models_the_middle_is_near_and_four_of_five_lie_in_the_band() {
-    let [decode, prefill] = evaluate(LeftOut::ModelOnDevice)[..] else { panic!("two phases") };
+fn ranges_cover_80_percent_on_known_devices() {
+    let [decode, prefill] = evaluate(HeldOut::ModelOnDevice)[..] else { panic!("two phases") };
     for (found, error) in [(decode, 0.12), (prefill, 0.20)] {
         assert!(found.median_error <= error, "{found:?}");
         assert!(found.inside >= 0.8, "{found:?}");
@@ -187,10 +189,10 @@ fn on_devices_seen_with_other_models_the_middle_is_near_and_four_of_five_lie_in_
 }
 
 #[test]
-fn the_margins_are_those_that_the_record_asks_for() {
+fn the_margins_match_the_published_results() {
     let found = [false, true].map(|prefill| {
         let pool: Vec<&Sample> =
-            samples().iter().filter(|sample| sample.question.prefill == prefill).collect();
+            samples().iter().filter(|sample| sample.features.prefill == prefill).collect();
         (margin(&pool) * 1000.0).ceil() / 1000.0
     });
     assert_eq!(found, MARGINS);

@@ -1,35 +1,32 @@
-//! The speed to expect, from rows alike. Each row of the record says which share of both peaks an engine reached beside a
-//! fixed cost for each layer; the contract `expectation-v1` has the formulas. A question is answered by the shares of
-//! the rows nearest to it, and not at all where there are none.
+//! Expected speeds from comparable results. Each published result yields the share of both peaks that an engine reached, apart from
+//! a fixed overhead per layer (contract `expectation-v1`). The expected range is the weighted distribution of the shares of
+//! comparable results.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use super::ceiling::{Verdict, judge};
 use super::engine::Engine;
-use super::question::{Question, Setting};
+use super::similarity::{Features, Setting};
 use super::table::{Row, rows};
 use roofline_formulas::expectation::Inputs;
 use roofline_formulas::hardware::devices::Device;
 
-/// One row as the fit sees it.
+/// A row with its features.
 pub(super) struct Sample {
-    /// The row.
     pub row: &'static Row,
-    /// Its device.
     pub device: &'static Device,
-    /// What it answers.
-    pub question: Question,
+    pub features: Features,
 }
 
-/// The rows of the record that speeds are expected from.
+/// Returns the published results that expected speeds are based on.
 pub(super) fn samples() -> &'static [Sample] {
     static SAMPLES: LazyLock<Vec<Sample>> = LazyLock::new(|| {
         let judged = rows().iter().zip(judge(rows()));
         let sampled = judged.filter_map(|(row, verdict)| match verdict {
-            Verdict::Possible(beside) => {
-                let question = Question::of_row(row, &beside)?;
-                Some(Sample { row, device: beside.device, question })
+            Verdict::Possible(compared) => {
+                let features = Features::of_row(row, &compared)?;
+                Some(Sample { row, device: compared.device, features })
             }
             _ => None,
         });
@@ -38,106 +35,108 @@ pub(super) fn samples() -> &'static [Sample] {
     &SAMPLES
 }
 
-/// A row farther than this says nothing.
-const TOO_FAR: f64 = 6.0;
-/// Fewer rows than this make no band.
-const FEWEST: usize = 3;
-/// Costs of a layer that are tried, in µs.
+/// Maximum distance of the closest comparable result.
+const MAX_DISTANCE: f64 = 6.0;
+/// Minimum number of results for an expected range.
+const MIN_ROWS: usize = 3;
+/// Candidates for the overhead per layer, in µs.
 const COSTS: [f64; 10] = [0.0, 5.0, 10.0, 20.0, 30.0, 40.0, 60.0, 80.0, 120.0, 160.0];
-/// A share of both peaks that nobody reaches.
-const FULL: f64 = 0.95;
-/// How much wider than the rows a band of decoding and of prompts is, as a power of e, at no distance and again for each
-/// unit of it; a test finds them anew.
+/// Shares of both peaks above this are implausible.
+const MAX_SHARE: f64 = 0.95;
+/// Margins of the range for decode and prefill: natural logarithm of the factor per unit of (1 + distance). A test fits them again.
 pub(super) const MARGINS: [f64; 2] = [0.035, 0.114];
 
-/// What rows alike make of a step.
+/// Expected range of a speed, in token/s.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Band {
-    /// A tenth of rows alike is slower, in token/s.
+pub struct ExpectedRange {
+    /// 10th percentile of comparable results, minus the margin.
     pub low: f64,
-    /// As many are slower as faster.
+    /// Median of comparable results.
     pub middle: f64,
-    /// A tenth is faster.
+    /// 90th percentile of comparable results, plus the margin.
     pub high: f64,
 }
 
-/// The speed to expect, and what it comes from.
+/// Expected speed with its origin.
 #[derive(Clone, Debug)]
 pub struct Expected {
-    /// The engine.
+    /// Engine of the comparable results.
     pub engine: Engine,
-    /// The speeds.
-    pub band: Band,
-    /// How many rows count, as if all counted the same.
+    /// Expected range of the speed.
+    pub range: ExpectedRange,
+    /// Effective number of comparable results.
     pub rows: f64,
-    /// How near the nearest is: 1 for the same setting, a half where one trait differs, 0 for none.
+    /// Similarity of the closest match: 1 for equal features, 0.5 if one feature differs.
     pub nearness: f64,
-    /// The nearest row.
+    /// Closest match.
     pub nearest: &'static Row,
-    /// Share of both peaks in the middle.
+    /// Median share of both peaks.
     pub share: f64,
-    /// Fixed cost of a layer, in µs.
+    /// Overhead per layer, in µs.
     pub layer_cost: f64,
 }
 
-/// Why nothing is expected.
+/// Reason for a missing expected speed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Silence {
-    /// The record has no device of this kind, and no engine was named.
-    #[error("the record has no rows of devices of this kind")]
+    /// Without a selected engine: devices of this kind have no published results.
+    #[error("no published results for devices of this kind")]
     Device,
-    /// The record has too few rows of the engine.
-    #[error("the record has fewer than {FEWEST} such rows of {0}")]
+    /// There are too few results of the engine.
+    #[error("fewer than {MIN_ROWS} published results of {0}")]
     Engine(Engine),
-    /// No row of the engine is near.
-    #[error("no row of {0} is near")]
+    /// No result of the engine is comparable.
+    #[error("no comparable results of {0}")]
     Far(Engine),
-    /// There is nothing that the time could be a share of.
-    #[error("nobody publishes an arithmetic peak of the device")]
+    /// The arithmetic peak of the device is not published.
+    #[error("no published arithmetic peak of the device")]
     Arithmetic,
-    /// A figure is outside of what the contract takes.
+    /// A value is outside the domain of the contract.
     #[error("{0}")]
     OutOfDomain(String),
 }
 
-/// The speed to expect of a row, whatever speed it claims; none where the record has nothing like it.
+/// Returns the expected speed for the work of a row, independent of its measured speed; `None` without comparable results.
 pub fn expect(row: &Row) -> Option<Expected> {
-    let question = Question::of_row(row, &row.beside().ok()?)?;
-    Fit::of_the_record(&question).ok()?.answer(&question).ok()
+    let features = Features::of_row(row, &row.with_ceiling().ok()?)?;
+    Fit::for_features(&features).ok()?.expect(&features).ok()
 }
 
-/// The speed to expect of a prediction: of reading its prompt, or of decoding.
+/// Returns the expected prefill or decode speed for a prediction.
+///
+/// # Errors
+/// Returns the reason for a missing expected speed.
 pub fn expect_of(setting: &Setting<'_>, engine: Engine, prefill: bool) -> Result<Expected, Silence> {
-    let question = Question::of_setting(setting, engine, prefill).ok_or(Silence::Arithmetic)?;
-    Fit::of_the_record(&question)?.answer(&question)
+    let features = Features::for_setting(setting, engine, prefill).ok_or(Silence::Arithmetic)?;
+    Fit::for_features(&features)?.expect(&features)
 }
 
-/// What rows of one engine and phase have in common.
+/// Shares and overhead of the results of one engine and phase.
 pub(super) struct Fit {
-    /// The rows, each with the share of both peaks that it reached.
+    /// Results with their shares of both peaks.
     pub rows: Vec<(&'static Sample, f64)>,
-    /// Fixed cost of a layer, in µs.
+    /// Overhead per layer, in µs.
     pub layer_cost: f64,
     /// See [`MARGINS`].
     margin: f64,
 }
 
-/// The weight of rows around a question.
-pub(super) struct Around {
-    /// How far the nearest is.
+/// Comparable results with their weights.
+pub(super) struct Neighborhood {
+    /// Distance of the closest match.
     pub closest: f64,
     nearest: &'static Sample,
-    /// Shares in order, each with its weight.
+    /// Sorted shares with their weights.
     pub shares: Vec<(f64, f64)>,
 }
 
 impl Fit {
-    /// What the whole record says of the engine and phase of a question.
-    fn of_the_record(question: &Question) -> Result<&'static Fit, Silence> {
+    /// Returns the fit to all published results of the engine and phase.
+    fn for_features(features: &Features) -> Result<&'static Fit, Silence> {
         static FITS: LazyLock<BTreeMap<(Engine, bool), Fit>> = LazyLock::new(|| {
             let mut pools: BTreeMap<(Engine, bool), Vec<&Sample>> = BTreeMap::new();
             for sample in samples() {
-                let Question { engine, prefill, .. } = &sample.question;
+                let Features { engine, prefill, .. } = &sample.features;
                 pools.entry((engine.clone(), *prefill)).or_default().push(sample);
             }
             let fit = |(key, pool): ((Engine, bool), Vec<&'static Sample>)| {
@@ -146,58 +145,58 @@ impl Fit {
             };
             pools.into_iter().map(fit).collect()
         });
-        let key = (question.engine.clone(), question.prefill);
+        let key = (features.engine.clone(), features.prefill);
         FITS.get(&key).ok_or(Silence::Engine(key.0))
     }
 
-    /// The fit of these rows, all of one engine and phase.
+    /// Fits results of one engine and phase.
     pub fn new(pool: &[&'static Sample], margin: f64) -> Fit {
         let layer_cost = layer_cost(pool);
-        let share = |sample: &&'static Sample| Some((*sample, observed(sample, layer_cost)?));
+        let share = |sample: &&'static Sample| Some((*sample, observed_share(sample, layer_cost)?));
         Fit { rows: pool.iter().filter_map(share).collect(), layer_cost, margin }
     }
 
-    /// The rows around a question, but for those that are kept back.
-    pub fn around(
+    /// Returns the comparable results that satisfy a predicate.
+    pub fn neighborhood(
         &self,
-        question: &Question,
-        kept: impl Fn(&'static Sample) -> bool,
-    ) -> Result<Around, Silence> {
-        let rows = self.rows.iter().filter(|(sample, _)| kept(sample));
+        features: &Features,
+        included: impl Fn(&'static Sample) -> bool,
+    ) -> Result<Neighborhood, Silence> {
+        let rows = self.rows.iter().filter(|(sample, _)| included(sample));
         let near: Vec<(f64, &Sample, f64)> =
-            rows.map(|(sample, share)| (question.distance(&sample.question), *sample, *share)).collect();
-        if near.len() < FEWEST {
-            return Err(Silence::Engine(question.engine.clone()));
+            rows.map(|(sample, share)| (features.distance(&sample.features), *sample, *share)).collect();
+        if near.len() < MIN_ROWS {
+            return Err(Silence::Engine(features.engine.clone()));
         }
         let nearest = near.iter().min_by(|a, b| a.0.total_cmp(&b.0));
         let &(closest, nearest, _) = nearest
-            .filter(|(distance, ..)| *distance <= TOO_FAR)
-            .ok_or_else(|| Silence::Far(question.engine.clone()))?;
+            .filter(|(distance, ..)| *distance <= MAX_DISTANCE)
+            .ok_or_else(|| Silence::Far(features.engine.clone()))?;
         let mut shares: Vec<(f64, f64)> =
             near.iter().map(|(distance, _, share)| (*share, (closest - distance).exp())).collect();
         shares.sort_by(|a, b| a.0.total_cmp(&b.0));
-        Ok(Around { closest, nearest, shares })
+        Ok(Neighborhood { closest, nearest, shares })
     }
 
-    /// What the rows say.
-    pub fn answer(&self, question: &Question) -> Result<Expected, Silence> {
-        let Around { closest, nearest, shares } = self.around(question, |_| true)?;
+    /// Returns the expected speed.
+    pub fn expect(&self, features: &Features) -> Result<Expected, Silence> {
+        let Neighborhood { closest, nearest, shares } = self.neighborhood(features, |_| true)?;
         let layer_cost = self.layer_cost;
         let (sum, squares) =
             shares.iter().fold((0.0, 0.0), |(sum, squares), (_, w)| (sum + w, squares + w * w));
         let margin = (self.margin * (1.0 + closest)).exp();
         let speed = |share: f64| {
-            question.speed(share, layer_cost).map_err(|error| Silence::OutOfDomain(error.to_string()))
+            features.speed(share, layer_cost).map_err(|error| Silence::OutOfDomain(error.to_string()))
         };
         let share = quantile(&shares, 0.5);
-        let band = Band {
+        let range = ExpectedRange {
             low: speed(quantile(&shares, LOW) / margin)?,
             middle: speed(share)?,
             high: speed(quantile(&shares, HIGH) * margin)?,
         };
         Ok(Expected {
-            engine: question.engine.clone(),
-            band,
+            engine: features.engine.clone(),
+            range,
             rows: sum * sum / squares,
             nearness: 1.0 / (1.0 + closest),
             nearest: nearest.row,
@@ -207,20 +206,20 @@ impl Fit {
     }
 }
 
-/// The ends of a band.
+/// Quantiles of the ends of an expected range.
 pub(super) const LOW: f64 = 0.1;
 pub(super) const HIGH: f64 = 0.9;
 
-/// The value that this part of the weight lies below; the values are in order.
-pub(super) fn quantile(values: &[(f64, f64)], part: f64) -> f64 {
+/// Returns the weighted quantile of sorted (value, weight) pairs, interpolated linearly.
+pub(super) fn quantile(values: &[(f64, f64)], fraction: f64) -> f64 {
     let total: f64 = values.iter().map(|(_, weight)| weight).sum();
     let mut before: Option<(f64, f64)> = None;
     let mut sum = 0.0;
     for &(value, weight) in values {
         let at = (sum + weight / 2.0) / total;
-        if at >= part {
+        if at >= fraction {
             return match before {
-                Some((low, from)) if at > from => low + (value - low) * (part - from) / (at - from),
+                Some((low, from)) if at > from => low + (value - low) * (fraction - from) / (at - from),
                 _ => value,
             };
         }
@@ -230,35 +229,37 @@ pub(super) fn quantile(values: &[(f64, f64)], part: f64) -> f64 {
     values.last().map_or(0.0, |(value, _)| *value)
 }
 
-/// The share of both peaks that a row reached beside a fixed cost of each layer.
-fn observed(sample: &Sample, layer_cost: f64) -> Option<f64> {
-    Some(Inputs { layer_cost, ..sample.question.inputs }.evaluate().ok()?.observed_share)
+/// Returns the share of both peaks that a row reached, given the overhead per layer.
+fn observed_share(sample: &Sample, layer_cost: f64) -> Option<f64> {
+    Some(Inputs { layer_cost, ..sample.features.inputs }.evaluate().ok()?.observed_share)
 }
 
-/// The fixed cost of a layer that makes the shares of one device and format the most alike; of a prompt, none.
+/// Fits the overhead per layer, which minimizes the spread of shares per device and format; 0 for prefill.
 fn layer_cost(pool: &[&'static Sample]) -> f64 {
     let single = |sample: &&&'static Sample| {
-        let Question { batch, devices, prefill, .. } = sample.question;
+        let Features { batch, devices, prefill, .. } = sample.features;
         batch == 1.0 && devices == 1.0 && !prefill
     };
     let single: Vec<&Sample> = pool.iter().filter(single).copied().collect();
     let mut groups: BTreeMap<(&str, bool, &str), Vec<&Sample>> = BTreeMap::new();
     for sample in &single {
-        let Question { place, format, .. } = &sample.question;
-        groups.entry((&place.name, place.on_cpu, format)).or_default().push(sample);
+        let Features { processor, format, .. } = &sample.features;
+        groups.entry((&processor.name, processor.on_cpu, format)).or_default().push(sample);
     }
-    groups.retain(|_, samples| samples.len() >= FEWEST);
+    groups.retain(|_, samples| samples.len() >= MIN_ROWS);
     let spread = |cost: f64| {
         let mut sum = 0.0;
         for samples in groups.values() {
             let mut shares: Vec<f64> =
-                samples.iter().filter_map(|sample| Some(observed(sample, cost)?.ln())).collect();
+                samples.iter().filter_map(|sample| Some(observed_share(sample, cost)?.ln())).collect();
             shares.sort_by(f64::total_cmp);
             let middle = shares.get(shares.len() / 2).copied().unwrap_or_default();
             sum += shares.iter().map(|share| (share - middle).abs()).sum::<f64>();
         }
-        // A cost that leaves a row no time for its work makes its share whole, and alike for nothing.
-        let full = single.iter().filter(|sample| observed(sample, cost).is_some_and(|share| share > FULL));
+        // Penalize an overhead that leaves too little time for the work, because it makes shares implausibly high and similar.
+        let full = single
+            .iter()
+            .filter(|sample| observed_share(sample, cost).is_some_and(|share| share > MAX_SHARE));
         sum + 10.0 * full.count() as f64
     };
     COSTS.into_iter().min_by(|a, b| spread(*a).total_cmp(&spread(*b))).unwrap_or_default()
@@ -268,37 +269,39 @@ fn layer_cost(pool: &[&'static Sample]) -> f64 {
 mod tests {
     use super::*;
 
-    fn asked(text: &str) -> Row {
+    fn row(text: &str) -> Row {
         let head = "device,engine,backend,model,quant,phase,test,context,batch,tokens_per_s\n";
         super::super::read(&format!("{head}{text}\n")).unwrap().remove(0)
     }
 
     #[test]
-    fn what_is_expected_lies_within_its_ceiling() {
-        let mut answered = 0;
+    fn expected_speeds_do_not_exceed_their_ceilings() {
+        let mut expected = 0;
         for row in rows().iter().step_by(7) {
-            let Some(Expected { band: Band { low, middle, high }, rows, nearness, .. }) = expect(row) else {
+            let Some(Expected { range: ExpectedRange { low, middle, high }, rows, nearness, .. }) =
+                expect(row)
+            else {
                 continue;
             };
-            let ceiling = row.beside().unwrap().ceiling();
+            let ceiling = row.with_ceiling().unwrap().ceiling();
             assert!(0.0 < low && low <= middle && middle <= high, "{row:?}");
-            assert!(high <= ceiling * 1.000001, "{}: {high} of {ceiling}", row.line);
+            assert!(high <= ceiling * 1.000001, "{}: {high} exceeds {ceiling}", row.line);
             assert!(rows >= 1.0 && (0.0..=1.0).contains(&nearness));
-            answered += 1;
+            expected += 1;
         }
-        assert!(answered > 200, "{answered}");
+        assert!(expected > 200, "{expected}");
     }
 
     #[test]
-    fn nothing_is_said_where_the_record_says_nothing() {
-        assert!(expect(&asked("RTX 4090,nobody's engine,CUDA,Llama-2-7B,Q4_0,tg,tg128,64,1,1")).is_none());
-        assert!(expect(&asked("RTX 4090,vLLM,Vulkan,Llama-2-7B,Q4_0,tg,tg128,64,1,1")).is_none());
-        assert!(expect(&asked("RTX 4090,llama.cpp,CUDA,Llama-2-7B,Q4_0,serving,x,64,max,1")).is_none());
-        assert!(expect(&asked("RTX 4090,llama.cpp,CUDA,Llama-2-7B,Q4_0,tg,tg128,64,1,1")).is_some());
+    fn results_without_comparable_ones_have_no_expected_speed() {
+        assert!(expect(&row("RTX 4090,unknown engine,CUDA,Llama-2-7B,Q4_0,tg,tg128,64,1,1")).is_none());
+        assert!(expect(&row("RTX 4090,vLLM,Vulkan,Llama-2-7B,Q4_0,tg,tg128,64,1,1")).is_none());
+        assert!(expect(&row("RTX 4090,llama.cpp,CUDA,Llama-2-7B,Q4_0,serving,x,64,max,1")).is_none());
+        assert!(expect(&row("RTX 4090,llama.cpp,CUDA,Llama-2-7B,Q4_0,tg,tg128,64,1,1")).is_some());
     }
 
     #[test]
-    fn a_quantile_lies_between_the_values_around_it() {
+    fn quantiles_are_interpolated() {
         let values = [(1.0, 1.0), (2.0, 1.0), (4.0, 2.0)];
         assert_eq!(quantile(&values, 0.0), 1.0);
         assert_eq!(quantile(&values, 1.0), 4.0);
@@ -307,16 +310,16 @@ mod tests {
     }
 
     #[test]
-    fn a_layer_leaves_time_for_the_work_of_every_row() {
-        let decoding = |sample: &&Sample| sample.question.engine.to_string() == "llama.cpp-cuda";
-        let single = |question: &Question| question.batch == 1.0 && question.devices == 1.0;
+    fn the_overhead_leaves_time_for_the_work() {
+        let decoding = |sample: &&Sample| sample.features.engine.to_string() == "llama.cpp-cuda";
+        let single = |features: &Features| features.batch == 1.0 && features.devices == 1.0;
         let decoding =
-            |sample: &&Sample| decoding(sample) && !sample.question.prefill && single(&sample.question);
+            |sample: &&Sample| decoding(sample) && !sample.features.prefill && single(&sample.features);
         let pool: Vec<&Sample> = samples().iter().filter(decoding).collect();
         let cost = layer_cost(&pool);
         assert!(cost > 0.0);
         for sample in pool {
-            let share = observed(sample, cost).unwrap();
+            let share = observed_share(sample, cost).unwrap();
             assert!(share < 1.0, "{} {}: {share}", sample.row.line, sample.row.device);
         }
     }

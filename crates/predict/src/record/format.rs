@@ -1,10 +1,10 @@
-//! What the name of a format says: how many bits a weight takes at least, and which units multiply it.
+//! Published names of weight formats: minimum bits per weight and element type.
 
 use crate::predict::{Numbers, Precision, Units, bits_per_weight};
 use roofline_formulas::hardware::devices::Device;
 use roofline_formulas::quantization::formats;
 
-/// Formats that are no ggml types, with their least bits.
+/// Formats that are not ggml types, with their minimum bits per weight.
 const OTHERS: [(&str, f64, Numbers); 17] = [
     ("FP32", 32.0, Numbers::Single),
     ("FP16", 16.0, Numbers::Half),
@@ -18,21 +18,21 @@ const OTHERS: [(&str, f64, Numbers); 17] = [
     ("GPTQ", 4.0, Numbers::Narrow),
     ("AWQ", 4.0, Numbers::Narrow),
     ("W2", 2.0, Numbers::Narrow),
-    // No file stores Q8_K: labels with it are recipes around Q8_0.
+    // Files do not store Q8_K; such labels are mixes based on Q8_0.
     ("Q8_K", 8.5, Numbers::Bytes),
-    // Recipes around IQ2_S and IQ3_S.
+    // Mixes based on IQ2_S and IQ3_S.
     ("IQ2_M", 2.5625, Numbers::Narrow),
     ("IQ3_M", 3.4375, Numbers::Narrow),
     ("IQ3_KT", 3.125, Numbers::Narrow),
     ("IQ3_K", 3.4375, Numbers::Narrow),
 ];
 
-/// The least bits of a weight and the kind of its numbers; none for a name that is not known. A label such as `Q4_K_M`
-/// is a recipe of several types, of which it names the smallest.
-pub(super) fn of(label: &str) -> Option<(f64, Numbers)> {
+/// Returns the minimum bits per weight and the element type. A label such as `Q4_K_M` is a quantization mix and contains the name of
+/// its smallest type.
+pub(super) fn parse(label: &str) -> Option<(f64, Numbers)> {
     let label = label.trim().to_ascii_uppercase();
     let name = ["UD-", "SMOL-"].iter().find_map(|before| label.strip_prefix(before)).unwrap_or(&label);
-    // `EXL2 4.0bpw` says it outright.
+    // `EXL2 4.0bpw` contains the bits per weight.
     if name.starts_with("EXL") {
         let bits = name.split_whitespace().find_map(|word| word.strip_suffix("BPW")?.parse::<f64>().ok())?;
         return (1.0..=16.0).contains(&bits).then_some((bits, Numbers::Narrow));
@@ -45,21 +45,20 @@ pub(super) fn of(label: &str) -> Option<(f64, Numbers)> {
     Some((bits_per_weight(format).ok()?, format.numbers))
 }
 
-/// A name such as `llama 8B Q4_K - Medium` in two: the model, and the format from its first word on.
+/// Splits a name such as `llama 8B Q4_K - Medium` into model and format.
 pub(super) fn split(name: &str) -> (&str, &str) {
     let starts = name.match_indices(' ').map(|(at, _)| at + 1);
     let format =
-        starts.into_iter().find(|at| of(name[*at..].split(' ').next().unwrap_or_default()).is_some());
+        starts.into_iter().find(|at| parse(name[*at..].split(' ').next().unwrap_or_default()).is_some());
     format.map_or((name, ""), |at| (name[..at].trim_end(), &name[at..]))
 }
 
-/// The fastest peak among the units that multiply these numbers exactly, in GFLOP/s; none where nobody publishes it.
+/// Returns the highest published peak of the units that multiply this element type exactly, in GFLOP/s.
 pub(super) fn peak(device: &Device, numbers: Numbers) -> Option<f64> {
     Units::of(device).rate(numbers).gflop_s
 }
 
-/// The fastest published peak of any units, in GFLOP/s: what an expectation is a share of where the right one is not
-/// published.
+/// Returns the highest published peak of all units, in GFLOP/s, which replaces an unpublished peak as the reference of shares.
 pub(super) fn fastest(device: &Device) -> Option<f64> {
     Precision::of(device).filter_map(|unit| unit.peak(device)).chain(device.fp16_fast).reduce(f64::max)
 }
@@ -70,7 +69,7 @@ mod tests {
     use roofline_formulas::hardware::devices::{APPLE_M2_ULTRA, DGX_SPARK_GB10, RTX_4090};
 
     #[test]
-    fn a_label_says_the_smallest_type_of_its_recipe() {
+    fn labels_denote_the_smallest_type_of_their_mix() {
         for (label, bits, numbers) in [
             ("Q4_K_M", 4.5, Numbers::Narrow),
             ("UD-Q8_K_XL", 8.5, Numbers::Bytes),
@@ -81,15 +80,15 @@ mod tests {
             ("int4-g32", 4.0, Numbers::Narrow),
             ("smol-IQ3_K", 3.4375, Numbers::Narrow),
         ] {
-            assert_eq!(of(label), Some((bits, numbers)), "{label}");
+            assert_eq!(parse(label), Some((bits, numbers)), "{label}");
         }
-        assert_eq!(of("turbo"), None);
+        assert_eq!(parse("turbo"), None);
         assert_eq!(split("llama 8B Q4_K - Medium"), ("llama 8B", "Q4_K - Medium"));
         assert_eq!(split("llama 8B"), ("llama 8B", ""));
     }
 
     #[test]
-    fn quantized_weights_run_on_the_fastest_units_that_multiply_them() {
+    fn the_peak_is_of_the_fastest_suitable_units() {
         assert_eq!(peak(&RTX_4090, Numbers::Narrow), RTX_4090.int8);
         assert_eq!(peak(&RTX_4090, Numbers::Half), RTX_4090.fp16_fast);
         assert_eq!(peak(&APPLE_M2_ULTRA, Numbers::Narrow), APPLE_M2_ULTRA.fp32);

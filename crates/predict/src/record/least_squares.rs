@@ -1,18 +1,17 @@
-//! Least squares with a few unknowns, none below its bound, and how well the rows determine them.
+//! Least squares with lower bounds for a few unknowns, and the condition number of the system.
 
-/// A solution, and the ratio of the largest to the smallest singular value of the matrix whose columns have the length 1: how much
-/// an error of the rows may grow in it.
+/// A solution with the condition number of the matrix after its columns were normalized, which bounds the amplification of errors.
 pub(super) struct Solution<const N: usize> {
     pub values: [f64; N],
     pub condition: f64,
 }
 
-/// The values that come nearest to `sum of row * value = 1` for all rows, of the columns that are used; the others have their
-/// least. A value that would lie below its least stays there. None where there are fewer rows than unknowns, or nothing is determined.
+/// Minimizes the error of `row · values = 1` over all rows. Unused columns and values that would fall below `min` are set to `min`.
+/// Returns `None` if there are fewer rows than unknowns or the matrix is singular.
 pub(super) fn solve<const N: usize>(
     rows: &[[f64; N]],
     used: [bool; N],
-    least: [f64; N],
+    min: [f64; N],
 ) -> Option<Solution<N>> {
     let mut free = used;
     let condition = condition(rows, used);
@@ -20,22 +19,22 @@ pub(super) fn solve<const N: usize>(
         return None;
     }
     loop {
-        let solved = unbounded(rows, free, &least)?;
-        let below = (0..N).filter(|at| free[*at] && solved[*at] < least[*at]);
-        // The one farthest below stays at its least; the others are tried again without it.
-        let Some(worst) = below.max_by(|a, b| (least[*a] - solved[*a]).total_cmp(&(least[*b] - solved[*b])))
+        let solved = solve_unbounded(rows, free, &min)?;
+        let below = (0..N).filter(|at| free[*at] && solved[*at] < min[*at]);
+        // Fix the value that is farthest below its bound, and solve for the others again.
+        let Some(worst) = below.max_by(|a, b| (min[*a] - solved[*a]).total_cmp(&(min[*b] - solved[*b])))
         else {
             return Some(Solution { values: solved, condition });
         };
         free[worst] = false;
         if free.iter().all(|free| !free) {
-            return Some(Solution { values: least, condition });
+            return Some(Solution { values: min, condition });
         }
     }
 }
 
-/// The same without bounds, where the columns that are not free keep their values.
-fn unbounded<const N: usize>(rows: &[[f64; N]], free: [bool; N], fixed: &[f64; N]) -> Option<[f64; N]> {
+/// Solves for the free columns without bounds; the others have the `fixed` values.
+fn solve_unbounded<const N: usize>(rows: &[[f64; N]], free: [bool; N], fixed: &[f64; N]) -> Option<[f64; N]> {
     let columns: Vec<usize> = (0..N).filter(|at| free[*at]).collect();
     let mut matrix: Vec<Vec<f64>> = columns
         .iter()
@@ -68,7 +67,7 @@ fn unbounded<const N: usize>(rows: &[[f64; N]], free: [bool; N], fixed: &[f64; N
     values.iter().all(|value| value.is_finite()).then_some(values)
 }
 
-/// The condition number of the columns that are used, each divided by its length.
+/// Returns the condition number of the used columns after normalization.
 fn condition<const N: usize>(rows: &[[f64; N]], used: [bool; N]) -> f64 {
     let length = |at: usize| rows.iter().map(|row| row[at] * row[at]).sum::<f64>().sqrt();
     let columns: Vec<(usize, f64)> = (0..N).filter(|at| used[*at]).map(|at| (at, length(at))).collect();
@@ -81,7 +80,7 @@ fn condition<const N: usize>(rows: &[[f64; N]], used: [bool; N]) -> f64 {
             columns.iter().map(product).collect()
         })
         .collect();
-    // Jacobi's rotations make it diagonal; a few sweeps are enough for so small a matrix.
+    // Jacobi rotations diagonalize the matrix; a few sweeps suffice for its size.
     let size = gram.len();
     for _ in 0..50 {
         for p in 0..size {
@@ -105,9 +104,9 @@ fn condition<const N: usize>(rows: &[[f64; N]], used: [bool; N]) -> f64 {
         }
     }
     let values: Vec<f64> = (0..size).map(|at| gram[at][at]).collect();
-    let most = values.iter().copied().fold(f64::NAN, f64::max);
-    let least = values.iter().copied().fold(f64::NAN, f64::min);
-    if least > 1e-12 { (most / least).sqrt() } else { f64::INFINITY }
+    let max = values.iter().copied().fold(f64::NAN, f64::max);
+    let min = values.iter().copied().fold(f64::NAN, f64::min);
+    if min > 1e-12 { (max / min).sqrt() } else { f64::INFINITY }
 }
 
 #[cfg(test)]
@@ -115,8 +114,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_values_that_made_the_rows_are_found() {
-        // 2 a + 4 b = 1 and so on, for a = 0.3 and b = 0.1.
+    fn exact_systems_are_solved() {
+        // 2 a + 4 b = 1 etc. with a = 0.3 and b = 0.1.
         let rows = [[2.0, 4.0], [1.0, 7.0], [3.0, 1.0]];
         let found = solve(&rows, [true, true], [0.0; 2]).unwrap();
         assert!((found.values[0] - 0.3).abs() < 1e-12 && (found.values[1] - 0.1).abs() < 1e-12);
@@ -124,16 +123,16 @@ mod tests {
     }
 
     #[test]
-    fn a_value_below_its_least_stays_there() {
+    fn values_respect_their_lower_bounds() {
         let rows = [[1.0, 1.0], [1.0, 2.0], [1.0, 3.0]];
         let found = solve(&[[1.0, 1.0], [1.1, 2.0], [1.2, 3.0]], [true, true], [0.0; 2]).unwrap();
-        assert_eq!(found.values[1], 0.0, "less of the second would be nearer");
+        assert_eq!(found.values[1], 0.0, "the unbounded solution is negative");
         let bound = solve(&rows, [true, true], [2.0, 0.0]).unwrap();
         assert_eq!(bound.values, [2.0, 0.0]);
     }
 
     #[test]
-    fn columns_that_are_alike_determine_nothing() {
+    fn nearly_parallel_columns_have_a_large_condition_number() {
         let nearly = [[1.0, 2.0], [1.0, 2.0], [1.0, 2.001]];
         assert!(solve(&nearly, [true, true], [0.0; 2]).is_none_or(|found| found.condition > 1000.0));
         assert!(solve(&[[1.0, 2.0], [2.0, 4.0]], [true, true], [0.0; 2]).is_none());

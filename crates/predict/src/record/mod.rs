@@ -1,5 +1,5 @@
-//! The record: published speeds of language models, each with its address, and what they say of our figures. A row is
-//! put beside the ceiling of its work, which no row may exceed; from rows alike comes the speed to expect.
+//! Published speeds of language models with their sources. Each row is checked against its ceiling; comparable rows yield the expected
+//! speed.
 //!
 //! ```
 //! use roofline_predict::record::{self, Verdict};
@@ -7,7 +7,7 @@
 //! let rows = record::rows();
 //! let judged = record::judge(rows);
 //! let impossible = judged.iter().filter(|verdict| matches!(verdict, Verdict::Impossible(_)));
-//! // One run of one source, which its own notes call wrong.
+//! // A single run, which its source marks as suspect.
 //! assert_eq!(impossible.count(), 2);
 //! ```
 
@@ -20,21 +20,21 @@ mod evaluation;
 mod expectation;
 mod format;
 mod least_squares;
-#[cfg(test)]
-mod many;
 mod model;
 #[cfg(test)]
 mod page;
-mod question;
 mod report;
+mod similarity;
 mod table;
+#[cfg(test)]
+mod tests;
 
 pub use crate::csv::Mistake;
 pub use calibration::{CalibratedRun, Calibration, Dimensions, Origin, Run};
-pub use ceiling::{Beside, Uncovered, Verdict, judge};
-pub use device::of as device_of;
+pub use ceiling::{RowWithCeiling, Uncovered, Verdict, judge};
+pub use device::find as device_of;
 pub use engine::{Engine, EngineChoice};
-pub use expectation::{Band, Expected, Silence, expect, expect_of};
-pub use question::Setting;
+pub use expectation::{Expected, ExpectedRange, Silence, expect, expect_of};
 pub use report::{Evidence, EvidenceRow, Finding};
+pub use similarity::Setting;
 pub use table::{Phase, Row, read, read_llama_bench, rows};

@@ -1,5 +1,5 @@
-//! The dimensions of the models that published rows are of: those of the contract `models-v1`, and a table of families
-//! that it does not describe, with the sums of their published configurations.
+//! Dimensions of the models in published results: from the contract `models-v1`, and from a table of further models with totals of
+//! their published configurations.
 
 use std::sync::LazyLock;
 
@@ -9,33 +9,30 @@ use crate::predict;
 use roofline_formulas::transformer::Inputs;
 use roofline_models::{Hyper, KNOWN, by_name};
 
-/// What a step of a model is made of.
+/// Dimensions of a model.
 #[derive(Clone, Debug)]
 pub(super) struct Shape {
-    /// Its name.
     pub name: String,
-    /// The contract's inputs for one sequence of one token.
+    /// Inputs of the contract for one sequence of one token.
     pub inputs: Inputs,
-    /// Layers.
     pub layers: f64,
-    /// Parameters that the file holds and no token uses, such as a block that predicts further tokens.
+    /// Parameters that are stored but not used, such as multi-token prediction layers.
     pub unused: f64,
 }
 
-/// How a model mixes its tokens and weights, as far as speeds differ.
+/// Architecture family of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Family {
-    /// Every token uses every weight.
+    /// Every token uses all weights.
     Dense,
-    /// A router chooses experts.
+    /// Mixture of experts.
     Experts,
-    /// Layers with a state in place of a cache.
+    /// Some layers have a recurrent state instead of a KV cache.
     Hybrid,
 }
 
 impl Family {
-    /// The family of a model with these dimensions.
-    pub fn of(inputs: &Inputs) -> Family {
+    pub fn from_inputs(inputs: &Inputs) -> Family {
         match (inputs.state_width > 0.0, inputs.experts > 1.0) {
             (true, _) => Family::Hybrid,
             (false, true) => Family::Experts,
@@ -44,9 +41,8 @@ impl Family {
     }
 }
 
-/// Published names whose words are not those of a model here, and the model they mean; a fine-tuned model has the
-/// dimensions of what it was made from.
-const PUBLISHED: [(&str, &str); 28] = [
+/// Published names that differ from the name of the model. A fine-tuned model has the dimensions of its base model.
+const ALIASES: [(&str, &str); 28] = [
     ("deepseek_r1_14b", "qwen2_5_14b"),
     ("kimi_dev_72b", "qwen2_5_72b"),
     ("llama_7b", "llama_2_7b"),
@@ -77,39 +73,39 @@ const PUBLISHED: [(&str, &str); 28] = [
     ("nemotron_4b", "nemotron_3_nano_4b"),
 ];
 
-/// Words at the end of a name that do not change the dimensions.
+/// Suffixes that do not affect the dimensions.
 const TRAILING: [&str; 9] = ["gguf", "it", "qat", "instruct", "chat", "moe", "mxfp4", "hf", "base"];
 
-/// The dimensions of a model by its published name; none where they are not known.
-pub(super) fn of(name: &str) -> Option<&'static Shape> {
+/// Looks up the dimensions of a model by its published name.
+pub(super) fn find(name: &str) -> Option<&'static Shape> {
     let name = super::format::split(name).0;
-    // `ggml-org/gpt-oss-20b-GGUF`: who hosts it does not matter.
+    // Ignore the owner of the repository, as in `ggml-org/gpt-oss-20b-GGUF`.
     let name = words(name.rsplit('/').next().unwrap_or(name));
-    let mut told: Vec<&str> = name.split('_').collect();
-    // `Qwen2.5-Coder-7B-Q8_0-GGUF` has its format in the middle.
-    if let Some(at) = (1..told.len()).find(|at| super::format::of(&told[*at..].join("_")).is_some()) {
-        told.truncate(at);
+    let mut parts: Vec<&str> = name.split('_').collect();
+    // The format may precede other suffixes, as in `Qwen2.5-Coder-7B-Q8_0-GGUF`.
+    if let Some(at) = (1..parts.len()).find(|at| super::format::parse(&parts[*at..].join("_")).is_some()) {
+        parts.truncate(at);
     }
-    while told.last().is_some_and(|last| TRAILING.contains(last)) {
-        told.pop();
+    while parts.last().is_some_and(|last| TRAILING.contains(last)) {
+        parts.pop();
     }
-    let name = told.join("_");
-    let published = PUBLISHED.iter().find(|(known, _)| *known == name).map(|(_, model)| *model);
+    let name = parts.join("_");
+    let published = ALIASES.iter().find(|(known, _)| *known == name).map(|(_, model)| *model);
     let name = published.unwrap_or(&name);
     SHAPES.iter().find(|shape| shape.name == name)
 }
 
-/// The model with so many parameters; none where none has as many, or several have.
-pub(super) fn with_parameters(parameters: f64) -> Option<&'static Shape> {
-    let has = |shape: &&Shape| {
+/// Looks up a model by its exact number of parameters; `None` without a match or with several different ones.
+pub(super) fn find_by_parameters(parameters: f64) -> Option<&'static Shape> {
+    let matches = |shape: &&Shape| {
         shape.inputs.evaluate().is_ok_and(|outputs| outputs.total_params + shape.unused == parameters)
     };
-    let mut found = SHAPES.iter().filter(has);
+    let mut found = SHAPES.iter().filter(matches);
     let first = found.next()?;
     found.all(|other| other.layers == first.layers && other.inputs == first.inputs).then_some(first)
 }
 
-/// Every model with known dimensions.
+/// All models with known dimensions.
 static SHAPES: LazyLock<Vec<Shape>> = LazyLock::new(|| {
     let known = KNOWN.iter().filter_map(|known| {
         let hyper = Hyper::of_known(by_name(known.name)?).ok()?;
@@ -120,9 +116,8 @@ static SHAPES: LazyLock<Vec<Shape>> = LazyLock::new(|| {
     known.chain(table()).collect()
 });
 
-/// The families that `models-v1` does not describe: the matrices of their published dimensions. Norms, biases and
-/// convolutions, less than a thousandth, are left out, and keys that are values too are cached once, so that no ceiling is
-/// too low.
+/// Returns the models that `models-v1` does not describe, from the matrices of their published dimensions. Norms, biases and
+/// convolutions (less than 0.1 %) are omitted, and latents that serve as keys and values are cached once, so that no ceiling is too low.
 fn table() -> Vec<Shape> {
     let Ok(table) = Csv::read(include_str!("../../data/record-models.csv")) else { return Vec::new() };
     let shape = |row: &Row| {
@@ -156,9 +151,9 @@ fn table() -> Vec<Shape> {
 mod tests {
     use super::*;
 
-    /// Parameters as `llama-bench` prints them for the files of the record, and for 1-bit BitNet its model card.
+    /// Expected parameters are the output of `llama-bench`, and for 1-bit BitNet the model card.
     #[test]
-    fn the_sums_of_the_table_are_the_parameters_that_llama_bench_prints() {
+    fn the_table_has_the_parameters_that_llama_bench_prints() {
         for (name, billions) in [
             ("gpt_oss_20b", 20.91),
             ("gpt_oss_120b", 116.83),
@@ -179,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn published_names_mean_models() {
+    fn published_names_resolve_to_models() {
         for (name, model) in [
             ("ggml-org/Qwen2.5-Coder-7B-Q8_0-GGUF", Some("qwen2_5_7b")),
             ("ggml-org/gpt-oss-20b-GGUF", Some("gpt_oss_20b")),
@@ -190,9 +185,9 @@ mod tests {
             ("Llama-3.1-8B-Instruct", Some("llama_3_1_8b")),
             ("GPT 13B", None),
         ] {
-            assert_eq!(of(name).map(|shape| shape.name.as_str()), model, "{name}");
+            assert_eq!(find(name).map(|shape| shape.name.as_str()), model, "{name}");
         }
-        for (_, model) in PUBLISHED {
+        for (_, model) in ALIASES {
             assert!(SHAPES.iter().any(|shape| shape.name == model), "{model}");
         }
     }

@@ -1,19 +1,19 @@
-//! `docs/EVIDENCE.md` and its picture, made from the record and compared with it by a test.
+//! Generates `docs/EVIDENCE.md` and its picture; a test checks that they are current.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use super::evaluation::{Evaluated, LeftOut, evaluate};
+use super::evaluation::{Accuracy, HeldOut, evaluate};
 use super::report::{Evidence, EvidenceRow, Finding, Spread, spread};
 use super::table::{Phase, rows};
 use roofline_render::chart::Log;
 use roofline_render::number::{figure, maybe, percent};
 use roofline_render::report::Table;
 
-/// Groups with fewer rows are not listed.
-const FEWEST: usize = 5;
-/// Rows nearest to their ceilings that are listed.
-const NEAREST: usize = 15;
+/// Minimum number of results of a listed group.
+const MIN_ROWS: usize = 5;
+/// Number of listed results closest to their ceilings.
+const MAX_LISTED: usize = 15;
 
 fn page() -> String {
     let all = Evidence::of(rows(), "");
@@ -61,15 +61,15 @@ fn page() -> String {
     .markdown();
     out += "\n## Results above the ceiling\n\n";
     out +=
-        &listed(all.rows.iter().filter(|row| matches!(row.finding, Finding::Impossible | Finding::Doubtful)));
+        &list(all.rows.iter().filter(|row| matches!(row.finding, Finding::Impossible | Finding::Doubtful)));
     out += "\n## Results closest to the ceiling\n\n";
-    out += &listed(all.rows.iter().filter(|row| row.finding == Finding::Possible).take(NEAREST));
+    out += &list(all.rows.iter().filter(|row| row.finding == Finding::Possible).take(MAX_LISTED));
     let _ = writeln!(
         out,
-        "\n## Share of the ceiling\n\nBy engine, backend, phase and format, for groups of at least {FEWEST} results. The low shares are from small \
+        "\n## Share of the ceiling\n\nBy engine, backend, phase and format, for groups of at least {MIN_ROWS} results. The low shares are from small \
          models on fast devices, long contexts, and layers that are split over devices.\n"
     );
-    let groups = groups(&all).into_iter().filter(|(_, shares)| shares.len() >= FEWEST);
+    let groups = groups(&all).into_iter().filter(|(_, shares)| shares.len() >= MIN_ROWS);
     let cells = groups.filter_map(|(mut key, shares)| {
         key.push(shares.len().to_string());
         let most = shares.iter().copied().fold(0.0, f64::max);
@@ -96,9 +96,9 @@ fn page() -> String {
         expected speed. Results without an expected speed count neither as right nor as wrong.\n\n";
     let headings =
         ["held out", "phase", "results", "no expected speed", "median error", "in the range", "high / low"];
-    let cells = |found: Evaluated| {
+    let cells = |found: Accuracy| {
         vec![
-            found.left_out.name().to_owned(),
+            found.held_out.name().to_owned(),
             if found.prefill { Phase::Prefill } else { Phase::Decode }.name().to_owned(),
             found.rows.to_string(),
             percent(Some(found.refused as f64 / found.rows as f64)),
@@ -107,11 +107,11 @@ fn page() -> String {
             figure(found.width),
         ]
     };
-    out += &Table::new("", &headings, LeftOut::ALL.into_iter().flat_map(evaluate).map(cells)).markdown();
+    out += &Table::new("", &headings, HeldOut::ALL.into_iter().flat_map(evaluate).map(cells)).markdown();
     out
 }
 
-/// The shares of possible rows, by engine, backend, phase and format.
+/// Groups the shares of possible rows by engine, backend, phase and format.
 fn groups(evidence: &Evidence) -> BTreeMap<Vec<String>, Vec<f64>> {
     let mut groups: BTreeMap<Vec<String>, Vec<f64>> = BTreeMap::new();
     for row in evidence.rows.iter().filter(|row| row.finding == Finding::Possible) {
@@ -122,7 +122,7 @@ fn groups(evidence: &Evidence) -> BTreeMap<Vec<String>, Vec<f64>> {
     groups
 }
 
-fn listed<'a>(rows: impl Iterator<Item = &'a EvidenceRow>) -> String {
+fn list<'a>(rows: impl Iterator<Item = &'a EvidenceRow>) -> String {
     let cells = rows.map(|row| {
         vec![
             format!("{} x {}", row.devices, row.device),
@@ -139,15 +139,15 @@ fn listed<'a>(rows: impl Iterator<Item = &'a EvidenceRow>) -> String {
     Table::new("", &headings, cells).markdown()
 }
 
-/// Measured speeds against ceilings, both logarithmic, as an SVG picture: nothing lies above the diagonal.
+/// Draws measured speeds against ceilings on logarithmic axes; valid results are not above the diagonal.
 fn picture() -> String {
     const SIDE: f64 = 640.0;
-    const EDGE: f64 = 60.0;
+    const MARGIN: f64 = 60.0;
     let all = Evidence::of(rows(), "");
     let points: Vec<(&EvidenceRow, f64)> =
         all.rows.iter().filter_map(|row| Some((row, row.ceiling_tokens_per_s?))).collect();
     let axis = Log::around(points.iter().flat_map(|(row, ceiling)| [row.tokens_per_s, *ceiling]));
-    let x = |value: f64| EDGE + axis.at(value) * (SIDE - 2.0 * EDGE);
+    let x = |value: f64| MARGIN + axis.at(value) * (SIDE - 2.0 * MARGIN);
     let y = |value: f64| SIDE - x(value);
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {SIDE} {SIDE}\" font-family=\"sans-serif\" font-size=\"12\">\n\
@@ -158,7 +158,7 @@ fn picture() -> String {
     while decade <= high {
         let (across, up) = (x(decade), y(decade));
         let label = figure(decade);
-        let (near, far) = (EDGE, SIDE - EDGE);
+        let (near, far) = (MARGIN, SIDE - MARGIN);
         let _ = writeln!(
             out,
             "<path d=\"M{across:.1} {near}V{far}M{near} {up:.1}H{far}\" stroke=\"#ddd\"/>\
@@ -189,7 +189,7 @@ fn picture() -> String {
          <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">ceiling, tokens/s</text>\n\
          <text x=\"14\" y=\"{:.1}\" text-anchor=\"middle\" transform=\"rotate(-90 14 {:.1})\">measured, tokens/s</text>\n\
          <text x=\"{:.1}\" y=\"24\" text-anchor=\"middle\">decode <tspan fill=\"#1b6ca8\">●</tspan> prefill \
-         <tspan fill=\"#d95f02\">●</tspan> serving and speculation <tspan fill=\"#2a8a4a\">●</tspan> impossible \
+         <tspan fill=\"#d95f02\">●</tspan> serving and speculative decoding <tspan fill=\"#2a8a4a\">●</tspan> above the ceiling \
          <tspan fill=\"#c00\">●</tspan></text>\n</svg>",
         x(low),
         y(low),
@@ -205,19 +205,19 @@ fn picture() -> String {
 }
 
 #[test]
-fn the_page_of_the_record_is_current() {
+fn the_page_is_current() {
     let docs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
     for (name, made) in [("EVIDENCE.md", page()), ("EVIDENCE.svg", picture())] {
         if std::env::var_os("UPDATE_DOCS").is_some() {
-            std::fs::write(docs.join(name), &made).expect("the page can be written");
+            std::fs::write(docs.join(name), &made).expect("the page is writable");
         }
-        let kept = std::fs::read_to_string(docs.join(name)).expect("the page is there");
-        assert!(kept == made, "docs/{name} is not current; `cargo xtask evidence` rewrites it");
+        let current = std::fs::read_to_string(docs.join(name)).expect("the page exists");
+        assert!(current == made, "docs/{name} is not current; `cargo xtask evidence` rewrites it");
     }
 }
 
 #[test]
-fn the_picture_has_a_point_for_every_row_with_a_ceiling() {
+fn the_picture_has_a_point_for_each_row_with_a_ceiling() {
     let covered = Evidence::of(rows(), "").rows.iter().filter(|row| row.share.is_some()).count();
     let picture = picture();
     assert_eq!(picture.matches("<circle").count(), covered);

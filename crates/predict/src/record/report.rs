@@ -1,4 +1,4 @@
-//! Rows of published speeds beside their ceilings, as results of the program.
+//! Reports of benchmark results compared with their ceilings.
 
 use roofline_formulas::spelled;
 use serde::{Deserialize, Serialize};
@@ -14,16 +14,16 @@ use roofline_render::number::{figure, maybe, percent};
 use roofline_render::report::{Report, Schema, Table};
 use roofline_render::word::Bound;
 
-/// What a row is.
+/// Verdict on a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finding {
-    /// Within its ceiling.
+    /// The speed does not exceed the ceiling.
     Possible,
-    /// Above its ceiling.
+    /// The speed exceeds the ceiling.
     Impossible,
-    /// Of the same run as a row above its ceiling.
+    /// The row is from the same run as an impossible one.
     Doubtful,
-    /// It has no ceiling here.
+    /// The row has no ceiling.
     Uncovered,
 }
 
@@ -39,75 +39,75 @@ impl From<Expected> for ExpectedSpeed {
         ExpectedSpeed {
             engine: expected.engine.to_string(),
             from: ExpectedFrom::Record,
-            low_tokens_per_s: expected.band.low,
-            middle_tokens_per_s: expected.band.middle,
-            high_tokens_per_s: expected.band.high,
+            low_tokens_per_s: expected.range.low,
+            middle_tokens_per_s: expected.range.middle,
+            high_tokens_per_s: expected.range.high,
             rows: expected.rows,
             nearness: expected.nearness,
         }
     }
 }
 
-/// A published speed beside the ceiling of its work.
+/// A benchmark result with its ceiling.
 #[derive(Clone, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EvidenceRow {
-    /// The line of its file, from 1; of a list of tests the test.
+    /// Line of its file, or index among the tests of `llama-bench`, from 1.
     pub line: usize,
-    /// The device as its source names it.
+    /// Device name in the source.
     pub device: String,
-    /// The device of the registry whose figures were taken; null where there is none.
+    /// Device of the registry that the ceiling is computed for; null without a ceiling.
     pub registry_device: Option<String>,
-    /// How many devices.
+    /// Number of devices.
     pub devices: f64,
-    /// The program that ran.
+    /// Inference engine.
     pub engine: String,
-    /// What it ran on.
+    /// Backend of the engine.
     pub backend: String,
-    /// The model as its source names it.
+    /// Model name in the source.
     pub model: String,
-    /// The model whose dimensions were taken; null where there is none.
+    /// Known model that the ceiling is computed for; null without a ceiling.
     pub known_model: Option<String>,
-    /// The format of the weights as its source names it.
+    /// Weight format in the source.
     pub format: String,
-    /// What was measured.
+    /// Measured phase.
     pub phase: Phase,
-    /// The test as its source names it.
+    /// Test name in the source.
     pub test: String,
-    /// Sequences at once; null for as many as fit.
+    /// Batch size; null for the maximum that fits.
     pub batch: Option<f64>,
-    /// Tokens of each sequence in the cache; null where it is not said.
+    /// Context length in tokens; null if it is not stated.
     pub context: Option<f64>,
-    /// The published speed, in tokens per second.
+    /// Measured speed, in tokens per second.
     pub tokens_per_s: f64,
-    /// The ceiling of the same work, in tokens per second; null where there is none.
+    /// Ceiling for the same work, in tokens per second; null if there is none.
     pub ceiling_tokens_per_s: Option<f64>,
-    /// Share of the ceiling that was reached; null where there is none.
+    /// Measured speed divided by the ceiling; null without a ceiling.
     pub share: Option<f64>,
-    /// Which of the device's figures makes the ceiling.
+    /// Resource that limits the ceiling.
     pub bound: Bound,
-    /// Whether the ceiling knows the device's arithmetic; if not, memory alone makes it.
+    /// True if the arithmetic peak is known; otherwise the ceiling is the memory roof alone.
     pub arithmetic_known: bool,
-    /// What the row is.
+    /// Verdict on the row.
     pub finding: Finding,
-    /// Why it has no ceiling; null where it has one.
+    /// Reason why the row has no ceiling; null if it has one.
     pub reason: Option<String>,
-    /// Where it was published.
+    /// URL of the source; may be empty.
     pub source: String,
-    /// Whether the source measured it itself.
+    /// True if the source is primary, not a transcription.
     pub primary: bool,
-    /// Operations for each byte that must be moved, in FLOP/B; null without a ceiling.
+    /// Arithmetic intensity in FLOP/B; null without a ceiling.
     pub intensity_flop_byte: Option<f64>,
-    /// Operations per second at the published speed, in GFLOP/s; null without a ceiling.
+    /// Arithmetic rate at the measured speed, in GFLOP/s; null without a ceiling.
     pub gflop_s: Option<f64>,
-    /// The speed to expect of the same work, for rows of a user; absent where the record says nothing.
+    /// Expected speed for the same work, for rows of a user; absent without comparable results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected: Option<ExpectedSpeed>,
 }
 
 impl EvidenceRow {
-    fn of(row: &Row, verdict: &Verdict) -> EvidenceRow {
-        let beside = verdict.beside();
+    fn new(row: &Row, verdict: &Verdict) -> EvidenceRow {
+        let compared = verdict.compared();
         let finding = match verdict {
             Verdict::Possible(_) => Finding::Possible,
             Verdict::Impossible(_) => Finding::Impossible,
@@ -118,8 +118,8 @@ impl EvidenceRow {
             Verdict::Uncovered(reason) => Some(reason.to_string()),
             _ => None,
         };
-        let bound = beside.map_or(Bound::Undefined, |beside| {
-            if beside.outputs.move_time > beside.outputs.compute_time {
+        let bound = compared.map_or(Bound::Undefined, |compared| {
+            if compared.outputs.move_time > compared.outputs.compute_time {
                 Bound::Memory
             } else {
                 Bound::Compute
@@ -128,88 +128,90 @@ impl EvidenceRow {
         EvidenceRow {
             line: row.line,
             device: row.device.clone(),
-            registry_device: beside.map(|beside| beside.device.name.to_owned()),
+            registry_device: compared.map(|compared| compared.device.name.to_owned()),
             devices: row.devices,
             engine: row.engine.clone(),
             backend: row.backend.clone(),
             model: row.model.clone(),
-            known_model: beside.map(|beside| beside.model.to_owned()),
+            known_model: compared.map(|compared| compared.model.to_owned()),
             format: row.format.clone(),
             phase: row.phase,
             test: row.test.clone(),
             batch: row.batch,
             context: row.context,
             tokens_per_s: row.tokens_per_s,
-            ceiling_tokens_per_s: beside.map(|beside| beside.ceiling()),
-            share: beside.map(|beside| beside.share()),
+            ceiling_tokens_per_s: compared.map(|compared| compared.ceiling()),
+            share: compared.map(|compared| compared.share()),
             bound,
-            arithmetic_known: beside.is_some_and(|beside| beside.arithmetic),
+            arithmetic_known: compared.is_some_and(|compared| compared.arithmetic),
             finding,
             reason,
             source: row.source.clone(),
             primary: row.primary,
-            intensity_flop_byte: beside.map(|beside| beside.outputs.intensity),
-            gflop_s: beside.map(|beside| beside.outputs.measured_performance),
+            intensity_flop_byte: compared.map(|compared| compared.outputs.intensity),
+            gflop_s: compared.map(|compared| compared.outputs.measured_performance),
             expected: None,
         }
     }
 
-    /// Whether the device, the model or the engine contains these words.
-    fn matches(&self, wanted: &str) -> bool {
+    /// Tests if the device, the model or the engine contains these normalized words.
+    fn matches(&self, filter: &str) -> bool {
         let names = [&self.device, &self.engine, &self.backend, &self.model];
         let known = [&self.registry_device, &self.known_model];
         let named = names.into_iter().chain(known.into_iter().flatten());
-        named.map(|name| words(name)).any(|name| name.contains(wanted))
+        named.map(|name| words(name)).any(|name| name.contains(filter))
     }
 }
 
-/// Published speeds beside their ceilings.
+/// Benchmark results compared with their ceilings.
 #[derive(Clone, Debug, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Evidence {
-    /// Which schema this document follows.
+    /// Schema of the document.
     pub schema: Schema<Self>,
-    /// Which rows these are: a device, a model or an engine, or the file they come from; empty for the whole record.
+    /// Filter by device, model or engine, or the file of the rows; empty for all published results.
     pub of: String,
-    /// Whether they are a user's own, in place of the record.
+    /// True if the rows are from a file of the user instead of the published results.
     pub checked: bool,
-    /// The rows, the nearest to their ceilings first.
+    /// Rows, the closest to their ceilings first.
     pub rows: Vec<EvidenceRow>,
 }
 
-/// How shares of a group of rows are spread.
+/// Deciles and median of the shares of a group.
 pub(super) struct Spread {
     pub low: f64,
     pub middle: f64,
     pub high: f64,
 }
 
-/// Deciles of these shares; none without any.
+/// Computes the spread of the shares; `None` if there are none.
 pub(super) fn spread(mut shares: Vec<f64>) -> Option<Spread> {
     shares.sort_by(f64::total_cmp);
-    let at = |part: f64| shares.get((part * (shares.len().checked_sub(1)?) as f64).round() as usize).copied();
+    let at = |fraction: f64| {
+        shares.get((fraction * (shares.len().checked_sub(1)?) as f64).round() as usize).copied()
+    };
     Some(Spread { low: at(0.1)?, middle: at(0.5)?, high: at(0.9)? })
 }
 
 impl Evidence {
-    /// The rows whose device, model, engine or backend contains the words; all of them without any.
-    pub fn of(rows: &[Row], wanted: &str) -> Evidence {
-        let normal = words(wanted);
-        let mut found = Evidence::all(rows, wanted, false);
-        found.rows.retain(|row| row.matches(&normal));
+    /// Compares the rows whose device, model, engine or backend contains the words of the filter; an empty filter matches all rows.
+    pub fn of(rows: &[Row], filter: &str) -> Evidence {
+        let normalized = words(filter);
+        let mut found = Evidence::compare(rows, filter, false);
+        found.rows.retain(|row| row.matches(&normalized));
         found
     }
 
-    /// A user's own rows.
+    /// Compares the rows of a user's file and adds their expected speeds.
     pub fn check(rows: &[Row], file: &str) -> Evidence {
-        Evidence::all(rows, file, true)
+        Evidence::compare(rows, file, true)
     }
 
-    fn all(rows: &[Row], of: &str, checked: bool) -> Evidence {
+    fn compare(rows: &[Row], of: &str, checked: bool) -> Evidence {
         let verdicts = judge(rows);
         let judged = rows.iter().zip(&verdicts).map(|(row, verdict)| EvidenceRow {
             expected: checked.then(|| expect(row)).flatten().map(ExpectedSpeed::from),
-            ..EvidenceRow::of(row, verdict)
+            ..EvidenceRow::new(row, verdict)
         });
         let mut rows: Vec<EvidenceRow> = judged.collect();
         let order = |row: &EvidenceRow| row.share.unwrap_or(-1.0);
@@ -217,19 +219,19 @@ impl Evidence {
         Evidence { schema: Schema::new(), of: of.to_owned(), checked, rows }
     }
 
-    /// How many rows are of a kind.
+    /// Counts the rows with a verdict.
     pub fn count(&self, finding: Finding) -> usize {
         self.rows.iter().filter(|row| row.finding == finding).count()
     }
 
     fn summary(&self) -> String {
         let total = self.rows.len();
-        let of = if self.of.is_empty() { "the record".to_owned() } else { self.of.clone() };
-        let mut out = format!("{of}: {total} published speed{}", if total == 1 { "" } else { "s" });
+        let of = if self.of.is_empty() { "published results".to_owned() } else { self.of.clone() };
+        let mut out = format!("{of}: {total} result{}", if total == 1 { "" } else { "s" });
         let counts = [
             (Finding::Possible, "within the ceiling"),
-            (Finding::Impossible, "impossible"),
-            (Finding::Doubtful, "of the same run as an impossible one"),
+            (Finding::Impossible, "above the ceiling"),
+            (Finding::Doubtful, "from the same run as one above the ceiling"),
             (Finding::Uncovered, "without a ceiling"),
         ];
         for (finding, words) in counts {
@@ -241,8 +243,8 @@ impl Evidence {
         out.push('\n');
         if let Some(Spread { low, middle, high, .. }) = spread(self.shares()) {
             let [low, middle, high] = [low, middle, high].map(|share| percent(Some(share)));
-            out += &format!("share of the ceiling: {low} at the lowest tenth, {middle} in the middle, ");
-            out += &format!("{high} at the highest tenth\n");
+            out += &format!("share of the ceiling: 10th percentile {low}, median {middle}, ");
+            out += &format!("90th percentile {high}\n");
         }
         out
     }
@@ -252,8 +254,8 @@ impl Evidence {
     }
 }
 
-/// Rows that a terminal shows.
-const SHOWN: usize = 20;
+/// Maximum number of rows in a terminal.
+const MAX_SHOWN: usize = 20;
 
 impl Report for Evidence {
     const SCHEMA: &'static str = "roofline.evidence/1";
@@ -281,7 +283,7 @@ impl Report for Evidence {
                 row.source.clone(),
             ]
         };
-        let title = "Tokens per second, measured beside the ceiling";
+        let title = "Tokens per second, measured and ceiling";
         let mut table = Table::new(title, &headings, self.rows.iter().map(row));
         if self.checked {
             let at = headings.len() - 1;
@@ -300,43 +302,42 @@ impl Report for Evidence {
     fn text(&self, canvas: &Canvas) -> String {
         let mut out = self.summary() + "\n";
         let shown: Vec<EvidenceRow> = match self.checked {
-            // Of a user's rows those that something is to be said of come first, and all are shown.
+            // All rows of a user's file are shown.
             true => self.rows.clone(),
-            false => self.rows.iter().take(SHOWN).cloned().collect(),
+            false => self.rows.iter().take(MAX_SHOWN).cloned().collect(),
         };
         let left = self.rows.len() - shown.len();
         let mut table = Evidence { rows: shown, ..self.clone() }.tables().remove(0);
-        // Addresses are long; every other format has them.
+        // URLs are too long for a terminal; the other formats contain them.
         table.headings.pop();
         for row in &mut table.rows {
             row.pop();
         }
         out += &table.fitted(canvas, &[]);
         if left > 0 {
-            out += &format!("and {left} more; --format csv has all rows with their addresses\n");
+            out += &format!("and {left} more; --format csv prints all rows with their sources\n");
         }
         for row in self.rows.iter().filter(|row| row.finding == Finding::Impossible && self.checked) {
             let over = row.share.unwrap_or_default();
             out += &format!(
-                "\nline {}: {} {} {} at {} tokens/s is impossible: {} times the ceiling of {}, which {} makes\n",
+                "\nline {}: {} {} {} at {} tok/s exceeds the ceiling of {} tok/s ({}) by a factor of {}\n",
                 row.line,
                 row.device,
                 row.model,
                 row.format,
                 figure(row.tokens_per_s),
-                figure(over),
                 maybe(row.ceiling_tokens_per_s),
-                row.bound.name()
+                row.bound.held_back(),
+                figure(over)
             );
         }
         for row in &self.rows {
             if let Some(expected) = &row.expected {
                 out += &format!(
-                    "\nline {}: {} is expected to reach {} tokens/s, {} to {} in eight of ten; from {} rows of the record, \
-                     the nearest at {}\n",
+                    "\nline {}: expected {} tok/s with {}, range {}–{} ({} comparable results, closest match {})\n",
                     row.line,
-                    expected.engine,
                     figure(expected.middle_tokens_per_s),
+                    expected.engine,
                     figure(expected.low_tokens_per_s),
                     figure(expected.high_tokens_per_s),
                     figure(expected.rows),
@@ -388,10 +389,10 @@ impl Report for Evidence {
                 ],
             })
         });
-        let of = if self.of.is_empty() { "The record" } else { &self.of };
+        let of = if self.of.is_empty() { "All results" } else { &self.of };
         Some(Chart {
-            title: format!("{of}: published speeds below the roofs"),
-            subtitle: format!("{} rows", self.rows.len()),
+            title: format!("{of}: measured speeds and roofs"),
+            subtitle: format!("{} results", self.rows.len()),
             roofs: roofs.collect(),
             points: points.collect(),
         })
@@ -404,18 +405,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_are_found_by_device_model_and_engine() {
-        for (wanted, least) in
+    fn rows_are_filtered_by_device_model_and_engine() {
+        for (filter, min_rows) in
             [("rtx-4090", 100), ("llama_3_1_8b", 200), ("vLLM", 190), ("metal", 380), ("", 1746)]
         {
-            let found = Evidence::of(rows(), wanted);
-            assert!(found.rows.len() >= least, "{wanted}: {}", found.rows.len());
+            let found = Evidence::of(rows(), filter);
+            assert!(found.rows.len() >= min_rows, "{filter}: {}", found.rows.len());
         }
         assert!(Evidence::of(rows(), "no such thing").rows.is_empty());
     }
 
     #[test]
-    fn what_is_said_of_a_row_survives_json() {
+    fn evidence_round_trips_through_json() {
         let evidence = Evidence::of(rows(), "rtx_4090");
         let text = serde_json::to_string(&evidence).unwrap();
         let back: Evidence = serde_json::from_str(&text).unwrap();

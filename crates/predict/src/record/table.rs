@@ -1,5 +1,5 @@
-//! Rows of published speeds: the table that ships, a user's CSV file with the same columns, or what `llama-bench -o json`
-//! printed.
+//! Readers for benchmark results: the shipped table of published speeds, CSV files with the same columns, and the output of
+//! `llama-bench -o json`.
 
 use std::sync::LazyLock;
 
@@ -8,21 +8,21 @@ use serde::Deserialize;
 
 use crate::csv::{self, Csv, Mistake};
 
-/// What a row measured.
+/// Phase that a row measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
-    /// One token after the other.
+    /// Generation, one token after the other.
     Decode,
-    /// Reading a prompt.
+    /// Processing of the prompt.
     Prefill,
-    /// Tokens made per second by a server at full load.
+    /// Output throughput of a server at full load.
     Serving,
-    /// Several tokens in one pass, checked by the model.
+    /// Speculative decoding.
     Speculative,
 }
 
 impl Phase {
-    const WORDS: [(&'static str, Phase); 7] = [
+    const NAMES: [(&'static str, Phase); 7] = [
         ("tg", Phase::Decode),
         ("pp", Phase::Prefill),
         ("serving", Phase::Serving),
@@ -40,54 +40,54 @@ spelled!(Phase {
     Speculative = "speculative",
 });
 
-/// A published speed.
+/// A benchmark result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// The line of its file, or the place among the tests of a run, from 1.
+    /// Line of its file, or index among the tests of `llama-bench`, from 1.
     pub line: usize,
-    /// The device as its source names it.
+    /// Device name in the source.
     pub device: String,
-    /// How many of them.
+    /// Number of devices.
     pub devices: f64,
-    /// The program that ran.
+    /// Inference engine.
     pub engine: String,
-    /// What it ran on: `CUDA`, `Metal`, `CPU 8 threads`.
+    /// Backend: `CUDA`, `Metal`, `CPU 8 threads`.
     pub backend: String,
-    /// The model as its source names it.
+    /// Model name in the source.
     pub model: String,
-    /// The format of the weights as its source names it.
+    /// Weight format in the source.
     pub format: String,
-    /// Bytes of all tensors, where they are printed.
+    /// Size of all tensors in bytes, if stated.
     pub bytes: Option<f64>,
-    /// Parameters, where they are printed whole.
+    /// Exact number of parameters, if stated.
     pub parameters: Option<f64>,
-    /// What was measured.
+    /// Measured phase.
     pub phase: Phase,
-    /// The test as its source names it.
+    /// Test name in the source.
     pub test: String,
-    /// Tokens of the prompt; none where it is not said, or there was none.
+    /// Prompt length in tokens; `None` without a prompt or if it is not stated.
     pub prompt: Option<f64>,
-    /// Tokens that were in the cache before the prompt.
+    /// Number of tokens in the KV cache before the prompt.
     pub depth: f64,
-    /// Tokens of each sequence in the cache, on average; none where it is not said.
+    /// Average context length in tokens; `None` if it is not stated.
     pub context: Option<f64>,
-    /// Sequences at once; none for as many as fit.
+    /// Batch size; `None` for the maximum that fits.
     pub batch: Option<f64>,
-    /// Tokens that are drafted for each pass.
+    /// Draft tokens per pass.
     pub drafts: f64,
-    /// Tokens per second, of all sequences and all devices.
+    /// Tokens per second of all sequences and devices.
     pub tokens_per_s: f64,
-    /// The build of the program, where it is said.
+    /// Build of the engine; may be empty.
     pub build: String,
-    /// Where it was published.
+    /// URL of the source.
     pub source: String,
-    /// Whether the source measured it itself.
+    /// True if the source is primary, not a transcription.
     pub primary: bool,
-    /// What else the source says.
+    /// Further notes.
     pub note: String,
 }
 
-/// The rows that ship.
+/// Returns the shipped table of published speeds.
 pub fn rows() -> &'static [Row] {
     static ROWS: LazyLock<Vec<Row>> = LazyLock::new(|| {
         let mut rows = read(include_str!("../../data/record.csv")).unwrap_or_default();
@@ -104,26 +104,29 @@ pub fn rows() -> &'static [Row] {
     &ROWS
 }
 
-/// Columns that a row can't do without.
-const NEEDED: [&str; 5] = ["device", "model", "quant", "phase", "tokens_per_s"];
+/// Required columns.
+const REQUIRED: [&str; 5] = ["device", "model", "quant", "phase", "tokens_per_s"];
 
-/// The rows of a CSV file. Columns may come in any order; those of `NEEDED` must be there, `n_devices`, `engine`,
-/// `backend`, `model_bytes`, `test`, `context`, `batch`, `source`, `source_kind` and `notes` are read where they are.
+/// Parses a CSV file with columns in any order. `device`, `model`, `quant`, `phase` and `tokens_per_s` are required; `n_devices`,
+/// `engine`, `backend`, `model_bytes`, `test`, `context`, `batch`, `build`, `source`, `source_kind` and `notes` are optional.
+///
+/// # Errors
+/// Returns the line and the problem of the first invalid field.
 pub fn read(text: &str) -> Result<Vec<Row>, Mistake> {
     let table = Csv::read(text)?;
     if table.headings.fields.is_empty() {
         return Err(Mistake {
             line: 1,
-            what: format!("empty; the first line names the columns, {} among them", NEEDED.join(", ")),
+            what: format!("empty file; expected a heading line with the columns {}", REQUIRED.join(", ")),
         });
     }
-    for needed in NEEDED {
-        let problem = match table.headings.fields.iter().filter(|heading| *heading == needed).count() {
-            0 => "is missing",
+    for required in REQUIRED {
+        let problem = match table.headings.fields.iter().filter(|heading| *heading == required).count() {
+            0 => format!("missing column `{required}`"),
             1 => continue,
-            _ => "appears twice",
+            _ => format!("duplicate column `{required}`"),
         };
-        return Err(Mistake { line: table.headings.line, what: format!("column `{needed}` {problem}") });
+        return Err(Mistake { line: table.headings.line, what: problem });
     }
     table.rows.iter().map(|record| row(&table, record)).collect()
 }
@@ -135,31 +138,33 @@ fn row(table: &Csv, record: &csv::Row) -> Result<Row, Mistake> {
         "" => Ok(None),
         text => match text.parse::<f64>() {
             Ok(value) if value.is_finite() && value > 0.0 => Ok(Some(value)),
-            _ => Err(mistake(format!("`{name}` is {text:?}, but must be a number above 0"))),
+            _ => Err(mistake(format!("invalid `{name}` {text:?}; expected a positive number"))),
         },
     };
     let count = |name: &str| match cell(name) {
         "" => Ok(None),
         text => match text.parse::<f64>() {
             Ok(value) if (0.0..=1e9).contains(&value) && value.fract() == 0.0 => Ok(Some(value)),
-            _ => Err(mistake(format!("`{name}` is {text:?}, but must be a whole number up to 1e9"))),
+            _ => Err(mistake(format!("invalid `{name}` {text:?}; expected an integer up to 1e9"))),
         },
     };
     let phase = cell("phase");
-    let Some(&(_, phase)) = Phase::WORDS.iter().find(|(word, _)| *word == phase) else {
-        let allowed: Vec<&str> = Phase::WORDS.iter().map(|(word, _)| *word).collect();
-        return Err(mistake(format!("`phase` is {phase:?}, but must be one of {}", allowed.join(", "))));
+    let Some(&(_, phase)) = Phase::NAMES.iter().find(|(word, _)| *word == phase) else {
+        let allowed: Vec<&str> = Phase::NAMES.iter().map(|(word, _)| *word).collect();
+        return Err(mistake(format!("unknown `phase` {phase:?}; expected one of {}", allowed.join(", "))));
     };
     let test = cell("test");
     let (prompt, depth) = match phase {
-        Phase::Prefill => (prompt_of(test).or(count("context")?), number_after(test, "@ d").unwrap_or(0.0)),
-        _ => (prompt_of(test), 0.0),
+        Phase::Prefill => {
+            (prompt_length(test).or(count("context")?), number_after(test, "@ d").unwrap_or(0.0))
+        }
+        _ => (prompt_length(test), 0.0),
     };
     let drafts = match phase {
         Phase::Speculative => test
             .split_once(" draft")
             .and_then(|(before, _)| before.rsplit(' ').next()?.parse::<u32>().ok())
-            .ok_or_else(|| mistake(format!("`test` is {test:?}, but must say `N draft tokens`")))?,
+            .ok_or_else(|| mistake(format!("invalid `test` {test:?}; expected `N draft tokens`")))?,
         _ => 0,
     };
     Ok(Row {
@@ -180,7 +185,7 @@ fn row(table: &Csv, record: &csv::Row) -> Result<Row, Mistake> {
         batch: if cell("batch") == "max" { None } else { Some(count("batch")?.unwrap_or(1.0).max(1.0)) },
         drafts: f64::from(drafts),
         tokens_per_s: positive("tokens_per_s")?
-            .ok_or_else(|| mistake("`tokens_per_s` is empty, but must be a number above 0".into()))?,
+            .ok_or_else(|| mistake("missing `tokens_per_s`; expected a positive number".into()))?,
         build: cell("build").to_owned(),
         source: cell("source").to_owned(),
         primary: cell("source_kind") != "transcription",
@@ -188,8 +193,8 @@ fn row(table: &Csv, record: &csv::Row) -> Result<Row, Mistake> {
     })
 }
 
-/// The prompt that the name of a test says: `pp512`, `batched-bench PP512 TG32 B1`, `prompt 512 batch 4`.
-fn prompt_of(test: &str) -> Option<f64> {
+/// Parses the prompt length from a test name: `pp512`, `batched-bench PP512 TG32 B1`, `prompt 512 batch 4`.
+fn prompt_length(test: &str) -> Option<f64> {
     ["pp", "PP", "prompt "].iter().find_map(|word| number_after(test, word)).filter(|prompt| *prompt >= 1.0)
 }
 
@@ -200,7 +205,7 @@ fn number_after(text: &str, word: &str) -> Option<f64> {
     })
 }
 
-/// One test of `llama-bench`, as far as a row needs it.
+/// The used fields of a `llama-bench` test.
 #[derive(Deserialize)]
 struct Test {
     model_type: String,
@@ -229,17 +234,20 @@ struct Test {
     test_time: String,
 }
 
-/// The rows of `llama-bench -o json`; tests that mix reading and making tokens are no rows.
+/// Parses the output of `llama-bench -o json`; tests that combine prefill and decode are skipped.
+///
+/// # Errors
+/// Returns an error if the JSON or a speed is invalid.
 pub fn read_llama_bench(text: &str) -> Result<Vec<Row>, Mistake> {
     let tests: Vec<Test> = serde_json::from_str(text).map_err(|error| Mistake {
         line: error.line(),
-        what: format!("not the output of `llama-bench -o json`: {error}"),
+        what: format!("invalid output of `llama-bench -o json`: {error}"),
     })?;
     let mut rows = Vec::new();
     for (index, test) in tests.into_iter().enumerate() {
         let line = index + 1;
         if !(test.avg_ts.is_finite() && test.avg_ts > 0.0) {
-            let what = format!("avg_ts = {} is not a speed", test.avg_ts);
+            let what = format!("invalid `avg_ts` {}; expected a positive number", test.avg_ts);
             return Err(Mistake { line, what });
         }
         let (prompt, generated, depth) =
@@ -250,7 +258,7 @@ pub fn read_llama_bench(text: &str) -> Result<Vec<Row>, Mistake> {
             _ => continue,
         };
         let on_gpu = test.n_gpu_layers != 0 && !test.gpu_info.is_empty();
-        // The type says architecture, size and format in one: `llama 7B Q4_0`.
+        // The type combines architecture, size and format: `llama 7B Q4_0`.
         let (model, format) = super::format::split(&test.model_type);
         let at = if depth > 0.0 { format!(" @ d{depth}") } else { String::new() };
         rows.push(Row {
@@ -288,7 +296,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_whole_table_ships_with_an_address_for_every_row() {
+    fn every_shipped_row_has_a_source() {
         assert_eq!(rows().len(), 1746);
         for row in rows() {
             assert!(row.source.starts_with("https://"), "{}: {}", row.line, row.source);
@@ -301,41 +309,45 @@ mod tests {
     }
 
     #[test]
-    fn the_name_of_a_test_says_its_prompt_and_depth() {
-        assert_eq!(prompt_of("pp512"), Some(512.0));
-        assert_eq!(prompt_of("batched-bench PP4096 TG32 B8"), Some(4096.0));
-        assert_eq!(prompt_of("prompt 512 batch 64"), Some(512.0));
-        assert_eq!(prompt_of("tg128"), None);
+    fn test_names_contain_prompt_length_and_depth() {
+        assert_eq!(prompt_length("pp512"), Some(512.0));
+        assert_eq!(prompt_length("batched-bench PP4096 TG32 B8"), Some(4096.0));
+        assert_eq!(prompt_length("prompt 512 batch 64"), Some(512.0));
+        assert_eq!(prompt_length("tg128"), None);
         assert_eq!(number_after("pp2048 @ d8192", "@ d"), Some(8192.0));
     }
 
     #[test]
-    fn a_mistake_names_the_line_and_what_is_allowed() {
+    fn errors_state_the_line_and_the_accepted_values() {
         let head = "device,model,quant,phase,tokens_per_s,batch\n";
-        for (text, line, says) in [
-            ("", 1, "empty; the first line names the columns"),
-            ("device,model\n", 1, "column `quant` is missing"),
-            ("device,device,model,quant,phase,tokens_per_s\n", 1, "column `device` appears twice"),
-            (&format!("{head}x,y,Q4_0,tg,0,1\n"), 2, "`tokens_per_s` is \"0\", but must be a number above 0"),
-            (&format!("{head}x,y,Q4_0,tg,,1\n"), 2, "`tokens_per_s` is empty"),
-            (&format!("{head}x,y,Q4_0,tg,NaN,1\n"), 2, "must be a number above 0"),
-            (&format!("{head}x,y,Q4_0,fast,1,1\n"), 2, "`phase` is \"fast\", but must be one of tg, pp"),
-            (&format!("{head}x,y,Q4_0,tg,1,many\n"), 2, "`batch` is \"many\", but must be a whole number"),
+        for (text, line, expected) in [
+            ("", 1, "empty file; expected a heading line"),
+            ("device,model\n", 1, "missing column `quant`"),
+            ("device,device,model,quant,phase,tokens_per_s\n", 1, "duplicate column `device`"),
+            (
+                &format!("{head}x,y,Q4_0,tg,0,1\n"),
+                2,
+                "invalid `tokens_per_s` \"0\"; expected a positive number",
+            ),
+            (&format!("{head}x,y,Q4_0,tg,,1\n"), 2, "missing `tokens_per_s`"),
+            (&format!("{head}x,y,Q4_0,tg,NaN,1\n"), 2, "expected a positive number"),
+            (&format!("{head}x,y,Q4_0,fast,1,1\n"), 2, "unknown `phase` \"fast\"; expected one of tg, pp"),
+            (&format!("{head}x,y,Q4_0,tg,1,many\n"), 2, "invalid `batch` \"many\"; expected an integer"),
             (&format!("{head}\nx,y,Q4_0,tg,1\n"), 3, "found 5 fields; expected 6 as on line 1"),
         ] {
             let mistake = read(text).unwrap_err();
             assert_eq!(mistake.line, line, "{text:?}");
-            assert!(mistake.what.contains(says), "{}", mistake.what);
+            assert!(mistake.what.contains(expected), "{}", mistake.what);
         }
     }
 
     #[test]
-    fn llama_bench_rows_say_device_model_and_context() {
+    fn llama_bench_output_is_parsed() {
         let text = r#"[{"model_type":"llama 7B Q4_0","model_size":3825065984,"n_prompt":0,"n_gen":128,"n_depth":512,
             "avg_ts":150.0,"backends":"CUDA","cpu_info":"x","gpu_info":"NVIDIA GeForce RTX 4090","n_gpu_layers":99},
             {"model_type":"llama 7B Q4_0","n_prompt":512,"n_gen":128,"avg_ts":1.0}]"#;
         let rows = read_llama_bench(text).unwrap();
-        let [row] = rows.as_slice() else { panic!("a mixed test is no row") };
+        let [row] = rows.as_slice() else { panic!("combined tests are skipped") };
         assert_eq!(
             (row.device.as_str(), row.model.as_str(), row.format.as_str()),
             ("NVIDIA GeForce RTX 4090", "llama 7B", "Q4_0")

@@ -1,4 +1,4 @@
-//! Bars by name, the longest first: what a buyer wants to see, where many roofs in one picture would be a tangle.
+//! Bar charts, the longest bar first, which compare many devices better than their roofs would.
 
 use std::fmt::Write;
 
@@ -8,58 +8,58 @@ use super::svg::STYLE;
 use crate::number::figure;
 use crate::text::{cut, escape};
 
-/// A chart of bars.
+/// A bar chart.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Bars {
-    /// What it shows.
+    /// Title.
     pub title: String,
-    /// Under which conditions.
+    /// Line below the title, such as the conditions.
     pub subtitle: String,
-    /// The unit of the values.
+    /// Unit of the values.
     pub unit: String,
-    /// A value that all are compared with.
+    /// Reference value, drawn as a line across the bars.
     pub line: Option<f64>,
-    /// What a page's equations call the value of a bar, where its sliders move it.
+    /// Result of the page's equations that replaces the values when a slider changes.
     pub result: Option<String>,
-    /// The classifier that tells which bars stand back once they have moved, and its answer there.
+    /// Classifier and the answer for which a bar is faded when a slider changes.
     pub doubt: Option<(String, String)>,
-    /// The bars, from top to bottom.
+    /// Bars from top to bottom.
     pub bars: Vec<Bar>,
 }
 
-/// A bar.
+/// A bar of a [`Bars`] chart.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Bar {
-    /// Whose it is.
+    /// Label of the bar.
     pub name: String,
-    /// How long it is.
+    /// Length of the bar in the unit of the chart.
     pub value: f64,
-    /// Whether it stands out.
+    /// True if the bar has the accent color.
     pub stressed: bool,
-    /// The ends of what is expected, drawn as a line within the bar.
+    /// Expected range, drawn as a line in the bar.
     pub band: Option<(f64, f64)>,
-    /// What was measured, drawn inside the bar.
+    /// Measured value, drawn inside the bar.
     pub measured: Option<f64>,
-    /// What else there is to say.
+    /// Text after the value; may be empty.
     pub note: String,
-    /// The point of the same page that it belongs to.
+    /// Index of the corresponding point of the page.
     pub point: Option<usize>,
 }
 
-/// Pixels: a bar with its air, the names, the figures behind the bars, and the head.
+/// Layout in pixels: height of a row, widths of names and figures, height of the header.
 const ROW: f64 = 22.0;
 const NAMES: f64 = 250.0;
 const FIGURES: f64 = 240.0;
 const HEAD: f64 = 64.0;
 const WIDTH: f64 = 960.0;
-/// Names and notes longer than this are cut.
-const LONGEST: usize = 34;
-/// How what is expected is drawn, on light and dark paper.
+/// Maximum length of names and notes.
+const MAX_TEXT: usize = 34;
+/// Line of the expected range, for light and dark backgrounds.
 const BAND: &str = "fill=\"none\" stroke=\"#d1560c\" stroke-width=\"3\"";
-/// What makes it stand out from its bar.
+/// Outline that separates the expected range from the bar.
 const HALO: &str = "fill=\"none\" stroke=\"#ffffff\" stroke-width=\"5\"";
 
-/// The bars as an SVG picture as high as it needs to be.
+/// Renders the bars as SVG; the height depends on their number.
 pub fn svg(chart: &Bars) -> String {
     let height = HEAD + ROW * chart.bars.len() as f64 + 24.0;
     let longest = chart.bars.iter().map(|bar| bar.value).chain(chart.line).fold(f64::MIN_POSITIVE, f64::max);
@@ -79,14 +79,14 @@ pub fn svg(chart: &Bars) -> String {
     for (index, bar) in chart.bars.iter().enumerate() {
         let y = HEAD + ROW * index as f64;
         let (width, class) = (length(bar.value), if bar.stressed { "k0" } else { "kx" });
-        let name = escape(&cut(&bar.name, LONGEST, true));
+        let name = escape(&cut(&bar.name, MAX_TEXT, true));
         let text = format!("{} {}", figure(bar.value), chart.unit);
         let note = if bar.note.is_empty() { String::new() } else { format!(", {}", bar.note) };
-        let expected = |(low, high): (f64, f64)| format!(", expected {} to {}", figure(low), figure(high));
+        let expected = |(low, high): (f64, f64)| format!(", expected {}–{}", figure(low), figure(high));
         let expected = bar.band.map(expected).unwrap_or_default();
-        // A note goes before what is expected, which the title has too.
+        // The title contains the expected range, so a note takes precedence.
         let more = if note.is_empty() { &expected } else { &note };
-        let told = escape(&cut(&format!("{text}{more}"), LONGEST, true));
+        let caption = escape(&cut(&format!("{text}{more}"), MAX_TEXT, true));
         let middle = y + 3.0 + (ROW - 7.0) / 2.0;
         let line = |(low, high): (f64, f64)| {
             let (from, to) = (NAMES + length(low), NAMES + length(high));
@@ -98,7 +98,7 @@ pub fn svg(chart: &Bars) -> String {
             out,
             "<g><title>{name}: {}{}{expected}</title><text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\" class=\"entry\">{name}</text>\
              <rect x=\"{NAMES}\" y=\"{:.1}\" width=\"{width:.1}\" height=\"{:.1}\" class=\"{class}\"/>{band}\
-             <text x=\"{:.1}\" y=\"{:.1}\" class=\"entry\">{told}</text></g>",
+             <text x=\"{:.1}\" y=\"{:.1}\" class=\"entry\">{caption}</text></g>",
             escape(&text),
             escape(&note),
             NAMES - 8.0,
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bar_is_as_long_as_its_share_of_the_longest() {
+    fn bars_are_proportional_to_their_values() {
         let picture = svg(&bars());
         let widths: Vec<f64> = picture
             .split("<rect x=")
@@ -154,17 +154,17 @@ mod tests {
     }
 
     #[test]
-    fn what_is_expected_is_a_line_from_one_end_of_its_band_to_the_other() {
+    fn the_expected_range_is_a_line_in_the_bar() {
         let mut chart = bars();
         assert!(!svg(&chart).contains(BAND));
         chart.bars[0].band = Some((50.0, 100.0));
         let picture = svg(&chart);
         assert!(picture.contains(&format!("<path d=\"M367.5 74.5H485.0\" {BAND}/>")), "{picture}");
-        assert!(picture.contains("expected 50.0 to 100</title>"), "{picture}");
+        assert!(picture.contains("expected 50.0–100</title>"), "{picture}");
     }
 
     #[test]
-    fn what_others_wrote_stays_text() {
+    fn names_are_escaped() {
         let picture = svg(&bars());
         assert!(picture.contains("a &lt;model&gt;") && picture.contains("slow &amp; "), "{picture}");
     }

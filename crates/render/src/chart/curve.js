@@ -1,12 +1,12 @@
 "use strict";
-// Draws the curves, and computes them again when a slider moves. The equations are the contracts' own, emitted from their
-// files; what stands here puts the results of one into the inputs of the next, in the same order as the program does.
+// Draws the curves and recomputes them when a slider changes. The equations are generated from the contracts; this script passes
+// the results of each contract to the next, in the order that the Rust code uses.
 (() => {
 const data = JSON.parse(document.getElementById("data").textContent);
 const { chart, moving, captions } = data;
 const modules = moving && new Function(`${moving.module}; return { transformer_v1, collective_v1, parallel_v1, serving_v1 };`)();
 
-/** All results of a contract's calls for these inputs. */
+/** Evaluates the equations of a contract and returns inputs and results. */
 function evaluate(contract, inputs) {
   const values = { ...inputs };
   for (const step of moving.steps[contract]) {
@@ -16,13 +16,13 @@ function evaluate(contract, inputs) {
   return values;
 }
 
-/** So many operations in so much time, as a rate that the contracts take. */
+/** Mean rate in GFLOP/s, limited to the domain of the contracts. */
 function meanRate(gflop, seconds, otherwise) {
   const rate = gflop / seconds;
   return Number.isFinite(rate) && rate > 0 ? Math.min(rate, 1e12) : otherwise;
 }
 
-/** What a copy's step moves and computes, for a ceiling and for an estimate. */
+/** Amounts that a step of one copy moves and computes, for the ceiling and the ideal. */
 function amounts(set, work, phase) {
   const inputs = { ...set.least, ...work };
   const least = evaluate("transformer", inputs);
@@ -55,7 +55,7 @@ function amounts(set, work, phase) {
   return { ceiling, estimate, least };
 }
 
-/** Times of messages between the devices of a layout. */
+/** Communication times between the devices of a layout, in seconds. */
 function messages(set, layout, amount, parts, least) {
   if (set.link === null || moving.hidden <= 0) return { reduce_time: 0, exchange_time: 0, hand_time: 0 };
   const devices = Math.max(layout.tensor, layout.experts);
@@ -72,7 +72,7 @@ function messages(set, layout, amount, parts, least) {
     : { reduce_time: reduced.all_reduce_time, exchange_time: exchanged.all_to_all_time, hand_time: stages ? handed.send_time : 0 };
 }
 
-/** One phase on equal devices: the least time, the estimate, and the memory of a device in GB. */
+/** One phase on identical devices: the times of ceiling and ideal in seconds, and the memory per device in GB. */
 function timed(set, layout, work, phase) {
   const copy = { ...work, batch: work.batch / layout.copies };
   const { ceiling, estimate } = amounts(set, copy, phase);
@@ -82,10 +82,10 @@ function timed(set, layout, work, phase) {
   if (decode) cuts.push(flight);
   else for (let cut = 1; cut <= Math.min(ceiling.tokens, 1024); cut *= 2) cuts.push(cut);
   const stage = (amount, parts, least) => {
-    const told = messages(set, layout, amount, parts, least);
+    const communication = messages(set, layout, amount, parts, least);
     return evaluate("parallel", {
-      ...amount, ...told,
-      hand_time: told.hand_time + (least ? 0 : set.dispatch),
+      ...amount, ...communication,
+      hand_time: communication.hand_time + (least ? 0 : set.dispatch),
       tensor: layout.tensor, expert_ways: layout.experts, pipeline: layout.pipeline, data: layout.copies,
       parts, interleave: 1, layer_share: Math.max(1 / layout.pipeline, 1e-6), layers: moving.layers,
     });
@@ -99,13 +99,13 @@ function timed(set, layout, work, phase) {
   return { least: least.step_least_time, likely, gigabytes: (least.device_memory + activations) / 1e9 };
 }
 
-/** What users get from equal devices in a layout. */
+/** Throughput and latency that users get from identical devices in a layout. */
 function serve(set, layout, { users, input, output, reuse }) {
   const context = Math.floor(input + output / 2);
   const step = { batch: users, context, prompt: input };
   const decode = timed(set, layout, step, "decode");
   const read = (tokens) => timed(set, layout, { ...step, batch: layout.copies, prompt: tokens }, "prefill");
-  // What must be read of a prompt takes a pass over the weights, however little it is.
+  // Even the shortest remaining prompt takes one pass over the weights.
   const fresh = 1 - reuse;
   const prompt = read(input);
   const rest = fresh < 1 ? read(Math.ceil(input * fresh)) : prompt;
@@ -138,17 +138,17 @@ function serve(set, layout, { users, input, output, reuse }) {
   };
 }
 
-/** The best layout for so many users, with the ceilings of any; null where none fits. */
+/** The best layout for a number of users, with the highest ceilings of all layouts; null if none fits. */
 function best(set, asked) {
-  const ways = set.layouts.filter((layout) => asked.users % layout.copies === 0);
-  const spots = ways.map((layout) => serve(set, layout, asked)).filter((spot) => spot.fits);
+  const layouts = set.layouts.filter((layout) => asked.users % layout.copies === 0);
+  const spots = layouts.map((layout) => serve(set, layout, asked)).filter((spot) => spot.fits);
   if (spots.length === 0) return null;
   const found = spots.reduce((one, other) => (other.estimate.rate > one.estimate.rate ? other : one));
   const token_ms = Math.min(...spots.map((spot) => spot.ceiling.token_ms));
   return { ...found, ceiling: { token_ms, rate: Math.max(...spots.map((spot) => spot.ceiling.rate)) } };
 }
 
-/** The curve of a set for what the sliders say. */
+/** The curve of a device set for the values of the sliders. */
 function curve(set, asked) {
   const numbers = new Set([asked.users]);
   for (let users = 1; users <= 65536; users *= 2) numbers.add(users);
@@ -177,7 +177,7 @@ function element(parent, name, attributes, text) {
   return parent.appendChild(made);
 }
 
-/** A logarithmic axis over values, with its marks. */
+/** A logarithmic axis that includes all values, and its ticks. */
 function axis(values) {
   const logs = values.flatMap((value) => [value / 1.25, value * 1.25]).map(Math.log10);
   let [from, to] = logs.length ? [Math.min(...logs), Math.max(...logs)] : [0, 0];
@@ -194,7 +194,7 @@ function axis(values) {
   return { at: (value) => (Math.log10(value) - from) / (to - from), marks };
 }
 
-/** Gives each dot a label where one finds room beside the dots and the other labels, those that were asked for first. */
+/** Places the labels of the dots without overlaps; the requested numbers of users come first. */
 function labels(dots, left, right, bottom) {
   const overlap = (a, b) => a[0] < b[2] && b[0] < a[2] && a[1] < b[3] && b[1] < a[3];
   const taken = dots.map(({ x, y }) => [x - 5, y - 5, x + 5, y + 5]);
@@ -216,7 +216,7 @@ function labels(dots, left, right, bottom) {
 const stage = document.getElementById("stage");
 const list = document.getElementById("list");
 
-/** Narrow pages get a picture of their own shape, so that its words stay legible. */
+/** Size of the picture: narrow pages get a taller shape, so that the text stays legible. */
 const shape = () => {
   const wide = stage.clientWidth || 960;
   return { width: Math.max(wide, 320), height: Math.max(Math.min(wide * 0.62, 600), 360) };
@@ -255,7 +255,7 @@ function draw(lines) {
     const own = dots.filter((dot) => dot.line === index).sort((one, other) => Number(one.spot.asked) - Number(other.spot.asked));
     for (const { spot, x: cx, y: cy, label } of own) {
       const group = element(svg, "g");
-      element(group, "title", {}, `${line.name}, ${spot.users} users, ${spot.layout}: ${figure(spot.estimate.rate)} token/s and ${figure(spot.estimate.token_ms)} ms a token (estimates); at most ${figure(spot.ceiling.rate)} token/s, at least ${figure(spot.ceiling.token_ms)} ms`);
+      element(group, "title", {}, `${line.name}, ${spot.users} users, ${spot.layout}: ${figure(spot.estimate.rate)} token/s and ${figure(spot.estimate.token_ms)} ms per token (ideal); ceiling ${figure(spot.ceiling.rate)} token/s, ${figure(spot.ceiling.token_ms)} ms per token`);
       element(group, "circle", { class: `spot ${spot.enough ? "met" : "unmet"} k${colour} s${colour}${spot.asked ? " asked" : ""}`, cx, cy, r: spot.asked ? 6.5 : 4 });
       if (label) element(group, "text", { class: `users${spot.asked ? " asked" : ""}`, x: label.x, y: label.y, "text-anchor": label.anchor }, label.text);
     }
@@ -268,14 +268,14 @@ function draw(lines) {
 function table(lines) {
   list.replaceChildren();
   const made = element(list, "table");
-  element(made, "caption", {}, "What so many users get: at most, and as an estimate");
+  element(made, "caption", {}, "Throughput and latency by number of users");
   const head = element(element(made, "thead"), "tr");
-  for (const name of ["devices", "users", "layout", "token/s, ceiling", "estimate", "ms a token, at least", "estimate", "first ms, estimate"]) element(head, "th", { scope: "col" }, name);
+  for (const name of ["devices", "users", "layout", "token/s, ceiling", "token/s, ideal", "ms per token, ceiling", "ms per token, ideal", "TTFT in ms, ideal"]) element(head, "th", { scope: "col" }, name);
   const body = element(made, "tbody");
   for (const line of lines) for (const spot of line.spots) {
     const row = element(body, "tr", spot.asked ? { class: "asked" } : {});
     for (const cell of [line.name, spot.users, spot.layout]) element(row, "td", {}, String(cell));
-    // All digits are for whoever points at a figure.
+    // The tooltip has all digits.
     for (const value of [spot.ceiling.rate, spot.estimate.rate, spot.ceiling.token_ms, spot.estimate.token_ms, spot.first_ms]) element(row, "td", { title: value }, figure(value));
   }
 }
@@ -300,7 +300,7 @@ if (moving) {
         const set = moving.sets.find((one) => one.line === index);
         return set ? { ...line, spots: curve(set, asked) } : line;
       });
-      subtitle.textContent = `${asked.users} users, prompts of ${asked.input} and answers of ${asked.output} tokens${asked.reuse > 0 ? `, ${100 * asked.reuse} % of each prompt still there` : ""}`;
+      subtitle.textContent = `${asked.users} users, prompts of ${asked.input} and answers of ${asked.output} tokens${asked.reuse > 0 ? `, ${100 * asked.reuse} % of each prompt cached` : ""}`;
       show(lines);
     } catch (error) {
       problem.textContent = String(error);

@@ -1,5 +1,5 @@
-//! Throughput against latency: what all users of a server get together, and how long each of them waits for a token, for few
-//! and for many of them. As a picture, in a terminal, and as a page whose sliders run the contracts' own JavaScript.
+//! Throughput against latency of a server by number of users: as SVG, as text, and as an HTML page whose sliders evaluate the
+//! contracts.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -14,109 +14,109 @@ use crate::text::{columns, cut, escape};
 
 const PAGE: &str = include_str!("curve.html");
 const SCRIPT: &str = include_str!("curve.js");
-/// What curves have beside the look of every chart, in pictures and on the page.
+/// Style of curves, in addition to the style of all charts.
 const STYLE: &str = include_str!("curve.css");
 
-/// Curves of several sets of devices.
+/// Curves of several device sets.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Curves {
-    /// What they show.
+    /// Title.
     pub title: String,
-    /// The work, and what is wanted.
+    /// Line below the title: the workload and the objectives.
     pub subtitle: String,
-    /// One for each set.
+    /// One curve per device set.
     pub lines: Vec<Curve>,
 }
 
-/// What one set of devices gives to different numbers of users.
+/// Throughput and latency of one device set by number of users.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Curve {
-    /// The devices.
+    /// Name of the device set.
     pub name: String,
-    /// From few users to many.
+    /// Spots in ascending order of users.
     pub spots: Vec<Spot>,
 }
 
-/// What so many users get.
+/// Throughput and latency for one number of users.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Spot {
-    /// How many.
+    /// Number of users.
     pub users: f64,
-    /// The layout.
+    /// Best layout.
     pub layout: String,
-    /// What nothing exceeds.
+    /// Ceiling: no layout is faster.
     pub ceiling: Pace,
-    /// The estimate.
+    /// Ideal throughput and latency of the best layout.
     pub estimate: Pace,
-    /// Estimate, the milliseconds to the first token.
+    /// Ideal time to first token, in milliseconds.
     pub first_ms: f64,
-    /// Whether it does what is wanted.
+    /// True if the objectives are met.
     pub enough: bool,
-    /// Whether this is the number that was asked for.
+    /// True if this is the requested number of users.
     pub asked: bool,
 }
 
-/// How long each waits, and what all get.
+/// Latency and throughput.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Pace {
-    /// Milliseconds between two tokens of a user.
+    /// Time per output token of a user, in milliseconds.
     pub token_ms: f64,
-    /// Tokens per second of all users.
+    /// Throughput of all users, in tokens per second.
     pub rate: f64,
 }
 
-/// What a page needs to compute curves itself.
+/// Data that a page needs to recompute the curves.
 #[derive(Clone, Debug, Serialize)]
 pub struct Moving {
     /// JavaScript that declares the modules of the equations.
     pub module: String,
-    /// The calls of each contract, in order.
+    /// Calls of each contract, in order.
     pub steps: BTreeMap<&'static str, Vec<Step>>,
-    /// Users, lengths of prompts and answers, and how much of a prompt is still there.
+    /// Sliders for users, prompt length, output length and prompt reuse.
     pub sliders: Vec<Slider>,
-    /// Numbers that a layer hands on for a token.
+    /// Hidden size of the model.
     pub hidden: f64,
-    /// Layers.
+    /// Number of layers.
     pub layers: f64,
-    /// Fixed cost of a message in an estimate, in µs.
+    /// Fixed cost of a message for the ideal, in µs.
     pub start: f64,
-    /// The sets of equal devices, by their place among the curves.
+    /// Sets of identical devices.
     pub sets: Vec<MovingSet>,
 }
 
-/// Equal devices.
+/// A set of identical devices.
 #[derive(Clone, Debug, Serialize)]
 pub struct MovingSet {
-    /// Its place among the curves.
+    /// Index of the curve.
     pub line: usize,
-    /// How many.
+    /// Number of devices.
     pub count: u64,
-    /// Memory of one, in GB; null where it is not known.
+    /// Memory capacity of one device, in GB; null if unknown.
     pub capacity: Option<f64>,
-    /// What the links of one carry in one direction, in GB/s; null where it is not known.
+    /// Interconnect bandwidth of one device in one direction, in GB/s; null if unknown.
     pub link: Option<f64>,
-    /// Seconds to dispatch a step in an estimate.
+    /// Dispatch time of a step for the ideal, in seconds.
     pub dispatch: f64,
-    /// What `transformer-v1` is asked with for a ceiling.
+    /// Inputs of `transformer-v1` for the ceiling.
     pub least: BTreeMap<String, f64>,
-    /// The same for an estimate.
+    /// Inputs of `transformer-v1` for the ideal.
     pub likely: BTreeMap<String, f64>,
-    /// Ways to deal the model out.
+    /// Layouts of the model over the devices.
     pub layouts: Vec<MovingLayout>,
 }
 
-/// A way to deal a model out.
+/// A layout of a model over devices.
 #[derive(Clone, Debug, Serialize)]
 pub struct MovingLayout {
-    /// In words.
+    /// Description of the layout.
     pub name: String,
-    /// Devices that share each matrix.
+    /// Degree of tensor parallelism.
     pub tensor: u64,
-    /// Stages.
+    /// Number of pipeline stages.
     pub pipeline: u64,
-    /// Devices that the experts of a stage are dealt over.
+    /// Degree of expert parallelism within a stage.
     pub experts: u64,
-    /// Copies of the model.
+    /// Number of copies of the model.
     pub copies: u64,
 }
 
@@ -125,10 +125,10 @@ const HEIGHT: f64 = 600.0;
 const LEFT: f64 = 78.0;
 const RIGHT: f64 = 28.0;
 const TOP: f64 = 76.0;
-/// Below the plot: labels, a caption, and the legend.
+/// Height below the plot for labels, caption and legend.
 const BOTTOM: f64 = 78.0;
 const LEGEND_LINE: f64 = 20.0;
-/// Sets that have a colour of their own.
+/// Number of distinct colors.
 const COLOURS: usize = 8;
 
 impl Curves {
@@ -136,7 +136,7 @@ impl Curves {
         self.lines.iter().flat_map(|line| &line.spots).flat_map(|spot| [spot.ceiling, spot.estimate])
     }
 
-    /// The axes: milliseconds and tokens per second, with air around what is drawn.
+    /// Returns the axes in milliseconds and tokens per second, with a margin around the curves.
     fn axes(&self) -> (Log, Log) {
         let around = |value: f64| [value / 1.25, value * 1.25];
         let ms = Log::close(self.paces().flat_map(|pace| around(pace.token_ms)));
@@ -144,7 +144,7 @@ impl Curves {
     }
 }
 
-/// The curves as an SVG picture.
+/// Renders the curves as SVG.
 pub fn svg(chart: &Curves) -> String {
     let height = HEIGHT + LEGEND_LINE * chart.lines.len().saturating_sub(1) as f64;
     let (bottom, right) = (HEIGHT - BOTTOM, WIDTH - RIGHT);
@@ -161,10 +161,10 @@ pub fn svg(chart: &Curves) -> String {
          role=\"img\" aria-label=\"{title}\" class=\"roofline\">\n<title>{title}</title>\n<desc>{}</desc>\n\
          <style>{}{STYLE}</style>\n<rect width=\"100%\" height=\"100%\" class=\"paper\"/>\n\
          <text x=\"{LEFT}\" y=\"32\" class=\"title\">{title}</text>\n<text x=\"{LEFT}\" y=\"52\" class=\"subtitle\">{subtitle}</text>\n",
-        escape(&described(chart)),
+        escape(&describe(chart)),
         svg::STYLE,
     );
-    for tick in across.all() {
+    for tick in across.ticks() {
         let (class, x) = (tick.class(), x(tick.value));
         let _ = writeln!(out, "<path class=\"grid {class}\" d=\"M{x:.1} {TOP}V{bottom}\"/>");
         let _ = writeln!(
@@ -174,7 +174,7 @@ pub fn svg(chart: &Curves) -> String {
             tick.text()
         );
     }
-    for tick in up.all() {
+    for tick in up.ticks() {
         let (class, y) = (tick.class(), y(tick.value));
         let _ = writeln!(out, "<path class=\"grid {class}\" d=\"M{LEFT} {y:.1}H{right}\"/>");
         let _ = writeln!(
@@ -211,7 +211,7 @@ pub fn svg(chart: &Curves) -> String {
             }
         }
         let dots = dots.iter().filter(|dot| dot.line == index);
-        // The one that was asked for is drawn last.
+        // The requested number of users is drawn last, on top.
         let (asked, others): (Vec<&Dot>, Vec<&Dot>) = dots.partition(|dot| dot.spot.asked);
         for Dot { spot, x, y, label, .. } in others.into_iter().chain(asked) {
             let kind = if spot.enough { "met" } else { "unmet" };
@@ -219,7 +219,7 @@ pub fn svg(chart: &Curves) -> String {
             let _ = write!(
                 out,
                 "<g><title>{}</title><circle class=\"spot {kind} k{colour} s{colour}{asked}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{size}\"/>",
-                escape(&told(&line.name, spot))
+                escape(&describe_spot(&line.name, spot))
             );
             if let Some((x, y, anchor)) = label {
                 let text = spot.label();
@@ -233,8 +233,8 @@ pub fn svg(chart: &Curves) -> String {
         let at = bottom + 66.0 + LEGEND_LINE * index as f64;
         let _ = writeln!(
             out,
-            "<path class=\"curve estimate s{colour}\" d=\"M{LEFT} {0:.1}h26\"/><text class=\"entry\" x=\"{1}\" y=\"{0:.1}\" dy=\"0.35em\">{2}, estimate</text>\
-             <path class=\"curve ceiling s{colour}\" d=\"M{3} {0:.1}h26\"/><text class=\"entry\" x=\"{4}\" y=\"{0:.1}\" dy=\"0.35em\">its ceiling</text>",
+            "<path class=\"curve estimate s{colour}\" d=\"M{LEFT} {0:.1}h26\"/><text class=\"entry\" x=\"{1}\" y=\"{0:.1}\" dy=\"0.35em\">{2}, ideal</text>\
+             <path class=\"curve ceiling s{colour}\" d=\"M{3} {0:.1}h26\"/><text class=\"entry\" x=\"{4}\" y=\"{0:.1}\" dy=\"0.35em\">ceiling</text>",
             at,
             LEFT + 34.0,
             escape(&cut(&line.name, 60, true)),
@@ -245,13 +245,13 @@ pub fn svg(chart: &Curves) -> String {
     out + "</svg>\n"
 }
 
-/// A spot where it is drawn.
+/// A spot with its position in the picture.
 struct Dot<'a> {
     line: usize,
     spot: &'a Spot,
     x: f64,
     y: f64,
-    /// Where its label stands, and which end of it.
+    /// Position and text anchor of the label.
     label: Option<(f64, f64, &'static str)>,
 }
 
@@ -261,7 +261,7 @@ impl Spot {
     }
 }
 
-/// Gives each dot a label where one finds room beside the dots and the other labels, those that were asked for first.
+/// Places labels without overlaps; the requested numbers of users come first.
 fn label(dots: &mut [Dot<'_>], (left, right, bottom): (f64, f64, f64)) {
     let overlap = |a: &[f64; 4], b: &[f64; 4]| a[0] < b[2] && b[0] < a[2] && a[1] < b[3] && b[1] < a[3];
     let mut taken: Vec<[f64; 4]> =
@@ -290,15 +290,14 @@ fn label(dots: &mut [Dot<'_>], (left, right, bottom): (f64, f64, f64)) {
     }
 }
 
-const ACROSS: &str = "milliseconds between two tokens of a user";
-const UP: &str = "tokens per second of all users";
+const ACROSS: &str = "time per output token, ms";
+const UP: &str = "throughput of all users, token/s";
 
-/// One spot in words.
-fn told(devices: &str, spot: &Spot) -> String {
+fn describe_spot(devices: &str, spot: &Spot) -> String {
     let Spot { users, layout, ceiling, estimate, first_ms, .. } = spot;
     format!(
-        "{devices}, {users} users: {} token/s and {} ms a token, first after {} ms (estimates, {layout}); at most {} token/s, at \
-         least {} ms",
+        "{devices}, {users} users: {} token/s, {} ms per token, first token after {} ms (ideal, {layout}); ceiling {} token/s, \
+         {} ms per token",
         figure(estimate.rate),
         figure(estimate.token_ms),
         figure(*first_ms),
@@ -307,16 +306,16 @@ fn told(devices: &str, spot: &Spot) -> String {
     )
 }
 
-/// The curves in words.
-fn described(chart: &Curves) -> String {
+/// Describes the ends of the curves for screen readers.
+fn describe(chart: &Curves) -> String {
     let ends = |line: &Curve| {
         let ends = line.spots.first().into_iter().chain(line.spots.last().filter(|_| line.spots.len() > 1));
-        ends.map(|spot| told(&line.name, spot)).collect::<Vec<_>>().join("; ")
+        ends.map(|spot| describe_spot(&line.name, spot)).collect::<Vec<_>>().join("; ")
     };
     chart.lines.iter().map(ends).collect::<Vec<_>>().join(". ")
 }
 
-/// A mark on an axis with its text.
+/// A labeled tick of an axis.
 struct Mark {
     value: f64,
     major: bool,
@@ -339,8 +338,8 @@ impl Mark {
 }
 
 impl Log {
-    /// Powers of ten, and between them 2 and 5 times each, or only the powers where the axis is long.
-    fn all(&self) -> Vec<Mark> {
+    /// Returns ticks at the powers of ten and, if the axis is short, at 2 and 5 times each.
+    fn ticks(&self) -> Vec<Mark> {
         let major = self.decades(8).into_iter().map(|tick| Mark { value: tick.value, major: true });
         let between = self.minors(8).into_iter().filter(|tick| {
             let digit = tick.value / 10f64.powf(tick.value.log10().floor());
@@ -352,11 +351,11 @@ impl Log {
     }
 }
 
-/// Rows of the plot in a terminal, and the least columns that it needs.
+/// Number of rows of the plot in a terminal, and its minimum number of columns.
 const ROWS: usize = 18;
-const NARROWEST: usize = 40;
+const MIN_COLUMNS: usize = 40;
 
-/// The curves as lines of text: a letter for each set, large where it is estimated to be, small at its ceilings.
+/// Renders the curves as text: an upper-case letter per device set for the ideal, the lower-case letter for the ceiling.
 pub fn text(chart: &Curves, canvas: &Canvas) -> String {
     let mut out = String::new();
     for text in [&chart.title, &chart.subtitle] {
@@ -365,8 +364,8 @@ pub fn text(chart: &Curves, canvas: &Canvas) -> String {
         }
     }
     let (across, up) = chart.axes();
-    let gutter = up.all().iter().map(|mark| columns(&mark.text())).max().unwrap_or(0) + 1;
-    if canvas.columns >= NARROWEST + gutter {
+    let gutter = up.ticks().iter().map(|mark| columns(&mark.text())).max().unwrap_or(0) + 1;
+    if canvas.columns >= MIN_COLUMNS + gutter {
         let (width, height) = (canvas.columns.min(200) - gutter - 1, ROWS);
         let mut cells = vec![vec![' '; width]; height];
         let cell = |pace: Pace| {
@@ -406,7 +405,7 @@ pub fn text(chart: &Curves, canvas: &Canvas) -> String {
             }
         }
         let mut labels = vec![String::new(); height];
-        for mark in up.all() {
+        for mark in up.ticks() {
             let row = ((1.0 - up.at(mark.value)) * height as f64) as usize;
             labels[row.min(height - 1)] = mark.text();
         }
@@ -418,7 +417,7 @@ pub fn text(chart: &Curves, canvas: &Canvas) -> String {
         }
         out += &format!("{:gutter$}{corner}{}\n", "", floor.to_string().repeat(width));
         let mut below = vec![' '; gutter + 1 + width];
-        for mark in across.all() {
+        for mark in across.ticks() {
             let text: Vec<char> = mark.text().chars().collect();
             let at = gutter + 1 + ((across.at(mark.value) * width as f64) as usize).min(width - 1);
             let around = at.saturating_sub(1)..(at + text.len() + 1).min(below.len());
@@ -435,12 +434,12 @@ pub fn text(chart: &Curves, canvas: &Canvas) -> String {
         let small = letter.to_ascii_lowercase();
         let asked = line.spots.iter().find(|spot| spot.asked);
         let mark = if canvas.unicode { '●' } else { '@' };
-        let asked = asked.map(|spot| format!(", {mark} with {} users", spot.users)).unwrap_or_default();
+        let asked = asked.map(|spot| format!(", {mark} {} users", spot.users)).unwrap_or_default();
         let ends = match line.spots.as_slice() {
             [first, .., last] => format!(", {} to {} users", first.users, last.users),
             _ => String::new(),
         };
-        out += &format!("{letter} {}: estimate{ends}{asked}; {small} ceiling\n", line.name);
+        out += &format!("{letter} {}: ideal{ends}{asked}; {small} ceiling\n", line.name);
     }
     out
 }
@@ -453,16 +452,16 @@ struct Data<'a> {
     moving: Option<&'a Moving>,
 }
 
-/// The curves as one HTML page that needs nothing else.
+/// Renders the curves as a self-contained HTML page; with `moving`, it has sliders.
 pub fn page(chart: &Curves, moving: Option<&Moving>) -> String {
     let style = format!("{}{STYLE}", svg::STYLE);
     let data = Data { chart, style: style.clone(), captions: [ACROSS, UP], moving };
-    // Plain data with text keys: nothing in it can fail to become JSON.
+    // Plain data with string keys always serializes.
     let data = serde_json::to_string(&data).unwrap_or_default();
     html::fill(
         PAGE,
         &[
-            // Equations arrive as text; only a page that has some may turn text into functions.
+            // Only pages with equations need `eval`.
             ("eval", if moving.is_some() { " 'unsafe-eval'" } else { "" }),
             ("title", &escape(&cut(&chart.title, 200, true))),
             ("subtitle", &escape(&cut(&chart.subtitle, 400, true))),
@@ -500,23 +499,23 @@ mod tests {
     }
 
     #[test]
-    fn a_picture_has_every_spot_with_what_it_says_and_the_one_that_was_asked_for() {
+    fn pictures_show_and_describe_every_spot() {
         let picture = svg(&curves());
         assert_eq!(picture.matches("<circle").count(), 10);
-        assert_eq!(picture.matches("class=\"curve estimate").count(), 4, "two lines, two entries");
+        assert_eq!(picture.matches("class=\"curve estimate").count(), 4, "two curves and two legend entries");
         assert!(picture.contains(">64 users<") && picture.contains("spot unmet"), "{picture}");
-        assert!(picture.contains("8x h100_sxm, 64 users: 4000 token/s and 16.0 ms a token"), "{picture}");
+        assert!(picture.contains("8x h100_sxm, 64 users: 4000 token/s, 16.0 ms per token"), "{picture}");
         assert!(picture.contains("a &lt;model&gt;") && !picture.contains("<b>"), "{picture}");
     }
 
     #[test]
-    fn a_terminal_shows_letters_and_a_legend_and_stays_within_its_columns() {
+    fn text_has_a_legend_and_respects_the_width() {
         for unicode in [true, false] {
             for wide in [30, 60, 100] {
                 let canvas = Canvas { columns: wide, rows: 24, unicode, colour: false, limit: None };
                 let text = text(&curves(), &canvas);
                 assert!(unicode || text.is_ascii(), "{text}");
-                assert!(text.contains("A 8x h100_sxm: estimate, 1 to 256 users"), "{text}");
+                assert!(text.contains("A 8x h100_sxm: ideal, 1 to 256 users"), "{text}");
                 let plot = text.lines().filter(|line| line.contains(['│', '|']));
                 assert!(plot.clone().all(|line| columns(line) <= wide), "{text}");
                 assert_eq!(plot.count(), if wide == 30 { 0 } else { ROWS });
@@ -525,7 +524,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_to_draw_is_still_a_picture() {
+    fn empty_charts_are_drawn() {
         let canvas = Canvas { columns: 80, rows: 24, unicode: true, colour: false, limit: None };
         for chart in [Curves::default(), Curves { lines: vec![Curve::default()], ..Curves::default() }] {
             assert!(svg(&chart).ends_with("</svg>\n"));
@@ -535,7 +534,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_wrote_stays_text_on_a_page() {
+    fn names_are_escaped_on_a_page() {
         let page = page(&curves(), None);
         assert!(!page.contains("<b>") && page.contains("\\u003cb\\u003e"), "{page}");
         assert!(!page.contains("unsafe-eval"));

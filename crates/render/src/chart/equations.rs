@@ -1,5 +1,5 @@
-//! The equations of a contract as a page computes them: the script, the calls it offers and the quantities they take. Those of
-//! the shipped contracts are written by the build script, so that drawing a page reads no YAML.
+//! Equations of a contract for evaluation in an HTML page: the script, its calls and its quantities. The build script generates those
+//! of the shipped contracts, so that no YAML is read at run time.
 
 use roofline_contracts::contract::Contract;
 use roofline_contracts::domain::Domain;
@@ -7,32 +7,32 @@ use roofline_contracts::emit::{javascript, rust};
 
 use super::html::Step;
 
-/// A contract as a page computes with it.
+/// A contract in the form that an HTML page evaluates.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Equations {
-    /// JavaScript that declares the functions, as one constant.
+    /// JavaScript that declares the functions as one constant.
     pub script: String,
-    /// A call of every equation and classifier, each after those whose results it takes.
+    /// Calls of all equations and classifiers in order of their dependencies.
     pub calls: Vec<Step>,
-    /// What has to be given.
+    /// Inputs of the contract.
     pub quantities: Vec<Quantity>,
 }
 
-/// A quantity that a page may move.
+/// An input of a contract, which a slider may change.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Quantity {
-    /// Its name in the contract.
+    /// Name in the contract.
     pub name: String,
-    /// Its unit as the contract writes it.
+    /// Unit in the spelling of the contract.
     pub unit: String,
-    /// The values it may take.
+    /// Domain of the quantity.
     pub domain: Domain,
 }
 
 include!(concat!(env!("OUT_DIR"), "/equations.rs"));
 
 impl Equations {
-    /// Those of any contract.
+    /// Generates the equations of a contract.
     pub fn of(contract: &Contract) -> Equations {
         let module = rust::module_name(&contract.metadata.id);
         let equations = contract.order.iter().filter_map(|index| contract.equations.get(*index));
@@ -55,10 +55,9 @@ impl Equations {
         }
     }
 
-    /// The calls that give some results, each after those it needs; quantities are left to others, and so are the results
-    /// `given` elsewhere.
+    /// Returns the calls that compute the `wanted` results, in order of their dependencies. Results in `given` are treated as inputs.
     pub fn steps(&self, wanted: &[&str], given: &[&str]) -> Vec<Step> {
-        // From the last to the first: whatever a needed one uses is needed too.
+        // In reverse order, so that the arguments of a needed call become needed before their own calls are visited.
         let mut needed = wanted.to_vec();
         let mut steps = Vec::new();
         for call in self.calls.iter().rev() {
@@ -72,13 +71,13 @@ impl Equations {
         steps
     }
 
-    /// A quantity by its name.
+    /// Looks up a quantity by name.
     pub fn quantity(&self, name: &str) -> Option<&Quantity> {
         self.quantities.iter().find(|quantity| quantity.name == name)
     }
 }
 
-// The next two are called by what the build script wrote.
+// The generated code calls the next two functions.
 
 fn call(result: &str, function: &str, arguments: &[&str]) -> Step {
     let arguments = arguments.iter().map(|&argument| argument.to_owned()).collect();
@@ -96,17 +95,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_build_script_writes_the_equations_that_the_contracts_have() {
+    fn generated_equations_match_the_contracts() {
         for (file, _) in roofline_contracts::library::BUILT_IN {
             let source = roofline_contracts::library::built_in(file).unwrap();
             let contract = roofline_contracts::compile(source).contract.unwrap();
-            let Some(written) = Equations::built_in(&contract.metadata.id) else { continue };
+            let Some(generated) = Equations::built_in(&contract.metadata.id) else { continue };
             let expected = Equations::of(&contract);
-            assert_eq!((&written.script, &written.calls), (&expected.script, &expected.calls), "{file}");
-            assert_eq!(written.quantities.len(), expected.quantities.len(), "{file}");
-            for (written, expected) in written.quantities.iter().zip(&expected.quantities) {
-                assert_eq!((&written.name, &written.unit), (&expected.name, &expected.unit));
-                assert!(written.domain.same_values(&expected.domain), "{file}: {}", written.name);
+            assert_eq!((&generated.script, &generated.calls), (&expected.script, &expected.calls), "{file}");
+            assert_eq!(generated.quantities.len(), expected.quantities.len(), "{file}");
+            for (generated, expected) in generated.quantities.iter().zip(&expected.quantities) {
+                assert_eq!((&generated.name, &generated.unit), (&expected.name, &expected.unit));
+                assert!(generated.domain.same_values(&expected.domain), "{file}: {}", generated.name);
             }
         }
         assert!(Equations::built_in("transformer-v1").is_some() && Equations::built_in("none").is_none());

@@ -1,5 +1,5 @@
-//! A result as one page that needs nothing else: the chart with zoom and pan, bars, what-if, tables, search, sort, filter, export.
-//! The data is embedded as JSON, and the page makes elements from it, so that no text from a file can become markup or script.
+//! Self-contained HTML pages: a chart with zoom and pan, bars, what-if sliders, tables with search, sorting and filters, and export.
+//! The data is embedded as JSON, from which the script creates elements, so that text from files cannot become markup.
 
 use std::collections::BTreeMap;
 
@@ -15,231 +15,229 @@ const PAGE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
-/// What a page shows.
+/// Content of a page.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Page {
-    /// The chart with every operation; not shown where it has neither roofs nor points.
+    /// Chart; hidden if it has neither roofs nor points.
     pub chart: Chart,
-    /// What can be moved.
+    /// Sliders that change inputs.
     pub what_if: Option<WhatIf>,
-    /// Bars, of which one chart is shown at a time.
+    /// Bar charts; one is visible at a time.
     pub bars: Vec<Bars>,
-    /// What was found, as it was before anything is moved.
+    /// Tables for the original inputs.
     pub tables: Vec<Table>,
-    /// Sentences on what the figures mean.
+    /// Notes about the figures, as sentences.
     pub notes: Vec<String>,
-    /// Another picture, as SVG, below the chart; empty for none.
+    /// Additional SVG picture below the chart; may be empty.
     pub more: String,
 }
 
-/// Sliders that move the points: for each operation, equations from a contract and what to call them with.
+/// Sliders that change the points through the equations of contracts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WhatIf {
     /// JavaScript that declares the modules of the equations.
     pub module: String,
-    /// What can be moved.
+    /// Sliders in display order.
     pub sliders: Vec<Slider>,
-    /// What all operations have in common.
+    /// Inputs of all operations.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub inputs: BTreeMap<String, f64>,
-    /// How to compute an operation; most operations share one.
+    /// Recipes, which operations share.
     pub recipes: Vec<Recipe>,
-    /// The operations that move.
+    /// Operations that the sliders change.
     pub operations: Vec<Operation>,
-    /// How to compute roofs where a slider moves them: one for each, or one for all.
+    /// Recipes of roofs that the sliders change: one for each roof, or one for all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub roofs: Vec<RoofRecipe>,
-    /// What to say about all operations together.
+    /// Totals of all operations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<Summary>,
 }
 
-/// A quantity to move.
+/// A slider for one quantity.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Slider {
-    /// The contract's name for it.
+    /// Name of the quantity in the contract.
     pub quantity: String,
-    /// The word shown.
+    /// Displayed label.
     pub label: String,
-    /// The unit after its value; empty for none.
+    /// Unit after the value; may be empty.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub unit: String,
-    /// The values it can take, from least to most. Without any it moves the chosen [`Subject`] alone, around the value it has
-    /// there.
+    /// Values in ascending order. If empty, the slider changes only the selected [`Subject`], around its own value.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stops: Vec<f64>,
-    /// The one of them that the chart was made with; absent where each operation has its own, until it is moved.
+    /// Initial value; absent if each operation has its own value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<f64>,
-    /// Whether it is folded away until someone asks for more.
+    /// True if the slider is in the collapsed section.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub folded: bool,
 }
 
-/// Calls in order, and which of their results place the point. An argument is an input of the operation or of all, a
-/// slider's quantity, or an earlier result; a call that nothing is known for is left out, and so is what follows from it.
+/// Calls in order and the results that determine a point. Arguments are inputs, quantities of sliders or earlier results. Calls with
+/// missing arguments are skipped.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Recipe {
-    /// The calls.
+    /// Calls in order.
     pub steps: Vec<Step>,
-    /// The inputs that sliders move, each with the slider's quantity; absent where every slider moves the input of its name.
+    /// Maps inputs to the quantities of sliders; if absent, every slider sets the input of its name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moves: Option<BTreeMap<String, String>>,
-    /// The result in FLOP/byte.
+    /// Result with the arithmetic intensity.
     pub intensity: String,
-    /// The result in GFLOP/s.
+    /// Result with the performance.
     pub performance: String,
-    /// How many of the results' units are one FLOP/byte and one GFLOP/s, where it is not one.
+    /// Divisors that convert the results to FLOP/byte and GFLOP/s, if they differ from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub per: Option<(f64, f64)>,
-    /// The result that is a time, for the shares.
+    /// Result with the time, for the shares.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time: Option<String>,
-    /// The result that names the bound: `Memory` or `Compute`, in any case.
+    /// Result with the bound: `Memory` or `Compute`, case-insensitive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound: Option<String>,
-    /// Sums of the [`Summary`] that only operations of this recipe go into, as in [`Summary::sums`].
+    /// Additional [`Summary::sums`] over the operations of this recipe.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub sums: BTreeMap<String, String>,
-    /// Results that take the place of the point's details with these labels.
+    /// Results that replace the details of the point with the same labels.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub details: Vec<Shown>,
-    /// Details that hold only as long as nothing is moved.
+    /// Labels of details that are removed when a slider changes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stale: Vec<String>,
 }
 
-/// How to compute a roof: its height at an intensity, and where it bends. With `moves` its own figures are known as `bandwidth` and
-/// `compute`.
+/// Computes the height and the ridge point of a roof. With `moves`, the roof's figures are the inputs `bandwidth` and `compute`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RoofRecipe {
-    /// The calls.
+    /// Calls in order.
     pub steps: Vec<Step>,
-    /// What they need besides.
+    /// Further inputs.
     pub inputs: BTreeMap<String, f64>,
-    /// The inputs that sliders move, as in a [`Recipe`].
+    /// Maps inputs to the quantities of sliders, as in [`Recipe::moves`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moves: Option<BTreeMap<String, String>>,
-    /// The input that moves along the roof.
+    /// Input that varies along the roof.
     pub moved: String,
-    /// The input or the result that is the intensity in FLOP/byte; absent where `moved` is.
+    /// Input or result with the intensity in FLOP/byte; if absent, `moved` is the intensity.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub intensity: Option<String>,
-    /// The result that is the height in GFLOP/s.
+    /// Result with the height in GFLOP/s.
     pub height: String,
-    /// How many of their units are one FLOP/byte and one GFLOP/s, where it is not one.
+    /// Divisors that convert to FLOP/byte and GFLOP/s, if they differ from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub per: Option<(f64, f64)>,
-    /// The result that is the intensity where it bends.
+    /// Result with the intensity of the ridge point.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ridge: Option<String>,
-    /// The values of what moves, in place of its ends and its bend.
+    /// Values of `moved` for a curved roof; if empty, the ends and the ridge point are used.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub samples: Vec<f64>,
 }
 
-/// One call of an equation.
+/// A call of an equation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Step {
-    /// The name its result gets.
+    /// Name of the result.
     pub result: String,
-    /// The function, with its module: `layer_roofline_v1.attainable`.
+    /// Qualified name of the function: `layer_roofline_v1.attainable`.
     pub function: String,
-    /// The names of what it is called with.
+    /// Names of the arguments.
     pub arguments: Vec<String>,
 }
 
-/// An operation that moves.
+/// An operation that the sliders change.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Operation {
-    /// Its place in [`Chart::points`].
+    /// Index in [`Chart::points`].
     pub point: usize,
-    /// Its place in [`WhatIf::recipes`].
+    /// Index in [`WhatIf::recipes`].
     pub recipe: usize,
-    /// What is particular to it.
+    /// Inputs of this operation only.
     pub inputs: BTreeMap<String, f64>,
 }
 
-/// Figures for all operations together.
+/// Totals of all operations.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Summary {
-    /// What the calls need besides sliders and roof.
+    /// Inputs in addition to sliders and roof.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub inputs: BTreeMap<String, f64>,
-    /// What they get as sums: the name, and the result of each operation that is added up, in the operations' order.
+    /// Sums over all operations: maps the name of a sum to the summed result.
     pub sums: BTreeMap<String, String>,
-    /// The calls.
+    /// Calls in order.
     pub steps: Vec<Step>,
-    /// The inputs that sliders move, as in a [`Recipe`].
+    /// Maps inputs to the quantities of sliders, as in [`Recipe::moves`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moves: Option<BTreeMap<String, String>>,
-    /// The results to show.
+    /// Displayed results.
     pub shown: Vec<Shown>,
-    /// Whose results they are, where there are several to choose from; the first is chosen at first.
+    /// Selectable subjects; the first is selected initially.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub subjects: Vec<Subject>,
-    /// The memory that it takes, drawn against what is there.
+    /// Memory use, drawn against the capacity.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<Memory>,
 }
 
-/// Whose results a summary shows.
+/// A selectable subject of a summary, such as a device.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Subject {
-    /// Its name.
+    /// Displayed name.
     pub name: String,
-    /// Its place in [`WhatIf::operations`], which has its inputs and its roof.
+    /// Index in [`WhatIf::operations`] of the operation with its inputs and roof.
     pub operation: usize,
 }
 
-/// Memory that is taken, part by part, and how much there is.
+/// Memory use by part, and the capacity.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Memory {
-    /// The parts, all in one unit.
+    /// Parts, all in the same unit.
     pub parts: Vec<Shown>,
-    /// All of them together.
+    /// Sum of the parts.
     pub whole: Shown,
-    /// What there is; absent from the inputs where nobody knows.
+    /// Capacity; not among the inputs if it is unknown.
     pub capacity: Shown,
-    /// The classifier that tells whether it is enough, and what it answers where it is not.
+    /// Classifier of the fit and its answer if the memory is insufficient.
     pub too_large: (String, String),
 }
 
-/// A result as it is shown.
+/// A result with its label and unit.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Shown {
-    /// The words before it.
+    /// Label before the value.
     pub label: String,
-    /// Its name in the steps.
+    /// Name in the steps.
     pub result: String,
-    /// The unit after it.
+    /// Unit after the value.
     pub unit: String,
-    /// How many of the contract's units that is, where it is not one: 1e9 for GB of a result in bytes.
+    /// Divisor that converts the contract's unit, if it differs from 1: 1e9 for a result in bytes shown in GB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub per: Option<f64>,
 }
 
-/// A roof as the page draws it: its line is computed here, the page only reads it off.
+/// A roof with its computed line, from which the page reads attainable performance.
 #[derive(Serialize)]
 struct Line {
     name: String,
-    /// Its group, by position.
+    /// Index of the group.
     group: usize,
     bandwidth_gb_s: Option<f64>,
     compute_gflop_s: Option<f64>,
     ridge: Option<(f64, f64)>,
     vertices: Vec<(f64, f64)>,
-    /// The texts along its slope and its flat part, when they are its own.
+    /// Labels of the slope and the flat part, if the roof has its own figures.
     slope: Option<String>,
     flat: Option<String>,
     figures: Vec<String>,
@@ -256,19 +254,19 @@ struct Data<'a> {
     notes: &'a [String],
 }
 
-/// The page as a document.
+/// Renders the page as an HTML document.
 pub fn draw(page: &Page) -> String {
     let Page { chart, what_if, bars, tables, notes, more } = page;
     let what_if = what_if.as_ref();
-    let alone = bars.first().filter(|_| chart.title.is_empty());
-    let title = alone.map_or(&chart.title, |bars| &bars.title);
+    let only_bars = bars.first().filter(|_| chart.title.is_empty());
+    let title = only_bars.map_or(&chart.title, |bars| &bars.title);
     let data = Data { chart, lines: lines(chart), style: svg::STYLE, what_if, bars, tables, notes };
-    // Plain data with text keys: nothing in it can fail to become JSON.
+    // Plain data with string keys always serializes.
     let data = serde_json::to_string(&data).unwrap_or_default();
     fill(
         PAGE,
         &[
-            // Equations arrive as text; only a page that has some may turn text into functions.
+            // Only pages with equations need `eval`.
             ("eval", if what_if.is_some() { " 'unsafe-eval'" } else { "" }),
             ("title", &escape(&cut(title, 200, true))),
             ("subtitle", &escape(&cut(&chart.subtitle, 400, true))),
@@ -280,7 +278,7 @@ pub fn draw(page: &Page) -> String {
     )
 }
 
-/// The template with its places filled, in one pass: what is filled in is not read again.
+/// Replaces `{{key}}` in a template in a single pass; inserted text is not scanned again.
 pub(super) fn fill(template: &str, values: &[(&str, &str)]) -> String {
     let mut out = String::new();
     let mut rest = template;
@@ -293,14 +291,14 @@ pub(super) fn fill(template: &str, values: &[(&str, &str)]) -> String {
     out + rest
 }
 
-/// JSON that can stand inside a script element, whatever its strings hold.
+/// Escapes JSON for a script element.
 pub(super) fn embed(json: &str) -> String {
     json.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
 }
 
 fn lines(chart: &Chart) -> Vec<Line> {
     let (intensity, _) = chart.axes();
-    // Far beyond the axes, since sliders may move points there.
+    // The lines extend far beyond the axes, because sliders may move points there.
     let lines = chart.lines(intensity.low() / 1e9, intensity.high() * 1e9);
     lines
         .into_iter()
@@ -331,10 +329,10 @@ mod tests {
     use super::super::{Bound, sample};
     use super::*;
 
-    /// Dense layers of three sizes, moved by the batch through the equations of the contract.
+    /// Dense layers of three sizes with a slider for the batch size.
     fn what_if() -> (Chart, WhatIf) {
-        let source = roofline_contracts::library::built_in("operation-v1").expect("it is built in");
-        let contract = roofline_contracts::compile(source).contract.expect("it has no mistakes");
+        let source = roofline_contracts::library::built_in("operation-v1").expect("the contract is built in");
+        let contract = roofline_contracts::compile(source).contract.expect("the contract is valid");
         let equations = super::super::equations::Equations::of(&contract);
         let recipe = Recipe {
             steps: equations.steps(&["attainable", "least_time", "bound"], &[]),
@@ -359,7 +357,7 @@ mod tests {
         let first = &sample::model().roofs[0];
         common.extend(
             [("bandwidth", first.bandwidth_gb_s), ("compute", first.compute_gflop_s)]
-                .map(|(name, figure)| (name.to_owned(), figure.expect("it has one"))),
+                .map(|(name, figure)| (name.to_owned(), figure.expect("the roof has this figure"))),
         );
         let what_if = WhatIf {
             module: equations.script + "// </script>\n",
@@ -406,12 +404,12 @@ mod tests {
         Page { chart, what_if, ..Page::default() }
     }
 
-    /// A dense layer as the compiled contract places it under the first roof of the small model.
+    /// A dense layer under the first roof of the sample model, computed by the compiled contract.
     fn dense((from, to): (f64, f64), batch: f64) -> super::super::Point {
         use roofline_formulas::operation::{self, Inputs};
         let roof = &sample::model().roofs[0];
         let (bandwidth, compute) =
-            (roof.bandwidth_gb_s.expect("it has one"), roof.compute_gflop_s.expect("it has one"));
+            (roof.bandwidth_gb_s.expect("a bandwidth"), roof.compute_gflop_s.expect("a peak"));
         let layer = Inputs {
             batch,
             dense_params: from * to,
@@ -423,7 +421,7 @@ mod tests {
             compute,
             ..Inputs::new(1.0, 1.0)
         };
-        let outputs = layer.evaluate().expect("it is inside the domains");
+        let outputs = layer.evaluate().expect("the inputs are inside the domains");
         super::super::Point {
             name: format!("dense {from} x {to}"),
             group: "dense".into(),
@@ -437,9 +435,9 @@ mod tests {
         }
     }
 
-    /// The pages and pictures that a browser is driven through; written where ROOFLINE_PAGES says.
+    /// Writes the pages and pictures for the browser tests to the directory `ROOFLINE_PAGES`.
     #[test]
-    fn every_page_is_whole_and_under_two_megabytes() {
+    fn pages_are_complete_and_smaller_than_two_megabytes() {
         let (dense_layers, what_if) = what_if();
         let charts = [
             ("model", sample::model(), None),
@@ -453,7 +451,7 @@ mod tests {
             let page = draw(&page(chart.clone(), what_if));
             assert!(page.len() < 2_000_000, "{name} has {} bytes", page.len());
             assert!(page.starts_with("<!doctype html>") && page.ends_with("</html>\n"), "{name}");
-            assert!(!page.contains("{{"), "{name} has an empty place");
+            assert!(!page.contains("{{"), "{name} has an unfilled placeholder");
             if let Some(directory) = std::env::var_os("ROOFLINE_PAGES") {
                 let path = std::path::Path::new(&directory).join(name);
                 std::fs::write(path.with_extension("html"), page).expect("the directory can be written");
@@ -463,9 +461,9 @@ mod tests {
         }
     }
 
-    /// What the page must compute when its slider stands at 32, for the browser to compare with.
+    /// Writes the points for a batch size of 32, which the browser test compares with the page.
     #[test]
-    fn sliders_start_where_the_chart_was_made() {
+    fn sliders_start_at_the_inputs_of_the_chart() {
         let (chart, what_if) = what_if();
         assert_eq!(what_if.sliders[0].start, Some(1.0));
         let moved: Vec<_> =
@@ -473,13 +471,13 @@ mod tests {
         assert!(moved.iter().zip(&chart.points).all(|(after, before)| after.bound != before.bound));
         if let Some(directory) = std::env::var_os("ROOFLINE_PAGES") {
             let path = std::path::Path::new(&directory).join("what-if.json");
-            let json = serde_json::to_string(&moved).expect("points are plain data");
+            let json = serde_json::to_string(&moved).expect("points are serializable");
             std::fs::write(path, json).expect("the directory can be written");
         }
     }
 
     #[test]
-    fn no_text_from_a_file_or_a_contract_becomes_markup() {
+    fn text_from_files_and_contracts_is_escaped() {
         let page = draw(&page(sample::hostile(), Some(what_if().1)));
         assert_eq!(page.matches("<script").count(), 2);
         assert_eq!(page.matches("</script").count(), 2);
@@ -492,14 +490,14 @@ mod tests {
         let chart = sample::hostile();
         let page = draw(&page(chart.clone(), None));
         let (_, rest) = page.split_once(r#"id="data">"#).expect("the page has data");
-        let (data, _) = rest.split_once("</script>").expect("which ends");
-        let data: serde_json::Value = serde_json::from_str(data).expect("and is JSON");
+        let (data, _) = rest.split_once("</script>").expect("the script element is closed");
+        let data: serde_json::Value = serde_json::from_str(data).expect("the data is valid JSON");
         assert_eq!(data["chart"]["points"][36]["name"], "<script>alert(1)</script>");
         assert_eq!(data["chart"]["points"].as_array().map(Vec::len), Some(chart.points.len()));
     }
 
     #[test]
-    fn only_a_page_with_equations_may_turn_text_into_functions() {
+    fn only_pages_with_equations_allow_eval() {
         assert!(!draw(&page(sample::model(), None)).contains("unsafe-eval"));
         let moving = draw(&page(sample::model(), Some(what_if().1)));
         assert!(moving.contains("script-src 'unsafe-inline' 'unsafe-eval'"));

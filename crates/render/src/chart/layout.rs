@@ -1,5 +1,5 @@
-//! Where everything stands on a page, in pixels from its upper left corner: marks of coinciding points, roofs, and labels
-//! that overlap neither each other nor a mark they don't belong to.
+//! Layout of the SVG picture, in pixels from the upper left corner: roofs, marks of coinciding points, and labels that overlap neither
+//! each other nor foreign marks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::f64::consts::{FRAC_PI_2, TAU};
@@ -8,36 +8,36 @@ use super::{Chart, Log, Place, Point};
 use crate::number;
 use crate::text::{cut, shorten};
 
-/// Size of the text in the plot, in pixels.
+/// Font size in pixels.
 pub const TEXT: f64 = 12.0;
-/// Height of a line of it.
+/// Line height in pixels.
 const LINE: f64 = 15.0;
-/// Labels of points; the rest show theirs when pointed at.
-const LABELS: usize = 24;
-/// Points closer than this coincide.
-const COINCIDE: f64 = 8.0;
+/// Maximum number of labeled points; the others have tooltips.
+const MAX_LABELS: usize = 24;
+/// Points within this distance share a mark.
+const MERGE_DISTANCE: f64 = 8.0;
 
-/// A point of the page.
+/// A position in the picture.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Spot {
     pub x: f64,
     pub y: f64,
 }
 
-/// A rectangle, turned around its centre.
+/// A rectangle, rotated around its center.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Frame {
-    pub centre: Spot,
+    pub center: Spot,
     pub width: f64,
     pub height: f64,
-    /// Radians, clockwise.
-    pub turn: f64,
+    /// Rotation in radians, clockwise.
+    pub angle: f64,
 }
 
-/// A line from a mark to its label.
+/// Line from a mark to its label.
 type Leader = (Spot, Spot);
 
-/// A label: its text, the room it takes and the line that leads to what it names.
+/// A text with its frame and the line to the labeled mark.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Label {
     pub text: String,
@@ -46,7 +46,7 @@ pub struct Label {
     pub leader: Option<Leader>,
 }
 
-/// Which end of its frame a text keeps to: frames are as wide as the widest typeface needs.
+/// Alignment of a text in its frame, which is as wide as the widest font needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Anchor {
     Start,
@@ -54,7 +54,7 @@ pub enum Anchor {
     End,
 }
 
-/// Points that coincide, the one that takes most of the time first.
+/// Coinciding points, sorted by their share of the time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mark {
     pub at: Spot,
@@ -63,20 +63,20 @@ pub struct Mark {
     pub label: Option<Label>,
 }
 
-/// A roof on the page.
+/// A roof in the picture.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Beam {
-    /// Which roof.
+    /// Index of the roof.
     pub roof: usize,
-    /// Its ends and its bend, from left to right.
+    /// Ends and bend from left to right.
     pub path: Vec<Spot>,
-    /// The texts along it.
+    /// Labels along the path.
     pub labels: Vec<Label>,
-    /// Texts for which there was no room.
+    /// Texts without room for a label.
     pub unplaced: Vec<String>,
 }
 
-/// The plot: everything inside the axes.
+/// Layout of the plot area.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Layout {
     pub plot: Frame,
@@ -84,8 +84,9 @@ pub struct Layout {
     pub performance: Log,
     pub beams: Vec<Beam>,
     pub marks: Vec<Mark>,
-    /// The ridge of the first roof, and the words at the foot of the border below it.
+    /// Ridge point of the first roof.
     pub ridge: Option<Spot>,
+    /// Labels at the bottom of the border below the ridge point.
     pub words: Vec<Label>,
 }
 
@@ -100,44 +101,44 @@ impl Spot {
 }
 
 impl Frame {
-    /// An upright rectangle by its upper left corner.
+    /// Creates an upright rectangle from its upper left corner.
     pub fn upright(left: f64, top: f64, width: f64, height: f64) -> Frame {
-        Frame { centre: Spot { x: left + width / 2.0, y: top + height / 2.0 }, width, height, turn: 0.0 }
+        Frame { center: Spot { x: left + width / 2.0, y: top + height / 2.0 }, width, height, angle: 0.0 }
     }
 
     pub fn left(&self) -> f64 {
-        self.centre.x - self.width / 2.0
+        self.center.x - self.width / 2.0
     }
 
     pub fn right(&self) -> f64 {
-        self.centre.x + self.width / 2.0
+        self.center.x + self.width / 2.0
     }
 
     pub fn top(&self) -> f64 {
-        self.centre.y - self.height / 2.0
+        self.center.y - self.height / 2.0
     }
 
     pub fn bottom(&self) -> f64 {
-        self.centre.y + self.height / 2.0
+        self.center.y + self.height / 2.0
     }
 
     pub fn corners(&self) -> [Spot; 4] {
-        let (sin, cos) = self.turn.sin_cos();
+        let (sin, cos) = self.angle.sin_cos();
         [(-0.5, -0.5), (0.5, -0.5), (0.5, 0.5), (-0.5, 0.5)].map(|(across, down)| {
             let (dx, dy) = (across * self.width, down * self.height);
-            Spot { x: self.centre.x + dx * cos - dy * sin, y: self.centre.y + dx * sin + dy * cos }
+            Spot { x: self.center.x + dx * cos - dy * sin, y: self.center.y + dx * sin + dy * cos }
         })
     }
 
-    /// Whether two rectangles share any area: no line along one of their sides parts them.
+    /// Tests if two rectangles overlap (separating axis theorem).
     pub fn overlaps(&self, other: &Frame) -> bool {
         let reach = |frame: &Frame| frame.width.hypot(frame.height) / 2.0;
-        if self.centre.distance(other.centre) > reach(self) + reach(other) {
+        if self.center.distance(other.center) > reach(self) + reach(other) {
             return false;
         }
         let (mine, others) = (self.corners(), other.corners());
-        [self.turn, self.turn + FRAC_PI_2, other.turn, other.turn + FRAC_PI_2].iter().all(|turn| {
-            let (sin, cos) = turn.sin_cos();
+        [self.angle, self.angle + FRAC_PI_2, other.angle, other.angle + FRAC_PI_2].iter().all(|angle| {
+            let (sin, cos) = angle.sin_cos();
             let reach = |corners: &[Spot; 4]| {
                 let along = corners.map(|corner| corner.x * cos + corner.y * sin);
                 (
@@ -150,28 +151,28 @@ impl Frame {
         })
     }
 
-    /// Whether a rectangle lies inside this upright one.
-    pub fn holds(&self, other: &Frame) -> bool {
+    /// Tests if a rectangle is inside this upright rectangle.
+    pub fn contains(&self, other: &Frame) -> bool {
         other.corners().iter().all(|corner| {
             (self.left()..=self.right()).contains(&corner.x)
                 && (self.top()..=self.bottom()).contains(&corner.y)
         })
     }
 
-    /// Whether a straight line crosses it.
+    /// Tests if a line segment crosses the rectangle.
     pub fn crossed_by(&self, from: Spot, to: Spot) -> bool {
         let length = from.distance(to).max(0.01);
-        let turn = (to.y - from.y).atan2(to.x - from.x);
-        self.overlaps(&Frame { centre: from.toward(to, 0.5), width: length, height: 0.01, turn })
+        let angle = (to.y - from.y).atan2(to.x - from.x);
+        self.overlaps(&Frame { center: from.toward(to, 0.5), width: length, height: 0.01, angle })
     }
 
-    /// The nearest of its own points to another, for an upright rectangle.
+    /// Returns the point of this upright rectangle that is closest to `spot`.
     fn nearest(&self, spot: Spot) -> Spot {
         Spot { x: spot.x.clamp(self.left(), self.right()), y: spot.y.clamp(self.top(), self.bottom()) }
     }
 }
 
-/// The width of a text in pixels, on the safe side: measured by the widest of the usual typefaces.
+/// Estimates the width of a text in pixels from above, for the widest of the common fonts.
 pub fn width(text: &str, size: f64) -> f64 {
     let em = |c: char| match c {
         '\u{2066}'..='\u{2069}' => 0.0,
@@ -188,7 +189,7 @@ pub fn width(text: &str, size: f64) -> f64 {
 }
 
 impl Layout {
-    /// The chart inside an upright rectangle.
+    /// Lays out the chart in an upright rectangle.
     pub fn new(chart: &Chart, plot: Frame) -> Layout {
         let (intensity, performance) = chart.axes();
         let mut layout = Layout {
@@ -202,7 +203,7 @@ impl Layout {
         };
         let lines = chart.lines(intensity.low(), intensity.high());
         layout.ridge = lines.first().and_then(|line| line.ridge).map(|ridge| layout.spot(ridge));
-        layout.marks = layout.gather(chart);
+        layout.marks = layout.merge_points(chart);
         layout.beams = lines
             .iter()
             .enumerate()
@@ -219,7 +220,7 @@ impl Layout {
         layout
     }
 
-    /// Where a place of the chart stands on the page.
+    /// Converts a position on the chart to pixels.
     pub fn spot(&self, place: Place) -> Spot {
         Spot {
             x: self.plot.left() + self.intensity.at(place.intensity) * self.plot.width,
@@ -227,13 +228,13 @@ impl Layout {
         }
     }
 
-    /// All labels inside the axes.
+    /// Iterates over all placed labels.
     pub fn labels(&self) -> impl Iterator<Item = &Label> {
         let beams = self.beams.iter().flat_map(|beam| &beam.labels);
         beams.chain(self.words.iter()).chain(self.marks.iter().filter_map(|mark| mark.label.as_ref()))
     }
 
-    /// The texts of roofs for which there was no room.
+    /// Returns the texts of roofs without room for a label.
     pub fn unplaced(&self) -> Vec<&str> {
         self.beams.iter().flat_map(|beam| &beam.unplaced).map(String::as_str).collect()
     }
@@ -245,7 +246,7 @@ impl Layout {
         })
     }
 
-    fn gather(&self, chart: &Chart) -> Vec<Mark> {
+    fn merge_points(&self, chart: &Chart) -> Vec<Mark> {
         let mut order: Vec<(usize, &Point, Spot)> = chart
             .points
             .iter()
@@ -254,13 +255,15 @@ impl Layout {
             .collect();
         order.sort_by(|a, b| b.1.weight().total_cmp(&a.1.weight()));
         let mut marks: Vec<Mark> = Vec::new();
-        // Marks by square of the page, so that each point is compared with its neighbours alone.
+        // Spatial index of the marks, so that each point is compared only with its neighbors.
         let mut squares = BTreeMap::<(i64, i64), Vec<usize>>::new();
         for (index, _, at) in order {
-            let square = ((at.x / COINCIDE) as i64, (at.y / COINCIDE) as i64);
+            let square = ((at.x / MERGE_DISTANCE) as i64, (at.y / MERGE_DISTANCE) as i64);
             let around = (-1..=1).flat_map(|dx| (-1..=1).map(move |dy| (square.0 + dx, square.1 + dy)));
             let mut near = around.filter_map(|square| squares.get(&square)).flatten();
-            match near.find(|mark| marks.get(**mark).is_some_and(|mark| mark.at.distance(at) < COINCIDE)) {
+            match near
+                .find(|mark| marks.get(**mark).is_some_and(|mark| mark.at.distance(at) < MERGE_DISTANCE))
+            {
                 Some(mark) => marks[*mark].points.push(index),
                 None => {
                     squares.entry(square).or_default().push(marks.len());
@@ -269,14 +272,14 @@ impl Layout {
             }
         }
         for mark in &mut marks {
-            // The area shows the part of the time.
+            // The area of a mark is proportional to its share of the time.
             mark.radius = 4.5 + 9.0 * chart.weight(&mark.points).clamp(0.0, 1.0).sqrt();
         }
         marks.sort_by(|a, b| b.radius.total_cmp(&a.radius));
         marks
     }
 
-    /// The two sides of the ridge and its figure, at the foot of the plot.
+    /// Places the names of the bounds and the ridge point at the bottom of the plot.
     fn border_words(&mut self, chart: &Chart) {
         let (Some(ridge), Some(first)) =
             (self.ridge, chart.roofs.first().and_then(|roof| chart.ridge_of(roof)))
@@ -290,7 +293,7 @@ impl Layout {
             |text: &str, x: f64| Frame::upright(x - 10.0 - width(text, TEXT), top, width(text, TEXT), LINE);
         let right = |text: &str, x: f64| Frame::upright(x + 10.0, top, width(text, TEXT), LINE);
         let above = Frame {
-            centre: Spot { y: top - LINE / 2.0 - 2.0, ..right(&figure, ridge.x).centre },
+            center: Spot { y: top - LINE / 2.0 - 2.0, ..right(&figure, ridge.x).center },
             ..right(&figure, ridge.x)
         };
         let wanted = [
@@ -299,15 +302,15 @@ impl Layout {
             (&figure, above, Anchor::Start),
         ];
         for (text, frame, anchor) in wanted {
-            if self.plot.holds(&frame) && !self.marks.iter().any(|mark| frame.overlaps(&mark.frame(2.0))) {
+            if self.plot.contains(&frame) && !self.marks.iter().any(|mark| frame.overlaps(&mark.frame(2.0))) {
                 self.words.push(Label { text: text.into(), frame, anchor, leader: None });
             }
         }
     }
 
-    /// Writes each roof's figures along its slope and its flat part.
+    /// Places the figures of each roof along its slope and its flat part.
     fn label_beams(&mut self, chart: &Chart) {
-        let mut told = BTreeSet::new();
+        let mut labeled = BTreeSet::new();
         for index in 0..self.beams.len() {
             let Some(roof) = self.beams.get(index).and_then(|beam| chart.roofs.get(beam.roof)) else {
                 continue;
@@ -319,7 +322,7 @@ impl Layout {
                 [.., from, to] => Some((from, to)),
                 _ => None,
             });
-            // A roof of another shape has no figures: its name stands along its last part.
+            // A curved roof has no figures: its name is placed along its last segment.
             if let [.., from, to] = path[..]
                 && roof.bandwidth_gb_s.is_none()
                 && roof.compute_gflop_s.is_none()
@@ -338,8 +341,8 @@ impl Layout {
                 .filter_map(|(part, unit, line)| Some((part, unit, line?)))
             {
                 let figure = format!("{} {unit}", number::figure(figure));
-                // Roofs that share a slope or a flat part are labelled once.
-                if !told.insert((roof.group.clone(), figure.clone())) {
+                // Roofs that share a slope or a flat part are labeled once.
+                if !labeled.insert((roof.group.clone(), figure.clone())) {
                     continue;
                 }
                 let texts = [format!("{name}  {figure}"), figure];
@@ -353,25 +356,25 @@ impl Layout {
         }
     }
 
-    /// The best place for a text along a line, near a part of it.
+    /// Finds the best position for a text along a line, close to the fraction `part` of its length.
     fn along(&self, own: usize, text: &str, from: Spot, to: Spot, part: f64) -> Option<Label> {
-        let turn = (to.y - from.y).atan2(to.x - from.x);
-        let (sin, cos) = turn.sin_cos();
+        let angle = (to.y - from.y).atan2(to.x - from.x);
+        let (sin, cos) = angle.sin_cos();
         let size = width(text, TEXT);
         let length = from.distance(to);
         let mut best: Option<(f64, Frame)> = None;
-        // The text stays between the ends of its line, as far as the line is long enough.
+        // Keep the text between the ends of the line if the line is long enough.
         let spare = ((length - size) / 2.0 - 5.0).max(0.0) / length.max(1.0);
         for step in 0..=40 {
             for side in [-1.0, 1.0] {
                 let middle = from.toward(to, 0.5 + spare * (f64::from(step) / 20.0 - 1.0));
-                let away = side * (LINE / 2.0 + 3.0);
-                let centre = Spot { x: middle.x - sin * away, y: middle.y + cos * away };
-                let frame = Frame { centre, width: size, height: LINE, turn };
-                let taken = self.labels().any(|label| label.frame.overlaps(&frame))
+                let offset = side * (LINE / 2.0 + 3.0);
+                let center = Spot { x: middle.x - sin * offset, y: middle.y + cos * offset };
+                let frame = Frame { center, width: size, height: LINE, angle };
+                let blocked = self.labels().any(|label| label.frame.overlaps(&frame))
                     || self.marks.iter().any(|mark| mark.frame(1.0).overlaps(&frame));
-                // A text much longer than its line would lie along nothing.
-                if taken || !self.plot.holds(&frame) || size > length + 60.0 {
+                // Reject texts that are much longer than their line.
+                if blocked || !self.plot.contains(&frame) || size > length + 60.0 {
                     continue;
                 }
                 let mut others =
@@ -385,21 +388,21 @@ impl Layout {
                 let cost = (f64::from(step) / 40.0 - part).abs()
                     + if side > 0.0 { 0.15 } else { 0.0 }
                     + f64::from(u8::from(border));
-                if best.is_none_or(|(least, _)| cost < least) {
+                if best.is_none_or(|(lowest, _)| cost < lowest) {
                     best = Some((cost, frame));
                 }
             }
         }
-        let anchor = if turn == 0.0 { Anchor::End } else { Anchor::Middle };
+        let anchor = if angle == 0.0 { Anchor::End } else { Anchor::Middle };
         best.map(|(_, frame)| Label { text: text.into(), frame, anchor, leader: None })
     }
 
-    /// Labels the marks that take most of the time.
+    /// Labels the marks with the largest shares of the time.
     fn label_marks(&mut self, chart: &Chart) {
         let mut order: Vec<usize> = (0..self.marks.len()).collect();
         let weight = |mark: &usize| self.marks.get(*mark).map_or(-1.0, |mark| chart.weight(&mark.points));
         order.sort_by(|a, b| weight(b).total_cmp(&weight(a)));
-        for index in order.into_iter().take(LABELS) {
+        for index in order.into_iter().take(MAX_LABELS) {
             let Some(mark) = self.marks.get(index) else { continue };
             let Some(first) = mark.points.first().and_then(|point| chart.points.get(*point)) else {
                 continue;
@@ -408,15 +411,15 @@ impl Layout {
             if mark.points.len() > 1 {
                 text += &format!(" +{}", number::count(mark.points.len() - 1));
             }
-            let label = self.beside(index, text);
+            let label = self.next_to(index, text);
             if let Some(mark) = self.marks.get_mut(index) {
                 mark.label = label;
             }
         }
     }
 
-    /// The best place for a label near a mark; none when every place is taken.
-    fn beside(&self, own: usize, text: String) -> Option<Label> {
+    /// Finds the best position for a label near a mark; `None` without enough room.
+    fn next_to(&self, own: usize, text: String) -> Option<Label> {
         let mark = self.marks.get(own)?;
         let size = width(&text, TEXT);
         let mut best: Option<(f64, Frame, Option<Leader>)> = None;
@@ -424,15 +427,15 @@ impl Layout {
             for step in 0..16 {
                 let (sin, cos) = (f64::from(step) / 16.0 * TAU).sin_cos();
                 let reach = mark.radius + distance;
-                let centre = Spot {
+                let center = Spot {
                     x: mark.at.x + cos * (reach + size / 2.0),
                     y: mark.at.y + sin * (reach + LINE / 2.0),
                 };
-                let frame = Frame { centre, width: size, height: LINE, turn: 0.0 };
+                let frame = Frame { center, width: size, height: LINE, angle: 0.0 };
                 let Some((cost, leader)) = self.cost(own, mark, frame) else { continue };
-                // To the right reads best, then to the left; straight above and below come after.
+                // Prefer positions to the right, then to the left, then above and below.
                 let cost = cost + distance / 16.0 + (1.0 - cos) * 0.3 + sin.abs() * 0.3;
-                if best.as_ref().is_none_or(|(least, ..)| cost < *least) {
+                if best.as_ref().is_none_or(|(lowest, ..)| cost < *lowest) {
                     best = Some((cost, frame, leader));
                 }
             }
@@ -447,9 +450,9 @@ impl Layout {
         })
     }
 
-    /// What a place costs, and the line that leads to it; none when it can't be used.
+    /// Returns the cost of a position and its leader line; `None` if the position is blocked.
     fn cost(&self, own: usize, mark: &Mark, frame: Frame) -> Option<(f64, Option<Leader>)> {
-        if !self.plot.holds(&frame) || frame.overlaps(&mark.frame(0.0)) {
+        if !self.plot.contains(&frame) || frame.overlaps(&mark.frame(0.0)) {
             return None;
         }
         let end = frame.nearest(mark.at);
@@ -492,10 +495,10 @@ impl Layout {
 }
 
 impl Mark {
-    /// The square around it, with air.
-    pub fn frame(&self, air: f64) -> Frame {
-        let side = 2.0 * (self.radius + air);
-        Frame { centre: self.at, width: side, height: side, turn: 0.0 }
+    /// Returns the square around the mark with a margin.
+    pub fn frame(&self, margin: f64) -> Frame {
+        let side = 2.0 * (self.radius + margin);
+        Frame { center: self.at, width: side, height: side, angle: 0.0 }
     }
 }
 
@@ -525,7 +528,7 @@ mod tests {
     });
 
     #[test]
-    fn no_label_overlaps_another_or_any_mark() {
+    fn labels_overlap_neither_each_other_nor_marks() {
         for (_, layout) in LAYOUTS.iter() {
             let labels: Vec<&Label> = layout.labels().collect();
             for (index, label) in labels.iter().enumerate() {
@@ -542,7 +545,7 @@ mod tests {
     }
 
     #[test]
-    fn no_leader_runs_through_a_label() {
+    fn leader_lines_do_not_cross_labels() {
         for (_, layout) in LAYOUTS.iter() {
             for (from, to) in layout.labels().filter_map(|label| label.leader) {
                 let through = layout
@@ -554,28 +557,31 @@ mod tests {
     }
 
     #[test]
-    fn every_point_has_a_mark_inside_the_plot_and_every_label_is_inside_too() {
+    fn marks_and_labels_are_inside_the_plot() {
         for (chart, layout) in LAYOUTS.iter() {
             let marked: usize = layout.marks.iter().map(|mark| mark.points.len()).sum();
             assert_eq!(marked, chart.points.iter().filter(|point| point.place().is_some()).count());
             for mark in &layout.marks {
-                assert!(layout.plot.holds(&Frame { width: 0.0, height: 0.0, ..mark.frame(0.0) }), "{mark:?}");
+                assert!(
+                    layout.plot.contains(&Frame { width: 0.0, height: 0.0, ..mark.frame(0.0) }),
+                    "{mark:?}"
+                );
             }
             for label in layout.labels() {
-                assert!(layout.plot.holds(&label.frame), "{:?}", label.text);
+                assert!(layout.plot.contains(&label.frame), "{:?}", label.text);
             }
         }
     }
 
     #[test]
-    fn roofs_are_straight_and_bend_at_their_ridge() {
+    fn roofs_bend_at_their_ridge_point() {
         for (chart, layout) in LAYOUTS.iter() {
             for (beam, line) in layout.beams.iter().zip(chart.lines(1.0, 2.0)) {
                 let [from, bend, to] = beam.path[..] else { continue };
-                let ridge = layout.spot(line.ridge.expect("what bends has a ridge"));
+                let ridge = layout.spot(line.ridge.expect("a bent line has a ridge point"));
                 assert!(bend.distance(ridge) < 1e-9);
                 assert_eq!(bend.y, to.y);
-                // A slope of one decade per decade, whatever the size.
+                // The slope is one decade per decade at every size.
                 let decades = (bend.x - from.x) / layout.plot.width
                     * layout.intensity.high().log10().sub(layout.intensity.low().log10());
                 let rise = (from.y - bend.y) / layout.plot.height
@@ -586,12 +592,12 @@ mod tests {
     }
 
     #[test]
-    fn turned_rectangles_overlap_exactly_where_they_share_area() {
+    fn rotated_rectangles_overlap_if_they_share_area() {
         let square = Frame::upright(0.0, 0.0, 10.0, 10.0);
-        let beside = Frame { centre: Spot { x: 16.0, y: 5.0 }, width: 10.0, height: 10.0, turn: 0.0 };
-        assert!(!square.overlaps(&beside));
-        // Turned by an eighth, its corner reaches seven pixels to the left.
-        assert!(square.overlaps(&Frame { turn: std::f64::consts::FRAC_PI_4, ..beside }));
+        let neighbor = Frame { center: Spot { x: 16.0, y: 5.0 }, width: 10.0, height: 10.0, angle: 0.0 };
+        assert!(!square.overlaps(&neighbor));
+        // Rotated by 45 degrees, its corner extends seven pixels to the left.
+        assert!(square.overlaps(&Frame { angle: std::f64::consts::FRAC_PI_4, ..neighbor }));
         assert!(square.crossed_by(Spot { x: -5.0, y: 5.0 }, Spot { x: 15.0, y: 6.0 }));
         assert!(!square.crossed_by(Spot { x: -5.0, y: 5.0 }, Spot { x: 5.0, y: 16.0 }));
     }

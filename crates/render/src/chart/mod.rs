@@ -1,5 +1,5 @@
-//! One chart of roofs and points, and what draws it: [`terminal`], [`svg`], [`html`].
-//! The model knows nothing of where its figures come from; every renderer reads only it.
+//! Roofline charts: the data model, which all renderers ([`terminal`], [`svg`], [`html`]) share and which is independent of the
+//! source of the figures.
 
 pub mod bars;
 pub mod curve;
@@ -23,37 +23,37 @@ use serde::{Deserialize, Serialize};
 
 use roofline_formulas::{hardware, operation};
 
-/// A roofline chart: what can be reached, and what was reached or predicted.
+/// A roofline chart: roofs, and measured or predicted operations.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Chart {
-    /// What the chart shows.
+    /// Title of the chart.
     pub title: String,
-    /// Machine, settings, date: one line below the title; empty for none.
+    /// Line below the title, such as machine, settings and date; may be empty.
     #[serde(default)]
     pub subtitle: String,
-    /// The roofs, the most important first: renderers take its ridge as the border between the bounds.
+    /// Roofs, the most important first: its ridge point separates memory-bound from compute-bound.
     pub roofs: Vec<Roof>,
-    /// The operations.
+    /// Operations.
     pub points: Vec<Point>,
 }
 
-/// A limit of the machine. What a roof has no figure for, it takes from the highest of its group.
+/// A limit of the machine. A missing bandwidth or peak is taken from the highest roof of the group.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Roof {
-    /// What limits: `DRAM read`, `f32 FMA`.
+    /// Limiting resource: `DRAM read`, `f32 FMA`.
     pub name: String,
-    /// Roofs of one group hold together: `1 thread`, `all threads`, a machine's name.
+    /// Group of roofs: `1 thread`, `all threads`, a machine's name.
     #[serde(default)]
     pub group: String,
-    /// Bandwidth in GB/s: the slope.
+    /// Bandwidth in GB/s: the sloped part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bandwidth_gb_s: Option<f64>,
     /// Peak in GFLOP/s: the flat part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compute_gflop_s: Option<f64>,
-    /// Places in FLOP/byte and GFLOP/s from left to right, for a roof of another shape; straight between them on logarithmic axes.
+    /// Points in FLOP/byte and GFLOP/s from left to right for a curved roof, interpolated linearly on logarithmic axes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub curve: Vec<(f64, f64)>,
 }
@@ -62,30 +62,30 @@ pub struct Roof {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Point {
-    /// The operation, as its source names it.
+    /// Name of the operation in its source.
     pub name: String,
-    /// Its kind: `attention`, `feed-forward`, a kernel's family.
+    /// Kind of operation: `attention`, `feed-forward`, a kernel family.
     #[serde(default)]
     pub group: String,
-    /// FLOP/byte; absent when it has none.
+    /// Arithmetic intensity in FLOP/byte; absent if undefined.
     #[serde(default)]
     pub intensity_flop_byte: Option<f64>,
-    /// GFLOP/s; absent when it is not known.
+    /// Performance in GFLOP/s; absent if unknown.
     #[serde(default)]
     pub performance_gflop_s: Option<f64>,
-    /// Its part of the whole time, 0 to 1; absent when it is not known.
+    /// Share of the total time, 0 to 1; absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<f64>,
-    /// Which whole that is, where the chart shows several: parts of different ones don't add up.
+    /// Identifies the total that `share` refers to; shares of different totals are not added.
     #[serde(default, skip_serializing_if = "is_first")]
     pub whole: usize,
-    /// What holds it back.
+    /// Limiting resource.
     #[serde(default)]
     pub bound: Bound,
-    /// The roof it is measured against, as a position among the chart's; absent when that is not known.
+    /// Index of the roof that the point is compared with; absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub roof: Option<usize>,
-    /// More to tell about it, in the order to show.
+    /// Further details as pairs of label and text, in display order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub details: Vec<(String, String)>,
 }
@@ -94,22 +94,22 @@ fn is_first(whole: &usize) -> bool {
     *whole == 0
 }
 
-/// A place on the chart: intensity in FLOP/byte and performance in GFLOP/s, both finite and above zero.
+/// A position on the chart; both coordinates are finite and positive.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Place {
-    /// FLOP/byte.
+    /// Arithmetic intensity in FLOP/byte.
     pub intensity: f64,
-    /// GFLOP/s.
+    /// Performance in GFLOP/s.
     pub performance: f64,
 }
 
-/// A figure that a logarithmic axis can show.
+/// Filters values that a logarithmic axis can show.
 fn drawable(value: Option<f64>) -> Option<f64> {
     value.filter(|value| value.is_finite() && *value > 0.0)
 }
 
 impl Point {
-    /// Where it stands, unless one of its figures is missing, zero or not finite.
+    /// Returns the position, or `None` if a coordinate is missing, not positive or not finite.
     pub fn place(&self) -> Option<Place> {
         Some(Place {
             intensity: drawable(self.intensity_flop_byte)?,
@@ -117,64 +117,63 @@ impl Point {
         })
     }
 
-    /// Its part of the time, for ordering: what has none comes last.
+    /// Sort key: the share of the time; points without a share come last.
     fn weight(&self) -> f64 {
         self.share.filter(|share| share.is_finite()).unwrap_or(-1.0)
     }
 }
 
-/// A roof as it is drawn.
+/// A roof as a line on the chart.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line<'a> {
-    /// The roof it shows.
+    /// The roof that the line represents.
     pub roof: &'a Roof,
-    /// Where it meets its own flat part or the highest one of its group.
+    /// Ridge point, with the peak of the roof or the highest peak of its group.
     pub ridge: Option<Place>,
-    /// Its ends from left to right, and the ridge between them when it bends; none when the roof has no
-    /// figure to draw.
+    /// Ends of the line from left to right, with the ridge point between them; empty if the roof has no drawable figure.
     pub vertices: Vec<Place>,
 }
 
 impl Chart {
-    /// Several charts as one: what belongs to each carries its title.
+    /// Merges several charts; roofs and points are labeled with the title of their chart.
     pub fn together(mut charts: Vec<Chart>) -> Chart {
         if charts.len() <= 1 {
             return charts.pop().unwrap_or_default();
         }
         let mut titles: Vec<String> = Vec::new();
         for chart in &charts {
-            let again = titles
+            let duplicates = titles
                 .iter()
                 .filter(|title| {
                     title.as_str() == chart.title || title.starts_with(&format!("{} (", chart.title))
                 })
                 .count();
-            let number = if again == 0 { String::new() } else { format!(" ({})", again + 1) };
+            let number = if duplicates == 0 { String::new() } else { format!(" ({})", duplicates + 1) };
             titles.push(format!("{}{number}", chart.title));
         }
-        let mut whole = Chart { title: titles.join(" | "), ..Chart::default() };
-        let mut wholes = 0usize;
+        let mut merged = Chart { title: titles.join(" | "), ..Chart::default() };
+        let mut totals = 0usize;
         for (title, Chart { roofs, points, .. }) in titles.into_iter().zip(charts) {
-            let before = whole.roofs.len();
-            let first = wholes;
+            let before = merged.roofs.len();
+            let first = totals;
             let has_roofs = !roofs.is_empty();
-            whole.roofs.extend(roofs.into_iter().map(|roof| {
+            merged.roofs.extend(roofs.into_iter().map(|roof| {
                 let parts = [title.clone(), roof.group].into_iter().filter(|part| !part.is_empty());
                 Roof { group: parts.collect::<Vec<_>>().join(", "), ..roof }
             }));
-            whole.points.extend(points.into_iter().map(|mut point| {
+            merged.points.extend(points.into_iter().map(|mut point| {
                 let kind = std::mem::replace(&mut point.group, title.clone());
                 point.details.insert(0, ("kind".into(), kind));
                 point.roof = has_roofs.then(|| before + point.roof.unwrap_or(0));
                 point.whole = first.saturating_add(point.whole);
-                wholes = wholes.max(point.whole.saturating_add(1));
+                totals = totals.max(point.whole.saturating_add(1));
                 point
             }));
         }
-        whole
+        merged
     }
 
-    /// The part of the time that some points take together; none where they are parts of different wholes.
+    /// Sums the shares of some points; `None` if they refer to different totals.
     fn share(&self, points: &[usize]) -> Option<f64> {
         match self.shares(points).into_values().collect::<Vec<_>>()[..] {
             [share] => Some(share),
@@ -182,12 +181,12 @@ impl Chart {
         }
     }
 
-    /// The same for ordering: the greatest part of any whole, and what has none comes last.
+    /// Sort key of some points: the largest sum of shares of one total; points without a share come last.
     fn weight(&self, points: &[usize]) -> f64 {
         self.shares(points).into_values().fold(-1.0, f64::max)
     }
 
-    /// The part that some points take of each whole.
+    /// Sums the shares of some points by total.
     fn shares(&self, points: &[usize]) -> BTreeMap<usize, f64> {
         let mut shares = BTreeMap::new();
         for point in points.iter().filter_map(|point| self.points.get(*point)) {
@@ -198,49 +197,49 @@ impl Chart {
         shares
     }
 
-    /// The kinds of operation, in the order they first occur.
+    /// Returns the kinds of operation in order of first occurrence.
     fn kinds(&self) -> Vec<&str> {
         let mut seen = std::collections::BTreeSet::new();
         self.points.iter().map(|point| point.group.as_str()).filter(|kind| seen.insert(*kind)).collect()
     }
 
-    /// The position of a roof's group among all groups, in the order they first occur.
+    /// Returns the index of a roof's group in order of first occurrence.
     fn group_of(&self, roof: &Roof) -> usize {
         let mut seen = std::collections::BTreeSet::new();
         let mut groups = self.roofs.iter().map(|roof| &roof.group).filter(|group| seen.insert(*group));
         groups.position(|group| *group == roof.group).unwrap_or(0)
     }
 
-    /// The highest figure of a roof's group, or of all roofs for one that is of no group: another machine's says nothing.
+    /// Returns the highest figure of a group, or of all roofs if the group is empty.
     fn highest(&self, group: &str, figure: impl Fn(&Roof) -> Option<f64>) -> Option<f64> {
         let highest = |within: &dyn Fn(&&Roof) -> bool| {
             self.roofs.iter().filter(within).filter_map(|roof| drawable(figure(roof))).reduce(f64::max)
         };
-        let alone = group.is_empty();
-        highest(&|roof| roof.group == group).or_else(|| highest(&|_| true).filter(|_| alone))
+        let ungrouped = group.is_empty();
+        highest(&|roof| roof.group == group).or_else(|| highest(&|_| true).filter(|_| ungrouped))
     }
 
-    /// A roof's name, with its group where that tells it from others.
+    /// Returns a roof's name, with its group if the chart has several groups.
     fn full_name(&self, roof: &Roof) -> String {
-        let alone = self.roofs.iter().all(|other| other.group == roof.group);
-        if alone || roof.group.is_empty() || roof.name.contains(&roof.group) {
+        let one_group = self.roofs.iter().all(|other| other.group == roof.group);
+        if one_group || roof.group.is_empty() || roof.name.contains(&roof.group) {
             roof.name.clone()
         } else {
             format!("{}, {}", roof.name, roof.group)
         }
     }
 
-    /// A roof's own bandwidth, or the highest of its group.
+    /// Returns a roof's bandwidth, or the highest of its group.
     fn bandwidth(&self, roof: &Roof) -> Option<f64> {
         drawable(roof.bandwidth_gb_s).or_else(|| self.highest(&roof.group, |roof| roof.bandwidth_gb_s))
     }
 
-    /// A roof's own peak, or the highest of its group.
+    /// Returns a roof's peak, or the highest of its group.
     fn compute(&self, roof: &Roof) -> Option<f64> {
         drawable(roof.compute_gflop_s).or_else(|| self.highest(&roof.group, |roof| roof.compute_gflop_s))
     }
 
-    /// Where a roof's slope and its flat part meet; of another shape, where it bends last.
+    /// Returns the ridge point of a roof; for a curved roof, its last bend.
     fn ridge_of(&self, roof: &Roof) -> Option<Place> {
         if !roof.curve.is_empty() {
             let places = roof.places();
@@ -252,14 +251,14 @@ impl Chart {
         Some(Place { intensity: ridge, performance: compute })
     }
 
-    /// The places where roofs bend or meet, in the order of the roofs.
+    /// Iterates over the ridge points in the order of the roofs.
     pub fn ridges(&self) -> impl Iterator<Item = Place> {
         self.roofs.iter().filter_map(|roof| self.ridge_of(roof))
     }
 
-    /// Every roof as a line from one intensity to another.
+    /// Returns every roof as a line between two intensities.
     pub fn lines(&self, from: f64, to: f64) -> Vec<Line<'_>> {
-        // An axis around the smallest or the largest numbers ends beyond them.
+        // The ends of an axis around extreme values may overflow or underflow.
         let (from, to) = (from.max(f64::from_bits(1)), to.min(f64::MAX));
         self.roofs.iter().map(|roof| self.line(roof, from, to)).collect()
     }
@@ -267,7 +266,7 @@ impl Chart {
     fn line<'a>(&self, roof: &'a Roof, from: f64, to: f64) -> Line<'a> {
         let ridge = self.ridge_of(roof);
         if !roof.curve.is_empty() {
-            return Line { roof, ridge, vertices: within(&roof.places(), from, to) };
+            return Line { roof, ridge, vertices: clip(&roof.places(), from, to) };
         }
         let mut vertices = Vec::new();
         if drawable(roof.bandwidth_gb_s).or(drawable(roof.compute_gflop_s)).is_some() {
@@ -276,7 +275,7 @@ impl Chart {
                 |intensity| Some(Place { intensity, performance: height(bandwidth, compute, intensity)? });
             let end = ridge.map_or(to, |ridge| to.max(ridge.intensity));
             vertices.extend(at(ridge.map_or(from, |ridge| from.min(ridge.intensity))));
-            // The ridge itself is taken as it is: multiplying back could miss it by a rounding.
+            // Use the ridge point itself: recomputing it could differ by rounding.
             vertices.extend(ridge);
             vertices.extend(at(end));
         }
@@ -284,12 +283,11 @@ impl Chart {
         Line { roof, ridge, vertices }
     }
 
-    /// The axes: intensity and performance, wide enough for every ridge and every point that can be drawn,
-    /// with air around them.
+    /// Returns the axes of intensity and performance, with a margin around every ridge point and drawable point.
     pub fn axes(&self) -> (Log, Log) {
         let places: Vec<Place> = self.points.iter().filter_map(Point::place).collect();
         let ridges: Vec<Place> = self.ridges().collect();
-        // The value itself too: half or twice of it may be no number.
+        // Include the value itself, because its half or double may not be finite.
         let around = |value: f64, below: f64, above: f64| [value / below, value, value * above];
         let points = places.iter().flat_map(|place| around(place.intensity, 2.0, 2.0));
         let bends = ridges.iter().flat_map(|ridge| around(ridge.intensity, 20.0, 10.0));
@@ -303,7 +301,7 @@ impl Chart {
 }
 
 impl Roof {
-    /// The places of its curve that can be drawn, from left to right.
+    /// Returns the drawable points of the curve from left to right.
     fn places(&self) -> Vec<Place> {
         let place = |(intensity, performance): &(f64, f64)| {
             let (intensity, performance) = (drawable(Some(*intensity))?, drawable(Some(*performance))?);
@@ -315,8 +313,8 @@ impl Roof {
     }
 }
 
-/// The part of a curve between two intensities, straight between its places on logarithmic axes.
-fn within(places: &[Place], from: f64, to: f64) -> Vec<Place> {
+/// Clips a curve to a range of intensities, interpolating linearly on logarithmic axes.
+fn clip(places: &[Place], from: f64, to: f64) -> Vec<Place> {
     let mut part: Vec<Place> = Vec::new();
     for pair in places.windows(2) {
         let &[a, b] = pair else { continue };
@@ -337,18 +335,17 @@ fn within(places: &[Place], from: f64, to: f64) -> Vec<Place> {
     part
 }
 
-/// How high a roof is at an intensity; a group without one of the figures is bounded by the other alone. None where the
-/// contract knows no such machine or operation.
+/// Returns the height of a roof at an intensity; a missing bandwidth or peak does not limit. `None` outside the domain of the contract.
 fn height(bandwidth: Option<f64>, compute: Option<f64>, intensity: f64) -> Option<f64> {
-    /// The highest peak that the contract takes.
-    const HIGHEST: f64 = 1e12;
+    /// Upper end of the contract's domain.
+    const MAX_PEAK: f64 = 1e12;
     let Some(bandwidth) = bandwidth else { return compute };
-    // So many operations on one byte.
+    // An operation with `intensity` FLOP on one byte.
     let operation = operation::Inputs {
         other_flops: intensity,
         other_bytes: 1.0,
         bandwidth,
-        compute: compute.unwrap_or(HIGHEST),
+        compute: compute.unwrap_or(MAX_PEAK),
         ..operation::Inputs::new(1.0, 1.0)
     };
     Some(operation.evaluate().ok()?.attainable)
@@ -359,22 +356,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slope_and_flat_part_meet_at_the_ridge() {
+    fn roofs_bend_at_the_ridge_point() {
         let chart = sample::model();
         let lines = chart.lines(0.01, 1000.0);
-        let [whole, _, slope] = &lines[..] else { panic!("three roofs, three lines") };
+        let [full, _, slope] = &lines[..] else { panic!("three roofs, three lines") };
         for line in &lines {
             assert_eq!(line.vertices.len(), 3);
             assert_eq!(Some(line.vertices[1]), line.ridge);
             assert_eq!(line.vertices[2].performance, line.vertices[1].performance);
         }
-        assert_eq!(whole.ridge, Some(Place { intensity: 193.6 / 36.5, performance: 193.6 }));
-        // A bandwidth without a peak of its own bends at the highest peak of its group.
+        assert_eq!(full.ridge, Some(Place { intensity: 193.6 / 36.5, performance: 193.6 }));
+        // A roof without a peak uses the highest peak of its group.
         assert_eq!(slope.ridge, Some(Place { intensity: 193.6 / 180.0, performance: 193.6 }));
     }
 
     #[test]
-    fn every_point_and_every_ridge_is_inside_the_axes() {
+    fn points_and_ridge_points_are_inside_the_axes() {
         for chart in [sample::model(), sample::hostile()] {
             let (intensity, performance) = chart.axes();
             for place in chart.points.iter().filter_map(Point::place).chain(chart.ridges()) {
@@ -385,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_and_the_smallest_numbers_have_a_place() {
+    fn extreme_values_are_inside_the_axes() {
         let point = |value| Point {
             intensity_flop_byte: Some(value),
             performance_gflop_s: Some(value),
@@ -411,7 +408,7 @@ mod tests {
     proptest::proptest! {
         #![proptest_config(proptest::test_runner::Config::with_cases(64))]
         #[test]
-        fn whatever_a_file_holds_every_renderer_draws_it(
+        fn every_renderer_accepts_arbitrary_input(
             roofs in proptest::collection::vec((".*", ".*", any_figure(), any_figure()), 0..6),
             points in proptest::collection::vec((".*", ".*", any_figure(), any_figure(), any_figure()), 0..12),
             columns in 0usize..200,
@@ -450,14 +447,14 @@ mod tests {
     }
 
     #[test]
-    fn a_roof_without_figures_has_no_line() {
+    fn roofs_without_figures_have_no_line() {
         let chart = sample::hostile();
         let lines = chart.lines(0.1, 10.0);
         assert!(lines.iter().filter(|line| line.roof.group == "odd").all(|line| line.vertices.is_empty()));
     }
 
     #[test]
-    fn charts_together_keep_every_roof_and_point_apart() {
+    fn merged_charts_keep_their_roofs_and_points_distinct() {
         let one = sample::model();
         let other = Chart { title: "other".into(), ..sample::model() };
         let both = Chart::together(vec![one.clone(), other]);
@@ -468,7 +465,7 @@ mod tests {
         assert_eq!(twins.title, "tiny-8L Q8_0, decode | tiny-8L Q8_0, decode (2)");
         assert_ne!(twins.roofs[0].group, twins.roofs[3].group);
         assert_eq!(both.points[one.points.len()].group, "other");
-        // The same operation of both is no larger a part of the time than of one.
+        // Shares of different charts are not added.
         assert_eq!(both.share(&[0]), one.share(&[0]));
         assert_eq!(both.share(&[0, one.points.len()]), None);
         assert_eq!(both.weight(&[0, one.points.len()]), one.weight(&[0]));
@@ -476,9 +473,9 @@ mod tests {
     }
 
     #[test]
-    fn a_chart_survives_json() {
+    fn charts_round_trip_through_json() {
         let chart = sample::model();
-        let json = serde_json::to_string(&chart).expect("a chart is plain data");
-        assert!(serde_json::from_str::<Chart>(&json).expect("what was written can be read") == chart);
+        let json = serde_json::to_string(&chart).expect("charts are serializable");
+        assert!(serde_json::from_str::<Chart>(&json).expect("the JSON is valid") == chart);
     }
 }

@@ -1,15 +1,15 @@
 "use strict";
-// The page's behaviour: one state, one function that draws it, listeners that change the state.
+// Behavior of the page: one state object, one function that draws it, and listeners that change it.
 window.addEventListener("error", (event) => {
   const problem = document.getElementById("problem");
-  problem.textContent = `This page has a mistake: ${event.message}`;
+  problem.textContent = `Error in this page: ${event.message}`;
   problem.hidden = false;
 });
 (() => {
   const $ = (id) => document.getElementById(id);
   const { chart, lines, style, what_if: whatIf, bars: barCharts = [], tables = [], notes = [] } = JSON.parse($("data").textContent);
 
-  // Figures, written as the rest of the program writes them.
+  // Number formats, identical to those of the command line.
   const figure = (value) => {
     if (typeof value !== "number" || !Number.isFinite(value)) return "-";
     const size = Math.abs(value);
@@ -25,16 +25,16 @@ window.addEventListener("error", (event) => {
     return `${(share * 100).toFixed(Math.abs(share) < 0.0995 ? 1 : 0)} %`;
   };
   const count = (value) => value.toLocaleString("en-US");
-  // Names may hold characters that turn what follows them, or that no document can hold.
-  const disturbing = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ufffe\uffff]/g;
+  // Control and bidirectional formatting characters, which names from files may contain.
+  const unsafeCharacters = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ufffe\uffff]/g;
   const cut = (whole, most) => {
-    const text = whole.replace(disturbing, "\ufffd");
+    const text = whole.replace(unsafeCharacters, "\ufffd");
     const letters = Array.from(text.slice(0, most * 4));
     return letters.length > most ? `${letters.slice(0, most - 1).join("")}…` : text;
   };
   const drawable = (value) => typeof value === "number" && Number.isFinite(value) && value > 0;
 
-  // Elements are made, never parsed: no text from the data can become markup.
+  // Elements are created, never parsed, so that text from the data cannot become markup.
   const fill = (element, attributes, children) => {
     for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
     element.append(...children);
@@ -62,7 +62,7 @@ window.addEventListener("error", (event) => {
   const original = points.map(({ x, y, share, bound, details, results }) => ({ x, y, share, bound, details, results }));
   const drawn = lines.map(({ vertices, ridge, slope, flat, figures }) => ({ vertices, ridge, slope, flat, figures }));
   const kinds = [...new Set(points.map((point) => point.kind))];
-  // Sliders may move a point from one bound to the other.
+  // Sliders may move a point from memory-bound to compute-bound.
   const bounds = ["memory", "compute", "overhead", "undefined"].filter(
     (bound) => (whatIf && ["memory", "compute"].includes(bound)) || points.some((point) => point.bound === bound)
   );
@@ -79,18 +79,18 @@ window.addEventListener("error", (event) => {
     sort: { key: points.some((point) => point.share !== null) ? "share" : "y", down: true },
     chosen: null,
     over: null,
-    // The ends of both axes as their scale counts them; null for all there is.
+    // Ends of both axes in units of their scale; null shows everything.
     view: null,
     subject: 0,
     bars: 0,
     allBars: false,
   };
 
-  // Whose figures can be asked for, such as devices, and their roofs.
+  // Selectable subjects, such as devices, and their roofs.
   const subjects = whatIf?.summary?.subjects ?? [];
   const roofOf = (subject) => points[whatIf.operations[subject.operation].point].roof;
 
-  // What a roof allows at an intensity: read off its line.
+  // Attainable performance of a roof at an intensity, interpolated on its line.
   const allowed = (line, x) => {
     const [first, ...rest] = line.vertices;
     if (!first || !drawable(x)) return null;
@@ -101,10 +101,10 @@ window.addEventListener("error", (event) => {
     }
     return null;
   };
-  // Among very many roofs that of the chosen device stands out, and the others are a shade.
+  // With many roofs, the roof of the selected device is emphasized and the others are faded.
   const crowded = lines.length > 12;
   const roof = () => lines[state.roof >= 0 ? state.roof : crowded && subjects.length ? roofOf(subjects[state.subject]) : 0];
-  // The roof that a point is compared with: its own, else the first; the chosen one, if that belongs to the same machine.
+  // The roof that a point is compared with: the selected roof if it belongs to the same machine, otherwise its own or the first.
   const over = (point) => {
     const own = lines[point.roof] ?? lines[0];
     if (state.roof < 0) return own;
@@ -115,8 +115,8 @@ window.addEventListener("error", (event) => {
     const most = line ? allowed(line, point.x) : null;
     return most && drawable(point.y) ? point.y / most : null;
   };
-  // A share of more than all says nothing: the roof is not the one that holds the point back.
-  const ofRoof = (share) => (share !== null && share > 1.005 ? "above it" : percent(share));
+  // A share above 100 % is meaningless: the roof does not limit this point.
+  const ofRoof = (share) => (share !== null && share > 1.005 ? "above" : percent(share));
 
   const shown = (point) =>
     state.kinds.has(point.kind) &&
@@ -124,7 +124,7 @@ window.addEventListener("error", (event) => {
     (state.least === 0 || (point.share ?? 0) >= state.least) &&
     (state.query === "" || point.words.includes(state.query));
 
-  // Scales: both map a value to 0..1 between two ends, and know their marks. A logarithmic one counts its ends in decades.
+  // Scales map a value to 0..1 between two ends and compute the ticks. The ends of a logarithmic scale are in decades.
   const nice = (low, high, most) => {
     const rough = (high - low) / Math.max(most, 1);
     const size = 10 ** Math.floor(Math.log10(rough));
@@ -142,7 +142,7 @@ window.addEventListener("error", (event) => {
       at: (value) => (Math.log10(value) - from) / (to - from),
       ticks(most) {
         const [first, last] = [Math.ceil(from), Math.floor(to)];
-        // Zoomed in so far that powers of ten would leave the axis without figures.
+        // When zoomed in this far, powers of ten would leave the axis without labels.
         if (last - first < 1) return nice(10 ** from, 10 ** to, Math.min(most, 6));
         const step = Math.max(Math.ceil((last - first + 1) / Math.max(most, 1)), 1);
         const major = [];
@@ -173,7 +173,7 @@ window.addEventListener("error", (event) => {
     return [from - missing, to + missing];
   };
   const linearEnds = (values) => [0, values.filter(drawable).reduce((most, value) => Math.max(most, value), 0) || 1];
-  // The ends of both axes that hold every ridge and every point shown.
+  // Ends of both axes that include every ridge and every visible point.
   const whole = () => {
     const ridges = lines.map((line) => line.ridge).filter(Boolean);
     const placed = points.filter((point) => shown(point) && drawable(point.x) && drawable(point.y));
@@ -208,7 +208,7 @@ window.addEventListener("error", (event) => {
   pen.font = `12px ${getComputedStyle($("chart")).fontFamily}`;
   const widthOf = (text) => pen.measureText(text).width;
 
-  // Rectangles turned around their centre, and whether two of them share any area.
+  // Rotated rectangles, and the test for overlap (separating axes).
   const frame = (x, y, w, h, cos = 1, sin = 0) => ({ x, y, w, h, cos, sin });
   const between = ([x0, y0], [x1, y1]) => {
     const length = Math.hypot(x1 - x0, y1 - y0) || 1;
@@ -226,7 +226,7 @@ window.addEventListener("error", (event) => {
     });
   };
 
-  // Draws the state into an SVG element and returns where the points stand.
+  // Draws the state into an SVG element and returns the positions of the points.
   const draw = (target, width, height, alone) => {
     target.replaceChildren();
     target.setAttribute("viewBox", `0 0 ${width} ${height}`);
@@ -264,7 +264,7 @@ window.addEventListener("error", (event) => {
     const turned = `translate(18 ${px(middle.y)}) rotate(-90)`;
     add(text("Performance, GFLOP/s", { class: "caption", transform: turned, "text-anchor": "middle" }));
 
-    // A label that would overlap an earlier one is left out: its figures are in the tip and the table.
+    // A label that would overlap an earlier one is omitted; the tooltip and the table show its figures.
     const taken = [];
     const free = (label) =>
       corners(label).every(([x, y]) => x >= box.left && x <= box.right && y >= box.top && y <= box.bottom) &&
@@ -303,11 +303,11 @@ window.addEventListener("error", (event) => {
         .filter((end) => end[1] !== null && (end[1] > 0 || state.scale === "linear"))
         .map(([a, b]) => [X(a), Y(b)])
     );
-    // How many roofs but one's own run through a label.
+    // Number of other roofs that cross a label.
     const crossed = (label, own) =>
       paths.filter((path, index) => index !== own && path.slice(1).some((end, at) => overlap(label, between(path[at], end)))).length;
     const onMark = (mark) => frame(mark.x, mark.y, 2 * mark.radius, 2 * mark.radius);
-    // The main roof lies on top of the others, but its labels choose their places first.
+    // The main roof is drawn last, on top, but its labels are placed first.
     const ranked = lines.map((line, index) => index).sort((a, b) => (lines[b] === main) - (lines[a] === main));
     for (const index of ranked.slice().reverse()) {
       const [line, path] = [lines[index], paths[index]];
@@ -344,7 +344,7 @@ window.addEventListener("error", (event) => {
     };
     const writeNames = () => {
       const named = state.chosen === null ? marks.slice().sort((a, b) => (b.point.share ?? 0) - (a.point.share ?? 0)) : marks.filter((mark) => mark.point.index === state.chosen);
-      // Fourteen names can be read at once; a few hundred places are tried, each once.
+      // At most 14 names stay legible; up to 400 positions are tried.
       const tried = [];
       let written = 0;
       for (const mark of named) {
@@ -375,20 +375,20 @@ window.addEventListener("error", (event) => {
         labels.append(text(label, { class: "name", ...at, "pointer-events": "none" }));
       }
     };
-    // Of few points the names choose their places before the roofs do, of many after them.
+    // With few points, their names are placed before the labels of the roofs; with many, after them.
     const few = marks.length <= 12;
     if (few) writeNames();
     const inBox = ([x, y]) => [Math.min(Math.max(x, box.left), box.right), y];
-    const told = new Set();
+    const labeled = new Set();
     for (const index of ranked) {
       const [line, path] = [lines[index], paths[index]];
       if (path.length < 2 || ((state.roof >= 0 || crowded) && line !== main)) continue;
-      // Roofs that share a slope or a flat part are labelled once; a figure alone where its name finds no room.
+      // Roofs that share a slope or a flat part are labeled once; without room for the name, only the figure is shown.
       const write = (figure, from, to, at) => {
         const once = `${line.group} ${figure || index}`;
-        if (told.has(once) || Math.hypot(to[0] - from[0], to[1] - from[1]) < 1) return;
+        if (labeled.has(once) || Math.hypot(to[0] - from[0], to[1] - from[1]) < 1) return;
         const texts = [`${cut(line.name, 48)}  ${figure}`, figure].filter(Boolean);
-        if (texts.some((text) => along(index, text.trimEnd(), from, to, at))) told.add(once);
+        if (texts.some((text) => along(index, text.trimEnd(), from, to, at))) labeled.add(once);
       };
       const bend = line.ridge ? inBox([X(line.ridge[0]), Y(line.ridge[1])]) : null;
       const between = (from, to) => path.filter(([x]) => x >= from && x <= to);
@@ -400,7 +400,7 @@ window.addEventListener("error", (event) => {
         const part = between(bend ? bend[0] : box.left, box.right);
         if (part.length > 1) write(line.flat, part[0], part.at(-1), 1);
       }
-      // A roof of another shape has no figures: its name stands along its last part, or its first.
+      // A curved roof has no figures: its name is placed along its last segment, or its first.
       if (!line.slope && !line.flat) {
         write("", path.at(-2), path.at(-1), 1);
         write("", path[0], path[1], 0.4);
@@ -443,7 +443,7 @@ window.addEventListener("error", (event) => {
     hover(null);
   };
 
-  // Zoom and pan: the axes get other ends, and everything is drawn between them. Places are parts of the axes.
+  // Zoom and pan change the ends of the axes. Positions are fractions of the axes.
   const look = (change) => {
     const floor = state.scale === "linear" ? 0 : -300;
     state.view = (state.view ?? whole()).map(([from, to], axis) => {
@@ -466,7 +466,7 @@ window.addEventListener("error", (event) => {
     redraw();
   };
 
-  // Facts of a point, as pairs.
+  // Properties of a point as pairs of label and text.
   const facts = (point) => [
     ...(point.kind ? [["kind", point.kind]] : []),
     ["FLOP/byte", figure(point.x)],
@@ -556,30 +556,30 @@ window.addEventListener("error", (event) => {
     speak(point);
   };
 
-  // The table: the operations shown, in order; rows are made as far as someone has scrolled.
+  // The table of visible operations; rows are created on scrolling.
   const figures = [
     { key: "name", label: "Operation", value: (point) => point.name, show: (point) => cut(point.name, 300) },
     { key: "kind", label: "Kind", value: (point) => point.kind, show: (point) => cut(point.kind, 100) },
     { key: "x", label: "FLOP/byte", value: (point) => point.x, show: (point) => figure(point.x) },
     { key: "y", label: "GFLOP/s", value: (point) => point.y, show: (point) => figure(point.y) },
-    { key: "reached", label: "of roof", value: reached, show: (point) => ofRoof(reached(point)) },
+    { key: "reached", label: "Of roof", value: reached, show: (point) => ofRoof(reached(point)) },
     { key: "share", label: "Time", value: (point) => point.share, show: (point) => percent(point.share) },
     { key: "bound", label: "Bound", value: (point) => point.bound, show: (point) => point.bound },
   ];
-  // What at least half of the operations tell, such as tokens per second, has a column too.
-  const tell = (key) => (point) => point.details.find((detail) => detail[0] === key);
+  // Details that at least half of the operations have, such as tokens per second, get a column.
+  const detailOf = (key) => (point) => point.details.find((detail) => detail[0] === key);
   const keys = new Map();
   for (const point of points) for (const [key, value] of point.details) if (value.length <= 24) keys.set(key, (keys.get(key) ?? 0) + 1);
   const common = [...keys].filter(([key, count]) => count * 2 >= points.length && key !== "kind").slice(0, 4);
   for (const [key] of common) {
-    const texts = points.map(tell(key)).filter((detail) => detail && detail[1] !== "-");
+    const texts = points.map(detailOf(key)).filter((detail) => detail && detail[1] !== "-");
     const numbers = texts.length > 0 && texts.every((detail) => detail[1].trim() !== "" && Number.isFinite(Number(detail[1])));
     const value = (point) => {
-      const found = tell(key)(point);
+      const found = detailOf(key)(point);
       if (!found || found[1] === "-") return null;
       return numbers ? (found[2] ?? Number(found[1])) : found[1];
     };
-    figures.push({ key: `detail ${key}`, label: cut(key, 40), csv: key, value, show: (point) => cut(tell(key)(point)?.[1] ?? "-", 60), figure: numbers || texts.every((detail) => /^[\d.e]+\.\.[\d.e]+$/.test(detail[1])) });
+    figures.push({ key: `detail ${key}`, label: cut(key, 40), csv: key, value, show: (point) => cut(detailOf(key)(point)?.[1] ?? "-", 60), figure: numbers || texts.every((detail) => /^[\d.e]+\.\.[\d.e]+$/.test(detail[1])) });
   }
   const timed = points.some((point) => point.share !== null) || whatIf?.recipes.some((recipe) => recipe.time);
   const columns = figures.filter((column) => timed || column.key !== "share");
@@ -625,7 +625,7 @@ window.addEventListener("error", (event) => {
     $("rows").replaceChildren();
     extend(batch);
     const nowhere = listed.filter((point) => !(drawable(point.x) && drawable(point.y))).length;
-    $("count").textContent = `${count(listed.length)} of ${count(points.length)}${nowhere ? `, ${count(nowhere)} without a place on the chart` : ""}`;
+    $("count").textContent = `${count(listed.length)} of ${count(points.length)}${nowhere ? `, ${count(nowhere)} not on the chart` : ""}`;
   };
   const refresh = () => {
     for (const recount of recounts) recount();
@@ -708,9 +708,9 @@ window.addEventListener("error", (event) => {
   });
   $("show-all").addEventListener("click", () => choose(null));
 
-  // Pointing, clicking and keys on the chart and in the table. One pointer moves the view, two pinch it; a finger scrolls the page
-  // until the chart is zoomed.
-  const held = new Map();
+  // Pointer and keyboard input on the chart and in the table. One pointer pans, two pinch; touch scrolls the page until the chart
+  // is zoomed.
+  const pointers = new Map();
   let dragged = false;
   const fraction = (event) => {
     const frame = $("chart").getBoundingClientRect();
@@ -720,31 +720,31 @@ window.addEventListener("error", (event) => {
   };
   $("chart").addEventListener("pointerdown", (event) => {
     if (event.button > 0) return;
-    if (!held.size) dragged = false;
-    held.set(event.pointerId, fraction(event));
+    if (!pointers.size) dragged = false;
+    pointers.set(event.pointerId, fraction(event));
   });
   const release = (event) => {
-    held.delete(event.pointerId);
-    if (!held.size) $("chart").classList.remove("moving");
+    pointers.delete(event.pointerId);
+    if (!pointers.size) $("chart").classList.remove("moving");
   };
   for (const end of ["pointerup", "pointercancel"]) window.addEventListener(end, release);
   window.addEventListener("pointermove", (event) => {
-    const before = held.get(event.pointerId);
+    const before = pointers.get(event.pointerId);
     if (!before) return;
     const now = fraction(event);
     const moved = [now[0] - before[0], now[1] - before[1]];
-    if (held.size > 1) {
-      const other = [...held].find(([id]) => id !== event.pointerId)[1];
+    if (pointers.size > 1) {
+      const other = [...pointers].find(([id]) => id !== event.pointerId)[1];
       const apart = (place) => Math.hypot(place[0] - other[0], place[1] - other[1]);
       dragged = true;
-      held.set(event.pointerId, now);
+      pointers.set(event.pointerId, now);
       if (apart(before) > 0.01) zoom(apart(now) / apart(before), (now[0] + other[0]) / 2, (now[1] + other[1]) / 2);
       return;
     }
     if (event.pointerType === "touch" && state.view === null) return;
     if (!dragged && Math.hypot(...moved) < 0.008) return;
     dragged = true;
-    held.set(event.pointerId, now);
+    pointers.set(event.pointerId, now);
     $("chart").classList.add("moving");
     pan(...moved);
   });
@@ -762,7 +762,7 @@ window.addEventListener("error", (event) => {
   $("zoom-out").addEventListener("click", () => zoom(1 / 1.5));
   $("zoom-all").addEventListener("click", showAll);
   $("chart").addEventListener("pointermove", (event) => {
-    if (held.size) return;
+    if (pointers.size) return;
     const mark = nearest(event);
     if ((mark ? mark.point.index : null) !== state.over) hover(mark);
   });
@@ -771,7 +771,7 @@ window.addEventListener("error", (event) => {
     if (dragged) return;
     const mark = nearest(event);
     const next = mark && mark.point.index !== state.chosen ? mark.point.index : null;
-    // Drawing anew would take the ground from under a double click.
+    // Redrawing here would break a double click.
     if (next !== state.chosen) choose(next);
   });
   $("chart").addEventListener("keydown", (event) => {
@@ -824,15 +824,15 @@ window.addEventListener("error", (event) => {
     next.focus();
   });
 
-  // What if: the equations come with the data; here they are only called, in the order the data gives.
+  // What-if sliders: the equations are part of the data and are called in the order that the data specifies.
   const sliders = {};
   const own = subjects.map(() => ({}));
   let equations = {};
   const called = () => [...whatIf.recipes.flatMap((recipe) => recipe.steps), ...(whatIf.roofs ?? []).flatMap((recipe) => recipe.steps), ...(whatIf.summary?.steps ?? [])];
   const guards = () => Object.keys(equations).filter((name) => name.endsWith(".$within"));
   const within = (name, value) => guards().every((guard) => equations[guard](name, value));
-  // Null where a value is outside the domain that the contract was proven for, or values do not meet what it requires. A call
-  // without all of its arguments is left out.
+  // Returns null if a value is outside its domain or a requirement of the contract is not met. Calls with missing arguments are
+  // skipped.
   const run = (steps, known) => {
     for (const step of steps) {
       const module = step.function.split(".")[0];
@@ -847,7 +847,7 @@ window.addEventListener("error", (event) => {
     if (!map) return sliders;
     return Object.fromEntries(Object.entries(map).flatMap(([input, slider]) => (slider in sliders ? [[input, sliders[slider]]] : [])));
   };
-  // What was moved of the subject that an operation or a roof belongs to.
+  // Changed inputs of the subject that a roof belongs to.
   const ownOf = (roof) => own[subjects.findIndex((subject) => roofOf(subject) === roof)] ?? {};
   const givenTo = (operation) => ({ ...whatIf.inputs, ...operation.inputs });
   const controls = [];
@@ -902,9 +902,9 @@ window.addEventListener("error", (event) => {
     const unit = memory.whole.unit;
     const large = known[memory.too_large[0]] === memory.too_large[1];
     const words = !Number.isFinite(whole)
-      ? "outside the domains of the contract"
+      ? "outside the domain of the contract"
       : !drawable(capacity)
-        ? `${figure(whole)} ${unit}; how much memory there is, nobody says`
+        ? `${figure(whole)} ${unit}; memory capacity unknown`
         : `${figure(whole)} of ${figure(capacity)} ${unit}${large ? ": does not fit" : ""}`;
     $("memory-text").textContent = words;
     $("memory-text").classList.toggle("alarm", large);
@@ -917,7 +917,7 @@ window.addEventListener("error", (event) => {
     const given = operation ? { ...givenTo(operation), ...moves(summary.moves), ...own[state.subject] } : { ...whatIf.inputs, ...summary.inputs, ...sums, ...moves(summary.moves) };
     const known = run(summary.steps, given) ?? {};
     listFacts($("what-if-summary"), summary.shown.map((line) => [line.label, `${figure(known[line.result] / (line.per ?? 1))} ${line.unit}`.trimEnd()]));
-    // The whole figure, for whoever wants more digits than are shown.
+    // The tooltip has all digits.
     summary.shown.forEach((line, index) => {
       const value = $("what-if-summary").querySelectorAll("dd")[index];
       value.dataset.result = line.result;
@@ -949,14 +949,14 @@ window.addEventListener("error", (event) => {
           point.y = known[recipe.performance] / (recipe.per?.[1] ?? 1);
           const bound = String(known[recipe.bound] ?? "").toLowerCase();
           if (recipe.bound) point.bound = ["memory", "compute", "overhead"].includes(bound) ? bound : "undefined";
-          const anew = new Map((recipe.details ?? []).map((shown) => [shown.label, known[shown.result] / (shown.per ?? 1)]));
-          // What is expected holds only as it was asked; another device's own figures leave it alone.
-          const same = !controls.some((control) => control.isMoved()) && !Object.keys(ownOf(point.roof)).length;
+          const recomputed = new Map((recipe.details ?? []).map((shown) => [shown.label, known[shown.result] / (shown.per ?? 1)]));
+          // The expected range is valid only for the original inputs; changes to other devices do not affect it.
+          const unchanged = !controls.some((control) => control.isMoved()) && !Object.keys(ownOf(point.roof)).length;
           point.details = point.details
-            .filter(([key]) => same || !(recipe.stale ?? []).includes(key))
-            .map((detail) => (anew.has(detail[0]) ? [detail[0], figure(anew.get(detail[0])), anew.get(detail[0])] : detail));
+            .filter(([key]) => unchanged || !(recipe.stale ?? []).includes(key))
+            .map((detail) => (recomputed.has(detail[0]) ? [detail[0], figure(recomputed.get(detail[0])), recomputed.get(detail[0])] : detail));
           point.results = known;
-          point.same = same;
+          point.unchanged = unchanged;
           if (recipe.time) times.push([point, known[recipe.time]]);
           if (recipe.time) total += known[recipe.time];
         }
@@ -973,7 +973,7 @@ window.addEventListener("error", (event) => {
     refresh();
     if (state.chosen !== null) choose(state.chosen);
   };
-  // Values around one, from a sixteenth of it to sixteen times as much, with digits that can be read.
+  // Slider stops from 1/16 to 16 times a value, rounded to three digits.
   const spread = (quantity, start) => {
     const stops = [start];
     for (let quarter = -16; quarter <= 16; quarter++) {
@@ -982,7 +982,7 @@ window.addEventListener("error", (event) => {
     }
     return [...new Set(stops)].filter((value) => value === start || within(quantity, value)).sort((a, b) => a - b);
   };
-  // A slider over all operations, or over the chosen subject alone where it has no stops of its own.
+  // A slider for all operations, or only for the selected subject if it has no stops.
   const control = (slider) => {
     const alone = !(slider.stops ?? []).length;
     const input = html("input", { type: "range", min: 0, step: 1, id: `what-if-${slider.quantity}` });
@@ -998,7 +998,7 @@ window.addEventListener("error", (event) => {
       const still = Number(input.value) === start;
       if (shown === undefined || (alone && still)) delete target[slider.quantity];
       else target[slider.quantity] = shown;
-      const text = shown === undefined ? "as it is" : `${Number.isInteger(shown) && shown < 1e6 ? count(shown) : figure(shown)} ${slider.unit ?? ""}`.trimEnd();
+      const text = shown === undefined ? "unchanged" : `${Number.isInteger(shown) && shown < 1e6 ? count(shown) : figure(shown)} ${slider.unit ?? ""}`.trimEnd();
       output.textContent = text;
       input.setAttribute("aria-valuetext", text);
       label.classList.toggle("moved", !still);
@@ -1034,7 +1034,7 @@ window.addEventListener("error", (event) => {
   };
   if (whatIf) {
     const names = [...new Set(called().map((step) => step.function))];
-    if (!names.every((name) => /^[A-Za-z_]\w*\.[A-Za-z_]\w*$/.test(name))) throw new Error("an equation's name is not a name");
+    if (!names.every((name) => /^[A-Za-z_]\w*\.[A-Za-z_]\w*$/.test(name))) throw new Error("invalid name of an equation");
     const modules = [...new Set(names.map((name) => name.split(".")[0]))];
     const all = [...names, ...modules.flatMap((module) => [`${module}.$within`, `${module}.$unmet`])];
     equations = new Function(`"use strict";\n${whatIf.module}\nreturn {${all.map((name) => `"${name}": ${name}`).join(", ")}};`)();
@@ -1059,7 +1059,7 @@ window.addEventListener("error", (event) => {
     recompute();
   };
 
-  // Bars: a list that any reader can read, whose lengths say the same as its figures.
+  // Bars are a list, so that screen readers read the figures.
   const most = 24;
   const barsNow = () => {
     const { bars, result, doubt } = barCharts[state.bars];
@@ -1067,9 +1067,9 @@ window.addEventListener("error", (event) => {
       const known = result && bar.point !== null ? points[bar.point].results : {};
       const point = bar.point === null ? null : points[bar.point];
       if (!point || !(result in known)) return { ...bar, hidden: point ? !shown(point) : false };
-      const back = doubt && known[doubt[0]] === doubt[1];
-      const band = point.same ? bar.band : null;
-      return { ...bar, value: known[result], stressed: !back, note: back ? "does not fit" : "", band, hidden: !shown(point) };
+      const faded = doubt && known[doubt[0]] === doubt[1];
+      const band = point.unchanged ? bar.band : null;
+      return { ...bar, value: known[result], stressed: !faded, note: faded ? "does not fit" : "", band, hidden: !shown(point) };
     });
     const moved = now.some((bar, index) => bar.value !== bars[index].value);
     return (moved && bars.length > 1 && whatIf ? now.sort((a, b) => b.value - a.value) : now).filter((bar) => !bar.hidden);
@@ -1079,7 +1079,7 @@ window.addEventListener("error", (event) => {
     if (!barCharts.length) return;
     const { title, subtitle, unit, line } = barCharts[state.bars];
     $("bars-title").textContent = chart.title ? cut(title, 200) : unit;
-    $("bars-subtitle").textContent = whatIf && changed().length && barCharts[state.bars].result ? "ceilings with what was moved; what is expected holds only as it was asked" : cut(subtitle, 300);
+    $("bars-subtitle").textContent = whatIf && changed().length && barCharts[state.bars].result ? "ceilings with the changed inputs; expected ranges are shown only for the original inputs" : cut(subtitle, 300);
     const all = barsNow();
     const longest = Math.max(...all.map((bar) => Math.max(bar.value, bar.band?.[1] ?? 0, bar.measured ?? 0)), line ?? 0, Number.MIN_VALUE);
     const part = (kind, from, to) => {
@@ -1095,7 +1095,7 @@ window.addEventListener("error", (event) => {
         if (bar.measured !== null && bar.measured !== undefined) track.append(part("measured", 0, bar.measured));
         if (bar.band) track.append(part("band", ...bar.band));
         if (line) track.append(part("goal", line, line));
-        const expected = bar.band ? `expected ${figure(bar.band[0])} to ${figure(bar.band[1])}` : "";
+        const expected = bar.band ? `expected ${figure(bar.band[0])}–${figure(bar.band[1])}` : "";
         const more = [expected, bar.note].filter(Boolean).join(", ");
         const value = html("span", { class: "value" }, `${figure(bar.value)} ${unit} `, html("small", {}, more));
         const title = { class: "whose", title: bar.name };
@@ -1136,7 +1136,7 @@ window.addEventListener("error", (event) => {
       $("bars-switch").append(button);
     });
   $("bars").classList.toggle("as-asked", barCharts.every((one) => !one.result));
-  // Of many devices the bars say more than their roofs, and the fastest is asked for first.
+  // With many devices the bars come before the roofs, and the fastest device is selected.
   if (barCharts.some((one) => one.bars.length > 8) && lines.length > 8) {
     $("stage").before($("bars"));
     const fastest = barCharts[0].bars.find((bar) => bar.stressed) ?? barCharts[0].bars[0];
@@ -1145,7 +1145,7 @@ window.addEventListener("error", (event) => {
     for (const one of controls) if (one.alone) one.build();
   }
 
-  // Tables and sentences, as they were found.
+  // Tables and notes, for the original inputs.
   const prose = (text) => cut(text, 2000);
   for (const { title, headings, rows } of tables.filter((table) => table.rows.length)) {
     const numeric = headings.map((heading, column) => rows.every((row) => /^[-<>~ ]*[\d.,e+-]*( ?%)?$/.test(row[column])));
@@ -1154,18 +1154,18 @@ window.addEventListener("error", (event) => {
     const body = html("tbody", {}, ...rows.slice(0, 2000).map((row) => html("tr", {}, ...row.map(cell("td")))));
     const heading = cut(title || "Results", 200);
     const section = html("section", { class: `as-asked${rows.length > 30 ? " long" : ""}${headings.length > 12 ? " broad" : ""}`, "aria-label": heading }, html("h2", {}, heading));
-    const asked = html("p", { class: "asked" }, "As asked, before anything was moved.");
+    const asked = html("p", { class: "asked" }, "For the original inputs, without the changed sliders.");
     asked.hidden = true;
     section.append(asked, html("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": heading }, html("table", {}, head, body)));
     $("tables").append(section);
     $("tables").hidden = false;
   }
   $("notes").hidden = !notes.length;
-  // Where there is nothing to move or to filter, the sentences stand beside the chart.
+  // Without sliders and filters, the notes are placed next to the chart.
   if (!whatIf && !points.length) document.querySelector("aside").append($("notes"));
   $("notes").querySelector("ul").append(...notes.map((note) => html("li", {}, name(prose(note)))));
 
-  // Export: the picture as it stands, with its own style; the table as it is ordered and filtered.
+  // Export: the current picture with its style, and the table with its current order and filters.
   const save = (content, type, extension) => {
     const link = html("a", { download: `roofline.${extension}`, href: URL.createObjectURL(new Blob([content], { type })) });
     link.click();
@@ -1200,9 +1200,9 @@ window.addEventListener("error", (event) => {
   $("roof").value = state.roof;
   $("export-csv").hidden = !points.length;
   recompute();
-  // Controls stand beside the pictures; below both, tables have the whole width.
+  // Controls are placed next to the pictures; tables below use the full width.
   const pictures = ["stage", "more", "bars"].filter((id) => !$(id).hidden).length;
-  document.querySelector("main").style.setProperty("--beside", Math.max(pictures, 1));
-  // In the next frame: drawing changes the height that is observed.
+  document.querySelector("main").style.setProperty("--pictures", Math.max(pictures, 1));
+  // Redraw in the next frame, because drawing changes the observed height.
   new ResizeObserver(() => requestAnimationFrame(redraw)).observe($("stage"));
 })();

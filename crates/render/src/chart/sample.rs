@@ -1,4 +1,4 @@
-//! Charts for the tests of all renderers.
+//! Sample charts for the tests of all renderers.
 
 use super::{Bound, Chart, Point, Roof};
 
@@ -20,7 +20,7 @@ fn point(name: &str, group: &str, intensity: f64, performance: f64, share: f64, 
     }
 }
 
-/// A small model on a machine with two sets of roofs: names that coincide, and two operations without a place.
+/// A small model on a machine with two groups of roofs; some operations coincide and two have no position.
 pub fn model() -> Chart {
     let mut points = Vec::new();
     for layer in 0..8 {
@@ -53,7 +53,7 @@ pub fn model() -> Chart {
     }
 }
 
-/// A machine with a roof for each level of its memory, and no operations.
+/// A machine with a roof for each memory level and without operations.
 pub fn machine() -> Chart {
     let level = |name: &str, bandwidth| roof(name, "2 threads", Some(bandwidth), None);
     Chart {
@@ -70,7 +70,7 @@ pub fn machine() -> Chart {
     }
 }
 
-/// Two thousand operations, spread over the whole plot.
+/// Two thousand operations, spread over the plot.
 pub fn crowd() -> Chart {
     let mut chart = model();
     chart.points = (0..2000)
@@ -89,7 +89,7 @@ pub fn crowd() -> Chart {
     chart
 }
 
-/// Names and figures that files may hold but nobody wishes for.
+/// Malicious names and invalid figures.
 pub fn hostile() -> Chart {
     let mut chart = model();
     let names = [

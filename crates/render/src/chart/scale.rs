@@ -1,8 +1,8 @@
-//! The logarithmic axis that all renderers share.
+//! Logarithmic axes, shared by all renderers.
 
 use crate::number;
 
-/// A logarithmic axis between two values.
+/// A logarithmic axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Log {
     /// Decimal logarithms of the ends.
@@ -10,30 +10,30 @@ pub struct Log {
     to: f64,
 }
 
-/// A mark on an axis.
+/// A tick of an axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tick {
-    /// Where it stands.
+    /// Position in the unit of the axis.
     pub value: f64,
-    /// The power of ten it marks, for a mark that carries a label.
+    /// Power of ten of a labeled tick.
     pub decade: Option<i32>,
 }
 
-/// An axis is never shorter than this, in decades.
-const SHORTEST: f64 = 2.0;
+/// Minimum length of an axis in decades.
+const MIN_DECADES: f64 = 2.0;
 
 impl Log {
-    /// The axis that holds all these values; two decades around one when there is none.
+    /// Creates an axis of at least two decades that includes all positive finite values; around 1 if there are none.
     pub fn around(values: impl Iterator<Item = f64>) -> Log {
-        Log::with(values, SHORTEST)
+        Log::with_min_decades(values, MIN_DECADES)
     }
 
-    /// The same with less air: an axis that may be as short as a decade.
+    /// Creates an axis like [`Log::around`] of at least one decade.
     pub fn close(values: impl Iterator<Item = f64>) -> Log {
-        Log::with(values, 1.0)
+        Log::with_min_decades(values, 1.0)
     }
 
-    fn with(values: impl Iterator<Item = f64>, shortest: f64) -> Log {
+    fn with_min_decades(values: impl Iterator<Item = f64>, min_decades: f64) -> Log {
         let (from, to) = values
             .filter(|value| value.is_finite() && *value > 0.0)
             .map(f64::log10)
@@ -41,42 +41,41 @@ impl Log {
                 Some(ends.map_or((value, value), |(from, to)| (from.min(value), to.max(value))))
             })
             .unwrap_or((0.0, 0.0));
-        let missing = ((shortest - (to - from)) / 2.0).max(0.0);
+        let missing = ((min_decades - (to - from)) / 2.0).max(0.0);
         Log { from: from - missing, to: to + missing }
     }
 
-    /// The lowest value on the axis.
+    /// Returns the lowest value on the axis.
     pub fn low(&self) -> f64 {
         10f64.powf(self.from)
     }
 
-    /// The highest value on the axis.
+    /// Returns the highest value on the axis.
     pub fn high(&self) -> f64 {
         10f64.powf(self.to)
     }
 
-    /// Where a value above zero stands: 0 at the low end, 1 at the high end, beyond when it is outside.
+    /// Maps a positive value to its position: 0 at the low end, 1 at the high end, outside this range if it is off the axis.
     pub fn at(&self, value: f64) -> f64 {
         (value.log10() - self.from) / (self.to - self.from)
     }
 
-    /// The value that stands at a fraction of the axis.
+    /// Returns the value at a position; the inverse of [`Log::at`].
     pub fn value(&self, fraction: f64) -> f64 {
         10f64.powf(self.from + fraction * (self.to - self.from))
     }
 
-    /// The powers of ten on the axis, thinned out evenly to no more than `most`.
-    pub fn decades(&self, most: usize) -> Vec<Tick> {
-        let step = self.step(most);
+    /// Returns the powers of ten on the axis, thinned evenly to at most `max_ticks`.
+    pub fn decades(&self, max_ticks: usize) -> Vec<Tick> {
+        let step = self.step(max_ticks);
         let decades =
             (self.from.ceil() as i32..=self.to.floor() as i32).filter(|decade| decade.rem_euclid(step) == 0);
         self.inside(decades.map(|decade| Tick { value: power_of_ten(decade), decade: Some(decade) }))
     }
 
-    /// The lines between the powers of ten: 2 to 9 times each, or the powers left out when the axis is too
-    /// long to label each of them.
-    pub fn minors(&self, most: usize) -> Vec<Tick> {
-        let step = self.step(most);
+    /// Returns the minor ticks: multiples from 2 to 9 of each power of ten, or the powers that [`Log::decades`] omits.
+    pub fn minors(&self, max_ticks: usize) -> Vec<Tick> {
+        let step = self.step(max_ticks);
         let decades = self.from.floor() as i32..=self.to.ceil() as i32;
         let values: Vec<f64> = if step == 1 {
             decades
@@ -92,20 +91,20 @@ impl Log {
         ticks.filter(|tick| (0.0..=1.0).contains(&self.at(tick.value))).collect()
     }
 
-    fn step(&self, most: usize) -> i32 {
+    fn step(&self, max_ticks: usize) -> i32 {
         let decades = (self.to.floor() - self.from.ceil()) as i32 + 1;
-        let most = most.clamp(1, 1000) as i32;
-        (1..).find(|step| decades <= most * step).unwrap_or(1)
+        let max_ticks = max_ticks.clamp(1, 1000) as i32;
+        (1..).find(|step| decades <= max_ticks * step).unwrap_or(1)
     }
 }
 
-/// Exact wherever there is such a number; multiplying would round.
+/// Parsed instead of computed, because `powi` may round.
 fn power_of_ten(decade: i32) -> f64 {
     format!("1e{decade}").parse().unwrap_or(f64::NAN)
 }
 
 impl Tick {
-    /// The text at the mark; empty for a line without one.
+    /// Returns the label; empty for a minor tick.
     pub fn label(&self, unicode: bool) -> String {
         self.decade.map(|decade| number::decade(decade, unicode)).unwrap_or_default()
     }
@@ -125,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn an_axis_without_values_or_with_one_still_has_two_decades() {
+    fn axes_have_at_least_two_decades() {
         assert_eq!(Log::around(std::iter::empty()), Log { from: -1.0, to: 1.0 });
         assert_eq!(Log::around([100.0].into_iter()), Log { from: 1.0, to: 3.0 });
         assert_eq!(
@@ -135,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn there_are_never_more_labels_than_asked_for() {
+    fn the_number_of_labels_respects_the_limit() {
         for (low, high) in [(1e-6, 1e6), (f64::MIN_POSITIVE, f64::MAX), (0.5, 20.0)] {
             let axis = Log::around([low, high].into_iter());
             for most in [1, 2, 3, 7, 20] {
@@ -148,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn minor_lines_are_the_multiples_within_a_decade() {
+    fn minor_ticks_are_the_multiples_within_a_decade() {
         let axis = Log::around([1.0, 100.0].into_iter());
         let minors: Vec<f64> = axis.minors(5).iter().map(|tick| tick.value).collect();
         assert_eq!(

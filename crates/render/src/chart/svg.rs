@@ -1,5 +1,4 @@
-//! The chart as an SVG picture with exact coordinates: readable on paper and on screens, light or dark, by eye and by screen
-//! reader, without scripts or anything from elsewhere.
+//! Renders charts as self-contained SVG for print, light and dark screens, and screen readers.
 
 use std::fmt::Write;
 
@@ -8,12 +7,12 @@ use super::{Bound, Chart, Log, Point};
 use crate::number;
 use crate::text::{cut, escape};
 
-/// The size of the picture in pixels.
+/// Size of a picture in pixels.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Size {
-    /// From left to right.
+    /// Width in pixels.
     pub width: f64,
-    /// From top to bottom, legend included.
+    /// Height in pixels, including the legend.
     pub height: f64,
 }
 
@@ -23,32 +22,32 @@ impl Default for Size {
     }
 }
 
-/// A picture smaller than this has no room for its own axes.
-const SMALLEST: Size = Size { width: 360.0, height: 320.0 };
-/// Air beside the plot; the labels of its axis stand in the left one.
+/// Minimum size, which has room for the axes.
+const MIN_SIZE: Size = Size { width: 360.0, height: 320.0 };
+/// Margins of the plot; the left one contains the labels of the axis.
 const LEFT: f64 = 74.0;
 const RIGHT: f64 = 28.0;
-/// Kinds that have a colour of their own.
+/// Number of kinds with a distinct color.
 const COLOURS: usize = 8;
-/// Names and kinds longer than this are cut.
-const LONGEST: usize = 60;
+/// Maximum length of names and kinds.
+const MAX_TEXT: usize = 60;
 
-/// The look of the chart, which the page shares.
+/// Style sheet, shared with HTML pages.
 pub(super) const STYLE: &str = include_str!("svg.css");
 
-/// The chart in this size; never smaller than its axes need.
+/// Renders the chart as SVG; the size is increased to the minimum if necessary.
 pub fn draw(chart: &Chart, size: Size) -> String {
-    let size = Size { width: size.width.max(SMALLEST.width), height: size.height.max(SMALLEST.height) };
+    let size = Size { width: size.width.max(MIN_SIZE.width), height: size.height.max(MIN_SIZE.height) };
     let mut legend = Legend::new(chart, size.width);
     let mut layout = arrange(chart, size, &legend);
     if !layout.unplaced().is_empty() {
-        // What found no room along its line gets a line below, which moves everything else.
+        // Labels without room along their roofs move to a note below, which changes the layout.
         legend.notes.push(Note::default());
         layout = arrange(chart, size, &legend);
         let texts = layout.unplaced();
         let text = if texts.is_empty() { String::new() } else { format!("Also: {}", texts.join("; ")) };
         legend.notes.pop();
-        legend.notes.push(Note { text, whole: texts.join("\n") });
+        legend.notes.push(Note { text, full: texts.join("\n") });
     }
     let mut page = Page { out: String::new() };
     page.open(chart, size);
@@ -61,7 +60,7 @@ pub fn draw(chart: &Chart, size: Size) -> String {
     page.out
 }
 
-/// The plot above the legend and right of the labels of its axis.
+/// Lays out the plot above the legend.
 fn arrange(chart: &Chart, size: Size, legend: &Legend) -> Layout {
     let top = if chart.subtitle.is_empty() { 48.0 } else { 68.0 };
     let bottom = 70.0 + legend.height();
@@ -69,13 +68,13 @@ fn arrange(chart: &Chart, size: Size, legend: &Legend) -> Layout {
     Layout::new(chart, Frame::upright(LEFT, top, width, height))
 }
 
-/// A coordinate with as many digits as a pixel needs.
+/// Formats a coordinate with at most two decimals.
 fn px(value: f64) -> String {
     let text = format!("{value:.2}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// What stands below the axes: kinds, bounds, and what could not be drawn, broken into lines.
+/// Legend below the axes: kinds, bounds and operations that are not drawn.
 struct Legend {
     lines: Vec<Vec<LegendLine>>,
     notes: Vec<Note>,
@@ -87,14 +86,14 @@ struct LegendLine {
     text: String,
 }
 
-/// A line of text, and all of it for whoever points at it.
+/// A line of text, and the full text for its tooltip.
 #[derive(Default)]
 struct Note {
     text: String,
-    whole: String,
+    full: String,
 }
 
-const ENTRY_AIR: f64 = 40.0;
+const ENTRY_GAP: f64 = 40.0;
 
 impl Legend {
     fn new(chart: &Chart, width_of_page: f64) -> Legend {
@@ -127,7 +126,7 @@ impl Legend {
         let mut lines: Vec<Vec<LegendLine>> = Vec::new();
         let mut room = 0.0;
         for entry in entries {
-            let size = width(&entry.text, TEXT) + ENTRY_AIR;
+            let size = width(&entry.text, TEXT) + ENTRY_GAP;
             match lines.last_mut() {
                 Some(line) if size <= room => line.push(entry),
                 _ => {
@@ -137,21 +136,21 @@ impl Legend {
             }
             room -= size;
         }
-        let nowhere: Vec<&Point> = chart.points.iter().filter(|point| point.place().is_none()).collect();
+        let undrawn: Vec<&Point> = chart.points.iter().filter(|point| point.place().is_none()).collect();
         let mut notes = Vec::new();
-        if !nowhere.is_empty() {
-            let names = |most: usize, each: usize| {
-                nowhere
+        if !undrawn.is_empty() {
+            let names = |max_names: usize, max_length: usize| {
+                undrawn
                     .iter()
-                    .take(most)
-                    .map(|point| cut(&point.name, each, true))
+                    .take(max_names)
+                    .map(|point| cut(&point.name, max_length, true))
                     .collect::<Vec<_>>()
                     .join(", ")
             };
-            let count = number::count(nowhere.len());
+            let count = number::count(undrawn.len());
             let text =
-                format!("Not drawn, no intensity or performance above zero: {count} ({})", names(20, 40));
-            notes.push(Note { text, whole: names(500, LONGEST) });
+                format!("Not drawn (no positive intensity or performance): {count} ({})", names(20, 40));
+            notes.push(Note { text, full: names(500, MAX_TEXT) });
         }
         Legend { lines, notes }
     }
@@ -200,23 +199,23 @@ impl Page {
         let (left, right, top, bottom) = (plot.left(), plot.right(), plot.top(), plot.bottom());
         let x = |value: f64| px(left + layout.intensity.at(value) * plot.width);
         let y = |value: f64| px(bottom - layout.performance.at(value) * plot.height);
-        let most = |pixels: f64, each: f64| (pixels / each) as usize;
-        let (columns, rows) = (most(plot.width, 64.0), most(plot.height, 34.0));
-        // Lines closer than a few pixels would be a grey area.
-        let airy = |axis: &Log, pixels: f64, most: usize| {
-            let minors = axis.minors(most);
+        let max_ticks = |pixels: f64, spacing: f64| (pixels / spacing) as usize;
+        let (columns, rows) = (max_ticks(plot.width, 64.0), max_ticks(plot.height, 34.0));
+        // Minor lines that are too close would merge into a gray area.
+        let minors = |axis: &Log, pixels: f64, max_ticks: usize| {
+            let minors = axis.minors(max_ticks);
             if minors.len() as f64 * 4.0 < pixels { minors } else { Vec::new() }
         };
         let (l, r, t, b) = (px(left), px(right), px(top), px(bottom));
         for (class, ticks) in [
-            ("minor", airy(&layout.intensity, plot.width, columns)),
+            ("minor", minors(&layout.intensity, plot.width, columns)),
             ("major", layout.intensity.decades(columns)),
         ] {
             let path: String = ticks.iter().map(|tick| format!("M{} {t}V{b}", x(tick.value))).collect();
             self.add(format_args!(r#"<path class="grid {class}" d="{path}"/>"#));
         }
         for (class, ticks) in [
-            ("minor", airy(&layout.performance, plot.height, rows)),
+            ("minor", minors(&layout.performance, plot.height, rows)),
             ("major", layout.performance.decades(rows)),
         ] {
             let path: String = ticks.iter().map(|tick| format!("M{l} {}H{r}", y(tick.value))).collect();
@@ -237,12 +236,12 @@ impl Page {
         }
         self.add(format_args!(
             r#"<text class="caption" x="{}" y="{}" text-anchor="middle">Arithmetic intensity, FLOP/byte</text>"#,
-            px(plot.centre.x),
+            px(plot.center.x),
             px(bottom + 42.0)
         ));
         self.add(format_args!(
             r#"<text class="caption" transform="translate(20 {}) rotate(-90)" text-anchor="middle">Performance, GFLOP/s</text>"#,
-            px(plot.centre.y)
+            px(plot.center.y)
         ));
     }
 
@@ -257,7 +256,7 @@ impl Page {
             let path: Vec<String> =
                 beam.path.iter().map(|spot| format!("{} {}", px(spot.x), px(spot.y))).collect();
             let first = if index == 0 { " first" } else { "" };
-            // Groups are told apart by their dashes.
+            // Groups differ in their dash pattern.
             let group = chart.group_of(roof) % 3;
             self.add(format_args!(r#"<g class="roof g{group}{first}">"#));
             self.add(format_args!("<title>{}</title>", escape(&roof_title(chart, roof))));
@@ -277,17 +276,17 @@ impl Page {
     }
 
     fn label(&mut self, label: &Label, class: &str) {
-        let Spot { x, y } = label.frame.centre;
-        let turn = label.frame.turn.to_degrees();
+        let Spot { x, y } = label.frame.center;
+        let angle = label.frame.angle.to_degrees();
         let (anchor, x) = match label.anchor {
             Anchor::Start => ("start", label.frame.left()),
             Anchor::Middle => ("middle", x),
             Anchor::End => ("end", label.frame.right()),
         };
-        let place = if turn == 0.0 {
+        let place = if angle == 0.0 {
             format!(r#"x="{}" y="{}""#, px(x), px(y))
         } else {
-            format!(r#"transform="translate({} {}) rotate({})""#, px(x), px(y), px(turn))
+            format!(r#"transform="translate({} {}) rotate({})""#, px(x), px(y), px(angle))
         };
         self.add(format_args!(
             r#"<text class="{class}" {place} dy="0.35em" text-anchor="{anchor}">{}</text>"#,
@@ -308,7 +307,7 @@ impl Page {
             Some(index) if *index < COLOURS => format!("k{index}"),
             _ => "kx".into(),
         };
-        // Leaders first, so that they run below every mark.
+        // Leader lines are drawn below the marks.
         for (from, to) in layout.marks.iter().filter_map(|mark| mark.label.as_ref()?.leader) {
             self.add(format_args!(
                 r#"<path class="leader" d="M{} {}L{} {}"/>"#,
@@ -348,7 +347,7 @@ impl Page {
                     px(y),
                     escape(&entry.text)
                 ));
-                x += width(&entry.text, TEXT) + ENTRY_AIR;
+                x += width(&entry.text, TEXT) + ENTRY_GAP;
             }
             y += 20.0;
         }
@@ -357,7 +356,7 @@ impl Page {
             self.add(format_args!(
                 r#"<text class="note" x="{LEFT}" y="{}" dy="0.35em"><title>{}</title>{}</text>"#,
                 px(y),
-                escape(&note.whole),
+                escape(&note.full),
                 escape(&cut(&note.text, room, true))
             ));
             y += 20.0;
@@ -365,7 +364,7 @@ impl Page {
     }
 }
 
-/// A mark's shape tells its bound, so that it needs no colour.
+/// Draws a mark; its shape depends on the bound, so that the bound is visible without color.
 fn shape(bound: Bound, at: Spot, radius: f64) -> String {
     let Spot { x, y } = at;
     match bound {
@@ -409,7 +408,7 @@ fn shape(bound: Bound, at: Spot, radius: f64) -> String {
 }
 
 fn roof_title(chart: &Chart, roof: &super::Roof) -> String {
-    let mut lines = vec![cut(&chart.full_name(roof), LONGEST, true)];
+    let mut lines = vec![cut(&chart.full_name(roof), MAX_TEXT, true)];
     let figures = [(roof.bandwidth_gb_s, "GB/s"), (roof.compute_gflop_s, "GFLOP/s")];
     lines.extend(
         figures.iter().filter_map(|(value, unit)| Some(format!("{} {unit}", number::figure((*value)?)))),
@@ -420,15 +419,15 @@ fn roof_title(chart: &Chart, roof: &super::Roof) -> String {
     lines.join("\n")
 }
 
-/// What is shown to whoever points at a mark: its first point in full, the names of some more.
+/// Returns the tooltip of a mark: all details of its first point and the names of some others.
 fn mark_title(chart: &Chart, mark: &Mark) -> String {
-    const MORE: usize = 8;
+    const MAX_NAMES: usize = 8;
     let mut points = mark.points.iter().filter_map(|point| chart.points.get(*point));
     let mut lines = Vec::new();
     if let Some(point) = points.next() {
-        lines.push(cut(&point.name, LONGEST, true));
+        lines.push(cut(&point.name, MAX_TEXT, true));
         if !point.group.is_empty() {
-            lines.push(cut(&point.group, LONGEST, true));
+            lines.push(cut(&point.group, MAX_TEXT, true));
         }
         lines.push(format!("{} FLOP/byte", number::maybe(point.intensity_flop_byte)));
         lines.push(format!("{} GFLOP/s", number::maybe(point.performance_gflop_s)));
@@ -439,23 +438,24 @@ fn mark_title(chart: &Chart, mark: &Mark) -> String {
         });
         let details = point.details.iter().take(20);
         lines.extend(
-            details.map(|(key, value)| format!("{}: {}", cut(key, LONGEST, true), cut(value, LONGEST, true))),
+            details
+                .map(|(key, value)| format!("{}: {}", cut(key, MAX_TEXT, true), cut(value, MAX_TEXT, true))),
         );
     }
     let left = mark.points.len().saturating_sub(1);
     if left > 0 {
         let share = chart.share(&mark.points);
-        let together = share.map(|share| format!(", together {} of the time", number::percent(Some(share))));
-        lines.push(format!("and {} more here{}:", number::count(left), together.unwrap_or_default()));
-        lines.extend(points.by_ref().take(MORE).map(|point| cut(&point.name, LONGEST, true)));
-        if left > MORE {
+        let total = share.map(|share| format!(", {} of the time in total", number::percent(Some(share))));
+        lines.push(format!("and {} more here{}:", number::count(left), total.unwrap_or_default()));
+        lines.extend(points.by_ref().take(MAX_NAMES).map(|point| cut(&point.name, MAX_TEXT, true)));
+        if left > MAX_NAMES {
             lines.push("…".into());
         }
     }
     lines.join("\n")
 }
 
-/// The chart in words.
+/// Describes the chart for screen readers.
 fn describe(chart: &Chart) -> String {
     let drawn = chart.points.iter().filter(|point| point.place().is_some()).count();
     let mut text = format!(
@@ -472,7 +472,7 @@ fn describe(chart: &Chart) -> String {
     for point in order.into_iter().take(12) {
         text += &format!(
             " {}: {} FLOP/byte, {} GFLOP/s, bound {}.",
-            cut(&point.name, LONGEST, true),
+            cut(&point.name, MAX_TEXT, true),
             number::maybe(point.intensity_flop_byte),
             number::maybe(point.performance_gflop_s),
             point.bound.name()
@@ -492,7 +492,7 @@ mod tests {
     }
 
     #[test]
-    fn names_from_files_stay_text() {
+    fn names_are_escaped() {
         let svg = draw(&sample::hostile(), Size::default());
         assert!(svg.contains("&lt;script&gt;alert(1)&lt;/script&gt;"));
         assert!(!svg.contains("<script") && !svg.contains("<img"));
@@ -500,7 +500,7 @@ mod tests {
     }
 
     #[test]
-    fn charts_without_points_or_roofs_and_of_any_size_are_drawn() {
+    fn empty_charts_and_extreme_sizes_are_drawn() {
         let full = sample::model();
         let one = Chart { roofs: Vec::new(), points: full.points[..1].to_vec(), ..Chart::default() };
         for chart in [full, one, Chart::default(), sample::hostile()] {
@@ -513,12 +513,12 @@ mod tests {
     }
 
     #[test]
-    fn long_names_do_not_make_long_pictures() {
+    fn long_names_are_shortened() {
         assert!(draw(&sample::hostile(), Size::default()).len() < 60_000);
     }
 
     #[test]
-    fn roofs_without_room_for_their_label_are_named_below() {
+    fn labels_without_room_move_below_the_plot() {
         let size = Size { width: 360.0, height: 320.0 };
         assert!(draw(&sample::crowd(), size).contains(">Also: "));
     }

@@ -1,5 +1,4 @@
-//! A curve over sizes, such as bandwidth against what is read again and again: the steps between caches. Both sides are positive;
-//! sizes are on a logarithmic axis.
+//! Curves over buffer sizes on a logarithmic axis, such as read bandwidth by working set, which shows the cache levels.
 
 use std::fmt::Write;
 
@@ -8,18 +7,18 @@ use super::terminal::Canvas;
 use crate::number::{figure, size};
 use crate::text::escape;
 
-/// Values against sizes in bytes.
+/// Values by size in bytes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sweep {
-    /// What it shows.
+    /// Title.
     pub title: String,
-    /// The unit of the values.
+    /// Unit of the values.
     pub unit: &'static str,
-    /// Each with its name, from the smallest size to the largest.
+    /// Named lines of (size in bytes, value), sorted by size.
     pub lines: Vec<(String, Vec<(usize, f64)>)>,
 }
 
-/// The picture in pixels, and the room around its plot.
+/// Size of the picture and margins of the plot, in pixels.
 const WIDTH: f64 = 960.0;
 const HEIGHT: f64 = 260.0;
 const LEFT: f64 = 72.0;
@@ -35,11 +34,11 @@ impl Sweep {
         values.filter(|value| value.is_finite()).fold(f64::MIN_POSITIVE, f64::max)
     }
 
-    /// The curve as an SVG picture.
+    /// Renders the curve as SVG.
     pub fn svg(&self) -> String {
         let sizes = || self.lines.iter().flat_map(|(_, points)| points).map(|(bytes, _)| *bytes);
-        let (least, most) = (sizes().min().unwrap_or(1).max(1), sizes().max().unwrap_or(2).max(2));
-        let (from, to) = ((least as f64).log2(), (most as f64).log2().max((least as f64).log2() + 1.0));
+        let (min, max) = (sizes().min().unwrap_or(1).max(1), sizes().max().unwrap_or(2).max(2));
+        let (from, to) = ((min as f64).log2(), (max as f64).log2().max((min as f64).log2() + 1.0));
         let highest = self.highest();
         let (plot, bottom) = (WIDTH - LEFT - RIGHT, HEIGHT - BOTTOM);
         let x = |bytes: usize| LEFT + (((bytes.max(1) as f64).log2() - from) / (to - from)).min(1.0) * plot;
@@ -97,17 +96,17 @@ impl Sweep {
         out + "</svg>\n"
     }
 
-    /// One picture with this one below another of its width.
+    /// Appends the curve below an SVG picture of the same width and the given height.
     pub fn below(&self, picture: &str, height: f64) -> String {
-        let whole = height + HEIGHT;
+        let total = height + HEIGHT;
         let inner = self.svg().replacen("<svg ", &format!("<svg y=\"{height}\" "), 1);
         format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {whole}\" width=\"{WIDTH}\" height=\"{whole}\">\n\
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {total}\" width=\"{WIDTH}\" height=\"{total}\">\n\
              {picture}{inner}</svg>\n"
         )
     }
 
-    /// The curve as bars in a terminal, one column for each size of the first line; every line ends in a newline.
+    /// Renders the first line as bars for a terminal, with one bar per size; every line ends with a newline.
     pub fn text(&self, canvas: &Canvas) -> String {
         let Some((name, points)) = self.lines.first().filter(|(_, points)| !points.is_empty()) else {
             return String::new();
@@ -147,13 +146,13 @@ mod tests {
 
     fn curve() -> Sweep {
         let points =
-            |most: f64| (12..24).map(|at| (1 << at, if at < 18 { most } else { most / 4.0 })).collect();
+            |peak: f64| (12..24).map(|at| (1 << at, if at < 18 { peak } else { peak / 4.0 })).collect();
         let lines = vec![("2 threads".to_owned(), points(200.0)), ("1 <thread>".to_owned(), points(100.0))];
         Sweep { title: "Reading & again".into(), unit: "GB/s", lines }
     }
 
     #[test]
-    fn a_step_between_caches_is_a_step_of_the_line() {
+    fn cache_levels_are_steps_of_the_line() {
         let picture = curve().svg();
         assert!(picture.contains("Reading &amp; again") && picture.contains("1 &lt;thread&gt;"), "{picture}");
         let lines: Vec<&str> = picture.split("<path d=\"M").skip(1).collect();
@@ -171,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_picture_below_another_makes_one_of_both() {
+    fn two_pictures_are_combined_into_one() {
         let both = curve().below("<svg></svg>\n", 540.0);
         assert!(both.starts_with("<svg ") && both.contains("viewBox=\"0 0 960 800\""), "{both}");
         assert!(both.contains("<svg y=\"540\" "), "{both}");
@@ -179,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn bars_fall_where_the_curve_does_in_letters_of_any_kind() {
+    fn bars_follow_the_curve_in_unicode_and_ascii() {
         let canvas = Canvas { columns: 80, rows: 20, unicode: true, colour: false, limit: None };
         let text = curve().text(&canvas);
         let lines: Vec<&str> = text.lines().collect();

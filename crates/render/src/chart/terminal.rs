@@ -1,42 +1,41 @@
-//! The chart as lines of text, as wide and as high as it is told: roofs, lettered points, and a legend below. Points that
-//! share a place share a letter.
+//! Renders charts as text of a given size: roofs, points marked with letters, and a legend. Points in the same cell share a letter.
 
 use super::{Bound, Chart, Line, Log, Place, Point, Roof, drawable};
 use crate::number;
 use crate::text::{columns, cut, pad, shorten};
 
-/// What the text goes to.
+/// Size and capabilities of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Canvas {
-    /// Columns of a line.
+    /// Width of the picture in columns.
     pub columns: usize,
-    /// Lines of the picture; the legend comes on top of them.
+    /// Height of the picture in lines, without the legend.
     pub rows: usize,
-    /// Whether anything but ASCII can be shown.
+    /// True if the output may contain non-ASCII characters.
     pub unicode: bool,
-    /// Whether to colour, with ANSI sequences.
+    /// True if to use ANSI color sequences.
     pub colour: bool,
-    /// Columns that tables and sentences may take; none where nobody looks, and they are as wide as they are.
+    /// Maximum width of tables and sentences; `None` for output that is not a terminal, which is not wrapped.
     pub limit: Option<usize>,
 }
 
-/// A picture in less than this says nothing; the legend alone is given then.
-const NARROWEST: usize = 32;
-const LOWEST: usize = 8;
-/// More than anyone has; keeps a mistyped size from taking all memory.
-const LARGEST: usize = 1000;
+/// Minimum size of the picture; on a smaller canvas only a list is printed.
+const MIN_COLUMNS: usize = 32;
+const MIN_ROWS: usize = 8;
+/// Maximum size, which prevents a mistyped size from exhausting the memory.
+const MAX_SIZE: usize = 1000;
 
 const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-/// Rows of points that have no place on the chart.
-const LISTED: usize = 10;
+/// Maximum number of listed points without a position.
+const MAX_LISTED: usize = 10;
 
-/// What a cell shows decides its colour.
+/// Color of a cell, by its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ink {
     Plain,
     Bold,
     Faint,
-    /// A kind of operation.
+    /// Index of the kind of operation.
     Kind(usize),
 }
 
@@ -53,9 +52,10 @@ impl Ink {
     }
 }
 
-/// The chart on this canvas; every line ends in a newline.
+/// Renders the chart; every line ends with a newline.
 pub fn draw(chart: &Chart, canvas: &Canvas) -> String {
-    let canvas = &Canvas { columns: canvas.columns.min(LARGEST), rows: canvas.rows.min(LARGEST), ..*canvas };
+    let canvas =
+        &Canvas { columns: canvas.columns.min(MAX_SIZE), rows: canvas.rows.min(MAX_SIZE), ..*canvas };
     let mut out = String::new();
     for (text, ink) in [(&chart.title, Ink::Bold), (&chart.subtitle, Ink::Faint)] {
         if !text.is_empty() {
@@ -64,7 +64,7 @@ pub fn draw(chart: &Chart, canvas: &Canvas) -> String {
         }
     }
     let kinds = chart.kinds();
-    if canvas.columns < NARROWEST || canvas.rows < LOWEST {
+    if canvas.columns < MIN_COLUMNS || canvas.rows < MIN_ROWS {
         return out + &list(chart, canvas);
     }
     let mut picture = Picture::new(chart, canvas);
@@ -76,13 +76,13 @@ pub fn draw(chart: &Chart, canvas: &Canvas) -> String {
     out
 }
 
-/// A cell and the points in it, the one that takes most of the time first.
+/// A cell with its points, sorted by their share of the time.
 struct Spot {
     at: (usize, usize),
     points: Vec<usize>,
 }
 
-/// What the nth spot is marked with: a letter while there are some.
+/// Returns the marker of a spot: a letter for the first 52, then a dot.
 fn mark(spot: usize, unicode: bool) -> char {
     LETTERS.get(spot).map_or(if unicode { '•' } else { '*' }, |letter| char::from(*letter))
 }
@@ -91,12 +91,12 @@ struct Picture<'a> {
     canvas: &'a Canvas,
     intensity: Log,
     performance: Log,
-    /// Columns left of the plot for the labels of its axis.
+    /// Columns left of the plot for the axis labels.
     gutter: usize,
     width: usize,
     height: usize,
     cells: Vec<(char, Ink)>,
-    /// Braille dots of the roofs, which are finer than a cell.
+    /// Braille dots of the roofs, 2 × 4 per cell.
     dots: Vec<u8>,
 }
 
@@ -105,7 +105,7 @@ const EMPTY: (char, Ink) = (' ', Ink::Plain);
 impl<'a> Picture<'a> {
     fn new(chart: &Chart, canvas: &'a Canvas) -> Self {
         let (intensity, performance) = chart.axes();
-        // A caption above; the axis, its labels and a caption below.
+        // One line above for a caption; three below for axis, labels and caption.
         let height = canvas.rows - 4;
         let labels =
             performance.decades(height / 2).into_iter().map(|tick| columns(&tick.label(canvas.unicode)));
@@ -123,7 +123,7 @@ impl<'a> Picture<'a> {
         }
     }
 
-    /// A place in cells from the upper left corner.
+    /// Converts a position on the chart to cells from the upper left corner.
     fn position(&self, place: Place) -> (f64, f64) {
         (
             self.intensity.at(place.intensity) * self.width as f64,
@@ -140,7 +140,7 @@ impl<'a> Picture<'a> {
             .min(self.height - 1)
     }
 
-    /// The points that can be drawn, by cell; the cells that take most of the time first.
+    /// Groups the drawable points by cell, sorted by their share of the time.
     fn spots(&self, chart: &Chart) -> Vec<Spot> {
         let mut cells = std::collections::BTreeMap::<(usize, usize), Vec<usize>>::new();
         for (index, point) in chart.points.iter().enumerate() {
@@ -210,7 +210,7 @@ impl<'a> Picture<'a> {
         self.cells.get(row * self.width + column).map(|cell| cell.0)
     }
 
-    /// Whether nothing but the grid is in these cells, nor right beside them.
+    /// Tests if these cells and their horizontal neighbors contain only the grid.
     fn free(&self, column: usize, row: usize, width: usize) -> bool {
         row < self.height
             && column + width <= self.width
@@ -224,7 +224,7 @@ impl<'a> Picture<'a> {
         }
     }
 
-    /// A dot where two decades cross.
+    /// Draws a dot at each crossing of two decades.
     fn grid(&mut self) {
         for performance in self.performance.decades(self.height / 2) {
             for intensity in self.intensity.decades(self.width / 6) {
@@ -278,14 +278,14 @@ impl<'a> Picture<'a> {
         }
     }
 
-    /// Writes a roof's figures beside its slope and its flat part, where there is room.
+    /// Writes a roof's figures next to its slope and its flat part, if there is room.
     fn label(&mut self, line: &Line, name: &str, tag: String) {
         let name = cut(name, 24, self.canvas.unicode);
         let unicode = self.canvas.unicode;
         let texts = |figure: Option<f64>, unit: &str| {
             let figure = number::maybe(figure);
             let long = format!("{tag}{name} {figure} {unit}");
-            // A picture is made of single columns; a name that needs wider ones is left to the legend.
+            // The picture consists of single-column cells; names with wide characters appear only in the legend.
             let simple = long.chars().all(|c| columns(c.encode_utf8(&mut [0; 4])) == 1) || !unicode;
             let short = [format!("{tag}{figure} {unit}"), tag.trim_end_matches(": ").to_owned()];
             [long]
@@ -321,7 +321,7 @@ impl<'a> Picture<'a> {
 
     fn label_slope(&mut self, from: Place, to: Place, texts: &[String]) {
         let (start, end) = (self.position(from), self.position(to));
-        // From the middle outwards, so that the label is near the line's own part of the picture.
+        // Search from the middle outwards.
         let cells: Vec<(usize, usize)> = (0..40)
             .map(|step| 0.5 + if step % 2 == 0 { -1.0 } else { 1.0 } * f64::from(step) / 80.0)
             .map(|part| (start.0 + part * (end.0 - start.0), start.1 + part * (end.1 - start.1)))
@@ -342,7 +342,7 @@ impl<'a> Picture<'a> {
                 }
             }
         }
-        // Between close lines there is no room but on the line itself, and only for its number.
+        // Between close lines, only the number fits, on the line itself.
         let on_line =
             |(x, y): &&(usize, usize)| self.cell(*x, *y).is_some_and(|cell| !cell.is_alphanumeric());
         if let (Some(tag), Some((x, y))) = (texts.last(), cells.iter().find(on_line).copied())
@@ -369,7 +369,7 @@ impl<'a> Picture<'a> {
         }
     }
 
-    /// Draws the border between the bounds under the first roof's ridge.
+    /// Draws the border between memory-bound and compute-bound below the first ridge point.
     fn border(&mut self, ridge: Place) {
         let column = self.column(ridge.intensity);
         for row in self.row(ridge.performance) + 1..self.height {
@@ -388,7 +388,7 @@ impl<'a> Picture<'a> {
         }
     }
 
-    /// The picture with its axes.
+    /// Renders the cells with axes and labels.
     fn text(&self) -> String {
         let unicode = self.canvas.unicode;
         let [wall, notch, corner, floor, mark] =
@@ -434,7 +434,7 @@ impl<'a> Picture<'a> {
     }
 }
 
-/// The roofs, a line each.
+/// Lists the roofs, one per line.
 fn roofs(chart: &Chart, canvas: &Canvas) -> String {
     if chart.roofs.is_empty() {
         return String::new();
@@ -465,7 +465,7 @@ fn roofs(chart: &Chart, canvas: &Canvas) -> String {
     "\n".to_owned() + &grid.text(canvas)
 }
 
-/// The points by letter, then those without a place.
+/// Lists the points by letter, then the points without a position.
 fn legend(chart: &Chart, spots: &[Spot], kinds: &[&str], canvas: &Canvas) -> String {
     let mut out = String::new();
     let lettered = spots.get(..LETTERS.len().min(spots.len())).unwrap_or_default();
@@ -484,21 +484,21 @@ fn legend(chart: &Chart, spots: &[Spot], kinds: &[&str], canvas: &Canvas) -> Str
         out += &cut(&text, canvas.columns, canvas.unicode);
         out.push('\n');
     }
-    let nowhere: Vec<Spot> = chart
+    let undrawn: Vec<Spot> = chart
         .points
         .iter()
         .enumerate()
         .filter(|(_, point)| point.place().is_none())
         .map(|(index, _)| Spot { at: (0, 0), points: vec![index] })
         .collect();
-    if !nowhere.is_empty() {
+    if !undrawn.is_empty() {
         let text =
-            format!("not drawn, no intensity or performance above zero: {}", number::count(nowhere.len()));
+            format!("not drawn (no positive intensity or performance): {}", number::count(undrawn.len()));
         out += &format!("\n{}\n", cut(&text, canvas.columns, canvas.unicode));
-        let listed = nowhere.get(..LISTED.min(nowhere.len())).unwrap_or_default();
+        let listed = undrawn.get(..MAX_LISTED.min(undrawn.len())).unwrap_or_default();
         out += &table(chart, listed, kinds, canvas, &|_| '-');
-        if nowhere.len() > LISTED {
-            out += &format!("  and {} more\n", number::count(nowhere.len() - LISTED));
+        if undrawn.len() > MAX_LISTED {
+            out += &format!("  and {} more\n", number::count(undrawn.len() - MAX_LISTED));
         }
     }
     out
@@ -513,11 +513,11 @@ fn table(
 ) -> String {
     let rows: Vec<(&Spot, &Point)> =
         spots.iter().filter_map(|spot| Some((spot, chart.points.get(*spot.points.first()?)?))).collect();
-    // What all points of a spot say, or that they differ.
-    let common = |spot: &Spot, says: &dyn Fn(&Point) -> String| {
-        let mut said = spot.points.iter().filter_map(|point| chart.points.get(*point)).map(says);
-        let first = said.next().unwrap_or_default();
-        if said.all(|next| next == first) { first } else { "mixed".into() }
+    // The common value of all points of a spot, or `mixed`.
+    let common = |spot: &Spot, text: &dyn Fn(&Point) -> String| {
+        let mut texts = spot.points.iter().filter_map(|point| chart.points.get(*point)).map(text);
+        let first = texts.next().unwrap_or_default();
+        if texts.all(|next| next == first) { first } else { "mixed".into() }
     };
     let column = |heading, figures, cell: &dyn Fn(&Spot, &Point) -> String| Column {
         heading,
@@ -545,7 +545,7 @@ fn table(
     Grid { marks: marks.collect(), heading: "operation", name: &name, columns: figures }.text(canvas)
 }
 
-/// The names at a spot: as many as fit, and how many more there are.
+/// Lists the names at a spot that fit, and counts the others.
 fn names(chart: &Chart, spot: &Spot, room: usize, unicode: bool) -> String {
     let mut names = spot.points.iter().filter_map(|point| chart.points.get(*point)).map(|point| &point.name);
     let mut left = spot.points.len().saturating_sub(1);
@@ -563,7 +563,7 @@ fn names(chart: &Chart, spot: &Spot, room: usize, unicode: bool) -> String {
     cut(&(shown + &more(left)), room, unicode)
 }
 
-/// What there is to say where no picture fits: a line for each roof and each point, which the terminal breaks.
+/// Lists roofs and points, one per line, for a canvas that is too small for a picture.
 fn list(chart: &Chart, canvas: &Canvas) -> String {
     let figure =
         |value: Option<f64>, unit: &str| value.map(|value| format!("{} {unit}", number::figure(value)));
@@ -593,25 +593,25 @@ fn list(chart: &Chart, canvas: &Canvas) -> String {
 /// A column of the legend.
 struct Column {
     heading: &'static str,
-    /// Figures stand at the right.
+    /// True if the cells are right-aligned.
     figures: bool,
     cells: Vec<String>,
 }
 
-/// Rows of the legend: a mark, a name that takes what the columns leave, and the columns, of which the last ones are left
-/// out until the name has enough.
+/// Rows of the legend: a mark, a name that takes the remaining width, and columns. The last columns are dropped until the name has
+/// enough room.
 struct Grid<'a> {
     marks: Vec<(String, Ink)>,
     heading: &'static str,
-    /// The name in a row, in no more than so many columns.
+    /// Returns the name of a row, shortened to a number of columns.
     name: &'a dyn Fn(usize, usize) -> String,
     columns: Vec<Column>,
 }
 
 impl Grid<'_> {
     fn text(self, canvas: &Canvas) -> String {
-        const ENOUGH: usize = 16;
-        const WIDEST: usize = 64;
+        const MIN_NAME: usize = 16;
+        const MAX_NAME: usize = 64;
         let rows = self.marks.len();
         let width = |column: &Column| {
             column.cells.iter().map(|cell| columns(cell)).chain([column.heading.len()]).max().unwrap_or(0)
@@ -619,19 +619,19 @@ impl Grid<'_> {
         let mark = self.marks.iter().map(|mark| columns(&mark.0)).max().unwrap_or(0);
         let mut shown: Vec<&Column> =
             self.columns.iter().filter(|column| column.cells.iter().any(|cell| !cell.is_empty())).collect();
-        let natural = (0..rows).map(|row| columns(&(self.name)(row, WIDEST)));
+        let natural = (0..rows).map(|row| columns(&(self.name)(row, MAX_NAME)));
         let natural = natural.max().unwrap_or(0).max(self.heading.len());
         let left = |shown: &[&Column]| {
             let taken = shown.iter().map(|column| width(column) + 2).sum::<usize>() + mark + 2;
             canvas.columns.saturating_sub(taken)
         };
-        while !shown.is_empty() && left(&shown) < ENOUGH.min(natural) {
+        while !shown.is_empty() && left(&shown) < MIN_NAME.min(natural) {
             shown.pop();
         }
         let name = left(&shown).min(natural);
         let cell = |text: &str, column: &Column| {
-            let air = " ".repeat(width(column).saturating_sub(columns(text)));
-            if column.figures { format!("  {air}{text}") } else { format!("  {text}{air}") }
+            let padding = " ".repeat(width(column).saturating_sub(columns(text)));
+            if column.figures { format!("  {padding}{text}") } else { format!("  {text}{padding}") }
         };
         let mut heading = format!("{}  {}", " ".repeat(mark), pad(self.heading, name));
         heading.extend(shown.iter().map(|column| cell(column.heading, column)));
@@ -688,20 +688,20 @@ mod tests {
     }
 
     #[test]
-    fn colour_changes_nothing_but_colour() {
+    fn color_does_not_change_the_text() {
         let coloured = draw(&sample::hostile(), &Canvas { colour: true, ..canvas(80) });
         let mut plain = String::new();
         let mut rest = coloured.as_str();
         while let Some((before, after)) = rest.split_once("\x1b[") {
             plain += before;
-            rest = after.split_once('m').expect("every sequence sets a colour").1;
+            rest = after.split_once('m').expect("every sequence sets a color").1;
         }
         assert_eq!(plain + rest, draw(&sample::hostile(), &canvas(80)));
     }
 
     #[test]
-    fn no_line_is_wider_than_the_canvas_and_none_moves_the_cursor() {
-        for columns_of_canvas in (NARROWEST..140).chain([LARGEST]) {
+    fn lines_respect_the_width_and_have_no_control_characters() {
+        for columns_of_canvas in (MIN_COLUMNS..140).chain([MAX_SIZE]) {
             for unicode in [true, false] {
                 let text = draw(&sample::hostile(), &Canvas { unicode, ..canvas(columns_of_canvas) });
                 for line in text.lines() {
@@ -713,8 +713,8 @@ mod tests {
     }
 
     #[test]
-    fn a_terminal_too_small_for_a_picture_gets_every_figure_as_a_list() {
-        for (columns, rows) in [(0, 0), (1, 1), (1, 50), (200, 1), (NARROWEST - 1, 20)] {
+    fn small_terminals_get_a_list() {
+        for (columns, rows) in [(0, 0), (1, 1), (1, 50), (200, 1), (MIN_COLUMNS - 1, 20)] {
             let text = draw(&sample::model(), &Canvas { columns, rows, ..canvas(80) });
             assert!(text.contains("prefill matmul: 96.0 FLOP/byte, 171 GFLOP/s, 5.0 %, compute"), "{text}");
             assert!(text.contains("L3: 180 GB/s"));
@@ -722,7 +722,7 @@ mod tests {
     }
 
     #[test]
-    fn charts_without_points_or_roofs_or_with_one_point_are_drawn() {
+    fn charts_without_points_or_roofs_are_drawn() {
         let full = sample::model();
         let one = Chart { roofs: Vec::new(), points: full.points[..1].to_vec(), ..Chart::default() };
         assert!(draw(&one, &canvas(80)).contains("A  blk.0.attn_qkv.weight"));
@@ -730,14 +730,14 @@ mod tests {
     }
 
     #[test]
-    fn points_in_one_cell_share_a_letter_and_points_without_a_place_are_listed() {
+    fn points_in_one_cell_share_a_letter() {
         let text = shown(120);
         assert!(text.contains("A  output.weight, blk.0.ffn_gate_up.weight +7"), "{text}");
         assert!(text.contains("-  token_embd.weight"));
     }
 
     #[test]
-    fn two_thousand_places_get_52_letters_and_a_count_of_the_rest() {
+    fn points_beyond_52_letters_are_counted() {
         let points = (0..2000).map(|index| Point {
             name: format!("op {index}"),
             intensity_flop_byte: Some(1.01f64.powi(index)),

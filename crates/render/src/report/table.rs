@@ -1,17 +1,17 @@
-//! A rectangular part of a result: as aligned text, within the width of a terminal, as CSV and as Markdown.
+//! Tables and their formats: aligned text within the width of a terminal, CSV and Markdown.
 
 use serde::Serialize;
 
 use crate::chart::terminal::Canvas;
 use crate::text::columns;
 
-/// A sentence in fewer columns is hard to read.
-pub(super) const NARROWEST: usize = 24;
+/// Minimum number of columns for a wrapped sentence.
+pub(super) const MIN_SENTENCE_WIDTH: usize = 24;
 
-/// A rectangular part of a result, as text cells.
+/// A table of text cells.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Table {
-    /// What the table shows; empty for none.
+    /// Title; may be empty.
     pub title: String,
     /// Column headings.
     pub headings: Vec<String>,
@@ -20,7 +20,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table with these headings and rows.
+    /// Creates a table.
     pub fn new(
         title: impl Into<String>,
         headings: &[&str],
@@ -30,7 +30,7 @@ impl Table {
         Table { title: title.into(), headings, rows: rows.into_iter().collect() }
     }
 
-    /// Leaves out a column that says nothing in any row.
+    /// Removes a column if all of its cells are empty.
     pub fn without_empty(&mut self, heading: &str) {
         let Some(place) = self.headings.iter().position(|name| name == heading) else { return };
         if self.rows.iter().all(|row| row[place].is_empty()) {
@@ -38,42 +38,42 @@ impl Table {
         }
     }
 
-    /// The table with aligned columns, as wide as it is.
+    /// Renders the table with aligned columns at its full width.
     pub fn text(&self) -> String {
-        self.rendered(false)
+        self.render(false)
     }
 
-    /// The table for a terminal, within its width where it has one. Sentences are broken between words; columns that find no
-    /// room even so are left out and named below: those in `least` first, in that order, then from the right.
+    /// Renders the table for a terminal. If it is too wide, sentences are wrapped; then columns are dropped, first those in `least` in
+    /// that order, then from the right, and listed below the table.
     pub fn fitted(&self, canvas: &Canvas, least: &[&str]) -> String {
-        let Some(limit) = canvas.limit else { return self.rendered(canvas.colour) };
+        let Some(limit) = canvas.limit else { return self.render(canvas.colour) };
         let mut table = self.clone();
-        let mut left_out = Vec::new();
+        let mut dropped = Vec::new();
         let mut least = least.iter();
-        while !table.wrapped_to(limit) && table.headings.len() > 1 {
-            let named = least.next().map(|name| table.headings.iter().rposition(|heading| heading == name));
-            let place = match named {
+        while !table.wrap_to(limit) && table.headings.len() > 1 {
+            let next = least.next().map(|name| table.headings.iter().rposition(|heading| heading == name));
+            let place = match next {
                 Some(Some(place)) if place > 0 => place,
                 Some(_) => continue,
                 None => table.headings.len() - 1,
             };
-            left_out.push(table.headings[place].clone());
+            dropped.push(table.headings[place].clone());
             table = table.only(|at, _| at != place);
         }
-        let mut out = table.rendered(canvas.colour);
-        if !left_out.is_empty() {
-            let names = format!("not shown for want of room: {}", left_out.join("; "));
-            let lines = broken(&names, limit.saturating_sub(1).max(NARROWEST)).replace('\n', "\n ");
+        let mut out = table.render(canvas.colour);
+        if !dropped.is_empty() {
+            let names = format!("columns hidden (terminal too narrow): {}", dropped.join(", "));
+            let lines = broken(&names, limit.saturating_sub(1).max(MIN_SENTENCE_WIDTH)).replace('\n', "\n ");
             out += &format!(" {lines}\n");
         }
         out
     }
 
-    /// The columns that are wanted, by their place and heading, in their order.
+    /// Returns the columns that satisfy a predicate on their position and heading.
     pub fn only(&self, wanted: impl Fn(usize, &str) -> bool) -> Table {
-        let kept: Vec<usize> =
+        let selected: Vec<usize> =
             (0..self.headings.len()).filter(|&at| wanted(at, &self.headings[at])).collect();
-        let of = |cells: &Vec<String>| kept.iter().filter_map(|&at| cells.get(at).cloned()).collect();
+        let of = |cells: &Vec<String>| selected.iter().filter_map(|&at| cells.get(at).cloned()).collect();
         Table {
             title: self.title.clone(),
             headings: of(&self.headings),
@@ -81,25 +81,26 @@ impl Table {
         }
     }
 
-    /// Breaks sentences until the table fits; says whether it does.
-    fn wrapped_to(&mut self, limit: usize) -> bool {
+    /// Wraps sentences until the table fits; returns whether it fits.
+    fn wrap_to(&mut self, limit: usize) -> bool {
         let widths = self.widths();
         let total: usize = widths.iter().map(|width| width + 2).sum();
         let Some(over) = (total.saturating_sub(1)).checked_sub(limit).filter(|over| *over > 0) else {
             return true;
         };
-        let sentences = (0..widths.len())
-            .filter(|&at| self.rows.iter().any(|row| row[at].contains(' ') && columns(&row[at]) > NARROWEST));
+        let sentences = (0..widths.len()).filter(|&at| {
+            self.rows.iter().any(|row| row[at].contains(' ') && columns(&row[at]) > MIN_SENTENCE_WIDTH)
+        });
         let Some(widest) = sentences.max_by_key(|&at| widths[at]) else { return false };
         let room = widths[widest].saturating_sub(over).max(columns(&self.headings[widest]));
-        if room < NARROWEST {
+        if room < MIN_SENTENCE_WIDTH {
             return false;
         }
         let before = self.clone();
         for row in &mut self.rows {
             row[widest] = broken(&row[widest], room);
         }
-        // A word may be longer than the room.
+        // A single word may exceed the width.
         if self.widths()[widest] <= room {
             return true;
         }
@@ -117,7 +118,7 @@ impl Table {
         widths
     }
 
-    fn rendered(&self, colour: bool) -> String {
+    fn render(&self, colour: bool) -> String {
         let widths = self.widths();
         let mut out = if self.title.is_empty() { String::new() } else { format!("{}\n", self.title) };
         for (index, row) in std::iter::once(&self.headings).chain(&self.rows).enumerate() {
@@ -133,7 +134,7 @@ impl Table {
                     } else if index == 0 {
                         Some("1")
                     } else {
-                        ink(cell)
+                        verdict_color(cell)
                     };
                     let text = code.map_or(text.to_owned(), |code| format!("\x1b[{code}m{text}\x1b[0m"));
                     let space =
@@ -147,7 +148,7 @@ impl Table {
         out
     }
 
-    /// RFC 4180, with a heading line.
+    /// Renders the table as CSV (RFC 4180) with a heading line.
     pub fn csv(&self) -> String {
         let quote = |cell: &String| {
             if cell.contains([',', '"', '\n', '\r']) {
@@ -160,7 +161,7 @@ impl Table {
         std::iter::once(&self.headings).chain(&self.rows).map(line).collect()
     }
 
-    /// A GitHub-flavoured Markdown table under its title.
+    /// Renders a GitHub-flavored Markdown table below its title.
     pub fn markdown(&self) -> String {
         let escape = |cell: &String| cell.replace('|', "\\|").replace('\n', " ");
         let line = |cells: &Vec<String>| {
@@ -174,8 +175,8 @@ impl Table {
     }
 }
 
-/// The colour of a word that says how something ended: green, yellow or red.
-fn ink(cell: &str) -> Option<&'static str> {
+/// ANSI color of a verdict: green, yellow or red.
+fn verdict_color(cell: &str) -> Option<&'static str> {
     match cell {
         "better" | "proven" | "verified" | "near optimal" => Some("32"),
         "noise" | "can't tell" | "unknown" | "suspect" => Some("33"),
@@ -184,8 +185,8 @@ fn ink(cell: &str) -> Option<&'static str> {
     }
 }
 
-/// The text in lines of no more than so many columns, broken between words; a longer word stands alone.
-pub fn broken(text: &str, most: usize) -> String {
+/// Wraps text at spaces to at most `max_columns`; a longer word gets its own line.
+pub fn broken(text: &str, max_columns: usize) -> String {
     let mut out = String::new();
     for (at, line) in text.lines().enumerate() {
         if at > 0 {
@@ -194,7 +195,7 @@ pub fn broken(text: &str, most: usize) -> String {
         let mut used = 0;
         for word in line.split_whitespace() {
             let width = columns(word);
-            if used > 0 && used + 1 + width > most {
+            if used > 0 && used + 1 + width > max_columns {
                 out.push('\n');
                 used = 0;
             } else if used > 0 {
@@ -217,19 +218,19 @@ mod tests {
     }
 
     fn wide() -> Table {
-        let row = ["rtx_4090", "24.0", "189.5", "a sentence that takes more room than there is", "yes"];
+        let row = ["rtx_4090", "24.0", "189.5", "a sentence that is wider than the terminal is", "yes"];
         Table::new("", &["device", "GB", "token/s", "why", "fits"], [row.map(str::to_owned).to_vec()])
     }
 
     #[test]
-    fn columns_are_as_wide_as_their_widest_line() {
+    fn columns_fit_their_widest_line() {
         let rows = vec![vec!["漢字".to_owned(), "1\n22".to_owned()], vec!["x".to_owned(), String::new()]];
         let table = Table::new("Title", &["name", "n"], rows);
         assert_eq!(table.text(), "Title\n name  n\n 漢字  1\n       22\n x\n");
     }
 
     #[test]
-    fn a_sentence_is_broken_between_words_before_a_column_is_left_out() {
+    fn sentences_are_wrapped_before_columns_are_dropped() {
         let table = wide();
         assert_eq!(table.fitted(&canvas(None), &[]), table.text());
         assert_eq!(table.fitted(&canvas(Some(200)), &[]), table.text());
@@ -239,16 +240,16 @@ mod tests {
     }
 
     #[test]
-    fn the_least_important_columns_go_first_and_are_named() {
+    fn the_least_important_columns_are_dropped_first_and_listed() {
         let shown = wide().fitted(&canvas(Some(28)), &["why", "GB"]);
         let first = " device    token/s  fits\n rtx_4090  189.5    yes\n";
-        assert_eq!(shown, format!("{first} not shown for want of room:\n why; GB\n"));
+        assert_eq!(shown, format!("{first} columns hidden (terminal\n too narrow): why, GB\n"));
         let least = wide().fitted(&canvas(Some(1)), &[]);
-        assert!(least.starts_with(" device\n rtx_4090\n not shown"), "{least}");
+        assert!(least.starts_with(" device\n rtx_4090\n columns hidden"), "{least}");
     }
 
     #[test]
-    fn colour_changes_no_width_and_paints_headings_and_verdicts() {
+    fn color_marks_headings_and_verdicts_without_changing_widths() {
         let rows = [["a", "worse"], ["b", "same"]].map(|row| row.map(str::to_owned).to_vec());
         let table = Table::new("", &["figure", "verdict"], rows);
         let painted = table.fitted(&Canvas { colour: true, ..canvas(None) }, &[]);

@@ -1,4 +1,5 @@
-//! Rows of several devices beside the ceilings of `parallel-v1` and `serving-v1`, which know layouts, messages and memory.
+//! Checks results of several devices against the ceilings of `parallel-v1` and `serving-v1`, which model layouts, communication and
+//! memory capacity.
 
 use super::table::{Phase, Row};
 use super::{device, format, rows};
@@ -8,20 +9,20 @@ use roofline_formulas::serving;
 use roofline_formulas::transformer::Inputs;
 use roofline_models::{Hyper, by_name};
 
-/// The devices of a row, and its work; none where the registry or the models do not have it.
-fn asked(row: &Row) -> Option<(Set, Work)> {
-    let beside = row.beside().ok()?;
-    let device = device::of(&row.device)?;
+/// Returns the devices and the work of a row; `None` if the device or the model is unknown.
+fn devices_and_work(row: &Row) -> Option<(Set, Work)> {
+    let compared = row.with_ceiling().ok()?;
+    let device = device::find(&row.device)?;
     let label = if row.format.is_empty() { format::split(&row.model).1 } else { &row.format };
-    let (_, numbers) = format::of(label)?;
-    let hyper = by_name(beside.model).and_then(|known| Hyper::of_known(known).ok());
-    // A server may keep its cache in 8 bits and multiply it as such.
+    let (_, numbers) = format::parse(label)?;
+    let hyper = by_name(compared.model).and_then(|known| Hyper::of_known(known).ok());
+    // Servers may use an 8-bit KV cache and multiply it in this type.
     let cache = if row.phase == Phase::Serving { Numbers::Fp8 } else { Numbers::Half };
     let work = Work {
-        inputs: beside.traits.step,
+        inputs: compared.traits.step,
         stored: Stored { cache, ..Stored::all(numbers) },
         hidden: hyper.as_ref().map_or(0.0, |hyper| hyper.hidden as f64),
-        layers: beside.inputs.layers.max(1.0),
+        layers: compared.inputs.layers.max(1.0),
         heads: 0,
         start: 0.0,
     };
@@ -29,21 +30,21 @@ fn asked(row: &Row) -> Option<(Set, Work)> {
     Some((Set::of(row.devices as u64, target, device.interconnect_bandwidth), work))
 }
 
-/// 2^30 bytes in 10^9.
+/// Bytes of a GiB divided by bytes of a GB.
 const GIB_PER_GB: f64 = 1.073_741_824;
 
-/// `ISL/OSL 2048/128`.
+/// Parses input and output length from `ISL/OSL 2048/128`.
 fn lengths(test: &str) -> Option<(f64, f64)> {
     let (input, output) = test.strip_prefix("ISL/OSL ")?.split_once('/')?;
     Some((input.parse().ok()?, output.parse().ok()?))
 }
 
-/// The most that a server can reach: as many users as fit when their answers are half written, on average.
-fn served(row: &Row, set: &Set, work: &Work, layout: Layout) -> f64 {
-    let (input, output) = lengths(&row.test).expect("a row of a server says its lengths");
+/// Returns the serving ceiling with the largest number of users that fits; outputs are half complete on average.
+fn serving_ceiling(row: &Row, set: &Set, work: &Work, layout: Layout) -> f64 {
+    let (input, output) = lengths(&row.test).expect("serving rows state their lengths");
     let one = Inputs { batch: 1.0, context: input + (output / 2.0).floor(), ..work.inputs };
     let step = one.evaluate().unwrap();
-    // What vendors call GB of memory are GiB, and more users may fit than in GB.
+    // Vendors state GiB as GB, so more users may fit.
     let memory = set.capacity().unwrap() * GIB_PER_GB / layout.copies as f64;
     let room = serving::Inputs {
         page: 1.0,
@@ -68,26 +69,28 @@ fn served(row: &Row, set: &Set, work: &Work, layout: Layout) -> f64 {
 }
 
 #[test]
-fn no_speed_of_several_devices_is_above_the_ceiling_of_its_best_layout() {
-    let (mut checked, mut served_rows, mut above) = (0, 0, Vec::new());
+fn multi_device_speeds_do_not_exceed_the_best_layout() {
+    let (mut checked, mut serving_rows, mut above) = (0, 0, Vec::new());
     for row in rows().iter().filter(|row| row.devices > 1.0 && !row.note.starts_with("SUSPECT")) {
-        let Some((set, work)) = asked(row) else { continue };
+        let Some((set, work)) = devices_and_work(row) else { continue };
         let layouts = Layout::all(&set, &work, Fixed::default()).unwrap();
         let of = |layout: Layout| match row.phase {
-            Phase::Serving => served(row, &set, &work, layout),
+            Phase::Serving => serving_ceiling(row, &set, &work, layout),
             Phase::Prefill => reach(&work, &set, layout).unwrap().prefill_ceiling,
             Phase::Decode | Phase::Speculative => reach(&work, &set, layout).unwrap().decode_ceiling,
         };
         let ceiling = layouts.into_iter().map(of).fold(0.0, f64::max);
         checked += 1;
-        served_rows += usize::from(row.phase == Phase::Serving);
+        serving_rows += usize::from(row.phase == Phase::Serving);
         if row.tokens_per_s > ceiling {
             let Row { line, device, devices, model, test, tokens_per_s, .. } = row;
-            above.push(format!("{line}: {devices} {device} {model} {test}: {tokens_per_s} of {ceiling:.1}"));
+            above.push(format!(
+                "{line}: {devices} {device} {model} {test}: {tokens_per_s} exceeds {ceiling:.1}"
+            ));
         }
     }
     assert!(above.is_empty(), "{}", above.join("\n"));
     let all = rows().iter().filter(|row| row.devices > 1.0).count();
-    assert_eq!((all, served_rows), (450, 20));
+    assert_eq!((all, serving_rows), (450, 20));
     assert!(checked * 100 >= all * 95, "{checked} of {all}");
 }

@@ -1,5 +1,5 @@
-//! What every result is: a type with a schema, whose figures, tables, chart and text are its methods. Every output format,
-//! `--require`, `gate` and `plot` read only these.
+//! The interface of results: a schema, figures, tables, charts and text. All output formats, `--require`, `gate` and `plot` use only
+//! this interface.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -15,79 +15,85 @@ use crate::paired::Paired;
 
 mod table;
 
-use table::NARROWEST;
+use table::MIN_SENTENCE_WIDTH;
 pub use table::{Table, broken};
 
-/// A result.
+/// A result of a command.
 pub trait Report: Serialize {
-    /// What the `schema` field of its JSON says.
+    /// Value of the `schema` field in JSON.
     const SCHEMA: &'static str;
-    /// The names of figures that conditions may use.
+    /// Names of figures that conditions may use.
     const FIGURES: &'static [&'static str] = &[];
-    /// The names of texts that conditions may use.
+    /// Names of texts that conditions may use.
     const TEXTS: &'static [&'static str] = &[];
-    /// The names of truths, which are conditions by themselves.
+    /// Names of boolean values, which are conditions by themselves.
     const TRUTHS: &'static [&'static str] = &[];
-    /// Whether its text has lines of source in it, which no terminal is too narrow for.
+    /// True if the text contains source code, which is not wrapped.
     const SOURCE: bool = false;
 
-    /// The unit of a figure that conditions may use.
+    /// Returns the unit of a figure that conditions may use.
     fn unit(_name: &str) -> &'static str {
         "1"
     }
 
-    /// The tables; the first is the main one, which CSV prints.
+    /// Returns the tables; CSV prints only the first.
     fn tables(&self) -> Vec<Table>;
 
-    /// The whole for a terminal; its tables unless there is more to say.
+    /// Renders the result for a terminal; by default its tables.
     fn text(&self, canvas: &Canvas) -> String {
         self.tables().iter().map(|table| table.fitted(canvas, &[])).collect::<Vec<_>>().join("\n")
     }
 
-    /// The Markdown; its tables unless there is something better to say there.
+    /// Renders the result as Markdown; by default its tables.
     fn markdown(&self) -> String {
         self.tables().iter().map(Table::markdown).collect::<Vec<_>>().join("\n")
     }
 
-    /// What was found, as numbers that can be required and compared.
+    /// Returns the numbers that conditions and comparisons use.
     fn figures(&self) -> Vec<Figure> {
         Vec::new()
     }
 
-    /// The texts that conditions may use.
+    /// Returns the texts that conditions use.
     fn texts(&self) -> Vec<Text> {
         Vec::new()
     }
 
-    /// What must be the same for a comparison of two runs to mean something: what it is, and its value.
+    /// Returns the settings, as name and value, that must be equal for two runs to be comparable.
     fn setting(&self) -> Vec<(&'static str, String)> {
         Vec::new()
     }
 
-    /// What one should know about its figures, as sentences.
+    /// Returns notes about the figures, as sentences.
     fn notes(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// The picture of it, where there is one.
+    /// Returns the roofline chart, if the result has one.
     fn chart(&self) -> Option<Chart> {
         None
     }
 
-    /// A curve to draw below the picture, where there is one.
+    /// Returns a curve to draw below the chart, if the result has one.
     fn sweep(&self) -> Option<Sweep> {
         None
     }
 }
 
-/// A result that can be read back.
+/// A result that can be loaded from JSON.
 pub trait Saved: Report + DeserializeOwned {
-    /// What is wrong with its values, although they have the right types.
+    /// Checks values that the types do not restrict.
+    ///
+    /// # Errors
+    /// Describes the first invalid value.
     fn validate(&self) -> Result<(), String> {
         Ok(())
     }
 
-    /// The result of this JSON.
+    /// Parses and validates JSON.
+    ///
+    /// # Errors
+    /// Describes the syntax error, the wrong schema or the invalid value.
     fn from_json(text: &str) -> Result<Self, String> {
         let result: Self = serde_json::from_str(text).map_err(|error| error.to_string())?;
         result.validate()?;
@@ -95,30 +101,30 @@ pub trait Saved: Report + DeserializeOwned {
     }
 }
 
-/// One figure of a result.
+/// A number of a result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Figure {
-    /// What conditions call it: `read_gb_s`.
+    /// Name in conditions: `read_gb_s`.
     pub name: Cow<'static, str>,
-    /// What it is of, such as a product; empty for the run as a whole. Conditions are asked of each.
+    /// Subject, such as a product; empty for the whole run. Conditions are checked for each subject.
     pub of: String,
-    /// What people call it: `memory read, 2 threads`.
+    /// Label in text: `memory read, 2 threads`.
     pub label: String,
-    /// Its unit.
+    /// Unit of the value.
     pub unit: Cow<'static, str>,
-    /// Which way is better.
+    /// Direction of improvement.
     pub better: Better,
-    /// The value.
+    /// Value in `unit`.
     pub value: f64,
-    /// How far the runs behind it lie apart, as a share of it; absent where there is no such thing.
+    /// Variation between runs as a share of the value; absent if it is unknown.
     pub noise: Option<f64>,
-    /// The reference load that ran in turn with it, where one did.
+    /// Reference load that ran in alternation, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beside: Option<Paired>,
 }
 
 impl Figure {
-    /// A figure of the run as a whole, without noise.
+    /// Creates a figure of the whole run without noise.
     pub fn new(
         name: impl Into<Cow<'static, str>>,
         label: impl Into<String>,
@@ -130,22 +136,22 @@ impl Figure {
         Figure { name, of: String::new(), label, unit, better, value, noise: None, beside: None }
     }
 
-    /// The same of a part of the run.
+    /// Sets the subject.
     pub fn of(self, of: impl Into<String>) -> Figure {
         Figure { of: of.into(), ..self }
     }
 
-    /// The same with a noise: how far the median lies from the best.
+    /// Sets the noise to the relative distance between the best and the median sample.
     pub fn between(self, best: f64, median: f64) -> Figure {
         let noise = Some((best - median).abs() / best).filter(|share| share.is_finite());
         Figure { noise, ..self }
     }
 }
 
-/// Groups of names as one list, for [`Report::FIGURES`] and [`Report::TEXTS`].
+/// Concatenates groups of names for [`Report::FIGURES`] and [`Report::TEXTS`].
 ///
 /// # Panics
-/// If the groups together don't have exactly `N` names; in a constant that is an error of the compiler.
+/// Panics if the groups do not have exactly `N` names in total; in a constant this is a compile-time error.
 pub const fn joined<const N: usize>(groups: &[&[&'static str]]) -> [&'static str; N] {
     let mut all = [""; N];
     let (mut group, mut at) = (0, 0);
@@ -157,80 +163,80 @@ pub const fn joined<const N: usize>(groups: &[&[&'static str]]) -> [&'static str
         }
         group += 1;
     }
-    assert!(at == N, "the groups have another number of names");
+    assert!(at == N, "N must be the total number of names");
     all
 }
 
-/// The value of a [`Text`].
+/// Value of a [`Text`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TextValue {
-    /// Words, which conditions compare with `==`.
+    /// Text that conditions compare with `==`.
     Words(String),
-    /// A condition by itself.
+    /// Boolean that is a condition by itself.
     Truth(bool),
 }
 
-/// One text of a result, which conditions compare with `==`, or which is a condition by itself.
+/// A text or boolean of a result that conditions use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Text {
-    /// What conditions call it: `decode_bound`.
+    /// Name in conditions: `decode_bound`.
     pub name: &'static str,
-    /// What it is of, as for a figure; empty for the run as a whole.
+    /// Subject, as in [`Figure::of`]; empty for the whole run.
     pub of: String,
-    /// The text.
+    /// Value that conditions compare.
     pub value: TextValue,
 }
 
 impl Text {
-    /// A text of the run as a whole.
+    /// Creates a text of the whole run.
     pub fn new(name: &'static str, value: impl ToString) -> Text {
         Text { name, of: String::new(), value: TextValue::Words(value.to_string()) }
     }
 
-    /// A truth of the run as a whole, whose name is among [`Report::TRUTHS`].
+    /// Creates a boolean of the whole run; its name must be in [`Report::TRUTHS`].
     pub fn truth(name: &'static str, value: bool) -> Text {
         Text { name, of: String::new(), value: TextValue::Truth(value) }
     }
 
-    /// The same of a part of the run.
+    /// Sets the subject.
     pub fn of(self, of: impl Into<String>) -> Text {
         Text { of: of.into(), ..self }
     }
 }
 
-/// A condition that was asked of a result.
+/// A condition that was evaluated on a result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Checked {
-    /// What it was asked of, such as a device; empty for the run as a whole.
+    /// Subject of the condition, such as a device; empty for the whole run.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub of: String,
-    /// The condition as it was written.
+    /// Source text of the condition.
     pub condition: String,
-    /// Whether it holds; null when a value that decides it is not known, which does not pass either.
+    /// True if the condition holds; null if a required value is unknown, which also fails the check.
     pub holds: Option<bool>,
-    /// The values that it names.
+    /// Values of the names in the condition.
     pub values: BTreeMap<String, String>,
 }
 
-/// Which way a figure is better.
+/// Direction in which a figure improves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Better {
-    /// A higher figure is better.
+    /// Higher values are better.
     Higher,
-    /// A lower figure is better.
+    /// Lower values are better.
     Lower,
-    /// It describes the run or follows from other figures, and is not compared.
+    /// The figure describes the run or follows from other figures, and is not compared.
     Neither,
 }
 
-/// The `schema` field of a result: always that of its type, and nothing else is read as one.
+/// Field that serializes as [`Report::SCHEMA`] and rejects every other value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Schema<T>(PhantomData<T>);
 
 impl<T> Schema<T> {
-    /// The only value there is.
+    /// Creates the only value of this type.
     pub const fn new() -> Schema<T> {
         Schema(PhantomData)
     }
@@ -254,7 +260,7 @@ impl<'de, T: Report> Deserialize<'de> for Schema<T> {
         if found == T::SCHEMA {
             Ok(Schema::new())
         } else {
-            Err(D::Error::custom(format!("schema is `{found}`, not `{}`", T::SCHEMA)))
+            Err(D::Error::custom(format!("unknown schema `{found}`; expected `{}`", T::SCHEMA)))
         }
     }
 }
@@ -273,15 +279,14 @@ impl<T: Report> schemars::JsonSchema for Schema<T> {
     }
 }
 
-/// Facts about one thing for people: what it is, its value, and what that means, each in a column of its own; the last is broken
-/// between words where the terminal is narrower.
+/// Renders rows of name, value and note in three columns; notes are wrapped to the width of the terminal.
 pub fn facts(rows: &[(&str, String, String)], canvas: &Canvas) -> String {
     let width = |column: fn(&(&str, String, String)) -> usize| rows.iter().map(column).max().unwrap_or(0);
     let (first, second) = (width(|row| row.0.len()), width(|row| row.1.len()));
     let before = first + second + 4;
     let line = |(name, value, note): &(&str, String, String)| {
         let note = match canvas.limit {
-            Some(limit) => broken(note, limit.saturating_sub(before).max(NARROWEST)),
+            Some(limit) => broken(note, limit.saturating_sub(before).max(MIN_SENTENCE_WIDTH)),
             None => note.clone(),
         };
         let note = note.replace('\n', &format!("\n{}", " ".repeat(before)));
@@ -295,18 +300,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_fact_means_is_broken_between_words_below_itself() {
+    fn notes_wrap_within_their_column() {
         let rows =
-            [("decode", "113 tok/s".to_owned(), "102 to 145: from 13 rows, the nearest at 98 %".to_owned())];
+            [("decode", "113 tok/s".to_owned(), "102–145: from 13 results, closest match 98 %".to_owned())];
         let canvas = Canvas { columns: 45, rows: 20, unicode: true, colour: false, limit: Some(45) };
         let expected =
-            "decode  113 tok/s  102 to 145: from 13 rows,\n                   the nearest at 98 %\n";
+            "decode  113 tok/s  102–145: from 13 results,\n                   closest match 98 %\n";
         assert_eq!(facts(&rows, &canvas), expected);
         assert_eq!(facts(&rows, &Canvas { limit: None, ..canvas }).lines().count(), 1);
     }
 
     #[test]
-    fn noise_is_the_distance_of_the_median_from_the_best_and_nothing_when_there_is_no_best() {
+    fn noise_is_the_relative_distance_of_median_and_best() {
         let figure = Figure::new("seconds", "a product", "s", Better::Lower, 2.0);
         assert_eq!(figure.clone().between(2.0, 2.5).noise, Some(0.25));
         assert_eq!(figure.between(0.0, 0.0).noise, None);
