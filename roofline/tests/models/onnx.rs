@@ -137,24 +137,24 @@ fn the_roles_and_the_types_of_nodes_are_known() {
 fn files_that_lie_are_refused_with_the_place() {
     let of = |graph: Graph| read(&graph.build()).err().unwrap().to_string();
     let twice = Graph::default().weight("w", &[1], FLOAT).weight("w", &[1], FLOAT);
-    assert_eq!(of(twice), "tensor \"w\" is there twice");
-    assert_eq!(of(Graph::default().weight("w", &[-1], FLOAT)), "tensor \"w\": a negative dimension");
+    assert_eq!(of(twice), "duplicate tensor \"w\"");
+    assert_eq!(of(Graph::default().weight("w", &[-1], FLOAT)), "tensor \"w\": negative dimension");
     assert_eq!(of(Graph::default().weight("w", &[i64::MAX, 4], FLOAT)), "tensor \"w\": dimensions overflow");
     assert_eq!(
         of(Graph::default().weight("w", &[1; 65], FLOAT)),
-        "tensor \"w\": 65 dimensions, but at most 64 are read"
+        "tensor \"w\": found 65 dimensions; expected at most 64"
     );
     let short = Message::default().int(1, 4).int(2, FLOAT).text(8, "w").bytes(9, &[0; 15]);
     assert_eq!(
         of(Graph(Message::default().message(5, &short))),
-        "tensor \"w\": 15 bytes for 4 elements of type F32, which take 16"
+        "tensor \"w\": 4 elements of type F32 take 16 bytes, found 15"
     );
     let two = Graph::default().node("Relu", &["x"], &["y"], &[]).node("Relu", &["x"], &["y"], &[]);
-    assert_eq!(of(two), "node 1: \"y\" is made by another node too");
+    assert_eq!(of(two), "node 1: duplicate output \"y\"");
     let empty = Message::default().int(1, 8).0;
-    assert_eq!(read(&empty).err().unwrap().to_string(), "the model has no graph");
+    assert_eq!(read(&empty).err().unwrap().to_string(), "missing graph");
     let many = Graph(Message((0..1 << 18).flat_map(|_| [0x0a, 0]).collect()));
-    assert!(of(many).contains("nodes, but at most"));
+    assert!(of(many).contains("nodes; expected at most"));
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn a_graph_is_told_by_its_content_and_found_in_its_directory() {
     assert_eq!(Model::open(directory.join("other.bin")).unwrap().format, Format::Onnx);
     assert_eq!(Model::open(&directory).unwrap().format, Format::Onnx);
     let told = Model::open(files("onnx-bad", &[("x.onnx", b"nonsense")])).unwrap_err().to_string();
-    assert!(told.contains("x.onnx: the model: failed to decode"), "{told}");
+    assert!(told.contains("x.onnx: invalid model: failed to decode"), "{told}");
     let graph = Model::open(directory).unwrap().graph.unwrap();
     assert!(
         matches!(&graph.infer(&[], 1).unwrap().steps[0].task, Ok(Task::Convolution(one)) if one.dtype == Dtype::F32)

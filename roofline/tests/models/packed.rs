@@ -131,9 +131,7 @@ fn operation(model: &Model, role: Role) -> &Operation {
 }
 
 fn one_line(by: &str, dtype: Dtype, count: u64) -> String {
-    format!(
-        "{count} tensor(s) are packed by {by} as {dtype}: their shape is that of the weights they stand for"
-    )
+    format!("{count} tensors packed by {by} as {dtype}: shapes are those of the unpacked weights")
 }
 
 /// A matrix as AWQ stores it.

@@ -31,7 +31,7 @@ pub struct Expect {
     /// Bytes of weights read for a token by all operations.
     streamed: Option<Figure>,
     context_length: Option<u64>,
-    makes_tokens: Option<bool>,
+    generates_tokens: Option<bool>,
     /// Whether an operation makes words of the last vector.
     has_head: Option<bool>,
     /// All warnings.
@@ -48,9 +48,9 @@ pub struct Expect {
     /// Reasons of all operations without a cost.
     undefined: Option<Vec<String>>,
     /// Layer and role of attention and states, and whether their cost is undefined.
-    looks_back: Option<Vec<String>>,
+    memory: Option<Vec<String>>,
     windows: Option<Windows>,
-    hyper: Option<Hyper>,
+    dimensions: Option<ExpectedDimensions>,
     inputs: Option<Inputs>,
     costs: Option<Step>,
     states: Option<States>,
@@ -76,7 +76,7 @@ struct Windows {
 /// The dimensions of a known family.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct Hyper {
+struct ExpectedDimensions {
     vocab: Option<u64>,
     tied: Option<bool>,
     layers: Option<usize>,
@@ -263,7 +263,7 @@ impl Expect {
         report.given("name", &architecture.name, self.name.as_ref());
         report.given("files", model.files.len(), self.files);
         report.given("context-length", architecture.context_length, self.context_length.map(Some));
-        report.given("makes-tokens", architecture.makes_tokens, self.makes_tokens);
+        report.given("generates-tokens", architecture.makes_tokens, self.generates_tokens);
         let has_head = architecture.operations.iter().any(|each| each.role == Role::Head);
         report.given("has-head", has_head, self.has_head);
         let summary = model.summary.iter().cloned().collect();
@@ -274,8 +274,8 @@ impl Expect {
         if let Some(windows) = &self.windows {
             windows.check(model, report);
         }
-        if let Some(hyper) = &self.hyper {
-            hyper.check(model, names, report);
+        if let Some(dimensions) = &self.dimensions {
+            dimensions.check(model, names, report);
         }
         if let Some(inputs) = &self.inputs {
             inputs.check(model, names, report);
@@ -313,7 +313,7 @@ impl Expect {
     fn check_basis(&self, model: &Model, report: &mut Report) {
         let basis = match model.architecture.basis {
             Basis::Family => "family",
-            Basis::Stated => "stated",
+            Basis::Stated => "declared",
             Basis::Tensors => "tensors",
         };
         report.given("basis", basis, self.basis.as_deref());
@@ -334,13 +334,13 @@ impl Expect {
             _ => None,
         });
         report.given("undefined", &reasons.collect(), self.undefined.as_ref());
-        let back =
+        let memory =
             operations.iter().filter(|each| matches!(each.role, Role::State | Role::Attention)).map(|each| {
                 let undefined = if matches!(each.work, Work::Undefined { .. }) { " undefined" } else { "" };
                 let layer = each.layer.map_or("-".to_owned(), |layer| layer.to_string());
                 format!("{layer} {}{undefined}", each.role.name())
             });
-        report.given("looks-back", &back.collect(), self.looks_back.as_ref());
+        report.given("memory", &memory.collect(), self.memory.as_ref());
     }
 }
 
@@ -364,9 +364,11 @@ impl Windows {
     }
 }
 
-impl Hyper {
+impl ExpectedDimensions {
     fn check(&self, model: &Model, names: &Names, report: &mut Report) {
-        let Some(hyper) = &model.architecture.hyper else { return report.fail("hyper", "none".to_owned()) };
+        let Some(hyper) = &model.architecture.hyper else {
+            return report.fail("dimensions", "none".to_owned());
+        };
         report.given("vocab", hyper.vocab, self.vocab);
         report.given("tied", hyper.head == Head::Tied, self.tied);
         report.given("layers", hyper.layers.len(), self.layers);
