@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use super::buffer::Buffer;
 use super::measure::{cpus, on_separate_thread, share, with};
 use super::system::{System, pin};
-use super::{PeaksError, Placement};
+use super::{MachineError, Placement};
 use roofline_kernels::ThreadPool;
 use roofline_kernels::isa::Isa;
 
@@ -25,7 +25,7 @@ impl Arena {
     /// # Errors
     ///
     /// Fails if memory or threads are unavailable.
-    pub fn new(isa: Isa, threads: usize, bytes: usize, pattern: u8) -> Result<Arena, PeaksError> {
+    pub fn new(isa: Isa, threads: usize, bytes: usize, pattern: u8) -> Result<Arena, MachineError> {
         let system = System::detect();
         let max = system.free_memory.map_or(bytes, |free| free / 4);
         let mut buffer = Buffer::new(bytes.min(max), system.huge_pages)?;
@@ -36,7 +36,7 @@ impl Arena {
                 pin(place);
             }
         })
-        .map_err(PeaksError::Threads)?;
+        .map_err(MachineError::Threads)?;
         let parts: Vec<_> = buffer.chunks_mut(share(bytes.min(max) / 4, threads)).map(Mutex::new).collect();
         let value = f32::from_ne_bytes([pattern; 4]);
         pool.run(|index| {
@@ -68,7 +68,7 @@ impl Arena {
     /// # Errors
     ///
     /// Fails if the thread cannot be started.
-    pub fn with_pool<T: Send>(&self, work: impl FnOnce(&ThreadPool) -> T + Send) -> Result<T, PeaksError> {
+    pub fn with_pool<T: Send>(&self, work: impl FnOnce(&ThreadPool) -> T + Send) -> Result<T, MachineError> {
         on_separate_thread(|| {
             pin(&self.first);
             work(&self.pool)

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Arena, Machine, PeaksError, Roofs, Spread};
+use crate::{Arena, Machine, MachineError, Roofs, Spread};
 use roofline_formulas::layer_roofline::{self as contract, Inputs, Outputs};
 use roofline_kernels::isa::{Isa, IsaError};
 use roofline_kernels::{self as kernels, Arithmetic, KernelError, Streams};
@@ -249,7 +249,7 @@ pub enum BenchError {
     Kernel(#[from] KernelError),
     /// Memory or threads are unavailable.
     #[error(transparent)]
-    Peaks(#[from] PeaksError),
+    Peaks(#[from] MachineError),
     /// The instruction set is unknown or unavailable.
     #[error(transparent)]
     Isa(#[from] IsaError),

@@ -3,7 +3,7 @@
 
 use std::ops::{Deref, DerefMut};
 
-use super::PeaksError;
+use super::MachineError;
 
 /// Size of a huge page in bytes; buffers are multiples of it.
 pub(super) const HUGE_PAGE: usize = 2 << 20;
@@ -27,8 +27,8 @@ unsafe impl Sync for Buffer {}
 impl Buffer {
     /// Allocates `bytes` of memory, rounded up to whole huge pages.
     #[cfg(unix)]
-    pub fn new(bytes: usize, huge: bool) -> Result<Buffer, PeaksError> {
-        let out_of_memory = || PeaksError::Memory { bytes };
+    pub fn new(bytes: usize, huge: bool) -> Result<Buffer, MachineError> {
+        let out_of_memory = || MachineError::Memory { bytes };
         let length = bytes.checked_next_multiple_of(HUGE_PAGE).ok_or_else(out_of_memory)?;
         let mapped = length.checked_add(HUGE_PAGE).ok_or_else(out_of_memory)?;
         let (protection, flags) =
@@ -53,8 +53,8 @@ impl Buffer {
 
     /// Allocates `bytes` of memory, rounded up to whole huge pages.
     #[cfg(not(unix))]
-    pub fn new(bytes: usize, _: bool) -> Result<Buffer, PeaksError> {
-        let out_of_memory = || PeaksError::Memory { bytes };
+    pub fn new(bytes: usize, _: bool) -> Result<Buffer, MachineError> {
+        let out_of_memory = || MachineError::Memory { bytes };
         let length = bytes.checked_next_multiple_of(HUGE_PAGE).ok_or_else(out_of_memory)? / 4;
         let mut storage: Vec<f32> = Vec::new();
         storage.try_reserve_exact(length).map_err(|_| out_of_memory())?;
@@ -115,7 +115,7 @@ mod tests {
     fn out_of_memory_errors_contain_the_requested_size() {
         for bytes in [usize::MAX, usize::MAX / 2, 1 << 60] {
             assert!(
-                matches!(Buffer::new(bytes, false), Err(PeaksError::Memory { bytes: found }) if found == bytes)
+                matches!(Buffer::new(bytes, false), Err(MachineError::Memory { bytes: found }) if found == bytes)
             );
         }
     }

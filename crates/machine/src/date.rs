@@ -22,7 +22,7 @@ pub fn written(day: i64) -> String {
 }
 
 /// Parses a date like `2026-11-17` to a day number; `None` if it is invalid.
-pub fn read(text: &str) -> Option<i64> {
+pub fn parse(text: &str) -> Option<i64> {
     let mut parts = text.split('-').map(|part| part.parse::<i64>().ok());
     let (year, month, day) = (parts.next()??, parts.next()??, parts.next()??);
     if !(1..=9999).contains(&year) || !(1..=12).contains(&month) {
@@ -47,10 +47,10 @@ mod tests {
             (11_017, "2000-03-01"),
             (20_774, "2026-11-17"),
         ] {
-            assert_eq!((written(day).as_str(), read(text)), (text, Some(day)));
+            assert_eq!((written(day).as_str(), parse(text)), (text, Some(day)));
         }
         for day in -1000..60_000 {
-            assert_eq!(read(&written(day)), Some(day));
+            assert_eq!(parse(&written(day)), Some(day));
         }
     }
 
@@ -59,7 +59,7 @@ mod tests {
         for text in
             ["", "2026", "2026-13-01", "2026-02-29", "2026-00-10", "2026-1-1", "now", "2026-11-17T00:00"]
         {
-            assert_eq!(read(text), None, "{text}");
+            assert_eq!(parse(text), None, "{text}");
         }
     }
 }

@@ -90,7 +90,7 @@ pub struct Machine {
     pub all: Roofs,
     /// Roofs of one thread per core; absent on machines without SMT.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub one_a_core: Option<OneACore>,
+    pub without_smt: Option<WithoutSmt>,
     /// Read bandwidth between NUMA nodes; empty on machines with a single node.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nodes: Vec<NodeRead>,
@@ -151,7 +151,7 @@ pub struct Roofs {
     pub clock_ghz: Option<f64>,
     /// Clock that the operating system reported during the arithmetic measurements, GHz.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub told_clock_ghz: Option<f64>,
+    pub reported_clock_ghz: Option<f64>,
     /// Bandwidth of each cache level.
     pub levels: Vec<Level>,
     /// Read bandwidth by working set size.
@@ -186,7 +186,7 @@ pub struct WorkingSet {
 /// Roofs of one thread per core, on machines with SMT.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct OneACore {
+pub struct WithoutSmt {
     /// Number of threads.
     pub threads: usize,
     /// Memory read bandwidth, GB/s.
@@ -423,7 +423,7 @@ pub struct Options {
 
 /// Error of measuring or loading a machine.
 #[derive(Debug, thiserror::Error)]
-pub enum PeaksError {
+pub enum MachineError {
     /// Memory allocation failed.
     #[error(
         "cannot allocate {:.1} MiB of buffers; free memory or pass a smaller --size", *bytes as f64 / 1048576.0
@@ -541,7 +541,7 @@ impl Machine {
 
     fn doubts_on(&self, today: i64) -> Vec<String> {
         let mut reasons = Vec::new();
-        let age = self.date.as_deref().and_then(date::read).map(|day| today.saturating_sub(day));
+        let age = self.date.as_deref().and_then(date::parse).map(|day| today.saturating_sub(day));
         if let Some(days) = age.filter(|days| *days > MAX_AGE_DAYS) {
             reasons.push(format!("the measurement is {days} days old"));
         }
@@ -588,7 +588,7 @@ impl Machine {
     /// # Errors
     ///
     /// Fails if the options are invalid, or memory or threads are unavailable.
-    pub fn this(options: &Options, progress: impl FnMut(&str) + Send) -> Result<Machine, PeaksError> {
+    pub fn this(options: &Options, progress: impl FnMut(&str) + Send) -> Result<Machine, MachineError> {
         if let Some(path) = env::var_os(SAVED).map(PathBuf::from) {
             return Machine::saved(&path);
         }
@@ -632,7 +632,7 @@ impl Machine {
     /// # Errors
     ///
     /// Fails if the options are invalid or the file that [`SAVED`] names is unusable.
-    pub fn remembered(options: &Options) -> Result<Option<Machine>, PeaksError> {
+    pub fn remembered(options: &Options) -> Result<Option<Machine>, MachineError> {
         if let Some(path) = env::var_os(SAVED) {
             return Machine::saved(Path::new(&path)).map(Some);
         }
@@ -650,8 +650,8 @@ impl Machine {
     /// # Errors
     ///
     /// Fails if the file is not a complete saved machine.
-    pub fn saved(path: &Path) -> Result<Machine, PeaksError> {
-        let wrong = |reason: String| PeaksError::Saved { path: path.to_owned(), reason };
+    pub fn saved(path: &Path) -> Result<Machine, MachineError> {
+        let wrong = |reason: String| MachineError::Saved { path: path.to_owned(), reason };
         let text = document::read(path).map_err(|error| wrong(error.to_string()))?;
         Machine::from_json(&text).and_then(Machine::whole).map_err(wrong)
     }
@@ -677,13 +677,13 @@ impl Machine {
 }
 
 /// Resolves the options to a cache key, with notes about limitations.
-fn key(options: &Options, system: &system::System) -> Result<(Key, Vec<String>), PeaksError> {
+fn key(options: &Options, system: &system::System) -> Result<(Key, Vec<String>), MachineError> {
     let mut notes = Vec::new();
     let mib = |bytes: usize| bytes as f64 / 1_048_576.0;
     let available = system.cpus.len().max(system.parallelism);
     let threads = options.threads.unwrap_or(system.parallelism);
     if !(1..=MAX_THREADS).contains(&threads) {
-        return Err(PeaksError::ThreadCount { found: threads });
+        return Err(MachineError::ThreadCount { found: threads });
     }
     if options.threads.is_none() && system.parallelism < system.cpus.len() {
         notes.push(format!(
@@ -707,7 +707,7 @@ fn key(options: &Options, system: &system::System) -> Result<(Key, Vec<String>),
     if let (Some(bytes), Some(max)) = (options.size, max)
         && bytes > max
     {
-        return Err(PeaksError::Size { bytes, max });
+        return Err(MachineError::Size { bytes, max });
     }
     let size = options.size.unwrap_or_else(|| max.map_or(enough, |max| enough.min(max)));
     let size = size.max(threads * buffer::HUGE_PAGE);
@@ -735,7 +735,7 @@ fn measure(
     key: Key,
     mut notes: Vec<String>,
     mut progress: impl FnMut(&str) + Send,
-) -> Result<Machine, PeaksError> {
+) -> Result<Machine, MachineError> {
     let isa = options.isa.unwrap_or_else(Isa::detect);
     let load = system::load();
     let budget = options.budget();
@@ -746,7 +746,7 @@ fn measure(
     let all = if key.threads == 1 { single.clone() } else { roofs(key.threads)? };
     progress("cores, NUMA nodes, energy");
     let plan = plan(key.threads);
-    let one_a_core = measure::one_a_core(&plan, all.read.setting)?;
+    let without_smt = measure::without_smt(&plan, all.read.setting)?;
     let nodes = measure::nodes(&plan, &system.groups.nodes, all.read.setting)?;
     let energy = match Counters::here() {
         Ok(counters) => {
@@ -774,7 +774,7 @@ fn measure(
         size: key.size,
         single,
         all,
-        one_a_core,
+        without_smt,
         nodes,
         energy: energy.ok(),
         theory,
@@ -863,7 +863,7 @@ mod tests {
 
     #[test]
     fn old_busy_and_unsteady_measurements_cause_a_single_warning() {
-        let day = date::read("2026-11-17").unwrap();
+        let day = date::parse("2026-11-17").unwrap();
         let quiet = Machine { date: Some("2026-10-18".into()), load: Some(0.02), ..machine() };
         assert_eq!(quiet.doubts_on(day), [""; 0], "30 days are accepted");
         assert_eq!(quiet.doubts_on(day - 100), [""; 0], "dates in the future are accepted");

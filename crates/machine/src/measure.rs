@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use super::buffer::{Buffer, HUGE_PAGE};
 use super::energy::{Counters, Energy};
-use super::system::{CPUS, Cache, System, pin, told_clock_ghz};
+use super::system::{CPUS, Cache, System, pin, reported_clock_ghz};
 use super::{
-    Computed, Effort, Level, NodeRead, OneACore, Peak, PeaksError, Placement, Roofs, Setting, Spread,
+    Computed, Effort, Level, MachineError, NodeRead, Peak, Placement, Roofs, Setting, Spread, WithoutSmt,
     WorkingSet,
 };
 use roofline_formulas::hardware;
@@ -112,7 +112,7 @@ pub(super) struct Plan<'a> {
 }
 
 /// Measures all roofs for a number of threads. `progress` receives a description of each step.
-pub(super) fn roofs(plan: &Plan, mut progress: impl FnMut(&str) + Send) -> Result<Roofs, PeaksError> {
+pub(super) fn roofs(plan: &Plan, mut progress: impl FnMut(&str) + Send) -> Result<Roofs, MachineError> {
     let threads = if plan.threads == 1 { "1 thread".to_owned() } else { format!("{} threads", plan.threads) };
     let mut step = |name: &str| progress(&format!("{name}, {threads}"));
     on_separate_thread(|| {
@@ -136,7 +136,7 @@ pub(super) fn roofs(plan: &Plan, mut progress: impl FnMut(&str) + Send) -> Resul
         let kinds = FmaType::ALL.into_iter().filter(|kind| plan.effort.includes(*kind));
         let arithmetic: Vec<Computed> =
             kinds.filter_map(|kind| workers.arithmetic(kind, plan.budget / 10)).collect();
-        let told_clock_ghz = told_clock_ghz(Path::new(CPUS), &workers.cpus);
+        let reported_clock_ghz = reported_clock_ghz(Path::new(CPUS), &workers.cpus);
         let clock_ghz = workers.clock(plan.budget / 50);
         drop(workers);
         step("placement");
@@ -168,7 +168,7 @@ pub(super) fn roofs(plan: &Plan, mut progress: impl FnMut(&str) + Send) -> Resul
             int4,
             arithmetic,
             clock_ghz,
-            told_clock_ghz,
+            reported_clock_ghz,
             levels,
             sweep,
         })
@@ -176,7 +176,7 @@ pub(super) fn roofs(plan: &Plan, mut progress: impl FnMut(&str) + Send) -> Resul
 }
 
 /// Measures roofs with one thread per core; `None` without SMT.
-pub(super) fn one_a_core(plan: &Plan, setting: Setting) -> Result<Option<OneACore>, PeaksError> {
+pub(super) fn without_smt(plan: &Plan, setting: Setting) -> Result<Option<WithoutSmt>, MachineError> {
     let Some(cpus) = plan.system.groups.one_per_core().filter(|cpus| cpus.len() < plan.threads) else {
         return Ok(None);
     };
@@ -186,7 +186,7 @@ pub(super) fn one_a_core(plan: &Plan, setting: Setting) -> Result<Option<OneACor
         let read = workers.try_settings(Movement::Read, vec![setting], plan.budget / 5)?;
         let f32 = workers.arithmetic(FmaType::F32, plan.budget / 10);
         let f32_gflops = f32.map_or(0.0, |one| one.gop_s);
-        Ok(Some(OneACore { threads, read_gb_s: read.spread.best, f32_gflops }))
+        Ok(Some(WithoutSmt { threads, read_gb_s: read.spread.best, f32_gflops }))
     })?
 }
 
@@ -198,7 +198,7 @@ pub(super) fn nodes(
     plan: &Plan,
     nodes: &[(usize, Vec<usize>)],
     setting: Setting,
-) -> Result<Vec<NodeRead>, PeaksError> {
+) -> Result<Vec<NodeRead>, MachineError> {
     if nodes.len() < 2 {
         return Ok(Vec::new());
     }
@@ -235,7 +235,7 @@ pub(super) fn energy(
     plan: &Plan,
     counters: &Counters,
     setting: Setting,
-) -> Result<Option<Energy>, PeaksError> {
+) -> Result<Option<Energy>, MachineError> {
     on_separate_thread(|| {
         let mut workers = Workers::new(plan, Placement::Packed)?;
         let spent = |work: &mut dyn FnMut() -> f64| {
@@ -273,10 +273,10 @@ pub(super) fn energy(
 }
 
 /// Runs `work` on a new thread. The first worker of a thread pool is the calling thread, and it is pinned.
-pub(super) fn on_separate_thread<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, PeaksError> {
+pub(super) fn on_separate_thread<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, MachineError> {
     std::thread::scope(|scope| match std::thread::Builder::new().spawn_scoped(scope, work) {
         Ok(handle) => Ok(handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))),
-        Err(error) => Err(PeaksError::Threads(error)),
+        Err(error) => Err(MachineError::Threads(error)),
     })
 }
 
@@ -295,7 +295,7 @@ pub(super) fn cpus(placement: Placement, allowed: &[usize], threads: usize) -> V
 }
 
 /// Tries the fastest setting with other placements.
-fn other_placements(plan: &Plan, movement: Movement, winner: Peak) -> Result<Peak, PeaksError> {
+fn other_placements(plan: &Plan, movement: Movement, winner: Peak) -> Result<Peak, MachineError> {
     let allowed = &plan.system.cpus;
     let mut best = winner;
     for placement in [Placement::Spread, Placement::Free] {
@@ -341,12 +341,12 @@ struct Workers<'a> {
 }
 
 impl<'a> Workers<'a> {
-    fn new(plan: &'a Plan<'a>, placement: Placement) -> Result<Self, PeaksError> {
+    fn new(plan: &'a Plan<'a>, placement: Placement) -> Result<Self, MachineError> {
         Workers::on(plan, cpus(placement, &plan.system.cpus, plan.threads))
     }
 
     /// Starts a thread for each list of CPUs and pins it to them.
-    fn on(plan: &'a Plan<'a>, cpus: Vec<Vec<usize>>) -> Result<Self, PeaksError> {
+    fn on(plan: &'a Plan<'a>, cpus: Vec<Vec<usize>>) -> Result<Self, MachineError> {
         let own = cpus.first().cloned().unwrap_or_default();
         let all = cpus.concat();
         let pool = ThreadPool::with_setup(plan.isa, cpus.len(), move |index| {
@@ -354,7 +354,7 @@ impl<'a> Workers<'a> {
                 pin(cpus);
             }
         })
-        .map_err(PeaksError::Threads)?;
+        .map_err(MachineError::Threads)?;
         if !own.is_empty() {
             pin(&own);
         }
@@ -362,7 +362,7 @@ impl<'a> Workers<'a> {
     }
 
     /// Returns the part of the buffer of each thread, first touched by that thread.
-    fn memory(&mut self, huge_pages: bool) -> Result<(&ThreadPool, Vec<Part<'_>>), PeaksError> {
+    fn memory(&mut self, huge_pages: bool) -> Result<(&ThreadPool, Vec<Part<'_>>), MachineError> {
         let pool = &self.pool;
         let slot = &mut self.buffers[usize::from(huge_pages)];
         let new = slot.is_none();
@@ -377,7 +377,7 @@ impl<'a> Workers<'a> {
         Ok((pool, parts))
     }
 
-    fn search(&mut self, movement: Movement, budget: Duration) -> Result<Peak, PeaksError> {
+    fn search(&mut self, movement: Movement, budget: Duration) -> Result<Peak, MachineError> {
         self.try_settings(movement, movement.settings(self.plan.system.huge_pages), budget)
     }
 
@@ -386,7 +386,7 @@ impl<'a> Workers<'a> {
         movement: Movement,
         settings: Vec<Setting>,
         budget: Duration,
-    ) -> Result<Peak, PeaksError> {
+    ) -> Result<Peak, MachineError> {
         let isa = self.plan.isa;
         // First touch of the memory is not part of the search.
         for setting in &settings {
@@ -413,7 +413,7 @@ impl<'a> Workers<'a> {
         bytes: usize,
         min_runs: usize,
         budget: Duration,
-    ) -> Result<Spread, PeaksError> {
+    ) -> Result<Spread, MachineError> {
         let isa = self.plan.isa;
         let huge_pages = self.plan.system.huge_pages;
         let search = Search { min_runs, ..self.plan.search(budget) };
@@ -432,7 +432,7 @@ impl<'a> Workers<'a> {
         Ok(spread)
     }
 
-    fn level(&mut self, (level, bytes): (u32, usize), budget: Duration) -> Result<Level, PeaksError> {
+    fn level(&mut self, (level, bytes): (u32, usize), budget: Duration) -> Result<Level, MachineError> {
         let mut best = |movement: Movement| self.within(movement, bytes, 5, budget);
         let (read, copy, triad) = (best(Movement::Read)?, best(Movement::Copy)?, best(Movement::Triad)?);
         Ok(Level {
@@ -448,7 +448,7 @@ impl<'a> Workers<'a> {
     }
 
     /// Measures the read bandwidth of working sets up to the size of the buffer.
-    fn sweep(&mut self, budget: Duration) -> Result<Vec<WorkingSet>, PeaksError> {
+    fn sweep(&mut self, budget: Duration) -> Result<Vec<WorkingSet>, MachineError> {
         let max = self.plan.size / self.plan.threads;
         let sets = working_sets(max).into_iter().map(|bytes| {
             let spread = self.within(Movement::Read, bytes, 1, budget)?;

@@ -126,7 +126,7 @@ impl Saved for Machine {
         if let Some(invalid) = sweeps.chain(nodes).find(|value| !(value.is_finite() && *value > 0.0)) {
             return Err(format!("`read_gb_s`: expected a number above zero, found {invalid}"));
         }
-        if let Some(date) = self.date.as_ref().filter(|date| date::read(date).is_none()) {
+        if let Some(date) = self.date.as_ref().filter(|date| date::parse(date).is_none()) {
             return Err(format!("`date`: invalid date {date:?}; expected one like 2026-11-17"));
         }
         let Effort { warm_up, steps, .. } = self.effort;
@@ -308,13 +308,13 @@ impl Machine {
         let mut row = |property: &str, value: f64, unit: &str| {
             rows.push(vec![property.to_owned(), unit.to_owned(), roofline_render::number::figure(value)]);
         };
-        if let Some(one) = self.one_a_core {
+        if let Some(one) = self.without_smt {
             let threads = format!("one thread per core, {}", threads(one.threads));
             row(&format!("memory read, {threads}"), one.read_gb_s, GB_PER_S);
             row(&format!("f32 multiply-add, {threads}"), one.f32_gflops, GFLOP_PER_S);
         }
         for roofs in sets(&self.single, &self.all) {
-            if let Some(clock) = roofs.told_clock_ghz {
+            if let Some(clock) = roofs.reported_clock_ghz {
                 row(&format!("clock reported by the system, {}", threads(roofs.threads)), clock, GHZ);
             }
         }
@@ -332,7 +332,7 @@ impl Machine {
         let count = |number: usize, noun: &str| {
             if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
         };
-        let smt = match topology.threads_a_core {
+        let smt = match topology.threads_per_core {
             0 | 1 => "no SMT".to_owned(),
             threads => format!("{threads} threads per core"),
         };

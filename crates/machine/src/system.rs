@@ -325,7 +325,7 @@ fn clock_ghz(cpus: &Path, info: &str, cpu: usize) -> Option<f64> {
 }
 
 /// Returns the highest current clock of some CPUs in GHz; many virtual machines report none.
-pub(super) fn told_clock_ghz(directory: &Path, cpus: &[usize]) -> Option<f64> {
+pub(super) fn reported_clock_ghz(directory: &Path, cpus: &[usize]) -> Option<f64> {
     cpus.iter().filter_map(|cpu| clock(directory, *cpu, "scaling_cur_freq")).reduce(f64::max)
 }
 
@@ -428,13 +428,13 @@ mod tests {
         let info = "processor\t: 0\ncpu MHz\t\t: 2450.000\n";
         assert_eq!(clock_ghz(&root, info, 0), Some(3.7));
         assert_eq!(clock_ghz(&root, info, 1), Some(2.45), "falls back to /proc/cpuinfo");
-        assert_eq!(told_clock_ghz(&root, &[0, 1, 2, 3]), Some(3.5));
-        assert_eq!(told_clock_ghz(&root, &[2, 3]), None);
+        assert_eq!(reported_clock_ghz(&root, &[0, 1, 2, 3]), Some(3.5));
+        assert_eq!(reported_clock_ghz(&root, &[2, 3]), None);
         for wrong in ["", "garbage", "-1", "0", "nan", "inf", "1e300", "99999999999999999999999"] {
             fs::write(root.join("cpu0/cpufreq/cpuinfo_max_freq"), wrong).unwrap();
             fs::write(root.join("cpu0/cpufreq/scaling_cur_freq"), wrong).unwrap();
             assert_eq!(clock_ghz(&root, &format!("cpu MHz : {wrong}"), 0), None, "{wrong}");
-            assert_eq!(told_clock_ghz(&root, &[0]), None, "{wrong}");
+            assert_eq!(reported_clock_ghz(&root, &[0]), None, "{wrong}");
         }
         assert_eq!(clock_ghz(&root, "cpu MHz", 7), None);
         fs::remove_dir_all(root).unwrap();

@@ -16,7 +16,7 @@ pub struct Topology {
     /// Number of cores.
     pub cores: usize,
     /// Maximum number of hardware threads per core; more than 1 with SMT.
-    pub threads_a_core: usize,
+    pub threads_per_core: usize,
     /// Number of NUMA nodes.
     pub nodes: usize,
 }
@@ -63,9 +63,9 @@ impl Groups {
 
     /// Counts the groups; `None` if they are unknown.
     pub fn topology(&self) -> Option<Topology> {
-        let threads_a_core = self.cores.iter().map(Vec::len).max()?;
+        let threads_per_core = self.cores.iter().map(Vec::len).max()?;
         let (sockets, nodes) = (self.sockets.max(1), self.nodes.len().max(1));
-        Some(Topology { sockets, cores: self.cores.len(), threads_a_core, nodes })
+        Some(Topology { sockets, cores: self.cores.len(), threads_per_core, nodes })
     }
 
     /// Returns one CPU per core; `None` without SMT.
@@ -108,7 +108,7 @@ mod tests {
         assert_eq!(groups.cores, [[0, 4], [1, 5], [2, 6], [3, 7]]);
         assert_eq!(groups.nodes, [(0, vec![0, 1, 4, 5]), (1, vec![2, 3, 6, 7])]);
         assert_eq!(groups.one_per_core(), Some(vec![0, 1, 2, 3]));
-        let expected = Topology { sockets: 2, cores: 4, threads_a_core: 2, nodes: 2 };
+        let expected = Topology { sockets: 2, cores: 4, threads_per_core: 2, nodes: 2 };
         assert_eq!(groups.topology(), Some(expected));
         fs::remove_dir_all(root).unwrap();
     }
@@ -118,7 +118,7 @@ mod tests {
         let root = machine("part");
         let groups = Groups::read(&root, &[2, 3]);
         assert_eq!((groups.one_per_core(), groups.nodes.len()), (None, 1));
-        let expected = Topology { sockets: 1, cores: 2, threads_a_core: 1, nodes: 1 };
+        let expected = Topology { sockets: 1, cores: 2, threads_per_core: 1, nodes: 1 };
         assert_eq!(groups.topology(), Some(expected));
         assert_eq!(Groups::read(&root, &[9]), Groups::default(), "a CPU without files");
         assert_eq!(Groups::read(&root.join("none"), &[0]).topology(), None);
@@ -140,7 +140,7 @@ mod tests {
             assert_eq!(all, [0, 1, 4, 5], "{text:?}");
             assert!(groups.nodes.iter().all(|(_, cpus)| cpus.iter().all(|cpu| [0, 1, 4, 5].contains(cpu))));
             let topology = groups.topology().unwrap();
-            assert!(topology.nodes >= 1 && topology.sockets >= 1 && topology.threads_a_core >= 1);
+            assert!(topology.nodes >= 1 && topology.sockets >= 1 && topology.threads_per_core >= 1);
         }
         // Invalid UTF-8, and a directory instead of a file.
         fs::write(root.join("cpu/cpu0/topology/thread_siblings_list"), [0xff, 0xfe]).unwrap();
